@@ -6,7 +6,6 @@
  */
 #include "sample.h"
 
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 

@@ -376,7 +376,7 @@ static void on_mode_exec(struct walker *w, uint64_t bits)
 {
 	/* CS.L and not CS.D. */
 	bool is_other = (bits & 3) != 1;
-	enum packet_kind next = kind_of_next(w, w->next);
+	enum packet_kind next = is_other || w->has_events ? kind_of_next(w, w->next) : PACKET_OTHER;
 
 	if (!is_other || next != PACKET_TNT)
 		w->is_other_mode = is_other;
