@@ -52,7 +52,7 @@ MODULE_PARM_DESC(int3_fup, "an int3 leaves a FUP before its TIP.PGD");
 /* For tests that must notice a PMU which does not do its work. */
 enum broken {
 	BROKEN_CLOCK = 1, /* times run away by 1 % */
-	BROKEN_TIP,	  /* every 1000th instruction has no packet */
+	BROKEN_TIP,	  /* one instruction of broken_every has no packet */
 	BROKEN_VECTOR = 7,
 };
 static int broken;
@@ -60,6 +60,10 @@ module_param(broken, int, 0644);
 MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
 			 "4: the newest 2 KB are missing; 5: a pause comes 200 instructions late; "
 			 "6: a ring keeps its first 32 KB only; 7: events have another vector");
+
+static int broken_every = 1000;
+module_param(broken_every, int, 0644);
+MODULE_PARM_DESC(broken_every, "with broken=2: one instruction of so many has no packet");
 
 int softpt_step__broken(void)
 {
@@ -236,7 +240,8 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 			pt_stream__enable(stream, regs->ip);
 	} else if (!is_traced(e, regs->ip)) {
 		leave_ranges(e, regs->ip);
-	} else if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % 1000 == 0) {
+	} else if (READ_ONCE(broken) == BROKEN_TIP &&
+		   this_cpu_read(steps) % max(broken_every, 1) == 0) {
 		; /* as if the instruction had not been a branch */
 	} else if (!read_code(cpu->ip, code) ||
 		   !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
