@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
+#include "decode/spread.h"
 #include "sampled/sample_stack.h"
-#include "stack/spread.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"
 #include "kernel/address.h"
@@ -19,7 +19,7 @@ const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 	return "";
 }
 
-/* What ran behind the hit, although it was to be frozen? */
+/* The branches that ran after the hit, before the ring was frozen. */
 struct behind_hit {
 	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
 	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
@@ -52,7 +52,7 @@ struct tree_maker {
 	const struct tree_options *options;
 	pid_t pid, tid; /* of the thread that is taken now */
 	struct code_map *map;
-	/* Of its branches: first the times that are shown, by which the filter chooses. */
+	/* Gives the thread's branches their times, by which the filter then chooses. */
 	struct spread spread;
 	struct selection *selection; /* NULL: no filter */
 	struct behind_hit behind;
@@ -74,7 +74,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 		return -ENOMEM;
 	}
 	*slot = early;
-	/* Of one thread it is known when there is something to write. */
+	/* With a single thread, totals.first_ns is known before its first call is written. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
 	stack__set_consumer(m->stack, &early->consumer);
@@ -266,7 +266,7 @@ static int take_branches(void *ctx, struct branch *v, size_t n)
 	return err;
 }
 
-/* Of the thread's own stack, and of its coroutines'. */
+/* Adds the trees of the thread's own stack and of its coroutines. */
 static int add_trees(struct tree_maker *m)
 {
 	struct stack *stack = m->stack;
@@ -310,7 +310,7 @@ static int end_tree(void *ctx)
 	return err;
 }
 
-/* Of coroutines that have left their thread. */
+/* Drops trees of coroutines whose calls were all moved to another thread. */
 static void drop_empty(struct decoded *decoded)
 {
 	size_t n = 0;

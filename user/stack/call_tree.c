@@ -138,7 +138,7 @@ int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_ma
 	return 0;
 }
 
-/* What a thread that is blocked waits for, in a call tree and in words. */
+/* The object or event that a blocked thread waits for, in a call tree and in words. */
 
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call)
 {
