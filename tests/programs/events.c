@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What newer CPUs tell beside branches: page faults at known addresses, an int3, an invalid opcode,
- * a divide error, and values of PTWRITE. It prints what it did; on a CPU without PTWRITE the values
- * are left out (they raise SIGILL), and it says so.
+ * Makes events that newer CPUs record: page faults at known addresses, an int3, an invalid opcode,
+ * a divide error, and values of PTWRITE. It prints the addresses. PTWRITE raises SIGILL on a CPU
+ * without it: the program skips the instruction and says so.
  */
 #include "sample.h"
 
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Intel PT tells beside branches: values that a program writes (PTWRITE), what a CPU does to
- * save power, and what interrupted a thread (Intel SDM vol. 3, "PTWRITE", "Power Event Tracing",
- * "Event Trace").
+ * Intel PT packets that are not about branches: values that a program writes (PTWRITE), power
+ * events, and the events that interrupted a thread (Intel SDM vol. 3, "PTWRITE", "Power Event
+ * Tracing", "Event Trace").
  */
 #ifndef MTBPF_DECODE_PT_NOTE_H
 #define MTBPF_DECODE_PT_NOTE_H
@@ -44,22 +44,24 @@ enum cfe_type {
 };
 
 /*
- * What took a thread out of its code, in eight bits. 0: not told. Below CFE_TYPES an enum cfe_type;
- * from PT_EVENT_EXCEPTION on the exceptions, and from PT_EVENT_SYSTEM on Linux' own interrupts.
+ * Eight bits name the event that took a thread out of its code. 0: unknown. Below CFE_TYPES an enum
+ * cfe_type; from PT_EVENT_EXCEPTION on the exceptions, and from PT_EVENT_SYSTEM on Linux' own
+ * interrupts.
  */
 #define PT_EVENT_EXCEPTION  32 /* + vector, 0 to 31 */
 #define PT_EVENT_PAGE_FAULT (PT_EVENT_EXCEPTION + 14)
 #define PT_EVENT_SYSTEM	    64 /* + vector - 0xe0 */
 #define PT_EVENT_END	    96
 
-/* Of a PT_NOTE_CFE's value; 0 for what ends such a stay (IRET, RSM, UIRET), and for int 0x80. */
+/* The event of a PT_NOTE_CFE's value; 0 for IRET, RSM and UIRET, which end one, and for int 0x80.
+ */
 uint8_t pt_event__of(uint64_t cfe);
 /* "[page fault]", "[timer interrupt]", "[VM exit]"; NULL for 0. */
 const char *pt_event__name(uint8_t event);
 #define PT_EVENT_TEXT_SIZE 80
 /* The same, with the address of a page fault: "[page fault 0x7f00]". Returns text. */
 char *pt_event__format(uint8_t event, uint64_t address, char text[static PT_EVENT_TEXT_SIZE]);
-/* The event of such a text; 0: it is none. */
+/* The event of such a text; 0: the text does not name one. */
 uint8_t pt_event__parse(const char *text);
 
 struct pt_note {
@@ -70,7 +72,7 @@ struct pt_note {
 	int cpu;	  /* of a CPU's ring */
 	uint8_t kind;	  /* enum pt_note_kind */
 	uint64_t address; /* PT_NOTE_CFE: of a page fault; 0: not told */
-	const char *in;	  /* the function that ip lies in; NULL: not known */
+	const char *in;	  /* name of the function at ip; NULL: unknown */
 };
 
 /* An ENTRY_NOTE among a thread's branches. */

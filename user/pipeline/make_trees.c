@@ -57,7 +57,7 @@ struct tree_maker {
 	struct selection *selection; /* NULL: no filter */
 	struct behind_hit behind;
 	struct stack *stack;
-	/* A PT_NOTE_CFE, until a branch tells if a slice shows it. kind 0: none. */
+	/* A PT_NOTE_CFE that waits for settle_event(). kind 0: there is no such event. */
 	struct pt_note event;
 	uint64_t fault_address; /* of the next one */
 	VEC(uint64_t) hits;	/* its hits' times, ascending */
@@ -175,7 +175,7 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
 	int err = 0;
 
-	/* Of interrupts between threads the kind is enough. */
+	/* Addresses and exits between threads are left out: nothing shows them. */
 	for (size_t i = 0; i < n && !err; i++)
 		if (v[i].kind < PT_NOTE_PFA ||
 		    (v[i].kind == PT_NOTE_CFE && pt_event__of(v[i].value)))
@@ -184,8 +184,9 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 }
 
 /*
- * An event that takes the thread out of what is traced is a slice; what ends such a stay is
- * neither. Direct branches before it may come between the two: no packet told of them until then.
+ * Adds the pending event as an instant, unless `next` shows it as a slice: it does if it leaves the
+ * traced code where the event was. Direct branches may come between the two, because packets tell
+ * of them later. An IRET adds nothing.
  */
 static int settle_event(struct tree_maker *m, const struct branch *next)
 {

@@ -28,6 +28,7 @@ static void test_packets_without_payload(void **state)
 	assert_int_equal(read_one(out, pt_packet__psb(out)).type, ppt_psb);
 	assert_int_equal(read_one(out, pt_packet__psbend(out)).type, ppt_psbend);
 	assert_int_equal(read_one(out, pt_packet__ovf(out)).type, ppt_ovf);
+	assert_int_equal(read_one(out, pt_packet__trace_stop(out)).type, ppt_stop);
 }
 
 static void test_tsc_keeps_56_bits(void **state)
@@ -98,6 +99,38 @@ static void test_cyc_of_every_length(void **state)
 			assert_int_equal(packet.payload.cyc.value, value);
 		}
 	}
+}
+
+static void test_values_of_ptwrite(void **state)
+{
+	const uint64_t value = 0x1122334455667788;
+	uint8_t out[PT_PACKET_MAX];
+
+	for (unsigned int i = 0; i < 4; i++) {
+		bool is_wide = i & 1, has_ip = i & 2;
+		struct pt_packet packet =
+			read_one(out, pt_packet__ptw(out, value, is_wide, has_ip));
+
+		assert_int_equal(packet.type, ppt_ptw);
+		assert_int_equal(packet.payload.ptw.ip, has_ip);
+		assert_int_equal(packet.payload.ptw.payload, is_wide ? value : value & UINT32_MAX);
+	}
+}
+
+/* libipt 2.0 does not know them. */
+static void test_event_trace(void **state)
+{
+	static const uint8_t cfe[] = {0x02, 0x13, 0x01, 0xec}, cfe_ip[] = {0x02, 0x13, 0x83, 0x00};
+	static const uint8_t pfa[] = {0x02, 0x53, 0,	0x88, 0x77, 0x66,
+				      0x55, 0x44, 0x33, 0x22, 0x11};
+	uint8_t out[PT_PACKET_MAX];
+
+	assert_int_equal(pt_packet__cfe(out, PT_CFE_INTR, 0xec, false), sizeof(cfe));
+	assert_memory_equal(out, cfe, sizeof(cfe));
+	assert_int_equal(pt_packet__cfe(out, 3, 0, true), sizeof(cfe_ip));
+	assert_memory_equal(out, cfe_ip, sizeof(cfe_ip));
+	assert_int_equal(pt_packet__evd(out, PT_EVD_PFA, 0x1122334455667788), sizeof(pfa));
+	assert_memory_equal(out, pfa, sizeof(pfa));
 }
 
 static void test_mode_says_64_bit_code(void **state)
@@ -227,6 +260,8 @@ int main(void)
 		cmocka_unit_test(test_tma),
 		cmocka_unit_test(test_mtc),
 		cmocka_unit_test(test_cyc_of_every_length),
+		cmocka_unit_test(test_values_of_ptwrite),
+		cmocka_unit_test(test_event_trace),
 		cmocka_unit_test(test_mode_says_64_bit_code),
 		cmocka_unit_test(test_tnt_of_every_length_and_value),
 		cmocka_unit_test(test_ip_packets_of_every_kind_and_length),

@@ -344,6 +344,48 @@ static void test_disabled_periods(void **state)
 				     "fup 16:401100, pgd -, tsc 40, pge 16:401100");
 }
 
+/* The event's packets precede the FUP of its branch, its address first; conditions come before all.
+ */
+static void test_what_interrupts_is_told_once(void **state)
+{
+	static const uint8_t expected[] = {0x06, /* TNT T */
+					   0x02, 0x53, 0,    0x00, 0x7f, 0,    0,  0,
+					   0,	 0,    0,    0x02, 0x13, 0x01, 14, 0x3d,
+					   0x00, 0x11, 0x01, 0x31, 0x00, 0x11, /* FUP, PGD, PGE */
+					   0x3d, 0x00, 0x11, 0x01};
+	struct pt_stream_config config = {
+		.psb_period = NO_PSB, .tsc_interval = NEVER, .ctc_ticks = 100, .cbr = 10};
+	struct fixture *f = *state;
+	size_t head;
+
+	pt_stream__init(&f->stream, &config, pt_bytes__emit, &f->out);
+	pt_stream__time(&f->stream, 1);
+	pt_stream__enable(&f->stream, A);
+	head = f->out.bytes.n;
+	f->stream.event = (struct pt_stream_event){
+		.type = PT_CFE_INTR, .vector = 14, .has_address = true, .address = 0x7f00};
+	pt_stream__cond(&f->stream, true, B);
+	pt_stream__disable_async(&f->stream, B);
+	pt_stream__enable(&f->stream, B);
+	pt_stream__disable_async(&f->stream, B);
+	assert_int_equal(f->out.bytes.n, head + sizeof(expected));
+	assert_memory_equal(f->out.bytes.v + head, expected, sizeof(expected));
+}
+
+/* A range is left with the IP that lies outside of it. */
+static void test_ranges(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, NO_PSB, 5, true);
+	pt_stream__cond(&f->stream, true, B);
+	pt_stream__leave_range(&f->stream, C);
+	assert_false(f->stream.enabled);
+	pt_stream__enable(&f->stream, A);
+	pt_stream__disable(&f->stream);
+	assert_packets(&f->out, HEAD ", tnt T, pgd 16:401200, pge 16:401000, pgd -");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -369,6 +411,8 @@ int main(void)
 		TEST(test_returns_are_not_compressed_across_a_disabled_period),
 		TEST(test_an_overflow_loses_what_was_held_back),
 		TEST(test_disabled_periods),
+		TEST(test_what_interrupts_is_told_once),
+		TEST(test_ranges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include "stack/stack.h"
 #include "target/symbols/named_image.h"
+#include "decode/pt_note.h"
 #include "trace/read/fxt_trees.h"
 #include "trace/trace_writer.h"
 #include "util/meter.h"
@@ -449,9 +450,14 @@ static void test_back_from_a_trace_file(void **state)
 	*VEC_PUSH(&f->trees[1].interrupts) = (struct interrupts_mark){5 * MS, 6 * MS, MS};
 	add(f, 2, 7 * MS + 700, 7 * MS + 800, NULL)->kind = CALL_GAP;
 	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = GAP_OVERFLOW;
+	add(f, 2, 7 * MS + 810, 7 * MS + 820, NULL)->kind = CALL_UNTRACED;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = PT_EVENT_PAGE_FAULT;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].entry_ip = 0x7f0012345678;
+	add(f, 2, 7 * MS + 830, 7 * MS + 840, NULL)->kind = CALL_UNTRACED;
+	f->trees[1].calls.v[f->trees[1].calls.n - 1].reason = CFE_SMI;
 	strcpy(f->trees[1].comm, "service");
 	*VEC_PUSH(&f->trees[1].waits) =
-		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 4, .text = "a lock"};
+		(struct waits_for){.call = (uint32_t)f->trees[1].calls.n - 6, .text = "a lock"};
 	f->hit.value_ns = 4 * MS;
 	f->hit.threshold_ns = 3 * MS;
 	f->hit.unix_ms = 1763700000123;

@@ -59,7 +59,7 @@ static u64 read_register(const struct pt_regs *regs, unsigned int number)
 	return all[number & 15];
 }
 
-/* Of a memory operand: Intel SDM vol. 2, tables 2-2 and 2-3. next: of the instruction behind it. */
+/* The address of a memory operand: Intel SDM vol. 2, tables 2-2 and 2-3. next: the following IP. */
 static u64 address_of(const u8 *modrm, unsigned int rex, const struct pt_regs *regs, u64 next)
 {
 	unsigned int mod = modrm[0] >> 6, rm = modrm[0] & 7, base = rm, index = 4;

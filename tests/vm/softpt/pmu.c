@@ -105,7 +105,8 @@ static void start_tracing(struct softpt_cpu *cpu, struct perf_event *event)
 		softpt_step__trace(cpu);
 }
 
-/* pt_event_addr_filters_validate(): ranges only, for PT has no trigger at a single address. */
+/* pt_event_addr_filters_validate(): PT takes ranges; it cannot start or stop at a single address.
+ */
 static int filters_validate(struct list_head *filters)
 {
 	struct perf_addr_filter *filter;
@@ -121,7 +122,7 @@ static int filters_validate(struct list_head *filters)
 	return 0;
 }
 
-/* pt_event_addr_filters_sync(): a file that is not mapped has no range yet, and nothing passes. */
+/* pt_event_addr_filters_sync(): while a file is not mapped, its filter matches nothing. */
 static void filters_sync(struct perf_event *event)
 {
 	struct perf_addr_filters_head *head = perf_event_addr_filters(event);
@@ -145,10 +146,13 @@ static void filters_sync(struct perf_event *event)
 	}
 }
 
-/* Of the CPUs that have fewer caps than sysfs tells, as the efficiency cores of a hybrid one. */
+/* CPUs with fewer caps than sysfs tells, as the efficiency cores of a hybrid CPU may have. */
 static unsigned long little;
 module_param(little, ulong, 0644);
-MODULE_PARM_DESC(little, "mask of CPUs whose unit writes no CYC, PTW, CFE and EVD packets");
+MODULE_PARM_DESC(little,
+		 "mask of CPUs whose unit writes no CYC, PTW, CFE and EVD packets; given at "
+		 "the start, the PMUs cpu_core and cpu_atom show them");
+static bool shows_kinds;
 
 static void start_unit(struct perf_event *event)
 {
@@ -277,9 +281,18 @@ static int __init softpt_init(void)
 	if (old)
 		softpt_make_old();
 	pmu.nr_addr_filters = softpt_cap(CAP_ADDRESS_RANGES);
-	err = perf_pmu_register(&pmu, "intel_pt", -1);
-	if (err)
+	shows_kinds = little;
+	err = shows_kinds ? softpt_kinds__add(little) : 0;
+	if (err) {
 		softpt_step__exit();
+		return err;
+	}
+	err = perf_pmu_register(&pmu, "intel_pt", -1);
+	if (!err)
+		return 0;
+	if (shows_kinds)
+		softpt_kinds__remove();
+	softpt_step__exit();
 	return err;
 }
 module_init(softpt_init);
@@ -287,6 +300,8 @@ module_init(softpt_init);
 static void __exit softpt_exit(void)
 {
 	perf_pmu_unregister(&pmu);
+	if (shows_kinds)
+		softpt_kinds__remove();
 	softpt_step__exit();
 }
 module_exit(softpt_exit);

@@ -79,7 +79,7 @@ struct softpt_cpu {
 	bool tf_ours; /* we set its trap flag */
 	bool stepped; /* the kernel was entered by nothing but our own trap */
 	struct pt_stream_event event; /* what has taken the task out of user code */
-	unsigned int late; /* a pause is due behind so many instructions; broken on purpose */
+	unsigned int late; /* instructions left until a pause takes effect; broken on purpose */
 	u64 ip;
 };
 
@@ -93,6 +93,9 @@ static inline struct softpt_event *softpt_event(struct perf_event *event)
 /* sysfs.c: format/, caps/ and the clock ratios. */
 extern const struct attribute_group *softpt_groups[];
 u32 softpt_cap(enum softpt_cap cap);
+/* cpu_core and cpu_atom, of a hybrid CPU: the latter are those of the mask. 0 or -errno. */
+int softpt_kinds__add(unsigned long little);
+void softpt_kinds__remove(void);
 /* A CPU without Event Trace, PTWRITE and address filters. */
 void softpt_make_old(void);
 /*

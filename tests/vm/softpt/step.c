@@ -375,7 +375,7 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev, struct
 		leave(cpu, cpu->ip);
 }
 
-/* Of interrupts and page faults: those in user code, before the kernel does anything for them. */
+/* Interrupts and page faults in user code are noted before the kernel handles them. */
 static void on_interrupt(void *data, int vector)
 {
 	struct pt_regs *regs = get_irq_regs();

@@ -2,6 +2,8 @@
 /* What /sys/bus/event_source/devices/intel_pt/ shows, with the real driver's names and forms. */
 #include "softpt.h"
 
+#include <linux/cpumask.h>
+#include <linux/module.h>
 #include <linux/sysfs.h>
 #include <asm/tsc.h>
 
@@ -154,3 +156,54 @@ static const struct attribute_group cap_group = {.name = "caps", .attrs = cap_at
 static const struct attribute_group clock_group = {.attrs = clock_attrs};
 
 const struct attribute_group *softpt_groups[] = {&cap_group, &format_group, &clock_group, NULL};
+
+/*
+ * A hybrid CPU shows its kinds of cores as PMUs, which say on which CPUs they are. These count
+ * nothing.
+ */
+static struct cpumask kinds[2];
+
+static ssize_t show_cpus(struct device *dev, struct device_attribute *attr, char *page);
+
+static struct device_attribute cpus_attr = __ATTR(cpus, 0444, show_cpus, NULL);
+static struct attribute *kind_attrs[] = {&cpus_attr.attr, NULL};
+static const struct attribute_group kind_group = {.attrs = kind_attrs};
+static const struct attribute_group *kind_groups[] = {&kind_group, NULL};
+
+static int no_event(struct perf_event *event)
+{
+	return -ENOENT;
+}
+
+static struct pmu kind_pmus[2] = {
+	{.event_init = no_event, .task_ctx_nr = perf_invalid_context, .attr_groups = kind_groups},
+	{.event_init = no_event, .task_ctx_nr = perf_invalid_context, .attr_groups = kind_groups},
+};
+
+static ssize_t show_cpus(struct device *dev, struct device_attribute *attr, char *page)
+{
+	bool is_little = dev_get_drvdata(dev) == &kind_pmus[1];
+
+	return sysfs_emit(page, "%*pbl\n", cpumask_pr_args(&kinds[is_little]));
+}
+
+int softpt_kinds__add(unsigned long little)
+{
+	int cpu, err;
+
+	for_each_possible_cpu(cpu) cpumask_set_cpu(cpu, &kinds[little >> cpu & 1]);
+	kind_pmus[0].module = kind_pmus[1].module = THIS_MODULE;
+	err = perf_pmu_register(&kind_pmus[0], "cpu_core", -1);
+	if (err)
+		return err;
+	err = perf_pmu_register(&kind_pmus[1], "cpu_atom", -1);
+	if (err)
+		perf_pmu_unregister(&kind_pmus[0]);
+	return err;
+}
+
+void softpt_kinds__remove(void)
+{
+	perf_pmu_unregister(&kind_pmus[0]);
+	perf_pmu_unregister(&kind_pmus[1]);
+}

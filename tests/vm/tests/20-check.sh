@@ -22,7 +22,7 @@ need_pmu
 
 is intel_pt ok
 is vm ok '.*: with Intel PT'
-is pt_caps ok 'psb_cyc, mtc, topa, .*0 address ranges'
+is pt_caps ok 'psb_cyc, mtc, topa, .*2 address ranges'
 if has_aux_pause; then
 	is freeze_pause ok 'tried: in the kernel, by aux_pause'
 else

@@ -5,7 +5,7 @@
 . /tests/vm/lib.sh
 need_pmu
 softpt=/sys/module/softpt/parameters
-clean_up() { echo 0 >$softpt/broken; echo 0 >$softpt/little; }
+clean_up() { rmmod softpt; insmod /lib/softpt.ko; }
 cd /tmp || exit 1
 
 # record NAME: everything that the program does, as text in NAME.txt, and as perf tells it in NAME.perf.
@@ -48,9 +48,20 @@ record broken
 echo 0 >$softpt/broken
 ! faults_of broken || fail "a PMU that tells of other vectors is not noticed"
 
-# The cores that cannot tell write what they can: no event, no value, no cycle.
-echo 3 >$softpt/little
-record little
-grep -q ' touch_page$' little.txt || fail "no call: $(cat little.err)"
-! awk '$3 ~ /^(cfe|pfa|ptwrite)$/' little.branches | grep . || fail "a core tells what it cannot"
-grep -q ' \[untraced\]$' little.txt || fail "nothing is [untraced]"
+# A hybrid CPU: the cores that cannot tell write what they can: no event, no value, no cycle.
+must rmmod softpt
+must insmod /lib/softpt.ko little=2
+[ "$(cat /sys/devices/cpu_core/cpus /sys/devices/cpu_atom/cpus | tr '\n' ' ')" = "0 1 " ] || fail "not a core of each kind"
+told() { awk '$3 ~ /^(cfe|pfa|ptwrite)$/' "$1.branches" | wc -l; }
+taskset -p 1 $$ >/dev/null && record core
+taskset -p 2 $$ >/dev/null && record atom
+taskset -p 3 $$ >/dev/null
+must rmmod softpt
+must insmod /lib/softpt.ko old=1
+record old
+faults_of core || fail "a core that can tell does not"
+for name in atom old; do
+	grep -q ' touch_page$' $name.txt || fail "$name: no call: $(cat $name.err)"
+	[ "$(told $name)" = 0 ] || fail "$name: a core tells what it cannot"
+	grep -q ' \[untraced\]$' $name.txt || fail "$name: nothing is [untraced]"
+done

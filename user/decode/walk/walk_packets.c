@@ -20,7 +20,7 @@ static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, ui
 /* Hands on the event that waits for its FUP. ip: the FUP's; 0: the FUP is missing. */
 static void place_event(struct walker *w, uint64_t ip)
 {
-	/* So that who reads it knows the code there. */
+	/* A reader of the event needs the map of the code, which comes with the begin. */
 	if (w->event.kind && ip && w->state == WALK_START)
 		walker__wake(w);
 	if (w->event.kind)
@@ -28,7 +28,7 @@ static void place_event(struct walker *w, uint64_t ip)
 	w->event.kind = PT_NOTE_NONE;
 }
 
-/* What the next packet is about, besides the time. `at`: where it is. */
+/* Returns the kind of the next packet that is not about time. `at`: where to look. */
 static enum packet_kind kind_of_next(struct walker *w, const uint8_t *at)
 {
 	struct packet packet;
@@ -376,7 +376,7 @@ static void on_mode_exec(struct walker *w, uint64_t bits)
 {
 	/* CS.L and not CS.D. */
 	bool is_other = (bits & 3) != 1;
-	enum packet_kind next = kind_of_next(w, w->next);
+	enum packet_kind next = is_other || w->has_events ? kind_of_next(w, w->next) : PACKET_OTHER;
 
 	if (!is_other || next != PACKET_TNT)
 		w->is_other_mode = is_other;
