@@ -12,6 +12,7 @@
 
 #include "check/check.h"
 #include "decode/branch.h"
+#include "selftest/bundle.h"
 #include "selftest/judge.h"
 #include "selftest/trial.h"
 #include "util/cleanup.h"
@@ -91,6 +92,20 @@ static bool record(const struct checks *test, struct trial *trial, const char *c
 		return true;
 	tell(test, check, SELFTEST_FAILED, &loss, "%s: %s", test->recording, why);
 	return false;
+}
+
+static void end_trial(const struct checks *test, struct trial *trial)
+{
+	char recording[PATH_MAX];
+
+	trial__end(trial);
+	if (!test->options->bundle)
+		return;
+	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
+		 test->recording);
+	/* What cannot be made smaller is sent as it is; there may be no recording. */
+	if (!access(recording, F_OK))
+		bundle__slim(recording);
 }
 
 /* ---- what the programs called */
@@ -335,7 +350,7 @@ static void test_branches(struct checks *test)
 			judge_freeze(test, &trial);
 		judge_target(test, &trial, "target afterwards");
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* Programs whose functions are all entered by calls, in code that is in files: perf needs that. */
@@ -371,7 +386,7 @@ static void test_with_perf(struct checks *test)
 			     &loss, "perf script finds %u of %u calls, and %u errors", calls.perfs,
 			     calls.ours, calls.errors);
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* ---- Intel PT: options that change what the CPU or the kernel does */
@@ -718,7 +733,7 @@ static void test_variant(struct checks *test, const struct variant *variant)
 		if (variant->overhead)
 			judge_overhead(test, variant, &trial);
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* ---- samples */
@@ -810,7 +825,7 @@ static void test_samples(struct checks *test)
 			judge_sleep(test, &trial, how->sleep_name);
 			judge_target(test, &trial, how->target_name);
 		}
-		trial__end(&trial);
+		end_trial(test, &trial);
 	}
 }
 
