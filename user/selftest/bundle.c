@@ -97,7 +97,7 @@ static void print_kernel_config(FILE *f, const char *release)
 		print_lines(f, "config", text, words);
 }
 
-/* Of the kernel's messages those about Intel PT, and of perf's limits. */
+/* Prints the kernel's messages about Intel PT and about perf's limits. */
 static void print_kernel_messages(FILE *f)
 {
 	enum { READ_ALL = 3, SIZE_BUFFER = 10 }; /* syslog(2) */
@@ -169,7 +169,7 @@ static bool is_in(const struct rec_map *map, uint64_t ip)
 	return ip >= map->start && ip - map->start < map->len;
 }
 
-/* Of this process; a process that was forked has what its parent had. NULL: none. */
+/* The process's own mapping, or, of a process that was forked, its parent's; or NULL. */
 static const struct rec_map *find_map(struct usage *usage, uint64_t ip)
 {
 	const struct recording *rec = usage->rec;
@@ -245,7 +245,7 @@ static int end_thread(void *ctx)
 	return 0;
 }
 
-/* What may be a return address. */
+/* Any word of a stack may be a return address. */
 static void use_stack(struct usage *usage, const uint8_t *stack, size_t size)
 {
 	usage->is_guess = true;
@@ -277,7 +277,7 @@ static void use_samples(struct usage *usage)
 		use_code(usage, rec->hits.v[i].ip, rec->hits.v[i].ip);
 }
 
-/* Which pages the recording's decoder reads. 0 or -errno. */
+/* Finds the pages that the recording's decoder reads. 0 or -errno. */
 static int find_usage(struct usage *usage)
 {
 	const struct recording *rec = usage->rec;
@@ -315,7 +315,7 @@ static void usage__fini(struct usage *usage)
 	VEC_FINI(&usage->files);
 }
 
-/* What names functions, and unwinds them. */
+/* Sections that name functions, or that unwind them. */
 static bool is_needed(const char *section)
 {
 	static const char *const starts[] = {".symtab",	  ".strtab",	   ".shstrtab", ".dyn",

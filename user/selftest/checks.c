@@ -22,7 +22,7 @@
 const char *const selftest_source_names[] = {
 	[SELFTEST_PT] = "pt", [SELFTEST_SAMPLE] = "sample", [SELFTEST_SOFT] = "soft", NULL};
 
-/* What a user loses if a check fails, and what to do until it is mended. */
+/* If a check fails: the user's loss, and advice until it is mended. */
 struct loss {
 	const char *what, *meanwhile;
 };
@@ -103,7 +103,7 @@ static void end_trial(const struct checks *test, struct trial *trial)
 		return;
 	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
 		 test->recording);
-	/* What cannot be made smaller is sent as it is; there may be no recording. */
+	/* A recording that cannot be made smaller is sent as it is; some trials have none. */
 	if (!access(recording, F_OK))
 		bundle__slim(recording);
 }
@@ -162,11 +162,11 @@ static const struct program_check program_checks[] = {
 
 #define N_PROGRAM_CHECKS (sizeof(program_checks) / sizeof(program_checks[0]))
 #define ALL_PROGRAMS	 ((1u << PROGRAMS) - 1)
-/* What is traced branch by branch. */
+/* The programs that are traced branch by branch. */
 #define TRACED_PROGRAMS                                                                            \
 	(ALL_PROGRAMS & ~(1u << PROGRAM_TIME | 1u << PROGRAM_ANY_THREAD | 1u << PROGRAM_BUSY))
 
-/* What a program does beside its calls. */
+/* Judges the system calls or page faults of a program that makes them. */
 static bool is_right_beside(const struct checks *test, const struct program_check *check,
 			    const struct trial *trial, const struct judged_calls *judged,
 			    char text[static 80])
@@ -210,8 +210,8 @@ static void judge_program(const struct checks *test, const struct trial *trial,
 }
 
 /*
- * How far the times of notes are outside of their calls. The trace's clock is the notes', except
- * for Intel PT: there one shift must be right for all notes.
+ * The largest distance between the time of a note and its call in the trace. The trace's clock is
+ * the notes', except for Intel PT: there one shift must be right for all notes.
  */
 static uint64_t find_error(const struct checks *test, const struct judged_calls *judged)
 {
@@ -270,7 +270,7 @@ static void judge_gaps(const struct checks *test, const struct trial *trial)
 	     "%" PRIu64 " in %" PRIu64 " branches%s", n, totals->branches, reasons);
 }
 
-/* At most so long may branches be recorded after the hit. */
+/* The limit for branches after the hit. */
 #define MOST_AFTER_HIT_NS 20000
 
 static void judge_freeze(const struct checks *test, const struct trial *trial)
@@ -425,8 +425,8 @@ static int judge_all(const struct trial *trial, struct judged_calls *sum)
 }
 
 /*
- * What every variant must have: the calls, their times, and an end near the hit. `also` and
- * `is_also` are what this one must have beside them.
+ * Every variant must have the calls, their times, and an end near the hit. `is_also` is true if it
+ * has what only this variant needs, and `also` says that in words.
  */
 static void judge_with(const struct checks *test, const struct variant *variant,
 		       const struct trial *trial, const char *also, bool is_also)
@@ -501,7 +501,7 @@ static void judge_kernel(const struct checks *test, const struct variant *varian
 		   judged.in_kernel == N_SYSCALLS && (!counted || counted == N_SYSCALLS));
 }
 
-/* What recording costs is shown; how much is too much depends on the target. */
+/* Shows the cost of recording; no limit is right for every target. */
 static void judge_overhead(const struct checks *test, const struct variant *variant,
 			   const struct trial *trial)
 {
@@ -785,7 +785,7 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 	     units__format_duration(was, judged.true_ns));
 }
 
-/* Callers are found in one of two ways, each of which is tested. */
+/* Callers are found in two ways, and both are tested. */
 static const struct unwinding {
 	const char *recording;
 	const char *const options[3];

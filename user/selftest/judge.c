@@ -52,7 +52,7 @@ const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *
 	return NULL;
 }
 
-/* What the program has done in a call, of which this call is a direct part. */
+/* Counts a system call or a stretch outside of user code for the noted call it is in. */
 static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
 {
 	if (of == UINT32_MAX)
@@ -143,7 +143,7 @@ static void add_right(struct judged_calls *judged, const struct seen_call *seen,
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	/* Of a call that began before the trace, or ends after it, that time is not known. */
+	/* A call that began before the trace has no known start, and one that goes on no end. */
 	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
 	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)
@@ -223,7 +223,7 @@ static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
 	return err;
 }
 
-/* Whether an earlier call of the iteration is of the same thread. */
+/* True if an earlier call of the iteration is of the same thread. */
 static bool is_known_thread(const struct iteration *iteration, unsigned int i)
 {
 	for (unsigned int earlier = 0; earlier < i; earlier++)

@@ -38,7 +38,7 @@ static pid_t start_programs(const struct trial *trial)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* What the selftest does when it is told to end is not for its children. */
+	/* The handlers that the selftest has set are not for its children. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
@@ -55,7 +55,7 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
-/* True if the programs end so many more iterations within ten seconds. */
+/* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
@@ -159,8 +159,11 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 	if (fs__read(messages, &text, &len))
 		text = NULL;
-	snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
-		 text ? (int)strcspn(text, "\n") : 0, text ?: "");
+	if (code == 3 && text && !text[0]) /* EXIT_NO_TRIGGER, which -q does not explain */
+		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' has seen no hit within a minute");
+	else
+		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
+			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
 }
 
 /*
