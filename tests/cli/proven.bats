@@ -45,3 +45,31 @@ verdicts() {
 		[ "$(stat -c %s "$bundle")" -lt 1500000 ]
 	done
 }
+
+# later FILE FUNCTION: the second note of this function is 30 ms later than it was.
+later() {
+	awk -v f="mtbpf_selftest_$2" '$4 == f && ++n == 2 { $1 = sprintf("%d", $1 + 30000000) } { print }' "$1" >"$1.new"
+	mv "$1.new" "$1"
+}
+
+@test "selftest -replay: checks of samples fail if the programs' own clock tells other times" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir content
+	tar --zstd -C content -xf "$bundles/sample.tar.zst"
+	for function in time_long time_short time_sleep; do
+		later content/sample-fp.truth "$function"
+	done
+	tar --zstd -C content -cf changed.tar.zst .
+	run "$O/mtbpf" selftest -replay changed.tar.zst
+	[ "$status" -eq 1 ]
+	for check in "long call, fp" "short call, fp" "sleep, fp"; do
+		grep -E "^sample +$check +failed " <<<"$output"
+	done
+	for check in "long call, dwarf" "short call, dwarf" "sleep, dwarf"; do
+		grep -E "^sample +$check +ok " <<<"$output"
+	done
+	[[ $output == *"lost: how long functions took is wrong"*"; meanwhile: try the other -unwind"* ]]
+	run "$O/mtbpf" selftest -replay changed.tar.zst -only "sleep, dwarf"
+	[ "$status" -eq 0 ]
+	[[ $output == *"1 passed, 0 failed, 0 skipped" ]]
+}

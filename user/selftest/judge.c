@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,15 +385,18 @@ static void count_line(char *line, struct perf_calls *calls)
 		calls->perfs++;
 }
 
+/* A recording from another machine has the files in its own folder. */
 static pid_t start_perf(const char *recording, int out)
 {
+	char images[PATH_MAX];
 	const char *const words[] = {
-		"perf", "script", "-i", recording, "--itrace=be", "-F", "tid,flags,ip,sym,addr",
-		NULL};
+		"perf", "--buildid-dir",	 images, "script", "-i", recording, "--itrace=be",
+		"-F",	"tid,flags,ip,sym,addr", NULL};
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
+	snprintf(images, sizeof(images), "%s/images", recording);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
 	execvp("perf", (char *const *)words);
