@@ -19,23 +19,23 @@ struct selftest_command {
 
 static const struct option_spec specs[] = {
 	{"source", NULL, 0, OPT_LIST, "SOURCE",
-	 "pt, sample or soft; may be given several times (all that work here)",
+	 "pt, sample or soft; may be given several times (default: all that work here)",
 	 offsetof(struct selftest_command, sources), NULL},
 	{"only", NULL, 0, OPT_LIST, "CHECK",
 	 "only this check, or those of this recording, as -keep names it: longjmp, pt-pause, "
 	 "sample-fp, ...; may be given several times",
 	 offsetof(struct selftest_command, only), NULL},
-	{"keep", NULL, 0, OPT_STRING, "DIR", "a folder that keeps the recordings",
+	{"keep", NULL, 0, OPT_STRING, "DIR", "keep the recordings in this folder",
 	 offsetof(struct selftest_command, keep), NULL},
 	{"bundle", NULL, 0, OPT_STRING, "FILE.tar.zst",
-	 "recordings, results and what the CPU and the kernel say of themselves, to send to "
-	 "somebody",
+	 "write the recordings, the results and facts about CPU and kernel to a file for a bug "
+	 "report",
 	 offsetof(struct selftest_command, bundle), NULL},
 	{"replay", NULL, 0, OPT_STRING, "FILE.tar.zst",
 	 "judge the recordings of a bundle, which may come from another machine",
 	 offsetof(struct selftest_command, replay), NULL},
 	{"json", NULL, 0, OPT_FLAG, NULL,
-	 "an array of objects: source, name, verdict, found, loss, meanwhile",
+	 "print a JSON array of objects: source, name, verdict, found, loss, meanwhile",
 	 offsetof(struct selftest_command, json), NULL},
 };
 
@@ -47,9 +47,10 @@ const struct option_table selftest_table = {
 	.usage =
 		"selftest [-source SOURCE]... [-only CHECK]... [-keep DIR] [-bundle FILE | -replay "
 		"FILE] [-json]",
-	.summary = "Records programs of mtbpf's own, whose calls and times are known exactly, and\n"
-		   "compares the decoded traces with them: one line per check. Only its own child\n"
-		   "processes are touched. Status 0 if no check failed, 1 if one did or none was "
+	.summary = "Records its own test programs, whose calls and times are known exactly, "
+		   "and\ncompares the decoded traces with them: one line per check. Only its own "
+		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or "
+		   "none was "
 		   "made.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
