@@ -61,13 +61,8 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c t
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-services bench-decode bench-whole \
-<<<<<<< HEAD
-        bench-growth bench-recordings causes install uninstall deb image clean \
-        format format-check vmlinux programs tests proven
-=======
         bench-growth bench-recordings causes screenshots install uninstall deb image clean \
-        format format-check vmlinux programs tests
->>>>>>> main
+        format format-check vmlinux programs tests proven
 .DELETE_ON_ERROR:
 .SECONDARY:
 
