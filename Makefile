@@ -62,11 +62,15 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-services bench-decode bench-whole \
         bench-growth bench-recordings causes screenshots install uninstall deb image clean \
-        format format-check vmlinux programs tests
+        format format-check vmlinux programs tests proven
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(O)/mtbpf $(if $(MEASURED),,$(O)/mtbpf-dlfilter.so)
+
+# README's table of what has been proven where, from the bundles that 'mtbpf selftest -bundle' has made.
+proven:
+	$(Q)tests/bundles/proven README.md
 
 # What selftest finds in its own program, also when that is stripped.
 SELFTEST_SYMBOLS := -Wl,--export-dynamic-symbol=mtbpf_hit -Wl,--export-dynamic-symbol='mtbpf_selftest_*'

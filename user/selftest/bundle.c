@@ -97,7 +97,7 @@ static void print_kernel_config(FILE *f, const char *release)
 		print_lines(f, "config", text, words);
 }
 
-/* Of the kernel's messages those about Intel PT, and of perf's limits. */
+/* Prints the kernel's messages about Intel PT and about perf's limits. */
 static void print_kernel_messages(FILE *f)
 {
 	enum { READ_ALL = 3, SIZE_BUFFER = 10 }; /* syslog(2) */
@@ -131,6 +131,10 @@ int bundle__write_facts(const char *dir)
 	print_folder(f, folder);
 	snprintf(folder, sizeof(folder), "%s/format", pmu);
 	print_folder(f, folder);
+	/* The types of cores of a hybrid CPU, as arch/x86/events/intel/core.c names them. */
+	print_file(f, "/sys/devices/cpu_core", "cpus");
+	print_file(f, "/sys/devices/cpu_atom", "cpus");
+	print_file(f, "/sys/devices/cpu_lowpower", "cpus");
 	print_kernel_config(f, name.release);
 	print_kernel_messages(f);
 	if (fclose(f))
@@ -148,7 +152,7 @@ struct kept_file {
 	const struct rec_file *file;
 	bool *pages;
 	size_t n_pages;
-	bool is_used; /* any of them */
+	bool is_used; /* code of it ran; else nothing of it is needed */
 };
 
 struct usage {
@@ -157,6 +161,7 @@ struct usage {
 	const struct rec_map *last; /* the mapping that was found last */
 	pid_t pid;
 	uint64_t from; /* where the thread went last; 0: not known */
+	bool is_guess; /* what comes next is perhaps no address of code */
 };
 
 static bool is_in(const struct rec_map *map, uint64_t ip)
@@ -164,7 +169,7 @@ static bool is_in(const struct rec_map *map, uint64_t ip)
 	return ip >= map->start && ip - map->start < map->len;
 }
 
-/* Of this process; a process that was forked has what its parent had. NULL: none. */
+/* The process's own mapping, or, of a process that was forked, its parent's; or NULL. */
 static const struct rec_map *find_map(struct usage *usage, uint64_t ip)
 {
 	const struct recording *rec = usage->rec;
@@ -193,8 +198,10 @@ static void use_page(struct usage *usage, uint64_t ip)
 	for (size_t i = 0; i < usage->files.n; i++) {
 		struct kept_file *kept = &usage->files.v[i];
 
-		if (kept->file == file && page < kept->n_pages)
-			kept->pages[page] = kept->is_used = true;
+		if (kept->file != file || page >= kept->n_pages)
+			continue;
+		kept->pages[page] = true;
+		kept->is_used |= !usage->is_guess;
 	}
 }
 
@@ -238,15 +245,17 @@ static int end_thread(void *ctx)
 	return 0;
 }
 
-/* What may be a return address. */
+/* Any word of a stack may be a return address. */
 static void use_stack(struct usage *usage, const uint8_t *stack, size_t size)
 {
+	usage->is_guess = true;
 	for (size_t at = 0; at + 8 <= size; at += 8) {
 		uint64_t word;
 
 		memcpy(&word, stack + at, sizeof(word));
 		use_code(usage, word, word);
 	}
+	usage->is_guess = false;
 }
 
 static void use_samples(struct usage *usage)
@@ -268,7 +277,7 @@ static void use_samples(struct usage *usage)
 		use_code(usage, rec->hits.v[i].ip, rec->hits.v[i].ip);
 }
 
-/* Which pages the recording's decoder reads. 0 or -errno. */
+/* Finds the pages that the recording's decoder reads. 0 or -errno. */
 static int find_usage(struct usage *usage)
 {
 	const struct recording *rec = usage->rec;
@@ -306,7 +315,7 @@ static void usage__fini(struct usage *usage)
 	VEC_FINI(&usage->files);
 }
 
-/* What names functions, and unwinds them. */
+/* Sections that name functions, or that unwind them. */
 static bool is_needed(const char *section)
 {
 	static const char *const starts[] = {".symtab",	  ".strtab",	   ".shstrtab", ".dyn",
@@ -327,7 +336,7 @@ static void clear_unused(uint8_t *data, uint64_t from, uint64_t size, const stru
 
 		if (end > from + size)
 			end = from + size;
-		if (!kept->pages || !kept->pages[at / PAGE])
+		if (!kept->is_used || !kept->pages || !kept->pages[at / PAGE])
 			memset(data + at, 0, end - at);
 		at = end;
 	}
@@ -371,6 +380,28 @@ static void clear_sections(uint8_t *data, size_t size, const struct kept_file *k
 	}
 }
 
+/* Pages of zeros are holes. In place of the file, which somebody may still have mapped. */
+static int write_sparse(const char *path, const uint8_t *data, size_t size)
+{
+	static const uint8_t zeros[PAGE];
+	_cleanup_close_ int fd = -1;
+
+	if (unlink(path))
+		return -errno;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		return -errno;
+	for (size_t at = 0; at < size; at += PAGE) {
+		size_t n = size - at < PAGE ? size - at : PAGE;
+
+		if (!memcmp(data + at, zeros, n))
+			continue;
+		if (pwrite(fd, data + at, n, (off_t)at) != (ssize_t)n)
+			return -EIO;
+	}
+	return 0;
+}
+
 static int slim_file(const char *recording, const char *name, const struct kept_file *kept)
 {
 	_cleanup_free_ char *data = NULL;
@@ -384,7 +415,7 @@ static int slim_file(const char *recording, const char *name, const struct kept_
 	if (err)
 		return err;
 	clear_sections((uint8_t *)data, size, kept);
-	return fs__write(path, data, size);
+	return write_sparse(path, (const uint8_t *)data, size);
 }
 
 int bundle__slim(const char *recording)
@@ -450,8 +481,8 @@ static int explain(int code, const char *what, const char *bundle, const char *h
 
 int bundle__pack(const char *dir, const char *bundle)
 {
-	const char *const words[] = {"tar",  "-I", COMPRESS, "--owner=0", "--group=0", "-cf",
-				     bundle, "-C", dir,	     ".",	  NULL};
+	const char *const words[] = {"tar", "-S",   "-I", COMPRESS, "--owner=0", "--group=0",
+				     "-cf", bundle, "-C", dir,	    ".",	 NULL};
 
 	return explain(run_tar(words), "write", bundle,
 		       "tar and zstd must be installed, and the folder writable");

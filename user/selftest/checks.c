@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "check/check.h"
 #include "decode/branch.h"
+#include "selftest/bundle.h"
 #include "selftest/judge.h"
 #include "selftest/trial.h"
 #include "util/cleanup.h"
@@ -21,7 +23,7 @@
 const char *const selftest_source_names[] = {
 	[SELFTEST_PT] = "pt", [SELFTEST_SAMPLE] = "sample", [SELFTEST_SOFT] = "soft", NULL};
 
-/* What a user loses if a check fails, and what to do until it is mended. */
+/* If a check fails: the user's loss, and advice until it is mended. */
 struct loss {
 	const char *what, *meanwhile;
 };
@@ -93,6 +95,20 @@ static bool record(const struct checks *test, struct trial *trial, const char *c
 	return false;
 }
 
+static void end_trial(const struct checks *test, struct trial *trial)
+{
+	char recording[PATH_MAX];
+
+	trial__end(trial);
+	if (!test->options->bundle)
+		return;
+	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
+		 test->recording);
+	/* A recording that cannot be made smaller is sent as it is; some trials have none. */
+	if (!access(recording, F_OK))
+		bundle__slim(recording);
+}
+
 /* ---- what the programs called */
 
 struct program_check {
@@ -147,11 +163,11 @@ static const struct program_check program_checks[] = {
 
 #define N_PROGRAM_CHECKS (sizeof(program_checks) / sizeof(program_checks[0]))
 #define ALL_PROGRAMS	 ((1u << PROGRAMS) - 1)
-/* What is traced branch by branch. */
+/* The programs that are traced branch by branch. */
 #define TRACED_PROGRAMS                                                                            \
 	(ALL_PROGRAMS & ~(1u << PROGRAM_TIME | 1u << PROGRAM_ANY_THREAD | 1u << PROGRAM_BUSY))
 
-/* What a program does beside its calls. */
+/* Judges the system calls or page faults of a program that makes them. */
 static bool is_right_beside(const struct checks *test, const struct program_check *check,
 			    const struct trial *trial, const struct judged_calls *judged,
 			    char text[static 80])
@@ -195,8 +211,8 @@ static void judge_program(const struct checks *test, const struct trial *trial,
 }
 
 /*
- * How far the times of notes are outside of their calls. The trace's clock is the notes', except
- * for Intel PT: there one shift must be right for all notes.
+ * The largest distance between the time of a note and its call in the trace. The trace's clock is
+ * the notes', except for Intel PT: there one shift must be right for all notes.
  */
 static uint64_t find_error(const struct checks *test, const struct judged_calls *judged)
 {
@@ -255,7 +271,7 @@ static void judge_gaps(const struct checks *test, const struct trial *trial)
 	     "%" PRIu64 " in %" PRIu64 " branches%s", n, totals->branches, reasons);
 }
 
-/* At most so long may branches be recorded after the hit. */
+/* The limit for branches after the hit. */
 #define MOST_AFTER_HIT_NS 20000
 
 static void judge_freeze(const struct checks *test, const struct trial *trial)
@@ -335,13 +351,21 @@ static void test_branches(struct checks *test)
 			judge_freeze(test, &trial);
 		judge_target(test, &trial, "target afterwards");
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* Programs whose functions are all entered by calls, in code that is in files: perf needs that. */
 #define PERFS_PROGRAMS                                                                             \
 	(1u << PROGRAM_CALLS | 1u << PROGRAM_RECURSION | 1u << PROGRAM_LONGJMP |                   \
 	 1u << PROGRAM_LIBRARY | 1u << PROGRAM_SYSCALLS)
+
+static bool is_of_other_kernel(const struct trial *trial)
+{
+	struct utsname name;
+
+	return trial->rec.os_release && !uname(&name) &&
+	       strcmp(trial->rec.os_release, name.release) != 0;
+}
 
 static void test_with_perf(struct checks *test)
 {
@@ -351,13 +375,19 @@ static void test_with_perf(struct checks *test)
 	struct trial trial = {.options = none, .programs = PERFS_PROGRAMS};
 	char recording[PATH_MAX];
 	struct perf_calls calls;
+	bool is_made;
 	int err;
 
 	test->recording = test->source == SELFTEST_PT ? "pt-perf" : "soft-perf";
 	if ((!is_named(test, test->recording) && !is_named(test, "perf's judgement")) ||
 	    !is_there(test, test->recording))
 		return;
-	if (record(test, &trial, "perf's judgement")) {
+	is_made = record(test, &trial, "perf's judgement");
+	if (is_made && test->options->replay && is_of_other_kernel(&trial)) {
+		tell(test, "perf's judgement", SELFTEST_SKIPPED, &no_loss,
+		     "perf decodes the vDSO of this kernel, and the recording is of %s",
+		     trial.rec.os_release);
+	} else if (is_made) {
 		snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
 			 test->recording);
 		err = judge__with_perf(&trial.decoded, recording, &calls);
@@ -371,7 +401,7 @@ static void test_with_perf(struct checks *test)
 			     &loss, "perf script finds %u of %u calls, and %u errors", calls.perfs,
 			     calls.ours, calls.errors);
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* ---- Intel PT: options that change what the CPU or the kernel does */
@@ -410,8 +440,8 @@ static int judge_all(const struct trial *trial, struct judged_calls *sum)
 }
 
 /*
- * What every variant must have: the calls, their times, and an end near the hit. `also` and
- * `is_also` are what this one must have beside them.
+ * Every variant must have the calls, their times, and an end near the hit. `is_also` is true if it
+ * has what only this variant needs, and `also` says that in words.
  */
 static void judge_with(const struct checks *test, const struct variant *variant,
 		       const struct trial *trial, const char *also, bool is_also)
@@ -486,7 +516,7 @@ static void judge_kernel(const struct checks *test, const struct variant *varian
 		   judged.in_kernel == N_SYSCALLS && (!counted || counted == N_SYSCALLS));
 }
 
-/* What recording costs is shown; how much is too much depends on the target. */
+/* Shows the cost of recording; no limit is right for every target. */
 static void judge_overhead(const struct checks *test, const struct variant *variant,
 			   const struct trial *trial)
 {
@@ -718,7 +748,7 @@ static void test_variant(struct checks *test, const struct variant *variant)
 		if (variant->overhead)
 			judge_overhead(test, variant, &trial);
 	}
-	trial__end(&trial);
+	end_trial(test, &trial);
 }
 
 /* ---- samples */
@@ -770,7 +800,7 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 	     units__format_duration(was, judged.true_ns));
 }
 
-/* Callers are found in one of two ways, each of which is tested. */
+/* Callers are found in two ways, and both are tested. */
 static const struct unwinding {
 	const char *recording;
 	const char *const options[3];
@@ -810,7 +840,7 @@ static void test_samples(struct checks *test)
 			judge_sleep(test, &trial, how->sleep_name);
 			judge_target(test, &trial, how->target_name);
 		}
-		trial__end(&trial);
+		end_trial(test, &trial);
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *
 	return NULL;
 }
 
-/* What the program has done in a call, of which this call is a direct part. */
+/* Counts a system call or a stretch outside of user code for the noted call it is in. */
 static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
 {
 	if (of == UINT32_MAX)
@@ -143,7 +144,7 @@ static void add_right(struct judged_calls *judged, const struct seen_call *seen,
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	/* Of a call that began before the trace, or ends after it, that time is not known. */
+	/* A call that began before the trace has no known start, and one that goes on no end. */
 	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
 	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)
@@ -223,7 +224,7 @@ static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
 	return err;
 }
 
-/* Whether an earlier call of the iteration is of the same thread. */
+/* True if an earlier call of the iteration is of the same thread. */
 static bool is_known_thread(const struct iteration *iteration, unsigned int i)
 {
 	for (unsigned int earlier = 0; earlier < i; earlier++)
@@ -384,15 +385,18 @@ static void count_line(char *line, struct perf_calls *calls)
 		calls->perfs++;
 }
 
+/* A recording from another machine has the files in its own folder. */
 static pid_t start_perf(const char *recording, int out)
 {
+	char images[PATH_MAX];
 	const char *const words[] = {
-		"perf", "script", "-i", recording, "--itrace=be", "-F", "tid,flags,ip,sym,addr",
-		NULL};
+		"perf", "--buildid-dir",	 images, "script", "-i", recording, "--itrace=be",
+		"-F",	"tid,flags,ip,sym,addr", NULL};
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
+	snprintf(images, sizeof(images), "%s/images", recording);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
 	execvp("perf", (char *const *)words);

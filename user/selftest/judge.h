@@ -12,7 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "selftest/programs.h"
 
-/* How the trace tells the calls of one program in one iteration. */
+/* One program's calls in one iteration, as the trace tells them. */
 struct judged_calls {
 	unsigned int noted;   /* calls that the program noted */
 	unsigned int right;   /* of them in the trace, in this order and at this depth */
@@ -42,7 +42,7 @@ void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judg
 int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
 		 enum program program, uint64_t end_ns, struct judged_calls *judged);
 
-/* How a trace by samples tells the time of one function, whose iteration notes begin and end. */
+/* The time of one function in a trace by samples; the function notes its begin and its end. */
 struct judged_time {
 	uint64_t true_ns;    /* by the function's own notes */
 	uint64_t slices_ns;  /* its slices in that time */
@@ -55,7 +55,7 @@ struct judged_time {
 void judge__time(const struct decoded *decoded, const struct iteration *iteration,
 		 const char *function, struct judged_time *judged);
 
-/* How long the loop of PROGRAM_BUSY takes in the trace, all iterations together. */
+/* The time of PROGRAM_BUSY's loop in the trace, summed over its iterations. */
 uint64_t judge__busy_ns(const struct decoded *decoded);
 
 /* A second judge: how many calls of the programs' functions `perf script` finds. */

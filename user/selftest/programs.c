@@ -814,8 +814,7 @@ TRACED(void, busy_main, unsigned int depth)
 	current->busy_ns = now_ns() - before;
 }
 
-/* Before anything is recorded: so many loops that they take BUSY_NS, and the shortest time of them.
- */
+/* Finds a number of loops that takes BUSY_NS, and their shortest time, before it is recorded. */
 static void calibrate_busy(void)
 {
 	static struct iteration unused;

@@ -59,16 +59,16 @@ struct iteration {
 	uint64_t busy_ns;	       /* how long the loop of PROGRAM_BUSY took */
 };
 
-/* How many iterations are kept: the last ones. */
+/* The number of iterations that are kept: the last ones. */
 #define KEPT_ITERATIONS 128
 /* System calls that PROGRAM_SYSCALLS makes, each directly in a function of its own. */
 #define N_SYSCALLS 5
 /* Pages that PROGRAM_FAULTS touches first. */
 #define N_FAULTS 8
 
-/* How long PROGRAM_BUSY runs at least where it is not recorded. */
+/* PROGRAM_BUSY takes at least this long while it is not recorded. */
 #define BUSY_NS 100000
-/* How long PROGRAM_TIME sleeps. */
+/* PROGRAM_TIME sleeps for this long. */
 #define SLEEP_NS 15000000
 
 struct program_log {

@@ -2,7 +2,6 @@
 #include "selftest/selftest.h"
 
 #include <cjson/cJSON.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -87,32 +86,9 @@ static int begin_results(struct selftest *test)
 	return -EIO;
 }
 
-static int slim_recordings(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-	char path[PATH_MAX];
-	int err = dir ? 0 : -errno;
-
-	while (!err && (entry = readdir(dir))) {
-		const char *suffix = strrchr(entry->d_name, '.');
-
-		if (!suffix || strcmp(suffix, ".mtbpf"))
-			continue;
-		snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 300, folder, entry->d_name);
-		err = bundle__slim(path);
-	}
-	if (dir)
-		closedir(dir);
-	return err;
-}
-
 static int write_bundle(struct selftest *test)
 {
 	int err = fclose(test->results) ? -errno : bundle__write_facts(test->dir);
-
-	if (!err)
-		err = slim_recordings(test->dir);
 
 	if (err) {
 		log__error("cannot write into %s: %s", test->dir, strerror(-err));

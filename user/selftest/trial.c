@@ -38,7 +38,7 @@ static pid_t start_programs(const struct trial *trial)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* What the selftest does when it is told to end is not for its children. */
+	/* The handlers that the selftest has set are not for its children. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
@@ -55,7 +55,7 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
-/* True if the programs end so many more iterations within ten seconds. */
+/* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
@@ -74,32 +74,62 @@ static void name_cgroup(char name[static 64])
 	snprintf(name, 64, "mtbpf-selftest.%d", getpid());
 }
 
+/*
+ * A process that removes the cgroup once the selftest closes the pipe, or has ended however it did:
+ * by then its programs have ended, too.
+ */
+static _Noreturn void remove_cgroup_later(const char *path, int from_selftest)
+{
+	char byte;
+
+	setsid();
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	while (read(from_selftest, &byte, 1) < 0 && errno == EINTR)
+		;
+	for (int i = 0; i < 500 && rmdir(path) && errno == EBUSY; i++)
+		usleep(10000);
+	_exit(0);
+}
+
+static bool start_remover(struct trial *trial, const char *path)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	trial->remover = fork();
+	if (!trial->remover) {
+		close(ends[1]);
+		remove_cgroup_later(path, ends[0]);
+	}
+	close(ends[0]);
+	trial->remover_end = ends[1];
+	return trial->remover > 0;
+}
+
 static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
-	char name[64], path[PATH_MAX], pid[16];
+	char name[64], path[PATH_MAX], procs[PATH_MAX + 16], pid[16];
 
 	name_cgroup(name);
 	snprintf(path, sizeof(path), CGROUPS "/%s", name);
-	trial->has_cgroup = !mkdir(path, 0755);
-	snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", name);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
 	snprintf(pid, sizeof(pid), "%d", trial->child);
-	if (trial->has_cgroup && !fs__write(path, pid, strlen(pid)))
+	if (!mkdir(path, 0755) && start_remover(trial, path) && !fs__write(procs, pid, strlen(pid)))
 		return true;
 	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
 	return false;
 }
 
-/* Its process has ended. */
+/* The programs have ended. */
 static void remove_cgroup(const struct trial *trial)
 {
-	char name[64], path[PATH_MAX];
-
-	if (!trial->has_cgroup)
+	if (trial->remover <= 0)
 		return;
-	name_cgroup(name);
-	snprintf(path, sizeof(path), CGROUPS "/%s", name);
-	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
-		usleep(10000);
+	close(trial->remover_end);
+	waitpid(trial->remover, NULL, 0);
 }
 
 /* ---- the recording */
@@ -159,8 +189,11 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 	if (fs__read(messages, &text, &len))
 		text = NULL;
-	snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
-		 text ? (int)strcspn(text, "\n") : 0, text ?: "");
+	if (code == 3 && text && !text[0]) /* EXIT_NO_TRIGGER, which -q does not explain */
+		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' has seen no hit within a minute");
+	else
+		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
+			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
 }
 
 /*

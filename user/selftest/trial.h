@@ -30,7 +30,8 @@ struct trial {
 	struct decoded decoded;
 	const struct hit_mark *hit;	   /* the last of the trace */
 	const struct iteration *iteration; /* the one that the hit ended */
-	bool has_cgroup;
+	pid_t remover;			   /* of the cgroup, once remover_end is closed; 0: none */
+	int remover_end;
 };
 
 #define TRIAL_TEXT_SIZE 200

@@ -5,11 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "mtbpf_shared.h"
+#include "selftest/checks.h"
 #include "selftest/judge.h"
+#include "util/fs.h"
 
 #define TID	  7
 #define SHIFT_NS  1000000
@@ -160,8 +164,8 @@ static void test_sum(void **state)
 {
 	struct judged_calls sum = JUDGED_NONE;
 
-	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 3});
-	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 4});
+	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 4});
+	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 1});
 	assert_int_equal(sum.noted, 7);
 	assert_int_equal(sum.right, 6);
 	assert_int_equal(sum.unnoted, 1);
@@ -169,6 +173,67 @@ static void test_sum(void **state)
 	assert_int_equal(sum.most_shift_ns, 7);
 	assert_int_equal(sum.syscalls, 1);
 	assert_int_equal(sum.untraced, 3);
+	assert_int_equal(sum.in_kernel, 5);
+}
+
+/* A call that began before the trace does not tell when. */
+static void test_start_before_the_trace(void **state)
+{
+	struct fixture *f = *state;
+
+	f->tree.calls.v[2].start_ns = 1120 + SHIFT_NS;
+	f->tree.calls.v[2].flags = CALL_INFERRED_START;
+	judge(f);
+	assert_int_equal(f->judged.right, 3);
+	assert_int_equal(f->judged.least_shift_ns, SHIFT_NS - 10);
+}
+
+/* What the kernel does for a call, at any depth below it; a function of the program is none. */
+static void test_in_kernel(void **state)
+{
+	static const struct function entry = {.name = "entry_SYSCALL_64"},
+				     getppid = {.name = "__x64_sys_getppid"},
+				     own = {.name = "mtbpf_sys_getppid"};
+	struct fixture *f = *state;
+
+	add(f, &entry, 1120, 1140, 2);
+	add(f, &getppid, 1125, 1130, 4);
+	add(f, &own, 1131, 1132, 2);
+	judge(f);
+	assert_int_equal(f->judged.right, 3);
+	assert_int_equal(f->judged.in_kernel, 1);
+}
+
+static void write_cpus(const char *root, const char *type, const char *text)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/devices", root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/devices/%s", root, type);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/devices/%s/cpus", root, type);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* As sysfs of a hybrid CPU has them. */
+static void test_cores(void **state)
+{
+	char root[] = "/tmp/mtbpf-test-cores-XXXXXX";
+
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(checks__find_cpu(root, "cpu_core"), -1);
+	write_cpus(root, "cpu_core", "0-7\n");
+	write_cpus(root, "cpu_atom", "16-23\n");
+	write_cpus(root, "cpu_lowpower", "\n");
+	assert_int_equal(checks__find_cpu(root, "cpu_core"), 0);
+	assert_int_equal(checks__find_cpu(root, "cpu_atom"), 16);
+	assert_int_equal(checks__find_cpu(root, "cpu_lowpower"), -1);
+	assert_int_equal(fs__remove_dir(root), 0);
 }
 
 /* The ring holds earlier iterations as well. */
@@ -286,6 +351,9 @@ int main(void)
 		TEST(test_parts),
 		TEST(test_hit),
 		TEST(test_sum),
+		TEST(test_in_kernel),
+		TEST(test_start_before_the_trace),
+		cmocka_unit_test(test_cores),
 		TEST(test_time),
 	};
 
