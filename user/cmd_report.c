@@ -94,14 +94,14 @@ struct input {
 static int refuse_missing(const char *path, int err)
 {
 	log__error("cannot open %s: %s", path, strerror(-err));
-	log__hint("give a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
+	log__hint("name a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
 	return err;
 }
 
 static int refuse_trace(const char *path)
 {
-	log__error("%s is no FXT trace, whatever its name says", path);
-	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+	log__error("%s is not an FXT trace, in spite of its name", path);
+	log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
 	return -EINVAL;
 }
 
@@ -139,8 +139,8 @@ static int begin_input(struct input *input)
 
 static int refuse_trace_filter(const char *path)
 {
-	log__error("-filter: %s is a trace, and was decoded already", path);
-	log__hint("give the recording that it was made of: -filter decodes a part of that");
+	log__error("-filter: %s is a trace, which is decoded already", path);
+	log__hint("name the recording that it was made from: -filter decodes a part of it");
 	return -EINVAL;
 }
 
@@ -219,8 +219,8 @@ static int refuse_report(const char *path)
 		log__error("out of memory");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: there is no trigger in it, or not the whole iteration", path);
-	log__hint("'mtbpf report' without options says what there is");
+	log__error("%s: no report: it lacks a trigger, or a part of the iteration", path);
+	log__hint("'mtbpf report' without options prints what it contains");
 	return -ENODATA;
 }
 
@@ -280,8 +280,8 @@ int cmd_report(int argc, char **argv)
 		return exit_code_for_options(err);
 	apply(&options);
 	if (options.json && options.folded) {
-		log__error("report: -json and -folded are two things");
-		log__hint("leave one of the two out");
+		log__error("report: -json and -folded exclude each other");
+		log__hint("leave out one of the two");
 		return EXIT_USAGE;
 	}
 	err = trace_filter__parse(&options.filter, options.filters.v, options.filters.n);

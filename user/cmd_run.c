@@ -113,7 +113,7 @@ static int wait_for_child(pid_t pid)
 
 	if (waitpid(pid, &status, WNOHANG) == pid)
 		return status;
-	log__info("the program runs on as process %d; mtbpf waits for its end", pid);
+	log__info("the program runs on as process %d; mtbpf waits until it exits", pid);
 	interrupts__set(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -190,13 +190,13 @@ int cmd_run(int argc, char **argv)
 	if (capture_options__check(&options, run_table.command))
 		return EXIT_USAGE;
 	if (rest >= argc) {
-		log__error("run: which program?");
+		log__error("run: no program given");
 		log__hint("usage: mtbpf %s", run_table.usage);
 		return EXIT_USAGE;
 	}
 	if (find_program(argv[rest], path)) {
 		log__error("no program '%s'", argv[rest]);
-		log__hint("give its path, or one of a program in $PATH");
+		log__hint("give its path, or the name of a program in $PATH");
 		return EXIT_USAGE;
 	}
 	return run_program(&options, path, argv + rest);

@@ -65,7 +65,7 @@ at_terminal() {
 	[[ $output == *"are 2 processes"*"  $first ./$me -scale small"* ]]
 	mtbpf_run attach -source soft -name "$me"
 	[ "$status" -eq 2 ]
-	complains "-source soft steps one process" "-pid PID"
+	complains "-source soft traces one process" "-pid PID"
 }
 
 @test "of several pids each must be a number; who has exited is named" {

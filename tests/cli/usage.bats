@@ -150,7 +150,7 @@ setup() {
 	complains "-snapshot-size '4X' is not a size" "256K, 4M"
 	mtbpf_run attach -pid 1 -stack-copy 61K
 	[ "$status" -eq 2 ]
-	complains "-stack-copy cannot be more than 60K" "16K is the default"
+	complains "-stack-copy is limited to 60K" "the default is 16K"
 	mtbpf_run attach -pid self
 	[ "$status" -eq 2 ]
 	complains "-pid 'self' is not a whole number"
@@ -174,11 +174,11 @@ setup() {
 	complains "'x.fxt' is no name for a text" "end it in .txt"
 	mtbpf_run decode x.mtbpf -format fxt -o x.txt
 	[ "$status" -eq 2 ]
-	complains "'x.txt' is no name for an output" "end it in .fxt"
+	complains "'x.txt' is not a valid output name" "must end in .fxt"
 	for args in "-o -" "-format fxt -o -"; do
 		mtbpf_run decode x.mtbpf $args
 		[ "$status" -eq 2 ]
-		complains "a trace for Perfetto does not go to stdout" "-format text"
+		complains "a trace for Perfetto cannot be written to stdout" "-format text"
 	done
 }
 
@@ -193,7 +193,7 @@ setup() {
 	done
 	mtbpf_run decode x.mtbpf -portable -filter -5ms..
 	[ "$status" -eq 2 ]
-	complains "-portable makes a whole recording"
+	complains "-portable and -filter exclude each other"
 	echo "x 1 [000] 1.000000000: branches: call 401000 a+0x0 (x) => 401010 b+0x0 (x)" >"$BATS_TEST_TMPDIR/x.script"
 	mtbpf_run decode "$BATS_TEST_TMPDIR/x.script" -o "$BATS_TEST_TMPDIR/x.fxt" -filter -5ms..
 	complains "is text" "perf script --time"
@@ -234,11 +234,11 @@ setup() {
 		complains "$name: -delay-thresh and -duration-thresh cannot both" "from one call to the next"
 		mtbpf_run $name -pid $$ -delay-thresh 1ms
 		[ "$status" -eq 2 ]
-		complains "a threshold needs a function" "-symbol NAME"
+		complains "thresholds need a function" "-symbol NAME"
 	done
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
-	complains "a threshold needs a function" "-symbol NAME"
+	complains "thresholds need a function" "-symbol NAME"
 	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
 		mtbpf_run attach -pid $$ $limit
 		[ "$status" -eq 2 ]
@@ -254,7 +254,7 @@ setup() {
 		[ "$name" = run ] || set -- "$@" -source soft -trace-include-kernel
 		mtbpf_run "$@"
 		[ "$status" -eq 2 ]
-		complains "$name: -source soft cannot trace the kernel" "leave -trace-include-kernel out"
+		complains "$name: -source soft cannot trace the kernel" "leave out -trace-include-kernel"
 	done
 	[ -z "$(ls)" ]
 }
@@ -268,11 +268,11 @@ setup() {
 	for args in watch "watch -symbol main"; do
 		mtbpf_run $args
 		[ "$status" -eq 2 ]
-		complains "watch: which process?" "-pid PID"
+		complains "watch: no process given" "-pid PID"
 	done
 	mtbpf_run run
 	[ "$status" -eq 2 ]
-	complains "run: which program?" "-- CMD"
+	complains "run: no program given" "-- CMD"
 	mtbpf_run decode
 	[ "$status" -eq 2 ]
 	complains "decode: which recording?" "decode RECORDING"

@@ -393,9 +393,9 @@ refuses() {
 	refuses "$dir/no-data.mtbpf" 1 "no data"
 	refuses "$dir/no-meta.mtbpf" 1 "no meta.json"
 	refuses "$dir/empty" 1 "empty"
-	refuses "$dir/text" 1 "no branch or stack in it"
-	refuses "$dir/long-text" 1 "no branch or stack in it"
-	refuses /dev/null 1 "no regular file"
+	refuses "$dir/text" 1 "but no branches or stacks"
+	refuses "$dir/long-text" 1 "but no branches or stacks"
+	refuses /dev/null 1 "not a regular file"
 }
 
 @test "decode refuses a recording that was cut" {

@@ -101,7 +101,7 @@ taken_at() {
 @test "an hour has so many captures, also over an end and a new start; what came besides is counted" {
 	keeps -delay-thresh 2ms -dir d -max-per-hour 2
 	eventually 15 captured 2
-	grep -q 'max-per-hour 2: the next trigger is taken from 20' "$log"
+	grep -q 'max-per-hour 2: the next capture is possible at 20' "$log"
 	sleep 1
 	keeper_ends INT
 	[ "$status" -eq 0 ]
@@ -205,7 +205,7 @@ counts_busy() {
 
 @test "one that is larger than all may be is not kept" {
 	keeps -delay-thresh 2ms -dir d -max-size 4K
-	eventually 15 grep -q 'cannot keep a recording in d: it is larger than all may be' "$log"
+	eventually 15 grep -q 'cannot keep a recording in d: it exceeds -max-size' "$log"
 	keeper_ends TERM
 	[ -z "$(ls -A d)" ]
 }

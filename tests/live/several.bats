@@ -43,7 +43,7 @@ load targets
 	done
 	mtbpf_run watch -pid "$first,$target" -symbol no_such_function -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "no process of those has a function 'no_such_function'" "mtbpf list"
+	complains "the processes of those do not contain a function 'no_such_function'" "mtbpf list"
 }
 
 @test "several programs at once: those that cannot hit the function are named" {
@@ -99,7 +99,7 @@ load targets
 		first=$target
 		eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq '$again' ]' - "$attach_log"
 	done
-	grep -q 'some were started again: going on with those that run now' "$attach_log"
+	grep -q 'some of .* were restarted: continuing with those that run now' "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
 }
@@ -151,7 +151,7 @@ load targets
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before $me was there again"*"hint: "* ]]
+	[[ $output == *"nothing was recorded: interrupted before $me was running again"*"hint: "* ]]
 	[ ! -e s.mtbpf ]
 	serve "$me" lock
 	limit=3s wait_for_slow -name "$me" -duration-thresh 100s

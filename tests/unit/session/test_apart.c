@@ -98,7 +98,7 @@ static void test_an_end_without_an_answer_is_told(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(apart__run(leave, NULL, "work"), -EIO);
 	stderr_capture__end(&said);
-	assert_non_null(strstr(said.text, "work ended before its end, with status 3\nhint: "));
+	assert_non_null(strstr(said.text, "work ended early, with status 3\nhint: "));
 }
 
 static void test_no_descriptors_left(void **state)

@@ -192,7 +192,7 @@ static void test_one_that_is_read_stays(void **state)
 	stderr_capture__begin(&said);
 	for (int i = 1; i < 4; i++)
 		assert_int_equal(put(f, i, 10), 0);
-	assert_non_null(strstr(stderr_capture__end(&said), "somebody reads it"));
+	assert_non_null(strstr(stderr_capture__end(&said), "another process reads it"));
 	assert_string_equal(kept(f), "0 3");
 	close(fd);
 	assert_int_equal(put(f, 4, 10), 0);

@@ -96,7 +96,7 @@ static void test_what_is_refused(void **state)
 		{"hit+..", "takes a unit"},
 		{"-..", "takes a unit"},
 		{"1mss..", "takes a unit"},
-		{"+5ms..", "'+' stands behind begin, end or hit"},
+		{"+5ms..", "'+' must follow begin, end or hit"},
 		{"9999999999999s..", "292 years"},
 		{"parse..3ms", "one end is a time and the other a function"},
 		{"a..b..c", "more than one '..'"},

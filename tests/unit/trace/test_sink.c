@@ -193,7 +193,7 @@ static void test_folder_where_the_old_one_goes(void **state)
 	catch_stderr(folder);
 	assert_null(sink__open(folder->file));
 	assert_int_equal(errno, EEXIST);
-	expect_message(folder, ".old exists, and is no file");
+	expect_message(folder, ".old exists and is not a regular file");
 	assert_int_equal(rmdir(folder->old), 0);
 }
 
