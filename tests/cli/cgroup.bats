@@ -31,11 +31,11 @@ mount_of() {
 }
 
 @test "a process and a cgroup are one too many" {
-	refused "-pid and -cgroup cannot both be given" "-pid records one" -pid $$ -cgroup x
+	refused "-pid and -cgroup cannot both be given" "choose one of the two" -pid $$ -cgroup x
 }
 
 @test "neither: both are named" {
-	refused "which process?" "-cgroup PATH"
+	refused "no process given" "-cgroup PATH"
 }
 
 @test "soft steps one process" {

@@ -47,7 +47,7 @@ refused() {
 	complains "cannot keep recordings in file: Not a directory" "choose a folder with -dir"
 	mtbpf_run record -pid $$ -dir no/such
 	[ "$status" -ne 0 ]
-	complains "cannot keep recordings in no/such: No such file or directory" "has to exist"
+	complains "cannot keep recordings in no/such: No such file or directory" "must exist"
 }
 
 @test "a process that is not there: said before anything is written" {

@@ -89,7 +89,7 @@ teardown() {
 	mkdir empty.mtbpf
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
-	complains "empty.mtbpf is no recording" "NAME.mtbpf"
+	complains "empty.mtbpf is not a recording" "NAME.mtbpf"
 	: >empty.mtbpf/data
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]

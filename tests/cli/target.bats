@@ -45,7 +45,7 @@ refused() {
 
 @test "a kernel thread" {
 	[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "no kernel threads are seen here"
-	refused 2 "2 (kthreadd) is a kernel thread" "user space"
+	refused 2 "2 (kthreadd) is a kernel thread" "-trace-kernel-only"
 }
 
 @test "a thread: its process is named" {

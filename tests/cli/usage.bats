@@ -153,10 +153,10 @@ setup() {
 	complains "-stack-copy is limited to 60K" "the default is 16K"
 	mtbpf_run attach -pid self
 	[ "$status" -eq 2 ]
-	complains "-pid 'self' is not a whole number"
+	complains "-pid 'self' is not a number or a list"
 	mtbpf_run attach -pid -5
 	[ "$status" -eq 2 ]
-	complains "-pid '-5' is not a whole number"
+	complains "-pid '-5' is not a number or a list"
 	mtbpf_run attach -pid 1 -source sofd
 	[ "$status" -eq 2 ]
 	complains "-source 'sofd'" "auto, pt, sample, soft"
@@ -171,7 +171,7 @@ setup() {
 	complains "-format 'yaml'" "fxt, text"
 	mtbpf_run decode x.mtbpf -format text -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "'x.fxt' is no name for a text" "end it in .txt"
+	complains "'x.fxt' is not a name for a text file" "must end in .txt"
 	mtbpf_run decode x.mtbpf -format fxt -o x.txt
 	[ "$status" -eq 2 ]
 	complains "'x.txt' is not a valid output name" "must end in .fxt"
@@ -186,7 +186,7 @@ setup() {
 	for name in decode report; do
 		mtbpf_run $name x.mtbpf -filter 5ms
 		[ "$status" -eq 2 ]
-		complains "-filter '5ms': it has no '..'" "hint: -filter takes FROM..TO: "
+		complains "-filter '5ms': the '..' between its two ends is missing" "hint: -filter takes FROM..TO: "
 		mtbpf_run $name x.mtbpf -filter parse..3ms
 		[ "$status" -eq 2 ]
 		complains "one end is a time and the other a function"
@@ -263,7 +263,7 @@ setup() {
 	for args in attach "attach -pid 0" record "list *" list; do
 		set -f; mtbpf_run $args; set +f
 		[ "$status" -eq 2 ]
-		complains "which process?" "-pid PID"
+		complains "no process given" "-pid PID"
 	done
 	for args in watch "watch -symbol main"; do
 		mtbpf_run $args
@@ -281,7 +281,7 @@ setup() {
 @test "a word too many is named; a bare number was meant as a pid" {
 	mtbpf_run attach 4711
 	[ "$status" -eq 2 ]
-	complains "attach: what is '4711'?" "-pid 4711"
+	complains "attach: unexpected argument '4711'" "-pid 4711"
 	mtbpf_run watch -pid 1 -symbol main now
 	[ "$status" -eq 2 ]
 	complains "watch: what is 'now'?" "usage: mtbpf watch"
@@ -290,7 +290,7 @@ setup() {
 	complains "check: what is 'it'?"
 	mtbpf_run list -pid 1 'a*' 'b*'
 	[ "$status" -eq 2 ]
-	complains "one glob at a time"
+	complains "more than one glob"
 	# What is no option may stand before one.
 	mtbpf_run list 'a*' -piid 1
 	[ "$status" -eq 2 ]

@@ -360,11 +360,11 @@ as_nobody() {
 	for command in attach record; do
 		as_nobody "$public/mtbpf" $command -pid "$target" -symbol one_iter -source soft
 		[ "$status" -eq 1 ]
-		complains "cannot look at process $target (service): Permission denied" "root; CAP_SYS_PTRACE"
+		complains "cannot look at process $target (service): Permission denied" "root, or with CAP_SYS_PTRACE"
 	done
 	as_nobody "$public/mtbpf" list -pid "$target"
 	[ "$status" -eq 1 ]
-	complains "cannot look at process $target" "root; CAP_SYS_PTRACE"
+	complains "cannot look at process $target" "root, or with CAP_SYS_PTRACE"
 	[ -z "$(ls)" ]
 }
 
@@ -436,7 +436,7 @@ mount_small() {
 	dd if=/dev/zero of=small/fill bs=1k count=64 status=none
 	mtbpf_run decode x.mtbpf -o small/x.fxt
 	[ "$status" -eq 1 ]
-	complains "cannot write small/x.fxt: No space left" "room"
+	complains "cannot write small/x.fxt: No space left" "free some space"
 	[ ! -e small/x.fxt ]
 	mtbpf_run decode x.mtbpf -o x.fxt
 	[ "$status" -eq 0 ]

@@ -106,7 +106,7 @@ taken_at() {
 	keeper_ends INT
 	[ "$status" -eq 0 ]
 	[ "$(ls d | wc -l)" -eq 2 ]
-	grep -Eq 'max-per-hour 2 let [1-9][0-9]* pass' "$log"
+	grep -Eq 'max-per-hour 2: [1-9][0-9]* hits over the threshold were not captured' "$log"
 	keeps -delay-thresh 2ms -dir d -max-per-hour 2
 	sleep 1.5
 	keeper_ends INT
@@ -296,7 +296,7 @@ not_attached() {
 	keeps_named -cgroup "$group" -dir d -keep 100 -max-per-hour 0 -metrics "unix:$PWD/s"
 	eventually 5 grep -q 'waiting for a process of' "$log"
 	kill -USR1 "$keeper"
-	eventually 5 grep -q 'no snapshot: the target is not there' "$log"
+	eventually 5 grep -q 'no snapshot: the target is not running' "$log"
 	mkdir "$group"
 	for round in 1 2; do
 		start_in_group 1.2

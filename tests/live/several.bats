@@ -71,7 +71,7 @@ load targets
 	wait_for_slow -name "$me" -duration-thresh 100s -max-hits 100000
 	first=$target
 	kill -KILL "$first"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	eventually 10 grep -q 'continuing when it is running again' "$attach_log"
 	cp "$O/programs/causes" new
 	mv new "$me"
 	serve "$me" lock
@@ -108,7 +108,7 @@ load targets
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
 	wait_for_slow -container $short -duration-thresh 100s
 	kill -KILL "$target"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	eventually 10 grep -q 'continuing when it is running again' "$attach_log"
 	eventually 5 rmdir "$cgroup"
 	sleep 1
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
@@ -158,5 +158,5 @@ load targets
 	kill -KILL "$target"
 	attach_ends 20
 	[ "$status" -eq 1 ]
-	[[ $output == *"was not there again in time"* ]]
+	[[ $output == *"was not running again in time"* ]]
 }

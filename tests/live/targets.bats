@@ -180,7 +180,7 @@ in_root() {
 	[[ $output == *$'\n'"0 hits"* ]]
 	in_root list -k8s-pod shop/web-1
 	[ "$status" -eq 2 ]
-	complains "no pod 'shop/web-1' runs here" "did you mean 'shop/web-0'?"
+	complains "no pod 'shop/web-1' is running here" "did you mean 'shop/web-0'?"
 }
 
 @test "a pod and its container in each layout that a kubelet makes: by driver, class of service and runtime" {

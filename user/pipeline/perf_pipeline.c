@@ -18,7 +18,7 @@
 static int refuse(const char *name, const struct perf_text_totals *totals)
 {
 	log__error("%s has %" PRIu64 " line%s, but no branches or stacks: it is neither a "
-				     "recording nor text of perf script",
+		   "recording nor text of perf script",
 		   name, totals->lines, totals->lines == 1 ? "" : "s");
 	log__hint(TEXT_HINT);
 	return -EINVAL;

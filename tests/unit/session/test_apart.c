@@ -117,7 +117,7 @@ static void test_no_descriptors_left(void **state)
 	stderr_capture__end(&said);
 	assert_int_equal(err, -EMFILE);
 	assert_non_null(strstr(said.text, "cannot start a process for work: "));
-	assert_non_null(strstr(said.text, "hint: the recording is whole"));
+	assert_non_null(strstr(said.text, "hint: the recording is complete"));
 }
 
 /* By the same signal: a shell that waits is to know. */

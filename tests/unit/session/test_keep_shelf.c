@@ -171,7 +171,8 @@ static void test_what_a_killed_one_left_is_swept(void **state)
 	close(slot.lock_fd); /* as the kernel does for the dead */
 	stderr_capture__begin(&said);
 	open_it(f, 5, 1 << 20);
-	assert_non_null(strstr(stderr_capture__end(&said), "not finished"));
+	assert_non_null(
+		strstr(stderr_capture__end(&said), "incomplete recording of an earlier mtbpf"));
 	assert_string_equal(kept(f), "0");
 	assert_int_equal(entries(f), 1);
 }

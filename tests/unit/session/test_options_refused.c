@@ -54,11 +54,11 @@ static void test_ambiguous(void **state)
 	struct outcome o = PARSE("-multi");
 
 	ASSERT_REFUSED(o, "mtbpf: attach: ambiguous option '-multi'\n"
-			  "hint: it could be one of -multi-thread, -multi-snapshot\n");
+			  "hint: possible options are -multi-thread, -multi-snapshot\n");
 	/* An option with two names is listed once. */
 	o = PARSE("--m=3");
 	ASSERT_REFUSED(o, "mtbpf: attach: ambiguous option '--m'\n"
-			  "hint: it could be one of -memory, -multi-thread, -multi-snapshot\n");
+			  "hint: possible options are -memory, -multi-thread, -multi-snapshot\n");
 }
 
 static void test_missing_argument(void **state)

@@ -87,8 +87,8 @@ static void test_what_is_refused(void **state)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"", "no '..'"},
-		{"5ms", "no '..'"},
+		{"", "the '..' between its two ends is missing"},
+		{"5ms", "the '..' between its two ends is missing"},
 		{"..", "both of its ends are open"},
 		{"5ms..2ms", "it ends before it begins"},
 		{"-1ms..-2ms", "it ends before it begins"},
