@@ -30,7 +30,7 @@ void print_usage(FILE *out)
 	      out);
 	for (size_t i = 0; commands[i].name; i++)
 		fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-	fputs("\n'mtbpf CMD -help' shows the options of a command\n", out);
+	fputs("\n'mtbpf CMD -help' shows the options of CMD\n", out);
 }
 
 int cmd_help(int argc, char **argv)

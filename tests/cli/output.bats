@@ -96,7 +96,7 @@ teardown() {
 	complains "empty.mtbpf is incomplete" "killed or the disk was full"
 	mtbpf_run decode /dev/null
 	[ "$status" -eq 1 ]
-	complains "/dev/null is no recording"
+	complains "/dev/null is not a recording"
 	printf 'gib\0berish' >x.fxt.gz
 	mtbpf_run decode x.fxt.gz
 	[ "$status" -eq 1 ]

@@ -28,7 +28,7 @@ setup() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"12 instructions, 3 slices, 1 thread"* ]]
 	[[ $output == *"flags that mean nothing here, taken for jumps: 1"* ]]
-	[[ $output == *"lines without a branch, ignored: 2"* ]]
+	[[ $output == *"lines without branches, ignored: 2"* ]]
 	[[ $output == *"not taken, left out: 1"* ]]
 	[ -s x.fxt ]
 	mtbpf_run decode "$golden/6.1-threads.txt" -o x.fxt

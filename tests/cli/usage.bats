@@ -284,10 +284,10 @@ setup() {
 	complains "attach: unexpected argument '4711'" "-pid 4711"
 	mtbpf_run watch -pid 1 -symbol main now
 	[ "$status" -eq 2 ]
-	complains "watch: what is 'now'?" "usage: mtbpf watch"
+	complains "watch: unexpected argument 'now'" "usage: mtbpf watch"
 	mtbpf_run check it
 	[ "$status" -eq 2 ]
-	complains "check: what is 'it'?"
+	complains "check: unexpected argument 'it'"
 	mtbpf_run list -pid 1 'a*' 'b*'
 	[ "$status" -eq 2 ]
 	complains "more than one glob"

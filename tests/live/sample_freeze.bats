@@ -125,7 +125,7 @@ covers_long_call() {
 	covers_long_call
 	# Who insists on a rate is told what would do, before the hit.
 	record_long_call -sample-rate 1000
-	[[ $output == *"warning: the rings look back"*"hint: -sample-rate "*" would do, or -snapshot-size "*"waiting for a call"* ]]
+	[[ $output == *"warning: the rings look back"*"hint: use -sample-rate "*", or -snapshot-size "*"waiting for a call"* ]]
 }
 
 @test "five snapshots in a row, armed again after each" {

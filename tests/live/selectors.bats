@@ -57,7 +57,7 @@ at_terminal() {
 	[[ $output == *" service "*" one_iter"* ]]
 	mtbpf_run list -pid "$target" line:nowhere.c:1
 	[ "$status" -eq 2 ]
-	complains "no code of a file 'nowhere.c'" "-g"
+	complains "no code of the file 'nowhere.c'" "-g"
 	# A line inside it is hit, too, and delays are measured there.
 	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 50us \
 		-source sample -timeout 10s -o x.fxt

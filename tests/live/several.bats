@@ -39,7 +39,7 @@ load targets
 		mtbpf_run attach -source sample -pid "$first,$target" -symbol "$symbol" -timeout 15s -o x.fxt
 		[ "$status" -eq 0 ]
 		[[ $output == *"of $symbol, thread "* ]]
-		[[ $output == *"has no $symbol: it cannot hit it"* ]]
+		[[ $output == *"does not contain $symbol: it cannot hit it"* ]]
 	done
 	mtbpf_run watch -pid "$first,$target" -symbol no_such_function -timeout 1s
 	[ "$status" -eq 2 ]
@@ -55,11 +55,11 @@ load targets
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o x.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"process $target (signals) has no handle_request: it cannot hit it"* ]]
+	[[ $output == *"process $target (signals) does not contain handle_request: it cannot hit it"* ]]
 	mtbpf_run attach -pid "$first,$second,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o y.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"2 of the processes, such as "*", have no handle_request: they cannot hit it"* ]]
+	[[ $output == *"2 of the processes, such as "*", do not contain handle_request: they cannot hit it"* ]]
 	# What all of them have mapped they can hit.
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol libc:clock_nanosleep -timeout 300ms -o z.fxt
 	[[ $output != *"cannot hit it"* ]]

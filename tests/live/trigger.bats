@@ -35,7 +35,7 @@ in_ns() {
 	sample -symbol one_iter -delay-thresh p98
 	[ "$status" -eq 0 ]
 	[[ $output == *"nothing triggers until 500 values have been measured"* ]]
-	[[ $output =~ p98\ is\ ([0-9.]+\ [mun]?s),\ of\ ([0-9]+)\ values ]]
+	[[ $output =~ threshold\ p98\ =\ ([0-9.]+\ [mun]?s)\ \(([0-9]+)\ values\) ]]
 	[ "${BASH_REMATCH[2]}" -ge 500 ]
 	[[ $output == *"iteration of one_iter"*rehash* ]]
 	[ "$(in_ns 'hit .*: \([0-9.]*\) \([mun]*s\) after the one before')" -gt 1000000 ]

@@ -196,7 +196,7 @@ void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
 		    "branches with flags that mean nothing here, taken for jumps");
 	print_count(out, totals->other,
 		    summary->samples.samples ? "lines that are of no sample, left out"
-					     : "lines without a branch, ignored");
+					     : "lines without branches, ignored");
 	print_count(out, totals->too_long,
 		    summary->samples.samples ? "lines too long, left out"
 					     : "lines too long to be branches, left out");

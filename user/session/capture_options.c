@@ -118,7 +118,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (o->kernel && o->source == SOURCE_SOFT)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
-			      "leave -trace-include-kernel out, or use Intel PT");
+			      "leave out -trace-include-kernel, or use Intel PT");
 	if (check_full(o, command))
 		return -EINVAL;
 	if (check_sampling(o, command))

@@ -627,15 +627,14 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 		  "such a slow call may be missing",
 		  back, threshold);
 	if (hz)
-		snprintf(rate, sizeof(rate), "-sample-rate %u would do, or ", hz);
+		snprintf(rate, sizeof(rate), "-sample-rate %u, or ", hz);
 	if (l->size <= most_for(s, s->options->max_memory))
-		log__hint("%s-snapshot-size %lluM%s", rate, mib, hz ? "" : " would do");
+		log__hint("use %s-snapshot-size %lluM", rate, mib);
 	else
 		log__hint(
-			"%s-snapshot-size %lluM and -max-memory %s%s%s", rate, mib,
+			"use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
 			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
 							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
-			hz ? "" : " would do",
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 }
 

@@ -529,7 +529,7 @@ pid_t session__pid(const struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+	const char *now = s->start->observer ? "SIGUSR1 takes the snapshot now"
 					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
 

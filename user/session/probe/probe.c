@@ -212,8 +212,7 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
 
 	if (err == -EILSEQ)
-		log__error("there is no instruction boundary at %s+%#" PRIx64, f->name,
-			   match->offset);
+		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
 	else if (err)
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a prefix",

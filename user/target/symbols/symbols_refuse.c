@@ -182,7 +182,7 @@ static int refuse_module(const struct symbols *symbols, const struct query *quer
 	if (best)
 		log__hint("did you mean '%s:%s'?", best, query->name);
 	else
-		log__hint("a module is a file in /proc/PID/maps, without its folder");
+		log__hint("module names are those of /proc/PID/maps without folders");
 	return -ENOENT;
 }
 
