@@ -315,7 +315,7 @@ not_attached() {
 	[ "$(metric mtbpf_captures_total)" -eq "$(grep -c '^20' "$log")" ]
 	# Of both lives.
 	[ "$(metric mtbpf_triggers_total)" -ge "$(metric mtbpf_captures_total)" ]
-	! grep -q "has a function 'one_iter'" "$log" || false
+	! grep -q "contain a function 'one_iter'" "$log" || false
 }
 
 # bats test_tags=slow

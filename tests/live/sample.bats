@@ -210,7 +210,7 @@ callers() {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
 	[ "$status" -eq 3 ]
-	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 	# Never more than was asked for.
@@ -240,11 +240,11 @@ callers() {
 	done
 	touch go
 	eventually 30 grep -q 'max-overhead 1% cannot be met: the minimum of 10 samples per second' "$attach_log"
-	eventually 30 grep -q 'sample: 10 stacks a second from now on, for -max-overhead 1%' "$attach_log"
+	eventually 30 grep -q 'sample: 10 stacks per second from now on, for -max-overhead 1%' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 20
 	[ "$status" -eq 0 ]
-	[[ $output =~ :\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[[ $output =~ :\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -gt 10 ]
 	[[ $output == *"sample: 10 stacks per second at the end, for -max-overhead 1%"* ]]
 	# The recording knows of the longest time between two.
@@ -258,7 +258,7 @@ callers() {
 	[ "$status" -eq 3 ]
 	[ "$(grep -Ec '^sample: 100 stacks per second, each costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
-	[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second ]]
+	[[ $output =~ sample:\ ([0-9]+)\ stacks\ per\ second ]]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 }
 

@@ -70,7 +70,7 @@ iterations() {
 	kill -INT "$attached"
 	attach_ends 20
 	[[ $output == *"sample: stacks by the clock and at every switch; a ring of 64.0 KiB for each CPU (1), 264.0 KiB in all"* ]]
-	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s): ]]
+	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s); ]]
 	back=${BASH_REMATCH[1]}
 	# Less than that where nothing ran for a while at first: a trace begins with a stack.
 	[[ $output =~ the\ trace\ looks\ back\ ([0-9.]+\ m?s): ]]
@@ -118,7 +118,7 @@ covers_long_call() {
 	# Others on its CPU make it switch, which fills the rings as well.
 	for try in 1 2 3; do
 		record_long_call
-		[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second\ instead\ of\ [0-9]+:\ then\ the\ rings\ look\ back\ twice ]]
+		[[ $output =~ sample:\ ([0-9]+)\ stacks\ per\ second\ instead\ of\ [0-9]+,\ so\ that\ the\ rings\ look\ back\ twice ]]
 		[ "${BASH_REMATCH[1]}" -le 85 ]
 		! covers_long_call || break
 	done

@@ -31,7 +31,7 @@ static int check_sampling(struct capture_options *all, const char *command)
 			      "leave -no-stack-copy out, or use -unwind fp");
 	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO)
 		return refuse(command, "-sample-rate must be at least 1",
-			      "it is in samples a second: -sample-rate 1000");
+			      "it is in samples per second: -sample-rate 1000");
 	o->insists = most && !strcmp(most, "none");
 	if (!most || o->insists ||
 	    (!units__parse_percent(most, &o->max_overhead_ppm) && o->max_overhead_ppm))

@@ -184,7 +184,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	}
 	if (!is_far(hz, o->hz))
 		return false;
-	log__debug("sample: %u stacks a second from now on, for -max-overhead %s", hz,
+	log__debug("sample: %u stacks per second from now on, for -max-overhead %s", hz,
 		   options->max_overhead);
 	o->hz = hz;
 	return true;
