@@ -112,7 +112,7 @@ taken_at() {
 	keeper_ends INT
 	[ "$status" -eq 0 ]
 	[ "$(ls d | wc -l)" -eq 2 ]
-	grep -Eq 'let [1-9][0-9]* pass' "$log"
+	grep -Eq ': [1-9][0-9]* hits over the threshold were not captured' "$log"
 }
 
 @test "SIGUSR1 takes one now, also while an hour's captures are used up" {
