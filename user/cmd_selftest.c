@@ -8,7 +8,6 @@
 #include "cli/options.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "selftest/results.h"
 #include "selftest/selftest.h"
 #include "util/log.h"
 
@@ -22,9 +21,9 @@ static const struct option_spec specs[] = {
 	{"source", NULL, 0, OPT_LIST, "SOURCE",
 	 "pt, sample or soft; may be given several times (default: all that work here)",
 	 offsetof(struct selftest_command, sources), NULL},
-	{"only", NULL, 0, OPT_LIST, "NAME",
-	 "only this recording, by its name in -keep: pt, pt-pause, sample-fp, ...; may be given "
-	 "several times",
+	{"only", NULL, 0, OPT_LIST, "CHECK",
+	 "only this check, or those of this recording, as -keep names it: longjmp, pt-pause, "
+	 "sample-fp, ...; may be given several times",
 	 offsetof(struct selftest_command, only), NULL},
 	{"keep", NULL, 0, OPT_STRING, "DIR", "keep the recordings in this folder",
 	 offsetof(struct selftest_command, keep), NULL},
@@ -36,7 +35,7 @@ static const struct option_spec specs[] = {
 	 "judge the recordings of a bundle, which may come from another machine",
 	 offsetof(struct selftest_command, replay), NULL},
 	{"json", NULL, 0, OPT_FLAG, NULL,
-	 "print a JSON array of objects: source, name, verdict, found, loss",
+	 "print a JSON array of objects: source, name, verdict, found, loss, meanwhile",
 	 offsetof(struct selftest_command, json), NULL},
 };
 
@@ -45,12 +44,14 @@ const struct option_table selftest_table = {
 	.examples = (const char *const[]){"sudo mtbpf selftest", "sudo mtbpf selftest -source pt",
 					  "sudo mtbpf selftest -bundle selftest.tar.zst",
 					  "mtbpf selftest -replay selftest.tar.zst", NULL},
-	.usage = "selftest [-source SOURCE]... [-only NAME]... [-keep DIR] [-bundle FILE | -replay "
-		 "FILE] [-json]",
+	.usage =
+		"selftest [-source SOURCE]... [-only CHECK]... [-keep DIR] [-bundle FILE | -replay "
+		"FILE] [-json]",
 	.summary = "Records its own test programs, whose calls and times are known exactly, "
 		   "and\ncompares the decoded traces with them: one line per check. Only its own "
-		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or all "
-		   "were skipped.",
+		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or "
+		   "none was "
+		   "made.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

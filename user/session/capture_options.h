@@ -40,19 +40,22 @@ struct capture_options {
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
+	bool requests;		  /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
+	uint64_t stall_thresh_ns;	    /* 0: not given */
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
-	int source; /* index into source_names */
+	struct option_list labels; /* KEY=VALUE */
+	int source;		   /* index into source_names */
 	uint64_t snapshot_size, max_memory;
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	struct sample_options sample;
-	bool multi_thread, immediate_stop, kernel, portable;
+	bool multi_thread, immediate_stop, kernel, power, portable;
 	bool kernel_only; /* with `kernel`: and not user code */
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -113,15 +116,20 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; several as "  \
-		  "A,B or as several options (default: the program's own calls of "                \
-		  "mtbpf_take_snapshot())")
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the "       \
+		  "program's "                                                                     \
+		  "own mtbpf_take_snapshot(), or ? to pick one; several as "                       \
+		  "A,B or as several options (default: .)")
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
 		     "with -stop: record a thread only from its hit of NAME (as in -symbol) ..."), \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "... to its next hit of this NAME; without -symbol that hit is the "  \
 			     "trigger, and -duration-thresh is the time from -start to -stop")
+#define OPTION_REQUESTS                                                                            \
+	OPTION_FLAG("requests", requests,                                                          \
+		    "for a server: -start after it has read from a socket and -stop when it "      \
+		    "writes to one, by its system calls; needs no symbol")
 #define OPTION_DELAY                                                                               \
 	OPTION_VALUE("delay-thresh", OPT_THRESHOLD, "D", delay_thresh,                             \
 		     "trigger when at least this much time passed since the thread's previous "    \
@@ -129,6 +137,12 @@ extern const char *const freeze_names[];
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
 		     "trigger when a call of the function takes at least this long: 10ms, or p99")
+#define OPTION_STALL                                                                               \
+	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,                           \
+		     "trigger when a thread has been in a call of the function for this long, "    \
+		     "and still is: a hang, a deadlock; with -delay-thresh: since its last hit; "  \
+		     "with -start and -stop: since -start. Beside another threshold the first "    \
+		     "that is met triggers")
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
 	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \
@@ -193,6 +207,8 @@ extern const char *const return_probe_names[];
 		OPTION_FLAG(                                                                       \
 			"trace-kernel-only", kernel_only,                                          \
 			"pt: only the kernel, no user code; the target may be a kernel thread"),   \
+		OPTION_VALUE("label", OPT_LIST, "KEY=VALUE", labels,                               \
+			     "label for the recording; 'mtbpf report DIR -label' selects by it"),  \
 		OPTION_FLAG(                                                                       \
 			"portable", portable,                                                      \
 			"store the programs in the recording, to decode it on another machine"),   \
@@ -205,6 +221,8 @@ extern const char *const return_probe_names[];
 		OPTION_VALUE("timer-resolution", OPT_STRING, "RESOLUTION", resolution,             \
 			     "pt: low, normal, high, or custom:TERMS (perf's terms); finer times " \
 			     "mean less lookback"),                                                \
+		OPTION_FLAG("trace-power", power,                                                  \
+			    "pt: power states of the CPUs: C-states and MWAIT"),                   \
 		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
 			    "pt: require freezing in the kernel, at the hit"),                     \
 		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \
