@@ -80,15 +80,15 @@ static int explain_end(int status, const char *what)
 	if (signal)
 		log__error("%s was ended by a signal: %s", what, strsignal(signal));
 	else
-		log__error("%s ended before its end, with status %d", what, WEXITSTATUS(status));
-	log__hint("the recording is whole: 'mtbpf decode' tries it again");
+		log__error("%s ended early, with status %d", what, WEXITSTATUS(status));
+	log__hint("the recording is complete: 'mtbpf decode' tries again");
 	return -EIO;
 }
 
 static int refuse_start(int err, const char *what)
 {
 	log__error("cannot start a process for %s: %s", what, strerror(err));
-	log__hint("the recording is whole: 'mtbpf decode' needs no other process");
+	log__hint("the recording is complete: 'mtbpf decode' works without another process");
 	return -err;
 }
 

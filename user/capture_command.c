@@ -30,12 +30,12 @@ static void say_full_end(enum session_end end, const struct recording *rec)
 	uint64_t drops[DROPS];
 
 	if (end == SESSION_EXITED && recording__drops(rec, drops))
-		log__info("the program has ended: what it did is recorded, but for what was lost");
+		log__info("the program has ended: all of it is recorded, except what was lost");
 	else if (end == SESSION_EXITED)
-		log__info("the program has ended: all that it did is recorded");
+		log__info("the program has ended: all of it is recorded");
 	else
-		log__info("%s: what it did until now is recorded, and it runs on",
-			  end == SESSION_TIMED_OUT ? "the time is over" : "interrupted");
+		log__info("%s: the run until now is recorded, and the program runs on",
+			  end == SESSION_TIMED_OUT ? "-timeout reached" : "interrupted");
 }
 
 static void say_end(enum session_end end, bool has_trigger)
@@ -45,25 +45,25 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("triggered: the trace is frozen, the target runs on");
 		break;
 	case SESSION_INTERRUPTED:
-		log__info("%s: the snapshot is of now, the target runs on",
+		log__info("%s: the snapshot was taken now, the target runs on",
 			  has_trigger ? "interrupted before a trigger" : "interrupted");
 		break;
 	case SESSION_TIMED_OUT:
-		log__info("%s: the snapshot is of now, the target runs on",
-			  has_trigger ? "no trigger within the timeout" : "the time is over");
+		log__info("%s: the snapshot was taken now, the target runs on",
+			  has_trigger ? "no trigger before -timeout" : "-timeout reached");
 		break;
 	case SESSION_COMMAND_ENDED:
-		log__info("the command has ended%s: the snapshot is of now, the target runs on",
+		log__info("the command has ended%s: the snapshot was taken now, the target runs on",
 			  has_trigger ? " before a trigger" : "");
 		break;
 	case SESSION_ASKED: /* of a session with an observer only */
 		break;
 	case SESSION_HITS_OVER:
-		log__info("no trigger within -max-hits: the snapshot is of the last, the target "
-			  "runs on");
+		log__info("no trigger within -max-hits: the snapshot was taken at the last hit, "
+			  "the target runs on");
 		break;
 	case SESSION_EXITED:
-		log__info("the target has exited: the snapshot is of its last moments");
+		log__info("the target has exited: the snapshot shows its last moments");
 		break;
 	}
 }
@@ -82,7 +82,7 @@ static int check_place(const char *path)
 		return 0;
 	err = -errno;
 	log__error("cannot create the recording %s: %s", path, strerror(-err));
-	log__hint(err == -ENOENT ? "the folder has to exist; -o chooses another"
+	log__hint(err == -ENOENT ? "the folder must exist; choose another with -o"
 				 : "choose another place with -o");
 	return err;
 }
@@ -93,7 +93,7 @@ static int check_trace_name(const char *path)
 
 	if (stat(path, &st) || S_ISREG(st.st_mode))
 		return 0;
-	log__error("cannot write %s: it exists, and is no file", path);
+	log__error("cannot write %s: it exists and is not a regular file", path);
 	log__hint("choose another name with -o");
 	return -EINVAL;
 }
@@ -108,9 +108,9 @@ static int check_output(const struct output_names *names, bool decode)
 /* A region that is over in no time has no sample. */
 static int refuse_no_region(void)
 {
-	log__error("nothing was recorded: no thread was seen between -start and -stop");
-	log__hint("were both hit ('mtbpf watch' counts)? -source sample sees what lasts: a higher "
-		  "-sample-rate, or -duration-thresh");
+	log__error("nothing was recorded: no thread ran between -start and -stop");
+	log__hint("check with 'mtbpf watch' that both are hit; -source sample may miss short "
+		  "regions: raise -sample-rate, or use -duration-thresh");
 	return -ENOMSG;
 }
 
@@ -143,7 +143,7 @@ static int write_recording(struct recording *rec, const struct option_list *labe
 	if (err)
 		return -EIO;
 	fs__tree_size(path, &bytes);
-	log__info("%s: the recording; %s, 'perf script -i' reads it too", path,
+	log__info("recording: %s, %s ('perf script -i' reads it too)", path,
 		  units__format_size(size, bytes));
 	return 0;
 }
@@ -186,7 +186,7 @@ static int make_trace(void *context)
 	memory_limit__set(d->options->max_memory);
 	stop__begin(stopped ?: "");
 	interrupts__release();
-	log__info("decoding it; Ctrl-C stops that, and leaves the recording");
+	log__info("decoding; Ctrl-C stops decoding and keeps the recording");
 	err = decode_into(&decoded, d);
 	interrupts__hold();
 	stop__end();

@@ -48,7 +48,7 @@ int child__find_program(const char *name, char path[static PATH_MAX])
 
 	if (err) {
 		log__error("no program '%s'", name);
-		log__hint("give its path, or one of a program in $PATH");
+		log__hint("give its path, or the name of a program in $PATH");
 	}
 	return err;
 }
@@ -89,7 +89,7 @@ static int wait_for_child(pid_t pid)
 
 	if (waitpid(pid, &status, WNOHANG) == pid)
 		return status;
-	log__info("the program runs on as process %d; mtbpf waits for its end", pid);
+	log__info("the program runs on as process %d; mtbpf waits until it exits", pid);
 	interrupts__set(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);

@@ -14,9 +14,9 @@ static void say_unsaid(int err)
 		return;
 	log__error("%s", strerror(-err));
 	if (err == -ENOMEM)
-		log__hint("a smaller -snapshot-size, or fewer threads, need less");
+		log__hint("use a smaller -snapshot-size, or record fewer threads");
 	else
-		log__hint("-v says more");
+		log__hint("run it again with -v for details");
 }
 
 int exit_code_for(int err)
@@ -50,18 +50,18 @@ int exit_code_for_options(int err)
 
 int refuse_lost(const char *command)
 {
-	log__error("%s: -strict: not everything is there that ran", command);
-	log__hint("the lines 'lost:' and 'gaps:' say what; without -strict it is no error");
+	log__error("%s: -strict: something was lost", command);
+	log__hint("the lines 'lost:' and 'gaps:' say what; without -strict this is not an error");
 	return EXIT_LOST;
 }
 
 int refuse_word(const struct option_table *table, const char *word)
 {
-	log__error("%s: what is '%s'?", table->command, word);
+	log__error("%s: unexpected argument '%s'", table->command, word);
 	if (word[strspn(word, "0123456789")])
 		log__hint("usage: mtbpf %s", table->usage);
 	else
-		log__hint("a process is given with -pid: -pid %s", word);
+		log__hint("to name a process use -pid %s", word);
 	return EXIT_USAGE;
 }
 
@@ -89,7 +89,7 @@ int parse_with_words(const struct option_table *table, void *dst, int argc, char
 	if (err || found == n)
 		return err;
 	if (n > 1)
-		log__error("%s: it takes %d %ss", table->command, n, what);
+		log__error("%s: expected %d %ss", table->command, n, what);
 	else
 		log__error(found ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
 	log__hint("usage: mtbpf %s", table->usage);

@@ -80,9 +80,9 @@ const struct option_table record_table = {
 
 static int refuse_no_target(const struct option_table *table)
 {
-	log__error("%s: which process?", table->command);
-	log__hint("add -pid PID ('pgrep -a NAME' lists them), -name NAME, -container NAME, or "
-		  "-cgroup PATH, or start one: 'mtbpf run -- CMD'");
+	log__error("%s: no process given", table->command);
+	log__hint("add -pid PID ('pgrep -a NAME' lists pids), -name NAME, -container NAME or "
+		  "-cgroup PATH, or start a program: 'mtbpf run -- CMD'");
 	return EXIT_USAGE;
 }
 

@@ -111,19 +111,18 @@ int cmd_decode(int argc, char **argv)
 	memory_limit__set(options.max_memory);
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
 	if (options.portable && options.print != PRINT_NOTHING) {
-		log__error("decode: -portable makes a recording, and prints nothing");
-		log__hint("leave one of the two out");
+		log__error("decode: -portable and -print exclude each other");
+		log__hint("leave out one of the two");
 		return EXIT_USAGE;
 	}
 	if (options.view && !decode_options__want_trace(&options)) {
-		log__error("decode: -view shows a trace, and none is written");
-		log__hint("leave -view out, or the option that asks for text or a recording");
+		log__error("decode: -view needs a trace, and this writes a different output");
+		log__hint("leave out -view, or the option that selects text or a recording");
 		return EXIT_USAGE;
 	}
 	if (options.portable && options.filters.n) {
-		log__error("decode: -portable makes a whole recording, and leaves nothing out");
-		log__hint(
-			"leave -portable or -filter out; what comes of -portable can be filtered");
+		log__error("decode: -portable and -filter exclude each other");
+		log__hint("leave one of them out; the portable recording can be filtered later");
 		return EXIT_USAGE;
 	}
 	err = trace_filter__parse(&filter, options.filters.v, options.filters.n);

@@ -15,7 +15,8 @@ int refuse_command(const char *name)
 		nearest__offer(&nearest, commands[i].name);
 	log__error("unknown command '%s'", name);
 	if (nearest__result(&nearest))
-		log__hint("did you mean '%s'? 'mtbpf help' lists them", nearest__result(&nearest));
+		log__hint("did you mean '%s'? 'mtbpf help' lists all commands",
+			  nearest__result(&nearest));
 	else
 		log__hint("'mtbpf help' lists the commands");
 	return EXIT_USAGE;
@@ -29,7 +30,7 @@ void print_usage(FILE *out)
 	      out);
 	for (size_t i = 0; commands[i].name; i++)
 		fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-	fputs("\n'mtbpf CMD -help' shows a command's options\n", out);
+	fputs("\n'mtbpf CMD -help' shows the options of CMD\n", out);
 }
 
 int cmd_help(int argc, char **argv)
@@ -41,8 +42,8 @@ int cmd_help(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (argc > 2) {
-		log__error("help: what is '%s'?", argv[2]);
-		log__hint("'mtbpf help' lists the commands, 'mtbpf help CMD' a command's options");
+		log__error("help: unknown command '%s'", argv[2]);
+		log__hint("'mtbpf help' lists the commands, 'mtbpf help CMD' the options of one");
 		return EXIT_USAGE;
 	}
 	command = command__find(argv[1]);

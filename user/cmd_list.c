@@ -26,9 +26,9 @@ const struct option_table list_table = {
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
 					  "mtbpf list -pid 1234 'usdt:*'", NULL},
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
-	.summary = "Lists the functions of a process that can be triggers: address, size, module, "
-		   "name; with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source "
-		   "line.",
+	.summary =
+		"Lists functions of the target that can be triggers: address, size, module, name; "
+		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -123,10 +123,10 @@ static int refuse_glob(pid_t pid, const char *glob)
 	log__error("no %s of process %d matches '%s'",
 		   usdt__is_selector(glob) ? "USDT probe" : "function", pid, glob);
 	if (usdt__is_selector(glob))
-		log__hint(
-			"they are usdt:PROVIDER:NAME and usdt:FILE:PROVIDER:NAME; 'usdt:*' is all");
+		log__hint("the forms are usdt:PROVIDER:NAME and usdt:FILE:PROVIDER:NAME; 'usdt:*' "
+			  "lists all");
 	else if (strpbrk(glob, "*?["))
-		log__hint("quote the glob, so that the shell leaves it alone; '*' lists all");
+		log__hint("quote the glob, so that the shell does not expand it; '*' lists all");
 	else
 		log__hint("globs match the whole name: try '*%s*'", glob);
 	if (is_of_functions(glob))
@@ -149,7 +149,7 @@ static int list_first(const struct target *target, const char *glob)
 	if (!err && !n)
 		err = target__refuse_empty(target);
 	if (n > 1 && listing.n)
-		log__info("these are of process %d, one of %zu", pids[i - 1], n);
+		log__info("listing process %d, one of %zu", pids[i - 1], n);
 	err = !err && !listing.n ? refuse_glob(pids[0], glob) : exit_code_for(err);
 	free(pids);
 	return err;
@@ -168,13 +168,13 @@ int cmd_list(int argc, char **argv)
 	if (target_options__check(&options.target, list_table.command))
 		return EXIT_USAGE;
 	if (found > 1) {
-		log__error("list: one glob at a time");
+		log__error("list: more than one glob");
 		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
 	}
 	err = target__choose(&target, &options.target);
 	if (err == -ENODATA) {
-		log__error("list: which process?");
+		log__error("list: no process given");
 		log__hint("usage: mtbpf %s", list_table.usage);
 	}
 	err = err ? exit_code_for(err) : list_first(&target, glob);

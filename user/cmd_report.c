@@ -112,8 +112,8 @@ static int refuse_report(const char *path)
 		log__error("out of memory");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: there is no trigger in it, or not the whole iteration", path);
-	log__hint("'mtbpf report' without options says what there is");
+	log__error("%s: no report: it lacks a trigger, or a part of the iteration", path);
+	log__hint("'mtbpf report' without options prints what it contains");
 	return -ENODATA;
 }
 

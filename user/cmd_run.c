@@ -69,7 +69,7 @@ int cmd_run(int argc, char **argv)
 	if (capture_options__check(&options, run_table.command))
 		return EXIT_USAGE;
 	if (rest >= argc) {
-		log__error("run: which program?");
+		log__error("run: no program given");
 		log__hint("usage: mtbpf %s", run_table.usage);
 		return EXIT_USAGE;
 	}

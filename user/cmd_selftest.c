@@ -61,8 +61,8 @@ static bool choose(struct selftest_options *options, const char *word)
 	for (int i = 0; selftest_source_names[i]; i++)
 		if (!strcmp(selftest_source_names[i], word))
 			return options->sources[i] = true;
-	log__error("-source: '%s' is none of pt, sample, soft", word);
-	log__hint("without -source all of them are tested that work here");
+	log__error("-source: '%s' is not pt, sample or soft", word);
+	log__hint("without -source all sources that work here are tested");
 	return false;
 }
 

@@ -52,7 +52,7 @@ int cmd_view(int argc, char **argv)
 	if (options.quiet)
 		log__set_level(LOG_QUIET);
 	if (options.show.port > UINT16_MAX) {
-		log__error("view: there is no port %d", options.show.port);
+		log__error("view: port %d is out of range", options.show.port);
 		log__hint("ports go up to 65535");
 		return EXIT_USAGE;
 	}

@@ -354,8 +354,8 @@ static int choose_symbols(const struct watch_options *options, const struct prob
 		err = default_trigger__replace_dot(symbols, source);
 	if (err || symbols->names.n)
 		return err;
-	log__error("watch: which function? %s mtbpf_take_snapshot()",
-		   source->process ? "The program has no" : "No program has");
+	log__error("watch: no function given. %s mtbpf_take_snapshot()",
+		   source->process ? "The program lacks" : "None of the programs has");
 	log__hint("add -symbol NAME ('mtbpf list' shows them)");
 	return -EINVAL;
 }
@@ -424,10 +424,10 @@ static int check(struct watch_options *options)
 
 	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))
 		return err;
-	log__error("watch: -start and -stop are measured by themselves, without %s",
+	log__error("watch: -start and -stop exclude %s",
 		   options->durations ? "-durations" : "-symbol");
-	log__hint("what lies between the two: -start A -stop B; calls of a function: -symbol F "
-		  "-durations");
+	log__hint("use -start A -stop B for the time between the two, or -symbol F -durations for "
+		  "calls");
 	return -EINVAL;
 }
 
@@ -448,7 +448,7 @@ int cmd_watch(int argc, char **argv)
 	if (!err)
 		err = find_and_watch(&options, &target);
 	else if (err == -ENODATA) {
-		log__error("watch: which process?");
+		log__error("watch: no process given");
 		log__hint("usage: mtbpf %s", watch_table.usage);
 	}
 	target__close(&target);

@@ -69,8 +69,8 @@ static int decode_text(const struct decoding *d, int fd, const char *name)
 	int err;
 
 	if (options->portable) {
-		log__error("decode -portable: %s is text, which does not contain code", name);
-		log__hint("a recording, or a perf.data, has");
+		log__error("decode -portable: %s is text and contains no code", name);
+		log__hint("use a recording or a perf.data");
 		return -EINVAL;
 	}
 	if (trace_filter__is_set(d->filter))
@@ -131,7 +131,7 @@ static int decode_recording(const struct decoding *d)
 
 static int refuse_trace(const char *input)
 {
-	log__error("%s is a trace by its name: decoded already", input);
+	log__error("%s is a trace by its name, which is decoded already", input);
 	log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording is "
 		  "NAME.mtbpf",
 		  input);

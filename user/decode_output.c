@@ -43,8 +43,8 @@ static int name_text(const struct decode_options *options, struct decode_output 
 	output->path = options->output;
 	if (is_text_name(output->path))
 		return 0;
-	log__error("'%s' is no name for a text", output->path);
-	log__hint("end it in .txt (.txt.gz, .txt.zst), or -o - for stdout");
+	log__error("'%s' is not a name for a text file", output->path);
+	log__hint("it must end in .txt, .txt.gz or .txt.zst; -o - is stdout");
 	return -EINVAL;
 }
 
@@ -58,8 +58,8 @@ static int name_trace(const struct decode_options *options, const char *input,
 	if (output->is_text)
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
-		log__error("decode: a trace for Perfetto does not go to stdout");
-		log__hint("-o NAME.fxt.gz, or -format text");
+		log__error("decode: a trace for Perfetto cannot be written to stdout");
+		log__hint("use -o NAME.fxt.gz, or -format text");
 		return -EINVAL;
 	}
 	if (options->output)
@@ -84,7 +84,7 @@ static int refuse_same(const char *input, const char *output)
 	if (!is_same(input, output))
 		return 0;
 	log__error("decode -portable: %s is the recording itself", output);
-	log__hint("-o NAME.mtbpf says where the portable one goes");
+	log__hint("name the portable recording with -o NAME.mtbpf");
 	return -EINVAL;
 }
 

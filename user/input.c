@@ -16,14 +16,14 @@
 static int refuse_missing(const char *path, int err)
 {
 	log__error("cannot open %s: %s", path, strerror(-err));
-	log__hint("give a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
+	log__hint("name a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
 	return err;
 }
 
 static int refuse_trace(const char *path)
 {
-	log__error("%s is no FXT trace, whatever its name says", path);
-	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+	log__error("%s is not an FXT trace, in spite of its name", path);
+	log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
 	return -EINVAL;
 }
 
@@ -61,8 +61,8 @@ static int begin_input(struct input *input)
 
 static int refuse_trace_filter(const char *path)
 {
-	log__error("-filter: %s is a trace, and was decoded already", path);
-	log__hint("give the recording that it was made of: -filter decodes a part of that");
+	log__error("-filter: %s is a trace, which is decoded already", path);
+	log__hint("name the recording that it was made from: -filter decodes a part of it");
 	return -EINVAL;
 }
 

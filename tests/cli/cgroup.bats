@@ -31,11 +31,11 @@ mount_of() {
 }
 
 @test "a process and a cgroup are one too many" {
-	refused "-pid and -cgroup cannot both be given" "-pid records one" -pid $$ -cgroup x
+	refused "-pid and -cgroup cannot both be given" "choose one of the two" -pid $$ -cgroup x
 }
 
 @test "neither: both are named" {
-	refused "which process?" "-cgroup PATH"
+	refused "no process given" "-cgroup PATH"
 }
 
 @test "soft steps one process" {
@@ -50,7 +50,7 @@ mount_of() {
 
 @test "a folder that is no cgroup, a file" {
 	[ -n "$(mount_of cgroup2)" ] || skip "no cgroup v2 hierarchy is mounted"
-	refused "/tmp is no cgroup" "v2" -cgroup /tmp
+	refused "/tmp is not a cgroup" "v2" -cgroup /tmp
 	refused "Not a directory" "/proc/PID/cgroup" -cgroup /etc/passwd
 }
 
@@ -58,7 +58,7 @@ mount_of() {
 	local v1
 	v1=$(mount_of cgroup)
 	[ -n "$v1" ] || skip "no cgroup v1 hierarchy is mounted"
-	refused "$v1 is a cgroup of version 1" "v2 hierarchy" -cgroup "$v1"
+	refused "$v1 is a version 1 cgroup" "v2 hierarchy" -cgroup "$v1"
 }
 
 @test "a cgroup with nobody in it" {
@@ -67,8 +67,8 @@ mount_of() {
 	[ -n "$root" ] || skip "no cgroup v2 hierarchy is mounted"
 	mkdir "$root/mtbpf-cli-$$" 2>/dev/null || skip "no cgroup can be made here"
 	made=$root/mtbpf-cli-$$
-	refused "no process is in the cgroup $made" "start the service" -cgroup "$made"
-	refused "no process is in the cgroup $made" "start the service" -cgroup "mtbpf-cli-$$"
+	refused "the cgroup $made is empty" "start the service" -cgroup "$made"
+	refused "the cgroup $made is empty" "start the service" -cgroup "mtbpf-cli-$$"
 	# As /proc/PID/cgroup writes it.
-	refused "no process is in the cgroup $made" "start the service" -cgroup "/mtbpf-cli-$$"
+	refused "the cgroup $made is empty" "start the service" -cgroup "/mtbpf-cli-$$"
 }

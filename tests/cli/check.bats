@@ -72,7 +72,7 @@ is() {
 @test "check: whether the kernel can be traced, and what it lacks" {
 	mtbpf_run check
 	if [ ! -e /proc/kcore ]; then
-		is kernel_code missing 'there is no /proc/kcore; a kernel with CONFIG_PROC_KCORE'
+		is kernel_code missing '/proc/kcore is missing; a kernel with CONFIG_PROC_KCORE'
 	elif ! has_pt && [ -r /proc/kcore ]; then
 		is kernel_code missing
 	fi

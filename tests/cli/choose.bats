@@ -65,7 +65,7 @@ at_terminal() {
 	[[ $output == *"are 2 processes"*"  $first ./$me -scale small"* ]]
 	mtbpf_run attach -source soft -name "$me"
 	[ "$status" -eq 2 ]
-	complains "-source soft steps one process" "-pid PID"
+	complains "-source soft traces one process" "-pid PID"
 }
 
 @test "of several pids each must be a number; who has exited is named" {
@@ -73,7 +73,7 @@ at_terminal() {
 	for pids in "1,x" "1," ",1" "1 2"; do
 		mtbpf_run list -pid "$pids"
 		[ "$status" -eq 2 ]
-		complains "-pid '$pids' is not a whole number" "-name"
+		complains "-pid '$pids' is not a number or a list" "-name"
 	done
 	mtbpf_run record -pid "$target,2147483647"
 	[ "$status" -eq 2 ]
@@ -93,10 +93,10 @@ at_terminal() {
 @test "no such container, no such pod" {
 	mtbpf_run record -container no-such-container
 	[ "$status" -eq 2 ]
-	complains "no container 'no-such-container' runs here" "docker ps"
+	complains "no container 'no-such-container' is running here" "docker ps"
 	mtbpf_run record -k8s-pod no-such-pod
 	[ "$status" -eq 2 ]
-	complains "no pod 'default/no-such-pod' runs here" "NAMESPACE/POD"
+	complains "no pod 'default/no-such-pod' is running here" "NAMESPACE/POD"
 }
 
 @test "at a terminal, none given: fzf is asked, with a line a process" {

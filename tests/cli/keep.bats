@@ -25,8 +25,8 @@ refused() {
 }
 
 @test "what is about one capture does not go with a folder" {
-	refused "-o and -dir" "called after the process" -dir d -o x.mtbpf
-	refused "a recording of its own" "-multi-snapshot" -dir d -multi-snapshot 3
+	refused "-o and -dir" "named after the process" -dir d -o x.mtbpf
+	refused "makes its own recording" "-multi-snapshot" -dir d -multi-snapshot 3
 }
 
 @test "numbers that make no sense" {
@@ -37,17 +37,17 @@ refused() {
 @test "only this machine may ask for metrics" {
 	mtbpf_run record -pid $$ -dir d -metrics 0.0.0.0:9464
 	[ "$status" -eq 2 ]
-	complains "no loopback address" "127.0.0.1:9464"
+	complains "neither a loopback address" "127.0.0.1:9464"
 }
 
 @test "a folder that cannot be" {
 	touch file
 	mtbpf_run record -pid $$ -dir file
 	[ "$status" -ne 0 ]
-	complains "cannot keep recordings in file: Not a directory" "-dir names a folder"
+	complains "cannot keep recordings in file: Not a directory" "choose a folder with -dir"
 	mtbpf_run record -pid $$ -dir no/such
 	[ "$status" -ne 0 ]
-	complains "cannot keep recordings in no/such: No such file or directory" "has to exist"
+	complains "cannot keep recordings in no/such: No such file or directory" "must exist"
 }
 
 @test "a process that is not there: said before anything is written" {

@@ -18,11 +18,11 @@ teardown() {
 	for name in x.txt x .fxt x.fxt.xz x.fxt/ ""; do
 		mtbpf_run attach -pid $$ -source soft -o "$name"
 		[ "$status" -eq 2 ]
-		complains "'$name' is no name for an output" ".fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf"
+		complains "'$name' is not a valid output name" ".fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf"
 	done
 	mtbpf_run decode x.mtbpf -o x.json
 	[ "$status" -eq 2 ]
-	complains "'x.json' is no name for an output"
+	complains "'x.json' is not a valid output name"
 }
 
 @test "a name that is too long" {
@@ -34,7 +34,7 @@ teardown() {
 @test "a folder that does not exist, or a file in its place" {
 	mtbpf_run attach -pid $$ -source soft -o missing/x.fxt
 	[ "$status" -eq 2 ]
-	complains "cannot create the recording missing/x.mtbpf: No such file" "folder has to exist"
+	complains "cannot create the recording missing/x.mtbpf: No such file" "folder must exist"
 	touch file
 	mtbpf_run attach -pid $$ -source soft -o file/x.fxt
 	[ "$status" -eq 1 ]
@@ -42,7 +42,7 @@ teardown() {
 	mkdir x.fxt
 	mtbpf_run attach -pid $$ -source soft -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "x.fxt: it exists, and is no file" "another name"
+	complains "x.fxt: it exists and is not a regular file" "another name"
 }
 
 @test "an attempt that fails leaves earlier results where they are, and no litter" {
@@ -65,7 +65,7 @@ teardown() {
 	printf '0x1000\ncamlFoo__bar\n' >traps
 	mtbpf_run decode -ocaml-traps traps missing.mtbpf
 	[ "$status" -eq 2 ]
-	complains "traps:2: 'camlFoo__bar' is no address" "one hexadecimal address a line"
+	complains "traps:2: 'camlFoo__bar' is not an address" "one hexadecimal address per line"
 	mtbpf_run decode -ocaml-traps nothing missing.mtbpf
 	[ "$status" -eq 2 ]
 	complains "cannot read nothing: No such file"
@@ -81,7 +81,7 @@ teardown() {
 	echo gibberish >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
-	complains "gibberish has 1 line, and no branch or stack in it: neither a recording nor text" "perf script"
+	complains "gibberish has 1 line, but no branches or stacks: it is neither a recording nor text" "perf script"
 	printf 'gib\0berish' >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
@@ -89,14 +89,14 @@ teardown() {
 	mkdir empty.mtbpf
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
-	complains "empty.mtbpf is no recording" "NAME.mtbpf"
+	complains "empty.mtbpf is not a recording" "NAME.mtbpf"
 	: >empty.mtbpf/data
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
-	complains "empty.mtbpf is incomplete" "killed, or the disk was full"
+	complains "empty.mtbpf is incomplete" "killed or the disk was full"
 	mtbpf_run decode /dev/null
 	[ "$status" -eq 1 ]
-	complains "/dev/null is no recording"
+	complains "/dev/null is not a recording"
 	printf 'gib\0berish' >x.fxt.gz
 	mtbpf_run decode x.fxt.gz
 	[ "$status" -eq 1 ]

@@ -28,7 +28,7 @@ setup() {
 	[ "$status" -eq 0 ]
 	[[ $output == *"12 instructions, 3 slices, 1 thread"* ]]
 	[[ $output == *"flags that mean nothing here, taken for jumps: 1"* ]]
-	[[ $output == *"lines that are no branches, left out: 2"* ]]
+	[[ $output == *"lines without branches, ignored: 2"* ]]
 	[[ $output == *"not taken, left out: 1"* ]]
 	[ -s x.fxt ]
 	mtbpf_run decode "$golden/6.1-threads.txt" -o x.fxt
@@ -49,7 +49,7 @@ setup() {
 	echo "it was a dark and stormy night" >x.txt
 	mtbpf_run decode x.txt
 	[ "$status" -eq 1 ]
-	complains "x.txt has 1 line, and no branch or stack in it" "perf script --itrace=be -F pid,tid,time,event,ip"
+	complains "x.txt has 1 line, but no branches or stacks" "perf script --itrace=be -F pid,tid,time,event,ip"
 	mtbpf_run decode - </dev/null
 	[ "$status" -eq 1 ]
 	complains "stdin has 0 lines" "perf script"
@@ -60,13 +60,13 @@ setup() {
 	echo "1/1 1.5: branches: 401000 main+0x0 => 402000 work+0x0" >x.txt
 	mtbpf_run decode x.txt -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"warning: no line says what kind of branch it has"*"hint: "*"perf script"* ]]
+	[[ $output == *"warning: no line gives the kind of its branch"*"hint: "*"perf script"* ]]
 }
 
 @test "text has no code to take along" {
 	mtbpf_run decode -portable "$golden/kernel.txt" -o x.mtbpf
 	[ "$status" -eq 1 ]
-	complains "kernel.txt is text, which does not contain code" "recording"
+	complains "kernel.txt is text and contains no code" "recording"
 	[ ! -e x.mtbpf ]
 }
 

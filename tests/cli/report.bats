@@ -52,7 +52,7 @@ setup() {
 	[[ "$output" = *"which recording"* ]]
 	run "$mtbpf" diff "$trace"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"takes 2 recordings"* ]]
+	[[ "$output" = *"expected 2 recordings"* ]]
 	run "$mtbpf" report -json -folded "$trace"
 	[ "$status" -eq 2 ]
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/none"
@@ -77,7 +77,7 @@ setup() {
 	echo '{"traceEvents":[]}' >"$BATS_TEST_TMPDIR/chrome.fxt"
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/chrome.fxt"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"chrome.fxt is no FXT trace"*"hint: "* ]]
+	[[ "$output" = *"chrome.fxt is not an FXT trace"*"hint: "* ]]
 }
 
 @test "a trace that was cut short is refused" {
@@ -85,7 +85,7 @@ setup() {
 	truncate -s -8 "$BATS_TEST_TMPDIR/t.fxt"
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/t.fxt"
 	[ "$status" -eq 1 ]
-	[[ "$output" = *"cut short"*"hint: "* ]]
+	[[ "$output" = *"truncated"*"hint: "* ]]
 }
 
 # Its slices stand in the file as they ended; many begin or end at one time.

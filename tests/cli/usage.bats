@@ -150,13 +150,13 @@ setup() {
 	complains "-snapshot-size '4X' is not a size" "256K, 4M"
 	mtbpf_run attach -pid 1 -stack-copy 61K
 	[ "$status" -eq 2 ]
-	complains "-stack-copy cannot be more than 60K" "16K is the default"
+	complains "-stack-copy is limited to 60K" "the default is 16K"
 	mtbpf_run attach -pid self
 	[ "$status" -eq 2 ]
-	complains "-pid 'self' is not a whole number"
+	complains "-pid 'self' is not a number or a list"
 	mtbpf_run attach -pid -5
 	[ "$status" -eq 2 ]
-	complains "-pid '-5' is not a whole number"
+	complains "-pid '-5' is not a number or a list"
 	mtbpf_run attach -pid 1 -source sofd
 	[ "$status" -eq 2 ]
 	complains "-source 'sofd'" "auto, pt, sample, soft"
@@ -171,14 +171,14 @@ setup() {
 	complains "-format 'yaml'" "fxt, text"
 	mtbpf_run decode x.mtbpf -format text -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "'x.fxt' is no name for a text" "end it in .txt"
+	complains "'x.fxt' is not a name for a text file" "must end in .txt"
 	mtbpf_run decode x.mtbpf -format fxt -o x.txt
 	[ "$status" -eq 2 ]
-	complains "'x.txt' is no name for an output" "end it in .fxt"
+	complains "'x.txt' is not a valid output name" "must end in .fxt"
 	for args in "-o -" "-format fxt -o -"; do
 		mtbpf_run decode x.mtbpf $args
 		[ "$status" -eq 2 ]
-		complains "a trace for Perfetto does not go to stdout" "-format text"
+		complains "a trace for Perfetto cannot be written to stdout" "-format text"
 	done
 }
 
@@ -186,14 +186,14 @@ setup() {
 	for name in decode report; do
 		mtbpf_run $name x.mtbpf -filter 5ms
 		[ "$status" -eq 2 ]
-		complains "-filter '5ms': it has no '..'" "hint: -filter takes FROM..TO: "
+		complains "-filter '5ms': the '..' between its two ends is missing" "hint: -filter takes FROM..TO: "
 		mtbpf_run $name x.mtbpf -filter parse..3ms
 		[ "$status" -eq 2 ]
 		complains "one end is a time and the other a function"
 	done
 	mtbpf_run decode x.mtbpf -portable -filter -5ms..
 	[ "$status" -eq 2 ]
-	complains "-portable makes a whole recording"
+	complains "-portable and -filter exclude each other"
 	echo "x 1 [000] 1.000000000: branches: call 401000 a+0x0 (x) => 401010 b+0x0 (x)" >"$BATS_TEST_TMPDIR/x.script"
 	mtbpf_run decode "$BATS_TEST_TMPDIR/x.script" -o "$BATS_TEST_TMPDIR/x.fxt" -filter -5ms..
 	complains "is text" "perf script --time"
@@ -237,11 +237,11 @@ setup() {
 		complains "$name: -delay-thresh and -duration-thresh cannot both" "from one call to the next"
 		mtbpf_run $name -pid $$ -delay-thresh 1ms
 		[ "$status" -eq 2 ]
-		complains "a threshold needs a function" "-symbol NAME"
+		complains "thresholds need a function" "-symbol NAME"
 	done
 	mtbpf_run run -duration-thresh 1ms -- true
 	[ "$status" -eq 2 ]
-	complains "a threshold needs a function" "-symbol NAME"
+	complains "thresholds need a function" "-symbol NAME"
 	for limit in "-after 1s" "-min-interval 1s" "-skip 1" "-max-hits 1"; do
 		mtbpf_run attach -pid $$ $limit
 		[ "$status" -eq 2 ]
@@ -257,7 +257,7 @@ setup() {
 		[ "$name" = run ] || set -- "$@" -source soft -trace-include-kernel
 		mtbpf_run "$@"
 		[ "$status" -eq 2 ]
-		complains "$name: -source soft cannot trace the kernel" "leave -trace-include-kernel out"
+		complains "$name: -source soft cannot trace the kernel" "leave out -trace-include-kernel"
 	done
 	[ -z "$(ls)" ]
 }
@@ -266,16 +266,16 @@ setup() {
 	for args in attach "attach -pid 0" record "list *" list; do
 		set -f; mtbpf_run $args; set +f
 		[ "$status" -eq 2 ]
-		complains "which process?" "-pid PID"
+		complains "no process given" "-pid PID"
 	done
 	for args in watch "watch -symbol main"; do
 		mtbpf_run $args
 		[ "$status" -eq 2 ]
-		complains "watch: which process?" "-pid PID"
+		complains "watch: no process given" "-pid PID"
 	done
 	mtbpf_run run
 	[ "$status" -eq 2 ]
-	complains "run: which program?" "-- CMD"
+	complains "run: no program given" "-- CMD"
 	mtbpf_run decode
 	[ "$status" -eq 2 ]
 	complains "decode: which recording?" "decode RECORDING"
@@ -284,16 +284,16 @@ setup() {
 @test "a word too many is named; a bare number was meant as a pid" {
 	mtbpf_run attach 4711
 	[ "$status" -eq 2 ]
-	complains "attach: what is '4711'?" "-pid 4711"
+	complains "attach: unexpected argument '4711'" "-pid 4711"
 	mtbpf_run watch -pid 1 -symbol main now
 	[ "$status" -eq 2 ]
-	complains "watch: what is 'now'?" "usage: mtbpf watch"
+	complains "watch: unexpected argument 'now'" "usage: mtbpf watch"
 	mtbpf_run check it
 	[ "$status" -eq 2 ]
-	complains "check: what is 'it'?"
+	complains "check: unexpected argument 'it'"
 	mtbpf_run list -pid 1 'a*' 'b*'
 	[ "$status" -eq 2 ]
-	complains "one glob at a time"
+	complains "more than one glob"
 	# What is no option may stand before one.
 	mtbpf_run list 'a*' -piid 1
 	[ "$status" -eq 2 ]

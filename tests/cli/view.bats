@@ -154,10 +154,10 @@ make_ui() {
 	[[ "$output" = *"is a folder"*"'mtbpf decode tests/golden/nest'"* ]]
 	run "$mtbpf" view README.md
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"no FXT trace"* ]]
+	[[ "$output" = *"not an FXT trace"* ]]
 	run "$mtbpf" view -ui "$BATS_TEST_TMPDIR" "$trace"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"no index.html"* ]]
+	[[ "$output" = *"lacks index.html"* ]]
 	run "$mtbpf" view -port 65536 "$trace"
 	[ "$status" -eq 2 ]
 }

@@ -47,10 +47,10 @@ each_has_one() {
 	}
 	sample -source soft -also work_us
 	[ "$status" -eq 2 ]
-	complains "-also belongs to -source sample" "leave -also out"
+	complains "-also is only for -source sample" "leave out -also"
 	sample -source sample -also usdt:a:b
 	[ "$status" -eq 2 ]
-	complains "-also usdt:a:b: not a whole function" "name the function alone"
+	complains "-also usdt:a:b: not a whole function" "name only the function"
 	sample -source sample -also 'libc.so.6:*'
 	[ "$status" -eq 2 ]
 	complains "more than 64 functions" "mtbpf list"
@@ -88,10 +88,10 @@ each_has_one() {
 	start go_stacks
 	mtbpf_run attach -source sample -pid "$target" -also main.work -return-probes uretprobe -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "-return-probes uretprobe ends a Go program" "leave -return-probes out"
+	complains "-return-probes uretprobe would crash a Go program" "leave out -return-probes"
 	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "-also main.main: it has no return that can be probed" "leave it out"
+	complains "-also main.main: its returns cannot be probed" "leave it out"
 	# Of a glob it is left out.
 	mtbpf_run attach -source sample -pid "$target" -also 'main.*' -timeout 1s -o all.fxt
 	[ "$status" -eq 3 ]

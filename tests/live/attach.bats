@@ -128,7 +128,7 @@ expect_recording() {
 	bytes=$(code)
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 100s -timeout 500ms -source soft -o x.fxt
 	[ "$status" -eq 3 ]
-	[[ $output == *"one_iter: "*" hits "*"threshold 100 s"*"no trigger within the timeout"* ]]
+	[[ $output == *"one_iter: "*" hits "*"threshold 100 s"*"no trigger before -timeout"* ]]
 	[ -s x.fxt ]
 	expect_recording x
 	expect_free "$bytes"
@@ -175,7 +175,7 @@ expect_recording() {
 	attach -pid "$target" -o x.fxt
 	sleep 1.5
 	kill -INT "$attached"
-	eventually 5 grep -q ': the recording;' "$attach_log"
+	eventually 5 grep -q '^recording: ' "$attach_log"
 	kill -INT "$attached" 2>/dev/null || true # it may be through
 	attach_ends 5
 	[ "$status" -eq 0 ] || [ "$status" -eq 130 ]
@@ -216,7 +216,7 @@ expect_recording() {
 	kill -USR1 "$target"
 	attach_ends 20
 	[ "$status" -eq 0 ]
-	[[ $output == *"the target has exited: the snapshot is of its last moments"* ]]
+	[[ $output == *"the target has exited: the snapshot shows its last moments"* ]]
 	expect_recording x
 	# To its last moments: write_field is where it crashed, and apply_patch called it.
 	[[ "$(tail -1 calls)" =~ \ (write_field|apply_patch)$ ]]
@@ -281,7 +281,7 @@ expect_recording() {
 	target=$victim
 	mtbpf_run attach -pid "$target" -symbol one_iter -source soft -o x.fxt
 	[ "$status" -eq 1 ]
-	complains "process $target (service) is traced already, by process $debugger (tracer)" "one tracer"
+	complains "process $target (service) is already traced by process $debugger (tracer)" "only one tracer"
 	[ "$(tracer_of "$target")" -eq "$debugger" ]
 	[ ! -e x.mtbpf ]
 	kill "$debugger"
@@ -296,7 +296,7 @@ expect_recording() {
 	eventually 5 is_traced
 	mtbpf_run attach -pid "$target" -symbol one_iter -source soft
 	[ "$status" -eq 1 ]
-	complains "process $target (service) is traced already" "one tracer"
+	complains "process $target (service) is already traced" "only one tracer"
 	# watch only counts: it may.
 	mtbpf_run watch -pid "$target" -symbol one_iter -timeout 300ms
 	[ "$status" -eq 0 ]
@@ -360,11 +360,11 @@ as_nobody() {
 	for command in attach record; do
 		as_nobody "$public/mtbpf" $command -pid "$target" -symbol one_iter -source soft
 		[ "$status" -eq 1 ]
-		complains "cannot look at process $target (service): Permission denied" "root; CAP_SYS_PTRACE"
+		complains "cannot look at process $target (service): Permission denied" "root, or with CAP_SYS_PTRACE"
 	done
 	as_nobody "$public/mtbpf" list -pid "$target"
 	[ "$status" -eq 1 ]
-	complains "cannot look at process $target" "root; CAP_SYS_PTRACE"
+	complains "cannot look at process $target" "root, or with CAP_SYS_PTRACE"
 	[ -z "$(ls)" ]
 }
 
@@ -436,7 +436,7 @@ mount_small() {
 	dd if=/dev/zero of=small/fill bs=1k count=64 status=none
 	mtbpf_run decode x.mtbpf -o small/x.fxt
 	[ "$status" -eq 1 ]
-	complains "cannot write small/x.fxt: No space left" "room"
+	complains "cannot write small/x.fxt: No space left" "free some space"
 	[ ! -e small/x.fxt ]
 	mtbpf_run decode x.mtbpf -o x.fxt
 	[ "$status" -eq 0 ]

@@ -152,7 +152,7 @@ works() {
 	why=$(why_no_container)
 	[ -z "$why" ] || skip "$why"
 	start_for_nobody private
-	fails_with "CAP_SYS_PTRACE will do too" -without SYS_PTRACE
+	fails_with "with CAP_SYS_PTRACE" -without SYS_PTRACE
 	fails_with "hint:" -without SYS_ADMIN
 	fails_with "no function 'one_iter'" -without DAC_READ_SEARCH
 	fails_with "CAP_IPC_LOCK" -without IPC_LOCK -memlock 65536

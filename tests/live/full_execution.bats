@@ -14,8 +14,8 @@ setup() {
 	"$mtbpf" run -full-execution -source soft -snapshot-size 16K -truth "$out/truth" -o "$out/r.fxt" -- \
 		"$O/programs/service" -scale small -n 3 >"$out/said" 2>&1 || { cat "$out/said"; false; }
 	cat "$out/said"
-	grep -q 'recording all of it, to disk' "$out/said"
-	grep -q 'the program has ended: all that it did is recorded' "$out/said"
+	grep -q 'recording everything to disk' "$out/said"
+	grep -q 'the program has ended: all of it is recorded' "$out/said"
 	grep -q 'no gaps$' "$out/said"
 	# Many times what waits: without the disk it would be the last 16 KiB.
 	[ "$(stat -c %s "$out/r.mtbpf/data")" -gt 100000 ]

@@ -123,7 +123,7 @@ expect_jit_names() {
 	"${CC:-cc}" -O1 -o big big.c
 	start_file ./big
 	record x
-	[[ $output == *"more code in memory than the 64.0 MiB that are copied: 16.0 MiB of it are not"* ]]
+	[[ $output == *"more code in memory than the limit of 64.0 MiB: 16.0 MiB of it are not"* ]]
 	[ "$(du -sm x.mtbpf | cut -f 1)" -lt 70 ]
 }
 
@@ -205,7 +205,7 @@ make_programs() {
 	[ "$gaps" -gt 0 ]
 	[ "$(wc -l <said)" -eq 2 ]
 	grep -q "^warning: .*/prog (No such file or directory): it shows as gaps" said
-	grep -q "^hint: its build id is $id" said
+	grep -q "^hint: its build ID is $id" said
 	# Copied back, it is another inode; its build id tells that it is right.
 	cp elsewhere prog
 	decode x
@@ -223,7 +223,7 @@ make_programs() {
 	decode x
 	[ "$gaps" -gt 0 ]
 	[ "$(wc -l <said)" -eq 2 ]
-	grep -q "^warning: .*/prog is not the file that ran: it has build id $other_id, the one that ran had $id" said
+	grep -q "^warning: .*/prog is not the file that ran: it has build ID $other_id instead of $id" said
 	grep -q "^hint: .*-portable" said
 	! grep -Eq ' op_[a-z]*$' calls || false
 }

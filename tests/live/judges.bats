@@ -390,12 +390,12 @@ refuses() {
 	echo "# a text" >"$dir/text"
 	{ echo "a longer text"; seq 1000; } >"$dir/long-text"
 	refuses "$dir/missing" 2 "No such file"
-	refuses "$dir/no-data.mtbpf" 1 "no data"
-	refuses "$dir/no-meta.mtbpf" 1 "no meta.json"
+	refuses "$dir/no-data.mtbpf" 1 "does not contain data"
+	refuses "$dir/no-meta.mtbpf" 1 "meta.json is missing"
 	refuses "$dir/empty" 1 "empty"
-	refuses "$dir/text" 1 "no branch or stack in it"
-	refuses "$dir/long-text" 1 "no branch or stack in it"
-	refuses /dev/null 1 "no regular file"
+	refuses "$dir/text" 1 "but no branches or stacks"
+	refuses "$dir/long-text" 1 "but no branches or stacks"
+	refuses /dev/null 1 "not a regular file"
 }
 
 @test "decode refuses a recording that was cut" {

@@ -27,5 +27,5 @@ setup() {
 	[[ $output == *"is a kernel thread"*"-trace-kernel-only"* ]]
 	run "$mtbpf" record -source sample -trace-include-kernel -pid "$thread" -symbol main -timeout 1s -o "$out/r.mtbpf"
 	[ "$status" -eq 2 ]
-	[[ $output == *"has no functions of a program"*"hint: "* ]]
+	[[ $output == *"does not run functions of a program"*"hint: "* ]]
 }

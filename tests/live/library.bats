@@ -26,7 +26,7 @@ hit_line() {
 	start library
 	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"no -symbol: the program's own trigger, mtbpf_hit"* ]]
+	[[ $output == *"no -symbol: using the program's own trigger, mtbpf_hit"* ]]
 	[[ $(hit_line) =~ ^hit\ [0-9]+\ of\ mtbpf_hit,\ thread\ $target,\ arg1\ [0-9]+$ ]]
 	first=$(hit_line)
 	grep -q arg1 x.fxt
@@ -91,7 +91,7 @@ hit_line() {
 	start crash -scale small -n 1000000000
 	mtbpf_run watch -pid "$target"
 	[ "$status" -eq 2 ]
-	complains "watch: which function?" "-symbol NAME"
+	complains "watch: no function given" "-symbol NAME"
 }
 
 @test "in a time namespace: the mark is by another clock" {
@@ -112,11 +112,11 @@ hit_line() {
 @test "a program without it: records until Ctrl-C, and says so; a threshold is refused" {
 	start crash -scale small -n 1000000000
 	attach -pid "$target" -o x.fxt
-	grep -q 'no mtbpf_take_snapshot() in the program: nothing triggers' "$attach_log"
+	grep -q 'does not contain mtbpf_take_snapshot(): nothing triggers' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 5
 	[ "$status" -eq 0 ]
 	mtbpf_run attach -pid "$target" -source sample -duration-thresh 1ms
 	[ "$status" -eq 2 ]
-	complains "a threshold needs a function to measure" "-symbol NAME"
+	complains "thresholds need a function to measure" "-symbol NAME"
 }

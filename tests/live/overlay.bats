@@ -85,7 +85,7 @@ hits() {
 	[ -e disk/one/upper/bin/service ]
 	hits -pid "$target"
 	[ "$hits" -gt 0 ]
-	[[ $output == *"/bin/service was written to since process $target started: the probe is in what it runs, "*/image/bin/service* ]]
+	[[ $output == *"/bin/service was modified since process $target started: the probe is in the file that it runs, "*/image/bin/service* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *triggered* ]]
@@ -107,7 +107,7 @@ hits() {
 	mtbpf_run watch -pid "$target" -symbol one_iter -timeout 500ms
 	umount disk/image
 	[ "$status" -eq 1 ]
-	complains "/bin/service was written to since process $target started" "restart the process"
+	complains "/bin/service was modified since process $target started" "restart the process"
 }
 
 @test "the names of generated code are those of the process's own pid and /tmp" {
@@ -139,7 +139,7 @@ hits() {
 	[[ $output =~ ([0-9]+)\ hits ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[[ $output == *triggered:* ]]
-	[[ $output == *"-children: mtbpf runs in a pid namespace"*"hint: run it on the host"* ]]
+	[[ $output == *"-children: mtbpf runs in its own pid namespace"*"hint: run it on the host"* ]]
 	target=$(sed -n 's/^pid //p' log)
 	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
 }

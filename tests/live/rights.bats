@@ -143,7 +143,7 @@ has_child() {
 	timeout -k 5 60 "$O/mtbpf" attach -source soft -pid "$roots" -timeout 1s -o x.fxt >full 2>said 3>&- &
 	wrapper=$!
 	started+=("$wrapper")
-	eventually 30 grep -q '^decoding it' said
+	eventually 30 grep -q '^decoding;' said
 	attached=$(pgrep -P "$wrapper")
 	eventually 10 has_child "$attached"
 	eventually 10 has_capabilities "$child" "$(of_files)"

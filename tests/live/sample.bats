@@ -28,7 +28,7 @@ reports() {
 	come_first
 	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
 	[ "$status" -eq 0 ]
-	[ "$(grep -c 'no Intel PT here: the source is sample' <<<"$output")" -eq 1 ]
+	[ "$(grep -c 'no Intel PT here: using -source sample' <<<"$output")" -eq 1 ]
 	[[ $output == *"sample: stacks by the clock"* ]]
 	threshold=(-delay-thresh 10ms)
 	reports '(rehash_entry|table_rehash)'
@@ -116,7 +116,7 @@ reports() {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -sample-rate 1000000 -timeout 1s
 	[ "$status" -eq 3 ]
-	[[ $output == *"sample: $rate samples a second instead of 1000000"* ]]
+	[[ $output == *"sample: $rate samples per second instead of 1000000"* ]]
 }
 
 @test "-syscall-thresh: a long system call is a slice of its own" {
@@ -210,12 +210,12 @@ callers() {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
 	[ "$status" -eq 3 ]
-	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 	# Never more than was asked for.
 	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
-	[[ $output == *": 50 samples a second, for -max-overhead 100%"* ]]
+	[[ $output == *": 50 samples per second, for -max-overhead 100%"* ]]
 }
 
 # It spins, and then has a word with its child, and another one, which it waits for.
@@ -234,19 +234,19 @@ callers() {
 	for try in 1 2 3 4 5; do
 		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
 		eventually 20 grep -q '^recording;' "$attach_log"
-		! grep -Eq ': 1.? samples a second, for -max-overhead' "$attach_log" && break
+		! grep -Eq ': 1.? samples per second, for -max-overhead' "$attach_log" && break
 		kill -INT "$attached"
 		attach_ends 20
 	done
 	touch go
-	eventually 30 grep -q 'max-overhead 1% cannot be kept: 10 samples a second, the least' "$attach_log"
-	eventually 30 grep -q 'sample: 10 stacks a second from now on, for -max-overhead 1%' "$attach_log"
+	eventually 30 grep -q 'max-overhead 1% cannot be met: the minimum of 10 samples per second' "$attach_log"
+	eventually 30 grep -q 'sample: 10 stacks per second from now on, for -max-overhead 1%' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 20
 	[ "$status" -eq 0 ]
-	[[ $output =~ :\ ([0-9]+)\ samples\ a\ second,\ for\ -max-overhead\ 1% ]]
+	[[ $output =~ :\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -gt 10 ]
-	[[ $output == *"sample: 10 stacks a second in the end, for -max-overhead 1%"* ]]
+	[[ $output == *"sample: 10 stacks per second at the end, for -max-overhead 1%"* ]]
 	# The recording knows of the longest time between two.
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf evlist -v -i kept.mtbpf 2>/dev/null 3>&- | grep '^cpu-clock' | grep -q 'sample_period.* 100000000,'
@@ -256,9 +256,9 @@ callers() {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
 	[ "$status" -eq 3 ]
-	[ "$(grep -Ec '^sample: 100 stacks a second; one costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
+	[ "$(grep -Ec '^sample: 100 stacks per second, each costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
-	[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second ]]
+	[[ $output =~ sample:\ ([0-9]+)\ stacks\ per\ second ]]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 }
 

@@ -70,7 +70,7 @@ iterations() {
 	kill -INT "$attached"
 	attach_ends 20
 	[[ $output == *"sample: stacks by the clock and at every switch; a ring of 64.0 KiB for each CPU (1), 264.0 KiB in all"* ]]
-	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s): ]]
+	[[ $output =~ sample:\ a\ full\ ring\ looks\ back\ ([0-9.]+\ m?s)\; ]]
 	back=${BASH_REMATCH[1]}
 	# Less than that where nothing ran for a while at first: a trace begins with a stack.
 	[[ $output =~ the\ trace\ looks\ back\ ([0-9.]+\ m?s): ]]
@@ -118,14 +118,14 @@ covers_long_call() {
 	# Others on its CPU make it switch, which fills the rings as well.
 	for try in 1 2 3; do
 		record_long_call
-		[[ $output =~ sample:\ ([0-9]+)\ stacks\ a\ second\ instead\ of\ [0-9]+:\ then\ the\ rings\ look\ back\ twice ]]
+		[[ $output =~ sample:\ ([0-9]+)\ stacks\ per\ second\ instead\ of\ [0-9]+,\ so\ that\ the\ rings\ look\ back\ twice ]]
 		[ "${BASH_REMATCH[1]}" -le 85 ]
 		! covers_long_call || break
 	done
 	covers_long_call
 	# Who insists on a rate is told what would do, before the hit.
 	record_long_call -sample-rate 1000
-	[[ $output == *"warning: the rings look back"*"hint: -sample-rate "*" would do, or -snapshot-size "*"waiting for a call"* ]]
+	[[ $output == *"warning: the rings look back"*"hint: use -sample-rate "*", or -snapshot-size "*"waiting for a call"* ]]
 }
 
 @test "five snapshots in a row, armed again after each" {
@@ -176,7 +176,7 @@ opened() {
 		kill -$signal "$target"
 		attach_ends 20
 		[ "$status" -eq 0 ]
-		[[ $output == *"the target has exited: the snapshot is of its last moments"* ]]
+		[[ $output == *"the target has exited: the snapshot shows its last moments"* ]]
 		[ "$(iterations end.mtbpf)" -ge 2 ]
 	done
 }

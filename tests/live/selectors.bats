@@ -57,7 +57,7 @@ at_terminal() {
 	[[ $output == *" service "*" one_iter"* ]]
 	mtbpf_run list -pid "$target" line:nowhere.c:1
 	[ "$status" -eq 2 ]
-	complains "no code of a file 'nowhere.c'" "-g"
+	complains "no code of the file 'nowhere.c'" "-g"
 	# A line inside it is hit, too, and delays are measured there.
 	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 50us \
 		-source sample -timeout 10s -o x.fxt
@@ -106,7 +106,7 @@ at_terminal() {
 	start service -scale small
 	watch '?'
 	[ "$status" -eq 2 ]
-	complains "at a terminal; this is none" "mtbpf list -pid $target"
+	complains "but this is not a terminal" "mtbpf list -pid $target"
 }
 
 @test "without fzf thousands are narrowed down by what is typed" {
@@ -186,6 +186,6 @@ at_terminal() {
 		# shellcheck disable=SC2086
 		mtbpf_run $how -pid "$target" -symbol usdt:app:always
 		[ "$status" -eq 2 ]
-		complains "usdt:app:always is probed inside a function" "from hit to hit"
+		complains "usdt:app:always is inside a function" "from hit to hit"
 	done
 }

@@ -113,7 +113,7 @@ verdicts() {
 @test "selftest refuses what it does not know" {
 	run "$O/mtbpf" selftest -source perf
 	[ "$status" -eq 2 ]
-	complains "-source: 'perf' is none of pt, sample, soft"
+	complains "-source: 'perf' is not pt, sample or soft"
 	run "$O/mtbpf" selftest -keep /nonexistent/folder
 	[ "$status" -ne 0 ]
 	complains "cannot make the folder /nonexistent/folder" "-keep"

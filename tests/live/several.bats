@@ -39,11 +39,11 @@ load targets
 		mtbpf_run attach -source sample -pid "$first,$target" -symbol "$symbol" -timeout 15s -o x.fxt
 		[ "$status" -eq 0 ]
 		[[ $output == *"of $symbol, thread "* ]]
-		[[ $output == *"has no $symbol: it cannot hit it"* ]]
+		[[ $output == *"does not contain $symbol: it cannot hit it"* ]]
 	done
 	mtbpf_run watch -pid "$first,$target" -symbol no_such_function -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "no process of those has a function 'no_such_function'" "mtbpf list"
+	complains "the processes of those do not contain a function 'no_such_function'" "mtbpf list"
 }
 
 @test "several programs at once: those that cannot hit the function are named" {
@@ -55,11 +55,11 @@ load targets
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o x.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"process $target (signals) has no handle_request: it cannot hit it"* ]]
+	[[ $output == *"process $target (signals) does not contain handle_request: it cannot hit it"* ]]
 	mtbpf_run attach -pid "$first,$second,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o y.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"2 of the processes, such as "*", have no handle_request: they cannot hit it"* ]]
+	[[ $output == *"2 of the processes, such as "*", do not contain handle_request: they cannot hit it"* ]]
 	# What all of them have mapped they can hit.
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol libc:clock_nanosleep -timeout 300ms -o z.fxt
 	[[ $output != *"cannot hit it"* ]]
@@ -71,7 +71,7 @@ load targets
 	wait_for_slow -name "$me" -duration-thresh 100s -max-hits 100000
 	first=$target
 	kill -KILL "$first"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	eventually 10 grep -q 'continuing when it is running again' "$attach_log"
 	cp "$O/programs/causes" new
 	mv new "$me"
 	serve "$me" lock
@@ -99,7 +99,7 @@ load targets
 		first=$target
 		eventually 20 bash -c '[ "$(grep -c "^waiting for a call" "$1")" -eq '$again' ]' - "$attach_log"
 	done
-	grep -q 'some were started again: going on with those that run now' "$attach_log"
+	grep -q 'some of .* were restarted: continuing with those that run now' "$attach_log"
 	runs_on "$target"
 	interrupted_has_target
 }
@@ -108,7 +108,7 @@ load targets
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
 	wait_for_slow -container $short -duration-thresh 100s
 	kill -KILL "$target"
-	eventually 10 grep -q 'going on when it is there again' "$attach_log"
+	eventually 10 grep -q 'continuing when it is running again' "$attach_log"
 	eventually 5 rmdir "$cgroup"
 	sleep 1
 	start_in "mtbpf-live-$$/docker-$id.scope" causes lock
@@ -151,12 +151,12 @@ load targets
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before $me was there again"*"hint: "* ]]
+	[[ $output == *"nothing was recorded: interrupted before $me was running again"*"hint: "* ]]
 	[ ! -e s.mtbpf ]
 	serve "$me" lock
 	limit=3s wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
 	attach_ends 20
 	[ "$status" -eq 1 ]
-	[[ $output == *"was not there again in time"* ]]
+	[[ $output == *"was not running again in time"* ]]
 }

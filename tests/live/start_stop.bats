@@ -92,7 +92,7 @@ runs_on() {
 	start service -scale small
 	mtbpf_run attach -pid "$target" -source soft -start main -stop format_reply -symbol one_iter -o x.fxt
 	[ "$status" -eq 1 ]
-	complains "no thread was seen between -start and -stop" "watch"
+	complains "no thread ran between -start and -stop" "watch"
 	runs_on
 }
 
@@ -155,7 +155,7 @@ not_between() {
 	[[ $output == *$'\n'"5 hits"* ]]
 	mtbpf_run watch -pid "$target" -start receive_request -stop format_reply -symbol one_iter
 	[ "$status" -eq 2 ]
-	complains "-start and -stop are measured by themselves, without -symbol" "-durations"
+	complains "-start and -stop exclude -symbol" "-durations"
 	mtbpf_run watch -pid "$target" -start receive_request
 	[ "$status" -eq 2 ]
 	complains "-start needs -stop"
@@ -170,12 +170,12 @@ not_between() {
 	done
 	mtbpf_run attach -pid "$target" -start one_iter -stop one_iter -source sample -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "are the same place" "what comes behind it"
+	complains "are the same place" "a later place"
 	mtbpf_run attach -pid "$target" -start one_iter -stop nowhere -source sample -o x.fxt
 	[ "$status" -eq 2 ]
 	complains "no function 'nowhere'"
 	mtbpf_run attach -pid "$target" -start one_iter -stop main -freeze refresh -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "-freeze refresh cannot go on at -start" "-freeze pause"
+	complains "-freeze refresh cannot resume at -start" "-freeze pause"
 	[ ! -e x.mtbpf ]
 }

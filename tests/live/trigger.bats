@@ -34,8 +34,8 @@ in_ns() {
 	start_service
 	sample -symbol one_iter -delay-thresh p98
 	[ "$status" -eq 0 ]
-	[[ $output == *"it takes 500 values to know that: until then nothing triggers"* ]]
-	[[ $output =~ p98\ is\ ([0-9.]+\ [mun]?s),\ of\ ([0-9]+)\ values ]]
+	[[ $output == *"nothing triggers until 500 values have been measured"* ]]
+	[[ $output =~ threshold\ p98\ =\ ([0-9.]+\ [mun]?s)\ \(([0-9]+)\ values\) ]]
 	[ "${BASH_REMATCH[2]}" -ge 500 ]
 	[[ $output == *"iteration of one_iter"*rehash* ]]
 	[ "$(in_ns 'hit .*: \([0-9.]*\) \([mun]*s\) after the one before')" -gt 1000000 ]

@@ -275,7 +275,7 @@ static int generate(const struct ptgen_options *options, char **program)
 	if (!shared) {
 		err = -errno;
 		log__error("no memory for the streams: %s", strerror(-err));
-		log__hint("a smaller -snapshot-size needs less");
+		log__hint("use a smaller -snapshot-size");
 		return err;
 	}
 	err = run(fd, program);

@@ -32,7 +32,7 @@ void check_capability(const struct check *check, struct check_result *result)
 	if (capability__has(check->which)) {
 		check_result__set(result, CHECK_OK, "for %s", check->purpose);
 	} else if (part) {
-		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN stands in",
+		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN is enough",
 				  check->purpose);
 	} else if (capability__effective(check->which)) {
 		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);

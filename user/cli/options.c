@@ -120,7 +120,7 @@ static int report_ambiguous(const struct parser *parser, const char *typed,
 			    const struct word_list *list)
 {
 	log__error("%s: ambiguous option '%.*s'", parser->table->command, name_len(typed), typed);
-	log__hint("it could be one of %s", list->text);
+	log__hint("possible options are %s", list->text);
 	return -EINVAL;
 }
 
@@ -158,7 +158,7 @@ static int report_needless(const struct parser *parser, const char *typed)
 {
 	log__error("%s: option '%.*s' takes no argument, but got '%s'", parser->table->command,
 		   name_len(typed), typed, typed + name_len(typed) + 1);
-	log__hint("it is on where it is given, and off where it is not");
+	log__hint("leave out the value: giving the option turns it on");
 	return -EINVAL;
 }
 
@@ -181,26 +181,28 @@ static void hint_value(const struct option_spec *spec, int err)
 	switch (spec->kind) {
 	case OPT_DURATION:
 		log__hint(err == -ERANGE
-				  ? "durations end at 292 years"
-				  : "durations take a unit: 10ns, 10us, 10ms, 10s, 10min or 10h");
+				  ? "the maximum duration is 292 years"
+				  : "durations need a unit: 10ns, 10us, 10ms, 10s, 10min or 10h");
 		break;
 	case OPT_LIST:
 		log__hint("-%s can be given %d times", spec->name, OPTION_LIST_MAX);
 		break;
 	case OPT_THRESHOLD:
-		log__hint(err == -ERANGE ? "durations end at 292 years, percentiles at p99.9999"
-					 : "durations take a unit: 10ns, 10us, 10ms, 10s, 10min or "
+		log__hint(err == -ERANGE ? "the maximum duration is 292 years, the maximum "
+					   "percentile p99.9999"
+					 : "durations need a unit: 10ns, 10us, 10ms, 10s, 10min or "
 					   "10h; p99.9 is a percentile");
 		break;
 	case OPT_SIZE:
-		log__hint(err == -ERANGE ? "sizes end at 8388607T"
-					 : "sizes are bytes, or take a unit: 4096, 256K, 4M or 1G");
+		log__hint(err == -ERANGE ? "the maximum size is 8388607T"
+					 : "sizes are bytes or have a unit: 4096, 256K, 4M or 1G");
 		break;
 	case OPT_INT:
 		log__hint("-%s takes a whole number from 0 to %d", spec->name, INT_MAX);
 		break;
 	case OPT_COUNT:
-		log__hint("-%s takes a whole number from 1 to %d, or none", spec->name, INT_MAX);
+		log__hint("-%s takes a whole number from 1 to %d, or no value", spec->name,
+			  INT_MAX);
 		break;
 	default:
 		for (size_t i = 0; spec->choices[i]; i++)

@@ -245,12 +245,13 @@ static void opened__say_missing(const struct opened *file, const struct rec_map 
 		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
 			  strerror(file->error));
 		if (map->build_id[0])
-			log__hint("its build id is %s; with -portable a recording holds its files",
-				  map->build_id);
+			log__hint(
+				"its build ID is %s; with -portable a recording contains its files",
+				map->build_id);
 		return;
 	}
-	log__warn("%s is not the file that ran: it has build id %s, the one that ran had %s; its "
-		  "code shows as gaps",
+	log__warn("%s is not the file that ran: it has build ID %s instead of %s; its code shows "
+		  "as gaps",
 		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
 	log__hint("put the file that ran there ('debuginfod-find executable %s' may have it), or "
 		  "record with -portable",
@@ -422,11 +423,10 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 		if (file->image != image || file->mismatch_said || images->is_missing_some)
 			continue;
 		file->mismatch_said = true;
-		log__warn("the trace does not fit the code of %s: what is unclear shows as gaps",
+		log__warn("the trace does not fit the code of %s: unclear parts show as gaps",
 			  file->path);
 		if (file->is_other)
-			log__hint("the file that ran is no longer there: its inode was %llu, the "
-				  "one of that name has %llu",
+			log__hint("the file was replaced: its inode was %llu and is now %llu",
 				  (unsigned long long)file->ino,
 				  (unsigned long long)file->other_ino);
 	}

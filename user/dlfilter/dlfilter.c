@@ -215,10 +215,10 @@ static void summarise(const struct filter *filter, const struct trace_totals *wr
 			log__info("gaps: %" PRIu64 " (%s)", totals->gaps[reason],
 				  gap_reason__name((enum gap_reason)reason));
 	if (written->too_deep)
-		log__warn("%" PRIu64 " slices lie deeper than Perfetto shows and are left out",
+		log__warn("%" PRIu64 " slices are deeper than Perfetto shows and are left out",
 			  written->too_deep);
 	if (filter->left_out)
-		log__warn("%" PRIu64 " branches of threads too many are left out",
+		log__warn("%" PRIu64 " branches of threads beyond the limit are left out",
 			  filter->left_out);
 }
 

@@ -212,7 +212,7 @@ void after__end(struct after *after, struct metrics *m)
 	}
 	if (!after->n)
 		return;
-	log__warn("-on-capture: %zu recordings are left out: the time is over", after->n);
+	log__warn("-on-capture: %zu recordings are left out: -timeout reached", after->n);
 	m->on_capture[ON_CAPTURE_FAILED] += after->n;
 	if (!after->pid)
 		return;

@@ -15,7 +15,7 @@ static int check_alone(const struct keep_options *keep, const char *command)
 	log__error("%s: -keep, -max-size, -max-per-hour, -metrics, -on-capture and -no-summary "
 		   "need a folder",
 		   command);
-	log__hint("add -dir DIR: it goes on after each capture, and keeps recordings there");
+	log__hint("add -dir DIR, which continues after each capture and keeps recordings there");
 	return -EINVAL;
 }
 
@@ -24,17 +24,18 @@ static int check_capture(const struct capture_options *capture, const char *comm
 {
 	if (capture->output) {
 		log__error("%s: -o and -dir cannot both be given", command);
-		log__hint("recordings in a folder are called after the process and the time");
+		log__hint("leave out -o: recordings in a folder are named after the process and "
+			  "the time");
 		return -EINVAL;
 	}
 	if (capture->multi_snapshot != 1) {
-		log__error("%s: with -dir each trigger is a recording of its own", command);
-		log__hint("leave -multi-snapshot out; Ctrl-C, SIGTERM or -timeout ends it");
+		log__error("%s: with -dir each trigger makes its own recording", command);
+		log__hint("leave out -multi-snapshot; Ctrl-C, SIGTERM or -timeout ends mtbpf");
 		return -EINVAL;
 	}
 	if (capture->strict) {
-		log__error("%s: -strict is about one capture, and -dir about many", command);
-		log__hint("-metrics counts what is lost; 'mtbpf decode -strict' looks at one");
+		log__error("%s: -strict and -dir exclude each other", command);
+		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
 		return -EINVAL;
 	}
 	return 0;

@@ -21,7 +21,7 @@
 static void say_let_pass(struct keeper *k)
 {
 	if (k->let_pass)
-		log__info("-max-per-hour %d let %llu pass that were over the threshold",
+		log__info("-max-per-hour %d: %llu hits over the threshold were not captured",
 			  k->options->keep.max_per_hour, (unsigned long long)k->let_pass);
 	k->held = false;
 	k->let_pass = 0;
@@ -58,7 +58,7 @@ static void hold_fire(struct keeper *k, struct session *s)
 	if (next <= now)
 		return;
 	if (!k->held)
-		log__info("-max-per-hour %d: the next trigger is taken from %s on",
+		log__info("-max-per-hour %d: the next capture is possible at %s",
 			  k->options->keep.max_per_hour,
 			  units__format_moment(text, stamp__now_ms() + (next - now) / 1000000));
 	k->held = true;
@@ -211,7 +211,7 @@ static int run(struct keeper *k)
 			err = follow_target(k, &end);
 	}
 	if (end == SESSION_HITS_OVER)
-		log__info("-max-hits %d are over", k->options->capture.max_hits);
+		log__info("-max-hits %d reached", k->options->capture.max_hits);
 	if (k->held)
 		say_let_pass(k);
 	after__end(&k->after, &k->metrics);

@@ -75,15 +75,15 @@ static void refuse(struct keeper *k, int err)
 
 	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
 	log__error("cannot keep a recording in %s: %s", o->dir,
-		   err == -EFBIG ? "it is larger than all may be" : strerror(-err));
+		   err == -EFBIG ? "it exceeds -max-size" : strerror(-err));
 	if (err == -EFBIG)
-		log__hint("-max-size is %s; -snapshot-size makes a recording smaller",
+		log__hint("-max-size is %s; use a smaller -snapshot-size",
 			  units__format_size(size, o->max_size));
 	else if (err == -ENOSPC || err == -EDQUOT)
-		log__hint("the disk is full: a smaller -max-size or -keep; nothing of it is left, "
-			  "and the next trigger is tried again");
+		log__hint("the disk is full: use a smaller -max-size or -keep; the partial "
+			  "recording is removed, and the next trigger tries again");
 	else
-		log__hint("nothing of it is left; the next trigger is tried again");
+		log__hint("the partial recording is removed, and the next trigger tries again");
 }
 
 static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)

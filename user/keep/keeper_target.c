@@ -24,7 +24,7 @@ static bool told_to_end(struct keeper *k)
 		return false;
 	if (info.ssi_signo != SIGUSR1)
 		return true;
-	log__info("no snapshot: the target is not there");
+	log__info("no snapshot: the target is not running");
 	return false;
 }
 

@@ -18,8 +18,8 @@
 static int refuse(const char *dir, int err)
 {
 	log__error("cannot keep recordings in %s: %s", dir, strerror(-err));
-	log__hint(err == -ENOENT ? "the folder that it is in has to exist"
-				 : "-dir names a folder that mtbpf may write to");
+	log__hint(err == -ENOENT ? "its parent folder must exist"
+				 : "choose a folder with -dir that mtbpf may write to");
 	return err;
 }
 

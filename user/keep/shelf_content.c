@@ -70,7 +70,7 @@ static int sweep_one(const struct shelf *shelf, const char *name, void *ctx)
 	fd = lock(path);
 	if (fd < 0)
 		return 0;
-	log__info("%s: not finished when mtbpf ended; removed", path);
+	log__info("%s: incomplete recording of an earlier mtbpf, removed", path);
 	fs__remove_dir(path);
 	close(fd);
 	return 0;
@@ -171,7 +171,8 @@ int shelf__make_room(const struct shelf *shelf, uint64_t bytes)
 		err = remove_item(shelf, item->name);
 		if (err && err != -ENOENT) {
 			log__warn("%s/%s stays: %s", shelf->dir, item->name,
-				  err == -EWOULDBLOCK ? "somebody reads it" : strerror(-err));
+				  err == -EWOULDBLOCK ? "another process reads it"
+						      : strerror(-err));
 			continue;
 		}
 		n--;

@@ -26,8 +26,9 @@ union address {
 
 static int refuse_form(const char *address)
 {
-	log__error("-metrics: '%s' is no loopback address with a port, nor a unix socket", address);
-	log__hint("-metrics 127.0.0.1:9464, or -metrics unix:/run/mtbpf.sock");
+	log__error("-metrics: '%s' is neither a loopback address with a port nor a unix socket",
+		   address);
+	log__hint("use -metrics 127.0.0.1:9464 or -metrics unix:/run/mtbpf.sock");
 	return -EINVAL;
 }
 
@@ -35,7 +36,7 @@ static int refuse_open(const char *address, int err)
 {
 	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
 	if (err == -EADDRINUSE)
-		log__hint("somebody does already: another mtbpf?");
+		log__hint("another process, perhaps another mtbpf, uses it");
 	else
 		log__hint("choose another one");
 	return err;

@@ -60,7 +60,7 @@ static void print_hits(FILE *out, const struct metrics *m)
 	number(out, "mtbpf_triggers_total", "counter", "Hits that froze a trace.",
 	       m->stats.triggers);
 	head(out, name, "histogram",
-	     m->of_durations ? "How long calls of the function took."
+	     m->of_durations ? "Durations of calls of the function."
 			     : "Time from one hit to the same thread's next.");
 	histogram(out, name, &m->stats);
 	head(out, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
@@ -80,7 +80,7 @@ static void print_captures(FILE *out, const struct metrics *m)
 	     "Hits over the threshold that left no recording.");
 	labelled(out, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped,
 		 N_SKIPPED);
-	head(out, "mtbpf_lost_total", "counter", "What recordings lack.");
+	head(out, "mtbpf_lost_total", "counter", "Data missing from recordings.");
 	labelled(out, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
 	head(out, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
 	labelled(out, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,

@@ -39,12 +39,13 @@ static int refuse(const char *path, int err, bool is_trace)
 	if (err == -EBADMSG && !is_trace)
 		return err;
 	if (err == -EBADMSG) {
-		log__error("%s: the trace is damaged, or was cut short", path);
-		log__hint("make it again: mtbpf decode NAME.mtbpf");
+		log__error("%s: the trace is damaged or truncated", path);
+		log__hint("decode the recording again: mtbpf decode NAME.mtbpf");
 		return -EIO;
 	}
 	log__error("cannot read %s: %s", path, strerror(-err));
-	log__hint("with sudo it is root's; a trace is named NAME.fxt, .fxt.gz or .fxt.zst");
+	log__hint("one made with sudo belongs to root; a trace is named NAME.fxt, .fxt.gz or "
+		  ".fxt.zst");
 	return err;
 }
 

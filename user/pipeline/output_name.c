@@ -29,8 +29,8 @@ int output_names__from(struct output_names *names, const char *output)
 	if (!output)
 		output = "trace" DEFAULT_SUFFIX;
 	if (strlen(output) + sizeof(DEFAULT_SUFFIX) > PATH_MAX) {
-		log__error("the name of the output is too long: %zu bytes", strlen(output));
-		log__hint("a path has at most %d", PATH_MAX - 1);
+		log__error("the output name is too long: %zu bytes", strlen(output));
+		log__hint("a path can have at most %d", PATH_MAX - 1);
 		return -ENAMETOOLONG;
 	}
 	n = stem(output, RECORDING_SUFFIX);
@@ -47,8 +47,8 @@ int output_names__from(struct output_names *names, const char *output)
 		snprintf(names->recording, PATH_MAX, "%.*s" RECORDING_SUFFIX, (int)n, output);
 		return 0;
 	}
-	log__error("'%s' is no name for an output", output);
-	log__hint("end it in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the recording)");
+	log__error("'%s' is not a valid output name", output);
+	log__hint("it must end in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the recording)");
 	return -EINVAL;
 }
 

@@ -17,8 +17,8 @@
 
 static int refuse(const char *name, const struct perf_text_totals *totals)
 {
-	log__error("%s has %" PRIu64 " line%s, and no branch or stack in it: neither a recording "
-		   "nor text of perf script",
+	log__error("%s has %" PRIu64 " line%s, but no branches or stacks: it is neither a "
+		   "recording nor text of perf script",
 		   name, totals->lines, totals->lines == 1 ? "" : "s");
 	log__hint(TEXT_HINT);
 	return -EINVAL;
@@ -26,8 +26,8 @@ static int refuse(const char *name, const struct perf_text_totals *totals)
 
 static int refuse_samples(const char *name)
 {
-	log__error("%s has samples, and no branches", name);
-	log__hint("-print calls prints the slices that they are made to");
+	log__error("%s has samples, but no branches", name);
+	log__hint("use -print calls for the slices that are made from them");
 	return -EINVAL;
 }
 
@@ -35,7 +35,7 @@ static int report(int err, const char *name)
 {
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding %s", name);
-		log__hint("'perf script --time START,END' prints a part of it");
+		log__hint("use 'perf script --time START,END' to print a part of it");
 	} else if (err) {
 		log__error("cannot read %s: %s", name, strerror(-err));
 		log__hint(TEXT_HINT);
@@ -48,7 +48,7 @@ static void warn_of_flags(const struct perf_text_totals *totals, uint64_t branch
 {
 	if (totals->unknown_flags < branches)
 		return;
-	log__warn("no line says what kind of branch it has: all are taken for jumps");
+	log__warn("no line gives the kind of its branch: all are treated as jumps");
 	log__hint(TEXT_HINT);
 }
 
@@ -105,8 +105,8 @@ int decoded__take_threads(struct decoded *decoded, struct recording *rec,
 
 int perf_text__refuse_filter(const char *name)
 {
-	log__error("-filter: %s is text, in which nothing can be left out before it is read", name);
-	log__hint("'perf script --time START,END' prints a part");
+	log__error("-filter: %s is text, which cannot be filtered", name);
+	log__hint("use 'perf script --time START,END' to print a part");
 	return -EINVAL;
 }
 
@@ -183,8 +183,8 @@ static void summarise_samples(const struct perf_samples_totals *totals, FILE *ou
 		fprintf(out, "the text says when threads left their CPUs, and not when they were "
 			     "back: they are taken to be off until their next sample\n");
 	if (!totals->has_pids)
-		fprintf(out, "no process ids in the text: each thread is a process of its own "
-			     "('perf script -F +pid')\n");
+		fprintf(out, "the text lacks process ids: each thread counts as a process ('perf "
+			     "script -F +pid')\n");
 }
 
 void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
@@ -196,7 +196,7 @@ void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
 		    "branches with flags that mean nothing here, taken for jumps");
 	print_count(out, totals->other,
 		    summary->samples.samples ? "lines that are of no sample, left out"
-					     : "lines that are no branches, left out");
+					     : "lines without branches, ignored");
 	print_count(out, totals->too_long,
 		    summary->samples.samples ? "lines too long, left out"
 					     : "lines too long to be branches, left out");

@@ -186,8 +186,8 @@ static int filter_sampled(const struct trace_filter *filter)
 {
 	if (!filter->has_functions)
 		return 0;
-	log__error("-filter: a recording of samples does not tell each call of a function");
-	log__hint("choose a time: " FILTER_HINT);
+	log__error("-filter: a recording of samples does not contain each call of a function");
+	log__hint("use times: " FILTER_HINT);
 	return -EINVAL;
 }
 
@@ -239,10 +239,11 @@ static void say_left_out(const struct recording *rec)
 {
 	char limit[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
 
-	log__warn("to decode all takes more than %s of memory: the oldest %s of trace are left out",
+	log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace are "
+		  "left out",
 		  units__format_size(limit, memory_limit__get()),
 		  units__format_size(left, rec->drops[DROP_LEFT_OUT]));
-	log__hint("'mtbpf decode -max-memory SIZE' of the recording allows more");
+	log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow more");
 }
 
 /*
@@ -266,8 +267,7 @@ int decoded__make(struct decoded *decoded, struct recording *rec,
 		say_left_out(rec);
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
-		log__hint("a larger -max-memory allows more; a smaller -snapshot-size decodes to "
-			  "less");
+		log__hint("use a larger -max-memory, or record with a smaller -snapshot-size");
 	}
 	return err;
 }
@@ -355,14 +355,14 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 	/* Calls are worth having without them. */
 	if (counters__write(&decoded->counters, rec,
 			    decoded->is_filtered ? &decoded->part.decode : NULL, writer))
-		log__warn("no memory for the counters of clock rates: they are left out");
+		log__warn("out of memory: the counters of clock rates are left out");
 	err = trace_writer__close(writer, &totals);
 	meter__end(&meter);
 	if (err)
 		return err;
 	if (totals.too_deep)
 		log__warn("%" PRIu64
-			  " slices lie deeper than Perfetto shows (512) and are left out",
+			  " slices are deeper than Perfetto shows (512) and are left out",
 			  totals.too_deep);
 	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices,
 		  units__format_size(size, totals.bytes));
@@ -386,6 +386,6 @@ int decoded__write_text_file(const struct decoded *decoded, const char *path)
 				    decoded__base(decoded), &bytes);
 
 	if (!err)
-		log__info("%s: a line a slice, %s", path, units__format_size(size, bytes));
+		log__info("%s: one line per slice, %s", path, units__format_size(size, bytes));
 	return err;
 }

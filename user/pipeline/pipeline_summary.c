@@ -104,7 +104,7 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			units__format_duration(length, totals->gap_ns[GAP_OUTSIDE]),
 			totals->gaps[GAP_OUTSIDE]);
 	if (totals->gaps[GAP_32_BIT])
-		log__hint("32-bit code is not decoded: each time that a thread runs some is a gap");
+		log__hint("32-bit code is not decoded and shows as gaps");
 	if (totals->unknown_insns)
 		fprintf(out,
 			"left out: %" PRIu64
@@ -131,7 +131,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 				     const struct hit_mark *hit)
 {
 	if (decoded->is_sampled && hit->sequence <= 1 && hit->reason != MT_HIT_DURATION)
-		return "there was no hit before this one";
+		return "it was the first hit";
 	if (rec->drops[DROP_LEFT_OUT])
 		return "a larger -max-memory decodes more of it";
 	for (size_t i = 0; i < rec->aux.n; i++)

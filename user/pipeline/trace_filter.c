@@ -53,7 +53,7 @@ static int parse_time(const char *text, const char *whole, struct filter_point *
 	int err = 0;
 
 	if (!rest && *text == '+')
-		return refuse(whole, "'+' stands behind begin, end or hit");
+		return refuse(whole, "'+' must follow begin, end or hit");
 	if (!rest) {
 		point->base = *text == '-' ? FILTER_END : FILTER_BEGIN;
 		rest = text;
@@ -63,7 +63,7 @@ static int parse_time(const char *text, const char *whole, struct filter_point *
 	if (!is_bare && strcmp(rest, "0"))
 		err = units__parse_duration(rest, &ns);
 	if (err == -ERANGE)
-		return refuse(whole, "durations end at 292 years");
+		return refuse(whole, "the maximum duration is 292 years");
 	if (err)
 		return refuse(whole, "a time takes a unit: 10us, 10ms or 1.5s");
 	point->offset_ns = is_before ? -(int64_t)ns : (int64_t)ns;
@@ -100,7 +100,7 @@ static int split(char *text, const char *whole, char **from, char **to)
 		dots = strstr(text, "..");
 		len = strlen("..");
 		if (!dots)
-			return refuse(whole, "it has no '..' between its two ends");
+			return refuse(whole, "the '..' between its two ends is missing");
 		/* The first two of "a...b" are as good as the last two. */
 		if (strstr(dots + 1, ".."))
 			return refuse(whole, "it has more than one '..': where a name has one, "
@@ -190,8 +190,8 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 
 static int refuse_hit(void)
 {
-	log__error("-filter: there is no hit in this recording");
-	log__hint("times may be of the beginning or the end instead: 10ms..20ms, -20ms..");
+	log__error("-filter: this recording does not contain a hit");
+	log__hint("use times from the beginning or the end: 10ms..20ms, -20ms..");
 	return -EINVAL;
 }
 
@@ -232,7 +232,7 @@ int trace_filter__resolve(const struct trace_filter *f, const struct recording *
 		err = resolve(&f->to, rec, bounds, UINT64_MAX, &out->to_ns);
 	if (err || out->from_ns <= out->to_ns)
 		return err;
-	log__error("-filter: of this recording, it ends before it begins");
+	log__error("-filter: for this recording, the end is before the beginning");
 	log__hint("-v shows where the trace begins and ends, and where its hit is");
 	return -EINVAL;
 }
@@ -371,18 +371,17 @@ int filter_part__check(const struct filter_part *part, const struct filter_total
 
 	if (found->branches) {
 		if (stop && !found->stops)
-			log__warn("-filter: %s is not called in this time: nothing ends there",
-				  stop);
+			log__warn("-filter: %s is not called in this time", stop);
 		return 0;
 	}
 	if (start && !found->starts) {
-		log__error("-filter: %s is not called in what is recorded", start);
-		log__hint("is the name right? 'mtbpf report' shows names; calls that are inlined, "
-			  "or lie in a gap, are not seen");
+		log__error("-filter: %s is not called in the recording", start);
+		log__hint("check the name ('mtbpf report' shows names); calls that are inlined or "
+			  "in a gap are not seen");
 	} else {
 		units__format_duration(length, part->bounds.last_ns - part->bounds.first_ns);
 		log__error("-filter: nothing was recorded in that time");
-		log__hint("the trace is %s long: FROM..TO lie between 0 and that", length);
+		log__hint("the trace is %s long: choose FROM..TO within it", length);
 	}
 	return -ENODATA;
 }

@@ -469,7 +469,7 @@ static int explain(int code, const char *what, const char *bundle, const char *h
 	if (!code)
 		return 0;
 	log__error("cannot %s %s: %s", what, bundle,
-		   code == 127 ? "there is no program 'tar'"
+		   code == 127 ? "the program 'tar' is missing"
 		   : code < 0  ? strerror(-code)
 			       : "tar has failed");
 	log__hint("%s", hint);

@@ -25,17 +25,18 @@
 static int refuse_trace(const char *path, int err)
 {
 	if (err == -EBADMSG) {
-		log__error("%s is no FXT trace, or a damaged one", path);
-		log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+		log__error("%s is not an FXT trace, or is damaged", path);
+		log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
 		return -EINVAL;
 	}
 	if (err == -EISDIR) {
-		log__error("%s is a folder, and no trace", path);
-		log__hint("if it is a recording, 'mtbpf decode %s' makes a trace of it", path);
+		log__error("%s is a folder, not a trace", path);
+		log__hint("if it is a recording, 'mtbpf decode %s' makes a trace from it", path);
 		return err;
 	}
 	log__error("cannot read %s: %s", path, strerror(-err));
-	log__hint("a trace is named NAME.fxt, .fxt.gz or .fxt.zst; with sudo it is root's");
+	log__hint("a trace is named NAME.fxt, .fxt.gz or .fxt.zst; one made with sudo belongs to "
+		  "root");
 	return err;
 }
 
@@ -87,7 +88,7 @@ static int open_ui(const char *asked, int *fd)
 	*fd = -1;
 	if (!path)
 		return 0;
-	log__error("%s is not Perfetto's UI: there is no index.html in it", path);
+	log__error("%s is not Perfetto's UI: it lacks index.html", path);
 	log__hint("unpack the perfetto-ui.zip of a release there "
 		  "(github.com/google/perfetto/releases)");
 	return -EINVAL;
@@ -103,7 +104,7 @@ static int give_back_root(void)
 	if (!setgroups(0, NULL) && !setgid((gid_t)strtoul(gid, NULL, 10)) &&
 	    !setuid((uid_t)strtoul(uid, NULL, 10)))
 		return 0;
-	log__error("cannot become the user of sudo (%s) again: %s", uid, strerror(errno));
+	log__error("cannot drop the rights of sudo (to user %s): %s", uid, strerror(errno));
 	log__hint("copy the trace, and run 'mtbpf view' on it without sudo");
 	return -EPERM;
 }
@@ -135,7 +136,7 @@ static void say_sight(const struct sight *sight)
 	char took[UNITS_TEXT_SIZE];
 
 	if (!sight->found) {
-		log__info("no hit in this trace: Perfetto shows all of it");
+		log__info("this trace does not contain a hit: Perfetto shows all of it");
 		return;
 	}
 	units__format_duration(took, sight->end_ns - sight->begin_ns);
@@ -163,7 +164,7 @@ static int say_link(const struct trace_server *server, const struct sight *sight
 		  "Ctrl-C ends",
 		  trace_server__port(server));
 	if (!no_open && can_open_browser() && !open_browser(link))
-		log__info("no xdg-open here: open the address yourself");
+		log__info("xdg-open is missing: open the address in a browser");
 	return 0;
 }
 

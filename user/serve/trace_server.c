@@ -286,10 +286,11 @@ struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port)
 		return server;
 	log__error("cannot serve at 127.0.0.1:%u: %s", port, strerror(-err));
 	if (err == -EADDRINUSE && ui_fd < 0)
-		log__hint("the page of " PERFETTO_ORIGIN " reads from this port only: end what has "
-			  "it ('ss -ltnp'), or give a UI of your own with -ui DIR");
+		log__hint("the page of " PERFETTO_ORIGIN
+			  " reads only from this port: end the process that uses it ('ss -ltnp' "
+			  "shows it), or use a local UI with -ui DIR");
 	else
-		log__hint("another port: -port N, or none for any");
+		log__hint("choose another port with -port N, or leave -port out for any");
 	free(server);
 	return NULL;
 }

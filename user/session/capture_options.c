@@ -33,13 +33,13 @@ static int check_sampling(struct capture_options *all, const char *command)
 			      "leave -no-stack-copy out, or use -unwind fp");
 	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO)
 		return refuse(command, "-sample-rate must be at least 1",
-			      "it is in samples a second: -sample-rate 1000");
+			      "it is in samples per second: -sample-rate 1000");
 	o->insists = most && !strcmp(most, "none");
 	if (!most || o->insists ||
 	    (!units__parse_percent(most, &o->max_overhead_ppm) && o->max_overhead_ppm))
 		return 0;
 	log__error("%s: -max-overhead '%s' is not a percentage", command, most);
-	log__hint("up to 100, or none: -max-overhead 1%%");
+	log__hint("use a value up to 100, or none: -max-overhead 1%%");
 	return -EINVAL;
 }
 
@@ -79,14 +79,13 @@ static int check_region(const struct capture_options *o, const char *command)
 	if (!o->start != !o->stop) {
 		log__error("%s: -%s needs -%s", command, o->start ? "start" : "stop",
 			   o->start ? "stop" : "start");
-		log__hint("a thread is recorded from its hit of the one to its hit of the other: "
-			  "-start request_begin -stop request_end");
+		log__hint("give both: -start request_begin -stop request_end");
 		return -EINVAL;
 	}
 	if (o->start && o->freeze_method && strcmp(freeze_names[o->freeze_method], "pause")) {
-		log__error("%s: -freeze %s cannot go on at -start again", command,
+		log__error("%s: -freeze %s cannot resume at -start", command,
 			   freeze_names[o->freeze_method]);
-		log__hint("Intel PT is paused and resumed by -freeze pause: leave -freeze out");
+		log__hint("only -freeze pause can: leave out -freeze");
 		return -EINVAL;
 	}
 	return 0;
@@ -105,8 +104,8 @@ static int check_full(struct capture_options *o, const char *command)
 		return refuse(
 			command,
 			"-full-execution records everything, and nothing triggers or freezes it",
-			"leave one of the two out; 'decode -filter A..B' finds "
-			"calls in what was recorded");
+			"leave out one of the two; 'decode -filter A..B' finds calls in what was "
+			"recorded");
 	if (o->source == SOURCE_SAMPLE || o->sample.also.n)
 		return refuse(command,
 			      "-full-execution records everything, and samples are not everything",
@@ -141,21 +140,21 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
 			   command, source_names[o->source]);
-		log__hint("-source sample -trace-include-kernel has the kernel's part of stacks");
+		log__hint("-source sample -trace-include-kernel records kernel stacks");
 		return -EINVAL;
 	}
 	o->kernel |= o->kernel_only;
 	if (o->kernel && o->source == SOURCE_SOFT)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
-			      "leave -trace-include-kernel out, or use Intel PT");
+			      "leave out -trace-include-kernel, or use Intel PT");
 	if (check_full(o, command))
 		return -EINVAL;
 	if (check_sampling(o, command) || check_power(o, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
-		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);
-		log__hint("a record of perf's file holds no more; 16K is the default");
+		log__error("%s: -stack-copy is limited to %dK", command, MT_COPY_MAX / 1024);
+		log__hint("records of perf.data cannot be larger; the default is 16K");
 		return -EINVAL;
 	}
 	err = pt_timing__parse(o->resolution, &o->timing);

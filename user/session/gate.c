@@ -192,8 +192,7 @@ static bool is_of_gone(const struct uprobe_spec *spec, int err)
 static int check_gone(size_t n_gone, size_t n_set)
 {
 	if (n_gone)
-		log__info("%zu probes are not set: the processes that had their files have ended",
-			  n_gone);
+		log__info("%zu probes are not set: their processes have ended", n_gone);
 	return n_gone && !n_set ? -ESRCH : 0;
 }
 

@@ -49,8 +49,8 @@ static bool is_kept(const struct sample_options *o, const struct sample_cost *co
 
 static void warn_broken(const struct sample_options *o)
 {
-	log__warn("-max-overhead %s cannot be kept: %d samples a second, the least, and the "
-		  "target's context switches and hits cost more",
+	log__warn("-max-overhead %s cannot be met: the minimum of %d samples per second, context "
+		  "switches and hits cost more",
 		  o->max_overhead, SAMPLE_RATE_LEAST);
 }
 
@@ -63,17 +63,17 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 
 	units__format_duration(sample, cost->sample_ns);
 	if (o->max_overhead_ppm)
-		log__info("sample: a stack costs %s here, a context switch %s: %u samples a "
+		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
 			  "second, for -max-overhead %s",
 			  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
 	else if (is_lowered)
-		log__info("sample: %u stacks a second, since one costs %s here: %.1f %% of a "
-			  "thread's time (-sample-rate %u insists)",
+		log__info("sample: %u stacks per second, because each costs %s here: %.1f %% of a "
+			  "thread's time (-sample-rate %u overrides this)",
 			  hz, sample, percent, SAMPLE_RATE_DEFAULT);
 	else
-		log__info(
-			"sample: %u stacks a second; one costs %s here: %.1f %% of a thread's time",
-			hz, sample, percent);
+		log__info("sample: %u stacks per second, each costs %s here: %.1f %% of a thread's "
+			  "time",
+			  hz, sample, percent);
 }
 
 static void set_recorder(void *ctx, bool on)
@@ -133,7 +133,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm) {
 		log__error("cannot measure what a sample costs: %s", strerror(-err));
-		log__hint("-sample-rate HZ says how many to take, without measuring");
+		log__hint("set the rate with -sample-rate HZ, which needs no measurement");
 		return err;
 	}
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
@@ -184,7 +184,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	}
 	if (!is_far(hz, o->hz))
 		return false;
-	log__debug("sample: %u stacks a second from now on, for -max-overhead %s", hz,
+	log__debug("sample: %u stacks per second from now on, for -max-overhead %s", hz,
 		   options->max_overhead);
 	o->hz = hz;
 	return true;
@@ -229,7 +229,7 @@ unsigned int overhead__rate_to_look_back(const struct lookback_need *need)
 void overhead__say(const struct overhead *o, const struct sample_options *options)
 {
 	if (o->hz != o->first_hz)
-		log__info("sample: %u stacks a second in the end, for -max-overhead %s", o->hz,
+		log__info("sample: %u stacks per second at the end, for -max-overhead %s", o->hz,
 			  options->max_overhead);
 }
 
@@ -626,20 +626,18 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 
 	units__format_duration(back, l->back_ns);
 	units__format_duration(threshold, s->progress.threshold_ns);
-	log__warn(
-		"the rings look back some %s, less than twice the threshold of %s: of a call that "
-		"is that slow the begin may be missing",
-		back, threshold);
+	log__warn("the rings look back about %s, less than twice the threshold of %s: the begin of "
+		  "such a slow call may be missing",
+		  back, threshold);
 	if (hz)
-		snprintf(rate, sizeof(rate), "-sample-rate %u would do, or ", hz);
+		snprintf(rate, sizeof(rate), "-sample-rate %u, or ", hz);
 	if (l->size <= most_for(s, s->options->max_memory))
-		log__hint("%s-snapshot-size %lluM%s", rate, mib, hz ? "" : " would do");
+		log__hint("use %s-snapshot-size %lluM", rate, mib);
 	else
 		log__hint(
-			"%s-snapshot-size %lluM and -max-memory %s%s%s", rate, mib,
+			"use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
 			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
 							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
-			hz ? "" : " would do",
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 }
 
@@ -656,8 +654,8 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 		warn_short(s, l);
 		return false;
 	}
-	log__info("sample: %u stacks a second instead of %u: then the rings look back twice the "
-		  "threshold of %s (-sample-rate %u insists)",
+	log__info("sample: %u stacks per second instead of %u, so that the rings look back twice "
+		  "the threshold of %s (-sample-rate %u overrides this)",
 		  hz, o->hz, units__format_duration(threshold, s->progress.threshold_ns), o->hz);
 	o->hz = o->first_hz = o->most_hz = hz;
 	return true;
@@ -673,7 +671,7 @@ static void fit_memory(struct session *s)
 	       s->snapshot_size > most_for(s, s->options->max_memory))
 		s->snapshot_size /= 2;
 	if (s->snapshot_size != wanted)
-		log__info("sample: the CPUs share -max-memory: a ring of %s each",
+		log__info("sample: the CPUs share -max-memory: one ring of %s each",
 			  units__format_size(text, s->snapshot_size));
 }
 

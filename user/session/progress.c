@@ -32,7 +32,7 @@ void progress__format_threshold(const struct progress *progress,
 void progress__say_needed(const struct progress *progress)
 {
 	if (is_learning(progress) && progress->threshold_ns == UINT64_MAX)
-		log__info("it takes %llu values to know that: until then nothing triggers",
+		log__info("nothing triggers until %llu values have been measured",
 			  (unsigned long long)progress->learner.needed);
 }
 
@@ -41,7 +41,7 @@ static void say_learned(const struct progress *progress)
 	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
 
 	status__end();
-	log__info("%s is %s, of %llu values; armed, and kept current",
+	log__info("threshold %s = %s (%llu values); armed, updating",
 		  threshold__format_percent(percent, progress->learner.percent),
 		  units__format_duration(text, progress->threshold_ns),
 		  (unsigned long long)progress->learner.learned);
@@ -104,7 +104,7 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
 	else
-		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is", name);
+		log__info("%s was not called at all; 'mtbpf watch' shows whether it ever is", name);
 }
 
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)

@@ -318,12 +318,11 @@ static void open_recorder(struct session *s)
 
 	s->recorder = recorder__new(&config);
 	if (!s->recorder)
-		log__info(
-			"sample: no recorder per CPU (%s): %s, and nobody is known by whom threads "
-			"are woken or replaced",
-			strerror(errno),
-			s->cgroup ? "perf tells the cgroup's threads apart"
-				  : "each thread has a clock, which makes its switches dearer");
+		log__info("sample: no recorder per CPU (%s): %s, and wakers and preempters are not "
+			  "known",
+			  strerror(errno),
+			  s->cgroup ? "perf tells the cgroup's threads apart"
+				    : "each thread has a clock, which makes its switches dearer");
 }
 
 /* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
@@ -467,9 +466,9 @@ static int check_kernel_thread(const struct session *s)
 {
 	if (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n)
 		return 0;
-	log__error("%d (%s) is a kernel thread, and has no functions of a program", s->process.pid,
-		   s->process.comm);
-	log__hint("leave -symbol, -start and -also out: Ctrl-C, or -timeout, takes the snapshot");
+	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
+		   s->process.pid, s->process.comm);
+	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
 	return -EINVAL;
 }
 
@@ -495,7 +494,7 @@ static int prepare(struct session *s)
 	s->branches =
 		!err && s->ops->samples && !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
 	if (!err && s->ops->samples && !s->branches && !s->unwind.calls)
-		log__debug("sample: no last branches (LBR): this CPU has none, or hides them");
+		log__debug("sample: no last branches (LBR): the CPU lacks or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = open_gate(s);
@@ -586,7 +585,7 @@ static bool has_threshold(const struct session *s)
 static void say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const char *now = s->start->observer ? "SIGUSR1 takes a snapshot now"
+	const char *now = s->start->observer ? "SIGUSR1 takes the snapshot now"
 					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
 
@@ -616,7 +615,7 @@ static void say_waiting(const struct session *s)
 	else if (s->probes.all.n)
 		log__info("waiting for a call of %s; %s", s->probes.name, now);
 	else if (s->start->spool_dir)
-		log__info("recording all of it, to disk; Ctrl-C ends the recording");
+		log__info("recording everything to disk; Ctrl-C ends the recording");
 	else if (s->start->command)
 		log__info("recording while the command runs; Ctrl-C takes the snapshot");
 	else
@@ -691,8 +690,8 @@ static int take_records(struct session *s, size_t first_sample)
 	char text[UNITS_TEXT_SIZE];
 
 	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
-		log__info("sample: full records of switches look back %s: -snapshot-size says how "
-			  "large they are",
+		log__info("sample: full logs of switches look back %s; -snapshot-size sets their "
+			  "size",
 			  units__format_duration(text, s->rec->frozen_ns - s->rec->complete_ns));
 	return err;
 }
@@ -846,12 +845,12 @@ static bool goes_on(const struct capture_options *options, const struct recordin
 static int refuse(int err, const char *name)
 {
 	if (err == -EINTR)
-		log__error("nothing was recorded: interrupted before %s was there again", name);
+		log__error("nothing was recorded: interrupted before %s was running again", name);
 	else if (err == -ETIME)
-		log__error("nothing was recorded: %s was not there again in time", name);
+		log__error("nothing was recorded: %s was not running again in time", name);
 	else
 		return err;
-	log__hint("without -symbol the snapshot is of its last moments, when it exits");
+	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
 	return -ENOMSG;
 }
 
@@ -864,10 +863,10 @@ static int wait_for_target(const struct capture_options *options, struct target 
 	if (fd < 0)
 		return fd;
 	if (target__is_alive(target))
-		log__info("of %s some were started again: going on with those that run now", name);
+		log__info("some of %s were restarted: continuing with those that run now", name);
 	else
-		log__info(
-			"the target has exited before a trigger: going on when it is there again");
+		log__info("the target has exited before a trigger: continuing when it is running "
+			  "again");
 	err = target__wait(target, &options->target, fd, deadline_ns);
 	close(fd);
 	return refuse(err, name);
@@ -930,9 +929,9 @@ static void hint_at_sleep(pid_t pid)
 	if (pid && process__stopped(pid))
 		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
 	else if (pid)
-		log__hint("was it asleep all the time? record again while it works");
+		log__hint("it may have been asleep: record again while it works");
 	else
-		log__hint("were they asleep all the time? record again while they work");
+		log__hint("they may have been asleep: record again while they work");
 }
 
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
@@ -943,8 +942,8 @@ int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 
 	log__error("%s", empty_snapshot__format(text, rec, pid));
 	if (is_short && !(pid && process__stopped(pid)))
-		log__hint("a stack is taken each %s that a thread runs, and where it goes to "
-			  "sleep: let it be recorded for longer, or raise -sample-rate",
+		log__hint("stacks are taken after each %s of running time and when a thread goes "
+			  "to sleep: record for longer, or raise -sample-rate",
 			  units__format_duration(period, rec->sample_period_ns));
 	else
 		hint_at_sleep(pid);

@@ -29,8 +29,7 @@ static const struct source_ops *ops_of(const struct capture_options *options)
 		return &source_sample;
 	if (options->source == SOURCE_PT || !may_sample(options))
 		return &source_pt;
-	log__info("no Intel PT here: the source is sample, which sees stacks, not every call "
-		  "(-source pt insists)");
+	log__info("no Intel PT here: using -source sample, which records stacks, not every call");
 	return &source_sample;
 }
 
@@ -89,16 +88,16 @@ static int check_tracer(const struct process *process)
 	if (!tracer)
 		return 0;
 	process__thread_name(tracer, tracer, name);
-	log__error("process %d (%s) is traced already, by process %d (%s)", process->pid,
+	log__error("process %d (%s) is already traced by process %d (%s)", process->pid,
 		   process->comm, tracer, name);
-	log__hint("a process has one tracer at a time: end that one, or wait for its end");
+	log__hint("a process can have only one tracer: end that one, or wait for its end");
 	return -EBUSY;
 }
 
 int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
 {
 	if (ops->steps && n != 1) {
-		log__error("-source soft steps one process, and these are several");
+		log__error("-source soft traces one process, but several were given");
 		log__hint("choose one with -pid PID");
 		return -EINVAL;
 	}
@@ -227,8 +226,8 @@ static int insist_on_calls(struct unwind_choice *choice)
 	if (!err)
 		return 0;
 	log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
-	log__hint("Intel CPUs since Haswell have them, hypervisors rarely hand them on: "
-		  "-unwind auto takes what there is");
+	log__hint("Intel CPUs since Haswell have them, but hypervisors rarely pass them on; use "
+		  "-unwind auto");
 	return -ENODEV;
 }
 

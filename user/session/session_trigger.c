@@ -16,7 +16,7 @@ static bool measures_calls(const struct session *s)
 
 static int refuse_no_trigger(const char *what)
 {
-	log__error("%s, and the program has no mtbpf_take_snapshot()", what);
+	log__error("%s, and the program does not contain mtbpf_take_snapshot()", what);
 	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
 	return -EINVAL;
 }
@@ -36,16 +36,16 @@ static int find_default(struct session *s)
 	if (own && !s->symbols.names.n && selectors__add(&s->symbols, own))
 		return -ENOMEM;
 	if (own)
-		log__info("no -symbol: the program's own trigger, %s", own);
+		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
 		 o->stall_thresh_ns)
-		return refuse_no_trigger("a threshold needs a function to measure");
+		return refuse_no_trigger("thresholds need a function to measure");
 	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
 					 "trigger");
 	else
-		log__info("no -symbol, and no mtbpf_take_snapshot() in the program: nothing "
-			  "triggers");
+		log__info("no -symbol, and the program does not contain mtbpf_take_snapshot(): "
+			  "nothing triggers");
 	return 0;
 }
 
@@ -115,8 +115,8 @@ static int find_also(struct session *s, const struct probe_source *in)
 	int err = 0;
 
 	if (texts->n && !s->ops->samples) {
-		log__error("-also belongs to -source sample: %s shows every call", s->ops->name);
-		log__hint("leave -also out");
+		log__error("-also is only for -source sample: %s shows every call", s->ops->name);
+		log__hint("leave out -also");
 		return -EINVAL;
 	}
 	if (texts->n)
@@ -131,10 +131,11 @@ static void warn_unprobed(const struct session *s)
 	size_t n = programs__unprobed(&s->programs, &first);
 
 	if (n == 1)
-		log__warn("process %d (%s) has no %s: it cannot hit it", first->pid, first->comm,
-			  s->probes.name);
+		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
+			  first->comm, s->probes.name);
 	else if (n)
-		log__warn("%zu of the processes, such as %d (%s), have no %s: they cannot hit it",
+		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
+			  "hit it",
 			  n, first->pid, first->comm, s->probes.name);
 }
 
@@ -220,7 +221,7 @@ int session__find_trigger(struct session *s)
 	if (!err)
 		err = check_syscalls(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
-		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
-			  s->process.pid, s->process.pid);
+		log__warn("process %d is stopped until 'kill -CONT %d'", s->process.pid,
+			  s->process.pid);
 	return err || !measures_calls(s) ? err : probes__check_calls(&s->probes);
 }

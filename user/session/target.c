@@ -27,10 +27,9 @@ static int check_pids(const char *text, const char *command)
 	if (err == -ERANGE)
 		log__error("%s: -pid '%s' is too large", command, text);
 	else if (err)
-		log__error("%s: -pid '%s' is not a whole number, or several with ',' between",
-			   command, text);
+		log__error("%s: -pid '%s' is not a number or a list like 17,4", command, text);
 	if (err)
-		log__hint("'pgrep -a NAME' lists pids; -name NAME looks one up");
+		log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
 	return err ? -EINVAL : 0;
 }
 
@@ -51,8 +50,7 @@ int target_options__check(const struct target_options *options, const char *comm
 		if (first) {
 			log__error("%s: %s and %s cannot both be given", command, first->option,
 				   all[i].option);
-			log__hint("all processes of a cgroup, container or pod are recorded; -pid "
-				  "records one, or those that it names");
+			log__hint("choose one of the two");
 			return -EINVAL;
 		}
 		first = &all[i];
@@ -86,8 +84,8 @@ static int refuse_name(const struct process_list *list, const char *name)
 	if (meant)
 		log__hint("did you mean '%s'?", meant);
 	else
-		log__hint("it is a process's own name, or its file's: a script has its "
-			  "interpreter's; globs match the whole name");
+		log__hint("use the name in ps or the name of the program file (a script has its "
+			  "interpreter's); globs match the whole name");
 	return -ESRCH;
 }
 
@@ -156,7 +154,7 @@ static int pick_from(const struct process_list *list, char **lines, pid_t *pid)
 	picked = picker__pick("process", (const char *const *)lines, list->n);
 	if (picked == -ECANCELED) {
 		log__error("no process was picked");
-		log__hint("-pid PID, -name NAME and -container NAME name one");
+		log__hint("name one with -pid PID, -name NAME or -container NAME");
 		return -EINVAL;
 	}
 	if (picked >= 0)
@@ -239,9 +237,9 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n)
 
 int target__refuse_empty(const struct target *target)
 {
-	log__error("no process is in the cgroup %s", target->cgroup.path);
+	log__error("the cgroup %s is empty", target->cgroup.path);
 	log__hint("start the service first, or let 'mtbpf record -dir' wait for it; "
-		  "/proc/PID/cgroup shows where a process is");
+		  "/proc/PID/cgroup shows the cgroup of each process");
 	return -ESRCH;
 }
 

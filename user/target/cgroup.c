@@ -60,17 +60,17 @@ static int refuse_path(const char *name, const char *path, int err)
 		log__error("no cgroup '%s' (%s): %s", name, path, strerror(err));
 	else
 		log__error("no cgroup '%s': %s", name, strerror(err));
-	log__hint("/proc/PID/cgroup shows a process's, behind '0::'; 'systemd-cgls' shows all");
+	log__hint("/proc/PID/cgroup shows it after '0::', 'systemd-cgls' shows all");
 	return -EINVAL;
 }
 
 static int refuse_other(const char *path, const struct statfs *fs)
 {
 	if (fs->f_type == CGROUP_SUPER_MAGIC)
-		log__error("%s is a cgroup of version 1", path);
+		log__error("%s is a version 1 cgroup", path);
 	else
-		log__error("%s is no cgroup", path);
-	log__hint("give one of the v2 hierarchy: what /proc/PID/cgroup shows behind '0::'");
+		log__error("%s is not a cgroup", path);
+	log__hint("use one of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
 	return -EINVAL;
 }
 

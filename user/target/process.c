@@ -33,7 +33,7 @@ static int refuse_dead(pid_t pid, const struct task_status *status)
 {
 	if (status->threads > 1) {
 		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
-		log__hint("a process can be looked at only while its main thread runs");
+		log__hint("mtbpf can only look at a process while its main thread runs");
 	} else {
 		log__error("process %d has exited (zombie)", (int)pid);
 		log__hint("its parent has not collected its exit status yet; start it again");
@@ -43,7 +43,7 @@ static int refuse_dead(pid_t pid, const struct task_status *status)
 
 static int refuse_thread(pid_t tid, pid_t pid)
 {
-	log__error("%d is a thread of process %d", (int)tid, (int)pid);
+	log__error("%d is a thread, of process %d", (int)tid, (int)pid);
 	log__hint("use -pid %d", (int)pid);
 	return -EINVAL;
 }
@@ -51,8 +51,8 @@ static int refuse_thread(pid_t tid, pid_t pid)
 static int refuse_kernel_thread(pid_t pid, const char *comm)
 {
 	log__error("%d (%s) is a kernel thread", (int)pid, comm);
-	log__hint("without -trace-kernel-only (or -source sample -trace-include-kernel) only "
-		  "programs in user space are recorded; 'pgrep -a NAME' lists them");
+	log__hint("add -trace-kernel-only (or -source sample -trace-include-kernel) to record it; "
+		  "'pgrep -a NAME' lists other processes");
 	return -ENOEXEC;
 }
 
@@ -60,7 +60,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 {
 	log__error("cannot look at process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
-		log__hint("run as its user or as root; CAP_SYS_PTRACE will do too");
+		log__hint("run as its user or as root, or with CAP_SYS_PTRACE");
 	return err == -EPERM ? -EACCES : err;
 }
 

@@ -71,8 +71,8 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 	struct trace_writer *writer;
 
 	if (!has_known_suffix(path)) {
-		log__error("cannot write %s: its suffix names no trace format", path);
-		log__hint("use NAME.fxt.gz, or .fxt, or .fxt.zst (Perfetto does not read that)");
+		log__error("cannot write %s: its suffix is not that of a trace format", path);
+		log__hint("use NAME.fxt.gz, .fxt or .fxt.zst (which Perfetto cannot read)");
 		errno = EINVAL;
 		return NULL;
 	}

@@ -37,9 +37,8 @@ struct children *children__new(int tgids_fd)
 	int err;
 
 	if (pid_namespace__is_own(&dev, &ino)) {
-		log__error(
-			"-children: mtbpf runs in a pid namespace of its own, and sees no pids of "
-			"the kernel's");
+		log__error("-children: mtbpf runs in its own pid namespace and does not see the "
+			   "host's pids");
 		log__hint("run it on the host, or with the host's pids (hostPID, --pid=host)");
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -51,9 +50,9 @@ struct children *children__new(int tgids_fd)
 	err = load(children, tgids_fd);
 	if (!err)
 		return children;
-	log__error("cannot follow what the target forks: %s", strerror(-err));
-	log__hint("it needs CAP_BPF and CAP_PERFMON, and a kernel with CONFIG_DEBUG_INFO_BTF; "
-		  "leave -children out");
+	log__error("cannot follow forked processes: %s", strerror(-err));
+	log__hint("this needs CAP_BPF, CAP_PERFMON and a kernel with CONFIG_DEBUG_INFO_BTF; "
+		  "otherwise leave out -children");
 	children__free(children);
 	errno = -err;
 	return NULL;

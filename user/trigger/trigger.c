@@ -47,9 +47,8 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	int err;
 
 	if (!is_valid(config)) {
-		log__error("a trigger needs a process, some, or a cgroup, at most one threshold, "
-			   "and at "
-			   "most %d bytes of stack",
+		log__error("a trigger needs processes or a cgroup, one threshold at most, and %d "
+			   "bytes of stack at most",
 			   MT_COPY_MAX);
 		errno = EINVAL;
 		return NULL;

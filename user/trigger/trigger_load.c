@@ -297,8 +297,8 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 static void explain_load(int err)
 {
 	if (err == -EBADF) {
-		log__error("the trigger's cgroup is none of the v2 hierarchy");
-		log__hint("/proc/PID/cgroup shows a process's, behind '0::'");
+		log__error("the trigger's cgroup is not in the v2 hierarchy");
+		log__hint("/proc/PID/cgroup shows it after '0::'");
 		return;
 	}
 	if (err == -ENOTSUP) {
@@ -312,7 +312,7 @@ static void explain_load(int err)
 	if (err == -EPERM)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
 	else if (log__level() < LOG_VERBOSE)
-		log__hint("-v shows what the kernel's verifier says; mtbpf works on Linux 6.1 or "
+		log__hint("run it with -v to see the verifier's log; mtbpf works on Linux 6.1 or "
 			  "later");
 }
 

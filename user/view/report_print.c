@@ -73,7 +73,7 @@ static void print_head(FILE *out, const struct report *r)
 	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
 	else if (r->n_unseen > r->n_ordinary)
-		fprintf(out, "; %zu more have no stacks", r->n_unseen);
+		fprintf(out, "; %zu more lack stacks", r->n_unseen);
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");

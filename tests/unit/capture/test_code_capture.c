@@ -323,7 +323,7 @@ static void test_too_much_is_cut_and_said(void **state)
 	for (size_t i = 0; i < f->rec.images.n; i++)
 		total += f->rec.images.v[i].size;
 	assert_int_equal(total, 16 * PAGE);
-	assert_non_null(strstr(f->said.text, "more code in memory than the 64.0 KiB"));
+	assert_non_null(strstr(f->said.text, "more code in memory than the limit of 64.0 KiB"));
 	munmap(p, 64 * PAGE);
 }
 

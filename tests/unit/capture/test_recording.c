@@ -188,10 +188,10 @@ static void test_data_that_is_no_recording(void **state)
 	write_it(f);
 	write_file(f, "data", "", 0);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "is no recording");
+	assert_said(f, "is not a recording");
 	write_file(f, "data", "#!/bin/sh\n", 10);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "it is no perf.data file");
+	assert_said(f, "it is not a perf.data file");
 }
 
 static void test_data_that_is_a_pipe_does_not_block(void **state)
@@ -204,7 +204,7 @@ static void test_data_that_is_a_pipe_does_not_block(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "is no recording");
+	assert_said(f, "is not a recording");
 }
 
 static void test_the_data_alone_is_a_perf_data(void **state)
@@ -244,7 +244,7 @@ static void expect_refused(struct fixture *f)
 	stderr_capture__begin(&f->said);
 	assert_int_equal(recording_dir__create(f->path), -EEXIST);
 	stderr_capture__end(&f->said);
-	assert_said(f, "is not a recording, and is left as it is");
+	assert_said(f, "exists and is not a recording");
 }
 
 /* As root, "-o" must not move /dev/null or /home away. */

@@ -11,7 +11,7 @@ static void test_without_meta_it_is_incomplete(void **state)
 	snprintf(path, sizeof(path), "%s/meta.json", f->path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(read_it(f), -ENODATA);
-	assert_said(f, "is incomplete: it has no meta.json");
+	assert_said(f, "is incomplete: meta.json is missing");
 }
 
 static void check_meta(struct fixture *f, const char *meta, int err, const char *said)

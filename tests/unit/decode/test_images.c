@@ -181,7 +181,7 @@ static void test_a_mismatch_of_a_replaced_file(void **state)
 	map_code(f);
 	f->map.ino = f->st.st_ino + 7;
 	assert_string_equal(apply(f, &mapped), "");
-	snprintf(inodes, sizeof(inodes), "its inode was %llu, the one of that name has %llu",
+	snprintf(inodes, sizeof(inodes), "its inode was %llu and is now %llu",
 		 (unsigned long long)f->map.ino, (unsigned long long)f->st.st_ino);
 	assert_non_null(strstr(mismatch(f), inodes));
 }

@@ -62,7 +62,7 @@ static void test_a_line_that_is_none(void **state)
 		char text[64], shown[64];
 
 		snprintf(text, sizeof(text), "12\n\n%s\n34", lines[i]);
-		snprintf(shown, sizeof(shown), ":3: '%s' is no address\nhint: ", lines[i]);
+		snprintf(shown, sizeof(shown), ":3: '%s' is not an address\nhint: ", lines[i]);
 		assert_int_equal(read_text(text, &traps, &said), -EINVAL);
 		assert_non_null(strstr(said.text, shown));
 		ocaml_traps__fini(&traps);

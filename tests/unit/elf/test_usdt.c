@@ -205,11 +205,12 @@ static void test_refusals(void **state)
 
 	open_symbols(*state, &symbols);
 	assert_refused(&symbols, "usdt:app:wrok", -ENOENT, "did you mean 'usdt:app:work'?");
-	assert_refused(&symbols, "usdt:zzzzzzz:qqqqqq", -ENOENT, "'mtbpf list' shows them");
+	assert_refused(&symbols, "usdt:zzzzzzz:qqqqqq", -ENOENT,
+		       "'mtbpf list' with 'usdt:*' shows them");
 	assert_refused(&symbols, "usdt:*:work", -ENOTUNIQ, "names 2 USDT probes");
 	assert_refused(&symbols, "usdt:*:work", -ENOTUNIQ, "  usdt:other:work\n");
 	assert_refused(&symbols, "usdt:libc.so.6:app:work", -ENODATA,
-		       "no USDT probes in libc.so.6");
+		       "does not contain USDT probes in libc.so.6");
 	assert_refused(&symbols, "usdt:work", -EINVAL, "  usdt:work\n           ^\n");
 	assert_refused(&symbols, "usdt::work", -EINVAL, "  usdt::work\n       ^\n");
 	assert_refused(&symbols, "usdt:app:", -EINVAL, "  usdt:app:\n           ^\n");

@@ -327,7 +327,7 @@ static void test_a_hit_alone_is_told_of(void **state)
 	assert_non_null(strstr(text, "hit 1 of [iter], thread 43\n"));
 	assert_non_null(strstr(text, "no sample was taken before it"));
 	assert_non_null(strstr(text, "innermost first: [iter]"));
-	assert_non_null(strstr(text, "there was no hit before this one"));
+	assert_non_null(strstr(text, "it was the first hit"));
 	decoded__fini(&decoded);
 	free(text);
 }

@@ -98,7 +98,7 @@ static void test_an_end_without_an_answer_is_told(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(apart__run(leave, NULL, "work"), -EIO);
 	stderr_capture__end(&said);
-	assert_non_null(strstr(said.text, "work ended before its end, with status 3\nhint: "));
+	assert_non_null(strstr(said.text, "work ended early, with status 3\nhint: "));
 }
 
 static void test_no_descriptors_left(void **state)
@@ -117,7 +117,7 @@ static void test_no_descriptors_left(void **state)
 	stderr_capture__end(&said);
 	assert_int_equal(err, -EMFILE);
 	assert_non_null(strstr(said.text, "cannot start a process for work: "));
-	assert_non_null(strstr(said.text, "hint: the recording is whole"));
+	assert_non_null(strstr(said.text, "hint: the recording is complete"));
 }
 
 /* By the same signal: a shell that waits is to know. */

@@ -54,11 +54,11 @@ static void test_ambiguous(void **state)
 	struct outcome o = PARSE("-multi");
 
 	ASSERT_REFUSED(o, "mtbpf: attach: ambiguous option '-multi'\n"
-			  "hint: it could be one of -multi-thread, -multi-snapshot\n");
+			  "hint: possible options are -multi-thread, -multi-snapshot\n");
 	/* An option with two names is listed once. */
 	o = PARSE("--m=3");
 	ASSERT_REFUSED(o, "mtbpf: attach: ambiguous option '--m'\n"
-			  "hint: it could be one of -memory, -multi-thread, -multi-snapshot\n");
+			  "hint: possible options are -memory, -multi-thread, -multi-snapshot\n");
 }
 
 static void test_missing_argument(void **state)
@@ -90,7 +90,7 @@ static void test_needless_argument(void **state)
 
 	ASSERT_REFUSED(o, "mtbpf: attach: option '-multi-thread' takes no argument, "
 			  "but got 'yes'\n"
-			  "hint: it is on where it is given, and off where it is not\n");
+			  "hint: leave out the value: giving the option turns it on\n");
 }
 
 static void test_bad_values(void **state)
@@ -98,14 +98,14 @@ static void test_bad_values(void **state)
 	struct outcome o = PARSE("-threshold", "10");
 
 	ASSERT_REFUSED(o, "mtbpf: attach: -threshold '10' is not a duration\n"
-			  "hint: durations take a unit: 10ns, 10us, 10ms, 10s, 10min or 10h\n");
+			  "hint: durations need a unit: 10ns, 10us, 10ms, 10s, 10min or 10h\n");
 	assert_int_equal(o.settings.threshold_ns, 7);
 	o = PARSE("-t", "99999999999999s");
 	ASSERT_REFUSED(o, "mtbpf: attach: -threshold '99999999999999s' is too large\n"
-			  "hint: durations end at 292 years\n");
+			  "hint: the maximum duration is 292 years\n");
 	o = PARSE("-memory", "4X");
 	ASSERT_REFUSED(o, "mtbpf: attach: -memory '4X' is not a size\n"
-			  "hint: sizes are bytes, or take a unit: 4096, 256K, 4M or 1G\n");
+			  "hint: sizes are bytes or have a unit: 4096, 256K, 4M or 1G\n");
 	o = PARSE("-format", "xml");
 	ASSERT_REFUSED(o, "mtbpf: attach: -format 'xml' is not one of its choices\n"
 			  "hint: -format takes one of: fxt, json, text\n");

@@ -54,7 +54,7 @@ static void test_other_names_are_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		assert_int_equal(refuse(names[i], &said), -EINVAL);
-		assert_non_null(strstr(said.text, "is no name for an output"));
+		assert_non_null(strstr(said.text, "is not a valid output name"));
 		assert_non_null(strstr(said.text, "hint: "));
 	}
 }

@@ -87,8 +87,8 @@ static void test_what_is_refused(void **state)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"", "no '..'"},
-		{"5ms", "no '..'"},
+		{"", "the '..' between its two ends is missing"},
+		{"5ms", "the '..' between its two ends is missing"},
 		{"..", "both of its ends are open"},
 		{"5ms..2ms", "it ends before it begins"},
 		{"-1ms..-2ms", "it ends before it begins"},
@@ -96,7 +96,7 @@ static void test_what_is_refused(void **state)
 		{"hit+..", "takes a unit"},
 		{"-..", "takes a unit"},
 		{"1mss..", "takes a unit"},
-		{"+5ms..", "'+' stands behind begin, end or hit"},
+		{"+5ms..", "'+' must follow begin, end or hit"},
 		{"9999999999999s..", "292 years"},
 		{"parse..3ms", "one end is a time and the other a function"},
 		{"a..b..c", "more than one '..'"},

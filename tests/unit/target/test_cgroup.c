@@ -81,7 +81,7 @@ static void test_what_is_no_cgroup_is_refused(void **state)
 	assert_int_equal(cgroup__open(&cgroup, "/etc/passwd"), -EINVAL);
 	stderr_capture__end(&said);
 	assert_int_equal(cgroup.fd, -1);
-	assert_non_null(strstr(said.text, "/ is no cgroup"));
+	assert_non_null(strstr(said.text, "/ is not a cgroup"));
 }
 
 static void write_file(const char *path, const char *text)

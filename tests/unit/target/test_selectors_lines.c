@@ -116,7 +116,7 @@ static void test_a_line(void **state)
 		assert_true(match.offset);
 	}
 	snprintf(text, sizeof(text), "line:%s/src/svc.c:8", f->folder->dir);
-	refuse(f, text, -ENOENT, "no code of a file '"); /* it was given as src/svc.c */
+	refuse(f, text, -ENOENT, "no code of the file '"); /* it was given as src/svc.c */
 	match = expect(f, "line:svc.c:7", "http_get");
 	assert_int_equal(match.offset, 0);
 	match = expect(f, "line:svc.c:13", "other");
@@ -148,9 +148,9 @@ static void test_one_of_the_list(void **state)
 
 static void test_lines_without_code(void **state)
 {
-	refuse(*state, "line:svc.c:9", -ENOENT, "did you mean line:svc.c:10?");
-	refuse(*state, "line:svc.c:1000", -ENOENT, "did you mean line:svc.c:14?");
-	refuse(*state, "line:vc.c:8", -ENOENT, "no code of a file 'vc.c'");
+	refuse(*state, "line:svc.c:9", -ENOENT, "did you mean line:svc.c:10, the nearest");
+	refuse(*state, "line:svc.c:1000", -ENOENT, "did you mean line:svc.c:14, the nearest");
+	refuse(*state, "line:vc.c:8", -ENOENT, "no code of the file 'vc.c'");
 	refuse(*state, "line:other.c:8", -ENOENT, "-g");
 }
 

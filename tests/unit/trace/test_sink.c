@@ -193,7 +193,7 @@ static void test_folder_where_the_old_one_goes(void **state)
 	catch_stderr(folder);
 	assert_null(sink__open(folder->file));
 	assert_int_equal(errno, EEXIST);
-	expect_message(folder, ".old exists, and is no file");
+	expect_message(folder, ".old exists and is not a regular file");
 	assert_int_equal(rmdir(folder->old), 0);
 }
 
@@ -205,7 +205,7 @@ static void test_folder_in_the_way(void **state)
 	errno = 0;
 	assert_null(sink__open(folder->path));
 	assert_int_equal(errno, EEXIST);
-	expect_message(folder, "is no file");
+	expect_message(folder, "is not a regular file");
 }
 
 static void test_missing_folder(void **state)

@@ -105,10 +105,9 @@ static void test_cut_while_it_is_decoded(void **state)
 	read_recording(k);
 	assert_int_equal(truncate(k->data, PAGE), 0);
 	assert_int_equal(decode(k, &said), -EIO);
-	assert_string_equal(said.text,
-			    "mtbpf: the recording was cut short while it was read\n"
-			    "hint: is something still writing it? Decode it when that has ended, "
-			    "or a copy\n");
+	assert_string_equal(said.text, "mtbpf: the recording was truncated while it was read\n"
+				       "hint: another process may be writing it: decode it later, "
+				       "or decode a copy\n");
 	assert_int_not_equal(access(k->trace, F_OK), 0);
 }
 

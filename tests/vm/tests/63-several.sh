@@ -25,7 +25,7 @@ fi
 # One event alone can lead the group of Intel PT.
 mtbpf attach -pid "$pid" -symbol one_iter,table_rehash -freeze refresh -timeout 1s -o /tmp/x.fxt \
 	2>/tmp/err && fail "two events cannot both lead a group"
-grep -q 'takes one probe, not 2' /tmp/err || fail "it does not say why"
+grep -q 'supports one probe, not 2' /tmp/err || fail "it does not say why"
 attach calls -symbol one_iter -symbol table_rehash -duration-thresh 1us
 grep -Eq '^call .* of (one_iter|table_rehash),' <<<"$out" || fail "no call of either was measured"
 attach insns -symbol one_iter -duration-thresh 1us -return-probes ret-insns

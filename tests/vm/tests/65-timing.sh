@@ -43,5 +43,5 @@ for resolution in low normal high custom:cyc,cyc_thresh=1 custom:mtc,mtc_period=
 	compare_times "$resolution"
 done
 ! mtbpf attach -pid "$pid" -timer-resolution custom:mtc,mtc_period=4 2>/tmp/err || fail "period 4 was taken"
-must grep -q 'it has: 3 6 9' /tmp/err
+must grep -q 'supported: 3 6 9' /tmp/err
 must kill -0 "$pid"

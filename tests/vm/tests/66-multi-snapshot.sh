@@ -21,7 +21,7 @@ for method in $methods; do
 	perf script -i /tmp/m.mtbpf -D >/tmp/dump 2>/dev/null
 	records=$(grep -c 'PERF_RECORD_AUXTRACE size' /tmp/dump)
 	# A hit as soon as it was armed again, whose thread was in the handler already: it says so.
-	empty=$(grep -c 'nothing was recorded of thread' /tmp/err)
+	empty=$(grep -c 'triggered but was not recorded' /tmp/err)
 	[ "$empty" = "$(grep -c '^hint: it hit as soon as' /tmp/err)" ] && [ "$empty" -le 5 ] &&
 		[ $((records + empty)) = 20 ] ||
 		fail "$records records, $empty empty: $(grep 'pt: thread' /tmp/err)"

@@ -30,8 +30,8 @@ for target in "-pid $service" "-cgroup /tmp/cgroup2/of-rights"; do
 	# shellcheck disable=SC2086
 	{
 		record 14,19,21 $target || fail "$target: $said"
-		refused 19,21 'CAP_IPC_LOCK lifts the limit' $target
-		refused 14,21 'CAP_SYS_PTRACE will do too' $target
+		refused 19,21 'CAP_IPC_LOCK' $target
+		refused 14,21 'with CAP_SYS_PTRACE' $target
 		# CAP_PERFMON 38 and CAP_BPF 39 are not enough for a uprobe.
 		refused 14,19,38,39 '^hint: needs CAP_' $target
 	}

@@ -10,8 +10,8 @@ full() {
 	cat /tmp/err /tmp/out
 	grep -q 'the program has ended: ' /tmp/err || fail "no end"
 	if grep -q '^lost: ' /tmp/out; then
-		grep -q 'the disk does not keep up: a buffer was full' /tmp/err || fail "a loss that nobody told of"
-		grep -q 'but for what was lost' /tmp/err || fail "all is said to be there"
+		grep -q 'the disk is too slow: a buffer was full' /tmp/err || fail "a loss that nobody told of"
+		grep -q 'except what was lost' /tmp/err || fail "all is said to be there"
 		return 1
 	fi
 	! grep -q '^gaps' /tmp/out || fail "gaps"

@@ -83,7 +83,7 @@ refused() {
 code=2
 refused "function 'one_itr'" -cgroup box -symbol one_itr
 refused "no cgroup 'nowhere'" -cgroup nowhere
-refused 'is no cgroup' -cgroup /tmp
+refused 'is not a cgroup' -cgroup /tmp
 # A limit, as locked memory and open files are.
 code=1
 refused 'max-memory allows 4.0 MiB' -cgroup box -max-memory 4M

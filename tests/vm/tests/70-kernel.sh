@@ -26,7 +26,7 @@ mtbpf attach -pid "$target" -symbol one_iter -trace-include-kernel -o /tmp/k.fxt
 [ $? = 2 ] || fail "status $?"
 cat /tmp/err
 grep -q 'cannot trace the kernel: this intel_pt PMU records user code only' /tmp/err || fail "why?"
-grep -q 'hint: leave -trace-include-kernel out' /tmp/err || fail "no hint"
+grep -q 'hint: leave out -trace-include-kernel' /tmp/err || fail "no hint"
 [ -z "$(ls -d /tmp/k.* 2>/dev/null)" ] || fail "something is left behind"
 mtbpf check | grep '^kernel_code' >/tmp/check
 cat /tmp/check

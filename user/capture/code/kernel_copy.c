@@ -130,7 +130,7 @@ static const struct kernel_refusal refusals[] = {
 	[HIDDEN] = {-EPERM, "/proc/kallsyms hides the addresses", "run as root (CAP_SYSLOG)"},
 	[HIDDEN_FROM_ALL] = {-EPERM, "kptr_restrict 2 hides the kernel's addresses from everybody",
 			     "sysctl kernel.kptr_restrict=1"},
-	[NO_KCORE] = {-ENODEV, "there is no /proc/kcore", "a kernel with CONFIG_PROC_KCORE"},
+	[NO_KCORE] = {-ENODEV, "/proc/kcore is missing", "a kernel with CONFIG_PROC_KCORE"},
 	[LOCKED] = {-EPERM, "lockdown=confidentiality forbids reading /proc/kcore",
 		    "boot with lockdown=integrity"},
 	[NO_RIGHT] = {-EPERM, "/proc/kcore may not be read", "run as root (CAP_SYS_RAWIO)"},
@@ -201,7 +201,7 @@ int kernel_access__refuse(bool with_code)
 	if (!refusal)
 		return 0;
 	log__error("cannot %s the kernel: %s", with_code ? "trace" : "sample", refusal->what);
-	log__hint("%s; or leave -trace-include-kernel out", refusal->remedy);
+	log__hint("%s; or leave out -trace-include-kernel", refusal->remedy);
 	return refusal->err;
 }
 
@@ -432,7 +432,7 @@ int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kerne
 	rec_kernel__fini(kernel);
 	log__error("cannot copy the kernel's %s from %s/%s: %s", with_code ? "code" : "symbols",
 		   proc, with_code ? "kcore" : "kallsyms", strerror(-err));
-	log__hint(err == -ENOSPC ? "some 50 MB in /var/tmp are needed"
+	log__hint(err == -ENOSPC ? "free 50 MB in /var/tmp"
 				 : "without -trace-include-kernel it is not needed");
 	return err;
 }

@@ -421,8 +421,8 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	err = copy_memory(&copier, &maps);
 	if (copier.cut)
-		log__warn("process %d has more code in memory than the %s that are copied: %s of "
-			  "it are not, and show as gaps",
+		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
+			  "not recorded and show as gaps",
 			  (int)pid, units__format_size(kept, limit),
 			  units__format_size(cut, copier.cut));
 	return err;
@@ -479,9 +479,9 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	if (old && old->fd >= 0)
 		return 0;
 	if (!find_file(&file, map)) {
-		log__warn("%s is not here as it was when it ran: the recording goes without it",
+		log__warn("%s has changed since it ran: the recording does not contain it",
 			  map->path);
-		log__hint("put the file that ran there; its build id is %s",
+		log__hint("put the file that ran there; its build ID is %s",
 			  map->build_id[0] ? map->build_id : "not known");
 	}
 	if (!old)

@@ -132,7 +132,7 @@ enum source_state followed__state(struct source *source)
 		return SOURCE_FROZEN;
 	err = f->ops->look(source);
 	if (err && !f->n_errors++)
-		log__warn("what the kernel says of threads and mappings cannot be kept: %s",
+		log__warn("cannot keep the kernel's records of threads and mappings: %s",
 			  strerror(-err));
 	return is_alive(f) ? SOURCE_RUNNING : SOURCE_EXITED;
 }
@@ -148,7 +148,7 @@ int followed__freeze(struct source *source)
 	f->frozen = true;
 	err = f->ops->look(source);
 	if (err)
-		log__error("cannot read what the kernel says of the process: %s", strerror(-err));
+		log__error("cannot read the kernel's records of the process: %s", strerror(-err));
 	return err;
 }
 

@@ -28,7 +28,7 @@ void ring_limits__explain(int err, const char *what)
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld)",
 			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 	else
-		log__hint("'mtbpf check' shows what this machine has");
+		log__hint("'mtbpf check' shows what works on this machine");
 }
 
 bool budget__allows(uint64_t max, size_t n, size_t aux_size)
@@ -44,7 +44,7 @@ int budget__check(uint64_t max, size_t n, size_t size, size_t least, bool by_cpu
 
 	if (budget__allows(max, n, size))
 		return 0;
-	log__error("%zu %s%s with %s of trace each need %s, and -max-memory allows %s", n,
+	log__error("%zu %s%s with %s of trace each need %s, but -max-memory allows %s", n,
 		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, size),
 		   units__format_size(all, (uint64_t)n * size), units__format_size(most, max));
 	while (size > least && !budget__allows(max, n, size))
@@ -110,7 +110,7 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 			  "-l)",
 			  size / 1024, units__format_size(smaller, size));
 	else
-		log__hint("CAP_IPC_LOCK lifts the limit, ulimit -l moves it");
+		log__hint("CAP_IPC_LOCK lifts the limit, 'ulimit -l' raises it");
 	return -EPERM;
 }
 
@@ -127,7 +127,7 @@ int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each)
 	fs__allow_open_files(n * fds_each);
 	getrlimit(RLIMIT_NOFILE, &allowed);
 	if (allowed.rlim_cur < fds) {
-		log__error("%zu threads need %llu open files, and %llu are allowed", n,
+		log__error("%zu threads need %llu open files, but %llu are allowed", n,
 			   (unsigned long long)fds, (unsigned long long)allowed.rlim_cur);
 		log__hint("'ulimit -n %llu' allows more; " BY_CPU, (unsigned long long)fds);
 		return -EMFILE;

@@ -70,7 +70,7 @@ static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *att
 	if (!err)
 		err = read_number(PMU "/format/retprobe", "config:%u", &retprobe_bit);
 	if (err) {
-		log__error("the kernel has no uprobe events (" PMU "): %s", strerror(-err));
+		log__error("the kernel lacks uprobe events (" PMU "): %s", strerror(-err));
 		log__hint("needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS");
 		return err;
 	}
@@ -99,11 +99,12 @@ static void explain(const struct uprobe_spec *spec, int err)
 	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_SYS_ADMIN, or root");
 	else if (err == -ESRCH)
-		log__hint("the process is gone");
+		log__hint("the process has exited");
 	else if (err == -EIO)
-		log__hint("the file cannot be probed where it lies; a copy on a disk or tmpfs can");
+		log__hint(
+			"this file system does not support probes; use a copy on a disk or tmpfs");
 	else if (err == -EINVAL)
-		log__hint("the address must lie inside a regular file's code");
+		log__hint("the address must be in the code of a regular file");
 	else if (err == -KERNEL_ENOTSUPP || err == -EILSEQ)
 		log__hint("choose an address where another instruction starts");
 }
@@ -407,12 +408,11 @@ static void explain_tracefs(const struct uprobe_spec *spec, int err)
 	log__error("cannot set a probe at %s+0x%llx through tracefs: %s", spec->path,
 		   (unsigned long long)spec->offset, strerror(-err));
 	if (err == -EPERM || err == -EACCES)
-		log__hint("needs root, and no kernel lockdown");
+		log__hint("run as root, without kernel lockdown");
 	else if (strchr(spec->path, ' '))
-		log__hint("tracefs takes no path with a space in it: record one thread instead");
+		log__hint("tracefs does not accept paths with spaces: record one thread instead");
 	else
-		log__hint(
-			"is tracefs in this kernel? mount -t tracefs tracefs /sys/kernel/tracing");
+		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number,

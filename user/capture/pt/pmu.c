@@ -231,8 +231,8 @@ static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 
 static int refuse_flag(const char *name)
 {
-	log__error("-timer-resolution: this CPU's Intel PT has no '%s'", name);
-	log__hint("leave it out, or use low, normal or high: they take what there is");
+	log__error("-timer-resolution: this CPU's Intel PT does not support '%s'", name);
+	log__hint("leave it out, or use low, normal or high, which adapt to the CPU");
 	return -EINVAL;
 }
 
@@ -273,8 +273,8 @@ static int check_legal(const char *name, uint32_t legal, unsigned int value)
 	for (unsigned int i = 0; i < 16; i++)
 		if (legal >> i & 1)
 			n += (size_t)snprintf(list + n, sizeof(list) - n, " %u", i);
-	log__error("-timer-resolution: this CPU's Intel PT has no %s=%u", name, value);
-	log__hint("it has:%s", n ? list : " none at all");
+	log__error("-timer-resolution: this CPU's Intel PT does not support %s=%u", name, value);
+	log__hint("supported:%s", n ? list : " none at all");
 	return -EINVAL;
 }
 
@@ -301,7 +301,7 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 	bool pwr_evt = t->pwr_evt;
 
 	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width)) {
-		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
+		log__warn("this CPU lacks cycle packets: times are only exact to about 1 us");
 		*t = levels[0].timing;
 		t->pwr_evt = pwr_evt;
 	}

@@ -36,14 +36,14 @@ static bool cpuinfo_has(const char *word)
 static void explain_no_pmu(void)
 {
 	if (cpuinfo_has("hypervisor"))
-		log__error("no Intel PT: this is a virtual machine, and hardly any hypervisor "
-			   "hands PT to its guests");
+		log__error("no Intel PT: this is a virtual machine, and hypervisors rarely pass PT "
+			   "to guests");
 	else if (!cpuinfo_has("GenuineIntel"))
-		log__error("no Intel PT: this CPU is not Intel's");
+		log__error("no Intel PT: this is not an Intel CPU");
 	else
-		log__error("no Intel PT: the kernel has no intel_pt PMU (" PT_PMU_PATH ")");
-	log__hint("any machine can do -source sample: stacks by the clock, not every call; and "
-		  "-source soft: every call, but the target runs about 10,000 times slower");
+		log__error("no Intel PT: the kernel lacks the intel_pt PMU (" PT_PMU_PATH ")");
+	log__hint("use -source sample (stacks by a timer, not every call) or -source soft (every "
+		  "call, but the target runs about 10,000 times slower)");
 }
 
 /* memlock__check() passed, but the user's other processes have locked memory as well. */
@@ -53,11 +53,12 @@ static void explain_memlock(size_t aux_size)
 	struct rlimit rlimit = {0};
 
 	getrlimit(RLIMIT_MEMLOCK, &rlimit);
-	log__error("cannot lock %s a thread for the trace: the limit is %s, and "
-		   "kernel.perf_event_mlock_kb %ld a CPU",
+	log__error("cannot lock %s per thread for the trace: the limit is %s, and "
+		   "kernel.perf_event_mlock_kb %ld per CPU",
 		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
 		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
-	log__hint("a smaller -snapshot-size fits; CAP_IPC_LOCK lifts the limit (or ulimit -l)");
+	log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' lifts the "
+		  "limit");
 }
 
 static void explain_open(int err, size_t aux_size)
@@ -69,11 +70,11 @@ static void explain_open(int err, size_t aux_size)
 	} else if (err == -EBUSY) {
 		log__error("Intel PT is in use already: EBUSY");
 		log__hint(
-			"another mtbpf, perf or debugger traces this thread or CPU; one at a time");
+			"another mtbpf, perf or debugger traces this thread or CPU: end that one");
 	} else if (err == -ENOMEM) {
-		log__error("no memory for a trace of %s a thread",
+		log__error("out of memory for a trace of %s per thread",
 			   units__format_size(size, aux_size));
-		log__hint("a smaller -snapshot-size needs less");
+		log__hint("use a smaller -snapshot-size");
 	} else {
 		ring_limits__explain(err, "record with Intel PT");
 	}
@@ -81,9 +82,9 @@ static void explain_open(int err, size_t aux_size)
 
 static void explain_no_controller(const char *path)
 {
-	log__error("the cgroup %s has no perf_event controller", path);
-	log__hint("enabling any controller in its parent brings it: 'echo +cpu >%s/../"
-		  "cgroup.subtree_control'; not where a v1 hierarchy has perf_event",
+	log__error("the cgroup %s lacks the perf_event controller", path);
+	log__hint("enable any controller in its parent: 'echo +cpu >%s/../cgroup.subtree_control' "
+		  "(not possible if a v1 hierarchy has perf_event)",
 		  path);
 }
 
@@ -92,12 +93,12 @@ static void explain_open_kernel(int err)
 	if (err == -EPERM || err == -EACCES) {
 		log__error("cannot trace the kernel: %s", strerror(-err));
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
-			  "leave -trace-include-kernel out",
+			  "leave out -trace-include-kernel",
 			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 	} else if (err == -EOPNOTSUPP) {
 		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
-		log__hint("leave -trace-include-kernel out: the time in the kernel shows as "
-			  "[syscall] and [untraced]");
+		log__hint("leave out -trace-include-kernel: time in the kernel shows as [syscall] "
+			  "and [untraced]");
 	} else {
 		explain_open(err, 0);
 	}
@@ -274,14 +275,15 @@ static int open_rings(struct source *s)
 	err = try_methods(s);
 	if (is_unsupported(err) && s->ring_config.start_paused) {
 		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
-		log__hint("needs Linux 6.13 or later; -source sample and soft can on any");
+		log__hint("this needs Linux 6.13 or later; -source sample and soft can do it on "
+			  "any kernel");
 	} else if (is_unsupported(err) && s->config.immediate_stop) {
 		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
-		log__hint(
-			"without it the trace is frozen from user space, some 50 us after the hit");
+		log__hint("without it the trace is frozen from user space, about 50 us after the "
+			  "hit");
 	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
-		log__error("this way of freezing takes one probe, not %zu", s->config.n_probes);
-		log__hint("-freeze pause, where the kernel has it, or disable takes any number");
+		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
+		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");
 	} else if (err == -ENOENT && s->config.cgroup) {
 		explain_no_controller(s->config.cgroup->path);
 	} else if (err) {
@@ -310,8 +312,8 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 		   (unsigned long long)enabled, (unsigned long long)running);
 	if (enabled - running <= enabled / 20)
 		return;
-	log__warn("%s %d was recorded for only %s of %s: somebody else uses Intel PT as well", what,
-		  number, units__format_duration(on, running),
+	log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as well",
+		  what, number, units__format_duration(on, running),
 		  units__format_duration(asked, enabled));
 }
 
@@ -332,11 +334,11 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 
 		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
 			continue;
-		log__warn("nothing was recorded of thread %u, which triggered: Intel PT had run "
-			  "for %s there",
+		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
+			  "only %s",
 			  hit->tid, units__format_duration(ran, running));
 		if (running < SOON_NS)
-			log__hint("it hit as soon as recording began; capture again");
+			log__hint("the hit came as soon as recording began: capture again");
 	}
 }
 
@@ -476,8 +478,8 @@ static int check_regions(const struct source_config *config)
 {
 	if (!config->n_starts || !config->cgroup)
 		return 0;
-	log__error("-start and -stop: Intel PT records a cgroup by CPU, not by thread");
-	log__hint("choose its processes, with -pid or -name and -multi-thread; or -source sample");
+	log__error("-start and -stop: Intel PT records cgroups per CPU, not per thread");
+	log__hint("use -pid or -name with -multi-thread, or -source sample");
 	return -EINVAL;
 }
 
@@ -639,8 +641,8 @@ static void say_full(struct source *s)
 	if (!is_full)
 		return;
 	s->said_full = true;
-	log__warn("the disk does not keep up: a buffer was full, and what ran then is lost");
-	log__hint("a larger -snapshot-size holds more until the disk has taken it");
+	log__warn("the disk is too slow: a buffer was full, and a part of the trace is lost");
+	log__hint("use a larger -snapshot-size, which buffers more");
 }
 
 /* Of a cgroup a CPU's ring has the traces of many. */

@@ -520,7 +520,7 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				memcpy(&event->id, r->data + ids.offset + at, 8);
 		}
 	}
-	return r->events.n ? 0 : damaged(r, "it has no events");
+	return r->events.n ? 0 : damaged(r, "events are missing");
 }
 
 static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, uint64_t *used)
@@ -631,9 +631,9 @@ static int read_all(struct perf_reader *r)
 	header = (struct perf_data_header){0};
 	memcpy(&header, r->data, r->size < sizeof(header) ? r->size : sizeof(header));
 	if (header.magic != PERF_DATA_MAGIC)
-		return damaged(r, "it is no perf.data file");
+		return damaged(r, "it is not a perf.data file");
 	if (header.size == offsetof(struct perf_data_header, attr_size))
-		return damaged(r, "it is of 'perf record -o -', not a file's");
+		return damaged(r, "it was made by 'perf record -o -', which is not supported");
 	if (header.size < sizeof(header) || r->size < sizeof(header) || !inside(r, header.data))
 		return damaged(r, "it is cut");
 	err = read_attrs(r, &header);
@@ -652,7 +652,7 @@ static int read_all(struct perf_reader *r)
 	if (err)
 		return err;
 	if (!r->have_info && !recording__is_sampled(r->rec) && !r->rec->hits.n) {
-		r->why = "there is no Intel PT in it, and no call chain";
+		r->why = "it contains neither Intel PT nor call chains";
 		return -ENODATA;
 	}
 	return 0;

@@ -289,10 +289,10 @@ int recording__write(struct recording *rec, const char *path)
 		return 0;
 	log__error("cannot write the recording %s: %s", path, strerror(-err));
 	if (err == -ENOSPC || err == -EDQUOT)
-		log__hint("the disk is full: -o chooses another place, -snapshot-size makes it "
-			  "smaller; what is there is incomplete");
+		log__hint("the disk is full, and the recording incomplete: choose another place "
+			  "with -o, or a smaller -snapshot-size");
 	else
-		log__hint("what is there is incomplete; -o chooses another place");
+		log__hint("the recording is incomplete; choose another place with -o");
 	return err;
 }
 
@@ -344,7 +344,8 @@ static int open_files(struct recording *rec, const char *dir)
 static void hint_unread(int err, const char *otherwise)
 {
 	if (err == -EACCES)
-		log__hint("with sudo it is root's: 'sudo chown -R $USER' that and the trace");
+		log__hint("made with sudo, it belongs to root: 'sudo chown -R $USER' the recording "
+			  "and the trace");
 	else
 		log__hint("%s", otherwise);
 }
@@ -356,13 +357,13 @@ static int read_meta(struct recording *rec, const char *dir)
 	int err = read_inside((void *)dir, "meta.json", &text, &len);
 
 	if (err == -ENOENT && !has_entry(dir, "data")) {
-		log__error("%s is no recording: there is no data in it", dir);
-		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		log__error("%s is not a recording: it does not contain data", dir);
+		log__hint("name the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
 	}
 	if (err == -ENOENT) {
-		log__error("%s is incomplete: it has no meta.json", dir);
-		log__hint("mtbpf was killed, or the disk was full, before it was written");
+		log__error("%s is incomplete: meta.json is missing", dir);
+		log__hint("mtbpf was killed or the disk was full; record again");
 		return -ENODATA;
 	}
 	if (!err)
@@ -384,12 +385,11 @@ int recording__check_cut(const struct recording *rec)
 	if (!cut_files__any())
 		return 0;
 	if (cut_files__first_in(rec->mapped.data, rec->mapped.size)) {
-		log__error("the recording was cut short while it was read");
-		log__hint(
-			"is something still writing it? Decode it when that has ended, or a copy");
+		log__error("the recording was truncated while it was read");
+		log__hint("another process may be writing it: decode it later, or decode a copy");
 	} else {
-		log__error("a program or library was cut short while its code was read");
-		log__hint("decode once more when it is no longer being replaced");
+		log__error("a program or library was truncated while its code was read");
+		log__hint("decode again when it is no longer being replaced");
 	}
 	return -EIO;
 }
@@ -405,12 +405,12 @@ static int read_data(struct recording *rec, const char *path)
 	if (fd < 0 || fstat(fd, &st)) {
 		err = -errno;
 		log__error("cannot open %s: %s", path, strerror(-err));
-		hint_unread(err, "give the NAME.mtbpf that record, attach or run wrote");
+		hint_unread(err, "name the NAME.mtbpf that record, attach or run wrote");
 		return err;
 	}
 	if (!S_ISREG(st.st_mode) || !st.st_size) {
-		log__error("%s is no recording: it is empty, or no regular file", path);
-		log__hint("give the NAME.mtbpf that record, attach or run wrote");
+		log__error("%s is not a recording: it is empty or not a regular file", path);
+		log__hint("name the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
 	}
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -530,16 +530,15 @@ static int make_way(const char *path, char old[static PATH_MAX])
 static int refuse(const char *path, int err)
 {
 	if (err == -EEXIST) {
-		log__error(
-			"cannot create the recording %s: that, or %s.old, is not a recording, and "
-			"is left as it is",
-			path, path);
+		log__error("cannot create the recording %s: it or %s.old exists and is not a "
+			   "recording",
+			   path, path);
 		log__hint("choose another name with -o");
 		return err;
 	}
 	log__error("cannot create the recording %s: %s", path, strerror(-err));
 	if (err == -ENOSPC || err == -EDQUOT)
-		log__hint("the disk is full: -o chooses another place");
+		log__hint("the disk is full: choose another place with -o");
 	else
 		log__hint("choose another place with -o");
 	return err;

@@ -358,12 +358,12 @@ static void say_lookback(const struct lookback *least)
 	if (!least->span_ns)
 		return;
 	if (least->written >= least->size) {
-		log__info("sample: a full ring looks back %s: -snapshot-size says how large it is",
+		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
 			  units__format_duration(text, least->span_ns));
 		return;
 	}
 	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
-	log__info("sample: the fullest ring is %.1f %% full; it would look back some %s",
+	log__info("sample: the fullest ring is %.1f %% full; a full one would look back about %s",
 		  100 * (double)least->written / (double)least->size,
 		  units__format_duration(text, full_ns));
 }

@@ -128,7 +128,7 @@ static int read_maps(struct source *source, struct recording *rec)
 		err = recording__add_map(rec, &map);
 	}
 	if (shared->lost_maps)
-		log__warn("%u mappings were not recorded: code in them shows as gaps",
+		log__warn("%u mappings were not recorded: their code shows as gaps",
 			  shared->lost_maps);
 	rec->drops[DROP_MAPPINGS] += shared->lost_maps;
 	rec->drops[DROP_THREADS] += shared->lost_threads;
@@ -214,10 +214,10 @@ static int check_starts(const struct source_config *config)
 {
 	if (config->n_starts <= SOFT_MAX_STARTS)
 		return 0;
-	log__error("-start means %zu places, and -source soft waits at %d at most",
+	log__error("-start matches %zu places, and -source soft supports %d at most",
 		   config->n_starts, SOFT_MAX_STARTS);
-	log__hint("they are breakpoints of the CPU's; name a function, or one of the places "
-		  "(addr:0x...)");
+	log__hint("name a function or one of the places (addr:0x...): each needs a hardware "
+		  "breakpoint");
 	return -EINVAL;
 }
 
@@ -237,7 +237,7 @@ static struct source *soft__open(const struct source_config *config)
 		return NULL;
 	}
 	if (config->snapshot_size > RING_MAX)
-		log__warn("the soft source keeps 256 MiB a thread at most");
+		log__warn("the soft source keeps at most 256 MiB per thread");
 	source->config = *config;
 	source->control_fd = -1;
 	for (size_t i = 0; i < SOFT_MAX_THREADS; i++)
@@ -248,7 +248,7 @@ static struct source *soft__open(const struct source_config *config)
 		err = errno;
 		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
 			   strerror(err));
-		log__hint("a smaller -snapshot-size needs less");
+		log__hint("use a smaller -snapshot-size");
 		soft__close(source);
 		errno = err;
 		return NULL;
@@ -337,21 +337,21 @@ static int start_failed(const struct source *source)
 
 	log__error("cannot single-step process %d: %s", pid, strerror(err));
 	if (err == EPERM)
-		log__hint(
-			"it may be traced already (grep TracerPid /proc/%d/status); otherwise this "
-			"needs CAP_SYS_PTRACE: try sudo",
-			pid);
+		log__hint("another tracer may be attached (grep TracerPid /proc/%d/status); "
+			  "otherwise this needs CAP_SYS_PTRACE: try sudo",
+			  pid);
 	else if (err == ESRCH)
 		log__hint("it has exited");
 	else
-		log__hint("'mtbpf check' shows what this machine allows");
+		log__hint("'mtbpf check' shows what works on this machine");
 	return -err;
 }
 
 static int refuse_breakpoints(int err)
 {
 	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
-	log__hint("some virtual machines have none; without -start and -stop all is stepped");
+	log__hint("some virtual machines lack breakpoints: leave out -start and -stop to step "
+		  "everything");
 	return -EOPNOTSUPP;
 }
 
@@ -369,7 +369,7 @@ static int soft__start(struct source *source)
 		close(sockets[0]);
 		close(sockets[1]);
 		log__error("cannot start the stepper: %s", strerror(-err));
-		log__hint("too many processes? ulimit -u");
+		log__hint("there may be too many processes: see ulimit -u");
 		return err;
 	}
 	if (!source->stepper) {
@@ -420,9 +420,8 @@ static int soft__freeze(struct source *source)
 	if (wait_beyond(source, SOFT_RUNNING, FREEZE_TIMEOUT_MS))
 		return 0;
 	/* They are let go as soon as they wake; the stepper stays behind for that. */
-	log__warn(
-		"%d threads sleep where they cannot be interrupted; they are let go when they wake",
-		source->shared->stuck);
+	log__warn("%d threads are in uninterruptible sleep; they are released when they wake up",
+		  source->shared->stuck);
 	return 0;
 }
 

@@ -134,13 +134,13 @@ static int settle_file(struct probe *probe, const struct process *process,
 		return got < 0 ? got : 0;
 	err = find_layer(probe, process, mapping);
 	if (!err) {
-		log__info("%s was written to since process %d started: the probe is in what it "
-			  "runs, %s",
+		log__info("%s was modified since process %d started: the probe is in the file that "
+			  "it runs, %s",
 			  mapping->path, process->pid, probe->path);
 		return 0;
 	}
-	log__error("%s was written to since process %d started, and what it runs is in no layer of "
-		   "the overlay that can be opened here",
+	log__error("%s was modified since process %d started, and the file that it runs is not in "
+		   "a layer of the overlay that can be opened here",
 		   mapping->path, process->pid);
 	log__hint("restart the process, or run mtbpf where the overlay's layers are: on the host");
 	return -ESTALE;
@@ -150,7 +150,7 @@ static int refuse_usdt(const struct usdt_match *match, int err)
 {
 	log__error("cannot probe %s:%s at %#llx of %s", match->place.provider, match->place.name,
 		   (unsigned long long)match->place.vaddr, elf_image__name(match->module->image));
-	log__hint("its note is of other code: is the file damaged?");
+	log__hint("the probe's note does not match the code; the file may be damaged");
 	return err;
 }
 
@@ -185,10 +185,10 @@ static int make_usdt(struct probe *probe, const struct usdt_match *match)
 
 static int refuse_resolver(const struct function *f)
 {
-	log__error("'%s' of %s is not called itself: the CPU's best of its variants is (IFUNC)",
-		   f->name, f->module);
-	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or a "
-		  "function that calls it",
+	log__error("'%s' of %s is an IFUNC: a variant for this CPU is called instead", f->name,
+		   f->module);
+	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or its "
+		  "caller",
 		  f->name);
 	return -EINVAL;
 }
@@ -198,8 +198,9 @@ static int set_entry(struct probe *probe, const struct function *f, const uint8_
 	int err = probe_site__choose(code, len, f->vaddr, &probe->site);
 
 	if (err) {
-		log__error("cannot probe %s: its first bytes are no x86-64 instruction", f->name);
-		log__hint("is it data? 'mtbpf list' shows functions");
+		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
+			   f->name);
+		log__hint("it may be data; 'mtbpf list' shows functions");
 	}
 	return err;
 }
@@ -212,13 +213,13 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
 
 	if (err == -EILSEQ)
-		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
+		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
 	else if (err)
-		log__error("the kernel takes no probe on the instruction at %s+%#" PRIx64
+		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a prefix",
 			   f->name, match->offset);
 	if (err)
-		log__hint("objdump -d --disassemble=%s %s shows where they begin", f->raw_name,
+		log__hint("'objdump -d --disassemble=%s %s' shows the instructions", f->raw_name,
 			  elf_image__name(f->image));
 	return err;
 }

@@ -42,7 +42,7 @@ static size_t first_length(const char *text)
 static int refuse_empty(const char *option, const char *text)
 {
 	log__error("an empty name between the commas of %s '%s'", option, text);
-	log__hint("several functions: %s A,B or %s A %s B", option, option, option);
+	log__hint("name several functions as %s A,B or %s A %s B", option, option, option);
 	return -EINVAL;
 }
 
@@ -166,10 +166,9 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error("%s is probed inside a function: only a whole function's calls have a "
-			   "duration",
+		log__error("%s is inside a function: only calls of whole functions have a duration",
 			   probes->all.v[i].name);
-		log__hint("name the function alone, or measure from hit to hit: attach "
+		log__hint("name only the function, or measure from hit to hit: attach "
 			  "-delay-thresh, watch without -durations");
 		return -EINVAL;
 	}
@@ -179,15 +178,15 @@ int probes__check_calls(const struct probes *probes)
 static int refuse_exits(const struct probe *probe)
 {
 	if (probe->exits_err == -ENOENT)
-		log__error("%s is never left: it has no return", probe->name);
+		log__error("%s never returns: durations cannot be measured", probe->name);
 	else if (probe->exits_err == -E2BIG)
 		log__error("%s has more returns than the %d that can be probed", probe->name,
 			   EXIT_SITES_MAX);
 	else if (probe->exits_err == -EOPNOTSUPP)
-		log__error("the kernel takes no probe on a return of %s: it has a prefix",
+		log__error("the kernel refuses probes on a return of %s: it has a prefix",
 			   probe->name);
 	else
-		log__error("cannot tell the returns of %s: there may be data among its code",
+		log__error("cannot find the returns of %s: there may be data in its code",
 			   probe->name);
 	log__hint("-delay-thresh measures from call to call, without the return%s",
 		  probe->is_go ? "" : "; -return-probes uretprobe replaces return addresses");
@@ -212,11 +211,11 @@ static int check_kinds(const struct probes *probes)
 
 		if (other->is_go == first->is_go)
 			continue;
-		log__error("%s is in a Go program and %s is not: how long calls take is measured "
-			   "in different ways there",
+		log__error("%s is in a Go program and %s is not: durations are measured "
+			   "differently there",
 			   first->is_go ? first->name : other->name,
 			   first->is_go ? other->name : first->name);
-		log__hint("choose the processes of one of them, or use -delay-thresh");
+		log__hint("record only the processes of one of them, or use -delay-thresh");
 		return -EINVAL;
 	}
 	return 0;
@@ -243,7 +242,7 @@ struct adder {
 static int refuse_place(const char *name)
 {
 	log__error("-also %s: not a whole function", name);
-	log__hint("a call has a begin and an end: name the function alone");
+	log__hint("name only the function: a call has a begin and an end");
 	return -EINVAL;
 }
 
@@ -251,11 +250,11 @@ static int refuse_place(const char *name)
 static int refuse_unleft(const struct adder *adder, const struct probe *probe)
 {
 	if (strpbrk(adder->name, "*?[")) {
-		log__debug("-also: %s has no return that can be probed", probe->name);
+		log__debug("-also: the returns of %s cannot be probed", probe->name);
 		return 0;
 	}
-	log__error("-also %s: it has no return that can be probed", probe->name);
-	log__hint("leave it out; a function that it calls may have one");
+	log__error("-also %s: its returns cannot be probed", probe->name);
+	log__hint("leave it out, or name a function that it calls");
 	return -EINVAL;
 }
 
@@ -267,10 +266,10 @@ static int add_also(void *ctx, const struct probe *probe)
 	if (probe->is_inside)
 		return refuse_place(adder->name);
 	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE) {
-		log__error("-also %s: -return-probes uretprobe ends a Go program, whose runtime "
-			   "finds the return addresses replaced",
+		log__error("-also %s: -return-probes uretprobe would crash a Go program, whose "
+			   "runtime checks return addresses",
 			   probe->name);
-		log__hint("leave -return-probes out");
+		log__hint("leave out -return-probes");
 		return -EINVAL;
 	}
 	if (by_insn && probe->exits_err)
@@ -279,8 +278,8 @@ static int add_also(void *ctx, const struct probe *probe)
 		return 0;
 	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe)) {
 		log__error("-also %s: more than %d functions", adder->name, ALSO_MAX);
-		log__hint("'mtbpf list' shows what a glob matches; each call of each costs two "
-			  "probes");
+		log__hint("use a narrower glob ('mtbpf list' shows the matches); each call costs "
+			  "two probe hits");
 		return -EINVAL;
 	}
 	return probes__add(adder->also, probe);
@@ -351,8 +350,8 @@ static int check_places(const struct start_stop *r, const struct capture_options
 			continue;
 		log__error("-start %s and -stop %s are the same place", options->start,
 			   options->stop);
-		log__hint("stop at what comes behind it: a function that is called then, or a line "
-			  "(line:FILE:N)");
+		log__hint("choose a later place for -stop: a function that is called then, or a "
+			  "line (line:FILE:N)");
 		return -EINVAL;
 	}
 	return 0;

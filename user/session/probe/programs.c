@@ -72,8 +72,8 @@ static int refuse_none(const struct programs *programs)
 	char where[PATH_MAX + 32];
 
 	name_target(programs, where, sizeof(where));
-	log__error("no process of %s can be looked at", where);
-	log__hint("run as root; CAP_SYS_PTRACE will do too");
+	log__error("cannot look at the processes of %s", where);
+	log__hint("run as root, or with CAP_SYS_PTRACE");
 	return -ESRCH;
 }
 
@@ -188,8 +188,7 @@ static int search_program(struct search *search, struct program *program)
 	bool is_ambiguous = err == -ENOTUNIQ;
 
 	if (is_ambiguous && search->found.n) {
-		log__warn("'%s' names several functions in process %d (%s), too: none of them is "
-			  "probed",
+		log__warn("'%s' names several functions in process %d (%s): none of them is probed",
 			  search->symbol, (int)program->process.pid, program->process.comm);
 		return 0;
 	}
@@ -215,8 +214,8 @@ static int explain(const struct programs *programs, struct search *search)
 	if (err)
 		return err;
 	name_target(programs, where, sizeof(where));
-	log__error("no process of %s has a function '%s'", where, search->symbol);
-	log__hint("'mtbpf list -pid PID' shows a process's; lib.so:NAME is one in a library");
+	log__error("the processes of %s do not contain a function '%s'", where, search->symbol);
+	log__hint("'mtbpf list -pid PID' shows functions; lib.so:NAME is one in a library");
 	return -ENOENT;
 }
 
@@ -241,7 +240,7 @@ int programs__each(struct programs *programs, const char *symbol, probe_each_fn 
 		err = err == -ENOMEM ? err : 0;
 	}
 	if (n_gone)
-		log__info("%zu of the programs ended meanwhile, and are not looked at", n_gone);
+		log__info("%zu of the programs ended meanwhile and are ignored", n_gone);
 	if (!err && !search.found.n)
 		err = explain(programs, &search);
 	VEC_FINI(&search.found);

@@ -129,9 +129,9 @@ static int refuse_unknown(const struct search *search, const char *name)
 		nearest__offer(&nearest, search->names.v[i].name);
 	meant = nearest__result(&nearest);
 	if (search->n_known)
-		log__error("the %s '%s' is known here, but does not run", search->what, name);
+		log__error("the %s '%s' exists here, but is not running", search->what, name);
 	else
-		log__error("no %s '%s' runs here", search->what, name);
+		log__error("no %s '%s' is running here", search->what, name);
 	if (search->n_known)
 		log__hint("start it first, or let 'mtbpf record -dir' wait for it");
 	else if (meant && strcmp(meant, name))

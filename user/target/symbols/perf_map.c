@@ -86,8 +86,8 @@ char *perf_map__read(pid_t pid, size_t most)
 		return NULL;
 	err = fs__read_fd(fd, most, &text, &len);
 	if (err == -EFBIG)
-		log__warn("%s exceeds %s and is not read: JIT code is shown without names", path,
-			  units__format_size(size, most));
+		log__warn("%s exceeds %s and is not read: JIT code is shown without function names",
+			  path, units__format_size(size, most));
 	return err ? NULL : text;
 }
 

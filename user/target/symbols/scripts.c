@@ -138,19 +138,21 @@ static void hint_names(const struct symbols *symbols, const struct runtime *runt
 	size_t len = find_version(module__name(module), &version);
 
 	if (symbols->pid && perf_map__exists(symbols->pid))
-		log__hint("stacks and the report have its functions, by the names in its perf map");
+		log__hint(
+			"stacks and the report show its functions, with the names of its perf map");
 	else if (runtime->names)
 		log__hint("to see its functions in stacks and in the report, %s%s%.*s",
 			  runtime->names, len ? "; this is " : "", (int)len, version);
 	else
-		log__hint("it tells nobody its functions: stacks show the interpreter's own");
+		log__hint(
+			"it does not publish its functions: stacks show those of the interpreter");
 }
 
 static void hint(const struct symbols *symbols, const struct runtime *runtime,
 		 const struct module *module)
 {
-	log__hint("%s runs %s, whose functions are in no symbol table: only native ones can be "
-		  "triggers",
+	log__hint("%s runs %s, whose functions are not in a symbol table: only native functions "
+		  "can be triggers",
 		  module__name(module), runtime->language);
 	hint_names(symbols, runtime, module);
 	hint_usdt(symbols, runtime);

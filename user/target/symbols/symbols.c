@@ -149,11 +149,11 @@ static int refuse_file(const char *path, int fd, int err)
 		log__error("%s is not a 64-bit x86 program", path);
 		log__hint("'file %s' says what it is", path);
 	} else if (err == EIO) {
-		log__error("%s is damaged: its ELF headers point outside of the file", path);
+		log__error("%s is damaged: its ELF headers point beyond its end", path);
 		log__hint("'readelf -lS %s' shows them", path);
 	} else {
 		log__error("cannot open %s: %s", path, strerror(err));
-		log__hint("name a program file that can be read");
+		log__hint("name a readable program file");
 	}
 	return -err;
 }

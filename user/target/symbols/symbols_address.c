@@ -29,7 +29,7 @@ int symbols__find_address(const struct symbols *symbols, const struct query *que
 	for (size_t i = 0; i < symbols->n; i++)
 		if (find_in(&symbols->modules[i], address - symbols->modules[i].bias, match))
 			return 0;
-	log__error("no code of %s lies at %#" PRIx64, symbols->label, address);
+	log__error("no code of %s at %#" PRIx64, symbols->label, address);
 	log__hint("addr: takes an address in the program's file, or in the running process");
 	return -ENOENT;
 }

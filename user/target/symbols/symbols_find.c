@@ -155,9 +155,9 @@ static void drop_old_versions(match_vec *found)
 
 static int refuse_offset(const struct query *query, const struct function *function)
 {
-	log__error("%s is %" PRIu64 " bytes long: '%s' lies behind its end", function->name,
+	log__error("%s is %" PRIu64 " bytes long: '%s' is beyond its end", function->name,
 		   function->size, query->text);
-	log__hint("objdump -d --disassemble=%s shows its instructions", function->raw_name);
+	log__hint("'objdump -d --disassemble=%s' shows its instructions", function->raw_name);
 	return -EINVAL;
 }
 

@@ -53,8 +53,9 @@ static int search_tier(match_vec *found, const struct symbols *symbols, const st
 
 static int refuse_file(const struct symbols *symbols, const struct query *query)
 {
-	log__error("no code of a file '%s' in %s, by its line tables", query->name, symbols->label);
-	log__hint("programs compiled with -g have them; is the name as the compiler had it?");
+	log__error("no code of the file '%s' in the line tables of %s", query->name,
+		   symbols->label);
+	log__hint("line tables need -g; use the file name as the compiler saw it");
 	return -ENOENT;
 }
 
@@ -65,13 +66,13 @@ static int refuse_line(const struct symbols *symbols, const struct query *query,
 
 	if (!all->has_file)
 		return refuse_file(symbols, query);
-	log__error("line %u of %s has no code of its own in %s", query->line, query->name,
+	log__error("line %u of %s did not produce code of its own in %s", query->line, query->name,
 		   symbols->label);
 	if (near)
-		log__hint("did you mean line:%s:%u? That is the nearest that has some", query->name,
+		log__hint("did you mean line:%s:%u, the nearest line with code?", query->name,
 			  near);
 	else
-		log__hint("only a part that is hardly ever run has some of it");
+		log__hint("only rarely executed (cold) parts contain some of it");
 	return -ENOENT;
 }
 

@@ -82,7 +82,7 @@ int symbols__pick(const match_vec *found, struct symbol_match *match)
 	if (err == -ECANCELED) {
 		err = -EINVAL;
 		log__error("no function was picked");
-		log__hint("-symbol NAME names one; 'mtbpf list' shows them");
+		log__hint("name one with -symbol NAME; 'mtbpf list' shows them");
 	}
 	return err;
 }

@@ -79,9 +79,9 @@ static int parse_address(struct query *query, const char *text)
 	if (text[good])
 		log__error("bad trigger: '%c' in an address", text[good]);
 	else if (*text)
-		log__error("bad trigger: no address is as large");
+		log__error("bad trigger: the address is too large");
 	else
-		log__error("bad trigger: no address behind addr:");
+		log__error("bad trigger: the address is missing after addr:");
 	log__caret(query->text, (size_t)(text - query->text) + good);
 	log__hint("an address is hexadecimal: addr:0x401234, as 'mtbpf list' or objdump prints it");
 	return -EINVAL;
@@ -102,9 +102,9 @@ static int parse_line(struct query *query, const char *text)
 	}
 	if (digits != end && !*end)
 		fault = colon == text ? text : digits;
-	log__error("bad trigger: a line is that of a file");
+	log__error("bad trigger: line: needs a file and a number");
 	log__caret(query->text, (size_t)(fault - query->text));
-	log__hint("line:FILE:NUMBER, as in line:server.c:123");
+	log__hint("the form is line:FILE:NUMBER, as in line:server.c:123");
 	return -EINVAL;
 }
 

@@ -112,9 +112,9 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 	if (symbols->pid)
 		snprintf(root, sizeof(root), "/proc/%d/root", (int)symbols->pid);
 	log__hint("%s is stripped, and its debug symbols are not installed (%s%s)",
-		  module__name(module), *id ? "build id " : "it has no build id", id);
+		  module__name(module), *id ? "build id " : "it lacks a build ID", id);
 	if (!deb_package__owning(root, module->mapping.path, package))
-		log__hint("it is of the package %s: %s-dbgsym (or -dbg) has them, where that is "
+		log__hint("it belongs to the package %s: install %s-dbgsym (or -dbg), if that is "
 			  "published",
 			  package, package);
 	else
@@ -149,7 +149,7 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 			best = suggest(&suggestion, symbols, TIER_LIBRARIES);
 	}
 	if (!best && !query->module_len && !has_functions(symbols, query, TIER_EXECUTABLE))
-		log__hint("only functions of its libraries have names; addr:0x401234 is an "
+		log__hint("only functions of its libraries have names; use addr:0x401234 for an "
 			  "instruction of the program");
 	else
 		hint_at(symbols, best);
@@ -162,7 +162,7 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 
 static int refuse_nameless(const struct symbols *symbols)
 {
-	log__error("%s has no symbols: no function in it can be named", symbols->label);
+	log__error("%s is stripped: its functions cannot be named", symbols->label);
 	if (!symbols->pid)
 		hint_at_attach();
 	symbols__hint_missing(symbols);
@@ -182,7 +182,7 @@ static int refuse_module(const struct symbols *symbols, const struct query *quer
 	if (best)
 		log__hint("did you mean '%s:%s'?", best, query->name);
 	else
-		log__hint("a module is a file that /proc/PID/maps shows, without its folder");
+		log__hint("module names are those of /proc/PID/maps without folders");
 	return -ENOENT;
 }
 
@@ -198,7 +198,7 @@ static int refuse_line_of_many(const struct symbols *symbols, const struct query
 			       const match_vec *found)
 {
 	log__error("'%s' is in %zu functions of %s", query->text, found->n, symbols->label);
-	log__hint("the compiler has put it into several; name one by its address:");
+	log__hint("the compiler put it into several; name one by its address:");
 	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++)
 		log__hint("  addr:0x%" PRIx64 " in %s", address_of(&found->v[i]),
 			  found->v[i].function->name);
@@ -209,7 +209,7 @@ static int refuse_line_of_many(const struct symbols *symbols, const struct query
 
 static int refuse_to_ask(const struct symbols *symbols, const match_vec *found)
 {
-	log__error("'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
+	log__error("'?' lets you pick one of %zu functions of %s, but this is not a terminal",
 		   found->n, symbols->label);
 	if (symbols->pid)
 		log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);

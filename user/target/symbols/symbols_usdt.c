@@ -31,8 +31,8 @@ static int refuse_text(const struct usdt_query *query, size_t at, const char *wh
 {
 	log__error("bad trigger: %s", what);
 	log__caret(query->text, at);
-	log__hint("usdt:PROVIDER:NAME, or usdt:FILE:PROVIDER:NAME; 'mtbpf list' shows them with "
-		  "'usdt:*'");
+	log__hint("the form is usdt:PROVIDER:NAME or usdt:FILE:PROVIDER:NAME; 'mtbpf list' with "
+		  "'usdt:*' shows them");
 	return -EINVAL;
 }
 
@@ -164,18 +164,17 @@ static int refuse_several(const struct symbols *symbols, const struct usdt_query
 static int refuse_missing(const struct symbols *symbols, const struct usdt_search *s)
 {
 	if (!s->n_places) {
-		log__error("%s has no USDT probes%s%s", symbols->label,
+		log__error("%s does not contain USDT probes%s%s", symbols->label,
 			   s->query->module ? " in " : "",
 			   s->query->module ? s->query->module : "");
-		log__hint("programs have them that were built with sys/sdt.h; -symbol takes "
-			  "functions, too");
+		log__hint("USDT probes come from sys/sdt.h; -symbol also takes functions");
 		return -ENODATA;
 	}
 	log__error("no USDT probe '%s' in %s", s->query->text, symbols->label);
 	if (s->best)
 		log__hint("did you mean 'usdt:%s'?", s->best);
 	else
-		log__hint("'mtbpf list' shows them with 'usdt:*'");
+		log__hint("'mtbpf list' with 'usdt:*' shows them");
 	return -ENOENT;
 }
 

@@ -10,7 +10,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define LINE_HELP "one hexadecimal address a line: 0x55d0c81e2f40"
+#define LINE_HELP "one hexadecimal address per line: 0x55d0c81e2f40"
 
 /* The line without its comment, and without what is blank around it. */
 static char *trim(char *line)
@@ -44,7 +44,7 @@ static int add_line(struct ocaml_traps *traps, const char *text, const char *pat
 	if (!*text)
 		return 0;
 	if (!parse_address(text, &ip)) {
-		log__error("%s:%zu: '%.40s' is no address", path, number, text);
+		log__error("%s:%zu: '%.40s' is not an address", path, number, text);
 		log__hint(LINE_HELP);
 		return -EINVAL;
 	}

@@ -32,8 +32,8 @@ static void say_hint(int err)
 	switch (-err) {
 	case ENOSPC:
 	case EDQUOT:
-		log__hint("make room there, write elsewhere, or write .fxt.gz, a sixth of the "
-			  "size");
+		log__hint(
+			"free some space, write elsewhere, or write .fxt.gz, a sixth of the size");
 		break;
 	case EFBIG:
 		log__hint("the file size limit is reached (ulimit -f); .fxt.gz is a sixth of the "
@@ -41,13 +41,13 @@ static void say_hint(int err)
 		break;
 	case ENOENT:
 	case ENOTDIR:
-		log__hint("the folder has to exist");
+		log__hint("the folder must exist");
 		break;
 	case ENOMEM:
-		log__hint("trace a shorter window, or decode on a machine with more memory");
+		log__hint("decode a part with -filter, or decode on a machine with more memory");
 		break;
 	default:
-		log__hint("choose a name in a folder that you may write to");
+		log__hint("choose a folder that you may write to");
 	}
 }
 
@@ -70,7 +70,7 @@ static int check_place(const struct sink *sink)
 		wrong = sink->old;
 	if (!wrong)
 		return 0;
-	log__error("cannot write %s: %s exists, and is no file", sink->path,
+	log__error("cannot write %s: %s exists and is not a regular file", sink->path,
 		   wrong == sink->path ? "it" : wrong);
 	log__hint("choose another name");
 	return -EEXIST;
