@@ -304,15 +304,15 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static PAR
 {
 	double at = 0;
 
-	fprintf(out,
-		"<div class=\"row\"><span>%s</span><svg width=\"100%%\" height=\"18\">", name);
+	fprintf(out, "<div class=\"row\"><span>%s</span><svg width=\"100%%\" height=\"18\">", name);
 	for (int i = 0; i < PARTS; i++) {
 		double width = percent(parts[i], whole);
 
 		if (!parts[i])
 			continue;
 		fprintf(out,
-			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" height=\"18\"><title>%s ",
+			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
+			"height=\"18\"><title>%s ",
 			i, at, width, part__name((enum part)i));
 		put_duration(out, parts[i]);
 		fputs("</title></rect>", out);
@@ -537,8 +537,9 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 	const char *link = page->options->link ? page->options->link(page->options->ctx, i) : NULL;
 	FILE *out = page->out;
 
-	fprintf(out, "<details class=\"capture\" id=\"capture-%zu\"><summary><i class=\"k%zu\"></i>",
-		i, colour_of(cause));
+	fprintf(out,
+		"<details class=\"capture\" id=\"capture-%zu\"><summary><i class=\"k%zu\"></i>", i,
+		colour_of(cause));
 	put_capture_head(out, s);
 	fputs("</summary>\n<p><code>", out);
 	put(out, s->path);
@@ -576,8 +577,9 @@ static int put_cause(const struct page *page, size_t i)
 		size_t at = (size_t)(pattern->entries.v[k].summary - page->p->summaries);
 
 		if (!pattern->entries.v[k].is_main)
-			fprintf(out, "<p class=\"note\">another cause of <a href=\"#capture-%zu\">a "
-				     "capture</a> of the cause that was larger there</p>\n",
+			fprintf(out,
+				"<p class=\"note\">another cause of <a href=\"#capture-%zu\">a "
+				"capture</a> of the cause that was larger there</p>\n",
 				at);
 		else if (page->is_shown[at])
 			put_capture(page, at, i);
@@ -658,7 +660,8 @@ static void put_functions(const struct page *page)
 
 	fputs("<h2>All slow iterations</h2>\n", page->out);
 	put_account(page->out, p->slow, p->ordinary);
-	fputs("<table class=\"functions\"><thead><tr><th>extra</th><th>captures</th><th>function</th>"
+	fputs("<table "
+	      "class=\"functions\"><thead><tr><th>extra</th><th>captures</th><th>function</th>"
 	      "</tr></thead><tbody>\n",
 	      page->out);
 	for (size_t i = 0; i < p->functions.n && i < 10 && p->functions.v[i].extra_ns > 0; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pattern of many captures as one HTML page: nothing is loaded from anywhere, no script is in it,
- * and its content security policy lets none run. Charts are SVG, in percent of the width, so that
- * they fit a phone as well as a wide screen.
+ * The pattern of many captures as one HTML page: nothing is loaded from anywhere, no script is in
+ * it, and its content security policy lets none run. Charts are SVG, in percent of the width, so
+ * that they fit a phone as well as a wide screen.
  */
 #ifndef MTBPF_VIEW_PAGE_H
 #define MTBPF_VIEW_PAGE_H
