@@ -92,7 +92,7 @@ static int view_recording(const char *path, const struct show_options *options)
 
 struct viewed {
 	struct summaries summaries;
-	char folder[sizeof("/tmp/mtbpf-view-XXXXXX")]; /* of traces that were decoded for it */
+	char folder[PATH_MAX - 64]; /* of traces that were decoded for it */
 	char link[32];
 };
 
@@ -167,7 +167,8 @@ static int serve_captures(struct viewed *viewed, const struct show_options *opti
 
 	if (err)
 		return err;
-	strcpy(viewed->folder, "/tmp/mtbpf-view-XXXXXX");
+	snprintf(viewed->folder, sizeof(viewed->folder), "%s/mtbpf-view-XXXXXX",
+		 getenv("TMPDIR") ?: "/tmp");
 	if (!mkdtemp(viewed->folder))
 		return -errno;
 	/* It serves as the user of sudo, who writes there as well. */
