@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,9 +172,13 @@ static void wait_for_interrupt(void)
 {
 	_cleanup_close_ int fd = interrupts__open();
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	struct signalfd_siginfo info;
 
 	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
 		;
+	/* One that was left would end mtbpf before it has tidied up. */
+	if (fd >= 0 && read(fd, &info, sizeof(info)) != sizeof(info))
+		log__debug("no signal was read");
 }
 
 /* Perfetto's own page reads from one port only. */
