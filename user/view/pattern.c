@@ -555,10 +555,52 @@ static void sum_functions(struct patterns *p)
 	VEC_SORT(&p->functions, by_extra);
 }
 
+/* What differs from capture to capture is no label of many: there are but so many. */
+#define LABELS_MAX 256
+
+static int add_label(struct patterns *p, const struct summary_label *label)
+{
+	if (!strcmp(label->key, "host"))
+		return 0;
+	for (size_t i = 0; i < p->labels.n; i++) {
+		struct pattern_label *known = &p->labels.v[i];
+
+		if (strcmp(known->key, label->key) || strcmp(known->value, label->value))
+			continue;
+		known->n++;
+		return 0;
+	}
+	return p->labels.n < LABELS_MAX
+		       ? VEC_ADD(&p->labels, (struct pattern_label){label->key, label->value, 1})
+		       : 0;
+}
+
+static int add_labels(struct patterns *p, const struct summary *summary)
+{
+	struct summary_label label;
+	int err = 0;
+
+	for (size_t i = 0; !err && summary__label_at(summary, i, &label); i++)
+		err = add_label(p, &label);
+	return err;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct pattern_label *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	if (!order && x->n != y->n)
+		order = x->n < y->n ? 1 : -1;
+	return order ? order : strcmp(x->value, y->value);
+}
+
 static int add_summary(struct patterns *p, const struct summary *summary)
 {
 	int err = ADD_HOST(&p->hosts, summary->host);
 
+	if (!err)
+		err = add_labels(p, summary);
 	add_time(&p->first_ms, &p->last_ms, summary->unix_ms);
 	if (summary->no_report)
 		return err;
@@ -588,6 +630,7 @@ int patterns__find(struct patterns *p, const struct summary *summaries, size_t n
 		return err;
 	VEC_SORT(&p->all, by_lost);
 	sum_functions(p);
+	VEC_SORT(&p->labels, by_key);
 	return 0;
 }
 
@@ -600,4 +643,5 @@ void patterns__fini(struct patterns *p)
 	VEC_FINI(&p->all);
 	VEC_FINI(&p->functions);
 	VEC_FINI(&p->hosts);
+	VEC_FINI(&p->labels);
 }

@@ -46,6 +46,12 @@ struct pattern_function {
 	int64_t extra_ns;
 };
 
+/* A label that captures have, beside the host. */
+struct pattern_label {
+	const char *key, *value;
+	size_t n; /* captures */
+};
+
 struct patterns {
 	const struct summary *summaries; /* the caller's */
 	size_t n;
@@ -53,7 +59,8 @@ struct patterns {
 	VEC(struct pattern) all;		/* most time lost first */
 	VEC(struct pattern_function) functions; /* the same */
 	VEC(const char *) hosts;
-	uint64_t lost_ns; /* excess of all captures */
+	VEC(struct pattern_label) labels; /* by key, then the most frequent first */
+	uint64_t lost_ns;		  /* excess of all captures */
 	uint64_t first_ms, last_ms;
 	uint64_t slow[PARTS], ordinary[PARTS]; /* account of all */
 };

@@ -77,6 +77,32 @@ static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 			units__format_moment(last, last_ms));
 }
 
+/* So many values of a label are shown. */
+#define VALUES_MAX 4
+
+/* "labels: image shop/web:1 (30), shop/web:2 (20); zone eu-1 (50)" */
+static void print_labels(FILE *out, const struct patterns *p)
+{
+	const char *key = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->labels.n; i++) {
+		const struct pattern_label *label = &p->labels.v[i];
+		bool is_new = !key || strcmp(key, label->key);
+
+		n = is_new ? 0 : n + 1;
+		if (is_new)
+			fprintf(out, "%s%s ", key ? "; " : "labels: ", label->key);
+		if (n < VALUES_MAX)
+			fprintf(out, "%s%s (%zu)", n ? ", " : "", label->value, label->n);
+		else if (n == VALUES_MAX)
+			fprintf(out, ", ...");
+		key = label->key;
+	}
+	if (key)
+		fputc('\n', out);
+}
+
 static void print_head(FILE *out, const struct patterns *p)
 {
 	char lost[UNITS_TEXT_SIZE];
@@ -194,6 +220,7 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 		print_account(out, "ordinary", p->ordinary, p->slow);
 		print_functions(out, p, top);
 	}
+	print_labels(out, p);
 	print_without_cause(out, p);
 }
 
@@ -274,6 +301,19 @@ static void add_pattern(cJSON *list, const struct patterns *p, const struct patt
 	cJSON_AddStringToObject(object, "reason", pattern->entries.v[0].cause->text);
 }
 
+static void add_labels(cJSON *root, const struct patterns *p)
+{
+	cJSON *labels = cJSON_AddObjectToObject(root, "labels"), *values = NULL;
+
+	for (size_t i = 0; i < p->labels.n; i++) {
+		const struct pattern_label *label = &p->labels.v[i];
+
+		if (!values || strcmp(p->labels.v[i - 1].key, label->key))
+			values = cJSON_AddObjectToObject(labels, label->key);
+		add_number(values, label->value, label->n);
+	}
+}
+
 static void add_account(cJSON *parent, const char *name, const uint64_t parts[static PARTS])
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
@@ -330,6 +370,7 @@ int patterns__print_json(FILE *out, const struct patterns *p)
 	add_number(root, "captures_without_report", p->n - p->n_reports);
 	add_number(root, "lost_ns", p->lost_ns);
 	add_hosts(root, p->hosts.v, p->hosts.n);
+	add_labels(root, p);
 	add_moment(root, "first", p->first_ms);
 	add_moment(root, "last", p->last_ms);
 	list = cJSON_AddArrayToObject(root, "causes");

@@ -494,6 +494,14 @@ const char *summary__label(const struct summary *s, const char *key)
 	return text_of(item_of(s->root, "labels"), key);
 }
 
+bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out)
+{
+	const cJSON *label = cJSON_GetArrayItem(item_of(s->root, "labels"), (int)i);
+
+	*out = (struct summary_label){label ? label->string : NULL, cJSON_GetStringValue(label)};
+	return out->key && out->value;
+}
+
 uint64_t summary__excess(const struct summary *s)
 {
 	return s->slow_ns > s->ordinary_ns ? s->slow_ns - s->ordinary_ns : 0;

@@ -87,6 +87,8 @@ void summary__fini(struct summary *s);
 
 /* NULL where it has none. */
 const char *summary__label(const struct summary *s, const char *key);
+/* The i-th; false: there is none. */
+bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out);
 /* How much longer the slow iteration was than an ordinary one. */
 uint64_t summary__excess(const struct summary *s);
 
