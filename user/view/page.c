@@ -549,6 +549,11 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 		put(out, link);
 		fputs("\">open in Perfetto</a>", out);
 	}
+	if (s->trace_id) {
+		fputs("<br>trace id <code>", out);
+		put(out, s->trace_id);
+		fputs("</code>", out);
+	}
 	fputs("</p>\n<ul>", out);
 	for (size_t k = 0; k < s->causes.n; k++) {
 		fputs("<li>", out);

@@ -46,6 +46,7 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 	add_text(object, "function", hit->function ? hit->function->name : NULL);
 	add_text(object, "probe", hit->probe);
 	add_text(object, "reason", reason_name(hit));
+	add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
 		add_number(object, "threshold_ns", hit->threshold_ns);
@@ -450,6 +451,7 @@ static int parse(struct summary *s)
 	s->build_id = text_of(root, "build_id");
 	s->host = summary__label(s, "host");
 	s->function = text_of(hit, "probe") ?: text_of(hit, "function");
+	s->trace_id = text_of(hit, "trace_id");
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");

@@ -71,6 +71,7 @@ struct summary {
 	bool is_kept;	       /* in the capture's folder */
 	const char *no_report; /* why there are no causes; NULL: there is a report */
 	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
+	const char *trace_id;					    /* of the request; NULL: none */
 	uint64_t unix_ms;					    /* 0: unknown */
 	uint64_t slow_ns, ordinary_ns;
 	uint64_t slow[PARTS], ordinary[PARTS]; /* account */

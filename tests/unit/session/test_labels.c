@@ -63,8 +63,7 @@ static void test_pod(void **state)
 
 	recording__init(&rec);
 	put(*state, "var/log/containers/web-1_shop_server-" POD_ID ".log", "");
-	put(*state,
-	    "run/containerd/io.containerd.runtime.v2.task/k8s.io/" POD_ID "/config.json",
+	put(*state, "run/containerd/io.containerd.runtime.v2.task/k8s.io/" POD_ID "/config.json",
 	    "{\"annotations\": {\"io.kubernetes.cri.container-name\": \"server\","
 	    " \"io.kubernetes.cri.image-name\": \"shop/web:2\"}}");
 	assert_int_equal(labels__add_container(
