@@ -84,7 +84,7 @@ static int view_recording(const char *path, const struct show_options *options)
 
 	if (!err && !is_newer(output.names.trace, path))
 		err = decoding__run_apart(&decoding);
-	/* What was lost has been said. */
+	/* A positive result: losses, which have been reported. */
 	return err < 0 ? err : show__trace(output.names.trace, options);
 }
 

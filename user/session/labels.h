@@ -13,7 +13,8 @@
  */
 int labels__add(struct recording *rec, const char *root, const struct option_list *users);
 
-/* Of these, a container's: of a process whose /proc/PID/cgroup has this text. 0 or -ENOMEM. */
+/* The container's labels of these, for a process whose /proc/PID/cgroup has this text. 0 or
+ * -ENOMEM. */
 int labels__add_container(struct recording *rec, const char *root, const char *cgroups);
 
 /* Each has a key and '='. 0, or -EINVAL after a line and a hint. */

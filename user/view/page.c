@@ -15,7 +15,7 @@
 #define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
-/* Of the iteration's time, what is narrower is left out of a flame graph, in percent. */
+/* Narrower frames are left out of a flame graph, in percent of the iteration. */
 #define FRAME_LEAST 0.3
 #define ROW_HEIGHT  18
 #define ROWS_MAX    48

@@ -39,7 +39,7 @@ struct pattern {
 	VEC(const char *) hosts;	   /* each once */
 };
 
-/* What a function took beyond ordinary iterations, in all captures. */
+/* A function's time beyond ordinary iterations, in all captures. */
 struct pattern_function {
 	char *name;
 	size_t n; /* captures */
@@ -72,12 +72,12 @@ void patterns__fini(struct patterns *p);
 /* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
  * memory. */
 char *pattern__function(const char *name);
-/* What was waited for, with '*' for numbers that differ from one to the next; NULL: no memory. */
+/* The thing waited for, with '*' for numbers; NULL: no memory. */
 char *pattern__of(const char *of);
 
 /* "blocked in handle > read_config: read of /tmp/req-*" */
 void pattern__print_title(FILE *out, const struct pattern *pattern);
-/* The innermost function; "": there is none. */
+/* The innermost function; "": unknown. */
 const char *pattern__leaf(const struct pattern *pattern);
 
 /* The table of causes, the account, and `top` functions of all. */

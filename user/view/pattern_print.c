@@ -11,7 +11,7 @@
 #include "view/pattern.h"
 #include "view/short_name.h"
 
-/* So many functions of a path stand in a line, the innermost. */
+/* The innermost functions of a path that stand in a line. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 
@@ -77,7 +77,7 @@ static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 			units__format_moment(last, last_ms));
 }
 
-/* So many values of a label are shown. */
+/* Values of a label that are shown. */
 #define VALUES_MAX 4
 
 /* "labels: image shop/web:1 (30), shop/web:2 (20); zone eu-1 (50)" */
@@ -174,7 +174,7 @@ static void print_functions(FILE *out, const struct patterns *p, size_t top)
 			p->functions.v[i].n, short_name(name, p->functions.v[i].name));
 }
 
-/* Why there is nothing to be said of a capture; each reason once. */
+/* Lists each reason for a missing cause once, with its number of captures. */
 static void print_without_cause(FILE *out, const struct patterns *p)
 {
 	static const char is_none[] = "the iteration was not slower than ordinary ones";
@@ -561,8 +561,8 @@ static struct side side_of(const struct patterns *p, const struct pattern *patte
 }
 
 /*
- * How often it came is a count, and counts vary by their square root: a difference of less than
- * twice that, or by less than a half, is none. Longer is what took half as long again.
+ * Counts vary by their square root: a difference below twice that is chance. A cause counts as
+ * longer if its median grew by half.
  */
 static enum change compare(const struct change_of *c, const struct changes *changes)
 {

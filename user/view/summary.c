@@ -11,12 +11,12 @@
 #include "view/report_internal.h"
 
 #define FUNCTIONS_MAX 30
-/* Of a stack, what is less than this part of the slow iteration is left out. */
+/* Frames with less than this part of the slow iteration are left out. */
 #define FRAME_SHARE 300
 #define FRAMES_MAX  400
 /* Threads beside the one that triggered. */
 #define THREADS_MAX 7
-/* A longer path, or more causes, is nobody's. */
+/* A summary with more is damaged. */
 #define CAUSES_MAX 16
 
 static void add_number(cJSON *object, const char *key, uint64_t number)
@@ -219,7 +219,7 @@ static void fill_bins(struct bins *bins, const struct report *r, const struct ca
 	}
 }
 
-/* What took most of each stretch; a space where nothing is known of the thread. */
+/* The part that has most of each stretch; a space if the thread is unknown there. */
 static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bins)
 {
 	for (size_t i = 0; i < SUMMARY_BINS; i++) {
@@ -332,7 +332,7 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 	return text;
 }
 
-/* Reading: what a recording has that somebody sent is nobody's word. */
+/* Reading: the file may come from anybody. */
 
 static const cJSON *item_of(const cJSON *object, const char *key)
 {
@@ -344,7 +344,7 @@ static const char *text_of(const cJSON *object, const char *key)
 	return cJSON_GetStringValue(item_of(object, key));
 }
 
-/* 0 for what is no number, or is less. */
+/* 0 if it is not a positive number. */
 static uint64_t number(const cJSON *item)
 {
 	double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
