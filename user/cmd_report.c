@@ -38,41 +38,39 @@ struct report_options {
 };
 
 static const struct option_spec specs[] = {
-	{"json", NULL, 0, OPT_FLAG, NULL, "an object on one line, of all functions",
+	{"json", NULL, 0, OPT_FLAG, NULL, "print a JSON object on one line, with all functions",
 	 offsetof(struct report_options, json), NULL},
 	{"csv", NULL, 0, OPT_FLAG, NULL, "of many captures: a row for each cause",
 	 offsetof(struct report_options, csv), NULL},
 	{"folded", NULL, 0, OPT_FLAG, NULL,
-	 "instead: all stacks of the trace and the nanoseconds in each, for flame graphs and "
-	 "speedscope; of many captures those of the slow iterations",
+	 "print all stacks of the trace with their nanoseconds instead, for flame graphs and "
+	 "speedscope; with several captures, the stacks of their slow iterations",
 	 offsetof(struct report_options, folded), NULL},
 	{"html", NULL, 0, OPT_STRING, "FILE",
 	 "of one capture or many: a page for a browser, with nothing else that it needs",
 	 offsetof(struct report_options, html), NULL},
 	{"diff", NULL, 0, OPT_FLAG, NULL,
-	 "of two folders: which causes came from the first to the second, went, and changed",
+	 "compare two folders: causes that appeared, disappeared or changed",
 	 offsetof(struct report_options, diff), NULL},
 	{"since", NULL, 0, OPT_STRING, "TIME",
-	 "of many captures: those of the last 2h or 7d, or since 2026-11-21 or "
-	 "2026-11-21T10:00:00.000Z",
+	 "only captures of the last 2h or 7d, or since 2026-11-21 or 2026-11-21T10:00:00.000Z",
 	 offsetof(struct report_options, since), NULL},
-	{"label", NULL, 0, OPT_LIST, "KEY=VALUE", "of many captures: those with this label",
+	{"label", NULL, 0, OPT_LIST, "KEY=VALUE", "only captures with this label",
 	 offsetof(struct report_options, labels), NULL},
-	{"again", NULL, 0, OPT_FLAG, NULL,
-	 "of many captures: decode each again, although it has a summary",
+	{"again", NULL, 0, OPT_FLAG, NULL, "decode each capture again, even if it has a summary",
 	 offsetof(struct report_options, again), NULL},
-	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
+	{"top", NULL, 0, OPT_INT, "N", "number of functions to print (default 10)",
 	 offsetof(struct report_options, top), NULL},
 	{"filter", NULL, 0, OPT_LIST, "FROM..TO", "of a recording: " FILTER_HELP,
 	 offsetof(struct report_options, filters), NULL},
 	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
 	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
-	 "of a recording: no inlined functions apart from their callers",
+	 "for a recording: count inlined functions as their callers",
 	 offsetof(struct report_options, no_inline), NULL},
-	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct report_options, verbose),
+	{"v", "verbose", 0, OPT_FLAG, NULL, "print more", offsetof(struct report_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	{"q", "quiet", 0, OPT_FLAG, NULL, "print only errors and the report",
 	 offsetof(struct report_options, quiet), NULL},
 };
 
@@ -91,10 +89,9 @@ const struct option_table report_table = {
 				      "mtbpf report /var/lib/mtbpf -html slow.html",
 				      "mtbpf report -diff before/ after/", NULL},
 	.usage = "report RECORDING|TRACE|DIR... [options]",
-	.summary =
-		"What made the slow iteration slow: functions by the time that they took beyond\n"
-		"the ordinary iterations of the same trace. Of many captures, and of folders of\n"
-		"them: the causes, the most time lost first.",
+	.summary = "Prints what made the slow iteration slow: functions by their time beyond "
+		   "that\nin the ordinary iterations of the same trace. For several captures or "
+		   "folders:\nthe causes, most time lost first.",
 	.specs = specs,
 	.count = N_SPECS,
 };
@@ -103,9 +100,8 @@ const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",
-	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
-		   "than\n"
-		   "that of A, or less, by function.",
+	.summary = "Compares the slow iterations of two recordings or traces: in which functions "
+		   "B\nspent more time than A, or less.",
 	.specs = specs + N_OF_REPORT,
 	.count = N_SPECS - N_OF_REPORT,
 };
@@ -123,9 +119,23 @@ static int refuse_report(const char *path)
 
 static int print_json(const struct input *input)
 {
-	struct report *report = decoded__report(&input->decoded);
-	int err = report ? report__print_json(stdout, report) : refuse_report(input->path);
+	const struct decoded *decoded = &input->decoded;
+	struct report *report = decoded__report(decoded);
+	int cause = errno;
+	const struct hit_mark *hit = decoded__slowest_hit(decoded);
+	size_t index = hit ? (size_t)(hit - decoded->hits.v) : SIZE_MAX;
+	struct thread_places places;
+	int err = decoded__thread_places(decoded, &input->rec, index, &places);
 
+	if (!err && report)
+		err = report__print_json(stdout, report, &places);
+	else if (!err && places.all.n && cause == ENODATA)
+		err = thread_places__print_json(stdout, &places, hit);
+	else if (!err) {
+		errno = cause;
+		err = refuse_report(input->path);
+	}
+	thread_places__fini(&places);
 	report__free(report);
 	return err;
 }

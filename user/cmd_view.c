@@ -35,14 +35,14 @@ struct view_options {
 
 static const struct option_spec specs[] = {
 	{"ui", NULL, 0, OPT_STRING, "DIR",
-	 "Perfetto's UI, unpacked (or $MTBPF_PERFETTO_UI, or /usr/share/mtbpf/perfetto-ui): "
-	 "nothing "
-	 "comes from the internet then",
+	 "folder with Perfetto's UI, so that nothing comes from the internet (default: "
+	 "$MTBPF_PERFETTO_UI or /usr/share/mtbpf/perfetto-ui, if present)",
 	 offsetof(struct view_options, show.ui), NULL},
 	{"port", NULL, 0, OPT_INT, "N",
-	 "of 127.0.0.1 (any; 9001 without a UI: its page needs that)",
+	 "port on 127.0.0.1 (default: any; 9001 without a local UI, because ui.perfetto.dev needs "
+	 "that)",
 	 offsetof(struct view_options, show.port), NULL},
-	{"no-open", NULL, 0, OPT_FLAG, NULL, "print the address, start no browser",
+	{"no-open", NULL, 0, OPT_FLAG, NULL, "print the address and start no browser",
 	 offsetof(struct view_options, show.no_open), NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "print nothing but the address",
 	 offsetof(struct view_options, quiet), NULL},
@@ -55,11 +55,10 @@ const struct option_table view_table = {
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
 	.usage = "view TRACE|RECORDING|DIR... [options]",
 	.summary =
-		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto: the slowest\n"
-		"hit in view, its thread pinned. A recording is decoded first, if that is not done "
-		"yet;\n"
-		"of folders it serves the page of 'report -html', where each capture opens in\n"
-		"Perfetto. Only who has the printed address can read it.",
+		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto with the "
+		"slowest\nhit in view and its thread pinned. A recording is decoded first, unless "
+		"its trace is newer.\nOf folders it serves the page of 'report -html', where each "
+		"capture opens in Perfetto.\nOnly the printed address gives access to it.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

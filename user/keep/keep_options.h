@@ -52,8 +52,8 @@ struct record_options {
 	 0,                                                                                        \
 	 OPT_STRING,                                                                               \
 	 "DIR",                                                                                    \
-	 "go on after each capture, and keep the newest there: NAME-TIME.mtbpf; SIGUSR1 takes "    \
-	 "one now",                                                                                \
+	 "continue after each capture and keep the newest recordings in DIR, as NAME-TIME.mtbpf; " \
+	 "SIGUSR1 takes one now",                                                                  \
 	 KEEP_OPTION(dir),                                                                         \
 	 NULL},                                                                                    \
 		{"keep",                                                                           \
@@ -61,7 +61,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_INT,                                                                          \
 		 "N",                                                                              \
-		 "with -dir: so many recordings (20)",                                             \
+		 "with -dir: keep at most N recordings (default 20)",                              \
 		 KEEP_OPTION(keep),                                                                \
 		 NULL},                                                                            \
 		{"max-size",                                                                       \
@@ -69,7 +69,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_SIZE,                                                                         \
 		 "SIZE",                                                                           \
-		 "with -dir: of all of them together (1G)",                                        \
+		 "with -dir: keep at most SIZE of recordings (default 1G)",                        \
 		 KEEP_OPTION(max_size),                                                            \
 		 NULL},                                                                            \
 		{"max-per-hour",                                                                   \
@@ -77,7 +77,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_INT,                                                                          \
 		 "M",                                                                              \
-		 "with -dir: so many captures in any hour (60; 0: no limit)",                      \
+		 "with -dir: capture at most M times in any hour (default 60; 0: no limit)",       \
 		 KEEP_OPTION(max_per_hour),                                                        \
 		 NULL},                                                                            \
 		{"on-capture",                                                                     \
@@ -106,7 +106,7 @@ struct record_options {
 		 NULL},                                                                            \
 	{                                                                                          \
 		"metrics", NULL, 0, OPT_STRING, "ADDRESS",                                         \
-			"with -dir: Prometheus' text at 127.0.0.1:9464, or unix:/run/mtbpf.sock",  \
+			"with -dir: Prometheus metrics at 127.0.0.1:9464 or unix:/run/mtbpf.sock", \
 			KEEP_OPTION(metrics), NULL                                                 \
 	}
 

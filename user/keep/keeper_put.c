@@ -41,9 +41,12 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(buf, size, "pid %u tid %u %s %s (threshold %s)", hit->tgid, hit->tid,
 			 hit->reason == MT_HIT_DURATION ? "duration"
 			 : hit->reason == MT_HIT_REGION ? "region"
+			 : hit->reason == MT_HIT_STALL	? "stall"
 							: "delay",
 			 units__format_duration(value, hit->value_ns),
-			 units__format_duration(threshold, rec->threshold_ns));
+			 units__format_duration(threshold, hit->reason == MT_HIT_STALL
+								   ? rec->stall_thresh_ns
+								   : rec->threshold_ns));
 }
 
 static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)

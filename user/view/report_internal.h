@@ -121,6 +121,10 @@ static inline uint64_t report__slow_ns(const struct report *r)
 /* False: a 0 of that part only says that nobody has counted, and is left out. */
 bool report__counts(const struct report *r, enum part part);
 
+struct cJSON;
+/* "hit" of an object: what has triggered. */
+void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
+
 /* "f", "f [inlined]", "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
 /* ", hit 9,", where there are others. */

@@ -35,6 +35,7 @@ static const char *reason_name(const struct hit_mark *hit)
 	return hit->reason == MT_HIT_DURATION ? "duration"
 	       : hit->reason == MT_HIT_MARK   ? "mark"
 	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_STALL  ? "stall"
 	       : hit->reason == MT_HIT_DELAY  ? "delay"
 					      : "none";
 }

@@ -112,6 +112,8 @@ void recording__fini(struct recording *rec)
 	VEC_FINI(&rec->losses);
 	VEC_FINI(&rec->switches);
 	VEC_FINI(&rec->hits);
+	VEC_FINI(&rec->thread_states);
+	VEC_FINI(&rec->state_ips);
 	VEC_FINI(&rec->samples);
 	VEC_FINI(&rec->sample_ips);
 	VEC_FINI(&rec->scheds);
@@ -261,6 +263,24 @@ int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size
 	memcpy(copy, data, size);
 	*out = (struct rec_stack){rec->hits.n - 1, copy, size};
 	return 0;
+}
+
+int recording__add_thread_state(struct recording *rec, const struct rec_thread_state *state,
+				const uint64_t *ips)
+{
+	struct rec_thread_state *out = VEC_PUSH(&rec->thread_states);
+	int err = out ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	*out = *state;
+	out->first_ip = (uint32_t)rec->state_ips.n;
+	label__clean_in_place(out->comm);
+	for (uint32_t i = 0; i < state->n_ips && !err; i++)
+		err = VEC_ADD(&rec->state_ips, ips[i]);
+	if (err)
+		out->n_ips = 0;
+	return err;
 }
 
 struct rec_user recording__hit_user(const struct recording *rec, const struct mt_hit *hit)

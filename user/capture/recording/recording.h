@@ -146,6 +146,20 @@ struct rec_stack {
 	size_t size;
 };
 
+/* Where a thread was while one of its process was stalled. */
+struct rec_thread_state {
+	size_t hit; /* which of the recording's hits: the stall */
+	pid_t pid, tid;
+	char comm[16];
+	bool is_on_cpu, is_ready; /* it ran; or it could have run; neither: it waited */
+	bool is_stopped;
+	uint32_t syscall;	  /* that it waited in; MT_NO_SYSCALL */
+	uint64_t arg;		  /* its first argument */
+	pid_t owner;		  /* the thread that has the mutex that it waited for; 0: unknown */
+	uint32_t n_ips, first_ip; /* in recording.state_ips: where it was, then return addresses */
+	bool is_whole;		  /* the last is in its outermost frame */
+};
+
 /* Code that no file holds. */
 struct rec_image {
 	char *path; /* as in rec_map: "[vdso]" */
@@ -227,15 +241,18 @@ struct rec_kernel {
 };
 
 /* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
+/* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
+#define PT_CONFIG_EVENT (1ull << 31)
+
 struct rec_pt_config {
 	uint16_t time_shift;
 	uint32_t time_mult;
 	uint64_t time_zero;
-	uint64_t config;			      /* the intel_pt event's attr.config */
-	uint32_t mtc_freq;			      /* MTC period, as in the format field */
-	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
-	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
-	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint64_t config;      /* the intel_pt event's attr.config, PT_CONFIG_* */
+	uint32_t mtc_freq;    /* MTC period, as in the format field */
+	uint32_t nom_freq;    /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num; /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den; /* CPUID 15H EAX */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
 };
 
@@ -294,6 +311,10 @@ struct recording {
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
+	uint64_t stall_thresh_ns;     /* 0: stalls were not looked for */
+	uint32_t stall_from;	      /* enum mt_stall_from: what these are the time of */
+	VEC(struct rec_thread_state) thread_states;
+	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;
 	uint64_t drops[DROPS]; /* beside the losses; see recording__drops() */
 };
@@ -380,6 +401,9 @@ int recording__add_sample_user(struct recording *rec, const struct rec_user *use
 /* The same: the kernel's part of its stack. */
 int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
+/* With its addresses; first_ip is set here. 0 or -ENOMEM. */
+int recording__add_thread_state(struct recording *rec, const struct rec_thread_state *state,
+				const uint64_t *ips);
 /* Copies the path; one that is known already stays. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL where it is not known. */
