@@ -102,7 +102,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 $(MAPPED) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall): $(O)/gen/trigger.skel.h
+$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall syscalls): $(O)/gen/trigger.skel.h
 
 $(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h

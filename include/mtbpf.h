@@ -48,15 +48,19 @@ extern "C" {
 
 /*
  * Where the probe is: not for programs to call. What it is given is for the probe to read:
- * argument, mark, and how many arguments there are. The first nop is one that Linux 6.18 makes a
+ * argument, mark, and how many arguments there are; with a trace id these are 4, the id in two
+ * halves, and whether the first one counts. The first nop is one that Linux 6.18 makes a
  * call of at the first hit, and the second one that every kernel emulates (a probe on anything else
  * costs a single-step). It lies in one page and has no prologue, whatever the flags; with
  * -fcf-protection an endbr64 precedes it.
  */
-MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args);
+MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args,
+					     uint64_t trace_high, uint64_t trace_low,
+					     uint64_t has_arg);
 MTBPF_SHARED_ MTBPF_ONE_STUB_ MTBPF_NO_PROLOGUE_ __attribute__((aligned(16))) void
 mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((unused)),
-	  uint64_t n_args __attribute__((unused)))
+	  uint64_t n_args __attribute__((unused)), uint64_t trace_high __attribute__((unused)),
+	  uint64_t trace_low __attribute__((unused)), uint64_t has_arg __attribute__((unused)))
 {
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tnop\n\tret" ::: "memory");
 }
@@ -64,6 +68,9 @@ mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((
 /* When this thread's mark_start() was; 0: it had none. CLOCK_MONOTONIC. */
 extern __thread uint64_t mtbpf_mark_ns;
 MTBPF_SHARED_ __thread uint64_t mtbpf_mark_ns = 0;
+/* This thread's trace id, its first byte the highest; 0 and 0: it has none. */
+extern __thread uint64_t mtbpf_trace_id_[2];
+MTBPF_SHARED_ __thread uint64_t mtbpf_trace_id_[2] = {0, 0};
 
 /* clock_gettime(2), which <time.h> does not declare everywhere (-std=c99). */
 extern int mtbpf_clock_gettime_(int clock, int64_t *seconds_and_ns) __asm__("clock_gettime");
@@ -80,6 +87,28 @@ static __inline__ __attribute__((unused)) uint64_t mtbpf_now_ns_(void)
 }
 #endif
 
+static __inline__ __attribute__((unused)) void mtbpf_snapshot_(uint64_t x, uint64_t has_arg)
+{
+	uint64_t high = mtbpf_trace_id_[0], low = mtbpf_trace_id_[1];
+
+	mtbpf_hit(x, mtbpf_mark_ns, high | low ? 4 : has_arg, high, low, has_arg);
+}
+
+/*
+ * This thread works for that trace from now on: 16 bytes, as in OpenTelemetry's trace context and
+ * W3C's traceparent. The hits of its snapshots carry the id, in the trace and in the report. NULL,
+ * or an id of zeroes: for none any more.
+ */
+static __inline__ __attribute__((unused)) void mtbpf_set_trace_id(const void *id)
+{
+	const unsigned char *bytes = (const unsigned char *)id;
+	int i;
+
+	mtbpf_trace_id_[0] = mtbpf_trace_id_[1] = 0;
+	for (i = 0; bytes && i < 16; i++)
+		mtbpf_trace_id_[i / 8] = mtbpf_trace_id_[i / 8] << 8 | bytes[i];
+}
+
 /*
  * Here a snapshot is to be taken: the default trigger of `mtbpf attach`, `run` and `record`, when
  * no -symbol is given. All that it does to the program is that a compiler does not move memory
@@ -87,7 +116,7 @@ static __inline__ __attribute__((unused)) uint64_t mtbpf_now_ns_(void)
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
 {
-	mtbpf_hit(0, mtbpf_mark_ns, 0);
+	mtbpf_snapshot_(0, 0);
 }
 
 /*
@@ -96,7 +125,7 @@ static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint64_t x)
 {
-	mtbpf_hit(x, mtbpf_mark_ns, 1);
+	mtbpf_snapshot_(x, 1);
 }
 
 /*
@@ -134,6 +163,11 @@ static __inline void mtbpf_take_snapshot(void)
 static __inline void mtbpf_take_snapshot_with_arg(uint64_t x)
 {
 	(void)x;
+}
+
+static __inline void mtbpf_set_trace_id(const void *id)
+{
+	(void)id;
 }
 
 static __inline void mtbpf_mark_start(void)

@@ -29,7 +29,7 @@
 #include "view/pattern.h"
 
 #define SUMMARY_FILE "summary.json"
-/* So many folders within each other. */
+/* Deeper folders are not searched. */
 #define DEPTH_MAX   16
 #define WORKERS_MAX 64
 
@@ -76,7 +76,7 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && !strcmp(name + n - k, end);
 }
 
-/* What may not be looked into is told by its name. */
+/* A folder that may not be read is told by its name. */
 bool captures__is_folder(const char *path)
 {
 	struct stat st;
@@ -123,7 +123,7 @@ static int add_from(struct capture_paths *found, const char *dir, int depth)
 	}
 	if (n >= 0)
 		free(entries);
-	/* One that may not be read is no reason to read none. */
+	/* The others are read. */
 	if (err == -EACCES && depth) {
 		log__warn("cannot read the folder %s: %s", dir, strerror(EACCES));
 		return 0;
@@ -189,7 +189,7 @@ static uint64_t data_size(int dir)
 	return fstatat(dir, "data", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
 }
 
-/* 0; or -errno where there is none, or none that counts. */
+/* 0; or -errno if there is none, or it is not valid. */
 static int read_kept(struct summary *s, const char *path)
 {
 	_cleanup_close_ int dir = open_dir(path);
@@ -331,7 +331,7 @@ static int make(const char *path, const struct summarise_options *options, char 
 /* A process for each: one that crashes, or takes all memory, ends alone. */
 
 struct worker {
-	pid_t pid; /* 0: it has nothing to do */
+	pid_t pid; /* 0: idle */
 	int fd;
 	size_t index; /* of its capture */
 	char *text;
@@ -356,7 +356,7 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* What it says of its work is about one of many; errors are to be seen. */
+	/* Its progress is not shown; its errors are. */
 	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
 	memory_limit__set(s->memory);
 	err = make(path, s->options, &text);
@@ -407,7 +407,7 @@ static bool take(struct worker *w)
 	return n > 0 && w->size <= SUMMARY_SIZE_MAX;
 }
 
-/* What is no recording has no place for it. */
+/* Only a recording has a place for it. */
 static bool put(struct summariser *s, const char *path, const char *text)
 {
 	struct stat st;
@@ -543,7 +543,7 @@ static int make_missing(struct summariser *s)
 	return err;
 }
 
-/* Nothing in it can have happened after it was written. */
+/* Its hit came before it was written. */
 static bool is_too_old(const char *path, uint64_t since_ms)
 {
 	char meta[PATH_MAX];
@@ -645,7 +645,7 @@ int captures__summarise_kept(const char *path, struct metrics_cause causes[stati
 	struct summaries found = {0};
 	int n = 0, err;
 
-	/* A capture that cannot be decoded here is no error of the recording's. */
+	/* The recording is whole, even if it cannot be decoded here. */
 	log__set_level(LOG_SILENT);
 	err = captures__find(&paths, &path, 1);
 	if (!err)

@@ -11,7 +11,7 @@
 #include "util/vec.h"
 #include "view/summary.h"
 
-/* Paths of recordings, and of traces that have no recording beside them; by name. */
+/* Paths of recordings, and of traces without a recording beside them. */
 struct capture_paths {
 	VEC(char *) all;
 };
@@ -23,14 +23,14 @@ struct capture_paths {
 int captures__find(struct capture_paths *found, const char *const *words, size_t n);
 void capture_paths__fini(struct capture_paths *found);
 
-/* Whether the path is a folder, and no recording. */
+/* True for a folder that is not a recording itself. */
 bool captures__is_folder(const char *path);
 
 struct summaries {
 	VEC(struct summary) all;
 	size_t n_unread; /* beside these: they could not be read, as lines have said */
-	size_t n_made;	 /* of all: they had none yet */
-	size_t n_unkept; /* of these: there is no place for it, or it could not be written */
+	size_t n_made;	 /* of all: summaries that were made now */
+	size_t n_unkept; /* of these: summaries that could not be written beside the capture */
 };
 
 struct summarise_options {

@@ -14,7 +14,7 @@ struct input_options {
 	const struct trace_filter *filter; /* NULL: none */
 };
 
-/* Of either kind. */
+/* One of them, read and decoded. */
 struct input {
 	const char *path;
 	bool is_read;	      /* rec is */

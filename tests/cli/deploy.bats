@@ -108,4 +108,12 @@ are_options() {
 	[ "$status" -eq 0 ]
 	[ "$(grep -c '^kind: ' <<<"$output")" -eq 3 ]
 	grep -q 'image: registry.example/mtbpf:latest' <<<"$output"
+	# The sidecar is a patch for an overlay.
+	cp -r "$deploy/kubernetes" base
+	mv base/sidecar.yaml .
+	printf 'resources: [base]\npatches:\n  - path: sidecar.yaml\n' >kustomization.yaml
+	run kubectl kustomize .
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^ *image: ' <<<"$output")" -eq 2 ]
+	[ "$(grep -c 'mountPath: /var/lib/mtbpf' <<<"$output")" -eq 2 ]
 }

@@ -21,7 +21,7 @@ for i in range(int(sys.argv[1])):
     open(name + '/meta.json', 'w').write('{}')
     json.dump({
         'summary': 1, 'data_bytes': 1, 'command': evil, 'unix_ms': 1763700000000 + i * 60000,
-        'labels': {'host': evil}, 'hit': {'function': evil}, 'slow_ns': 50000000 + i * 1000, 'ordinary_ns': 10000000,
+        'labels': {'host': evil, evil: evil}, 'hit': {'function': evil}, 'slow_ns': 50000000 + i * 1000, 'ordinary_ns': 10000000,
         'account': {'slow': {'blocked_ns': 40000000, 'on_cpu_ns': 10000000 + i * 1000}, 'ordinary': {'on_cpu_ns': 10000000}},
         'causes': [{'kind': 'blocked', 'ns': 40000000, 'text': evil, 'of': evil, 'path': [evil, 'f']}],
         'functions': [{'name': evil, 'in': evil, 'extra_ns': 40000000, 'slow_ns': 40000000}],
@@ -44,7 +44,7 @@ class Parser(html.parser.HTMLParser):
         for name, value in attrs:
             attributes.add(name)
             assert name != 'href' or value.startswith('#'), value
-        if tag not in ('meta',):
+        if tag not in ('meta', 'br'):
             open_elements.append(tag)
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)

@@ -51,6 +51,7 @@ fleet() {
 	[[ ${lines[6]} == *" 1.44 s "*" 30 "*"blocked in handle > get > read: "* ]]
 	[[ $output == *"slow     on CPU 500 ms · blocked 3.55 s"* ]]
 	[[ $output == *" 3.55 s       50  [blocked] in read"* ]]
+	[ "${lines[-1]}" = "labels: zone z (50)" ]
 }
 
 @test "-json and -csv have the same figures; -folded the stacks of the slow iterations" {
@@ -58,6 +59,7 @@ fleet() {
 	"$mtbpf" report -json d >json
 	[ "$(jq -c '[.captures, .lost_ns, (.causes | map([.captures, .lost_ns, .kind, .path]))]' json)" = \
 		'[50,3550000000,[[20,2115000000,"blocked",["handle","put","read"]],[30,1435000000,"blocked",["handle","get","read"]]]]' ]
+	[ "$(jq -c .labels json)" = '{"zone":{"z":50}}' ]
 	[ "$(jq '[.files[].cause] | group_by(.) | map(length) | tostring' json)" = '"[20,30]"' ]
 	"$mtbpf" report -csv d >csv
 	[ "$(python3 -c '

@@ -29,10 +29,10 @@ serve() {
 	"$mtbpf" view -no-open "$@" >"$BATS_TEST_TMPDIR/link" 2>"$BATS_TEST_TMPDIR/said" 3>&- &
 	server=$!
 	for ((i = 0; i < 250; i++)); do
-		[ ! -s "$BATS_TEST_TMPDIR/link" ] || break
+		! grep -q "^http" "$BATS_TEST_TMPDIR/link" || break
 		sleep 0.02
 	done
-	link=$(cat "$BATS_TEST_TMPDIR/link")
+	link=$(grep '^http' "$BATS_TEST_TMPDIR/link")
 	url=${link#*url=}
 	url=${url%%&*}
 	url=$(printf '%b' "${url//%/\\x}")
@@ -149,9 +149,10 @@ make_ui() {
 	run "$mtbpf" view "$BATS_TEST_TMPDIR/none.fxt"
 	[ "$status" -eq 2 ]
 	[[ "$output" = *"cannot read"*"hint: "* ]]
-	run "$mtbpf" view tests/golden/nest
+	mkdir "$BATS_TEST_TMPDIR/empty"
+	run "$mtbpf" view "$BATS_TEST_TMPDIR/empty"
 	[ "$status" -ne 0 ]
-	[[ "$output" = *"is a folder"*"'mtbpf decode tests/golden/nest'"* ]]
+	[[ "$output" = *"no capture there"*"hint: "* ]]
 	run "$mtbpf" view README.md
 	[ "$status" -eq 2 ]
 	[[ "$output" = *"not an FXT trace"* ]]
@@ -183,6 +184,49 @@ make_ui() {
 	kill -INT "$server"
 	wait "$server"
 	server=
+}
+
+@test "a recording is decoded first, once" {
+	needs_curl
+	cp -r tests/golden/nest "$BATS_TEST_TMPDIR/n.mtbpf"
+	for i in 1 2; do
+		serve -q "$BATS_TEST_TMPDIR/n.mtbpf"
+		ino[i]=$(stat -c %i "$BATS_TEST_TMPDIR/n.fxt.gz")
+		kill -INT "$server"
+		wait "$server"
+		server=
+	done
+	[[ $link == https://ui.perfetto.dev/*trace.fxt.gz* ]]
+	[ "${ino[1]}" = "${ino[2]}" ]
+}
+
+@test "a folder: its page, whose captures open in Perfetto; only who has the address gets them" {
+	needs_curl
+	mkdir "$BATS_TEST_TMPDIR/d"
+	cp -r tests/golden/nest "$BATS_TEST_TMPDIR/d/n.mtbpf"
+	cp "$BATS_FILE_TMPDIR/t.fxt.zst" "$BATS_TEST_TMPDIR/d/t.fxt.zst"
+	mkdir "$BATS_TEST_TMPDIR/tmp"
+	TMPDIR=$BATS_TEST_TMPDIR/tmp serve -port 9083 "$BATS_TEST_TMPDIR/d"
+	[ "$(status "$link")" = 200 ]
+	grep -q '<title>mtbpf: why it was slow' "$body"
+	for i in 0 1; do
+		[ "$(status "${link}open/$i" -D "$BATS_TEST_TMPDIR/headers")" = 302 ]
+		where=$(tr -d '\r' <"$BATS_TEST_TMPDIR/headers" | sed -n 's/^Location: .*url=\([^&]*\).*/\1/p')
+		where=$(printf '%b' "${where//%/\\x}")
+		[ "$(status "$where" -H 'Origin: https://ui.perfetto.dev')" = 200 ]
+		{ gzip -dc "$body" 2>/dev/null || cat "$body"; } >"$BATS_TEST_TMPDIR/trace.fxt"
+		"$mtbpf" report -q "$BATS_TEST_TMPDIR/trace.fxt" | grep -q 'hit 1 of stop'
+		[ "$(status "$where" -H 'Origin: https://example.org')" = 403 ]
+	done
+	[ "$(status "${link}open/2")" = 404 ]
+	[ "$(status "${link}open/../../x")" = 404 ]
+	[ "$(status "http://127.0.0.1:9083/")" = 404 ]
+	[ "$(status "http://127.0.0.1:9083/0123/open/0")" = 404 ]
+	[ "$(status "$link" -H 'Host: example.org')" = 403 ]
+	kill -INT "$server"
+	wait "$server"
+	server=
+	[ -z "$(ls "$BATS_TEST_TMPDIR/tmp")" ]
 }
 
 @test "Ctrl-C ends it" {

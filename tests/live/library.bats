@@ -120,3 +120,49 @@ hit_line() {
 	[ "$status" -eq 2 ]
 	complains "thresholds need a function to measure" "-symbol NAME"
 }
+
+@test "a trace id is on the hit: in the report, the trace, and the summary; also without an argument" {
+	command -v cc >/dev/null || skip "no compiler"
+	cat >traced.c <<-'END'
+		#include <mtbpf.h>
+		#include <string.h>
+		#include <time.h>
+		int main(int argc, char **argv)
+		{
+			unsigned char id[16] = {0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36};
+			struct timespec pause = {0, 20000000};
+			if (argc > 1)
+				mtbpf_set_trace_id(id);
+			for (;;) {
+				mtbpf_mark_start();
+				nanosleep(&pause, 0);
+				if (argc > 2)
+					mtbpf_take_snapshot_with_arg(7);
+				else
+					mtbpf_take_snapshot();
+			}
+		}
+	END
+	cc -O2 -I"$BATS_TEST_DIRNAME/../../include" -o traced traced.c
+	id=4bf92f3577b34da6a3ce929d0e0e4736
+	for words in "" "x" "x x"; do
+		# shellcheck disable=SC2086
+		./traced $words 3>&- &
+		target=$!
+		started+=("$target")
+		rm -rf t.*
+		mtbpf_run attach -source sample -pid "$target" -duration-thresh 10ms -o t.fxt
+		[ "$status" -eq 0 ]
+		case $words in
+		"") [[ $output != *"trace id"* && $output != *", arg1"* ]] ;;
+		"x") [[ $output == *", trace id $id"* && $output != *", arg1"* ]] ;;
+		*) [[ $output == *", arg1 7, trace id $id"* && $output != *", arg2"* ]] ;;
+		esac
+		[ -n "$words" ] || continue
+		for file in t.fxt t.mtbpf; do
+			"$O/mtbpf" report -q "$file" | grep -q "trace id $id"
+		done
+		[ "$("$O/mtbpf" report -q -json t.mtbpf | jq -r .hit.trace_id)" = "$id" ]
+		[ "$("$O/mtbpf" report -q -json t.mtbpf t.mtbpf | jq -r '.files[0].trace_id')" = "$id" ]
+	done
+}

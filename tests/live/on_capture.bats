@@ -79,3 +79,51 @@ keep() {
 	[ "$(ls d | wc -l)" -ge 1 ]
 	[ -z "$(find d -name summary.json)" ]
 }
+
+# The service's own log: which cause each of its slow iterations had.
+# bats test_tags=slow
+@test "five causes at known rates: the report has them in their order, as often as the service says" {
+	end_started
+	mkfifo asked
+	"$O/programs/causes" ask lock "$PWD/none" <asked >answers 3>&- &
+	target=$!
+	started+=("$target")
+	exec 7>asked
+	eventually 10 grep -q ready answers
+	# Before all others on the machine, whose turns on its CPUs would be a cause as well.
+	chrt -a -f -p 10 "$target"
+	mtbpf_log=$PWD/log
+	"$O/mtbpf" record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -max-per-hour 0 \
+		-keep 100 -label run=soak >"$mtbpf_log" 2>&1 3>&- 7>&- &
+	recorder=$!
+	started+=("$recorder")
+	eventually 20 grep -q '^waiting' "$mtbpf_log"
+	n=0
+	for cause in lock read lock tcp lock read alarm lock read tcp branch lock read lock tcp alarm lock read tcp lock read branch alarm; do
+		# Between two captures the probe is away for a moment.
+		sleep 1.5
+		printf 'quick\nquick\nquick\nquick\n%s\n' "$cause" >&7
+		echo "$cause" >>service.log
+		n=$((n + 1))
+		eventually 10 enough "$n" || { cat "$mtbpf_log" && false; }
+	done
+	exec 7>&-
+	eventually 20 gone "$recorder" || kill "$recorder"
+	"$O/mtbpf" report -json -label run=soak d >json
+	"$O/mtbpf" report d
+	[ "$(jq .captures json)" -eq "$n" ]
+	# Of each the place that is its own: what is waited for, or the code that ran.
+	jq -r '.causes[] | select(.captures > 0) | "\(.captures) " + (
+		if .kind == "on_cpu" or .kind == "kernel" then "branch"
+		elif (.of // "") | test("^futex held by") then "lock"
+		elif (.of // "") | test("pipe") then "read"
+		elif (.of // "") | test("TCP") then "tcp"
+		elif .kind == "blocked" then "alarm" else .cause end)' json >found
+	sort service.log | uniq -c | sort -rn | awk '{ print $1, $2 }' >expected
+	cat found
+	diff expected found
+}
+
+enough() {
+	[ "$(ls d | grep -c 'mtbpf$')" -ge "$1" ]
+}

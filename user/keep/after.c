@@ -72,7 +72,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_NO_EXEC);
-	/* What mtbpf has in the kernel would stay there with its descriptors. */
+	/* Open descriptors would keep mtbpf's probes in the kernel. */
 	dup2(null, STDIN_FILENO);
 	fs__close_all_but(3, to, -1);
 	/* It is not removed meanwhile, however many come after it: see shelf.h. */
@@ -146,7 +146,7 @@ static void say_status(const struct after *after, int status, struct metrics *m)
 
 static void kill_group(const struct after *after)
 {
-	/* Before it has made a group of its own there is none. */
+	/* It may not have made its group yet. */
 	if (kill(-after->pid, SIGKILL))
 		kill(after->pid, SIGKILL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done with each recording once it is whole: its summary is made, and then the user's
- * command runs with its path. One recording at a time, by a process of its own, so that no capture
+ * The work on each recording once it is whole: its summary is made, and then the user's command
+ * runs with its path. One recording at a time, by a process of its own, so that no capture
  * waits for it.
  */
 #ifndef MTBPF_KEEP_AFTER_H
@@ -15,9 +15,9 @@
 #include "keep/keep_options.h"
 #include "metrics/metrics.h"
 
-/* So many recordings may wait for their turn; what comes then has failed. */
+/* Recordings that may wait for their turn; later ones count as failed. */
 #define AFTER_QUEUE_MAX 64
-/* So long the summary and the command may take together, unless told otherwise. */
+/* Default time limit of the summary and the command together. */
 #define AFTER_TIMEOUT_NS 60000000000ull
 
 struct after {

@@ -73,6 +73,17 @@ static uint8_t counted_in(const struct recording *rec)
 	       (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0);
 }
 
+/* What mtbpf_set_trace_id() of mtbpf.h was given comes as arguments of its stub. */
+static void take_trace_id(struct hit_mark *mark)
+{
+	if (mark->n_args != 4 || mark->probe || !mark->function ||
+	    strcmp(mark->function->name, "mtbpf_hit") || (mark->args_read & 0xf) != 0xf)
+		return;
+	snprintf(mark->trace_id, sizeof(mark->trace_id), "%016" PRIx64 "%016" PRIx64, mark->args[1],
+		 mark->args[2]);
+	mark->n_args = mark->args[3] != 0;
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -105,6 +116,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
 		if (!decoded->hits.v[i].function)
 			err = name_hits(decoded, decoded->hits.v[i].pid);
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		take_trace_id(&decoded->hits.v[i]);
 	return err;
 }
 

@@ -85,6 +85,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	if (hit->probe && hit->function)
 		fprintf(out, ", in %s", function);
 	print_args(hit, out);
+	if (hit->trace_id[0])
+		fprintf(out, ", trace id %s", hit->trace_id);
 	print_moment(hit, out);
 	fputc('\n', out);
 }

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ static int refuse_trace(const char *path, int err)
 	return err;
 }
 
-static int open_trace(const char *path, struct sight *sight)
+int show__open_trace(const char *path, struct sight *sight)
 {
 	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -172,21 +173,30 @@ static void wait_for_interrupt(void)
 {
 	_cleanup_close_ int fd = interrupts__open();
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	struct signalfd_siginfo info;
 
 	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
 		;
+	/* One that was left would end mtbpf before it has tidied up. */
+	if (fd >= 0 && read(fd, &info, sizeof(info)) != sizeof(info))
+		log__debug("no signal was read");
+}
+
+/* Perfetto's own page reads from one port only. */
+static uint16_t port_of(const struct show_options *options, int ui_fd)
+{
+	return (uint16_t)(options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT);
 }
 
 static int serve(int trace_fd, int ui_fd, const struct sight *sight,
 		 const struct show_options *options)
 {
-	int port = options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT;
 	struct trace_server *server;
 	int err = give_back_root();
 
 	if (err)
 		return err;
-	server = trace_server__start(trace_fd, ui_fd, (uint16_t)port);
+	server = trace_server__start(trace_fd, ui_fd, port_of(options, ui_fd));
 	if (!server)
 		return -EADDRINUSE;
 	err = say_link(server, sight, ui_fd >= 0, options->no_open);
@@ -199,7 +209,7 @@ static int serve(int trace_fd, int ui_fd, const struct sight *sight,
 int show__trace(const char *path, const struct show_options *options)
 {
 	struct sight sight;
-	_cleanup_close_ int trace_fd = open_trace(path, &sight);
+	_cleanup_close_ int trace_fd = show__open_trace(path, &sight);
 	_cleanup_close_ int ui_fd = -1;
 	int err;
 
@@ -210,6 +220,42 @@ int show__trace(const char *path, const struct show_options *options)
 		return err;
 	interrupts__hold();
 	err = serve(trace_fd, ui_fd, &sight, options);
+	interrupts__release();
+	return err;
+}
+
+static int serve_pages(const struct trace_pages *pages, int ui_fd,
+		       const struct show_options *options)
+{
+	struct trace_server *server;
+	int err = give_back_root();
+
+	if (err)
+		return err;
+	server = trace_server__start_pages(pages, ui_fd, port_of(options, ui_fd));
+	if (!server)
+		return -EADDRINUSE;
+	puts(trace_server__url(server));
+	fflush(stdout);
+	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
+		  "Ctrl-C ends",
+		  trace_server__port(server));
+	if (!options->no_open && can_open_browser() && !open_browser(trace_server__url(server)))
+		log__info("no xdg-open here: open the address yourself");
+	wait_for_interrupt();
+	trace_server__stop(server);
+	return 0;
+}
+
+int show__pages(const struct trace_pages *pages, const struct show_options *options)
+{
+	_cleanup_close_ int ui_fd = -1;
+	int err = open_ui(options->ui, &ui_fd);
+
+	if (err)
+		return err;
+	interrupts__hold();
+	err = serve_pages(pages, ui_fd, options);
 	interrupts__release();
 	return err;
 }

@@ -17,6 +17,14 @@ struct show_options {
  */
 int show__trace(const char *path, const struct show_options *options);
 
+struct trace_pages;
+/* The same of a page, and of the traces behind it. */
+int show__pages(const struct trace_pages *pages, const struct show_options *options);
+
+struct sight;
+/* A descriptor of the trace, and what is to be seen in it. -errno after a line and a hint. */
+int show__open_trace(const char *path, struct sight *sight);
+
 /* The folder with a UI that is used where none is asked for; NULL: there is none. */
 const char *show__ui_folder(void);
 

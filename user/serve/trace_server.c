@@ -18,6 +18,7 @@
 #include "serve/ui_folder.h"
 #include "trace/read/unpack.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 /* A browser opens six connections a host. */
 #define MAX_CONNECTIONS	   32
@@ -32,14 +33,23 @@
 	"default-src 'self' data: blob:; script-src 'self' 'unsafe-eval' 'unsafe-inline'; "        \
 	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
 
+struct served_trace {
+	size_t index; /* its number in the page */
+	int fd;
+	enum packing packing;
+	struct sight sight;
+};
+
 struct trace_server {
 	struct MHD_Daemon *daemon;
-	int trace_fd, ui_fd;
-	enum packing packing;
-	char host[32], localhost[32]; /* as a request may name us */
+	int ui_fd;
+	struct served_trace trace;	 /* without a page */
+	const struct trace_pages *pages; /* NULL: it serves `trace` */
+	VEC(struct served_trace) opened; /* of pages */
+	char host[32], localhost[32];	 /* as a request may name us */
 	char root[48], url[128];
 	uint16_t port;
-	const char *path; /* of the trace: the end of url */
+	const char *path; /* of the trace, or the page: the end of url */
 };
 
 struct request {
@@ -148,9 +158,9 @@ static void end_unpacking(void *unpack)
 
 /* Perfetto reads gzip itself, but not zstd. */
 static enum MHD_Result send_unpacked(const struct trace_server *server,
-				     const struct request *request)
+				     const struct request *request, int fd)
 {
-	struct unpack *unpack = unpack__open(server->trace_fd);
+	struct unpack *unpack = unpack__open(fd);
 	struct MHD_Response *response = NULL;
 
 	if (unpack)
@@ -162,12 +172,91 @@ static enum MHD_Result send_unpacked(const struct trace_server *server,
 }
 
 /* The file that was opened at first, whatever its name stands for by now. */
-static enum MHD_Result send_trace(const struct trace_server *server, const struct request *request)
+static enum MHD_Result send_trace(const struct trace_server *server, const struct request *request,
+				  const struct served_trace *trace)
 {
-	if (server->packing == PACKED_ZSTD)
-		return send_unpacked(server, request);
-	return send_fd(server, request, fcntl(server->trace_fd, F_DUPFD_CLOEXEC, 0),
+	if (trace->packing == PACKED_ZSTD)
+		return send_unpacked(server, request, trace->fd);
+	return send_fd(server, request, fcntl(trace->fd, F_DUPFD_CLOEXEC, 0),
 		       "application/octet-stream");
+}
+
+/* NULL: it cannot be had. */
+static const struct served_trace *open_trace(struct trace_server *server, size_t index)
+{
+	struct served_trace trace = {.index = index};
+
+	for (size_t i = 0; i < server->opened.n; i++)
+		if (server->opened.v[i].index == index)
+			return &server->opened.v[i];
+	trace.fd = server->pages->open(server->pages->ctx, index, &trace.sight);
+	if (trace.fd < 0)
+		return NULL;
+	trace.packing = packing__of(trace.fd);
+	if (!VEC_ADD(&server->opened, trace))
+		return &server->opened.v[server->opened.n - 1];
+	close(trace.fd);
+	return NULL;
+}
+
+static enum MHD_Result send_page(const struct trace_server *server, const struct request *request)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		server->pages->size, (void *)server->pages->page, MHD_RESPMEM_PERSISTENT);
+
+	if (response)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					"text/html; charset=utf-8");
+	return answer(server, request, MHD_HTTP_OK, response);
+}
+
+/* On to Perfetto, which asks for the trace then. */
+static enum MHD_Result redirect(const struct trace_server *server, const struct request *request,
+				const struct served_trace *trace)
+{
+	const char *ui = server->ui_fd >= 0 ? server->root : PERFETTO_ORIGIN "/";
+	struct MHD_Response *response;
+	char url[192], *link;
+
+	snprintf(url, sizeof(url), "%strace-%zu.fxt%s", server->url, trace->index,
+		 trace->packing == PACKED_GZIP ? ".gz" : "");
+	link = deep_link(ui, url, &trace->sight);
+	response = link ? MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT) : NULL;
+	if (response)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, link);
+	free(link);
+	return answer(server, request, MHD_HTTP_FOUND, response);
+}
+
+/* "open/12" and "trace-12.fxt.gz": the number behind `what`. */
+static bool parse_number(const char *path, const char *what, size_t *index)
+{
+	size_t n = strlen(what), digits;
+
+	if (strncmp(path, what, n))
+		return false;
+	digits = strspn(path + n, "0123456789");
+	*index = strtoul(path + n, NULL, 10);
+	return digits && digits < 10 && (!path[n + digits] || path[n + digits] == '.');
+}
+
+/* What is below the page's path. */
+static enum MHD_Result send_below(struct trace_server *server, const struct request *request,
+				  const char *path)
+{
+	const struct served_trace *trace;
+	size_t index;
+	bool opens = parse_number(path, "open/", &index);
+
+	if (!*path)
+		return send_page(server, request);
+	if (!opens && !parse_number(path, "trace-", &index))
+		return say(server, request, MHD_HTTP_NOT_FOUND, "not here\n");
+	trace = open_trace(server, index);
+	if (!trace)
+		return say(server, request, MHD_HTTP_NOT_FOUND,
+			   "there is no trace of it: mtbpf's terminal says why\n");
+	return opens ? redirect(server, request, trace) : send_trace(server, request, trace);
 }
 
 static enum MHD_Result send_ui(const struct trace_server *server, const struct request *request)
@@ -183,7 +272,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 			      const char *method, const char *version, const char *data,
 			      size_t *data_size, void **state)
 {
-	const struct trace_server *server = context;
+	struct trace_server *server = context;
 	const struct request request = {connection, method, path};
 
 	/* Bodies are read and forgotten. */
@@ -202,8 +291,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	/* The UI asks with POST whether Perfetto's own server is here. */
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(server, &request, MHD_HTTP_NOT_FOUND, "only GET and HEAD\n");
-	if (!strcmp(path, server->path))
-		return send_trace(server, &request);
+	if (server->pages && !strncmp(path, server->path, strlen(server->path)))
+		return send_below(server, &request, path + strlen(server->path));
+	if (!server->pages && !strcmp(path, server->path))
+		return send_trace(server, &request, &server->trace);
 	return send_ui(server, &request);
 }
 
@@ -244,8 +335,11 @@ static int name_trace(struct trace_server *server)
 	server->path = &server->url[n - 1];
 	for (size_t i = 0; i < sizeof(token); i++)
 		n += (size_t)snprintf(&server->url[n], sizeof(server->url) - n, "%02x", token[i]);
-	snprintf(&server->url[n], sizeof(server->url) - n, "/trace.fxt%s",
-		 server->packing == PACKED_GZIP ? ".gz" : "");
+	if (server->pages)
+		snprintf(&server->url[n], sizeof(server->url) - n, "/");
+	else
+		snprintf(&server->url[n], sizeof(server->url) - n, "/trace.fxt%s",
+			 server->trace.packing == PACKED_GZIP ? ".gz" : "");
 	return 0;
 }
 
@@ -271,21 +365,15 @@ static int start(struct trace_server *server, uint16_t port)
 	return -ENOMEM;
 }
 
-struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port)
+/* Takes the server over. */
+static struct trace_server *start_or_say(struct trace_server *server, uint16_t port)
 {
-	struct trace_server *server = calloc(1, sizeof(*server));
-	int err = -ENOMEM;
+	int err = server ? start(server, port) : -ENOMEM;
 
-	if (server) {
-		server->trace_fd = trace_fd;
-		server->ui_fd = ui_fd;
-		server->packing = packing__of(trace_fd);
-		err = start(server, port);
-	}
 	if (!err)
 		return server;
 	log__error("cannot serve at 127.0.0.1:%u: %s", port, strerror(-err));
-	if (err == -EADDRINUSE && ui_fd < 0)
+	if (err == -EADDRINUSE && server->ui_fd < 0)
 		log__hint("the page of " PERFETTO_ORIGIN
 			  " reads only from this port: end the process that uses it ('ss -ltnp' "
 			  "shows it), or use a local UI with -ui DIR");
@@ -295,11 +383,38 @@ struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port)
 	return NULL;
 }
 
+struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port)
+{
+	struct trace_server *server = calloc(1, sizeof(*server));
+
+	if (server) {
+		server->trace.fd = trace_fd;
+		server->trace.packing = packing__of(trace_fd);
+		server->ui_fd = ui_fd;
+	}
+	return start_or_say(server, port);
+}
+
+struct trace_server *trace_server__start_pages(const struct trace_pages *pages, int ui_fd,
+					       uint16_t port)
+{
+	struct trace_server *server = calloc(1, sizeof(*server));
+
+	if (server) {
+		server->pages = pages;
+		server->ui_fd = ui_fd;
+	}
+	return start_or_say(server, port);
+}
+
 void trace_server__stop(struct trace_server *server)
 {
 	if (!server)
 		return;
 	MHD_stop_daemon(server->daemon);
+	for (size_t i = 0; i < server->opened.n; i++)
+		close(server->opened.v[i].fd);
+	VEC_FINI(&server->opened);
 	free(server);
 }
 

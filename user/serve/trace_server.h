@@ -8,7 +8,10 @@
 #ifndef MTBPF_SERVE_TRACE_SERVER_H
 #define MTBPF_SERVE_TRACE_SERVER_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "serve/deep_link.h"
 
 /* The page that may read the trace where we serve no UI; its content security policy lets it
  * connect to this port only. */
@@ -23,6 +26,22 @@ struct trace_server;
  * Answers from now on, in a thread of its own. NULL after a line and a hint.
  */
 struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port);
+
+/* A page, and the traces behind its links "open/N". */
+struct trace_pages {
+	const char *page;
+	size_t size;
+	/*
+	 * The N-th trace: a descriptor, which the server takes over, and what is to be seen in it;
+	 * -errno. Asked for once each, by one thread.
+	 */
+	int (*open)(void *ctx, size_t i, struct sight *sight);
+	void *ctx;
+};
+
+/* The same of a page, at its url(); `pages` lives as long as the server. */
+struct trace_server *trace_server__start_pages(const struct trace_pages *pages, int ui_fd,
+					       uint16_t port);
 void trace_server__stop(struct trace_server *server);
 
 /* "http://127.0.0.1:9001/TOKEN/trace.fxt" and "http://127.0.0.1:9001/": its own until it stops. */

@@ -72,12 +72,16 @@ static int set_pod(struct recording *rec, const char *name)
 	return err || !last ? err : set(rec, "container", last + 1);
 }
 
-static int add_container(struct recording *rec, const char *root, const char *id)
+int labels__add_container(struct recording *rec, const char *root, const char *cgroups)
 {
 	struct container_names names = {0}, pods = {0};
 	_cleanup_free_ char *image = NULL;
-	int err = set(rec, "container", id);
+	char id[ID_SIZE + 1];
+	int err;
 
+	if (!find_id(cgroups, id))
+		return 0;
+	err = set(rec, "container", id);
 	if (!err)
 		err = container_names__read(&names, root);
 	if (!err)
@@ -129,13 +133,13 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
 {
 	pid_t pid = process_of(rec);
 	_cleanup_free_ char *cgroups = NULL;
-	char path[64], id[ID_SIZE + 1];
+	char path[64];
 	size_t size;
 	int err = add_machine(rec);
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (!err && !fs__read(path, &cgroups, &size) && find_id(cgroups, id))
-		err = add_container(rec, root, id);
+	if (!err && !fs__read(path, &cgroups, &size))
+		err = labels__add_container(rec, root, cgroups);
 	if (!err)
 		err = add_program(rec, pid);
 	for (size_t i = 0; i < users->n && !err; i++)

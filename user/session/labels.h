@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording says of where it was made. */
+/* Labels of a recording: where it was made, and what the user says of it. */
 #ifndef MTBPF_SESSION_LABELS_H
 #define MTBPF_SESSION_LABELS_H
 
@@ -12,6 +12,10 @@
  * of the program; then the user's, KEY=VALUE each. What cannot be read is left out. 0 or -ENOMEM.
  */
 int labels__add(struct recording *rec, const char *root, const struct option_list *users);
+
+/* The container's labels of these, for a process whose /proc/PID/cgroup has this text. 0 or
+ * -ENOMEM. */
+int labels__add_container(struct recording *rec, const char *root, const char *cgroups);
 
 /* Each has a key and '='. 0, or -EINVAL after a line and a hint. */
 int labels__check(const struct option_list *users, const char *command);

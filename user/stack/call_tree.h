@@ -208,6 +208,8 @@ enum counted {
 };
 #define COUNTED_ALL 16 /* as many sets are there */
 
+#define TRACE_ID_SIZE 33
+
 /* A hit as the trace and the report show it. */
 struct hit_mark {
 	uint8_t counted; /* enum counted, of all the recording */
@@ -231,6 +233,8 @@ struct hit_mark {
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
+	/* Of the program's request, 32 hexadecimal digits as OpenTelemetry writes it; "": none. */
+	char trace_id[TRACE_ID_SIZE];
 };
 
 /* What was hit, by the name that is told; only where its function is known. */

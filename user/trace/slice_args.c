@@ -259,6 +259,8 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)
 		add_pointer(args, "address", hit->ip);
+	if (hit->trace_id[0])
+		add_string(args, "trace_id", hit->trace_id);
 	add_given(args, hit);
 	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
 		add_string(args, "counted", counted_texts[hit->counted]);

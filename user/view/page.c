@@ -15,7 +15,7 @@
 #define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
-/* Of the iteration's time, what is narrower is left out of a flame graph, in percent. */
+/* Narrower frames are left out of a flame graph, in percent of the iteration. */
 #define FRAME_LEAST 0.3
 #define ROW_HEIGHT  18
 #define ROWS_MAX    48
@@ -549,6 +549,11 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 		put(out, link);
 		fputs("\">open in Perfetto</a>", out);
 	}
+	if (s->trace_id) {
+		fputs("<br>trace id <code>", out);
+		put(out, s->trace_id);
+		fputs("</code>", out);
+	}
 	fputs("</p>\n<ul>", out);
 	for (size_t k = 0; k < s->causes.n; k++) {
 		fputs("<li>", out);
@@ -653,6 +658,29 @@ static void put_head(const struct page *page)
 	fputs("</p></header>\n", out);
 }
 
+/* Each label with its values, and how many captures have them. */
+static void put_labels(const struct page *page)
+{
+	const struct patterns *p = page->p;
+
+	for (size_t i = 0; i < p->labels.n; i++) {
+		const struct pattern_label *label = &p->labels.v[i];
+		bool is_new = !i || strcmp(p->labels.v[i - 1].key, label->key);
+
+		if (is_new) {
+			fputs(i ? "<br>" : "<p class=\"note\">", page->out);
+			put(page->out, label->key);
+			fputs(": ", page->out);
+		} else {
+			fputs(", ", page->out);
+		}
+		put(page->out, label->value);
+		fprintf(page->out, " (%zu)", label->n);
+	}
+	if (p->labels.n)
+		fputs("</p>\n", page->out);
+}
+
 static void put_functions(const struct page *page)
 {
 	const struct patterns *p = page->p;
@@ -692,6 +720,7 @@ int page__print(FILE *out, const struct patterns *p, const struct page_options *
 	if (!err) {
 		put_plot(&page);
 		put_functions(&page);
+		put_labels(&page);
 		fputs("<h2>Captures</h2>\n", out);
 	}
 	for (size_t i = 0; i < p->all.n && !err; i++)

@@ -12,11 +12,11 @@
 
 #include "view/pattern.h"
 
-/* So many captures are shown each, those that lost the most of each cause first. */
+/* Captures with a part of their own; each cause's worst come first. */
 #define PAGE_CAPTURES_MAX 200
 
 struct page_options {
-	/* Where a capture opens in Perfetto: a link for the i-th summary; NULL: there is none. */
+	/* The link that opens the i-th summary's capture in Perfetto; NULL: no links. */
 	const char *(*link)(void *ctx, size_t i);
 	void *ctx;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the time of an iteration can be, and what it can be slow for. */
+/* The parts that an iteration's time is made of, and the kinds of causes that it is slow for. */
 #ifndef MTBPF_VIEW_PARTS_H
 #define MTBPF_VIEW_PARTS_H
 

@@ -16,7 +16,7 @@ static bool is_hex(char c)
 	return isxdigit((unsigned char)c);
 }
 
-/* What compilers append: GCC's clones, Clang's and the linker's, and what is theirs. */
+/* Suffixes that GCC, Clang and linkers append to clones of a function. */
 static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
 				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
 
@@ -100,7 +100,7 @@ static bool is_uuid(const char *at)
 	return true;
 }
 
-/* How much from here on is a number: digits, a hash, or a UUID; 0: nothing. */
+/* Length of the number that begins here: digits, a hash, or a UUID; 0: none. */
 static size_t number_len(const char *at, char before)
 {
 	size_t n = strspn(at, "0123456789"), hex = strspn(at, "0123456789abcdefABCDEF");
@@ -173,14 +173,14 @@ char *pattern__of(const char *of)
 
 /* Groups. */
 
-/* Of the others, where it happened is chance: they befall whatever runs. */
+/* The other kinds befall whatever runs: their place is chance. */
 static bool has_place(enum cause_kind kind)
 {
 	return kind == CAUSE_CPU || kind == CAUSE_KERNEL || kind == CAUSE_BLOCKED ||
 	       kind == CAUSE_TRACED || kind == CAUSE_SYSCALL;
 }
 
-/* Who called the trigger's function is no part of it: stacks of some captures lack that. */
+/* Callers of the trigger's function do not count: stacks of some captures lack them. */
 static size_t first_frame(const struct summary *summary, const struct summary_cause *cause)
 {
 	size_t i = 0;
@@ -244,7 +244,7 @@ static void take_inlined(struct pattern *known, const struct pattern *key)
 		known->path.v[i].is_inlined |= key->path.v[i].is_inlined;
 }
 
-/* What a hash table would be for: there are few causes, and many captures of each. */
+/* A linear search will do: causes are few, and captures of each are many. */
 static struct pattern *find(struct patterns *p, const struct pattern *key)
 {
 	for (size_t i = 0; i < p->all.n; i++)
@@ -319,7 +319,7 @@ static void seek_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 	free(plain);
 }
 
-/* Whether a capture of the pattern's builds shows the function at all. */
+/* True if a capture of one of the pattern's builds shows the function. */
 static bool knows_function(const struct patterns *p, const struct pattern *pattern,
 			   const char *name)
 {
@@ -331,7 +331,7 @@ static bool knows_function(const struct patterns *p, const struct pattern *patte
 	return seek.found;
 }
 
-/* What a path may have more than another of the same cause. */
+/* True if a path of the same cause may lack this frame. */
 static bool may_lack(const struct patterns *p, const struct pattern *shorter,
 		     const struct pattern_frame *frame)
 {
@@ -339,8 +339,8 @@ static bool may_lack(const struct patterns *p, const struct pattern *shorter,
 }
 
 /*
- * Whether the shorter path is the longer one without functions that its build has inlined, and its
- * debug info, or its lack, does not show.
+ * True if the shorter path is the longer one without functions that its build has inlined and does
+ * not show.
  */
 static bool is_shortened(const struct patterns *p, const struct pattern *shorter,
 			 const struct pattern *longer)
@@ -378,7 +378,7 @@ static bool has_part(const struct pattern *whole, size_t at, const struct patter
 	return true;
 }
 
-/* Whether a path that lacks callers in its middle fits one that has all. */
+/* True if a path that lacks callers in its middle fits one that has all. */
 static bool is_with_gap(const struct pattern *gap, const struct pattern *whole)
 {
 	size_t at = find_wildcard(gap), rest;
@@ -488,7 +488,7 @@ static int settle(struct pattern *pattern)
 	return err;
 }
 
-/* "memcpy in parse": what is no function is one with where it was. */
+/* "[blocked] in read": time outside of functions is named with its place. */
 static char *function_name(const struct summary_function *function)
 {
 	char *name = pattern__function(function->name), *in, *text = NULL;
@@ -533,7 +533,7 @@ static int add_functions(struct patterns *p, const struct summary *summary)
 	return err;
 }
 
-/* Those of one name come together. */
+/* Entries of one name become one. */
 static void sum_functions(struct patterns *p)
 {
 	size_t n = 0;
@@ -555,10 +555,52 @@ static void sum_functions(struct patterns *p)
 	VEC_SORT(&p->functions, by_extra);
 }
 
+/* A label that differs from capture to capture is not counted beyond this. */
+#define LABELS_MAX 256
+
+static int add_label(struct patterns *p, const struct summary_label *label)
+{
+	if (!strcmp(label->key, "host"))
+		return 0;
+	for (size_t i = 0; i < p->labels.n; i++) {
+		struct pattern_label *known = &p->labels.v[i];
+
+		if (strcmp(known->key, label->key) || strcmp(known->value, label->value))
+			continue;
+		known->n++;
+		return 0;
+	}
+	return p->labels.n < LABELS_MAX
+		       ? VEC_ADD(&p->labels, (struct pattern_label){label->key, label->value, 1})
+		       : 0;
+}
+
+static int add_labels(struct patterns *p, const struct summary *summary)
+{
+	struct summary_label label;
+	int err = 0;
+
+	for (size_t i = 0; !err && summary__label_at(summary, i, &label); i++)
+		err = add_label(p, &label);
+	return err;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct pattern_label *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	if (!order && x->n != y->n)
+		order = x->n < y->n ? 1 : -1;
+	return order ? order : strcmp(x->value, y->value);
+}
+
 static int add_summary(struct patterns *p, const struct summary *summary)
 {
 	int err = ADD_HOST(&p->hosts, summary->host);
 
+	if (!err)
+		err = add_labels(p, summary);
 	add_time(&p->first_ms, &p->last_ms, summary->unix_ms);
 	if (summary->no_report)
 		return err;
@@ -588,6 +630,7 @@ int patterns__find(struct patterns *p, const struct summary *summaries, size_t n
 		return err;
 	VEC_SORT(&p->all, by_lost);
 	sum_functions(p);
+	VEC_SORT(&p->labels, by_key);
 	return 0;
 }
 
@@ -600,4 +643,5 @@ void patterns__fini(struct patterns *p)
 	VEC_FINI(&p->all);
 	VEC_FINI(&p->functions);
 	VEC_FINI(&p->hosts);
+	VEC_FINI(&p->labels);
 }

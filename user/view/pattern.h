@@ -39,11 +39,17 @@ struct pattern {
 	VEC(const char *) hosts;	   /* each once */
 };
 
-/* What a function took beyond ordinary iterations, in all captures. */
+/* A function's time beyond ordinary iterations, in all captures. */
 struct pattern_function {
 	char *name;
 	size_t n; /* captures */
 	int64_t extra_ns;
+};
+
+/* A label that captures have, beside the host. */
+struct pattern_label {
+	const char *key, *value;
+	size_t n; /* captures */
 };
 
 struct patterns {
@@ -53,7 +59,8 @@ struct patterns {
 	VEC(struct pattern) all;		/* most time lost first */
 	VEC(struct pattern_function) functions; /* the same */
 	VEC(const char *) hosts;
-	uint64_t lost_ns; /* excess of all captures */
+	VEC(struct pattern_label) labels; /* by key, then the most frequent first */
+	uint64_t lost_ns;		  /* excess of all captures */
 	uint64_t first_ms, last_ms;
 	uint64_t slow[PARTS], ordinary[PARTS]; /* account of all */
 };
@@ -65,12 +72,12 @@ void patterns__fini(struct patterns *p);
 /* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
  * memory. */
 char *pattern__function(const char *name);
-/* What was waited for, with '*' for numbers that differ from one to the next; NULL: no memory. */
+/* The thing waited for, with '*' for numbers; NULL: no memory. */
 char *pattern__of(const char *of);
 
 /* "blocked in handle > read_config: read of /tmp/req-*" */
 void pattern__print_title(FILE *out, const struct pattern *pattern);
-/* The innermost function; "": there is none. */
+/* The innermost function; "": unknown. */
 const char *pattern__leaf(const struct pattern *pattern);
 
 /* The table of causes, the account, and `top` functions of all. */

@@ -11,7 +11,7 @@
 #include "view/pattern.h"
 #include "view/short_name.h"
 
-/* So many functions of a path stand in a line, the innermost. */
+/* The innermost functions of a path that stand in a line. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 
@@ -75,6 +75,32 @@ static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 	else
 		fprintf(out, "%s to %s", units__format_moment(first, first_ms),
 			units__format_moment(last, last_ms));
+}
+
+/* Values of a label that are shown. */
+#define VALUES_MAX 4
+
+/* "labels: image shop/web:1 (30), shop/web:2 (20); zone eu-1 (50)" */
+static void print_labels(FILE *out, const struct patterns *p)
+{
+	const char *key = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->labels.n; i++) {
+		const struct pattern_label *label = &p->labels.v[i];
+		bool is_new = !key || strcmp(key, label->key);
+
+		n = is_new ? 0 : n + 1;
+		if (is_new)
+			fprintf(out, "%s%s ", key ? "; " : "labels: ", label->key);
+		if (n < VALUES_MAX)
+			fprintf(out, "%s%s (%zu)", n ? ", " : "", label->value, label->n);
+		else if (n == VALUES_MAX)
+			fprintf(out, ", ...");
+		key = label->key;
+	}
+	if (key)
+		fputc('\n', out);
 }
 
 static void print_head(FILE *out, const struct patterns *p)
@@ -148,7 +174,7 @@ static void print_functions(FILE *out, const struct patterns *p, size_t top)
 			p->functions.v[i].n, short_name(name, p->functions.v[i].name));
 }
 
-/* Why there is nothing to be said of a capture; each reason once. */
+/* Lists each reason for a missing cause once, with its number of captures. */
 static void print_without_cause(FILE *out, const struct patterns *p)
 {
 	static const char is_none[] = "the iteration was not slower than ordinary ones";
@@ -194,6 +220,7 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 		print_account(out, "ordinary", p->ordinary, p->slow);
 		print_functions(out, p, top);
 	}
+	print_labels(out, p);
 	print_without_cause(out, p);
 }
 
@@ -274,6 +301,19 @@ static void add_pattern(cJSON *list, const struct patterns *p, const struct patt
 	cJSON_AddStringToObject(object, "reason", pattern->entries.v[0].cause->text);
 }
 
+static void add_labels(cJSON *root, const struct patterns *p)
+{
+	cJSON *labels = cJSON_AddObjectToObject(root, "labels"), *values = NULL;
+
+	for (size_t i = 0; i < p->labels.n; i++) {
+		const struct pattern_label *label = &p->labels.v[i];
+
+		if (!values || strcmp(p->labels.v[i - 1].key, label->key))
+			values = cJSON_AddObjectToObject(labels, label->key);
+		add_number(values, label->value, label->n);
+	}
+}
+
 static void add_account(cJSON *parent, const char *name, const uint64_t parts[static PARTS])
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
@@ -298,6 +338,8 @@ static void add_captures(cJSON *root, const struct patterns *p)
 			cJSON_AddStringToObject(object, "host", s->host);
 		if (s->build_id)
 			cJSON_AddStringToObject(object, "build_id", s->build_id);
+		if (s->trace_id)
+			cJSON_AddStringToObject(object, "trace_id", s->trace_id);
 		if (s->no_report)
 			cJSON_AddStringToObject(object, "no_report", s->no_report);
 		else
@@ -330,6 +372,7 @@ int patterns__print_json(FILE *out, const struct patterns *p)
 	add_number(root, "captures_without_report", p->n - p->n_reports);
 	add_number(root, "lost_ns", p->lost_ns);
 	add_hosts(root, p->hosts.v, p->hosts.n);
+	add_labels(root, p);
 	add_moment(root, "first", p->first_ms);
 	add_moment(root, "last", p->last_ms);
 	list = cJSON_AddArrayToObject(root, "causes");
@@ -518,8 +561,8 @@ static struct side side_of(const struct patterns *p, const struct pattern *patte
 }
 
 /*
- * How often it came is a count, and counts vary by their square root: a difference of less than
- * twice that, or by less than a half, is none. Longer is what took half as long again.
+ * Counts vary by their square root: a difference below twice that is chance. A cause counts as
+ * longer if its median grew by half.
  */
 static enum change compare(const struct change_of *c, const struct changes *changes)
 {

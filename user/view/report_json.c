@@ -30,6 +30,8 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 		add_number(object, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)
 		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
+	if (hit->trace_id[0])
+		cJSON_AddStringToObject(object, "trace_id", hit->trace_id);
 	add_number(object, "sequence", hit->sequence);
 	add_number(object, "pid", (uint64_t)hit->pid);
 	add_number(object, "tid", (uint64_t)hit->tid);

@@ -11,12 +11,12 @@
 #include "view/report_internal.h"
 
 #define FUNCTIONS_MAX 30
-/* Of a stack, what is less than this part of the slow iteration is left out. */
+/* Frames with less than this part of the slow iteration are left out. */
 #define FRAME_SHARE 300
 #define FRAMES_MAX  400
 /* Threads beside the one that triggered. */
 #define THREADS_MAX 7
-/* A longer path, or more causes, is nobody's. */
+/* A summary with more is damaged. */
 #define CAUSES_MAX 16
 
 static void add_number(cJSON *object, const char *key, uint64_t number)
@@ -35,6 +35,7 @@ static const char *reason_name(const struct hit_mark *hit)
 	return hit->reason == MT_HIT_DURATION ? "duration"
 	       : hit->reason == MT_HIT_MARK   ? "mark"
 	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_STALL  ? "stall"
 	       : hit->reason == MT_HIT_DELAY  ? "delay"
 					      : "none";
 }
@@ -46,6 +47,7 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 	add_text(object, "function", hit->function ? hit->function->name : NULL);
 	add_text(object, "probe", hit->probe);
 	add_text(object, "reason", reason_name(hit));
+	add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
 		add_number(object, "threshold_ns", hit->threshold_ns);
@@ -218,7 +220,7 @@ static void fill_bins(struct bins *bins, const struct report *r, const struct ca
 	}
 }
 
-/* What took most of each stretch; a space where nothing is known of the thread. */
+/* The part that has most of each stretch; a space if the thread is unknown there. */
 static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bins)
 {
 	for (size_t i = 0; i < SUMMARY_BINS; i++) {
@@ -331,7 +333,7 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 	return text;
 }
 
-/* Reading: what a recording has that somebody sent is nobody's word. */
+/* Reading: the file may come from anybody. */
 
 static const cJSON *item_of(const cJSON *object, const char *key)
 {
@@ -343,7 +345,7 @@ static const char *text_of(const cJSON *object, const char *key)
 	return cJSON_GetStringValue(item_of(object, key));
 }
 
-/* 0 for what is no number, or is less. */
+/* 0 if it is not a positive number. */
 static uint64_t number(const cJSON *item)
 {
 	double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
@@ -450,6 +452,7 @@ static int parse(struct summary *s)
 	s->build_id = text_of(root, "build_id");
 	s->host = summary__label(s, "host");
 	s->function = text_of(hit, "probe") ?: text_of(hit, "function");
+	s->trace_id = text_of(hit, "trace_id");
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");
@@ -492,6 +495,14 @@ void summary__fini(struct summary *s)
 const char *summary__label(const struct summary *s, const char *key)
 {
 	return text_of(item_of(s->root, "labels"), key);
+}
+
+bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out)
+{
+	const cJSON *label = cJSON_GetArrayItem(item_of(s->root, "labels"), (int)i);
+
+	*out = (struct summary_label){label ? label->string : NULL, cJSON_GetStringValue(label)};
+	return out->key && out->value;
 }
 
 uint64_t summary__excess(const struct summary *s)

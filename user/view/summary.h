@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one capture says, small enough to be kept beside it and to be read by the thousand: a JSON
- * object with the hit, the account, the causes, the functions, and as much of the slow iteration's
- * stacks and threads as a page shows.
+ * The summary of one capture, small enough to be kept beside it and to be read by the thousand: a
+ * JSON object with the hit, the account, the causes, the functions, and as much of the slow
+ * iteration's stacks and threads as a page shows.
  */
 #ifndef MTBPF_VIEW_SUMMARY_H
 #define MTBPF_VIEW_SUMMARY_H
@@ -22,14 +22,14 @@ struct hit_mark;
 #define SUMMARY_VERSION 1
 /* A larger file is not one. */
 #define SUMMARY_SIZE_MAX (4u << 20)
-/* So many stretches of equal length an iteration's timeline has. */
+/* An iteration's timeline has this many stretches of equal length. */
 #define SUMMARY_BINS 240
 
 struct summary_label {
 	const char *key, *value;
 };
 
-/* What is known of a capture beside its report. */
+/* Facts about a capture beside its report. */
 struct summary_facts {
 	const struct hit_mark *hit; /* NULL: none */
 	const char *no_report;	    /* why there is no report; NULL: there is one */
@@ -71,6 +71,7 @@ struct summary {
 	bool is_kept;	       /* in the capture's folder */
 	const char *no_report; /* why there are no causes; NULL: there is a report */
 	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
+	const char *trace_id;					    /* of the request; NULL: none */
 	uint64_t unix_ms;					    /* 0: unknown */
 	uint64_t slow_ns, ordinary_ns;
 	uint64_t slow[PARTS], ordinary[PARTS]; /* account */
@@ -85,14 +86,16 @@ struct summary {
 int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes);
 void summary__fini(struct summary *s);
 
-/* NULL where it has none. */
+/* NULL if it has none. */
 const char *summary__label(const struct summary *s, const char *key);
+/* The i-th; false: there is none. */
+bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out);
 /* How much longer the slow iteration was than an ordinary one. */
 uint64_t summary__excess(const struct summary *s);
 
 /*
  * Calls visit for each function of the slow iteration's stacks, callers first: `ns` with what it
- * called. Few names of a stack that came to little are left out.
+ * called. Frames that came to little are left out.
  */
 void summary__each_frame(const struct summary *s,
 			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),

@@ -10,7 +10,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-typedef void (*stub_fn)(uint64_t arg, uint64_t mark_ns, uint64_t n_args);
+typedef void (*stub_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 void other_mark(void);
 int other_min_duration(uint64_t ns);

@@ -364,17 +364,24 @@ int default_trigger__replace_dot(struct selectors *selectors, const struct probe
 	return 0;
 }
 
-/* The first of three: the mark is the second, and the third says whether the first counts. */
+/*
+ * The first, where the third says 1: the mark is the second. Where that says 4, the next two are a
+ * trace id, and the last says whether the first one counts.
+ */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args)
 {
+	static const uint16_t registers[] = {
+		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rcx),
+		offsetof(struct user_regs_struct, r8), offsetof(struct user_regs_struct, r9)};
+
 	if (strcmp(function->raw_name, OUR_STUB))
 		return false;
 	*args = (struct mt_args){
-		.n = 1,
+		.n = sizeof(registers) / sizeof(registers[0]),
 		.is_library = 1,
-		.v = {{.kind = MT_ARG_REGISTER,
-		       .base = offsetof(struct user_regs_struct, rdi),
-		       .size = 8}},
 	};
+	for (size_t i = 0; i < args->n; i++)
+		args->v[i] =
+			(struct mt_arg){.kind = MT_ARG_REGISTER, .base = registers[i], .size = 8};
 	return true;
 }

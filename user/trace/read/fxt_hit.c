@@ -31,6 +31,7 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
 	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
+	const char *trace_id = fxt_read__string(read, "trace_id");
 	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
 
 	*hit = (struct hit_mark){
@@ -51,5 +52,8 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 		.tid = (pid_t)fxt_read__number(read, "tid"),
 		.ip = fxt_read__number(read, "address"),
 	};
+	if (trace_id && strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
+	    !trace_id[TRACE_ID_SIZE - 1])
+		strcpy(hit->trace_id, trace_id);
 	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
 }
