@@ -184,6 +184,8 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+	/* As MT_ENTRY_HIT, of a system call: `ip` is behind the instruction that makes it. */
+	MT_ENTRY_SYSCALL = 4,
 	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
 

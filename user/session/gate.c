@@ -301,8 +301,8 @@ struct entry_taker {
 /* Of a hit alone there is only its begin. */
 static bool was_recorded(const struct entry_taker *taker, const struct mt_entry *entry)
 {
-	uint64_t end_ns =
-		entry->end_ns || entry->kind != MT_ENTRY_HIT ? entry->end_ns : entry->start_ns;
+	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
+	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
 
 	return !end_ns || end_ns >= taker->began_ns;
 }
