@@ -92,7 +92,7 @@ struct mt_syscall {
 	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
 	__mt_u8 file_kind; /* enum mt_file_kind: what its first argument has to be open on */
 	__mt_u8 reads;	   /* a result of 0 means that there was nothing */
-	__mt_u8 pad;
+	__mt_u8 nonzero;   /* it counts where its first argument, an int, is not 0 */
 };
 _Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
 

@@ -129,14 +129,15 @@ static double run_insns(const struct target *target, const struct way *way)
 static double run_probed_syscall(const struct target *target, const struct way *way,
 				 struct trigger_config *config, const char *name, int number)
 {
-	const struct trigger_syscall all[] = {
-		{.name = name, .number = number, .what = {.roles = MT_SYSCALL_RETURNS}},
-		{.name = name, .number = number, .what = {.roles = MT_SYSCALL_HITS}}};
+	struct trigger_syscall all[] = {{.number = number, .what = {.roles = MT_SYSCALL_RETURNS}},
+					{.number = number, .what = {.roles = MT_SYSCALL_HITS}}};
 	bool returns = trigger__needs_return(config);
 	struct trigger *trigger;
 	struct mt_stats stats;
 	double ns;
 
+	strcpy(all[0].name, name);
+	strcpy(all[1].name, name);
 	config->tgid = target->pid;
 	config->syscalls = true;
 	trigger = trigger__new(config);

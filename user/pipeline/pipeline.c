@@ -37,14 +37,16 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/* Where one USDT probe was all that triggers: its name says more than that of the code it is in. */
-static const char *usdt_name(const struct recording *rec)
+/* Where one of these was all that triggers: its name says more than that of the code it is in. */
+static const char *telling_name(const struct recording *rec)
 {
+	static const char *const prefixes[] = {USDT_PREFIX, "tracepoint:", "signal:", "exit:"};
 	const char *name = rec->trigger;
 
-	return name && !strncmp(name, USDT_PREFIX, strlen(USDT_PREFIX)) && !strchr(name, ',')
-		       ? name
-		       : NULL;
+	for (size_t i = 0; name && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) && !strchr(name, ','))
+			return name;
+	return NULL;
 }
 
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
@@ -88,8 +90,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .pid = (pid_t)hit->tgid,
 					  .tid = (pid_t)hit->tid,
 					  .ip = recording__probe_of(rec, hit),
-					  .probe = syscall__selector(hit->syscall - 1)
-							   ?: usdt_name(rec),
+					  .probe = telling_name(rec)
+							   ?: syscall__selector(hit->syscall - 1),
 					  .is_syscall = syscall__selector(hit->syscall - 1),
 					  .n_args = hit->n_args,
 					  .args_read = hit->args_read,
