@@ -37,7 +37,7 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/* Where one of these was all that triggers: its name says more than that of the code it is in. */
+/* What names it more tellingly than the function that it is in; not of several. */
 static const char *telling_name(const struct recording *rec)
 {
 	static const char *const prefixes[] = {USDT_PREFIX, "tracepoint:", "signal:", "exit:"};
@@ -47,6 +47,16 @@ static const char *telling_name(const struct recording *rec)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) && !strchr(name, ','))
 			return name;
 	return NULL;
+}
+
+/* Of several triggers one may be in the kernel, and the hit of another. */
+static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
+{
+	const char *name = telling_name(rec);
+	bool has_tracepoint = rec->trigger && (strstr(rec->trigger, "tracepoint:") ||
+					       strstr(rec->trigger, "signal:"));
+
+	return hit->syscall || has_tracepoint || (name && strncmp(name, USDT_PREFIX, 5));
 }
 
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
@@ -92,7 +102,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 					  .ip = recording__probe_of(rec, hit),
 					  .probe = telling_name(rec)
 							   ?: syscall__selector(hit->syscall - 1),
-					  .is_syscall = syscall__selector(hit->syscall - 1),
+					  .in_kernel = is_in_kernel(rec, hit),
+					  .is_syscall = hit->syscall,
 					  .n_args = hit->n_args,
 					  .args_read = hit->args_read,
 					  .args_signed = hit->args_signed};

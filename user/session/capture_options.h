@@ -113,7 +113,8 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "             \
-		  "line:FILE:N, addr:0x401234, syscall:NAME, usdt:PROVIDER:NAME, . for the "       \
+		  "line:FILE:N, addr:0x401234, syscall:NAME, signal:SEGV, usdt:PROVIDER:NAME, . "  \
+		  "for the "                                                                       \
 		  "program's "                                                                     \
 		  "own mtbpf_take_snapshot(), or ? to pick one; "                                  \
 		  "several: A,B, or once each, any of which hits; without: "                       \

@@ -218,7 +218,9 @@ struct hit_mark {
 	 * NULL.
 	 */
 	const char *probe;
-	bool is_syscall; /* ... of a system call: `function` is only where it was made */
+	/* ... of a system call, tracepoint, signal or exit: `function` is only where that was. */
+	bool in_kernel;
+	bool is_syscall;
 	/* What the program gave: arguments that could not be read are left out, "arg2" stays it. */
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
@@ -228,7 +230,7 @@ struct hit_mark {
 /* What was hit, by the name that is told; only where its function is known. */
 static inline const char *hit_mark__name(const struct hit_mark *hit)
 {
-	return hit->is_syscall ? hit->probe : hit->function->name;
+	return hit->in_kernel && hit->probe ? hit->probe : hit->function->name;
 }
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
