@@ -164,9 +164,11 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 	return !skipped || __sync_fetch_and_add(&n_passed, 1) >= skipped;
 }
 
-/* The program's return value: 1 where this hit is the trigger. */
-static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
-				struct passed *passed)
+/*
+ * Makes what has passed the trigger: disarms, freezes the recording, and returns the room for its
+ * hit. NULL: it is no trigger.
+ */
+static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
 {
 	volatile struct mt_freezer *freezer = freezer_state();
 	const u32 found = armed;
@@ -175,15 +177,15 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
 	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
-		return 0;
+		return NULL;
 	}
 	if (!is_within_limits(passed)) {
 		add_one(&stats->let_pass);
-		return 0;
+		return NULL;
 	}
 	if (__sync_val_compare_and_swap(&armed, found, 0) != found) {
 		add_one(&stats->unarmed);
-		return 0;
+		return NULL;
 	}
 	freezer->frozen = passed->arming = found;
 	freezer->frozen_ns = last_trigger_ns = passed->time_ns;
@@ -193,8 +195,18 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 		add_one(&stats->dropped);
 		freezer->frozen = 0;
 		__sync_val_compare_and_swap(&armed, 0, found);
-		return 0;
 	}
+	return hit;
+}
+
+/* The program's return value: 1 where this hit is the trigger. */
+static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
+				struct passed *passed)
+{
+	struct mt_hit *hit = claim(stats, passed);
+
+	if (!hit)
+		return 0;
 	fill_hit(ctx, hit, passed);
 	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
 	return 1;

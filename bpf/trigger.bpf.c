@@ -17,6 +17,7 @@
 #include "own_stack.bpf.h"
 #include "ready.bpf.h"
 #include "regions.bpf.h"
+#include "stall.bpf.h"
 #include "syscalls.bpf.h"
 #include "targets.bpf.h"
 
@@ -169,10 +170,14 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 		return end(regs, stats, &passed);
 	add_one(&stats->hits);
 	log_entry(regs, &passed, 0);
+	if (stalls_in(MT_STALL_HIT))
+		open_stall(place, stats, passed.time_ns, passed.sequence, 0);
 	if (!measure_duration)
 		return judge_hit(regs, stats, latch, &passed);
 	if (!latch || !begin_call(regs, latch, &passed))
 		add_one(&stats->unmeasured);
+	else
+		open_stalled_call(place, stats, latch, &passed);
 	return 0;
 }
 
@@ -215,6 +220,7 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
+	close_stalled_call(latch);
 	return judge_call(&(struct hit_place){ctx, ctx}, stats, &call);
 }
 
@@ -301,7 +307,9 @@ int on_start(struct pt_regs *ctx)
 	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
-	begin_region(ctx);
+	if (begin_region(ctx) && stalls_in(MT_STALL_REGION))
+		open_stall(&(struct hit_place){ctx, ctx}, counters_of_cpu(), bpf_ktime_get_ns(), 0,
+			   0);
 	return !is_frozen();
 }
 
@@ -310,6 +318,8 @@ static __always_inline int stop(const struct hit_place *place, struct latch *lat
 {
 	u64 region_ns = end_region(bpf_ktime_get_ns());
 
+	if (stalls_in(MT_STALL_REGION))
+		close_stall();
 	if (stop_triggers && region_ns)
 		hit(place, latch, region_ns);
 	return 1;
@@ -379,12 +389,14 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 		return;
 	if (syscall->roles & MT_SYSCALL_RETURNS) {
 		latch = syscall_latch(&regs);
-		if (latch && pop_call_at(latch, regs.sp, &call))
+		if (latch && pop_call_at(latch, regs.sp, &call)) {
+			close_stalled_call(latch);
 			judge_call(&place, stats, &call);
+		}
 	}
 	if (has_regions && syscall->roles & MT_SYSCALL_STARTS && has_done((s64)ctx[1], syscall) &&
-	    is_meant(&regs, syscall))
-		begin_region(&regs);
+	    is_meant(&regs, syscall) && begin_region(&regs) && stalls_in(MT_STALL_REGION))
+		open_stall(&place, stats, bpf_ktime_get_ns(), 0, 0);
 }
 
 SEC("raw_tp/sys_exit")
@@ -440,4 +452,15 @@ SEC("perf_event")
 int on_sample(void *ctx)
 {
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
+}
+
+/* The clock that looks whether a thread is still where it was. Nothing is to be sampled. */
+SEC("perf_event")
+int on_stall_clock(void *ctx)
+{
+	struct stall_look look = {.now_ns = bpf_ktime_get_ns(), .stats = counters_of_cpu()};
+
+	if (look.stats)
+		bpf_for_each_map_elem(&open_stalls, look_at_stall, &look, 0);
+	return 0;
 }

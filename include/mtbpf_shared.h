@@ -65,7 +65,40 @@ enum mt_hit_reason {
 	MT_HIT_LAST = 3,     /* none of these: as many hits as were to be looked at are over */
 	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
 	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
+	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
 };
+
+/* What a stalled thread is still in. */
+enum mt_stall_from {
+	MT_STALL_CALL = 1,   /* a call of the function */
+	MT_STALL_HIT = 2,    /* the time since its last hit */
+	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
+};
+/* As many threads may be in one at once. */
+#define MT_STALLS_MAX 8192
+
+/* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
+struct mt_task_offsets {
+	__mt_u32 pid, flags, state, ptrace, jobctl, signal;
+	__mt_u32 signal_flags; /* in struct signal_struct, which signal points to */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_task_offsets) == 32, "mt_task_offsets");
+
+/* Where a thread is, at one moment. */
+struct mt_thread {
+	__mt_u32 tid, tgid;  /* as user space sees them */
+	__mt_u32 inner_tid;  /* as the thread sees itself, in its own pid namespace */
+	__mt_u32 state;	     /* task_struct.__state: 0 if it runs, or is ready to */
+	__mt_u32 on_cpu;     /* it runs */
+	__mt_u32 syscall;    /* that it is in; MT_NO_SYSCALL */
+	__mt_u64 args[3];    /* of that */
+	__mt_u64 n_switches; /* how often it has left a CPU: the same, so it has not run since */
+	__mt_u64 returns_to; /* where the innermost call with a return probe returns to; 0: none */
+	__mt_u64 regs[8];    /* bx, bp, sp, ip, r12 to r15 */
+	char comm[16];
+};
+_Static_assert(sizeof(struct mt_thread) == 144, "mt_thread");
 
 enum mt_file_kind {
 	MT_FILE_ANY = 0,
@@ -393,10 +426,11 @@ struct mt_counters {
 	__mt_u64 unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
 	__mt_u64 unmeasured; /* there was no room for what their delay or duration is known by */
+	__mt_u64 stalls;     /* that were only counted */
 	__mt_u64 max_ns;     /* largest delay or duration so far */
 	__mt_u64 sum_ns;     /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_counters) == 64 + 8 * MT_FINE_BUCKETS, "mt_counters");
+_Static_assert(sizeof(struct mt_counters) == 72 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "confine.h"
 #include "util/interrupts.h"
+#include "session/labels.h"
 #include "session/session.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
@@ -127,12 +128,15 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 	return empty_snapshot__refuse(rec, is_one ? start->target->pids.v[0] : 0);
 }
 
-static int write_recording(struct recording *rec, const char *path)
+static int write_recording(struct recording *rec, const struct option_list *labels,
+			   const char *path)
 {
 	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes = 0;
 	int err = recording_dir__create(path);
 
+	if (!err)
+		err = labels__add(rec, "", labels);
 	if (!err)
 		err = recording__write(rec, path);
 	/* Whatever it was: when it was looked at, the place would do. */
@@ -269,7 +273,7 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 			say_full_end(end, &rec);
 		else
 			say_end(end, *rec.trigger);
-		err = write_recording(&rec, names->recording);
+		err = write_recording(&rec, &options->labels, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)

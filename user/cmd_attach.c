@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture_command.h"
+#include "captures.h"
 #include "child.h"
 #include "cmd.h"
 #include "cmd_table.h"
@@ -19,6 +20,7 @@
 	OPTION_REQUESTS, \
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
+	OPTION_STALL,    \
 	OPTIONS_LIMITS,  \
 	OPTION_OUTPUT(output_help), \
 	OPTIONS_CAPTURE, \
@@ -30,7 +32,7 @@
 static const struct option_spec attach_specs[] = {OPTIONS_RUNNING(OUTPUT_HELP), OPTION_NO_INLINE,
 						  OPTION_VIEW};
 static const struct option_spec record_specs[] = {
-	OPTIONS_RUNNING("the recording: NAME.mtbpf (trace.mtbpf)"), OPTIONS_KEEP};
+	OPTIONS_RUNNING("the recording: NAME.mtbpf (default trace.mtbpf)"), OPTIONS_KEEP};
 
 const struct option_table attach_table = {
 	.command = "attach",
@@ -50,11 +52,10 @@ const struct option_table attach_table = {
 	.usage = "attach -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options] [-- CMD ARGS]",
-	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With CMD it "
-		   "starts that, and records while it runs. With no process given, at a terminal, "
-		   "you pick one. Without "
-		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
-		   "Ctrl-C ends the recording.",
+	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With CMD, "
+		   "starts it and records while it runs. With no process given, at a terminal, you "
+		   "pick one. Without -symbol the program's own mtbpf_take_snapshot() triggers; if "
+		   "it does not contain that, Ctrl-C ends the recording.",
 	.specs = attach_specs,
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
@@ -71,7 +72,7 @@ const struct option_table record_table = {
 	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
 		 "-duration-thresh D] [options] [-- CMD ARGS]",
-	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
+	.summary = "Captures like attach, but does not decode: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
 	.specs = record_specs,
 	.count = sizeof(record_specs) / sizeof(record_specs[0]),
@@ -145,6 +146,7 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 		command = argv + rest;
 	else if (rest < argc)
 		return refuse_word(table, argv[rest]);
+	all.keep.summarise = captures__summarise_kept;
 	if (capture_options__check(options, table->command) ||
 	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;

@@ -12,6 +12,7 @@
 #include "cmd_table.h"
 #include "session/gate.h"
 #include "session/progress.h"
+#include "session/session.h"
 #include "util/interrupts.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
@@ -29,14 +30,17 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 	OPTION_CHILDREN(CHILDREN_HELP),
 	OPTION_SYMBOL,
-	OPTION_VALUE("start", OPT_STRING, "NAME", start,
-		     "with -stop: measure how long a thread takes from its hit of this, named as "
-		     "in -symbol, ..."),
-	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this"),
+	OPTION_VALUE(
+		"start", OPT_STRING, "NAME", start,
+		"with -stop: measure the time from a thread's hit of NAME (as in -symbol) ..."),
+	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this NAME"),
 	OPTION_REQUESTS,
 	{"durations", NULL, 0, OPT_FLAG, NULL,
-	 "measure how long calls take, not how far apart they are",
+	 "measure how long calls take, instead of the time between them",
 	 offsetof(struct watch_options, durations), NULL},
+	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,
+		     "count how often a thread has been without a hit (with -durations: in a call; "
+		     "with -start: between the two) for this long"),
 	OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns, "stop after this long"),
 	OPTION_RETURN_PROBES,
 	OPTION_MAX_HITS,
@@ -301,6 +305,10 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.by_links = uprobe_link__is_supported() &&
 			    !(is_one && process__has_workers(target->pids.v[0])),
 		.watch_duration = options->durations || has_regions,
+		.stall_thresh_ns = options->common.stall_thresh_ns,
+		.stall_from = has_regions					   ? MT_STALL_REGION
+			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
+										   : MT_STALL_HIT,
 		.regions = has_regions,
 		.stop_triggers = has_regions,
 		.since_mark = probes__are_library(probes),
@@ -309,7 +317,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 	struct gate gate;
 	int err = 0;
 
-	if (trigger__needs_return(&config))
+	if (config.stall_thresh_ns && config.stall_from == MT_STALL_CALL)
+		err = stall__refuse_go(probes);
+	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);

@@ -37,7 +37,10 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/* What names it more tellingly than the function that it is in; not of several. */
+/*
+ * The name of the USDT probe, tracepoint, signal or exit, if it was the only trigger: it says more
+ * than the name of the function there.
+ */
 static const char *telling_name(const struct recording *rec)
 {
 	static const char *const prefixes[] = {USDT_PREFIX, "tracepoint:", "signal:", "exit:"};
@@ -62,6 +65,8 @@ static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
 static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
 {
+	if (hit->reason == MT_HIT_STALL)
+		return rec->stall_thresh_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -90,23 +95,24 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){.time_ns = hit->time_ns,
-					  .value_ns = hit->value_ns,
-					  .threshold_ns = threshold_of(rec, hit),
-					  .unix_ms = unix_ms_of(rec, hit),
-					  .sequence = hit->sequence,
-					  .counted = counted_in(rec),
-					  .reason = hit->reason,
-					  .pid = (pid_t)hit->tgid,
-					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit),
-					  .probe = telling_name(rec)
-							   ?: syscall__selector(hit->syscall - 1),
-					  .in_kernel = is_in_kernel(rec, hit),
-					  .is_syscall = hit->syscall,
-					  .n_args = hit->n_args,
-					  .args_read = hit->args_read,
-					  .args_signed = hit->args_signed};
+		*mark = (struct hit_mark){
+			.time_ns = hit->time_ns,
+			.value_ns = hit->value_ns,
+			.threshold_ns = threshold_of(rec, hit),
+			.unix_ms = unix_ms_of(rec, hit),
+			.sequence = hit->sequence,
+			.counted = counted_in(rec),
+			.reason = hit->reason,
+			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
+			.pid = (pid_t)hit->tgid,
+			.tid = (pid_t)hit->tid,
+			.ip = recording__probe_of(rec, hit),
+			.probe = telling_name(rec) ?: syscall__selector(hit->syscall - 1),
+			.in_kernel = is_in_kernel(rec, hit),
+			.is_syscall = hit->syscall,
+			.n_args = hit->n_args,
+			.args_read = hit->args_read,
+			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
@@ -133,8 +139,8 @@ static bool has_one_ring(const struct recording *rec, pid_t tid)
 }
 
 /*
- * Of a thread with a hit there is a report, which needs all calls: those of the others need not be
- * kept. Where rings are CPUs', threads' branches come together in memory first.
+ * A thread with a hit gets a report, which needs all of its calls; calls of the other threads need
+ * not be kept. If rings belong to CPUs, the branches of threads are first collected in memory.
  */
 static bool can_begin(const struct recording *rec, const struct tree_options *options)
 {
@@ -179,7 +185,7 @@ static int make_trees(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-/* What times are relative to, before anything is written. */
+/* Finds the time that all times are relative to, before anything is written. */
 static int find_base(struct decoded *decoded, const struct recording *rec)
 {
 	struct decode_bounds bounds = decoded->part.bounds;
@@ -252,7 +258,10 @@ static void say_left_out(const struct recording *rec)
 	log__hint("'mtbpf decode -max-memory SIZE' of the recording allows more");
 }
 
-/* What triggered is the newest; and what is left out is in the recording. */
+/*
+ * If memory does not suffice, the older half is left out: the hit is at the new end, and the
+ * recording itself stays whole.
+ */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options)
 {
@@ -301,7 +310,7 @@ uint64_t decoded__base(const struct decoded *decoded)
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
 
-/* Of a cgroup there are several; each is called what its main thread is. */
+/* A cgroup has several processes. Each gets the name of its main thread. */
 static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
 			   const struct recording *rec)
 {
@@ -318,7 +327,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* A CPU's stand in the process that was recorded. */
+/* Events of a CPU are shown in the process that was recorded. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {
@@ -331,7 +340,7 @@ static void write_event(struct trace_writer *writer, const struct pt_note *event
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct meter meter;
-	/* Without a hit there is no report, which reads them again. */
+	/* Only a report, which a hit has, reads the calls again. */
 	struct trace_options options = {.base_ns = decoded__base(decoded),
 					.forget_calls = !decoded->hits.n,
 					.meter = &meter};

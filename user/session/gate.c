@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "capture/perf/perf_clock.h"
+#include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -174,6 +177,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .by_links = config->by_links,
 			      .regions = config->regions,
 			      .ready = config->ready,
+			      .stall_thresh_ns = config->stall_thresh_ns,
 			      .sampling = config->sampling};
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
@@ -279,11 +283,27 @@ static int attach_events(struct gate *gate,
 	return err;
 }
 
+static int start_clock(struct gate *gate)
+{
+	int err, fd = perf_clock__open_timer(trigger__stall_period_ns(gate->stall_thresh_ns));
+
+	if (fd < 0) {
+		log__error("cannot open the clock that -stall-thresh looks by: %s", strerror(-fd));
+		log__hint("needs CAP_PERFMON, or root");
+		return fd;
+	}
+	err = trigger__attach_clock(gate->trigger, fd);
+	close(fd);
+	return err;
+}
+
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source)
 {
 	int err = gate->by_links ? open_links(gate) : attach_events(gate, source_event, source);
 
+	if (!err && gate->stall_thresh_ns)
+		err = start_clock(gate);
 	if (!err && gate->syscalls.n)
 		err = trigger__attach_syscalls(gate->trigger, gate->syscalls.v, gate->syscalls.n);
 	gate->attached = !err;
@@ -412,6 +432,33 @@ int gate__take_regions(struct gate *gate, struct recording *rec)
 	return err;
 }
 
+/* A return probe has put the address of the kernel's own page there. */
+static bool is_trampoline(pid_t pid, uint64_t address)
+{
+	struct mappings maps;
+	bool found = false;
+
+	if (mappings__read(&maps, pid))
+		return true;
+	for (size_t i = 0; i < maps.n && !found; i++)
+		found = !strcmp(maps.v[i].path, "[uprobes]") && address >= maps.v[i].start &&
+			address < maps.v[i].end;
+	mappings__fini(&maps);
+	return found;
+}
+
+/* What cannot be read stays open. */
+static void answer(struct gate *gate, const struct mt_hit *question)
+{
+	pid_t pid = (pid_t)question->tgid;
+	uint64_t now;
+
+	if (process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
+	    now == question->ip || (gate->has_return_probes && is_trampoline(pid, now)))
+		return;
+	trigger__forget_call(gate->trigger, question);
+}
+
 int gate__take_hit(struct gate *gate, struct recording *rec)
 {
 	struct mt_hit hit;
@@ -419,10 +466,13 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	size_t size;
 	int err, got;
 
-	/* One may have come when the last snapshot was taken for another reason. */
-	do
+	/* One may be a question, or have come when the last snapshot was taken for another reason.
+	 */
+	do {
 		got = trigger__next(gate->trigger, &hit);
-	while (got == 1 && !trigger__is_latest(gate->trigger, &hit));
+		if (got == 1 && mt_hit__is_question(&hit))
+			answer(gate, &hit);
+	} while (got == 1 && !trigger__is_latest(gate->trigger, &hit));
 	if (got != 1)
 		return got;
 	stack = trigger__stack(gate->trigger, &size);

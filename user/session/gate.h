@@ -32,6 +32,7 @@ struct gate {
 	uint64_t regions_until_ns; /* regions that ended later have not been, either */
 	uint64_t ready_until_ns;   /* wake-ups of goroutines that came later have not been */
 	bool regions, ready;
+	uint64_t stall_thresh_ns; /* 0: no clock looks for stalls */
 };
 
 /*

@@ -211,6 +211,11 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = session__measures_duration(s) ? s->progress.threshold_ns : 0,
+		.stall_thresh_ns = s->options->stall_thresh_ns,
+		.stall_from = s->stall_from,
+		/* The stepper freezes when anything comes from the trigger. */
+		.stall_asks = !s->ops->steps,
+		.traced_by_us = s->ops->steps,
 		.after_ns = s->options->after_ns,
 		.min_interval_ns = s->options->min_interval_ns,
 		.n_skipped = (uint64_t)s->options->skip,
@@ -542,6 +547,7 @@ void session__close(struct session *s)
 	if (s->has_process)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
+	stalled_threads__free(s->stalled);
 	free(s->witnesses);
 	free(s);
 }
@@ -557,6 +563,25 @@ pid_t session__pid(const struct session *s)
 }
 
 /* From a session that is ready to the next snapshot in the recording. */
+
+static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	units__format_duration(text, s->options->stall_thresh_ns);
+	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
+		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
+		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
+						     : "not hit",
+		  s->probes.name, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
+		  is_alone ? "; " : "", is_alone ? now : "");
+}
+
+/* What is over may be a trigger as well. */
+static bool has_threshold(const struct session *s)
+{
+	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
+}
 
 static void say_waiting(const struct session *s)
 {
@@ -575,7 +600,9 @@ static void say_waiting(const struct session *s)
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
-	if (threshold__is_set(&o->delay_thresh))
+	if (s->options->stall_thresh_ns && !has_threshold(s))
+		say_waiting_for_stall(s, true, now);
+	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
 			  now);
 	else if (session__measures_duration(s) && s->regions.stop_triggers)
@@ -595,6 +622,8 @@ static void say_waiting(const struct session *s)
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
 							      : "Ctrl-C takes the snapshot");
+	if (s->options->stall_thresh_ns && has_threshold(s))
+		say_waiting_for_stall(s, false, now);
 	progress__say_needed(&s->progress);
 }
 
@@ -605,7 +634,7 @@ static uint32_t reason_of(const struct session *s)
 	if (s->regions.stop_triggers)
 		return MT_HIT_REGION;
 	if (!session__measures_duration(s))
-		return MT_HIT_EVERY;
+		return s->options->stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
@@ -675,6 +704,8 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
+	s->rec->stall_from = s->stall_from;
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
@@ -691,6 +722,8 @@ static int read_snapshot(struct session *s)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = take_records(s, first_sample);
+	if (!err)
+		err = stall__settle_threads(s);
 	if (!s->ops->resume)
 		close_source(s);
 	recording__settle_build_ids(s->rec);
@@ -745,6 +778,8 @@ static int record_one(struct session *s, enum session_end *end)
 		err = s->ops->freeze(s->source);
 	if (s->forward)
 		kill(child_of(s), s->forward);
+	if (!err)
+		err = stall__take_threads(s);
 	s->snapshots++;
 	leave_gate(s, *end);
 	pids = s->ops->pids ? s->ops->pids(s->source) : NULL;

@@ -65,6 +65,13 @@ void session__close(struct session *session);
  */
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
 
+/*
+ * -EINVAL after a line and a hint if calls of these functions are goroutines', of which no thread
+ * can be said to be in one for long. 0 otherwise.
+ */
+struct probes;
+int stall__refuse_go(const struct probes *probes);
+
 /* The next snapshot's trigger does not come before that, of CLOCK_MONOTONIC. */
 void session__hold_fire(struct session *session, uint64_t until_ns);
 /* The process that is recorded, or one of the cgroup's. */

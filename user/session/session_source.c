@@ -17,8 +17,8 @@ static bool may_sample(const struct capture_options *options)
 {
 	struct pt_pmu pmu;
 
-	return !options->immediate_stop && !options->freeze_method && !options->kernel_only &&
-	       !options->full && pt_pmu__read(&pmu);
+	return !options->immediate_stop && !options->power && !options->freeze_method &&
+	       !options->kernel_only && !options->full && pt_pmu__read(&pmu);
 }
 
 static const struct source_ops *ops_of(const struct capture_options *options)

@@ -11,7 +11,7 @@
 
 static bool measures_calls(const struct session *s)
 {
-	return threshold__is_set(&s->options->duration_thresh) && !s->regions.stop_triggers;
+	return session__has_ends(s) && !s->regions.stop_triggers;
 }
 
 static int refuse_no_trigger(const char *what)
@@ -37,7 +37,8 @@ static int find_default(struct session *s)
 		return -ENOMEM;
 	if (own)
 		log__info("no -symbol: the program's own trigger, %s", own);
-	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh))
+	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
+		 o->stall_thresh_ns)
 		return refuse_no_trigger("a threshold needs a function to measure");
 	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
@@ -91,7 +92,7 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 	static const char *const world[] = {"runtime.stopTheWorldWithSema",
 					    "runtime.startTheWorldWithSema"};
 	const size_t n = sizeof(world) / sizeof(world[0]);
-	bool is_of_calls = session__measures_duration(s) && s->ops->samples;
+	bool is_of_calls = session__has_ends(s) && s->ops->samples;
 	int err;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
@@ -110,7 +111,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
 	/* With a duration the returns of those that trigger are probed anyway. */
-	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
+	bool have_returns = session__has_ends(s) && !probes__are_library(&s->probes);
 	int err = 0;
 
 	if (texts->n && !s->ops->samples) {
@@ -168,6 +169,8 @@ static int find_places(struct session *s)
 		err = choose_process(s);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);
+	if (!err)
+		err = stall__choose(s);
 	return err ? err : find_also(s, &source);
 }
 

@@ -247,6 +247,10 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_number(args, "since_mark_ns", hit->value_ns);
 	else if (hit->reason == MT_HIT_REGION)
 		add_number(args, "region_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_STALL)
+		add_number(args, "stall_ns", hit->value_ns);
+	if (hit->stall_from)
+		add_number(args, "stall_from", hit->stall_from);
 	if (hit->threshold_ns)
 		add_number(args, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)

@@ -173,6 +173,7 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	sum->unarmed += cpu->unarmed;
 	sum->let_pass += cpu->let_pass;
 	sum->unmeasured += cpu->unmeasured;
+	sum->stalls += cpu->stalls;
 	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;

@@ -31,10 +31,11 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
 	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
+	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
 
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
@@ -43,7 +44,9 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
 			  : region_ns	? MT_HIT_REGION
+			  : stall_ns	? MT_HIT_STALL
 					: 0,
+		.stall_from = (uint32_t)fxt_read__number(read, "stall_from"),
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)fxt_read__number(read, "tid"),
 		.ip = fxt_read__number(read, "address"),
