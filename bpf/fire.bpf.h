@@ -38,8 +38,9 @@ struct {
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */
+	bool in_kernel;	      /* it is at a system call, or at a tracepoint */
+	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
 	bool is_syscall;
-	u32 probe; /* of a system call the number of the probe; a uprobe has it as its cookie */
 };
 
 /* What a program has found out about its hit. */
@@ -124,7 +125,7 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 /* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */
 static __always_inline u32 probe_of(const struct hit_place *place)
 {
-	return place->is_syscall ? place->probe : bpf_get_attach_cookie(place->ctx);
+	return place->in_kernel ? place->probe : bpf_get_attach_cookie(place->ctx);
 }
 
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,

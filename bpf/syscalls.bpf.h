@@ -126,9 +126,11 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
 	return syscall && syscall->roles & roles ? syscall : NULL;
 }
 
-/* The descriptor is the first argument of all that user space asks this for. */
+/* The descriptor, or the status, is the first argument of all that user space asks this for. */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {
+	if (syscall->nonzero && !(u32)regs->di)
+		return false;
 	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;
 }
 

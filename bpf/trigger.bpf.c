@@ -353,7 +353,7 @@ static __always_inline struct latch *syscall_latch(const struct pt_regs *regs)
 static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *syscall)
 {
 	struct pt_regs regs;
-	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe};
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true};
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
@@ -382,7 +382,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 	struct mt_counters *stats = counters_of_cpu();
 	struct open_call call = {};
 	struct pt_regs regs;
-	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe};
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true};
 	struct latch *latch;
 
 	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
@@ -407,6 +407,40 @@ int on_syscall_return(u64 *ctx)
 
 	if (syscall)
 		take_return(ctx, syscall);
+	return 0;
+}
+
+/* Bit n: signal n counts. */
+const volatile __u64 signals;
+const volatile __u32 tracepoint_probe, signal_probe;
+
+/* In a thread of the target, whose registers are those with which it has entered the kernel. */
+static __always_inline void hit_in_kernel(void *ctx, u32 probe)
+{
+	struct pt_regs regs;
+	struct hit_place place = {ctx, &regs, true, probe};
+
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs),
+				   (const void *)bpf_task_pt_regs(bpf_get_current_task_btf())))
+		hit(&place, task_latch(), 0);
+}
+
+SEC("raw_tp")
+int on_tracepoint(u64 *ctx)
+{
+	if (is_target())
+		hit_in_kernel(ctx, tracepoint_probe);
+	return 0;
+}
+
+/* Its context begins with the signal's number; it is before the handler, or the core dump. */
+SEC("raw_tp/signal_deliver")
+int on_signal(u64 *ctx)
+{
+	u32 number = ctx[0];
+
+	if (number < 64 && signals >> number & 1 && is_target())
+		hit_in_kernel(ctx, signal_probe);
 	return 0;
 }
 

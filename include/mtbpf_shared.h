@@ -125,7 +125,7 @@ struct mt_syscall {
 	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
 	__mt_u8 file_kind; /* enum mt_file_kind: what its first argument has to be open on */
 	__mt_u8 reads;	   /* a result of 0 means that there was nothing */
-	__mt_u8 pad;
+	__mt_u8 nonzero;   /* it counts where its first argument, an int, is not 0 */
 };
 _Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
 
@@ -217,6 +217,8 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+	/* As MT_ENTRY_HIT, of a system call: `ip` is behind the instruction that makes it. */
+	MT_ENTRY_SYSCALL = 4,
 	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
 

@@ -125,6 +125,56 @@ static double run_insns(const struct target *target, const struct way *way)
 		&(struct trigger_config){.duration_thresh_ns = HOUR_NS, .returns_by_insn = true});
 }
 
+/* The target calls getppid; `number` is what is probed. */
+static double run_probed_syscall(const struct target *target, const struct way *way,
+				 struct trigger_config *config, const char *name, int number)
+{
+	struct trigger_syscall all[] = {{.number = number, .what = {.roles = MT_SYSCALL_RETURNS}},
+					{.number = number, .what = {.roles = MT_SYSCALL_HITS}}};
+	bool returns = trigger__needs_return(config);
+	struct trigger *trigger;
+	struct mt_stats stats;
+	double ns;
+
+	strcpy(all[0].name, name);
+	strcpy(all[1].name, name);
+	config->tgid = target->pid;
+	config->syscalls = true;
+	trigger = trigger__new(config);
+	if (!trigger ||
+	    trigger__attach_syscalls(trigger, returns ? all : all + 1, returns ? 2 : 1) ||
+	    trigger__arm(trigger))
+		exit(1);
+	ns = target__call(target, way->call, way->count);
+	if (trigger__stats(trigger, &stats))
+		die("counters");
+	if (number == SYS_getppid)
+		expect_hits(way, stats.hits);
+	trigger__free(trigger);
+	return ns;
+}
+
+static double run_syscall_delay(const struct target *target, const struct way *way)
+{
+	return run_probed_syscall(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+				  "getppid", SYS_getppid);
+}
+
+static double run_syscall_duration(const struct target *target, const struct way *way)
+{
+	return run_probed_syscall(target, way,
+				  &(struct trigger_config){.duration_thresh_ns = HOUR_NS},
+				  "getppid", SYS_getppid);
+}
+
+/* What all others pay where the kernel has no fentry. */
+static double run_other_syscall(const struct target *target, const struct way *way)
+{
+	return run_probed_syscall(target, way,
+				  &(struct trigger_config){.duration_thresh_ns = HOUR_NS}, "fsync",
+				  SYS_fsync);
+}
+
 /* The program decides, and nothing is hit. */
 static double run_unhit(const struct target *target, const struct way *way)
 {
@@ -231,6 +281,9 @@ static const struct way ways[] = {
 	{"and copies 16 KiB of the stack", run_firing, AT(victim_push), 0, 1, 16 << 10},
 	{"and copies 60 KiB of the stack", run_firing, AT(victim_push), 0, 1, 60 << 10},
 	{"getppid, a system call", run_call, NULL, 0, 0, 500000, 0},
+	{"getppid that is probed: delays", run_syscall_delay, NULL, 0, 0, 200000, 0},
+	{"getppid that is probed: durations", run_syscall_duration, NULL, 0, 0, 200000, 0},
+	{"getppid while fsync is probed", run_other_syscall, NULL, 0, 0, 200000, 0},
 };
 
 enum { N_WAYS = sizeof(ways) / sizeof(ways[0]), CALL = 0, PUSH = 1 };

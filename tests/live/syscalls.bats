@@ -113,6 +113,57 @@ count() {
 	[[ $output =~ call\ [0-9]+\ of\ syscall:recvfrom,\ thread\ $target:\ took\ [67][0-9.]+\ ms,\ in\ recv ]]
 }
 
+# bats test_tags=slow
+@test "signal: the last moments before a crash; exit:nonzero: before an exit; a tracepoint: each time" {
+	cat >crash.py <<-'END'
+		import ctypes, os, sys, time
+		print("pid", os.getpid(), flush=True)
+		while not os.path.exists("go"): time.sleep(0.01)
+		def last_words():
+		    began = time.time()
+		    while time.time() - began < 0.05: pass
+		    if len(sys.argv) > 1: sys.exit(3)
+		    ctypes.string_at(0)
+		last_words()
+	END
+	for how in signal:SEGV exit:nonzero; do
+		rm -f go
+		start_file python3 crash.py $([ $how = signal:SEGV ] || echo leave)
+		"$O/mtbpf" record -source sample -pid "$target" -symbol $how -timeout 30s -o x.mtbpf >log 2>&1 3>&- &
+		recording=$!
+		started+=("$recording")
+		eventually 10 grep -q '^waiting for' log
+		touch go
+		eventually 20 gone "$recording"
+		wait "$recording"
+		cat log
+		grep -q '^triggered' log
+		mtbpf_run report x.mtbpf
+		[[ $output == *"hit 1 of $how, thread $target, in "* ]]
+	done
+	write_server
+	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:sched_switch -timeout 500ms
+	[ "$status" -eq 0 ]
+	[[ $output =~ [1-9][0-9]*\ hits ]]
+	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:no_such_event -timeout 500ms
+	[ "$status" -ne 0 ]
+	complains "cannot set a probe on the tracepoint no_such_event" "tracepoint:block:block_rq_issue"
+	mtbpf_run watch -pid "$target" -symbol signal:NONE -timeout 500ms
+	[ "$status" -eq 2 ]
+	complains "there is no such signal"
+	mtbpf_run watch -pid "$target" -start signal:SEGV -stop syscall:read
+	[ "$status" -eq 2 ]
+	complains "begins and ends no region"
+	# Its hits are in any function: what is reported is the time since the last of them.
+	mtbpf_run record -source sample -pid "$target" -symbol tracepoint:sched:sched_switch -delay-thresh 30ms \
+		-timeout 30s -o y.mtbpf
+	[ "$status" -eq 0 ]
+	mtbpf_run report y.mtbpf
+	[[ $output =~ hit\ [0-9]+\ of\ tracepoint:sched:sched_switch ]]
+	[[ $output =~ thread\ [0-9]+:\ ([0-9.]+\ [a-z]+)\ after.*sched_switch\ took\ ([0-9.]+\ [a-z]+) ]]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
 @test "what cannot be is said: an unknown name, a kind, a source that cannot begin there" {
 	write_server
 	mtbpf_run watch -pid "$target" -symbol syscall:fsyncs
@@ -132,6 +183,7 @@ count() {
 	complains "-requests is a -start and a -stop of its own"
 }
 
+# bats test_tags=slow
 @test "the stepper is frozen by a system call as well" {
 	write_server
 	mtbpf_run record -source soft -pid "$target" -symbol 'syscall:fsync' -timeout 60s -o x.mtbpf

@@ -38,16 +38,28 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 }
 
 /*
- * The name of the USDT probe, if it was the only trigger: it says more than the name of its
- * function.
+ * The name of the USDT probe, tracepoint, signal or exit, if it was the only trigger: it says more
+ * than the name of the function there.
  */
-static const char *usdt_name(const struct recording *rec)
+static const char *telling_name(const struct recording *rec)
 {
+	static const char *const prefixes[] = {USDT_PREFIX, "tracepoint:", "signal:", "exit:"};
 	const char *name = rec->trigger;
 
-	return name && !strncmp(name, USDT_PREFIX, strlen(USDT_PREFIX)) && !strchr(name, ',')
-		       ? name
-		       : NULL;
+	for (size_t i = 0; name && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) && !strchr(name, ','))
+			return name;
+	return NULL;
+}
+
+/* Of several triggers one may be in the kernel, and the hit of another. */
+static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
+{
+	const char *name = telling_name(rec);
+	bool has_tracepoint = rec->trigger && (strstr(rec->trigger, "tracepoint:") ||
+					       strstr(rec->trigger, "signal:"));
+
+	return hit->syscall || has_tracepoint || (name && strncmp(name, USDT_PREFIX, 5));
 }
 
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
@@ -106,8 +118,9 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.pid = (pid_t)hit->tgid,
 			.tid = (pid_t)hit->tid,
 			.ip = recording__probe_of(rec, hit),
-			.probe = syscall__selector(hit->syscall - 1) ?: usdt_name(rec),
-			.is_syscall = syscall__selector(hit->syscall - 1),
+			.probe = telling_name(rec) ?: syscall__selector(hit->syscall - 1),
+			.in_kernel = is_in_kernel(rec, hit),
+			.is_syscall = hit->syscall,
 			.n_args = hit->n_args,
 			.args_read = hit->args_read,
 			.args_signed = hit->args_signed};

@@ -106,7 +106,8 @@ static int note_probes(struct sampled_thread *t, const struct event *events, siz
 				return -ENOMEM;
 			*probe = (struct known_probe){.ip = entry->ip, .next_map = SIZE_MAX};
 		}
-		probe->is_of_calls |= entry->kind != MT_ENTRY_HIT;
+		probe->is_of_calls |=
+			entry->kind != MT_ENTRY_HIT && entry->kind != MT_ENTRY_SYSCALL;
 	}
 	return 0;
 }
@@ -188,7 +189,8 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 			       .start_ns = entry->start_ns,
 			       .end_ns = entry->end_ns,
 			       .end = end_of(entry),
-			       .kind = CALL_FUNCTION};
+			       .kind = CALL_FUNCTION,
+			       .is_innermost = entry->kind == MT_ENTRY_SYSCALL};
 	struct known_probe *probe = find_probe(t, entry->ip);
 
 	/* Only a damaged file has a call that returned before it began. */
@@ -198,7 +200,8 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 	if (!call.function || (entry->kind == MT_ENTRY_HIT && probe->is_of_calls))
 		return;
 	probe->end_ns = call.end == END_KNOWN ? call.end_ns : 0;
-	call.returns_to = return_of(t, entry, call.function);
+	if (!call.is_innermost)
+		call.returns_to = return_of(t, entry, call.function);
 	slices__enter(&t->slices, &call);
 }
 

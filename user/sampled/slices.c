@@ -207,6 +207,17 @@ static struct place find_syscall(const struct view *view)
 	return (struct place){seen__user(view->stack, view->n), true, true};
 }
 
+/* A function that is in a system call: its frame is the innermost, unless that is missing. */
+static struct place find_caller_of_syscall(const struct view *view, const struct function *function,
+					   size_t from)
+{
+	size_t n = seen__user(view->stack, view->n);
+
+	if (n > from && view->stack[n - 1].function == function)
+		return (struct place){n - 1, true, false};
+	return (struct place){n > from ? n : from, true, true};
+}
+
 /* How far the walk along the stack has come. */
 struct walk {
 	size_t exact;	   /* the frame after the innermost exact call */
@@ -244,8 +255,9 @@ static void place_open(struct open_slice *open, const struct view *view, struct 
 		       bool has_caller)
 {
 	struct place place =
-		open->seen.kind == CALL_SYSCALL
-			? find_syscall(view)
+		open->seen.kind == CALL_SYSCALL ? find_syscall(view)
+		: open->is_innermost
+			? find_caller_of_syscall(view, open->seen.function, walk->exact)
 			: find_call(view, open->seen.function, open->returns_to, walk->exact);
 
 	if (!place.is_found && open->end != END_KNOWN && !view->is_cut) {
@@ -314,6 +326,8 @@ static struct place find_entered(const struct slices *s, size_t i, uint64_t time
 		return (struct place){0};
 	if (e->kind == CALL_SYSCALL)
 		return find_syscall(view);
+	if (e->is_innermost)
+		return find_caller_of_syscall(view, e->function, walk->exact);
 	/* Frames that match open slices are other calls, unless no other frame fits. */
 	place = find_call(view, e->function, e->returns_to, walk->plain);
 	if (!place.is_found)
@@ -445,6 +459,7 @@ static void push_entered(struct slices *s, const struct entered *e, const struct
 	open->exit_ns = exit_ns;
 	open->end = e->end;
 	open->returns_to = e->returns_to;
+	open->is_innermost = e->is_innermost;
 	open->next = e->is_placed ? e->at + !e->is_hidden : NOT_IN_STACK;
 	s->last_ns = e->start_ns;
 	if (e->kind == CALL_SYSCALL) {

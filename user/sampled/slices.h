@@ -47,6 +47,7 @@ struct entered {
 	uint8_t end;	       /* enum exact_end */
 	uint8_t kind;	       /* CALL_FUNCTION, or, without a function, CALL_SYSCALL */
 	uint8_t reason;	       /* of CALL_SYSCALL: enum syscall_reason */
+	bool is_innermost;     /* it calls no other function: it is in a system call */
 	struct waits_for what; /* of a system call; `call` is ignored */
 	/* Its place in the next stack: set by place_calls(). */
 	bool is_placed, is_hidden, is_lost;
@@ -59,8 +60,9 @@ struct open_slice {
 	/* When an exact call ends: until then it is open. 0: the call is not exact. */
 	uint64_t exit_ns;
 	uint64_t returns_to;
-	uint8_t end; /* enum exact_end */
-	size_t next; /* index of its first callee in the stack that is being added */
+	uint8_t end;	   /* enum exact_end */
+	bool is_innermost; /* as of what was entered */
+	size_t next;	   /* index of its first callee in the stack that is being added */
 };
 
 /* open_slice.next of a slice that is not part of the stack. */

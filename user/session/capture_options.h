@@ -116,7 +116,8 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the "       \
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, signal:SEGV, . "  \
+		  "for the "                                                                       \
 		  "program's "                                                                     \
 		  "own mtbpf_take_snapshot(), or ? to pick one; several as "                       \
 		  "A,B or as several options (default: .)")

@@ -142,6 +142,19 @@ static bool has_conditions(const struct gate *gate)
 	return false;
 }
 
+static void configure(struct trigger_config *config, const struct trigger_syscall *probe)
+{
+	config->file_kinds |= probe->what.file_kind != MT_FILE_ANY;
+	config->syscalls |= probe->number >= 0;
+	config->signals |= probe->signals;
+	if (probe->signals) {
+		config->signal_probe = probe->what.probe;
+	} else if (probe->number < 0) {
+		config->tracepoints = true;
+		config->tracepoint_probe = probe->what.probe;
+	}
+}
+
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
@@ -176,9 +189,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
-	all.syscalls = gate->syscalls.n;
 	for (size_t i = 0; i < gate->syscalls.n; i++)
-		all.file_kinds |= gate->syscalls.v[i].what.file_kind != MT_FILE_ANY;
+		configure(&all, &gate->syscalls.v[i]);
 	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
@@ -320,8 +332,8 @@ struct entry_taker {
 /* Of a hit alone there is only its begin. */
 static bool was_recorded(const struct entry_taker *taker, const struct mt_entry *entry)
 {
-	uint64_t end_ns =
-		entry->end_ns || entry->kind != MT_ENTRY_HIT ? entry->end_ns : entry->start_ns;
+	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
+	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
 
 	return !end_ns || end_ns >= taker->began_ns;
 }

@@ -225,7 +225,9 @@ struct hit_mark {
 	const struct function *function; /* NULL where unknown */
 	/* Name of a USDT probe or system call: "usdt:app:request", "syscall:fsync"; or NULL. */
 	const char *probe;
-	bool is_syscall; /* `function` is where the system call was made */
+	/* Of a system call, tracepoint, signal or exit: `function` is where the program was. */
+	bool in_kernel;
+	bool is_syscall;
 	/*
 	 * Arguments from the program. Those that could not be read are left out; the others keep
 	 * their numbers: "arg2".
@@ -240,7 +242,7 @@ struct hit_mark {
 /* What was hit, by the name that is told; only where its function is known. */
 static inline const char *hit_mark__name(const struct hit_mark *hit)
 {
-	return hit->is_syscall ? hit->probe : hit->function->name;
+	return hit->in_kernel && hit->probe ? hit->probe : hit->function->name;
 }
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */

@@ -131,6 +131,11 @@ int trigger_syscalls__select(struct trigger_bpf *skel, const struct trigger_conf
 	bpf_program__set_autoload(skel->progs.on_syscall, config->syscalls);
 	bpf_program__set_autoload(skel->progs.on_syscall_return, config->syscalls);
 	bpf_map__set_autocreate(skel->maps.probed_syscalls, config->syscalls);
+	bpf_program__set_autoload(skel->progs.on_tracepoint, config->tracepoints);
+	bpf_program__set_autoload(skel->progs.on_signal, config->signals != 0);
+	skel->rodata->signals = config->signals;
+	skel->rodata->tracepoint_probe = config->tracepoint_probe;
+	skel->rodata->signal_probe = config->signal_probe;
 	if (config->file_kinds && find_offsets(&offsets))
 		return refuse_kinds();
 	skel->rodata->file_offsets = offsets;
@@ -183,17 +188,24 @@ static int attach_function(struct trigger_syscalls *syscalls, const struct trigg
 	return attached->link < 0 ? -errno : 0;
 }
 
-static int attach_tracepoint(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
-			     bool at_return)
+static int attach_tracepoint(struct trigger_syscalls *syscalls, const char *name,
+			     const struct bpf_program *program, bool is_end)
 {
 	struct attached *attached = VEC_PUSH(&syscalls->all);
 
 	if (!attached)
 		return -ENOMEM;
-	*attached = (struct attached){.program = -1, .is_end = at_return};
-	attached->link = bpf_raw_tracepoint_open(at_return ? "sys_exit" : "sys_enter",
-						 bpf_program__fd(program_at(skel, at_return)));
+	*attached = (struct attached){.program = -1, .is_end = is_end};
+	attached->link = bpf_raw_tracepoint_open(name, bpf_program__fd(program));
 	return attached->link < 0 ? -errno : 0;
+}
+
+/* On the tracepoint of all system calls. */
+static int attach_to_all(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
+			 bool at_return)
+{
+	return attach_tracepoint(syscalls, at_return ? "sys_exit" : "sys_enter",
+				 program_at(skel, at_return), at_return);
 }
 
 static void explain(int err)
@@ -234,7 +246,7 @@ static int attach_functions(struct trigger_syscalls *syscalls, const struct trig
 
 	for (int ends = 1; ends >= 0 && !err; ends--)
 		for (size_t i = 0; i < n && !err; i++)
-			if (!(all[i].what.roles & ENDS) == !ends)
+			if (all[i].number >= 0 && !(all[i].what.roles & ENDS) == !ends)
 				err = attach_function(syscalls, skel, &all[i]);
 	if (err)
 		close_all(syscalls);
@@ -244,7 +256,7 @@ static int attach_functions(struct trigger_syscalls *syscalls, const struct trig
 static bool is_any_at(const struct trigger_syscall *all, size_t n, bool at_return)
 {
 	for (size_t i = 0; i < n; i++)
-		if (is_at_return(&all[i]) == at_return)
+		if (all[i].number >= 0 && is_at_return(&all[i]) == at_return)
 			return true;
 	return false;
 }
@@ -253,10 +265,10 @@ static bool is_any_at(const struct trigger_syscall *all, size_t n, bool at_retur
 static int attach_tracepoints(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
 			      const struct trigger_syscall *all, size_t n)
 {
-	int err = is_any_at(all, n, true) ? attach_tracepoint(syscalls, skel, true) : 0;
+	int err = is_any_at(all, n, true) ? attach_to_all(syscalls, skel, true) : 0;
 
 	if (!err && is_any_at(all, n, false))
-		err = attach_tracepoint(syscalls, skel, false);
+		err = attach_to_all(syscalls, skel, false);
 	return err;
 }
 
@@ -267,6 +279,8 @@ static int fill_map(int map, const struct trigger_syscall *all, size_t n)
 		struct mt_syscall what = all[i].what, before;
 		uint32_t key = (uint32_t)all[i].number;
 
+		if (all[i].number < 0)
+			continue;
 		if (!bpf_map_lookup_elem(map, &key, &before))
 			what.roles |= before.roles;
 		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
@@ -275,8 +289,8 @@ static int fill_map(int map, const struct trigger_syscall *all, size_t n)
 	return 0;
 }
 
-static int attach(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
-		  const struct trigger_syscall *all, size_t n)
+static int attach_syscalls(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
+			   const struct trigger_syscall *all, size_t n)
 {
 	int err = fill_map(bpf_map__fd(skel->maps.probed_syscalls), all, n);
 
@@ -291,6 +305,46 @@ static int attach(struct trigger_syscalls *syscalls, const struct trigger_bpf *s
 	return attach_tracepoints(syscalls, skel, all, n);
 }
 
+static int refuse_tracepoint(const char *name, int err)
+{
+	log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
+	log__hint(err == -ENOENT ? "the folders of /sys/kernel/tracing/events have the kernel's "
+				   "tracepoints: tracepoint:block:block_rq_issue"
+				 : "needs CAP_BPF and CAP_PERFMON, or root");
+	return err;
+}
+
+static int attach_named(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
+			const struct trigger_syscall *all, size_t n)
+{
+	bool has_signals = false;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		/* One program is for all signals. */
+		if (all[i].number >= 0 || (all[i].signals && has_signals))
+			continue;
+		err = attach_tracepoint(
+			syscalls, all[i].name,
+			all[i].signals ? skel->progs.on_signal : skel->progs.on_tracepoint, false);
+		has_signals |= all[i].signals != 0;
+		if (err)
+			refuse_tracepoint(all[i].name, err);
+	}
+	return err;
+}
+
+static int attach(struct trigger_syscalls *syscalls, const struct trigger_bpf *skel,
+		  const struct trigger_syscall *all, size_t n)
+{
+	bool has_syscalls = is_any_at(all, n, true) || is_any_at(all, n, false);
+	int err = has_syscalls ? attach_syscalls(syscalls, skel, all, n) : 0;
+
+	if (err)
+		explain(err);
+	return err ? err : attach_named(syscalls, skel, all, n);
+}
+
 struct trigger_syscalls *trigger_syscalls__attach(const struct trigger_bpf *skel,
 						  const struct trigger_syscall *all, size_t n)
 {
@@ -299,7 +353,6 @@ struct trigger_syscalls *trigger_syscalls__attach(const struct trigger_bpf *skel
 
 	if (!err)
 		return syscalls;
-	explain(err);
 	trigger_syscalls__free(syscalls);
 	errno = -err;
 	return NULL;

@@ -88,6 +88,9 @@ struct trigger_config {
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
 	/* Some of the probes are on system calls; of some of these the descriptor's kind counts. */
 	bool syscalls, file_kinds;
+	bool tracepoints; /* some are on tracepoints; the numbers of these probes: */
+	uint32_t tracepoint_probe, signal_probe;
+	uint64_t signals; /* of all of them that are on signals */
 	/* Its programs run without perf events: see trigger__program(). */
 	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -138,11 +141,16 @@ enum trigger_probe {
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
-/* A probe on a system call: its entry, or its return; a region starts at a return. */
+/*
+ * A probe in the kernel: on a system call's entry, or its return (a region starts at a return); or
+ * on a tracepoint.
+ */
 struct trigger_syscall {
-	const char *name; /* "fsync"; NULL: it is none */
-	int number;
+	char name[64];		/* "fsync", or a tracepoint's: "sched_switch"; "": it is none */
+	int number;		/* of a system call; -1: it is a tracepoint */
 	struct mt_syscall what; /* of which `roles` has one */
+	uint64_t signals; /* of the tracepoint signal_deliver: bit n is signal n; 0: any tracepoint
+			   */
 };
 
 struct trigger_event {

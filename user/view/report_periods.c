@@ -146,6 +146,25 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start ?: slow, hit->time_ns);
 }
 
+/*
+ * A hit in the kernel is in whatever function the program was: calls of that one are hits only
+ * where it makes that system call, and nothing else does.
+ */
+static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
+{
+	const struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+	uint64_t ns = slow ? slow->end_ns - slow->start_ns : 0, off_ns;
+
+	off_ns = ns > hit->value_ns ? ns - hit->value_ns : hit->value_ns - ns;
+	if (hit->reason == MT_HIT_DELAY ? off_ns <= hit->value_ns / 10 : hit->is_syscall)
+		return 0;
+	r->periods.n = 0;
+	if (hit->reason != MT_HIT_DELAY || !has_whole(r->tree, start_ns, hit->value_ns))
+		return 0;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
@@ -184,6 +203,8 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 		err = end_at_stall(r, hit);
 	if (!err && hit->reason == MT_HIT_MARK)
 		err = start_at_mark(r, hit, has_last ? last : 0);
+	if (!err && hit->in_kernel)
+		err = settle_in_kernel(r, hit);
 	return err;
 }
 

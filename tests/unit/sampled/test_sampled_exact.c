@@ -386,6 +386,26 @@ static void test_a_long_system_call_without_any_stack(void **state)
 	assert_int_equal(f->trees[0].waits.n, 1);
 }
 
+/* What is in a system call calls nothing: it is innermost, also where a stack lacks its frame. */
+static void test_who_makes_a_system_call_is_innermost(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(FIND, 1000, 1500);
+
+	entry.kind = MT_ENTRY_SYSCALL;
+	/* As frame pointers lead from a function that has no frame. */
+	entry.returns_to = MAIN + 8;
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
+	SAMPLE(f, TID, 900, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1600, ITER + 8, MAIN + 8);
+	f->rec.frozen_ns = 1700;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 900-1700 inferred-start inferred-end\n"
+				  "  [iter] 900-1700 inferred-start inferred-end\n"
+				  "    [find] 1000-1500\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +428,7 @@ int main(void)
 		TEST(test_last_branches_are_told_of),
 		TEST(test_a_hit_at_its_return_is_no_other_call),
 		TEST(test_a_long_system_call_without_any_stack),
+		TEST(test_who_makes_a_system_call_is_innermost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

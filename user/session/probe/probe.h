@@ -45,7 +45,7 @@ struct probe {
 
 static inline bool probe__is_syscall(const struct probe *probe)
 {
-	return probe->syscall.name;
+	return *probe->syscall.name;
 }
 
 struct programs;

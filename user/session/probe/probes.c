@@ -166,7 +166,10 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error("%s is inside a function: only calls of whole functions have a duration",
+		log__error(probe__is_syscall(&probes->all.v[i])
+				   ? "%s is a moment, and has no duration"
+				   : "%s is inside a function: only calls of whole functions have "
+				     "a duration",
 			   probes->all.v[i].name);
 		log__hint("name only the function, or measure from hit to hit: attach "
 			  "-delay-thresh, watch without -durations");
@@ -368,6 +371,23 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
+static bool have_tracepoints(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probe__is_syscall(&probes->all.v[i]) && probes->all.v[i].is_inside)
+			return true;
+	return false;
+}
+
+static int check_moments(const struct start_stop *r)
+{
+	if (!have_tracepoints(&r->starts) && !have_tracepoints(&r->stops))
+		return 0;
+	log__error("-start and -stop: a tracepoint, a signal or an exit begins and ends no region");
+	log__hint("name functions, or system calls: -start syscall:accept4");
+	return -EINVAL;
+}
+
 int start_stop__find(struct start_stop *r, const struct capture_options *options,
 		     const struct probe_source *source)
 {
@@ -379,6 +399,8 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 	err = probe__each(source, options->start, probes__add, &r->starts);
 	if (!err)
 		err = probe__each(source, options->stop, probes__add, &r->stops);
+	if (!err)
+		err = check_moments(r);
 	if (!err)
 		err = check_places(r, options, source->exec_path);
 	return err ? err : add_places(r, source->exec_path);

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 
 #include "util/log.h"
@@ -31,9 +32,15 @@ struct search {
 	size_t n;
 };
 
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
 bool syscall_probe__is_selector(const char *text)
 {
-	return !strncmp(text, SYSCALL_PREFIX, strlen(SYSCALL_PREFIX));
+	return begins(text, SYSCALL_PREFIX) || begins(text, TRACEPOINT_PREFIX) ||
+	       begins(text, SIGNAL_PREFIX) || begins(text, EXIT_PREFIX);
 }
 
 static int refuse_kind(const char *text, const char *kind)
@@ -87,9 +94,8 @@ static int take(struct search *search, const char *name, int number)
 		probe.args.v[i] =
 			(struct mt_arg){.kind = MT_ARG_REGISTER, .base = places[i], .size = 8};
 	probe.syscall = (struct trigger_syscall){
-		.name = name,
-		.number = number,
-		.what = {.file_kind = (uint8_t)kind, .reads = is_reading(name)}};
+		.number = number, .what = {.file_kind = (uint8_t)kind, .reads = is_reading(name)}};
+	snprintf(probe.syscall.name, sizeof(probe.syscall.name), "%s", name);
 	snprintf(probe.name, sizeof(probe.name), SYSCALL_PREFIX "%s%s%s%s", name, kind ? "(" : "",
 		 kind ? kind_names[kind] : "", kind ? ")" : "");
 	snprintf(probe.path, sizeof(probe.path), "%s", probe.name);
@@ -132,7 +138,7 @@ static int refuse_unknown(const struct search *search)
 	return -ENOENT;
 }
 
-int syscall_probe__each(const char *text, probe_fn fn, void *ctx)
+static int each_syscall(const char *text, probe_fn fn, void *ctx)
 {
 	struct selector selector;
 	struct search search = {.text = text, .selector = &selector, .fn = fn, .ctx = ctx};
@@ -145,4 +151,79 @@ int syscall_probe__each(const char *text, probe_fn fn, void *ctx)
 	if (err)
 		return err;
 	return search.n ? 0 : refuse_unknown(&search);
+}
+
+/* What is no system call has neither an end nor arguments. */
+static int take_tracepoint(const char *text, const char *name, uint64_t signals, probe_fn fn,
+			   void *ctx)
+{
+	struct probe probe = {.site = {.emulated = true},
+			      .is_inside = true,
+			      .syscall = {.number = -1, .signals = signals}};
+
+	snprintf(probe.syscall.name, sizeof(probe.syscall.name), "%s", name);
+	snprintf(probe.name, sizeof(probe.name), "%s", text);
+	snprintf(probe.path, sizeof(probe.path), "%s", text);
+	return fn(ctx, &probe);
+}
+
+/* The kernel has no two of one name in two categories. */
+static int each_tracepoint(const char *text, probe_fn fn, void *ctx)
+{
+	const char *colon = strrchr(text + strlen(TRACEPOINT_PREFIX), ':');
+
+	if (colon && colon[1])
+		return take_tracepoint(text, colon + 1, 0, fn, ctx);
+	log__error("'%s' is no tracepoint's name", text);
+	log__hint(TRACEPOINT_PREFIX "CATEGORY:NAME, as in " TRACEPOINT_PREFIX
+				    "block:block_rq_issue");
+	return -EINVAL;
+}
+
+static int signal_of(const char *name)
+{
+	name += begins(name, "SIG") ? 3 : 0;
+	for (int i = 1; i < 32; i++)
+		if (!strcmp(sigabbrev_np(i) ?: "", name))
+			return i;
+	return 0;
+}
+
+static int each_signal(const char *text, probe_fn fn, void *ctx)
+{
+	int signal = signal_of(text + strlen(SIGNAL_PREFIX));
+
+	if (signal)
+		return take_tracepoint(text, "signal_deliver", 1ull << signal, fn, ctx);
+	log__error("'%s': there is no such signal", text);
+	log__hint("as 'kill -l' names them: " SIGNAL_PREFIX "SEGV, " SIGNAL_PREFIX "ABRT");
+	return -EINVAL;
+}
+
+static int each_exit(const char *text, probe_fn fn, void *ctx)
+{
+	struct probe probe = {.offset = SYS_exit_group,
+			      .site = {.emulated = true},
+			      .is_inside = true,
+			      .syscall = {.name = "exit_group",
+					  .number = SYS_exit_group,
+					  .what = {.nonzero = true}}};
+
+	if (strcmp(text, EXIT_PREFIX "nonzero")) {
+		log__error("'%s': the one that there is is " EXIT_PREFIX "nonzero", text);
+		log__hint("an exit with 0: " SYSCALL_PREFIX "exit_group");
+		return -EINVAL;
+	}
+	snprintf(probe.name, sizeof(probe.name), "%s", text);
+	snprintf(probe.path, sizeof(probe.path), "%s", text);
+	return fn(ctx, &probe);
+}
+
+int syscall_probe__each(const char *text, probe_fn fn, void *ctx)
+{
+	if (begins(text, TRACEPOINT_PREFIX))
+		return each_tracepoint(text, fn, ctx);
+	if (begins(text, SIGNAL_PREFIX))
+		return each_signal(text, fn, ctx);
+	return begins(text, EXIT_PREFIX) ? each_exit(text, fn, ctx) : each_syscall(text, fn, ctx);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes on system calls, by name: "syscall:fsync", "syscall:read|recv*(socket)". */
+/*
+ * Probes in the kernel, by name: on system calls ("syscall:fsync", "syscall:read|recv*(socket)"),
+ * on tracepoints ("tracepoint:block:block_rq_issue"), on signals before they are delivered
+ * ("signal:SEGV"), and where a program ends itself ("exit:nonzero").
+ */
 #ifndef MTBPF_SESSION_PROBE_SYSCALL_PROBE_H
 #define MTBPF_SESSION_PROBE_SYSCALL_PROBE_H
 
@@ -8,13 +12,18 @@
 #include "kernel/syscalls.h"
 #include "session/probe/probe.h"
 
-/* True if the text is meant to name a system call. */
+#define TRACEPOINT_PREFIX "tracepoint:"
+#define SIGNAL_PREFIX	  "signal:"
+#define EXIT_PREFIX	  "exit:"
+
+/* True if the text is meant to name one of these. */
 bool syscall_probe__is_selector(const char *text);
 
 /*
- * Calls fn for each system call that the selector means: names or globs with | between them, and
- * in brackets on what the descriptor is open that is its first argument. What fn returns but 0 ends
- * it, and is returned; 0; or -errno after a line and a hint: -EINVAL it is no selector, -ENOENT.
+ * Calls fn for each probe that the selector means. Of system calls: names or globs with | between
+ * them, and in brackets on what the descriptor is open that is its first argument. What fn returns
+ * but 0 ends it, and is returned; 0; or -errno after a line and a hint: -EINVAL it is no selector,
+ * -ENOENT.
  */
 int syscall_probe__each(const char *text, probe_fn fn, void *ctx);
 
