@@ -19,7 +19,7 @@
 #include "session/capture_options.h"
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "cli/options.h"
 #include "view/folded.h"
 

@@ -14,7 +14,7 @@
 #include "capture_command.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 
 /* clang-format off */

@@ -13,7 +13,7 @@
 #include "capture/probe/uprobe_event.h"
 #include "capture/code/live_code.h"
 #include "target/cgroup.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct source;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* "syscall" and "int n" alike. */
 #define SYSCALL_LEN 2

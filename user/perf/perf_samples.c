@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 #include "util/cleanup.h"
-#include "util/hash_index.h"
-#include "util/label.h"
+#include "util/vec.h"
+#include "util/names.h"
 
 /* More threads are left out: the recording looks for them one by one. */
 #define MAX_THREADS 16384

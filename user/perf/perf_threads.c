@@ -8,8 +8,8 @@
 #include "perf/perf_flags.h"
 #include "stack/spread.h"
 #include "stack/stack.h"
-#include "util/hash_index.h"
-#include "util/label.h"
+#include "util/vec.h"
+#include "util/names.h"
 
 /* Each takes room before it has done anything: what nobody could have run is not worth it. */
 #define MAX_THREADS 16384

@@ -10,11 +10,11 @@
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
-#include "target/symbols/symbols_usdt.h"
+#include "target/usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "util/meter.h"
 #include "util/units.h"
 

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "kernel/syscalls.h"
-#include "util/label.h"
+#include "kernel/kernel.h"
+#include "util/names.h"
 
 /* Two clocks' readings of one moment are at most so far apart. */
 #define SAME_MOMENT_NS 100000

@@ -19,7 +19,7 @@
 #include "selftest/trial.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/stop.h"
+#include "util/signals.h"
 #include "util/units.h"
 
 const char *const selftest_source_names[] = {

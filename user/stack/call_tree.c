@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "decode/branch.h"
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
 static const char *gap_name(uint8_t reason)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "target/elf/elf_callers.h"
-#include "target/elf/elf_main.h"
 
 int stack__anchor(struct stack *s, uint64_t time_ns, const uint64_t *ips, size_t n)
 {

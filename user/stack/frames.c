@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "kernel/huge_pages.h"
+#include "kernel/kernel.h"
 #include "stack/unwinding.h"
 
 /* An index of 32 bits for each, with the roots, and one that stands for none. */

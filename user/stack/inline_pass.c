@@ -12,8 +12,8 @@
 
 #include "stack/tree_passes.h"
 
-#include "kernel/huge_pages.h"
-#include "util/memory_limit.h"
+#include "kernel/kernel.h"
+#include "util/vec.h"
 
 /* What the call was made in, as far as is known. */
 static const struct inlined *place_of(const struct inline_pass *p, const struct call *call,

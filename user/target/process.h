@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A running process: names, threads, mappings, and its files and memory as *it* sees them. */
+/* What /proc/PID/status says of a task. */
 #ifndef MTBPF_TARGET_PROCESS_H
 #define MTBPF_TARGET_PROCESS_H
 
@@ -9,7 +9,59 @@
 #include <sys/types.h>
 
 #include "target/maps.h"
-#include "target/task_status.h"
+#include "target/process.h"
+
+#define PROCESS_COMM_SIZE 16
+
+struct task_status {
+	pid_t tgid;
+	char state; /* 'R', 'S', ..., 'Z' zombie, 'X' dead */
+	bool has_memory;
+	pid_t tracer; /* 0: none */
+	unsigned int threads;
+	pid_t pid_inside; /* in its own pid namespace; 0: not told */
+	char comm[PROCESS_COMM_SIZE];
+};
+
+/* 0 or -errno: -ESRCH where there is no such task. */
+int task_status__read(struct task_status *status, pid_t pid);
+/* The same of the file's text. -ESRCH: it is none. */
+int task_status__parse(struct task_status *status, const char *text);
+
+/* A task's name from what /proc says of it: up to a newline, fit to be shown. */
+void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text);
+
+/* time_namespaces(7): a process may see another CLOCK_MONOTONIC than the kernel's. */
+
+/* What the process's CLOCK_MONOTONIC is ahead of the kernel's; 0 where that is not known. */
+int64_t time_namespace__offset_ns(pid_t pid);
+/* The same from the text of a timens_offsets file. */
+int64_t time_namespace__parse(const char *text);
+
+/* Some processes, by pid. */
+
+struct pid_set {
+	pid_t *v; /* ascending, each once */
+	size_t n, cap;
+};
+
+void pid_set__fini(struct pid_set *set);
+
+/* 0, also where it is in it already, or -ENOMEM. */
+int pid_set__add(struct pid_set *set, pid_t pid);
+/* Nothing where it is not in it. */
+void pid_set__remove(struct pid_set *set, pid_t pid);
+bool pid_set__has(const struct pid_set *set, pid_t pid);
+/* 0 or -ENOMEM: `to` then has some of them. */
+int pid_set__add_all(struct pid_set *to, const struct pid_set *from);
+
+/*
+ * Adds those of a text like "17,4,19". 0; -EINVAL: something in it is no whole number; -ERANGE: one
+ * is too large; -ENOMEM. Zeroes are left out.
+ */
+int pid_set__parse(struct pid_set *set, const char *text);
+
+/* A running process: names, threads, mappings, and its files and memory as *it* sees them. */
 
 struct process {
 	pid_t pid;
@@ -59,5 +111,29 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 
 /* Reads len bytes at addr through /proc/PID/mem. The count read (short at a hole), or -errno. */
 ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
+
+/* The processes there are: to find one by its name, or to pick one. */
+
+struct process_entry {
+	pid_t pid;
+	char comm[PROCESS_COMM_SIZE];
+	char *program; /* the base name of its file; "" where that may not be seen */
+	char *command; /* its arguments, with blanks between; "" where it has none */
+};
+
+struct process_list {
+	struct process_entry *v; /* ascending by pid */
+	size_t n, cap;
+};
+
+/*
+ * Every process that may be traced: kernel threads, zombies and this process itself are left out.
+ * 0 or -errno; process_list__fini() in any case.
+ */
+int process_list__read(struct process_list *list);
+void process_list__fini(struct process_list *list);
+
+/* Whether its comm, or its program's base name, matches (fnmatch(3)). */
+bool process_entry__matches(const struct process_entry *entry, const char *glob);
 
 #endif

@@ -36,7 +36,7 @@ struct fxt_arg {
 	bool varies;	    /* in a template: the number is given with each event */
 };
 
-/* Strings may hold anything: they are cleaned as label.h says. */
+/* Strings may hold anything: they are cleaned as names.h says. */
 struct fxt_event {
 	uint64_t time_ns;
 	pid_t pid, tid;

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "target/symbols/kernel_image.h"
-#include "util/label.h"
+#include "target/symbols/live_image.h"
+#include "util/names.h"
 #include "trace/sink/sink.h"
 #include "trace/timeline.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* A module's functions have "[module]" in their names. */
 static const char *suffix(const struct call *call)

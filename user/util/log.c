@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 #define ERASE "\r\033[K"
 

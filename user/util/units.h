@@ -31,4 +31,30 @@ const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t un
 /* Back, of a text that begins so. 0 or -EINVAL. */
 int units__parse_moment(const char *text, uint64_t *unix_ms);
 
+/* What is slow, as people say it: "10ms", or "p99.9", slower than so many percent of all. */
+
+struct threshold {
+	uint64_t ns;
+	double percent; /* 0: ns holds; else that is to be learned, and ns is 0 */
+};
+
+/*
+ * Percentiles are above 0 and at most 99.9999: to know more takes 10^8 hits. -EINVAL: neither;
+ * -ERANGE: too large.
+ */
+int threshold__parse(const char *text, struct threshold *threshold);
+
+/* Neither one nor the other is asked for. */
+static inline int threshold__is_set(const struct threshold *t)
+{
+	return t->ns || t->percent > 0;
+}
+
+/* Of how many values a percentile is known: ten lie above it. */
+uint64_t threshold__needed(double percent);
+
+#define THRESHOLD_TEXT_SIZE 24
+/* "p99.9" */
+const char *threshold__format_percent(char buf[static THRESHOLD_TEXT_SIZE], double percent);
+
 #endif

@@ -4,7 +4,9 @@
 #define MTBPF_UTIL_VEC_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,5 +86,71 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		(vec)->v = NULL;                                                                   \
 		(vec)->n = (vec)->cap = 0;                                                         \
 	} while (0)
+
+/* Finds things by a hash: which of them have it, by number. */
+
+/* Zero-initialised is empty. */
+struct hash_index {
+	struct hash_slot {
+		uint64_t hash;
+		uint32_t number; /* 0: an empty slot */
+	} * slots;
+	size_t n, cap; /* cap: 0 or a power of two */
+};
+
+void hash_index__fini(struct hash_index *index);
+
+/* One more thing with that hash; a number is not 0. 0 or -ENOMEM. */
+int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number);
+
+/* Odd, and without a pattern: the fraction of the golden ratio. */
+#define HASH_ODD 0x9e3779b97f4a7c15ull
+
+static inline uint64_t hash__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * HASH_ODD;
+	return hash ^ hash >> 32;
+}
+
+uint64_t hash__bytes(uint64_t hash, const void *bytes, size_t len);
+
+/*
+ * The first thing with that hash, or 0, where *at is 0; behind that the next. Others may have the
+ * same hash: the caller looks.
+ */
+static inline uint32_t hash_index__next(const struct hash_index *index, uint64_t hash, size_t *at)
+{
+	size_t mask = index->cap - 1;
+
+	if (!index->cap)
+		return 0;
+	for (;;) {
+		const struct hash_slot *slot = &index->slots[(hash + (*at)++) & mask];
+
+		if (!slot->number)
+			return 0;
+		if (slot->hash == hash)
+			return slot->number;
+	}
+}
+
+/* How much memory work may take whose need is not known before it is done: calls, of bytes of
+ * trace. */
+
+/*
+ * From now on as many bytes as that may be allocated beside those that are now; 0: three quarters
+ * of what the machine has left (MemAvailable of /proc/meminfo). Without a call there is no limit.
+ */
+void memory_limit__set(uint64_t bytes);
+/* What was set last; UINT64_MAX: none. */
+uint64_t memory_limit__get(void);
+
+/*
+ * Whether there is room for so many more, from any thread; it is looked at with each MiB that was
+ * asked for. What is refused is remembered.
+ */
+bool memory_limit__allows(size_t more);
+/* Whether something was refused since it was set, or since this was asked. */
+bool memory_limit__was_met(void);
 
 #endif

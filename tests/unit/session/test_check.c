@@ -16,7 +16,7 @@
 #include "stderr_capture.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "kernel/lockdown.h"
+#include "kernel/rights.h"
 
 #define MIB (1ull << 20)
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/kallsyms.h"
-#include "kernel/lockdown.h"
+#include "kernel/kernel.h"
+#include "kernel/rights.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

@@ -18,7 +18,7 @@
 #include "target/elf/elf_image.h"
 #include "target/maps.h"
 #include "target/process.h"
-#include "target/symbols/perf_map.h"
+#include "target/symbols/live_image.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

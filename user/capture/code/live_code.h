@@ -10,7 +10,6 @@
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
 #include "target/maps.h"
-#include "target/pid_set.h"
 #include "target/process.h"
 
 /*

@@ -15,7 +15,7 @@
 #include "capture/perf/sideband.h"
 #include "capture/recording/recording.h"
 #include "capture/source.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct followed_process {
 	pid_t pid;

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"

@@ -9,7 +9,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/perf/perf_ring.h"
 #include "capture/recording/recording.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct sideband_ring_config {
 	size_t size;	/* a power of two */

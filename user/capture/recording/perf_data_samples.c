@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 #define FIXED offsetof(struct mt_hit, stack)
 

@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "kernel/kallsyms.h"
+#include "kernel/kernel.h"
 #include "util/vec.h"
 
 /* No PMU of this number need exist: perf only matches it with AUXTRACE_INFO's. */

@@ -14,7 +14,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "util/log.h"
 
 /* The PT of one thread, or of one CPU. */

@@ -420,7 +420,7 @@ int recording_dir__create(const char *path);
 int recording__write(struct recording *rec, const char *path);
 /*
  * Both in one: the directory has its name when it is whole, and what goes wrong, or who is told to
- * end meanwhile (util/stop.h), leaves nothing of it, and what was there before. 0 or -errno, as
+ * end meanwhile (util/signals.h), leaves nothing of it, and what was there before. 0 or -errno, as
  * they do.
  */
 int recording__write_whole(struct recording *rec, const char *path);

@@ -17,12 +17,10 @@
 #include "capture/code/live_code.h"
 #include "capture/recording/perf_data.h"
 #include "util/cleanup.h"
-#include "util/cut_files.h"
 #include "util/fs.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 #include "util/meter.h"
-#include "util/stop.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
 {

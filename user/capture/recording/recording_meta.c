@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)

@@ -13,7 +13,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/recording/perf_data.h"
 #include "capture/recording/recording.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 #include "util/fs.h"
 #include "util/log.h"
 

@@ -13,7 +13,7 @@
 #include "capture/perf/ring_limits.h"
 #include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/fs.h"

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "util/clock.h"
-#include "kernel/rseq.h"
+#include "kernel/kernel.h"
 
 #define EFLAGS_TF 0x100
 

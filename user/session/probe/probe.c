@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "session/probe/programs.h"
-#include "target/overlay.h"
-#include "target/symbols/symbols_usdt.h"
-#include "target/usdt_args.h"
+#include "target/maps.h"
+#include "target/usdt.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

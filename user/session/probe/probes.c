@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "session/probe/programs.h"
-#include "target/symbols/symbols_usdt.h"
+#include "target/usdt.h"
 #include "util/log.h"
 
 int selectors__add(struct selectors *selectors, const char *name)

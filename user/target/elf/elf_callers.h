@@ -24,4 +24,13 @@ struct elf_callers {
  */
 struct elf_callers elf_callers__of(const struct function *function);
 
+/* How a program's main() is called: glibc has its address from _start, so that no code names it. */
+
+/*
+ * Of __libc_start_main(): the vaddr, in its file, behind the instruction that calls main(): its
+ * own, or since glibc 2.34 of a function that it calls, __libc_start_call_main(), which has no
+ * symbol in a stripped libc. 0: not found.
+ */
+uint64_t elf_main__behind_call(const struct function *start_main);
+
 #endif

@@ -1,18 +1,508 @@
 // SPDX-License-Identifier: MIT
-/*
- * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). Of a unit the first question makes an index of its
- * functions, and of a function the list of what is inlined in it: only code that ran is read.
- */
 #include "target/elf/inlined.h"
 
 #include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <errno.h>
 #include <search.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/elf/die_walk.h"
-#include "target/elf/elf_inlined.h"
+#include "target/elf/elf_internal.h"
+
+enum die_step {
+	DIE_SKIP,    /* what is in it does not matter */
+	DIE_DESCEND, /* it does: with *scope for its children, as this wants it */
+};
+
+struct die_walk {
+	/* What to do with an entry: enum die_step, or -errno, which ends the walk. */
+	int (*enter)(struct die_walk *walk, Dwarf_Die *die, const void **scope);
+	void *ctx;
+	uint64_t *budget; /* bytes of entries that may still be walked over */
+};
+
+struct inline_scopes {
+	struct elf_image *image;
+	uint64_t *budget; /* as in die_walk.h */
+	void *units;	  /* a tsearch() tree */
+};
+
+struct inlined_chunk;
+
+struct inline_names {
+	struct elf_image *image;
+	void *functions; /* a tsearch() tree */
+	struct inlined_chunk *calls;
+	struct inline_scopes scopes;
+};
+
+/* Blocks and inlined functions in each other; a few dozen are many. */
+#define MAX_DEPTH 256
+
+/* Takes so much from what is left. False where there is not as much. */
+static bool die_walk__spend(struct die_walk *walk, uint64_t bytes)
+{
+	if (*walk->budget < bytes)
+		return false;
+	*walk->budget -= bytes;
+	return true;
+}
+
+/* 0: *die is the next one; 1: it was the last. What dwarf_siblingof() skips goes forward as well.
+ */
+static int go_on(struct die_walk *walk, Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+	Dwarf_Die next;
+	int end = dwarf_siblingof(die, &next);
+
+	if (end)
+		return end > 0 ? 1 : -EIO;
+	if (dwarf_dieoffset(&next) <= before)
+		return -EIO;
+	if (!die_walk__spend(walk, dwarf_dieoffset(&next) - before))
+		return -E2BIG;
+	*die = next;
+	return 0;
+}
+
+static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scope,
+			 unsigned int depth)
+{
+	Dwarf_Die child;
+	int end = dwarf_child(die, &child);
+
+	if (end)
+		return end > 0 ? 0 : -EIO;
+	if (depth == MAX_DEPTH)
+		return -E2BIG;
+	while (!end) {
+		const void *inner = scope;
+		int step = walk->enter(walk, &child, &inner);
+
+		if (step < 0)
+			return step;
+		if (step == DIE_DESCEND)
+			end = walk_children(walk, &child, inner, depth + 1);
+		if (!end)
+			end = go_on(walk, &child);
+	}
+	return end > 0 ? 0 : end;
+}
+
+/* 0; -EIO: damaged; -E2BIG: too deep, or the budget is spent; or what enter() returned. */
+static int die_walk__children(struct die_walk *walk, Dwarf_Die *die, const void *scope)
+{
+	return walk_children(walk, die, scope, 0);
+}
+
+/* Bytes of the longest name that is put together. */
+#define LONGEST 4096
+/* From an instance to its origin, to its declaration; more is damage. */
+#define MAX_ORIGINS 16
+
+struct scope {
+	const struct scope *outer;
+	const char *name;
+	struct scope *next; /* of the unit's */
+};
+
+/* A function in a scope. */
+struct scoped {
+	const char *die; /* Dwarf_Die.addr: offsets are of one file, and there may be several */
+	const struct scope *scope;
+	const char *text; /* NULL until it is asked for */
+};
+
+struct scope_unit {
+	const char *die;
+	struct scope *scopes;
+	VEC(struct scoped) functions; /* ascending by die */
+};
+
+static void free_unit(void *node)
+{
+	struct scope_unit *unit = node;
+
+	while (unit->scopes) {
+		struct scope *next = unit->scopes->next;
+
+		free(unit->scopes);
+		unit->scopes = next;
+	}
+	VEC_FINI(&unit->functions);
+	free(unit);
+}
+
+static void inline_scopes__fini(struct inline_scopes *scopes)
+{
+	tdestroy(scopes->units, free_unit);
+}
+
+static int compare_units(const void *a, const void *b)
+{
+	const struct scope_unit *x = a, *y = b;
+
+	return (x->die > y->die) - (x->die < y->die);
+}
+
+static int enter_scope(struct scope_unit *unit, const char *name, const void **scope)
+{
+	struct scope *inner = malloc(sizeof(*inner));
+
+	if (!inner)
+		return -ENOMEM;
+	*inner = (struct scope){.outer = *scope, .name = name, .next = unit->scopes};
+	unit->scopes = inner;
+	*scope = inner;
+	return DIE_DESCEND;
+}
+
+static struct scoped *find_function(struct scope_unit *unit, const char *die)
+{
+	size_t n = VEC_PARTITION_POINT(&unit->functions, e, e->die < die);
+
+	if (n == unit->functions.n || unit->functions.v[n].die != die)
+		return NULL;
+	return &unit->functions.v[n];
+}
+
+/* The entry becomes that of its declaration, which lies where the function was declared. */
+static void go_to_declaration(Dwarf_Die *die)
+{
+	static const unsigned int ways[] = {DW_AT_abstract_origin, DW_AT_specification};
+
+	for (int i = 0; i < MAX_ORIGINS; i++) {
+		Dwarf_Attribute attr;
+		Dwarf_Die origin;
+
+		if (!dwarf_attr(die, ways[0], &attr) && !dwarf_attr(die, ways[1], &attr))
+			return;
+		if (!dwarf_formref_die(&attr, &origin))
+			return;
+		*die = origin;
+	}
+}
+
+/* A definition outside of all scopes may have its declaration in one, before it. */
+static const struct scope *declared_in(struct scope_unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Die declaration = *die;
+	const struct scoped *function;
+
+	go_to_declaration(&declaration);
+	function = find_function(unit, declaration.addr);
+	return function ? function->scope : NULL;
+}
+
+static int enter_function(struct scope_unit *unit, Dwarf_Die *die, const void **scope)
+{
+	const char *name = dwarf_diename(die);
+	struct scoped *function;
+
+	if (!*scope)
+		*scope = declared_in(unit, die);
+	function = *scope ? VEC_PUSH(&unit->functions) : NULL;
+	if (*scope && !function)
+		return -ENOMEM;
+	if (function)
+		*function = (struct scoped){.die = die->addr, .scope = *scope};
+	return name ? enter_scope(unit, name, scope) : DIE_SKIP;
+}
+
+static int enter(struct die_walk *walk, Dwarf_Die *die, const void **scope)
+{
+	const char *name;
+
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+		name = dwarf_diename(die);
+		return enter_scope(walk->ctx, name ? name : "(anonymous namespace)", scope);
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		name = dwarf_diename(die);
+		return enter_scope(walk->ctx, name ? name : "(anonymous class)", scope);
+	case DW_TAG_subprogram:
+		return enter_function(walk->ctx, die, scope);
+	case DW_TAG_lexical_block:
+		return DIE_DESCEND;
+	default:
+		return DIE_SKIP;
+	}
+}
+
+static struct scope_unit *find_unit(struct inline_scopes *scopes, Dwarf_Die *die)
+{
+	struct scope_unit key = {.die = die->addr}, **found, *unit;
+	struct die_walk walk = {.enter = enter, .budget = scopes->budget};
+
+	found = tfind(&key, &scopes->units, compare_units);
+	if (found)
+		return *found;
+	unit = malloc(sizeof(*unit));
+	if (!unit)
+		return NULL;
+	*unit = key;
+	if (!tsearch(unit, &scopes->units, compare_units)) {
+		free(unit);
+		return NULL;
+	}
+	walk.ctx = unit;
+	die_walk__children(&walk, die, NULL);
+	return unit;
+}
+
+/* In front of what stands at `at` in the text. The new place, or NULL where it has no room. */
+static char *put_before(char *at, const char *text, const char *part)
+{
+	size_t len = strlen(part);
+
+	if ((size_t)(at - text) < len)
+		return NULL;
+	return memcpy(at - len, part, len);
+}
+
+static const char *join(struct elf_image *image, const struct scope *scope, const char *name)
+{
+	char text[LONGEST], *end = text + sizeof(text), *at = put_before(end, text, name);
+	const char *kept;
+
+	for (; scope && at; scope = scope->outer) {
+		at = put_before(at, text, "::");
+		at = at ? put_before(at, text, scope->name) : NULL;
+	}
+	kept = at ? elf_image__keep(image, at, (size_t)(end - at)) : NULL;
+	return kept ? kept : name;
+}
+
+static bool is_cxx(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * "ns::Foo::name" for the function of this entry, or of what it is an instance of; valid as long as
+ * the image. `name` itself where it lies in nothing, or is of another language.
+ */
+static const char *inline_scopes__qualify(struct inline_scopes *scopes, Dwarf_Die *die,
+					  const char *name)
+{
+	Dwarf_Die declaration = *die, unit_die;
+	struct scope_unit *unit;
+	struct scoped *function;
+
+	go_to_declaration(&declaration);
+	if (!dwarf_diecu(&declaration, &unit_die, NULL, NULL) || !is_cxx(&unit_die))
+		return name;
+	unit = find_unit(scopes, &unit_die);
+	function = unit ? find_function(unit, declaration.addr) : NULL;
+	if (!function)
+		return name;
+	if (!function->text)
+		function->text = join(scopes->image, function->scope, name);
+	return function->text;
+}
+
+#define CHUNK 256
+
+struct inlined_chunk {
+	struct inlined_chunk *next;
+	size_t n;
+	struct inlined v[CHUNK];
+};
+
+struct inline_function {
+	struct function_entry entry; /* first: what function__source() takes it for */
+	struct source_place place;
+};
+
+/* `budget`: as in die_walk.h. */
+static void inline_names__init(struct inline_names *names, struct elf_image *image,
+			       uint64_t *budget)
+{
+	*names =
+		(struct inline_names){.image = image, .scopes = {.image = image, .budget = budget}};
+}
+
+static void inline_names__fini(struct inline_names *names)
+{
+	inline_scopes__fini(&names->scopes);
+	tdestroy(names->functions, free);
+	while (names->calls) {
+		struct inlined_chunk *next = names->calls->next;
+
+		free(names->calls);
+		names->calls = next;
+	}
+}
+
+static struct inlined *add_call(struct inline_names *names)
+{
+	struct inlined_chunk *chunk = names->calls;
+
+	if (!chunk || chunk->n == CHUNK) {
+		chunk = calloc(1, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->next = names->calls;
+		names->calls = chunk;
+	}
+	return &chunk->v[chunk->n++];
+}
+
+static int compare_strings(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct inline_function *x = a, *y = b;
+	int order = strcmp(x->entry.function.raw_name, y->entry.function.raw_name);
+
+	if (!order)
+		order = compare_strings(x->place.file, y->place.file);
+	return order ? order : (x->place.line > y->place.line) - (x->place.line < y->place.line);
+}
+
+/* Integrated, since it is where the function is; NULL where there is none. */
+static const char *get_string(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	const char *text = dwarf_formstring(dwarf_attr_integrate(die, name, &attr) ? &attr : NULL);
+
+	return text && *text ? text : NULL;
+}
+
+/* As in the symbol table if it were there. */
+static const char *raw_name_of(struct inline_names *names, Dwarf_Die *die)
+{
+	const char *name = get_string(die, DW_AT_linkage_name);
+
+	if (!name)
+		name = get_string(die, DW_AT_MIPS_linkage_name);
+	if (name)
+		return name;
+	name = get_string(die, DW_AT_name);
+	return name ? inline_scopes__qualify(&names->scopes, die, name) : NULL;
+}
+
+/*
+ * The attribute's file, by the table of the unit that it stands in. 0 is a file from DWARF 5 on
+ * (6.2.4 there), which dwarf_decl_file() does not know.
+ */
+static const char *file_of(Dwarf_Attribute *attr)
+{
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+	Dwarf_Word n;
+	size_t n_files;
+
+	if (dwarf_formudata(attr, &n) ||
+	    !dwarf_cu_die(attr->cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) ||
+	    dwarf_getsrcfiles(&unit, &files, &n_files) || n >= n_files || (!n && version < 5))
+		return NULL;
+	return dwarf_filesrc(files, n, NULL, NULL);
+}
+
+typedef Dwarf_Attribute *(*find_attr_fn)(Dwarf_Die *, unsigned int, Dwarf_Attribute *);
+
+static struct source_place get_place(Dwarf_Die *die, find_attr_fn find, unsigned int file_name,
+				     unsigned int line_name)
+{
+	Dwarf_Attribute file, line;
+	struct source_place place;
+	Dwarf_Word n;
+
+	if (!find(die, file_name, &file) || !find(die, line_name, &line) ||
+	    dwarf_formudata(&line, &n) || !n || n > UINT32_MAX)
+		return (struct source_place){0};
+	place = (struct source_place){file_of(&file), (unsigned int)n};
+	return place.file ? place : (struct source_place){0};
+}
+
+static struct source_place declaration_of(Dwarf_Die *die)
+{
+	return get_place(die, dwarf_attr_integrate, DW_AT_decl_file, DW_AT_decl_line);
+}
+
+static struct source_place call_of(Dwarf_Die *die)
+{
+	return get_place(die, dwarf_attr, DW_AT_call_file, DW_AT_call_line);
+}
+
+static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
+				     const char *raw_name)
+{
+	struct inline_function key = {.place = declaration_of(die)}, **found, *new;
+
+	function_entry__set_name(&key.entry, raw_name);
+	found = tfind(&key, &names->functions, compare_functions);
+	if (found)
+		return &(*found)->entry.function;
+	new = malloc(sizeof(*new));
+	if (!new)
+		return NULL;
+	*new = key;
+	new->entry.source = &new->place;
+	new->entry.function.image = names->image;
+	new->entry.function.module = names->image->module;
+	new->entry.function.kind = FUNCTION_INLINED;
+	if (tsearch(new, &names->functions, compare_functions))
+		return &new->entry.function;
+	free(new);
+	return NULL;
+}
+
+/*
+ * What a DW_TAG_inlined_subroutine says, in `outer` if not NULL; one whose name cannot be found (it
+ * may be in another file) is what it lies in. 0 or -ENOMEM.
+ */
+static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
+			     const struct inlined *outer, const struct inlined **inlined)
+{
+	const char *raw_name = raw_name_of(names, die);
+	const struct function *function = raw_name ? intern(names, die, raw_name) : NULL;
+	struct inlined *call = function ? add_call(names) : NULL;
+
+	if (!raw_name) {
+		*inlined = outer;
+		return 0;
+	}
+	if (!call)
+		return -ENOMEM;
+	*call = (struct inlined){.function = function,
+				 .outer = outer,
+				 .call = call_of(die),
+				 .depth = outer ? outer->depth + 1 : 0};
+	*inlined = call;
+	return 0;
+}
+
+/* Before anybody else sees it: its function gets its readable name. */
+static void inline_names__make_readable(const struct inlined *inlined)
+{
+	/* The first member of an entry, which is not const. */
+	function_entry__make_readable((struct function_entry *)inlined->function);
+}
+
+/*
+ * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). Of a unit the first question makes an index of
+ * its functions, and of a function the list of what is inlined in it: only code that ran is read.
+ */
 
 /* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */
 #define BUDGET ((uint64_t)1 << 29)
@@ -60,7 +550,7 @@ static struct inline_tables *new_tables(struct elf_image *image)
 	return tables;
 }
 
-static void free_unit(void *node)
+static void inlined_free_unit(void *node)
 {
 	struct inline_unit *unit = node;
 
@@ -75,12 +565,12 @@ void inline_tables__free(struct inline_tables *tables)
 {
 	if (!tables)
 		return;
-	tdestroy(tables->units, free_unit);
+	tdestroy(tables->units, inlined_free_unit);
 	inline_names__fini(&tables->names);
 	free(tables);
 }
 
-static int compare_units(const void *a, const void *b)
+static int inlined_compare_units(const void *a, const void *b)
 {
 	const struct inline_unit *x = a, *y = b;
 
@@ -143,18 +633,18 @@ static void index_unit(struct inline_tables *tables, struct inline_unit *unit, D
 	VEC_SORT(&unit->ranges, compare_bodies);
 }
 
-static struct inline_unit *find_unit(struct inline_tables *tables, Dwarf_Die *die)
+static struct inline_unit *inlined_find_unit(struct inline_tables *tables, Dwarf_Die *die)
 {
 	struct inline_unit key = {.die = die->addr}, **found, *unit;
 
-	found = tfind(&key, &tables->units, compare_units);
+	found = tfind(&key, &tables->units, inlined_compare_units);
 	if (found)
 		return *found;
 	unit = malloc(sizeof(*unit));
 	if (!unit)
 		return NULL;
 	*unit = key;
-	if (!tsearch(unit, &tables->units, compare_units)) {
+	if (!tsearch(unit, &tables->units, inlined_compare_units)) {
 		free(unit);
 		return NULL;
 	}
@@ -202,7 +692,9 @@ static int enter_body(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 	if (!die_walk__spend(walk, NODE_COST))
 		return -E2BIG;
 	err = inline_names__add(&reader->tables->names, die, outer, &inlined);
-	if (!err && inlined != outer)
+	if (err)
+		return err;
+	if (inlined != outer)
 		err = add_ranges(walk, die, reader->body, inlined);
 	*scope = inlined;
 	return err ? err : DIE_DESCEND;
@@ -258,7 +750,7 @@ static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 		debug->inlines = new_tables(image);
 	if (!debug->inlines)
 		return NULL;
-	unit = find_unit(debug->inlines, &die);
+	unit = inlined_find_unit(debug->inlines, &die);
 	body = unit ? find_body(unit, vaddr) : NULL;
 	if (body && !body->is_read)
 		read_body(debug, body);

@@ -230,7 +230,32 @@ Elf *elf_image__alt_elf(const struct elf_image *image);
 /* ocaml_handlers.c */
 void ocaml_table__free(struct ocaml_table *table);
 
-/* elf_debug.c */
+/*
+ * elf_lines.c: the DWARF of an image, shared by lines and inlined calls. The caller holds
+ * image->source_lock. Units have their lines in the image; the rest may be in a .dwo file.
+ */
+struct unit_range {
+	uint64_t start, end;
+	Dwarf_Off die;
+};
+
+struct inline_tables;
+
+struct elf_debug {
+	Elf *elf; /* of its own: libdw changes what compressed sections read as */
+	Dwarf *dwarf;
+	Dwarf *alt;		       /* what dwz has put apart, or NULL */
+	VEC(struct unit_range) units;  /* ascending by start */
+	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
+};
+
+/* The image's, opened by the first who asks; NULL where it has none. */
+struct elf_debug *elf_image__debug(struct elf_image *image);
+/* The unit that covers vaddr. False where none does. */
+bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);
+/* To where the rest of the unit is, if that is another file which can be found (-gsplit-dwarf). */
+void elf_debug__go_to_split(Dwarf_Die *unit);
+void inline_tables__free(struct inline_tables *tables);
 void elf_image__free_debug(struct elf_image *image);
 
 #endif

@@ -3,7 +3,7 @@
  * Lines from .debug_line: of functions, and of single instructions. libdw keeps those of a unit.
  * Without them, from the table that Go programs have.
  */
-#include "target/elf/elf_debug.h"
+#include "target/elf/elf_internal.h"
 
 #include <stdlib.h>
 

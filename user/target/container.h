@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* A container, or a pod, by its name or ID: where its processes are. */
+#ifndef MTBPF_TARGET_CONTAINER_H
+#define MTBPF_TARGET_CONTAINER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "target/process.h"
+
+struct container {
+	char path[PATH_MAX]; /* of its cgroup (v2); "" where it has none */
+	struct pid_set pids; /* its processes then, by their cgroups of version 1 */
+};
+
+/*
+ * Finds a running container by its ID, its name, or the first digits of its ID, in this order.
+ * 0; or after a line and a hint on stderr: -ESRCH there is none, or it does not run; -ENOTUNIQ;
+ * -ENOMEM. container__fini() in any case.
+ */
+int container__find(struct container *container, const char *name);
+/* The same for a pod, "NAMESPACE/POD", or one container of it, "NAMESPACE/POD/CONTAINER". */
+int container__find_pod(struct container *container, const char *name);
+void container__fini(struct container *container);
+
+/* What container runtimes and the kubelet call the cgroups that they make. */
+
+/*
+ * Whether `name`, the last part of a cgroup's path, is that of a container whose id begins with
+ * `id`: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope" (systemd),
+ * "libpod-payload-ID" (podman in a unit's cgroup), the first without ".scope", or the ID alone
+ * (cgroupfs). Not its monitor's ("libpod-conmon-ID").
+ * An ID is 64 hexadecimal digits; one that is something else has to be given as a whole.
+ */
+bool container_cgroup__is(const char *name, const char *id);
+
+/*
+ * Whether it is that of the pod with this UID: "kubepods-burstable-podUID.slice", whose UID has '_'
+ * for '-' (systemd), also behind a cgroup of the kubelet's own ("kubelet-kubepods-..."), or
+ * "podUID" (cgroupfs).
+ */
+bool container_cgroup__is_pod(const char *name, const char *uid);
+
+struct cgroup_paths {
+	char (*v)[PATH_MAX];
+	size_t n, cap;
+};
+
+/*
+ * Adds the paths of all cgroups below the folder `top` for which `is` says so of their name, but
+ * none that lies in another that was added. 0, -ENOMEM, or -errno of reading `top`.
+ */
+int container_cgroup__find(struct cgroup_paths *paths, const char *top,
+			   bool (*is)(const char *name, const char *what), const char *what);
+
+/*
+ * The names that containers and pods have, by what their runtimes leave on the disk: no daemon is
+ * asked, and none need run.
+ */
+
+struct container_name {
+	char *name;
+	char *id; /* a container's ID, or a pod's UID */
+};
+
+struct container_names {
+	struct container_name *v;
+	size_t n, cap;
+};
+
+void container_names__fini(struct container_names *names);
+
+/*
+ * Adds those of docker (/var/lib/docker/containers), podman and CRI-O
+ * (/var/lib/containers/storage), and containerd (/run/containerd, and /run/k3s/containerd:
+ * nerdctl's names, a kubelet's container names, and IDs that are names themselves), below the
+ * folder `root`
+ * ("": this machine's). What is not there, or is damaged, is left out. 0 or -ENOMEM.
+ */
+int container_names__read(struct container_names *names, const char *root);
+
+/*
+ * Adds the pods that have logs in /var/log/pods, as "NAMESPACE/POD" with their UID, and their
+ * containers' in /var/log/containers, as "NAMESPACE/POD/CONTAINER" with their ID. 0 or -ENOMEM.
+ */
+int pod_names__read(struct container_names *names, const char *root);
+
+#endif

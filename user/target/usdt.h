@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * USDT probes: places that a program was built with to be probed (sys/sdt.h), which its notes in
+ * .note.stapsdt tell of. The notes may be anybody's: one that makes no sense is passed over.
+ */
+#ifndef MTBPF_TARGET_USDT_H
+#define MTBPF_TARGET_USDT_H
+
+#include <stdint.h>
+
+#include "mtbpf_shared.h"
+#include "target/elf/elf_image.h"
+#include "target/symbols/symbols.h"
+#include "util/vec.h"
+
+/* One place; a probe may have several. The strings live as long as the image. */
+struct usdt_place {
+	const char *provider, *name;
+	const char *args;	   /* where they are: "-4@%eax 8@-24(%rbp)" */
+	uint64_t vaddr;		   /* of the instruction */
+	uint64_t semaphore_offset; /* in the file: to be counted up while it is probed; 0: none */
+};
+
+/* Calls fn for every place, in the order of the notes, until it returns non-zero, and returns that.
+ */
+int elf_image__each_usdt(struct elf_image *image,
+			 int (*fn)(void *ctx, const struct usdt_place *place), void *ctx);
+
+/* USDT probes of a process by name. */
+
+/* How such a selector begins. */
+#define USDT_PREFIX "usdt:"
+
+/* One place of a probe. */
+struct usdt_match {
+	const struct module *module;
+	struct usdt_place place;
+};
+typedef VEC(struct usdt_match) usdt_match_vec;
+
+/* Whether the text is meant to name a USDT probe. */
+bool usdt__is_selector(const char *text);
+
+/*
+ * All places of the one probe that is named "usdt:provider:name", or "usdt:file:provider:name"
+ * (file: as in symbols__find(), or a path). provider and name may be globs. 0 and *found, which the
+ * caller frees; or after one line and a hint: -EINVAL it is no selector, -ENOENT, -ENOTUNIQ, or
+ * -ENODATA: there are no USDT probes at all.
+ */
+int symbols__find_usdt(const struct symbols *symbols, const char *text, usdt_match_vec *found);
+
+/*
+ * Calls fn for every place whose "usdt:file:provider:name" or "usdt:provider:name" matches the
+ * glob, until it returns non-zero. Returns that value.
+ */
+int symbols__each_usdt(const struct symbols *symbols, const char *glob,
+		       int (*fn)(void *ctx, const struct usdt_match *match), void *ctx);
+
+/* Where the arguments of a USDT probe are, from the text in its note. */
+
+/*
+ * Reads "-4@%eax 8@-24(%rbp) 4@$5 8@(%rax,%rbx,8)": size@operand, negative where signed. What is
+ * somewhere else (vector registers, %rip, segments), or no such text at all, is MT_ARG_UNKNOWN.
+ */
+void usdt_args__parse(const char *text, struct mt_args *args);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that the target controls (symbols, thread names), made fit to be shown. */
+#ifndef MTBPF_UTIL_NAMES_H
+#define MTBPF_UTIL_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the longest label; enough for any readable C++ name. */
+#define LABEL_MAX  4096
+#define LABEL_SIZE (LABEL_MAX + 1)
+
+/*
+ * text as well-formed UTF-8 without control characters, each offending byte replaced by '?', and
+ * cut to LABEL_MAX bytes ending in "..." where it is longer. Returns text itself where there is
+ * nothing to change, else buf. *len is the result's length.
+ */
+const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *len);
+
+/* Whether it is all that already, and no longer. */
+bool label__is_clean(const char *text);
+/* The same where the text lies, however long it is: each offending byte becomes '?'. */
+void label__clean_in_place(char *text);
+
+/* "did you mean": the known word nearest to a mistyped one. */
+
+/* State of a search over any number of candidates; zero-initialise, but for `word`. */
+struct nearest {
+	const char *word;
+	const char *best;
+	unsigned int distance; /* of best */
+};
+
+/* Offers one candidate; kept by pointer where it is nearer than those before. */
+void nearest__offer(struct nearest *nearest, const char *candidate);
+
+/* The best candidate, or NULL where none is near enough to be what the user meant. */
+const char *nearest__result(const struct nearest *nearest);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Ctrl-C and being told to end (SIGINT, SIGTERM, SIGHUP): read while a capture runs. */
+#ifndef MTBPF_UTIL_SIGNALS_H
+#define MTBPF_UTIL_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * From here on they wait, until they are read or released. So does SIGPIPE, which nobody reads:
+ * that nobody wants to hear of a capture any more is no reason to lose it.
+ */
+void interrupts__hold(void);
+/*
+ * From here on they end mtbpf, as they do by default; those that wait, at once. But a second Ctrl-C
+ * of someone impatient, who has had the first one read, is forgotten.
+ */
+void interrupts__release(void);
+
+/* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
+void interrupts__hold_requests(void);
+
+/* For what must not be left half done: they wait until it is done, in this thread. */
+void interrupts__block(sigset_t *before);
+void interrupts__unblock(const sigset_t *before);
+
+/* The signals that are held, for the mask of a child. */
+void interrupts__set(sigset_t *set);
+
+/* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
+int interrupts__open(void);
+/* The same, also while a request waits. */
+int interrupts__open_with_requests(void);
+
+/*
+ * Being told to end (Ctrl-C, SIGTERM, SIGHUP) during long work on files: at once, wherever it is.
+ * What is half done goes away, and one message says what is left.
+ */
+
+/*
+ * From here on these signals print `text` (lines with their ends; not at LOG_QUIET) and end mtbpf,
+ * as they do by default; who ignores them goes on to. SIGPIPE is ignored: that nobody reads of the
+ * work any more is no reason to lose it. Text that is longer than STOP_TEXT_SIZE is cut.
+ */
+void stop__begin(const char *text);
+/* As it was before; nothing, where nothing has begun. */
+void stop__end(void);
+#define STOP_TEXT_SIZE 16384
+
+/*
+ * This file, or directory, is half written: whoever is told to end between stop__begin() and
+ * stop__end() removes it. NULL: none is, any more. One at a time.
+ */
+void stop__set_partial(const char *path);
+
+/*
+ * Files that are cut short while they are mapped: what they lack reads as zeroes, instead of ending
+ * the program, and is remembered. A signal is the process's, and so is what it leaves behind.
+ */
+
+/* From now on; as often as it is wanted. */
+void cut_files__survive(void);
+/* Something has been read that was not there any more. */
+bool cut_files__any(void);
+/* The first time that it was, it lay in these bytes. */
+bool cut_files__first_in(const void *start, size_t size);
+
+#endif
