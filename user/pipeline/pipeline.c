@@ -9,7 +9,7 @@
 #include "decode/threads.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
-#include "trace/read/fxt_trees.h"
+#include "trace/fxt_trees.h"
 #include "target/usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"

@@ -186,7 +186,8 @@ struct unpack *unpack__open(int fd)
 		unpack->zstd = ZSTD_createDStream();
 	if (unpack->packing == PACKED_ZSTD && !unpack->zstd)
 		goto fail;
-	if (unpack->packing == PACKED_GZIP && inflateInit2(&unpack->gzip, UNPACK_GZIP_WINDOW) != Z_OK)
+	if (unpack->packing == PACKED_GZIP &&
+	    inflateInit2(&unpack->gzip, UNPACK_GZIP_WINDOW) != Z_OK)
 		goto fail;
 	return unpack;
 fail:

@@ -145,7 +145,7 @@ static unsigned int find(struct string_table *table, const char *text, size_t le
  * where the index has (another) meaning from now on.
  */
 static unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
-				 bool *is_new)
+					bool *is_new)
 {
 	uint32_t hash = hash_of(text, len);
 	unsigned int i = find(table, text, len, hash);
@@ -188,7 +188,8 @@ static unsigned int take_slot(struct thread_table *table)
 }
 
 /* 1..THREAD_TABLE_MAX. *is_new: it has been another's number before, or nobody's. */
-static unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid, bool *is_new)
+static unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid,
+					  bool *is_new)
 {
 	unsigned int i = thread_table_find(table, pid, tid);
 

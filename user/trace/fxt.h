@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "trace/fxt_format.h"
-#include "trace/sink/sink.h"
+#include "trace/sink.h"
 
 /* Enough for what a call says about itself. */
 #define FXT_TEMPLATE_NUMBERS 3

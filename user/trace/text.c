@@ -8,7 +8,7 @@
 
 #include "target/symbols/live_image.h"
 #include "util/names.h"
-#include "trace/sink/sink.h"
+#include "trace/sink.h"
 #include "trace/timeline.h"
 #include "kernel/kernel.h"
 

@@ -14,7 +14,7 @@
 #include "stack/call_tree.h"
 #include "trace/fxt.h"
 #include "trace/fxt_format.h"
-#include "trace/sink/sink.h"
+#include "trace/sink.h"
 #include "trace/slice.h"
 #include "trace/timeline.h"
 #include "util/log.h"
@@ -175,7 +175,8 @@ static void write_mark(struct hit_writer *writer, const struct fxt_event *slice,
 }
 
 /* Behind the slices of its thread. Times are relative to base_ns. 0 or -ENOMEM. */
-static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit, uint64_t base_ns)
+static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit,
+			     uint64_t base_ns)
 {
 	struct hit_track *track = track_of(writer, hit->pid);
 	const struct hit_thread *thread = thread_of(writer, hit);
@@ -468,8 +469,8 @@ static void trace_writer_begin(struct trace_writer *writer, uint32_t index)
 
 /*
  * A slice in one record instead of two, which importers read faster, too. Where others lie in it,
- * or it has no length, an importer would take those that trace_writer_begin when it ends for its siblings, or
- * the other way round.
+ * or it has no length, an importer would take those that trace_writer_begin when it ends for its
+ * siblings, or the other way round.
  */
 static bool is_whole(const struct trace_writer *writer, uint32_t index)
 {
