@@ -16,7 +16,7 @@
 #include "util/fs.h"
 #include "util/page.h"
 
-/* [at, end) is a line. kernel/kallsyms.c: s_show() */
+/* Parses the line [at, end), in the format of kernel/kallsyms.c: s_show(). */
 static bool parse_line(const char *at, const char *end, struct kallsym *sym)
 {
 	char *behind;
@@ -232,8 +232,8 @@ void *huge_pages__alloc(size_t size)
 }
 
 /*
- * All of its mapping, of which malloc's own head is the beginning: a part of it would be a mapping
- * of its own, and realloc() could not move the two any more but by copying them.
+ * The whole mapping, which starts with malloc's own header: advice on a part would split the
+ * mapping, and realloc() could then only move it by copying.
  */
 void huge_pages__use(void *memory)
 {

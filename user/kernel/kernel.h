@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose an address is. */
+/* Interfaces of Linux: addresses, symbols, system calls, namespaces, memory, scheduling. */
 #ifndef MTBPF_KERNEL_KERNEL_H
 #define MTBPF_KERNEL_KERNEL_H
 
@@ -26,7 +26,7 @@ struct kallsym {
 	size_t module_len;
 };
 
-/* Reads the next symbol at *text, and moves *text behind it; other lines are skipped. */
+/* Reads the next symbol at *text and moves *text past it. Other lines are skipped. */
 bool kallsyms__next(const char **text, struct kallsym *sym);
 
 /* The kernel's own symbol of that name. */
@@ -39,7 +39,7 @@ bool kallsym__is_code(const struct kallsym *sym);
 
 /* "futex"; NULL for one that is not known by name: all that may wait are. */
 const char *syscall__name(int number);
-/* Whether its first argument is an open file. */
+/* True if the first argument is a file descriptor. */
 bool syscall__is_of_file(int number);
 
 /* pid_namespaces(7): whether the pids that we see are the kernel's own. */
@@ -51,8 +51,8 @@ bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
  */
 
 /*
- * What lies before an abort handler, little-endian: what a thread has registered its sequences with
- * (kernel/rseq.c: rseq_get_rseq_cs()). On x86 glibc, librseq and others have this.
+ * The signature before an abort handler, little-endian, with which a thread has registered its
+ * sequences (kernel/rseq.c: rseq_get_rseq_cs()). glibc, librseq and others use this one on x86.
  */
 #define RSEQ_SIGNATURE 0x53053053
 
@@ -66,23 +66,23 @@ static inline void batch_thread__begin(void)
 {
 	const struct sched_param none = {0};
 
-	/* Where that is forbidden, it is as it was. */
+	/* If this is forbidden, the policy stays as it was. */
 	(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 /*
- * Large pages for large memory: else the kernel takes longer to hand out the pages, one by one,
- * than what fills them. Where there are none to be had, nothing changes.
+ * Large pages for large memory. Otherwise the kernel takes longer to hand out small pages one by
+ * one than it takes to fill them. Without large pages nothing changes.
  */
 
 /* For free(). NULL: no memory. */
 void *huge_pages__alloc(size_t size);
-/* What malloc() or realloc() has just returned. */
+/* Takes memory that malloc() or realloc() has just returned. */
 void huge_pages__use(void *memory);
 
 /*
- * What lies from one to the other is not needed any more, though it is not freed yet: what of it
- * fills pages goes back to the kernel. Its content is undefined.
+ * Gives whole pages between `from` and `to` back to the kernel, before the memory is freed. Their
+ * content is undefined afterwards.
  */
 void huge_pages__give_back(void *from, const void *to);
 

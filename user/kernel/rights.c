@@ -131,7 +131,7 @@ struct path_beneath {
 	int32_t folder;
 } __attribute__((packed));
 
-/* All that this kernel can forbid. */
+/* Fills in everything that this kernel can forbid. */
 static int handled(struct ruleset *rules)
 {
 	long version = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);

@@ -10,7 +10,7 @@
  * was asked for with -F is there, in one order; a thread may be called anything.
  */
 
-/* Of a line before its time: a name of 15 characters, and some fields. */
+/* The most tokens before the time: a name of 15 characters and some fields. */
 #define MAX_TOKENS 24
 /* Between the thread and the time: [cpu], misc, time of day. */
 #define MAX_BETWEEN 3
@@ -27,7 +27,7 @@ static void skip_spaces(struct cursor *c)
 		c->at++;
 }
 
-/* What comes next up to a space; empty at the end. */
+/* The next token, up to a space. Empty at the end. */
 static struct perf_span next_token(struct cursor *c)
 {
 	struct perf_span token;
@@ -59,7 +59,7 @@ static bool starts_with(struct perf_span span, const char *text)
 	return span.len >= n && !memcmp(span.text, text, n);
 }
 
-/* How many digits there are; their number to *value, which stays below 10^18. */
+/* Returns the number of digits. *value gets their number, which stays below 10^18. */
 static size_t take_number(const char *text, size_t len, uint64_t *value)
 {
 	size_t n = 0;
@@ -115,7 +115,7 @@ static bool parse_time(struct perf_span token, uint64_t *ns)
 	return true;
 }
 
-/* "-1" is nobody. */
+/* "-1" means that the thread is unknown. */
 static size_t take_id(const char *text, size_t len, pid_t *id)
 {
 	uint64_t value;
@@ -140,7 +140,7 @@ static bool parse_ids(struct perf_span token, pid_t *pid, pid_t *tid)
 	return take_id(token.text + n + 1, token.len - n - 1, tid) == token.len - n - 1;
 }
 
-/* Who it is, from the fields in front of the time. */
+/* Finds the name and the ids in the fields before the time. */
 static bool find_who(struct perf_line *line, const struct perf_span *tokens, size_t n)
 {
 	for (size_t i = n; i-- > 0 && n - i <= MAX_BETWEEN + 1;) {
@@ -310,7 +310,7 @@ static bool parse_record(struct cursor c, struct perf_switch *out)
 	return true;
 }
 
-/* Behind the last `what` in the text; NULL: there is none. */
+/* The text after the last `what`, or NULL. */
 static const char *find_behind(struct perf_span text, const char *what)
 {
 	size_t n = strlen(what);
@@ -323,8 +323,8 @@ static const char *find_behind(struct perf_span text, const char *what)
 
 /*
  * "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120", or
- * of perf's plugin "a:1 [120] S ==> b:2 [120]". A name may hold anything; what is asked for stands
- * behind it.
+ * "a:1 [120] S ==> b:2 [120]" of perf's plugin. A name may contain anything, so the last match
+ * counts.
  */
 static bool parse_sched_switch(struct perf_span body, struct perf_switch *out)
 {

@@ -14,13 +14,13 @@
 /* A line is a few hundred bytes; of C++ names a few thousand. */
 #define BUFFER_SIZE (256u << 10)
 
-/* What comes next after the text of a place that is as long as it was before. */
+/* True if the text of a place ends at `at`. */
 static bool is_border(struct perf_span rest, size_t at)
 {
 	return at == rest.len || rest.text[at] == ' ' || rest.text[at] == '\t';
 }
 
-/* The place at ip, of which `rest` says more, and behind that goes on. 0 or -ENOMEM. */
+/* Takes the place at ip from `rest` and moves `rest` past it. 0 or -ENOMEM. */
 static int take_place(struct named_image *image, uint64_t ip, struct perf_span *rest,
 		      bool *is_known)
 {
@@ -111,7 +111,7 @@ static int on_error(struct perf_threads *threads, const struct perf_line *line)
 				  code);
 }
 
-/* Where there are branches, stacks that stand between them tell nothing that these do not. */
+/* Stacks between branches add nothing to what the branches tell. */
 static int on_other(struct perf_text *to, enum perf_line_kind kind, const struct perf_line *line,
 		    struct perf_span text)
 {

@@ -25,15 +25,15 @@ struct perf_text_totals {
 };
 
 /*
- * Whether the file may be such text, by its beginning (which stays to be read): no recording, and
- * no NUL in it. A pipe may always.
+ * True if the file may be such text, judged by its beginning (which can still be read): it is not a
+ * recording and contains no NUL. Always true for a pipe.
  */
 bool perf_text__may_be(int fd);
 
-/* Where it goes. */
+/* The receivers of the parsed lines. */
 struct perf_text {
 	struct perf_threads *threads; /* branches */
-	struct perf_samples *samples; /* samples, as long as there is no branch */
+	struct perf_samples *samples; /* samples, until the first branch */
 	struct perf_text_totals totals;
 };
 

@@ -19,7 +19,7 @@ struct perf_process {
 	struct named_image *image;
 };
 
-/* What perf has complained of, where the thread has not gone on yet. */
+/* Losses that perf has reported and that the thread's next branch turns into a gap. */
 struct perf_loss {
 	uint64_t time_ns;
 	uint8_t reason; /* enum gap_reason */
@@ -264,7 +264,7 @@ static bool has_loss(const struct perf_thread *thread, uint64_t time_ns)
 	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000;
 }
 
-/* All that happened up to now is one gap. */
+/* Turns all losses up to time_ns into one gap. */
 static int take_losses(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns)
 {
 	uint8_t reason = GAP_NONE;

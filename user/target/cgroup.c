@@ -127,7 +127,7 @@ static int read_pids(int dir, pid_vec *pids)
 	_cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	int pid;
 
-	/* A threaded cgroup has no processes of its own to show (EOPNOTSUPP on reading). */
+	/* A threaded cgroup does not list its processes: reading fails with EOPNOTSUPP. */
 	while (file && fscanf(file, "%d", &pid) == 1) {
 		pid_t *slot = pid ? VEC_PUSH(pids) : NULL;
 
@@ -141,7 +141,7 @@ static int read_pids(int dir, pid_vec *pids)
 	return 0;
 }
 
-/* Takes dir over. A cgroup that goes meanwhile has no processes. */
+/* Takes over dir. A cgroup that is removed meanwhile counts as empty. */
 static int walk(int dir, pid_vec *pids)
 {
 	DIR *entries = fdopendir(dir);
@@ -311,7 +311,7 @@ static bool read_numbers(const char *dir, const char *name, long long *a, long l
 	return in && fscanf(in, b ? "%lld %lld" : "%lld", a, b) == (b ? 2 : 1);
 }
 
-/* Microseconds; false where there is none. */
+/* Microseconds; false if the file is missing or unreadable. */
 static bool read_quota(const char *dir, bool is_v2, long long *quota, long long *period)
 {
 	bool is_read = is_v2 ? read_numbers(dir, "cpu.max", quota, period)
@@ -384,7 +384,7 @@ int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *out)
 	return 0;
 }
 
-/* A larger value means no limit: cgroup v1 has no word for that. */
+/* A larger value means no limit: cgroup v1 cannot express "max". */
 #define MEMORY_MAX (1ll << 62)
 
 static bool is_limited(const char *dir, const char *name)

@@ -16,14 +16,14 @@ struct cgroup {
 };
 
 /*
- * Where `name` is: itself where it is absolute, else below the mount point of cgroup2 that the text
- * of a mountinfo file (proc(5)) shows. 0; -ENOENT cgroup2 is mounted nowhere; -ENAMETOOLONG.
+ * Finds the directory of `name`: itself if absolute, otherwise below the mount point of cgroup2 in
+ * the text of a mountinfo file (proc(5)). 0; -ENOENT if cgroup2 is not mounted; -ENAMETOOLONG.
  */
 int cgroup__locate(const char *mountinfo, const char *name, char path[static PATH_MAX]);
 
 /*
- * Opens a cgroup by its name. 0, or -EINVAL after one line and a hint on stderr: there is none,
- * it is of a v1 hierarchy, or no cgroup at all.
+ * Opens the cgroup with this name. 0, or -EINVAL after one line and a hint on stderr: it does not
+ * exist, belongs to a v1 hierarchy, or is not a cgroup.
  */
 int cgroup__open(struct cgroup *cgroup, const char *name);
 void cgroup__close(struct cgroup *cgroup);

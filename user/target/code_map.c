@@ -68,7 +68,7 @@ static void replace(struct code_map *map, size_t from, size_t to, struct code_ra
 	map->ranges.n = map->ranges.n - (to - from) + 1;
 }
 
-/* Room for two more: the new range, and what an old one leaves behind it. 0 or -ENOMEM. */
+/* Makes room for two more: the new range and the rest of a split one. 0 or -ENOMEM. */
 static int reserve_two(struct code_map *map)
 {
 	return vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1,

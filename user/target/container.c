@@ -21,8 +21,8 @@
 #define ID_DIGITS 64
 
 /*
- * What stands before an ID, by who made it: docker, containerd and CRI-O for a kubelet, podman (its
- * second where the container shares a systemd unit's cgroup: --cgroups=split, Quadlet), nerdctl.
+ * Prefixes of an ID, by runtime: docker, containerd and CRI-O for a kubelet, podman (its second if
+ * the container shares a systemd unit's cgroup: --cgroups=split, Quadlet), nerdctl.
  */
 static const char *const prefixes[] = {"docker-",	  "cri-containerd-", "crio-", "libpod-",
 				       "libpod-payload-", "nerdctl-",	     ""};
@@ -174,7 +174,7 @@ static int container_names__each_entry(struct container_names *names, const char
 	return err;
 }
 
-/* PATH/ENTRY and what is behind it. NULL: no memory. */
+/* PATH/ENTRY followed by `end`. NULL: out of memory. */
 static char *join(const char *path, const char *entry, const char *end)
 {
 	char *text;
@@ -233,7 +233,7 @@ static int take_storage(struct container_names *names, const char *file)
 	return err;
 }
 
-/* A folder per driver: "overlay-containers". What is run with --rm is in a file of its own. */
+/* One folder per driver: "overlay-containers". Containers run with --rm are in a separate file. */
 static int take_driver(struct container_names *names, const char *path, const char *folder)
 {
 	static const char *const files[] = {"/containers.json", "/volatile-containers.json"};
@@ -282,7 +282,7 @@ static int take_namespace(struct container_names *names, const char *path, const
 	return below ? container_names__each_entry(names, below, take_task) : -ENOMEM;
 }
 
-/* Where containerd keeps its state: its own place, and k3s's and RKE2's. */
+/* State folders of containerd: its own, and that of k3s and RKE2. */
 static const char *const containerd_states[] = {"/run/containerd", "/run/k3s/containerd"};
 
 static int take_containerd(struct container_names *names, const char *root)
@@ -359,7 +359,7 @@ int pod_names__read(struct container_names *names, const char *root)
 static const char *const roots[] = {"", "/proc/1/root"};
 #define N_ROOTS (sizeof(roots) / sizeof(roots[0]))
 
-/* What has been found for one name. */
+/* The search for one name and its results. */
 struct container_search {
 	bool (*is)(const char *name, const char *what);
 	const char *what; /* "container", "pod" */
@@ -374,7 +374,7 @@ void container__fini(struct container *container)
 	pid_set__fini(&container->pids);
 }
 
-/* Where cgroup2 is mounted, as seen from there. */
+/* Finds the mount point of cgroup2, as seen from `root`. */
 static int top_of(const char *root, char top[static PATH_MAX])
 {
 	_cleanup_free_ char *mountinfo = NULL;

@@ -10,35 +10,35 @@
 #include "target/process.h"
 
 struct container {
-	char path[PATH_MAX]; /* of its cgroup (v2); "" where it has none */
+	char path[PATH_MAX]; /* of its cgroup (v2), or "" */
 	struct pid_set pids; /* its processes then, by their cgroups of version 1 */
 };
 
 /*
- * Finds a running container by its ID, its name, or the first digits of its ID, in this order.
- * 0; or after a line and a hint on stderr: -ESRCH there is none, or it does not run; -ENOTUNIQ;
- * -ENOMEM. container__fini() in any case.
+ * Finds a running container by its ID, its name, or the first digits of its ID, in this order. 0;
+ * or after a line and a hint on stderr: -ESRCH not found or not running; -ENOTUNIQ; -ENOMEM.
+ * container__fini() in any case.
  */
 int container__find(struct container *container, const char *name);
 /* The same for a pod, "NAMESPACE/POD", or one container of it, "NAMESPACE/POD/CONTAINER". */
 int container__find_pod(struct container *container, const char *name);
 void container__fini(struct container *container);
 
-/* What container runtimes and the kubelet call the cgroups that they make. */
+/* Names of cgroups made by container runtimes and the kubelet. */
 
 /*
- * Whether `name`, the last part of a cgroup's path, is that of a container whose id begins with
+ * True if `name`, the last part of a cgroup's path, belongs to a container whose ID begins with
  * `id`: "docker-ID.scope", "cri-containerd-ID.scope", "crio-ID.scope", "libpod-ID.scope" (systemd),
- * "libpod-payload-ID" (podman in a unit's cgroup), the first without ".scope", or the ID alone
- * (cgroupfs). Not its monitor's ("libpod-conmon-ID").
- * An ID is 64 hexadecimal digits; one that is something else has to be given as a whole.
+ * "libpod-payload-ID" (podman in a unit's cgroup), the first without ".scope", or only the ID
+ * (cgroupfs). False for its monitor ("libpod-conmon-ID"). An ID is 64 hexadecimal digits; any other
+ * ID must be given in full.
  */
 bool container_cgroup__is(const char *name, const char *id);
 
 /*
- * Whether it is that of the pod with this UID: "kubepods-burstable-podUID.slice", whose UID has '_'
- * for '-' (systemd), also behind a cgroup of the kubelet's own ("kubelet-kubepods-..."), or
- * "podUID" (cgroupfs).
+ * True if `name` belongs to the pod with this UID: "kubepods-burstable-podUID.slice", whose UID has
+ * '_' for '-' (systemd), also with the kubelet's prefix ("kubelet-kubepods-..."), or "podUID"
+ * (cgroupfs).
  */
 bool container_cgroup__is_pod(const char *name, const char *uid);
 
@@ -48,8 +48,8 @@ struct cgroup_paths {
 };
 
 /*
- * Adds the paths of all cgroups below the folder `top` for which `is` says so of their name, but
- * none that lies in another that was added. 0, -ENOMEM, or -errno of reading `top`.
+ * Adds the paths of all cgroups below the folder `top` whose name satisfies `is`, except those
+ * inside another that was added. 0, -ENOMEM, or -errno of reading `top`.
  */
 int container_cgroup__find(struct cgroup_paths *paths, const char *top,
 			   bool (*is)(const char *name, const char *what), const char *what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What differs between the versions of Go's runtime, 1.minor, on amd64. */
+/* Differences between versions of Go's runtime, 1.minor, on amd64. */
 #ifndef MTBPF_TARGET_GO_RUNTIME_H
 #define MTBPF_TARGET_GO_RUNTIME_H
 
@@ -13,7 +13,7 @@
  */
 const char *go_runtime__wait_reason(unsigned int minor, unsigned int number);
 
-/* Returns false, and sets all to 0, if the version is not known. */
+/* mangled or not; unnamed if symbol_len is 0 */
 bool go_runtime__offsets(unsigned int minor, struct mt_go_offsets *offsets);
 
 #endif

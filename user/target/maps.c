@@ -16,7 +16,7 @@
 
 typedef VEC(struct mapping) mapping_vec;
 
-/* Reads digits at *p up to the `end` character, and steps behind it. */
+/* Reads digits at *p up to the `end` character and steps past it. */
 static bool take_number(const char **p, int base, char end, uint64_t *value)
 {
 	char *stop;
@@ -81,7 +81,7 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 		return -EINVAL;
 	m->maj = (uint32_t)maj;
 	m->min = (uint32_t)min;
-	/* Old kernels leave no blank behind the inode of an anonymous mapping. */
+	/* Old kernels print no blank after the inode of an anonymous mapping. */
 	if (!take_number(&p, 10, ' ', &m->ino)) {
 		if (!take_number(&p, 10, *end, &m->ino))
 			return -EINVAL;
@@ -146,7 +146,7 @@ void mappings__fini(struct mappings *maps)
 	*maps = (struct mappings){0};
 }
 
-/* Of paths only those that no file's name can be: these come from mm/shmem.c and ipc/shm.c. */
+/* Compares only paths that files cannot have: these come from mm/shmem.c and ipc/shm.c. */
 bool mapping__is_memory(const struct mapping *mapping)
 {
 	static const char *const prefixes[] = {"[anon:",  "[anon_shmem:", "[heap]",
@@ -169,7 +169,7 @@ const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)
 	return n < maps->n && maps->v[n].start <= addr ? &maps->v[n] : NULL;
 }
 
-/* Where runtimes stand when they mount with relative names, which they do when there are many. */
+/* Working directories of runtimes when they mount many layers, with relative names. */
 static const char *const bases[] = {
 	"/var/lib/docker/overlay2",
 	"/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots",
@@ -230,7 +230,7 @@ static bool parse_mount(char *line, struct mount *mount)
 	return true;
 }
 
-/* How much of the path is the mount point; 0: it does not lie there. */
+/* The length of the mount point if it contains the path; 0 otherwise. */
 static size_t covers(const struct mount *mount, const char *path)
 {
 	size_t len = strcmp(mount->point, "/") ? strlen(mount->point) : 0;
@@ -329,7 +329,7 @@ int overlay__lower_paths(struct layer_paths *paths, const char *mountinfo, const
 
 	if (!text)
 		return -ENOMEM;
-	/* Of two on the same point the later one is on top. */
+	/* If two mounts have the same point, the later one is on top. */
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		struct mount mount;
 		size_t len = parse_mount(line, &mount) ? covers(&mount, path) : 0;

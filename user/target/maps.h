@@ -25,15 +25,15 @@ struct mappings {
 
 /* Every mapping of the process. 0, or -errno (-ESRCH: no such process). Prints nothing. */
 int mappings__read(struct mappings *maps, pid_t pid);
-/* The same from the text of a maps file. -EINVAL: a line that is none. */
+/* The same from the text of a maps file. -EINVAL: a line cannot be parsed. */
 int mappings__parse(struct mappings *maps, const char *text);
 void mappings__fini(struct mappings *maps);
-/* Of a local: mappings__fini() where its block ends. */
+/* For a local: calls mappings__fini() at the end of its block. */
 #define _cleanup_mappings_ __attribute__((cleanup(mappings__fini)))
 
 /*
- * Whether it shows memory, which a process writes code to: anonymous, named or not, the heap, a
- * memfd, a deleted file. Not the kernel's own pages ("[vdso]", "[uprobes]").
+ * True if it shows memory to which a process writes code: anonymous, named or not, the heap, a
+ * memfd, a deleted file. False for the kernel's own pages ("[vdso]", "[uprobes]").
  */
 bool mapping__is_memory(const struct mapping *mapping);
 
@@ -51,14 +51,13 @@ struct layer_paths {
 	size_t n, cap;
 };
 
-/* Whether the path leads to a file of an overlay. */
+/* True if the path leads to an overlay's file. */
 bool overlay__has(const char *path);
 
 /*
- * Adds where the lower layers would have the file, the topmost first, by the text of a mountinfo
- * file (proc(5)) of the process that calls it `path`: of its overlay, if it lies in one. A layer
- * that is named relatively has its place in each of the folders that docker, containerd and podman
- * mount from. 0 or -ENOMEM.
+ * Adds the file's paths in the lower layers of its overlay, the topmost first. mountinfo is the
+ * text of that file (proc(5)) of the process that calls it `path`. A layer with a relative name is
+ * looked for in each folder that docker, containerd and podman mount from. 0 or -ENOMEM.
  */
 int overlay__lower_paths(struct layer_paths *paths, const char *mountinfo, const char *path);
 

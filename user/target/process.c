@@ -131,7 +131,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 	return err == -EPERM ? -EACCES : err;
 }
 
-/* Refuses what is no process that could be traced. 0 or -errno, message printed. */
+/* Refuses anything that cannot be traced. 0 or -errno, message printed. */
 static int check_status(pid_t pid, struct task_status *status)
 {
 	int err = task_status__read(status, pid);
@@ -147,7 +147,7 @@ static int check_status(pid_t pid, struct task_status *status)
 	return 0;
 }
 
-/* What /proc/PID/exe reads, into *exe. 0 or -errno. */
+/* Reads the link /proc/PID/exe into *exe. 0 or -errno. */
 static int read_exe(pid_t pid, char **exe)
 {
 	char path[64], target[PATH_MAX];
@@ -398,7 +398,7 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 	/* The name first: it goes on working when the mapping is split. */
 	err = root_path(pid, mapping, path, size);
 	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
-		/* Where it is the same file for us, the name outlives the process. */
+		/* If we see the same file under this name, the name outlives the process. */
 		if (!stat(mapping->path, &ours) && ours.st_dev == st.st_dev &&
 		    ours.st_ino == st.st_ino)
 			return checked_length(snprintf(path, size, "%s", mapping->path), size);
@@ -576,7 +576,7 @@ void pid_set__fini(struct pid_set *set)
 	VEC_FINI(set);
 }
 
-/* Where it is, or would be. */
+/* The index of pid, or where to insert it. */
 static size_t place_of(const struct pid_set *set, pid_t pid)
 {
 	return VEC_PARTITION_POINT(set, e, *e < pid);
@@ -619,7 +619,7 @@ int pid_set__add_all(struct pid_set *to, const struct pid_set *from)
 	return err;
 }
 
-/* *text steps behind it. */
+/* Moves *text past the number. */
 static int take_pid(const char **text, pid_t *pid)
 {
 	char *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc/PID/status says of a task. */
+/* The fields of /proc/PID/status. */
 #ifndef MTBPF_TARGET_PROCESS_H
 #define MTBPF_TARGET_PROCESS_H
 
@@ -25,7 +25,7 @@ struct task_status {
 
 /* 0 or -errno: -ESRCH where there is no such task. */
 int task_status__read(struct task_status *status, pid_t pid);
-/* The same of the file's text. -ESRCH: it is none. */
+/* The same from the file's text. -ESRCH: not such a text. */
 int task_status__parse(struct task_status *status, const char *text);
 
 /* A task's name from what /proc says of it: up to a newline, fit to be shown. */
@@ -33,7 +33,7 @@ void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text);
 
 /* time_namespaces(7): a process may see another CLOCK_MONOTONIC than the kernel's. */
 
-/* What the process's CLOCK_MONOTONIC is ahead of the kernel's; 0 where that is not known. */
+/* Nanoseconds that the process's CLOCK_MONOTONIC is ahead of the kernel's; 0 if unknown. */
 int64_t time_namespace__offset_ns(pid_t pid);
 /* The same from the text of a timens_offsets file. */
 int64_t time_namespace__parse(const char *text);
@@ -56,8 +56,8 @@ bool pid_set__has(const struct pid_set *set, pid_t pid);
 int pid_set__add_all(struct pid_set *to, const struct pid_set *from);
 
 /*
- * Adds those of a text like "17,4,19". 0; -EINVAL: something in it is no whole number; -ERANGE: one
- * is too large; -ENOMEM. Zeroes are left out.
+ * Adds the pids of a text like "17,4,19". 0; -EINVAL: a part is not a whole number; -ERANGE: one is
+ * too large; -ENOMEM. Zeroes are left out.
  */
 int pid_set__parse(struct pid_set *set, const char *text);
 
@@ -73,12 +73,12 @@ struct process {
 };
 
 /*
- * Looks at a process as it is now. Returns 0, or -errno after one line and a hint on stderr:
- * -ESRCH no such process, or a zombie; -EACCES; -ENOEXEC: a kernel thread. A tid that is not its
- * process's pid is refused (-EINVAL), naming the pid it belongs to.
+ * Reads the process's current state. Returns 0, or -errno after one line and a hint on stderr:
+ * -ESRCH not found, or a zombie; -EACCES; -ENOEXEC: it belongs to the kernel. A tid that differs
+ * from its process's pid is refused (-EINVAL), naming that pid.
  */
 int process__open(struct process *process, pid_t pid);
-/* The same, but a kernel thread will do, which has neither a file nor mappings. */
+/* The same, but also accepts kernel threads, which have neither a file nor mappings. */
 int process__open_any(struct process *process, pid_t pid);
 void process__close(struct process *process);
 
@@ -90,7 +90,7 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 pid_t process__tracer(pid_t pid);
 /* True where a signal has stopped it (SIGSTOP, Ctrl-Z): until SIGCONT it runs nothing. */
 bool process__stopped(pid_t pid);
-/* True while pid exists and is no zombie. */
+/* True while pid exists and is not a zombie. */
 bool process__alive(pid_t pid);
 /*
  * True if a child of the process runs the same file, as workers do that a server forks. False where
@@ -99,9 +99,9 @@ bool process__alive(pid_t pid);
 bool process__has_workers(pid_t pid);
 
 /*
- * Opens the file behind a mapping read-only: through /proc/PID/map_files, else /proc/PID/root +
- * path, never through the path as our own mount namespace sees it. Returns a descriptor the caller
- * closes, or -errno; -ENOENT for a mapping without a file ("[vdso]", anonymous).
+ * Opens a mapping's file read-only: through /proc/PID/map_files, otherwise /proc/PID/root + path,
+ * never through the path in our own mount namespace. Returns a descriptor the caller closes, or
+ * -errno; -ENOENT for a mapping without a file ("[vdso]", anonymous).
  */
 int process__open_mapping(pid_t pid, const struct mapping *mapping);
 /*
@@ -118,7 +118,7 @@ struct process_entry {
 	pid_t pid;
 	char comm[PROCESS_COMM_SIZE];
 	char *program; /* the base name of its file; "" where that may not be seen */
-	char *command; /* its arguments, with blanks between; "" where it has none */
+	char *command; /* its arguments, separated by blanks, or "" */
 };
 
 struct process_list {
@@ -133,7 +133,7 @@ struct process_list {
 int process_list__read(struct process_list *list);
 void process_list__fini(struct process_list *list);
 
-/* Whether its comm, or its program's base name, matches (fnmatch(3)). */
+/* True if its comm, or its program's base name, matches (fnmatch(3)). */
 bool process_entry__matches(const struct process_entry *entry, const char *glob);
 
 #endif

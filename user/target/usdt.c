@@ -27,10 +27,10 @@
 
 struct usdt_reader {
 	struct elf_image *image;
-	uint64_t base; /* where .stapsdt.base is now; 0: the file has none */
+	uint64_t base; /* the address of .stapsdt.base now; 0: absent */
 };
 
-/* The string at *at, which ends before `end`; *at moves behind it. NULL where it does not. */
+/* The string at *at, which must end before `end`; moves *at past it. Otherwise NULL. */
 static const char *take_string(const char **at, const char *end)
 {
 	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
@@ -144,7 +144,7 @@ static bool is_register(const char *const *names, const char *text, size_t len)
 	return false;
 }
 
-/* "%rax" at *text, which moves behind it. */
+/* Reads "%rax" at *text and moves *text past it. */
 static bool take_register(const char **text, uint16_t *place)
 {
 	size_t len;
@@ -162,7 +162,7 @@ static bool take_register(const char **text, uint16_t *place)
 	return false;
 }
 
-/* A number at *text, which moves behind it. */
+/* Reads a number at *text and moves *text past it. */
 static bool take_number(const char **text, uint64_t *number)
 {
 	const char *digits = *text + (**text == '-');
@@ -178,7 +178,7 @@ static bool take_number(const char **text, uint64_t *number)
 	return !errno;
 }
 
-/* ",%rbx,8)" behind the base. */
+/* Reads ",%rbx,8)" after the base. */
 static bool take_index(const char **text, struct mt_arg *arg)
 {
 	uint64_t scale;
@@ -263,7 +263,7 @@ void usdt_args__parse(const char *text, struct mt_args *args)
 
 #define MAX_LISTED 5
 
-/* What the user typed, taken apart: parts of `words`. */
+/* A parsed selector; its parts point into `words`. */
 struct usdt_query {
 	const char *text;
 	char *words;	    /* owned */
@@ -321,7 +321,7 @@ static bool is_module(const struct usdt_query *query, const struct module *modul
 	return query__covers(&by_name, TIER_NAMED, module);
 }
 
-/* What is looked for among the places of one module. */
+/* A search among the places of one module. */
 struct usdt_search {
 	const struct usdt_query *query;
 	const struct module *module;

@@ -26,9 +26,9 @@ struct usdt_place {
 int elf_image__each_usdt(struct elf_image *image,
 			 int (*fn)(void *ctx, const struct usdt_place *place), void *ctx);
 
-/* USDT probes of a process by name. */
+/* USDT probes, by name. */
 
-/* How such a selector begins. */
+/* The prefix of a USDT selector. */
 #define USDT_PREFIX "usdt:"
 
 /* One place of a probe. */
@@ -38,14 +38,14 @@ struct usdt_match {
 };
 typedef VEC(struct usdt_match) usdt_match_vec;
 
-/* Whether the text is meant to name a USDT probe. */
+/* True if the text has the form of a USDT selector. */
 bool usdt__is_selector(const char *text);
 
 /*
- * All places of the one probe that is named "usdt:provider:name", or "usdt:file:provider:name"
- * (file: as in symbols__find(), or a path). provider and name may be globs. 0 and *found, which the
- * caller frees; or after one line and a hint: -EINVAL it is no selector, -ENOENT, -ENOTUNIQ, or
- * -ENODATA: there are no USDT probes at all.
+ * Finds all places of the one probe named "usdt:provider:name", or "usdt:file:provider:name" (file:
+ * as in symbols__find(), or a path). provider and name may be globs. 0 and *found, which the caller
+ * frees; or after one line and a hint: -EINVAL invalid selector, -ENOENT, -ENOTUNIQ, or -ENODATA:
+ * the process does not have USDT probes.
  */
 int symbols__find_usdt(const struct symbols *symbols, const char *text, usdt_match_vec *found);
 
@@ -56,7 +56,7 @@ int symbols__find_usdt(const struct symbols *symbols, const char *text, usdt_mat
 int symbols__each_usdt(const struct symbols *symbols, const char *glob,
 		       int (*fn)(void *ctx, const struct usdt_match *match), void *ctx);
 
-/* Where the arguments of a USDT probe are, from the text in its note. */
+/* Locations of a USDT probe's arguments, from the text in its note. */
 
 /*
  * Reads "-4@%eax 8@-24(%rbp) 4@$5 8@(%rax,%rbx,8)": size@operand, negative where signed. What is

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How a file's blocks are compressed, each by itself. The only user of zlib and zstd. */
+/*
+ * Compresses blocks of a file, independently of each other, and reads compressed files. The only
+ * user of zlib and zstd.
+ */
 #ifndef MTBPF_TRACE_CODEC_H
 #define MTBPF_TRACE_CODEC_H
 
@@ -12,14 +15,13 @@ struct codec {
 	const char *suffix; /* of the file's name */
 	void *(*new)(void); /* a state; NULL: no memory */
 	void (*free)(void *state);
-	/* How large n bytes may become. */
+	/* The largest size that n bytes may compress to. */
 	size_t (*bound)(size_t n);
 	/* The number of bytes in out, or -errno. */
 	ssize_t (*encode)(void *state, const void *data, size_t n, void *out, size_t size);
 	/*
-	 * What stands around all blocks, unless NULL: in front of them; behind them, by what
-	 * check() said of each, joined in their order, and how many bytes it was of. Both are
-	 * CODEC_MAX_FRAME bytes at most, and return how many.
+	 * The file's header and trailer, unless NULL. tail() gets the joined checks of all blocks
+	 * and their number of bytes. Both write at most CODEC_MAX_FRAME bytes and return the count.
 	 */
 	size_t (*head)(uint8_t *out);
 	uint32_t (*check)(const void *data, size_t n);
@@ -36,11 +38,11 @@ struct codec {
  */
 const struct codec *codec__of(const char *path);
 
-/* Of the libraries, as they say themselves. */
+/* The versions that the libraries report. */
 const char *codec__zlib_version(void);
 const char *codec__zstd_version(void);
 
-/* Reads a file that may be compressed, as its first bytes tell: gzip, zstd, or neither. */
+/* Reads plain or compressed files. The first bytes tell the format: gzip, zstd or plain. */
 
 enum packing { PACKED_NOT, PACKED_GZIP, PACKED_ZSTD };
 
@@ -56,7 +58,7 @@ struct meter;
  */
 struct unpack *unpack__open(int fd);
 void unpack__free(struct unpack *unpack);
-/* What is read, and has been read, in bytes of the file as it lies there. */
+/* Counts the bytes read, as stored in the file, in the meter, from now on and before. */
 void unpack__count(struct unpack *unpack, struct meter *meter);
 
 /*

@@ -30,7 +30,7 @@ struct thread_table {
 	unsigned int next_evicted;
 };
 
-/* Whether it has the number i + 1. */
+/* True if thread number i + 1 has these ids. */
 static inline bool thread_table__has(const struct thread_table *table, unsigned int i, pid_t pid,
 				     pid_t tid)
 {
@@ -88,8 +88,8 @@ static void string_table__free(struct string_table *table)
 }
 
 /*
- * Before the strings of a record are looked up, n at most: their indices stay good until the next
- * call of this. It forgets all strings where there is no room for so many.
+ * Call this before looking up the strings of a record, n at most: their indices then stay valid
+ * until the next call. Forgets all strings if there is not enough room.
  */
 static void string_table__make_room(struct string_table *table, unsigned int n)
 {
@@ -99,13 +99,13 @@ static void string_table__make_room(struct string_table *table, unsigned int n)
 	table->generation++;
 }
 
-/* How often it has forgotten: while this is the same, so are all indices. */
+/* Counts how often the table was emptied. Indices stay valid while it is the same. */
 static uint32_t string_table__generation(const struct string_table *table)
 {
 	return table->generation;
 }
 
-/* Eight bytes a step: names are hashed several times a slice, and most are long. */
+/* Hashes eight bytes per step: names are hashed several times per slice, and most are long. */
 static uint32_t hash_of(const char *text, size_t len)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15;
@@ -167,7 +167,7 @@ static unsigned int string_table__index(struct string_table *table, const char *
 	return i;
 }
 
-/* table->n where there is none. */
+/* table->n if not found. */
 static unsigned int thread_table_find(const struct thread_table *table, pid_t pid, pid_t tid)
 {
 	unsigned int i = 0;
@@ -440,7 +440,7 @@ static void put_event(struct fxt *fxt, struct record *record, enum fxt_event_typ
 		put_arg(fxt, record, &event->args[i]);
 }
 
-/* Values of 32 bits, which lie in the upper half of their word, as long as they are no more. */
+/* True for values of 32 bits, which fit in the upper half of the header word. */
 static bool is_short(const struct fxt_arg *arg)
 {
 	return arg->kind == FXT_STRING || (arg->kind == FXT_UINT && arg->number <= UINT32_MAX);

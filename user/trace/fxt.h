@@ -52,7 +52,9 @@ void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
 void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
-/* Of a track beside those of threads, tid: what that thread did elsewhere, on a coroutine's stack.
+/*
+ * Names a track beside those of threads, with a made-up tid: what `thread` did on a coroutine's
+ * stack.
  */
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);
 
@@ -78,8 +80,8 @@ bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 /* Templates do not last: the file may have forgotten their strings since. */
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
 /*
- * Of a current template: the event with these numbers in place of those that vary, in their order;
- * an FXT_UINT is 32 bits at most. A begin, or with an end_ns other than 0 a whole slice.
+ * Writes the event of a current template. `numbers` replace those that vary, in their order; an
+ * FXT_UINT has 32 bits at most. With end_ns 0 it is a begin, otherwise a whole slice.
  */
 void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
 		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers);

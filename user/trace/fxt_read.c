@@ -213,7 +213,7 @@ static bool has_id(enum fxt_event_type event)
 	return event == FXT_EVENT_COUNTER || event >= FXT_EVENT_ASYNC_BEGIN;
 }
 
-/* "Event record": what differs by type comes behind the arguments. */
+/* "Event record": the fields that differ by type follow the arguments. */
 static bool read_event(struct fxt_reader *reader, uint64_t head, struct fxt_read *read)
 {
 	size_t thread = bits(head, 24, 8);

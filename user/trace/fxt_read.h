@@ -41,7 +41,7 @@ struct meter;
 /* The file stays the caller's. NULL with errno, EBADMSG where it does not begin as FXT does. */
 struct fxt_reader *fxt_reader__open(int fd);
 void fxt_reader__free(struct fxt_reader *reader);
-/* What is read, and has been read, in bytes of the file as it lies there. */
+/* Counts the bytes read, as stored in the file, in the meter, from now on and before. */
 void fxt_reader__count(struct fxt_reader *reader, struct meter *meter);
 
 /*
@@ -53,7 +53,7 @@ int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 
 /* The argument of that name; NULL. */
 const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char *key);
-/* What it is; "" and 0 where there is none, or it is of another type. */
+/* The argument's value; "" or 0 if it is missing or has another type. */
 const char *fxt_read__string(const struct fxt_read *read, const char *key);
 uint64_t fxt_read__number(const struct fxt_read *read, const char *key);
 

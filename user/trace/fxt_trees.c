@@ -93,8 +93,8 @@ void fxt_by__finish(struct call_tree *tree)
 }
 
 /*
- * The kind, and a gap's or an absence's reason. What is no function is told by its category, and
- * its name, which call__name() has given it; a function's call is left as it is.
+ * Sets the kind, and the reason of a gap or an absence. Calls that are not functions are recognised
+ * by category and by the name that call__name() gave them. A function's call is not changed.
  */
 static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 {
@@ -134,7 +134,7 @@ static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 	}
 }
 
-/* Of enum call_flags. */
+/* Returns a mask of enum call_flags. */
 static uint8_t fxt_call__flags(const struct fxt_read *read)
 {
 	static const struct {
@@ -157,10 +157,10 @@ static uint8_t fxt_call__flags(const struct fxt_read *read)
 	return flags;
 }
 
-/* What a double counts exactly. */
+/* The largest integer that a double counts exactly. */
 #define MAX_COUNT 0x1p53
 
-/* The counter's value; 0 where it is no count. */
+/* The counter's value; 0 if it is not a count. */
 static uint64_t count_of(const struct fxt_read *read)
 {
 	const struct fxt_read_arg *arg = fxt_read__arg(read, FAULT_COUNTER_OF);
@@ -229,8 +229,8 @@ static uint8_t counted_of(const char *text)
 }
 
 /*
- * All but its function, whose name is returned: it lasts as long as the event's strings. NULL where
- * the slice has no name of one.
+ * Reads all but the hit's function and returns that function's name, which lasts as long as the
+ * event's strings. NULL if the slice is not named like a hit.
  */
 static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 {
@@ -298,8 +298,8 @@ static void sort_by_digit(const struct key *from, struct key *to, size_t n, unsi
 }
 
 /*
- * Of events at one time the one that stands first comes first, as it does now. There may be ten
- * million: to sort them by comparing takes ten times as long. NULL: no memory.
+ * Sorts calls by their begin with a stable radix sort: there may be ten million, and sorting by
+ * comparison takes ten times as long. NULL: out of memory.
  */
 static struct key *sort_keys(const struct call_tree *tree)
 {
@@ -344,7 +344,7 @@ static void nest(struct moved *moved, size_t n)
 			open = moved[open].call.parent;
 		moved[i].call.parent = open;
 		moved[i].call.depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
-		/* Whoever wrote the file may not have nested them. */
+		/* The file may contain calls that are not nested. */
 		if (open != CALL_NO_PARENT && moved[i].call.end_ns > moved[open].call.end_ns)
 			moved[i].call.end_ns = moved[open].call.end_ns;
 		open = (uint32_t)i;
@@ -367,7 +367,7 @@ static int compare_waits(const void *a, const void *b)
 	return (x->call > y->call) - (x->call < y->call);
 }
 
-/* What tells calls by their places. */
+/* Moves the records that refer to calls by index. */
 static int follow_calls(struct call_tree *tree, const struct moved *moved)
 {
 	size_t n = tree->calls.n;
@@ -442,7 +442,7 @@ static uint64_t hash_of(const char *name, const char *module)
 	return hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
 }
 
-/* Its strings lie behind it. */
+/* Its strings follow it in the same block. */
 static struct function *make_function(const char *name, const char *module)
 {
 	size_t n = strlen(name) + 1, m = strlen(module) + 1;

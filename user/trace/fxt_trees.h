@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose doing a slice is, back from its arguments. */
+/*
+ * Reads call trees back from a trace file, as much of them as a report needs. Addresses, call
+ * sites, source lines and leaps are not read. First the threads that caused a slice, from its
+ * arguments.
+ */
 #ifndef MTBPF_TRACE_FXT_TREES_H
 #define MTBPF_TRACE_FXT_TREES_H
 
@@ -32,11 +36,11 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 		       const struct fxt_read *read);
 
 /*
- * Slices of one track as they lie in a file, back in the order of their times: what was written
- * while a recording was decoded stands before its callers.
+ * Restores the time order of one track's slices: calls that were written while a recording was
+ * decoded precede their callers in the file.
  */
 
-/* Where its begin and its end stand among all those of the track. */
+/* Positions of its begin and its end among all begins and ends of the track. */
 struct fxt_place {
 	uint32_t begin, end;
 };
@@ -79,9 +83,8 @@ struct fxt_trees {
 };
 
 /*
- * Times are those of the file. 0; -EBADMSG
- * where it is no FXT file, or damaged; another -errno. The meter, or NULL, counts the
- * file's bytes. Prints nothing. fxt_trees__fini() in any case.
+ * Times are those of the file. 0; -EBADMSG if it is damaged or not an FXT file; another -errno. The
+ * meter, or NULL, counts the file's bytes. Prints nothing. fxt_trees__fini() in any case.
  */
 int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter);
 void fxt_trees__fini(struct fxt_trees *trees);

@@ -24,7 +24,7 @@ struct block_writer;
 
 struct block {
 	uint8_t *data;
-	size_t size; /* of which the caller fills */
+	size_t size; /* bytes that the caller may fill */
 	size_t n;    /* so many, or more than it has begun with */
 	/* The writer's. */
 	uint8_t *encoded;
@@ -47,7 +47,7 @@ static void set_direct(struct file_writer *w, bool on)
 	if (flags < 0)
 		return;
 	flags = on ? flags | O_DIRECT : flags & ~O_DIRECT;
-	/* Fails where the file system has nothing of the kind. */
+	/* Fails if the file system does not support it. */
 	if (!fcntl(w->fd, F_SETFL, flags))
 		w->is_direct = on;
 }
@@ -57,7 +57,7 @@ bool file_writer__is_slow(uint64_t bytes, uint64_t ns)
 	return bytes >= SLOW_MIN && ns / 1000 > bytes / SLOW_BYTES_PER_US;
 }
 
-/* How many bytes of it are in the file now: all, unless something is wrong. */
+/* Returns how many bytes are in the file now: fewer than len only after an error. */
 static size_t write_direct(struct file_writer *w, const void *data, size_t len)
 {
 	uint64_t start_ns = clock__now_ns();
@@ -85,7 +85,7 @@ int file_writer__write(struct file_writer *w, const void *data, size_t len)
 	}
 	if (w->is_direct && is_aligned(data, len))
 		done = write_direct(w, data, len);
-	/* What went wrong there shows again here, where it is an error of this way as well. */
+	/* If the error is not specific to direct writes, fs__write_fd() below meets it again. */
 	if (w->is_direct && (done < len || file_writer__is_slow(w->bytes, w->ns)))
 		set_direct(w, false);
 	return done < len ? fs__write_fd(w->fd, (const char *)data + done, len - done) : 0;
@@ -96,7 +96,7 @@ int file_writer__write(struct file_writer *w, const void *data, size_t len)
 /* For each thread one, one that the caller fills, and one that waits for either. */
 #define MAX_BLOCKS (MAX_JOBS + 2)
 
-/* What is compressed should fit in a CPU's cache; disks like large pieces. */
+/* A block to compress should fit in a CPU's cache; disks prefer large pieces. */
 #define CODEC_BLOCK_SIZE (1u << 20)
 #define PLAIN_BLOCK_SIZE (4u << 20)
 
@@ -104,7 +104,7 @@ struct block_writer {
 	struct file_writer file;
 	const struct codec *codec;
 	void *state; /* the codec's, where the caller's thread does the work */
-	/* Of the blocks written, in their order: of whoever's turn it is. */
+	/* Sums over the blocks written, in order; used only by the thread whose turn it is. */
 	uint32_t check;
 	uint64_t n_plain;
 	unsigned int n_jobs, n_threads;
@@ -186,7 +186,7 @@ static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 	return NULL;
 }
 
-/* What is handed on is written to the end, unless it fails. */
+/* Blocks that were handed on are still written, unless that fails. */
 static void stop(struct block_writer *w)
 {
 	pthread_mutex_lock(&w->lock);
@@ -215,7 +215,7 @@ static void block_writer__free(struct block_writer *w)
 	free(w);
 }
 
-/* What of a block goes into the file; -errno. */
+/* Sets *bytes to the block's bytes for the file and returns their number, or -errno. */
 static ssize_t encode(const struct block_writer *w, void *state, struct block *block,
 		      const uint8_t **bytes)
 {
@@ -236,7 +236,7 @@ static void join_check(struct block_writer *w, const struct block *block)
 	w->n_plain += block->n;
 }
 
-/* Whoever's turn it is writes without the lock: nobody else does meanwhile. */
+/* The thread whose turn it is writes without the lock: the others wait for their turn. */
 static void write_in_turn(struct block_writer *w, struct block *block, const uint8_t *bytes,
 			  ssize_t n)
 {
@@ -260,7 +260,7 @@ static void write_in_turn(struct block_writer *w, struct block *block, const uin
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The next one to be encoded; NULL where there will be none. */
+/* The next block to encode; NULL if the writer stops. */
 static struct block *next_block(struct block_writer *w)
 {
 	struct block *block;
@@ -306,7 +306,7 @@ static void start(struct block_writer *w)
 		w->n_threads++;
 }
 
-/* Where there are no threads. */
+/* Does the work if no thread could be started. */
 static void process_all(struct block_writer *w)
 {
 	while (!w->n_threads && w->first)
@@ -426,7 +426,7 @@ static bool is_there(const char *path, struct stat *st)
 	return !lstat(path, st);
 }
 
-/* What the user wrote last time is never overwritten, nor are devices and folders. */
+/* Refuses devices and folders. An existing file is renamed, not overwritten. */
 static int check_place(const struct sink *sink)
 {
 	const char *wrong = NULL;
@@ -465,7 +465,7 @@ static int put_in_place(const struct sink *sink)
 	return err;
 }
 
-/* Whoever is told to end knows of it from its first moment on. */
+/* A signal that arrives just after the file is created must still remove it. */
 static int create_partial(struct sink *sink)
 {
 	sigset_t before;
@@ -552,7 +552,7 @@ static void hand_on(struct sink *sink)
 	sink->block = NULL;
 }
 
-/* A block with room for len more, or NULL behind an error. */
+/* A block with room for len more bytes, or NULL after an error. */
 static struct block *block_for(struct sink *sink, size_t len)
 {
 	if (sink->block && sink->block->size - sink->block->n < len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a trace's bytes go: a file, compressed as its suffix says, by threads of its own. */
+/* The output file of a trace, compressed as its suffix says, by threads of its own. */
 #ifndef MTBPF_TRACE_SINK_H
 #define MTBPF_TRACE_SINK_H
 
@@ -19,13 +19,13 @@ struct sink;
 struct sink *sink__open(const char *path);
 
 /*
- * Appends. The first error sticks: writes behind it do nothing. What is written reaches the file
- * later, and so do its errors.
+ * Appends. The first error sticks: later writes do nothing. Data reaches the file later, and so do
+ * its errors.
  */
 void sink__write(struct sink *sink, const void *data, size_t len);
 /*
- * The same, where the bytes are made: room for `len` of them, SINK_MAX_ROOM at most, of which the
- * caller then uses the first `used`. NULL behind an error.
+ * The same without a copy: room for `len` bytes, SINK_MAX_ROOM at most. The caller then uses the
+ * first `used` of them. NULL after an error.
  */
 void *sink__room(struct sink *sink, size_t len);
 void sink__use_room(struct sink *sink, size_t used);
@@ -44,8 +44,8 @@ int sink__close(struct sink *sink, uint64_t *bytes);
 void sink__abort(struct sink *sink);
 
 /*
- * Bytes into a file, large pieces past the page cache: to copy them there takes a CPU longer than
- * to make them. Where the disk turns out to be slow, or does not do so, the cache takes the rest.
+ * Writes large pieces past the page cache, because copying them there takes longer than making
+ * them. If the disk is slow, or direct writes fail, the cache takes the rest.
  */
 
 /* Pieces whose address and size are multiples of it may go past the cache. */
@@ -61,7 +61,7 @@ struct file_writer {
 /* Appends all of it. 0 or -errno. */
 int file_writer__write(struct file_writer *writer, const void *data, size_t len);
 
-/* So many bytes in that time: the cache would have taken them faster. */
+/* True if writing this many bytes in this time is slower than the page cache. */
 bool file_writer__is_slow(uint64_t bytes, uint64_t ns);
 
 #endif

@@ -58,8 +58,8 @@ static void add_flags(struct slice_args *args, uint8_t flags)
 }
 
 /*
- * Where a function was entered at its begin, its name tells as much: "[module+0xoffset]" if it has
- * no other. 0 is how "unknown" is written where addresses are kept.
+ * True if the name does not tell the address: "[module+0xoffset]" does, if the function was entered
+ * at its begin. 0 means "unknown" where addresses are kept.
  */
 static bool has_address(const struct call *call)
 {
@@ -70,8 +70,8 @@ static bool has_address(const struct call *call)
 }
 
 /*
- * What ran of an inlined function cannot be told from what ran around it. Who knows code by its
- * names only does not count the instructions in it.
+ * True if the call's instructions can be counted: not for an inlined function, whose code is mixed
+ * with the code around it, and not for code known by its names only.
  */
 static bool has_insns(const struct call *call)
 {
@@ -307,10 +307,10 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 	};
 }
 
-/* Kinds that share a hash: so many have a place each. */
+/* The places that kinds with the same hash may use. */
 #define PROBES 4
 
-/* That of the kind; or one that it may have, if it is not written before. */
+/* The kind's template, or the one it may take over. */
 static struct slice_template *find_template(struct slice_writer *writer,
 					    const struct slice_kind *kind)
 {
@@ -332,7 +332,9 @@ static struct slice_template *find_template(struct slice_writer *writer,
 	return &writer->templates[(*place ? *place : hash % SLICE_TEMPLATES + 1) - 1];
 }
 
-/* Of slices of that kind, as this one is; NULL where there can be none. */
+/*
+ * The template for slices of that kind, made from this one if needed; NULL if it cannot have one.
+ */
 static const struct fxt_template *template_of(struct slice_writer *writer,
 					      const struct slice_kind *kind,
 					      const struct call *call, const struct call_site *site)
@@ -349,7 +351,7 @@ static const struct fxt_template *template_of(struct slice_writer *writer,
 	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
 }
 
-/* What the tree knows of this call alone: no template has that. */
+/* Facts about this call alone, which a template cannot hold. */
 struct why {
 	const struct done_by *by;
 	size_t n_by;

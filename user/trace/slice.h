@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a slice says about itself when it is clicked. */
+/*
+ * The slices of a trace file: the arguments shown when a slice is clicked, and the writer that
+ * encodes them once per kind of slice.
+ */
 #ifndef MTBPF_TRACE_SLICE_H
 #define MTBPF_TRACE_SLICE_H
 
@@ -14,7 +17,7 @@
 /* Between a goroutine's thread and its function. */
 #define SLICE_BY_IN	 ", in "
 #define SLICE_BY_NOWHERE "code that is not known"
-/* So many names of those whose doing it is are told. */
+/* The most threads or goroutines named as the cause of a call. */
 #define SLICE_BY_MAX 5
 extern const struct slice_by_key {
 	const char *who, *ns;
@@ -45,12 +48,12 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_
 void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 			  char text[static WAITS_FOR_SIZE]);
 
-/* The values of a hit's argument "counted", by enum counted. NULL: none. */
+/* The values of a hit's argument "counted", by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
 #define SLICE_NUMBERS 3
 
-/* In slice_kind.rest: which numbers a slice has. */
+/* Bits of slice_kind.rest: the numbers that the slice has. */
 enum slice_has {
 	SLICE_HAS_ADDRESS = 1 << 25,
 	SLICE_HAS_CALL_IP = 1 << 26,
@@ -70,7 +73,7 @@ static inline bool slice_kind__equals(const struct slice_kind *a, const struct s
 	return a->function == b->function && a->called == b->called && a->rest == b->rest;
 }
 
-/* What varies among the arguments of a call of that kind, in their order; SLICE_NUMBERS at most. */
+/* Fills in the numbers that vary among calls of that kind, in order; SLICE_NUMBERS at most. */
 static inline void slice__get_numbers(const struct call *call, const struct slice_kind *kind,
 				      uint64_t numbers[static SLICE_NUMBERS])
 {
@@ -108,8 +111,7 @@ struct slice_template {
 /* All zeroes at first, but for `fxt`, which stays the caller's. */
 struct slice_writer {
 	struct fxt *fxt;
-	/* Of the kinds of slices written before, side by side; by hash, counted from 1 on; 0: none.
-	 */
+	/* Indices of templates, by hash of the kind, counted from 1; 0: empty. */
 	uint16_t places[SLICE_PLACES];
 	uint16_t n_templates;
 	struct slice_template templates[SLICE_TEMPLATES];

@@ -27,7 +27,7 @@ struct hit_track {
 	uint64_t end_ns; /* of the slice that ends last */
 };
 
-/* Whose slices have been written. */
+/* A thread whose slices have been written. */
 struct hit_thread {
 	pid_t pid, tid;
 	uint64_t end_ns; /* of its slices, in the file's time */
@@ -44,19 +44,19 @@ struct hit_writer {
 struct leap_writer {
 	struct fxt *fxt;
 	uint64_t id_base; /* leaps of the trees before */
-	/* Of the tree that is being written. */
+	/* The tree that is being written. */
 	const struct call_tree *tree;
 	size_t n_leaps, next;
 	VEC(const struct leap *) open; /* have begun, and not landed */
 };
-/* A leap begins with that call, which is the next one to be written. */
+/* True if the next leap to be written begins with that call. */
 static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t index)
 {
 	return writer->next < writer->n_leaps && writer->tree->leaps.v[writer->next].from <= index;
 }
 
 /*
- * Hits stand on a thread of their own in their process. Linux gives no thread an id over 2^22
+ * Hits have a track of their own in their process. Linux thread ids are at most 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define HIT_TRACK_TID 0x7fff0000
@@ -98,9 +98,9 @@ static struct hit_track *track_of(struct hit_writer *writer, pid_t pid)
 }
 
 /*
- * When the hit's slice begins: value_ns before it, but not within the slice before it, since the
- * importer drops slices that overlap. A hit that comes out of order is a slice without length,
- * which can lie in another one.
+ * The begin of the hit's slice: value_ns before its end, but not inside the previous slice, since
+ * the importer drops slices that overlap. If hits are out of order, the slice has length 0 and may
+ * be inside another.
  */
 static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64_t value_ns)
 {
@@ -133,7 +133,7 @@ static const struct hit_thread *thread_of(const struct hit_writer *writer,
 	return NULL;
 }
 
-/* What the hit stopped was written a moment before it: the instant lies in there still. */
+/* The call that the hit ended was written just before: the instant must still lie inside it. */
 static uint64_t mark_time(const struct hit_thread *thread, uint64_t start_ns, uint64_t end_ns)
 {
 	if (end_ns < thread->end_ns || thread->end_ns <= start_ns)
@@ -245,7 +245,7 @@ static void write_instant(struct leap_writer *writer, const struct leap *leap, c
 				  });
 }
 
-/* The leap's place in the tree, from 1 on, makes its id. */
+/* The id is the leap's number within the tree, from 1 on. */
 static struct fxt_flow flow_of(const struct leap_writer *writer, const struct leap *leap,
 			       uint64_t time_ns)
 {
@@ -257,7 +257,7 @@ static struct fxt_flow flow_of(const struct leap_writer *writer, const struct le
 	};
 }
 
-/* Around a gap the two may lie in different trees of calls. */
+/* After a gap the two ends may be in different trees. */
 static bool will_land(const struct call_tree *tree, const struct leap *leap)
 {
 	uint32_t caller = leap->from;
@@ -296,14 +296,14 @@ static int leap_writer__begin(struct leap_writer *writer, uint32_t index, uint64
 
 		if (leap->from > index)
 			return 0;
-		/* Those before it are of calls that lay too deep to be written. */
+		/* Earlier leaps belong to calls too deep to be written. */
 		if (leap->from == index && tree->calls.v[index].depth + 1 < TIMELINE_MAX_DEPTH)
 			err = begin(writer, leap, time_ns);
 	}
 	return err;
 }
 
-/* The leap that lands in that call next, now that one that it had called is over; NULL: none. */
+/* The next leap that lands in that call, now that its callee has ended, or NULL. */
 static const struct leap *leap_writer__landing(const struct leap_writer *writer, uint32_t index)
 {
 	for (size_t i = writer->open.n; i-- > 0;)
@@ -350,7 +350,7 @@ static void leap_writer__land(struct leap_writer *writer, const struct leap *lea
 }
 
 /*
- * Coroutines stand beside their thread. Linux gives no thread an id over 2^22
+ * Coroutines have tracks beside their thread's. Linux thread ids are at most 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define STRAND_TRACK_TID 0x7f000000
@@ -369,7 +369,7 @@ struct trace_writer {
 	pid_t n_strands; /* written */
 	int named_cpu;	 /* 1 + the last one that was */
 
-	/* Of the tree that is being written. */
+	/* The tree that is being written. */
 	const struct call_tree *tree;
 	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
 	uint64_t now_ns;		      /* where its last event stands */
@@ -468,9 +468,9 @@ static void trace_writer_begin(struct trace_writer *writer, uint32_t index)
 }
 
 /*
- * A slice in one record instead of two, which importers read faster, too. Where others lie in it,
- * or it has no length, an importer would take those that trace_writer_begin when it ends for its
- * siblings, or the other way round.
+ * True if the call can be one record instead of two, which importers also read faster. Not if other
+ * slices are inside, or if its length is 0: an importer would then confuse its children with slices
+ * that begin when it ends.
  */
 static bool is_whole(const struct trace_writer *writer, uint32_t index)
 {
@@ -542,11 +542,13 @@ static void leave_behind(const struct trace_writer *writer, size_t n, bool forge
 		huge_pages__give_back((void *)calls, &calls[n]);
 }
 
-/* is_part: each of the depth of the first is told after what it called before, which is not here.
+/*
+ * is_part: the first call, and each at its depth, comes after calls that it made and that are not
+ * in this tree.
  */
 static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
-	/* A leap looks back at calls of long ago. */
+	/* A landing refers back to much earlier calls. */
 	bool forgets = writer->options.forget_calls && !tree->leaps.n && !is_part;
 	uint32_t first = is_part && tree->calls.n ? tree->calls.v[0].depth : CALL_NO_PARENT;
 	size_t behind = 0;

@@ -15,7 +15,7 @@
 
 #include "util/cleanup.h"
 
-/* What a /proc file, whose size is 0, starts with. */
+/* First buffer size for a /proc file, whose reported size is 0. */
 #define FIRST_SIZE 4096
 
 static int open_file(const char *path, int flags)
@@ -197,7 +197,10 @@ int fs__put_in_place(const char *partial, const char *path, const char *old)
 			renameat2(AT_FDCWD, partial, AT_FDCWD, path, RENAME_EXCHANGE);
 		return err;
 	}
-	/* There was none; or the file system cannot do that: then there is none for a moment. */
+	/*
+	 * Either the path was missing, or the file system cannot exchange names: then the path is
+	 * missing for a moment.
+	 */
 	if (errno != ENOENT && rename(path, old) && errno != ENOENT)
 		return -errno;
 	return rename(partial, path) ? -errno : 0;

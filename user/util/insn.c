@@ -65,7 +65,7 @@ static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
 	}
 }
 
-/* Of 0f 01, which is the opcode of several dozen. */
+/* Names the far instructions of opcode 0f 01, which dozens of instructions share. */
 static bool is_far_mnemonic(ZydisMnemonic mnemonic)
 {
 	return mnemonic == ZYDIS_MNEMONIC_UIRET || mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
@@ -117,9 +117,9 @@ static void set_nop(const ZydisDecodedInstruction *zydis, struct insn *out)
 }
 
 /*
- * Most instructions of compiled code are of a few kinds, which tables tell the length of: Intel SDM
- * vol. 2, 2.1 (prefixes, ModR/M, SIB) and tables A-2 and A-3 (opcodes). What is not in the tables,
- * and whatever might be no valid instruction, is Zydis'.
+ * Most compiled instructions are of a few kinds, whose length tables give: Intel SDM vol. 2, 2.1
+ * (prefixes, ModR/M, SIB) and tables A-2 and A-3 (opcodes). Zydis decodes the rest, and everything
+ * that might be invalid.
  */
 enum form {
 	KNOWN = 1 << 0,
@@ -128,7 +128,7 @@ enum form {
 	IMM_Z = 1 << 3,	 /* 2 bytes with the prefix 66, else 4 */
 	IMM_V = 1 << 4,	 /* the same, and 8 with REX.W */
 	BRANCH = 1 << 5, /* by an immediate: no prefix is meant for it */
-	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are none */
+	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are invalid */
 	BY_66 = 1 << 7,
 	BY_F3 = 1 << 8,
 	BY_F2 = 1 << 9,
@@ -231,7 +231,7 @@ static unsigned int modrm_size(const uint8_t *at)
 	return mod == 2 || rm == 5 ? size + 4 : size;
 }
 
-/* Whether ModR/M's reg is one of the opcode; adds what the form has by it. */
+/* True if ModR/M's reg is valid for the opcode. Adds to *form the immediate that it implies. */
 static bool has_group(bool is_two_byte, uint8_t op, uint8_t modrm, uint16_t *form)
 {
 	uint8_t reg = modrm >> 3 & 7;
@@ -302,7 +302,7 @@ static uint64_t relative(const uint8_t *end, unsigned int size)
 	return (uint64_t)offset;
 }
 
-/* Of INSN_MAX_LEN bytes. False: it is not one of these. */
+/* Decodes from INSN_MAX_LEN readable bytes. False for instructions that are not in the tables. */
 static bool decode_common(const uint8_t *bytes, uint64_t ip, struct insn *out)
 {
 	bool is_two_byte;

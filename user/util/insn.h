@@ -33,8 +33,8 @@ struct insn {
 };
 
 /*
- * Decodes the instruction at bytes[0..len), which lies at address ip in 64-bit mode. Returns 0,
- * or -EILSEQ where no valid instruction starts there, -ENODATA where it is longer than len.
+ * Decodes the instruction at bytes[0..len), at address ip in 64-bit mode. Returns 0, -EILSEQ if it
+ * is invalid, or -ENODATA if it is longer than len.
  */
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out);
 
@@ -56,7 +56,7 @@ bool insn__is_restorer(const uint8_t code[static RESTORER_MAX_LEN]);
 /* The mnemonic of the instruction at bytes[0..len), for messages: "push". 0 or -EILSEQ. */
 int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 
-/* True where it writes the stack pointer, as push does, or where it is no valid instruction. */
+/* True if it writes the stack pointer, as push does, or if it is invalid. */
 bool insn__changes_sp(const uint8_t *bytes, size_t len);
 
 /*
@@ -66,8 +66,8 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len);
 bool insn__loads_sp(const uint8_t *bytes, size_t len);
 
 /*
- * Of a conditional jump at bytes[0..len): INSN_CONDITION and the low four bits of its opcode, of
- * which the last one negates (Intel SDM vol. 1, appendix B). 0: it is none that looks at the flags.
+ * For a conditional jump at bytes[0..len): INSN_CONDITION and the low four bits of its opcode; the
+ * last bit negates (Intel SDM vol. 1, appendix B). 0 if it does not test the flags.
  */
 #define INSN_CONDITION 0x10
 uint8_t insn__condition(const uint8_t *bytes, size_t len);
@@ -77,12 +77,12 @@ bool insn__has_index(const uint8_t *bytes, size_t len);
 /* True where it loads a register from memory with an index times 4 or 8: from a table. */
 bool insn__loads_indexed(const uint8_t *bytes, size_t len);
 
-/* Of Zydis, as it says itself. */
+/* The version that Zydis reports. */
 void insn__library_version(char *text, size_t size);
 
-/* What an instruction moves, for those who look for a compiler's idioms. Wraps Zydis. */
+/* The data that an instruction moves, for code that looks for a compiler's idioms. */
 
-/* Of 64 bits each, unless said otherwise. */
+/* Operands have 64 bits unless noted. */
 enum insn_move_kind {
 	MOVE_OTHER,
 	MOVE_ADDRESS,	 /* reg = address: lea address(%rip),reg; mov $address,reg */
@@ -110,7 +110,7 @@ struct insn_move {
 	uint64_t address;
 };
 
-/* What the valid instruction at bytes[0..len), which lies at ip, moves. */
+/* Describes the move of the valid instruction at bytes[0..len), at address ip. */
 struct insn_move insn__move(const uint8_t *bytes, size_t len, uint64_t ip);
 
 #endif

@@ -14,7 +14,7 @@
 #define ERASE "\r\033[K"
 
 static enum log_level current_level = LOG_NORMAL;
-/* What stands in the terminal's last line, "" where nothing does. Behind stderr's lock. */
+/* The text on the terminal's last line, or "". Protected by stderr's lock. */
 static char line[256];
 
 void log__set_level(enum log_level level)

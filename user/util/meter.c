@@ -58,7 +58,7 @@ const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_w
 	int n = snprintf(buf, METER_TEXT_SIZE, "%s ", work->what);
 	uint64_t left;
 
-	/* What was to be expected may turn out to be less than there was. */
+	/* The expected total may turn out too small. */
 	if (work->total && done > work->total)
 		done = work->total;
 	format_amount(amount, work->unit, done);

@@ -13,9 +13,8 @@ static bool is_tail(unsigned char byte)
 }
 
 /*
- * Length of the well-formed UTF-8 sequence at s, 0 where there is none: Unicode 15.0, table 3-7.
- * Never looks behind a NUL, which is no tail. C1 controls (U+0080..9f) count as ill-formed here:
- * terminals obey them.
+ * Length of the well-formed UTF-8 sequence at s, or 0: Unicode 15.0, table 3-7. Never reads past a
+ * NUL, which is not a tail. C1 controls (U+0080..9f) count as ill-formed: terminals obey them.
  */
 static size_t sequence_len(const unsigned char *s)
 {
@@ -199,7 +198,10 @@ void nearest__offer(struct nearest *nearest, const char *candidate)
 		distance = limit;
 	if (distance == FAR_AWAY)
 		return;
-	/* Of two as near, the shorter: of all names with this prefix, the plainest. */
+	/*
+	 * If two candidates are equally near, the shorter wins: the plainest of all names with this
+	 * prefix.
+	 */
 	if (!nearest->best || distance < nearest->distance ||
 	    (distance == nearest->distance && len < strlen(nearest->best))) {
 		nearest->best = candidate;

@@ -11,13 +11,13 @@
 #define LABEL_SIZE (LABEL_MAX + 1)
 
 /*
- * text as well-formed UTF-8 without control characters, each offending byte replaced by '?', and
- * cut to LABEL_MAX bytes ending in "..." where it is longer. Returns text itself where there is
- * nothing to change, else buf. *len is the result's length.
+ * Returns text as well-formed UTF-8 without control characters. Each offending byte becomes '?';
+ * longer text is cut to LABEL_MAX bytes ending in "...". Returns text itself if nothing changes,
+ * otherwise buf. *len is the result's length.
  */
 const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *len);
 
-/* Whether it is all that already, and no longer. */
+/* True if label__clean() would change nothing. */
 bool label__is_clean(const char *text);
 /* The same where the text lies, however long it is: each offending byte becomes '?'. */
 void label__clean_in_place(char *text);

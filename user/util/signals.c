@@ -107,7 +107,7 @@ void interrupts__unblock(const sigset_t *before)
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-/* A handler is given nothing: what it needs stands here. Only it reads the stop_text. */
+/* Handlers have no parameters, so their data is static. Only the handler reads stop_text. */
 static char stop_text[STOP_TEXT_SIZE];
 static size_t stop_text_len;
 static char partial[PATH_MAX];
@@ -115,7 +115,7 @@ static atomic_bool has_partial;
 static struct sigaction actions_before[N_SIGNALS];
 static bool has_begun;
 
-/* Ends as if there were no handler: who waits for mtbpf sees the signal. */
+/* Ends with the signal's default action, so that the parent sees the signal. */
 static void stop(int signal)
 {
 	ssize_t n = 0;
@@ -174,8 +174,8 @@ void stop__set_partial(const char *path)
 static _Atomic uintptr_t first; /* 0: none */
 
 /*
- * Where nobody has put a file's page there is one of zeroes from now on. mmap() is a bare system
- * call, but for errno.
+ * Maps a page of zeroes in place of the missing page of a file. mmap() is a plain system call; only
+ * errno has to be saved.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * From here on they wait, until they are read or released. So does SIGPIPE, which nobody reads:
- * that nobody wants to hear of a capture any more is no reason to lose it.
+ * Blocks these signals until they are read or released. Also blocks SIGPIPE, which is not read: a
+ * capture must not be lost because its reader has gone.
  */
 void interrupts__hold(void);
 /*
@@ -39,9 +39,9 @@ int interrupts__open_with_requests(void);
  */
 
 /*
- * From here on these signals print `text` (lines with their ends; not at LOG_QUIET) and end mtbpf,
- * as they do by default; who ignores them goes on to. SIGPIPE is ignored: that nobody reads of the
- * work any more is no reason to lose it. Text that is longer than STOP_TEXT_SIZE is cut.
+ * From here on these signals print `text` (whole lines; not at LOG_QUIET) and end mtbpf, as they do
+ * by default; ignored signals stay ignored. SIGPIPE is ignored: the work must not be lost because
+ * its reader has gone. Text longer than STOP_TEXT_SIZE is cut.
  */
 void stop__begin(const char *text);
 /* As it was before; nothing, where nothing has begun. */
@@ -49,8 +49,8 @@ void stop__end(void);
 #define STOP_TEXT_SIZE 16384
 
 /*
- * This file, or directory, is half written: whoever is told to end between stop__begin() and
- * stop__end() removes it. NULL: none is, any more. One at a time.
+ * Sets the half-written file or directory, which a signal between stop__begin() and stop__end()
+ * removes. One at a time; NULL: none.
  */
 void stop__set_partial(const char *path);
 

@@ -53,7 +53,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Takes at most 18 digits behind the point: what follows is below any unit's resolution. */
+/* Reads at most 18 digits after the point: later ones are below any unit's resolution. */
 static const char *parse_fraction(const char *p, struct decimal *d)
 {
 	for (; is_digit(*p); p++) {
@@ -65,7 +65,7 @@ static const char *parse_fraction(const char *p, struct decimal *d)
 	return p;
 }
 
-/* Returns the first character behind the number, or NULL where there is no number. */
+/* Returns the first character after the number, or NULL if the text does not start with one. */
 static const char *parse_decimal(const char *text, struct decimal *d)
 {
 	const char *p = text;
@@ -203,7 +203,7 @@ int units__parse_moment(const char *text, uint64_t *unix_ms)
 	if (!end)
 		return -EINVAL;
 	*unix_ms = (uint64_t)timegm(&tm) * 1000 + strtoul(end, NULL, 10) % 1000;
-	/* Numbers out of range, and what else was more or less than is written. */
+	/* Rejects numbers out of range and any text that is not written back identically. */
 	return strncmp(units__format_moment(again, *unix_ms), text, UNITS_MOMENT_SIZE - 1) ? -EINVAL
 											   : 0;
 }

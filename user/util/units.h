@@ -31,7 +31,7 @@ const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t un
 /* Back, of a text that begins so. 0 or -EINVAL. */
 int units__parse_moment(const char *text, uint64_t *unix_ms);
 
-/* What is slow, as people say it: "10ms", or "p99.9", slower than so many percent of all. */
+/* A threshold as people type it: "10ms", or "p99.9" for slower than 99.9 % of all. */
 
 struct threshold {
 	uint64_t ns;
@@ -50,7 +50,7 @@ static inline int threshold__is_set(const struct threshold *t)
 	return t->ns || t->percent > 0;
 }
 
-/* Of how many values a percentile is known: ten lie above it. */
+/* The number of values needed for a percentile: ten must be above it. */
 uint64_t threshold__needed(double percent);
 
 #define THRESHOLD_TEXT_SIZE 24

@@ -97,14 +97,14 @@ uint64_t hash__bytes(uint64_t hash, const void *bytes, size_t len)
 	return hash__mix(hash__mix(hash, word), len);
 }
 
-/* To ask the allocator takes longer than a small allocation: it is asked once for so many bytes. */
+/* Asking the allocator takes longer than a small allocation, so it is asked once per STEP bytes. */
 #define STEP (1u << 20)
 
 static uint64_t limit_bytes = UINT64_MAX, in_use_before;
 static atomic_bool was_met;
 static _Atomic size_t since_asked;
 
-/* Of all arenas, and what is mapped for large ones. */
+/* Bytes in all arenas and in separate mappings for large blocks. */
 static uint64_t in_use(void)
 {
 	struct mallinfo2 info = mallinfo2();

@@ -45,11 +45,11 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		err_;                                                                              \
 	})
 
-/* Takes one out; those behind it move up. */
+/* Removes one element; later ones move up. */
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
 
-/* By qsort(3), which takes no null pointer: an empty array has no memory. */
+/* Sorts with qsort(3), which does not accept NULL: an empty array has v = NULL. */
 #define VEC_SORT(vec, compare)                                                                     \
 	do {                                                                                       \
 		if ((vec)->n)                                                                      \
@@ -57,10 +57,10 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 	} while (0)
 
 /*
- * How many of the first elements `holds` is true of, found by halves: where it is true of one, it
- * is of all in front (C++'s std::partition_point). `each` names a pointer to the element there. So
- * VEC_PARTITION_POINT(&ranges, range, range->end <= addr) is the index of the first that ends
- * behind.
+ * The number of leading elements for which `holds` is true, by binary search: they must all precede
+ * the others (C++'s std::partition_point). `each` names a pointer to the element.
+ * VEC_PARTITION_POINT(&ranges, range, range->end <= addr) is the index of the first range that ends
+ * after addr.
  */
 #define VEC_PARTITION_POINT(vec, each, holds) PARTITION_POINT((vec)->v, (vec)->n, each, holds)
 
@@ -115,8 +115,8 @@ static inline uint64_t hash__mix(uint64_t hash, uint64_t value)
 uint64_t hash__bytes(uint64_t hash, const void *bytes, size_t len);
 
 /*
- * The first thing with that hash, or 0, where *at is 0; behind that the next. Others may have the
- * same hash: the caller looks.
+ * Returns the first number with that hash if *at is 0, then the next ones, then 0. Other things may
+ * have the same hash: the caller compares.
  */
 static inline uint32_t hash_index__next(const struct hash_index *index, uint64_t hash, size_t *at)
 {
@@ -134,23 +134,25 @@ static inline uint32_t hash_index__next(const struct hash_index *index, uint64_t
 	}
 }
 
-/* How much memory work may take whose need is not known before it is done: calls, of bytes of
- * trace. */
+/*
+ * A limit on the memory of work whose need is not known in advance, such as calls decoded from
+ * bytes of trace.
+ */
 
 /*
- * From now on as many bytes as that may be allocated beside those that are now; 0: three quarters
- * of what the machine has left (MemAvailable of /proc/meminfo). Without a call there is no limit.
+ * Allows this many bytes in addition to those allocated now; 0: three quarters of the memory
+ * available (MemAvailable of /proc/meminfo). Without a call memory is unlimited.
  */
 void memory_limit__set(uint64_t bytes);
-/* What was set last; UINT64_MAX: none. */
+/* The limit set last; UINT64_MAX: unlimited. */
 uint64_t memory_limit__get(void);
 
 /*
- * Whether there is room for so many more, from any thread; it is looked at with each MiB that was
- * asked for. What is refused is remembered.
+ * True if `more` bytes fit. Any thread may call it. The allocator is asked once per MiB requested.
+ * A refusal is remembered.
  */
 bool memory_limit__allows(size_t more);
-/* Whether something was refused since it was set, or since this was asked. */
+/* True if a request was refused since the limit was set or since the last call of this. */
 bool memory_limit__was_met(void);
 
 #endif

@@ -7,13 +7,13 @@
 #include "util/insn.h"
 
 /*
- * A reference to a function is its address, in four bytes or more, or what lies between that and
- * the end of an instruction (Intel SDM vol. 2, 2.2.1.6 "RIP-Relative Addressing", "CALL", "JMP").
- * Any four bytes that could be one count: by chance they are one in a few thousand functions, of
- * which no more is known then.
+ * A reference to a function is its address, in four bytes or more, or the distance from the end of
+ * an instruction to it (Intel SDM vol. 2, 2.2.1.6 "RIP-Relative Addressing", "CALL", "JMP"). Any
+ * four bytes that could be a reference count: one function in a few thousand has such a match by
+ * chance, and its callers are then unknown.
  */
 
-/* Of all that is loaded: a file of this size takes as long as a hundred milliseconds. */
+/* The limit on all loaded bytes: scanning this much takes about a hundred milliseconds. */
 #define MAX_LOADED ((size_t)64 << 20)
 #define MAX_ASKED  32
 
@@ -144,15 +144,17 @@ struct elf_callers elf_callers__of(const struct function *function)
 }
 
 /*
- * Where main() of a stripped program is: glibc's _start passes its address to __libc_start_main()
- * in %rdi (sysdeps/x86_64/start.S). And where that calls it, by its address: no code names
- * main().
+ * Finds main() of a stripped program: glibc's _start passes its address to __libc_start_main() in
+ * %rdi (sysdeps/x86_64/start.S). Also finds the indirect call of main() in libc.
  */
 
-/* Of _start up to the call. */
+/* The instructions of _start up to the call. */
 #define MAX_INSNS 20
 
-/* What "lea REL32(%rip),%rdi" or "mov $IMM32,%rdi" sets %rdi to; else what it was. */
+/*
+ * The value that "lea REL32(%rip),%rdi" or "mov $IMM32,%rdi" gives %rdi; rdi for other
+ * instructions.
+ */
 static uint64_t follow_rdi(const uint8_t *code, uint64_t next, uint64_t rdi)
 {
 	static const uint8_t lea[] = {0x48, 0x8d, 0x3d}, mov[] = {0x48, 0xc7, 0xc7};
@@ -164,8 +166,7 @@ static uint64_t follow_rdi(const uint8_t *code, uint64_t next, uint64_t rdi)
 	return memcmp(code, mov, sizeof(mov)) ? rdi : (uint64_t)(int64_t)value;
 }
 
-/* Whose else it is, it does not keep what the dynamic linker has passed: "xor %ebp,%ebp; mov
- * %rdx,%r9". */
+/* Only glibc's _start keeps what the dynamic linker has passed: "xor %ebp,%ebp; mov %rdx,%r9". */
 static bool is_glibc_start(const uint8_t *code, size_t len)
 {
 	static const uint8_t first[] = {0x31, 0xed, 0x49, 0x89, 0xd1};
@@ -198,12 +199,12 @@ uint64_t elf_image__find_main(const struct elf_image *image)
 	return 0;
 }
 
-/* Of code that goes on to a return. */
+/* The longest code up to a return. */
 #define MAX_STRAIGHT 512
 
 /*
- * Behind "call *%rax" of "exit(main(...))" (csu/libc-start.c, sysdeps/nptl/libc_start_call_main.h):
- * "mov %eax,%edi; call exit" stand there.
+ * The address after "call *%rax" in "exit(main(...))" (csu/libc-start.c,
+ * sysdeps/nptl/libc_start_call_main.h), which is followed by "mov %eax,%edi; call exit".
  */
 static uint64_t find_indirect(const struct elf_image *image, uint64_t vaddr, size_t max)
 {

@@ -15,7 +15,7 @@
 
 struct go_table;
 
-/* NULL: it is no Go program, or the table is damaged, or memory ran out. */
+/* NULL: not a Go program, or the table is damaged, or memory ran out. */
 struct go_table *go_table__open(const struct elf_image *image);
 void go_table__free(struct go_table *go);
 

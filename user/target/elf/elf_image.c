@@ -24,7 +24,10 @@ const struct elf_segment *elf_image__segment(const struct elf_image *image, uint
 	return &image->segments[n - 1];
 }
 
-/* Of files, a handful; of a process's memory, thousands, which ascend by offset as well. */
+/*
+ * Images of files have a handful of segments; those of a process's memory have thousands, which
+ * also ascend by offset.
+ */
 #define MANY_SEGMENTS 16
 
 /* The last that begins at or before offset. */
@@ -155,7 +158,7 @@ const char *elf_section__string(const Elf_Data *strings, size_t offset)
 	return base + offset;
 }
 
-/* The GNU build id: which build of a program a file is. */
+/* The GNU build id, which tells builds of a program apart. */
 
 /* True where the note is the build id, which is then in id. */
 static bool take_build_id(char *id, const GElf_Nhdr *note, const char *name, const uint8_t *desc)
@@ -200,7 +203,7 @@ void elf_image__load_build_id(struct elf_image *image)
 	}
 }
 
-/* What was stripped from a file, in another one: its sections lie at the same addresses. */
+/* A separate file with the sections that were stripped; they have the same addresses. */
 
 struct elf_separate {
 	void *data;
@@ -458,7 +461,7 @@ int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    ehdr.e_machine != EM_X86_64 || !is_of(&ehdr, use))
 		return -ENOEXEC;
-	/* PN_XNUM, an escape for 65535 segments or more, is no program's. */
+	/* PN_XNUM is an escape for 65535 segments or more, which programs never have. */
 	if (ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phnum == PN_XNUM ||
 	    !is_inside(ehdr.e_phoff, (uint64_t)ehdr.e_phnum * sizeof(Elf64_Phdr), size))
 		return -EIO;
@@ -492,7 +495,7 @@ static int compare_segments(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* Sorts by vaddr; where two overlap, the later begins behind the earlier. */
+/* Sorts by vaddr. If two overlap, the later one is cut to begin where the earlier ends. */
 static size_t make_disjoint(struct elf_segment *v, size_t n)
 {
 	uint64_t end = 0;

@@ -18,7 +18,7 @@ enum die_step {
 };
 
 struct die_walk {
-	/* What to do with an entry: enum die_step, or -errno, which ends the walk. */
+	/* Called for each entry. Returns enum die_step, or -errno to end the walk. */
 	int (*enter)(struct die_walk *walk, Dwarf_Die *die, const void **scope);
 	void *ctx;
 	uint64_t *budget; /* bytes of entries that may still be walked over */
@@ -42,7 +42,7 @@ struct inline_names {
 /* Blocks and inlined functions in each other; a few dozen are many. */
 #define MAX_DEPTH 256
 
-/* Takes so much from what is left. False where there is not as much. */
+/* Spends part of the budget. False if too little is left. */
 static bool die_walk__spend(struct die_walk *walk, uint64_t bytes)
 {
 	if (*walk->budget < bytes)
@@ -256,7 +256,7 @@ static struct scope_unit *find_unit(struct inline_scopes *scopes, Dwarf_Die *die
 	return unit;
 }
 
-/* In front of what stands at `at` in the text. The new place, or NULL where it has no room. */
+/* Puts text before `at`. Returns the new start, or NULL if it does not fit. */
 static char *put_before(char *at, const char *text, const char *part)
 {
 	size_t len = strlen(part);
@@ -293,8 +293,8 @@ static bool is_cxx(Dwarf_Die *unit)
 }
 
 /*
- * "ns::Foo::name" for the function of this entry, or of what it is an instance of; valid as long as
- * the image. `name` itself where it lies in nothing, or is of another language.
+ * "ns::Foo::name" for the function of this entry, or of its origin; valid as long as the image.
+ * Returns `name` itself if the entry is not nested or the language is another.
  */
 static const char *inline_scopes__qualify(struct inline_scopes *scopes, Dwarf_Die *die,
 					  const char *name)
@@ -377,7 +377,9 @@ static int compare_functions(const void *a, const void *b)
 	return order ? order : (x->place.line > y->place.line) - (x->place.line < y->place.line);
 }
 
-/* Integrated, since it is where the function is; NULL where there is none. */
+/*
+ * Reads a string attribute, also from the abstract origin, where the function is. NULL if missing.
+ */
 static const char *get_string(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attr;
@@ -400,8 +402,8 @@ static const char *raw_name_of(struct inline_names *names, Dwarf_Die *die)
 }
 
 /*
- * The attribute's file, by the table of the unit that it stands in. 0 is a file from DWARF 5 on
- * (6.2.4 there), which dwarf_decl_file() does not know.
+ * The attribute's file, from the file table of its unit. From DWARF 5 on file 0 is valid (6.2.4
+ * there), which dwarf_decl_file() does not know.
  */
 static const char *file_of(Dwarf_Attribute *attr)
 {
@@ -468,8 +470,8 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 }
 
 /*
- * What a DW_TAG_inlined_subroutine says, in `outer` if not NULL; one whose name cannot be found (it
- * may be in another file) is what it lies in. 0 or -ENOMEM.
+ * Adds the call of a DW_TAG_inlined_subroutine inside `outer`, if not NULL. If its name cannot be
+ * found (it may be in another file), *inlined is `outer`. 0 or -ENOMEM.
  */
 static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
 			     const struct inlined *outer, const struct inlined **inlined)
@@ -506,7 +508,7 @@ static void inline_names__make_readable(const struct inlined *inlined)
 
 /* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */
 #define BUDGET ((uint64_t)1 << 29)
-/* What it costs, in such bytes, to read and to keep an inlined call, or a range. */
+/* The cost of reading and keeping an inlined call, or a range, in bytes of the budget. */
 #define NODE_COST  128
 #define RANGE_COST 128
 
@@ -612,7 +614,10 @@ static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *u
 	return 0;
 }
 
-/* Functions lie in the unit, or in namespaces (of Rust, modules): those of a class are declared. */
+/*
+ * Functions are children of the unit or of namespaces (in Rust, modules); classes only declare
+ * theirs.
+ */
 static int enter_unit(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 {
 	int tag = dwarf_tag(die);
@@ -721,7 +726,9 @@ static struct inline_body *find_body(struct inline_unit *unit, uint64_t vaddr)
 	return &unit->bodies.v[unit->ranges.v[n - 1].body];
 }
 
-/* Inner ones follow what they lie in. One that sticks out of that is not believed there. */
+/*
+ * Inner ranges follow the outer ones. The part of an inner range outside the outer one is ignored.
+ */
 static const struct inlined *search_body(const struct inline_body *body, uint64_t vaddr)
 {
 	const struct inlined *found = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of elf_image share: the image and its lazily built tables.
- * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
+ * Shared by the parts of elf_image: the image and its lazily built tables. The caller must hold
+ * image->lock, except for elf_image__segment(), the entry points and elf_source.c.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_ELF_INTERNAL_H
@@ -17,7 +17,7 @@
 #include "target/elf/elf_image.h"
 #include "util/vec.h"
 
-/* Executable bytes that lie in the file, rounded to whole pages as the kernel maps them. */
+/* Executable bytes in the file, rounded to whole pages as the kernel maps them. */
 struct elf_segment {
 	uint64_t vaddr, offset, size;
 };
@@ -31,7 +31,7 @@ typedef VEC(struct elf_extent) elf_extent_vec;
 /* A function, or a part of one, that .eh_frame describes. */
 struct elf_frame {
 	uint64_t start, end;
-	uint64_t lsda; /* where its call sites' table lies; 0: it has none */
+	uint64_t lsda; /* the table of its call sites; 0: absent */
 };
 typedef VEC(struct elf_frame) elf_frame_vec;
 
@@ -106,7 +106,7 @@ struct elf_image {
 
 	struct go_table *go; /* of elf_go.c; NULL: no Go program */
 
-	struct named_image *named; /* of code of which only names are known; else NULL */
+	struct named_image *named; /* for code known by its names only; otherwise NULL */
 
 	struct elf_separate *separate;	   /* of elf_separate.c; set before the tables are built */
 	struct elf_separate *alt;	   /* likewise: what dwz has put apart */
@@ -129,7 +129,7 @@ enum elf_use {
 	ELF_CORE,
 	ELF_SEPARATE, /* debug info of another file */
 };
-/* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
+/* Checks the headers. 0, -ENOEXEC or -EIO. */
 int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use);
 /*
  * Code in pieces without an ELF file around them: bytes (copied) with the executable segments over
@@ -143,21 +143,22 @@ struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
 /* elf_notes.c */
 void elf_image__load_build_id(struct elf_image *image);
-/* The build id among notes, to id; false where there is none. */
+/* Copies the build id among notes to id. False if it is missing. */
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
-/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+/*
+ * The file's bytes at vaddr, code or data, and how many follow. NULL outside the loaded segments.
  */
 const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
-/* Whether vaddr lies in an executable section. */
+/* True if an executable section contains vaddr. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
 /*
- * Where the executable section that holds vaddr ends; between sections, where the next begins;
- * behind the last, where the segment ends.
+ * The end of the executable section that holds vaddr; between sections, the start of the next;
+ * after the last, the end of the segment.
  */
 uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
-/* The section of that name; *shdr is its header. NULL where there is none. */
+/* Finds a section by name; *shdr is its header. NULL if missing. */
 Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
 /* A section's whole data, at least `need` bytes; NULL where it is damaged or holds no bytes. */
 const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
@@ -165,11 +166,11 @@ const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
 const char *elf_section__string(const Elf_Data *strings, size_t offset);
 
 /*
- * elf_demangle.c: the readable form of a C++, Rust or OCaml name, with parameters or without. NULL
- * where it is none, or too long to be read. Freed by the caller.
+ * The readable form of a C++, Rust or OCaml name, with or without parameters. NULL if the name is
+ * not mangled or the result is too long. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
-/* Whether elf_demangle() could make anything of it. */
+/* True if elf_demangle() knows the kind of mangling. */
 bool elf_demangle__is_mangled(const char *raw_name);
 /* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
 bool ocaml_name__is_mangled(const char *raw_name);
@@ -220,11 +221,11 @@ struct function_range *function_table__find(const struct function_table *table, 
 
 /* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
 void elf_image__free_separate(struct elf_image *image);
-/* Whether the image, or its debug file, has a .symtab. */
+/* True if the image or its debug file has a .symtab. */
 bool elf_image__has_symtab(const struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
-/* What dwz has put apart; NULL: nothing, or it is not there. */
+/* The file that dwz moved shared debug info to, or NULL. */
 Elf *elf_image__alt_elf(const struct elf_image *image);
 
 /* ocaml_handlers.c */
@@ -249,7 +250,7 @@ struct elf_debug {
 	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
 };
 
-/* The image's, opened by the first who asks; NULL where it has none. */
+/* Opens the image's debug info at the first call. NULL if it is missing. */
 struct elf_debug *elf_image__debug(struct elf_image *image);
 /* The unit that covers vaddr. False where none does. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);

@@ -202,7 +202,7 @@ struct line_search {
 	bool is_file;
 };
 
-/* Whether the path ends with the wanted one, in whole parts. */
+/* True if the path ends with the wanted one, in whole components. */
 static bool is_wanted(const char *path, const char *file)
 {
 	size_t len = strlen(path), wanted = strlen(file);

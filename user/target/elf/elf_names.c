@@ -12,10 +12,10 @@
 #include "util/names.h"
 
 /*
- * What ocamlopt calls its functions (asmcomp/compilenv.ml: make_symbol; asmcomp/emitaux.ml:
- * emit_symbol): "caml", the unit, "__" or (since 5.1) ".", the function, "_" and a number that
- * tells it from others of its name. What is no letter, digit or "_" is "$" and two hex digits.
- * Units of a library are "Library__Unit".
+ * Names of functions in ocamlopt's code (asmcomp/compilenv.ml: make_symbol; asmcomp/emitaux.ml:
+ * emit_symbol): "caml", the unit, "__" or (since 5.1) ".", the function, "_" and a distinguishing
+ * number. Other characters than letters, digits and "_" are "$" and two hex digits. Units of a
+ * library are "Library__Unit".
  */
 
 bool ocaml_name__is_mangled(const char *raw_name)
@@ -33,7 +33,7 @@ static size_t without_number(const char *text, size_t len)
 	return n > 1 && n < len && text[n - 1] == '_' ? n - 1 : len;
 }
 
-/* flambda: "_1_2_code" is how a closure's code is told from the closure. */
+/* flambda appends "_1_2_code" to tell a closure's code from the closure. */
 static size_t without_stamp(const char *text, size_t len)
 {
 	static const char code[] = "_code";
@@ -55,7 +55,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The character that "$40" stands for; 0 where that is none to be read. */
+/* The character that "$40" stands for; 0 if the digits are invalid or it cannot be printed. */
 static char unescape(const char *text, size_t len)
 {
 	int high, low, c;
@@ -95,9 +95,9 @@ char *ocaml_name__demangle(const char *raw_name)
 }
 
 /*
- * A mangled name can refer back to its own parts, so that a hostile one of a hundred bytes stands
- * for 2^40 characters. The callback forms of the demanglers are used since they can be left: they
- * hold no memory while they print (rust-demangle.c: only that of a punycode name).
+ * A mangled name can refer back to its own parts, so that a hostile one of a hundred bytes expands
+ * to 2^40 characters. The demanglers' callback forms can be aborted: they hold no memory while they
+ * print (rust-demangle.c: only that of a punycode name).
  */
 #define LONGEST 8192
 
@@ -242,7 +242,7 @@ static const char *name_mangled(struct function *f)
 	return name ? name : f->raw_name;
 }
 
-/* Whoever made the file may have thought of the terminal. */
+/* The file's author may have put control characters into names. */
 static const char *clean(struct function *f, const char *name)
 {
 	char buf[LABEL_SIZE];
@@ -278,9 +278,7 @@ const struct function *function_entry__named(struct function_entry *entry)
 	return f;
 }
 
-/* Of what language code without symbols is: compilers leave traces of themselves that strip
- * keeps.
- */
+/* Finds the language of code without symbols: compilers leave traces that strip keeps. */
 
 static bool holds(const struct elf_image *image, const char *section, const char *text)
 {

@@ -80,7 +80,7 @@ static bool use_cie(struct frame_section *section, Dwarf_Off offset)
 	return true;
 }
 
-/* What augments an FDE is the address of its LSDA, or nothing. 0: none. */
+/* Reads the augmentation data of an FDE: the address of its LSDA, or 0. */
 static uint64_t read_lsda(const struct frame_section *section, struct eh_bytes *bytes)
 {
 	uint64_t len, lsda;
@@ -149,7 +149,7 @@ const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t v
 	return n && vaddr < frames->v[n - 1].end ? &frames->v[n - 1] : NULL;
 }
 
-/* False where the image has none, or it is damaged. */
+/* False if the section is missing or damaged. */
 static bool open_section(struct elf_image *image, struct frame_section *section)
 {
 	GElf_Shdr shdr;
@@ -240,7 +240,10 @@ static size_t lower_bound(const cold_part_vec *parts, const char *name, size_t l
 	return VEC_PARTITION_POINT(parts, e, compare_names(e->name, e->len, name, len) < 0);
 }
 
-/* Offers a function to the cold parts that bear its name: a local one only in its own unit. */
+/*
+ * Offers the function to the cold parts with its name; a local function only to those of its own
+ * unit.
+ */
 static void offer(cold_part_vec *parts, struct function_entry *hot)
 {
 	const char *name = hot->function.raw_name;
@@ -416,14 +419,14 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* What the search for holes carries along: frames[next] is the first that may matter still. */
+/* State of the search for holes: frames[next] is the first that may still matter. */
 struct hole_search {
 	struct elf_image *image;
 	elf_frame_vec frames;
 	size_t next;
 };
 
-/* A hole within one section: each frame that begins in it is a function. */
+/* Splits the hole within one section: each frame that begins in it is a function. */
 static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;
@@ -565,7 +568,7 @@ const struct function *elf_image__part_at(struct elf_image *image, uint64_t vadd
 	return function_entry__named(range->entry);
 }
 
-/* Whether the symbols are there to be read. */
+/* True if the symbols can be read. */
 static bool has_symbols(struct elf_image *image)
 {
 	return get_table(image, &image->known, build_known) != NULL;

@@ -45,8 +45,8 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 }
 
 /*
- * Low is better: what the compiler calls a function before what an assembler labelled, "write"
- * before "__write", exported before local; but "__vdso_time" before "time", which is libc's.
+ * Low is better: names by the compiler before labels by an assembler, "write" before "__write",
+ * exported before local; but "__vdso_time" before "time", which is libc's name.
  */
 static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 {
@@ -187,7 +187,7 @@ static int compare_keys(const void *a, const void *b)
 	return compare_entries(x->entry, y->entry);
 }
 
-/* Entries are large, and of a million of them most lie in no cache: the keys are sorted. */
+/* Sorts keys instead of entries: entries are large, and most of a million are not in the cache. */
 static int sort_by_keys(function_entry_vec *symbols)
 {
 	_cleanup_free_ struct symbol_key *keys = calloc(symbols->n, sizeof(*keys));
@@ -214,7 +214,7 @@ static bool is_same_symbol(const struct function_entry *a, const struct function
 	       !strcmp(a->function.raw_name, b->function.raw_name);
 }
 
-/* How far the function that was seen last reaches, as its symbols have it. */
+/* The extent of the last function, by its symbols. */
 struct reach {
 	uint64_t vaddr, end;
 };
@@ -227,7 +227,7 @@ static void extend_reach(struct reach *reach, const struct function *f)
 		*reach = (struct reach){f->vaddr, end};
 }
 
-/* Drops what .dynsym repeats, and labels within a function that has a size. */
+/* Drops symbols that .dynsym repeats, and labels inside sized functions. */
 static void drop_repeated(function_entry_vec *symbols)
 {
 	struct reach reach = {0};
@@ -357,7 +357,10 @@ struct plt {
 	got_slot_vec in_order; /* .rela.plt as it stands: what a lazy stub's push counts */
 };
 
-/* Whom a relocation is for, or NULL. An IFUNC of one's own has no symbol but a resolver. */
+/*
+ * The name that a relocation refers to, or NULL. An IFUNC of the same file has a resolver instead
+ * of a symbol.
+ */
 static const char *target_name(struct elf_image *image, const Elf64_Rela *rela,
 			       const Elf_Data *symbols, const Elf_Data *strings)
 {
@@ -470,7 +473,7 @@ static size_t skip_prologue(const uint8_t *code, size_t size)
 	return at;
 }
 
-/* Whom the stub goes to, or NULL (slot 0, and what no linker we know makes). */
+/* The name of the stub's target, or NULL (slot 0, and forms that known linkers do not make). */
 static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size_t size,
 				uint64_t vaddr)
 {
@@ -482,7 +485,7 @@ static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size
 		memcpy(&number, code + at + 2, sizeof(number));
 		return name_of_slot(plt, vaddr + at + 6 + (uint64_t)(int64_t)(int32_t)number);
 	}
-	/* push imm32: the lazy half of an IBT stub has no other mark */
+	/* push imm32 is the only mark of the lazy half of an IBT stub */
 	if (size >= at + 5 && code[at] == 0x68) {
 		memcpy(&number, code + at + 1, sizeof(number));
 		return number < plt->in_order.n ? plt->in_order.v[number].name : NULL;

@@ -25,7 +25,7 @@
 #define MAX_FILES 40000
 #define MAX_BYTES (128u << 20)
 
-/* "nginx.list", "libc6:amd64.list". False where it is no package's. */
+/* Takes the package from "nginx.list", "libc6:amd64.list". False for other files. */
 static bool take_name(const char *file, char name[static DEB_PACKAGE_SIZE])
 {
 	size_t len = strspn(file, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
@@ -52,8 +52,7 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* Where /bin is a link to /usr/bin, packages may still list the one and the kernel show the other.
- */
+/* If /bin is a link to /usr/bin, a package may list one path while the kernel shows the other. */
 static bool lists(const char *text, const char *path)
 {
 	char merged[PATH_MAX];
@@ -66,7 +65,7 @@ static bool lists(const char *text, const char *path)
 	return has_line(text, merged);
 }
 
-/* What is read counts against *left. */
+/* The bytes read are subtracted from *left. */
 static bool is_listed(int dir, const char *file, const char *path, size_t *left)
 {
 	_cleanup_close_ int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -119,7 +118,7 @@ struct runtime {
 	const char *symbol;  /* of a program that has another name */
 	const char *names;   /* how its functions get names in stacks; NULL: they cannot */
 	const char *usdt;    /* the probe that each call hits, if it was built with it */
-	const char *if_usdt; /* what else that needs; NULL: nothing */
+	const char *if_usdt; /* an additional requirement, or NULL */
 };
 
 static const struct runtime runtimes[] = {
@@ -361,7 +360,7 @@ static void hint_at(const struct symbols *symbols, const char *suggestion)
 		hint_at_attach();
 }
 
-/* Who has the symbols that were stripped from the file. */
+/* Says which package has the symbols that were stripped from the file. */
 static void hint_at_debug_symbols(const struct symbols *symbols, const struct module *module)
 {
 	const char *id = elf_image__build_id(module->image), *urls = getenv("DEBUGINFOD_URLS");

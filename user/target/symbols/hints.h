@@ -18,9 +18,9 @@ bool symbols__hint_scripts(const struct symbols *symbols);
 #define DEB_PACKAGE_SIZE 128
 
 /*
- * The package below `root` ("" or "/proc/PID/root") that installed `path`, without its
- * architecture. Reads a bounded part of the database, which may be hostile. 0, or -ENOENT if no
- * package installed it or the root has no database.
+ * Finds the package below `root` ("" or "/proc/PID/root") that installed `path`, without its
+ * architecture. Reads a bounded part of the database, which may be hostile. 0, or -ENOENT if not
+ * found.
  */
 int deb_package__owning(const char *root, const char *path, char name[static DEB_PACKAGE_SIZE]);
 

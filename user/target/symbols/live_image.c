@@ -184,7 +184,10 @@ static int compare_pieces(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Sorted; of two that overlap the second begins behind the first. The bytes of all of them. */
+/*
+ * Sorts the pieces; if two overlap, the second is cut to begin after the first. Returns the sum of
+ * their sizes.
+ */
 static size_t settle(struct jit_piece *pieces, size_t n)
 {
 	uint64_t end = 0;

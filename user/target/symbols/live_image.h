@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The names a process gives its JIT code: /tmp/perf-PID.map, "START SIZE NAME" a line, in hex. */
+/*
+ * Images of code that is not in an ELF file: JIT code, with the names of /tmp/perf-PID.map ("START
+ * SIZE NAME" per line, in hex), and the kernel.
+ */
 #ifndef MTBPF_TARGET_SYMBOLS_LIVE_IMAGE_H
 #define MTBPF_TARGET_SYMBOLS_LIVE_IMAGE_H
 
@@ -18,23 +21,22 @@ struct perf_map_entry {
 };
 
 /*
- * The text of the process's map: as it has it in its own mount and pid namespace, else ours. Only a
- * regular file of the process's user, or root's, counts. NULL: there is none, or, after a line on
- * stderr, it has more than `most` bytes. Freed by the caller.
+ * The text of the process's map, from its own mount and pid namespace, otherwise from ours. Accepts
+ * only a regular file owned by the process's user or root. NULL: not found, or, after a line on
+ * stderr, larger than `most` bytes. Freed by the caller.
  */
 char *perf_map__read(pid_t pid, size_t most);
 
-/* Whether there is one, to be believed as above. */
+/* True if perf_map__read() would accept a map. */
 bool perf_map__exists(pid_t pid);
 
 /*
- * Takes the text apart: entries ascending and disjoint. Of two that overlap the later line is
- * right: its code was written where the other's had been. Lines that are none are left out.
- * *entries is freed by the caller. 0 or -ENOMEM.
+ * Parses the text into ascending, disjoint entries. If two overlap, the later line wins: its code
+ * replaced the other's. Invalid lines are left out. *entries is freed by the caller. 0 or -ENOMEM.
  */
 int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n);
 
-/* Copies of a process's memory as an image: JIT code, with the functions of a perf map. */
+/* An image of JIT code, copied from the memory of the process, with the functions of a perf map. */
 
 #define JIT_MODULE "[jit]"
 

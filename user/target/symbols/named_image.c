@@ -15,15 +15,15 @@
 struct named_function {
 	struct function_entry entry; /* the first member, as of every function */
 	uint32_t number;	     /* index + 1 among the image's */
-	size_t symbol_len;	     /* 0: it has no name; raw_name is made up */
+	size_t symbol_len;	     /* 0: unnamed; raw_name is made up */
 	bool has_start;		     /* else vaddr is made up, or the lowest seen */
 	bool is_called;
 	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
-	bool is_left;			   /* a branch went out of it, if it has no name */
+	bool is_left;			   /* a branch left it; kept for unnamed functions */
 	uint64_t end; /* of _init and _fini: what lies from here on is not theirs; 0: not known */
 };
 
-/* Where a function begins, in its page. */
+/* The start of a function, within its page. */
 struct named_start {
 	uint64_t at;
 	struct named_function *function;
@@ -50,10 +50,10 @@ struct named_image {
 	struct hash_index by_page;
 };
 
-/* Where functions begin, by page: they come in any order, and are asked for all the while. */
+/* Starts of functions, by page: they arrive in any order and are looked up constantly. */
 
 #define PAGE_BITS 12
-/* What has no name is no longer than that, or nothing is known of it. */
+/* The longest distance from a start at which an address still counts as part of that function. */
 #define LONGEST_PAGES 16
 
 static struct named_page *find_page(const struct named_image *image, uint64_t page)
@@ -81,7 +81,7 @@ static struct named_page *add_page(struct named_image *image, uint64_t page)
 	return added;
 }
 
-/* How many begin at or before `at`. */
+/* The number of starts at or before `at`. */
 static size_t count_to(const struct named_page *page, uint64_t at)
 {
 	return VEC_PARTITION_POINT(&page->starts, e, e->at <= at);
@@ -116,7 +116,7 @@ static int named_image__add_start(struct named_image *image, uint64_t at,
 	return 0;
 }
 
-/* The last one that begins at or before ip, not too far away. NULL: there is none. */
+/* The function with the last start at or before ip, within LONGEST_PAGES. NULL if not found. */
 static struct named_function *named_image__last_start(const struct named_image *image, uint64_t ip)
 {
 	uint64_t last = ip >> PAGE_BITS;
@@ -135,7 +135,7 @@ static struct named_function *named_image__last_start(const struct named_image *
 
 /* Longer names are cut: no reader wants them, and what is shown ends before. */
 #define LONGEST_NAME 8192
-/* Of a function whose start has not been seen: no branch goes there. */
+/* The start of a function whose first instruction has not been seen: branches never go there. */
 #define NOWHERE UINT64_MAX
 
 static size_t cut_name(const char *name, size_t len)
@@ -324,7 +324,7 @@ static size_t hot_length(const char *name, size_t len)
 	return 0;
 }
 
-/* Of a function's unlikely half nobody says where the other one is: it has the name. */
+/* The cold half of a function is not linked to the hot half, except by its name. */
 static struct named_function *find_hot(struct named_image *image, const struct named_place *place,
 				       size_t len, const char *module)
 {
@@ -347,7 +347,7 @@ static struct named_function *find_by_name(struct named_image *image,
 	return found;
 }
 
-/* A function of which only the cold half was known is the one that begins here. */
+/* If only a function's cold half was known, the function that begins here takes its place. */
 static struct named_function *adopt(struct named_image *image, const char *name, size_t len,
 				    const char *module, uint64_t start)
 {
@@ -416,7 +416,7 @@ static struct named_function *named_image__add_unnamed(struct named_image *image
 	return added;
 }
 
-/* What has no name in a module, but for what begins somewhere known. NULL: out of memory. */
+/* The function for all unnamed code of a module without a known start. NULL: out of memory. */
 static struct named_function *named_image__rest(struct named_image *image, const char *module)
 {
 	uint64_t hash = hash__mix(image->seed, (uintptr_t)module);
@@ -439,8 +439,8 @@ static struct named_function *named_image__rest(struct named_image *image, const
 #define STUB_SIZE 16
 
 /*
- * Where an entry may jump: at once, behind an ENDBR64 (4 bytes) or a push of the table (6), behind
- * both an ENDBR64 and a push of a number (5), or behind a jump (6) and that.
+ * Offsets in a PLT entry from which it may jump: 0, after an ENDBR64 (4 bytes) or a push of the
+ * table (6), after an ENDBR64 and a push of a number (9), or after a jump (6) and that push (11).
  */
 static bool is_stub_jump(uint64_t offset)
 {
@@ -537,8 +537,8 @@ static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
 }
 
 /*
- * perf takes a symbol without a size to reach up to the next one. _init and _fini, in crti.o, have
- * none, and lie before the stubs. How long they are is shown by what goes to a stub, or leaves one.
+ * perf extends symbols without a size up to the next symbol. _init and _fini of crti.o are such
+ * symbols, before the stubs. Branches to or from a stub show where they end.
  */
 static bool has_no_size(const struct named_function *function)
 {
@@ -564,7 +564,9 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 	return show(image);
 }
 
-/* Into its middle from elsewhere, or from there to elsewhere: that is no part of it. 0 or -ENOMEM.
+/*
+ * A branch into the middle of the function from outside, or from there to outside, shows that this
+ * part does not belong to it. 0 or -ENOMEM.
  */
 static int find_end(struct named_image *image, enum named_branch how,
 		    const struct named_spot *source, const struct named_spot *target)
@@ -615,7 +617,7 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 	spot->label_len = (uint32_t)label_len;
 	if (!spot->label)
 		return -ENOMEM;
-	/* Whoever remembers what was here before is to forget it. */
+	/* Makes caches forget the code that was here before. */
 	return is_other ? show(image) : 0;
 }
 
@@ -645,7 +647,7 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* A function begins where a branch went. 0 or -ENOMEM. */
+/* A branch's target begins a function. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
 	if (begins_at(function_of(image, spot), spot->ip))

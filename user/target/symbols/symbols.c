@@ -51,7 +51,7 @@ static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
 	return elf_image__from_bytes(bytes, (size_t)n, mapping->path);
 }
 
-/* The image behind a mapping, or NULL with errno. */
+/* The image of a mapping's file, or NULL with errno. */
 static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 {
 	_cleanup_free_ char *path = NULL;
@@ -335,7 +335,7 @@ static int parse_address(struct query *query, const char *text)
 	const char *digits = text + strspn(text, "0x");
 	size_t good = (size_t)(digits - text) + strspn(digits, "0123456789abcdefABCDEF");
 
-	/* The last one of all stands for none, and for those beyond it. */
+	/* UINT64_MAX means "not given", also for addresses out of range. */
 	query->address = strtoull(text, NULL, 16);
 	if (*text && !text[good] && query->address != UINT64_MAX)
 		return 0;

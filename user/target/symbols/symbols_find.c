@@ -44,7 +44,7 @@ int symbols__find_address(const struct symbols *symbols, const struct query *que
 
 /* The code of a source line: "line:svc.c:123". */
 
-/* Of each function the first statement of the line, which may be inlined into several. */
+/* For each function the first statement of the line, which may be inlined into several. */
 static int add_functions(match_vec *found, const struct module *module,
 			 const struct line_found *line)
 {
@@ -145,9 +145,9 @@ int symbols__each_of_line(const struct symbols *symbols, const char *text,
 	return err;
 }
 
-/* Of several functions the user picks one, where there is a terminal. */
+/* If several functions match, the user picks one at the terminal. */
 
-/* Of more functions than these nobody waits for the files and lines. */
+/* Above this number of functions, looking up files and lines takes too long. */
 #define SOURCES_MAX 20000
 
 static const char *base_name(const char *path)
@@ -242,8 +242,8 @@ static bool matches_readable(const struct query *query, struct elf_image *image,
 }
 
 /*
- * What a compiler appends to the name of a function that it has made another of: ".isra.0". Two
- * dots are the "::" of Rust's legacy names.
+ * The suffix that a compiler gives to a clone of a function: ".isra.0". Two dots are the "::" of
+ * Rust's legacy names.
  */
 static const char *clone_suffix(const char *raw_name)
 {
@@ -348,7 +348,7 @@ static int find_search_tier(match_vec *found, const struct symbols *symbols,
 	return err;
 }
 
-/* Of "exp" and "exp@GLIBC_2.2.5" the first is meant, where there is one. */
+/* If both "exp" and "exp@GLIBC_2.2.5" match, the first is meant. */
 static void drop_old_versions(match_vec *found)
 {
 	size_t out = 0;
@@ -372,7 +372,7 @@ static int refuse_offset(const struct query *query, const struct function *funct
 	return -EINVAL;
 }
 
-/* Whether the name may be a glob: it is one where it is no function's own. */
+/* True if the name may be a glob: it is one unless this is exactly the name of a function. */
 static bool is_glob(const struct query *query)
 {
 	return strpbrk(query->name, "*?[");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the search for a function by name, and its error messages, share. */
+/* Shared by the search for a function by name and its error messages. */
 #ifndef MTBPF_TARGET_SYMBOLS_SYMBOLS_INTERNAL_H
 #define MTBPF_TARGET_SYMBOLS_SYMBOLS_INTERNAL_H
 
@@ -12,10 +12,10 @@
 
 typedef VEC(struct symbol_match) match_vec;
 
-/* How a source line's selector begins. */
+/* The prefix of a source line's selector. */
 #define LINE_PREFIX "line:"
 
-/* What the user typed, taken apart. */
+/* A parsed selector. */
 struct query {
 	const char *text;   /* all of it */
 	const char *module; /* "libfoo.so" of "libfoo.so:name": module_len characters of text */
@@ -25,7 +25,7 @@ struct query {
 	uint64_t address;   /* of "addr:0x1234"; else UINT64_MAX */
 	uint64_t offset;    /* of "name+0x10" */
 	unsigned int line;  /* of "line:file.c:123", where name is the file; else 0 */
-	/* An identifier that the mangled form of the name must hold too; len 0: there is none. */
+	/* An identifier that the mangled name must contain too; len 0: unused. */
 	const char *needle;
 	size_t needle_len;
 };
@@ -44,9 +44,9 @@ int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);
 /* Whether it is "?": the user wants to pick from all. */
 bool query__asks(const struct query *query);
-/* Whether query.module is this one, by the base name of its file. */
+/* True if query.module names this file, by its base name. */
 bool query__names(const struct query *query, const char *name);
-/* Whether the module is one of those that are searched together. */
+/* True if the module belongs to the tier. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);
 
 /*

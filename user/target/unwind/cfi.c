@@ -172,8 +172,8 @@ bool cfi_expression__value(const Dwarf_Op *ops, size_t n, const struct cfi_frame
 }
 
 /*
- * An expression of libdw's is of where the register is, unless it ends with DW_OP_stack_value: then
- * it is of the register's value.
+ * libdw's expressions give the address of the saved register, unless they end with
+ * DW_OP_stack_value: then they give its value.
  */
 static struct cfi_rule rule_of(const Dwarf_Op *ops, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to get from a place in the code to its caller, by .eh_frame: where each register that the
- * caller had is now. DWARF 5, 6.4 "Call Frame Information"; LSB Core 5.0, 10.6 "Exception Frames".
+ * Unwind rules from .eh_frame: how to find the caller's registers at a place in the code. DWARF 5,
+ * 6.4 "Call Frame Information"; LSB Core 5.0, 10.6 "Exception Frames".
  */
 #ifndef MTBPF_TARGET_UNWIND_CFI_H
 #define MTBPF_TARGET_UNWIND_CFI_H
@@ -29,7 +29,7 @@ enum cfi_register {
 
 enum cfi_kind {
 	CFI_SAME,	    /* it is still there */
-	CFI_UNDEFINED,	    /* it is lost; the return address: there is no caller */
+	CFI_UNDEFINED,	    /* it is lost; for the return address: the outermost frame */
 	CFI_AT_CFA,	    /* in memory, `offset` from the CFA */
 	CFI_CFA_PLUS,	    /* the CFA and `offset` */
 	CFI_REGISTER_PLUS,  /* in another register; of the CFA: `offset` from it */
@@ -58,7 +58,7 @@ struct cfi_row {
  */
 bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row);
 
-/* Registers in a frame, and how to read the memory of its thread. */
+/* The registers of one frame, and access to the memory of its thread. */
 struct cfi_frame {
 	uint64_t registers[CFI_REGISTERS];
 	uint32_t known; /* a bit a register */

@@ -12,7 +12,7 @@
 #include "util/insn.h"
 #include "util/log.h"
 
-/* Where OCaml functions handle exceptions: by the compiler's notes, and by their code. */
+/* Finds the exception handlers of OCaml functions, from the compiler's notes and from the code. */
 
 typedef VEC(uint64_t) vaddr_vec;
 
@@ -25,9 +25,9 @@ struct ocaml_note {
 };
 
 /*
- * The instructions that OCaml's compiler and runtime handle exceptions with, from 4.10 on (amd64
- * emit, runtime/amd64.S): %r14 is the domain's state, a slot of which, at an offset that differs
- * between versions, points to the innermost trap frame: the one before it, and the handler.
+ * Instructions with which OCaml's compiler and runtime handle exceptions, from 4.10 on (amd64 emit,
+ * runtime/amd64.S): %r14 is the domain's state. A slot in it, whose offset differs between
+ * versions, points to the innermost trap frame, which holds the previous frame and the handler.
  */
 
 /* The latest instructions of a straight line, the newest first. */
@@ -139,7 +139,7 @@ static void sort(vaddr_vec *list)
 	VEC_SORT(list, compare_vaddrs);
 }
 
-/* Wants image->lock held. Empty where there is no note, or it is damaged. 0 or -ENOMEM. */
+/* The caller holds image->lock. Empty if the note is missing or damaged. 0 or -ENOMEM. */
 static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 {
 	GElf_Shdr shdr, base;
@@ -161,7 +161,7 @@ static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 	return err;
 }
 
-/* Whether [start, end) has one of them. */
+/* True if one of them is in [start, end). */
 static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
 {
 	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
@@ -169,7 +169,7 @@ static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end
 	return n < vaddrs->n && vaddrs->v[n] < end;
 }
 
-/* Where the runtime's raisers have raised, at the latest. */
+/* The runtime functions that raise do so within this many instructions. */
 #define RAISER_LENGTH 8
 
 static void recent_moves__add(struct recent_moves *recent, struct insn_move move)
@@ -241,7 +241,10 @@ static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot
 }
 
 /* lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x */
-/* It is a switch's jump: the address of the table. 0 where it is none. */
+/*
+ * The address of the table if the last instructions are the jump of a switch statement; 0
+ * otherwise.
+ */
 static uint64_t recent_moves__switches(const struct recent_moves *recent)
 {
 	const struct insn_move *v = recent->v;
@@ -276,7 +279,7 @@ static bool is_raisers_name(const char *name)
 	return false;
 }
 
-/* How the code at vaddr begins, without what it would jump to. The count of instructions. */
+/* Reads the first instructions at vaddr, up to a jump. Returns their number. */
 static size_t read_start(struct elf_image *image, uint64_t vaddr,
 			 struct insn_move moves[static RAISER_LENGTH], struct insn *last)
 {
@@ -327,9 +330,9 @@ static bool ocaml_shapes__is_raiser(struct elf_image *image, uint64_t vaddr)
 }
 
 /*
- * Trap frames are put up and taken down in a nested way, so that each instruction has a chain of
- * them, known before the program runs. Where two ways to an instruction disagree, nothing is said
- * of it: code that is never reached may have been taken for code that is.
+ * Trap frames are pushed and popped in a nested way, so that the chain of handlers at each
+ * instruction is known statically. If two paths to an instruction disagree, its chain is unknown:
+ * unreachable code may have been taken for reachable code.
  */
 
 /* Generated modules have initialisers of a megabyte. */
@@ -449,13 +452,13 @@ static bool popped(const struct flow *flow, const struct flow_point *p)
 	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
 
-/* What the instruction does to the trap frames. */
+/* Applies the instruction's effect on the trap frames. */
 static void follow_traps(struct flow *flow, struct flow_point *p)
 {
 	uint64_t handler = pushed(flow, p);
 
 	if (handler) {
-		/* Whoever comes to the handler has taken its frame down. */
+		/* The frame is popped before its handler runs. */
 		start_at(flow, handler, p->chain);
 		p->chain = chain_with(flow, handler, p->chain);
 	} else if (flow->has_slot && recent_moves__raises(&p->recent, flow->slot)) {
@@ -483,7 +486,7 @@ static void add_table(struct flow *flow, const struct flow_point *p)
 		flow->failed = true;
 }
 
-/* Where the instruction leads. False where it is not on to the next one. */
+/* Follows the instruction's jump. False if control does not continue at the next instruction. */
 static bool follow_control(struct flow *flow, const struct flow_point *p, bool is_first_time)
 {
 	switch ((enum insn_class)p->insn.cls) {
@@ -515,7 +518,7 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 	}
 }
 
-/* Notes that the instruction was come to with p->chain. False where that is nothing new. */
+/* Notes that the instruction was reached with p->chain. False if that was known already. */
 static bool visit(struct flow *flow, struct flow_point *p)
 {
 	uint32_t *chain = &flow->chains[p->at];
@@ -568,8 +571,8 @@ static void follow_starts(struct flow *flow)
 }
 
 /*
- * How long a table is, nobody says. What leads out of the function, into an instruction, or to
- * where the chain is another one, is of the next table.
+ * A table's length is unknown. An entry that leads out of the function, into the middle of an
+ * instruction, or to a place with another chain belongs to the next table.
  */
 static bool is_entry_of(const struct flow *flow, const struct flow_table *table, uint64_t target)
 {
@@ -582,7 +585,7 @@ static bool is_entry_of(const struct flow *flow, const struct flow_table *table,
 	       (table->chain == CHAIN_UNKNOWN && chain != CHAIN_INSIDE);
 }
 
-/* Where the function's next table begins. */
+/* The start of the function's next table. */
 static uint64_t end_of_table(const struct flow *flow, uint64_t vaddr)
 {
 	uint64_t end = UINT64_MAX;
@@ -649,7 +652,7 @@ static int compare_sites(const void *a, const void *b)
 
 static void follow_all(struct flow *flow)
 {
-	/* Those that stand for themselves. */
+	/* The fixed chain numbers. */
 	for (int i = 0; i < CHAIN_FIRST; i++)
 		chain_with(flow, 0, CHAIN_UNKNOWN);
 	start_at(flow, flow->vaddr, CHAIN_NONE);
@@ -699,7 +702,7 @@ struct handling_function {
 	handler_site_vec sites;
 };
 
-/* Those that have been asked for. */
+/* Functions that have been analysed on request. */
 struct ocaml_table {
 	struct ocaml_note note;
 	VEC(struct handling_function) functions; /* ascending */
@@ -790,7 +793,7 @@ static void find_sites(struct elf_image *image, const struct function *function,
 	pthread_mutex_unlock(&image->lock);
 }
 
-/* What `ask` says of vaddr and the function that holds it. */
+/* Calls `ask` for vaddr and the function that holds it. */
 static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
 			     uint64_t (*ask)(const struct handling_function *, uint64_t))
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an OCaml function goes on when an exception comes out of something that it called. */
+/*
+ * Finds OCaml's exception handlers: where a function continues when an exception leaves something
+ * that it called.
+ */
 #ifndef MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
 #define MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
 
@@ -16,7 +19,7 @@
  */
 uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr);
 
-/* Whether there is a call or a raise that has its handler at vaddr. */
+/* True if a call or a raise has its handler at vaddr. */
 bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr);
 
 /* Handlers of OCaml exceptions that somebody knows of where no ELF file tells: -ocaml-traps FILE.
@@ -28,8 +31,8 @@ struct ocaml_traps {
 };
 
 /*
- * Adds a file's: one hexadecimal address a line; blank lines, and what follows a '#', are skipped.
- * 0, or -errno with a line: -EINVAL names the line that is none.
+ * Adds the addresses of one file: one hexadecimal address per line; blank lines, and text after a
+ * '#', are skipped. 0, or -errno with a message: -EINVAL names the invalid line.
  */
 int ocaml_traps__read(struct ocaml_traps *traps, const char *path);
 void ocaml_traps__fini(struct ocaml_traps *traps);
