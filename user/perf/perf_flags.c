@@ -130,24 +130,20 @@ static uint8_t kind_of_end(uint32_t flags)
 	return BRANCH_END;
 }
 
-/* Into the kernel, back from it, or into a handler in it. */
-static uint8_t kind_of_far(uint32_t flags, uint64_t from, uint64_t to)
-{
-	if (flags & PERF_IS_ASYNC)
-		return address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP;
-	if (flags & PERF_IS_CALL)
-		return BRANCH_ENTER;
-	return address__is_kernel(from) ? BRANCH_LEAVE : BRANCH_JUMP;
-}
-
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
 {
 	if (flags & PERF_IS_BEGIN || (!from && to))
 		return BRANCH_BEGIN;
 	if (flags & PERF_IS_END || !to)
 		return kind_of_end(flags);
-	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
-		return kind_of_far(flags, from, to);
+	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT)) {
+		/* Into the kernel, back from it, or into a handler in it. */
+		if (flags & PERF_IS_ASYNC)
+			return address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP;
+		if (flags & PERF_IS_CALL)
+			return BRANCH_ENTER;
+		return address__is_kernel(from) ? BRANCH_LEAVE : BRANCH_JUMP;
+	}
 	/* An abort returns to the start of its transaction. A guest has its own stack. */
 	if (flags & (PERF_IS_ABORT | PERF_IS_VMENTRY | PERF_IS_VMEXIT))
 		return BRANCH_JUMP;

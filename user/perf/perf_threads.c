@@ -289,12 +289,6 @@ static int resume(struct perf_threads *threads, struct perf_thread *thread, cons
 	return err;
 }
 
-static bool ends(const struct branch *b)
-{
-	return b->kind == BRANCH_END || b->kind == BRANCH_END_SYSCALL ||
-	       b->kind == BRANCH_END_ASYNC;
-}
-
 int perf_threads__branch(struct perf_threads *threads, struct perf_thread *thread,
 			 const struct perf_branch *branch)
 {
@@ -323,7 +317,7 @@ int perf_threads__branch(struct perf_threads *threads, struct perf_thread *threa
 	threads->totals.decode.insns += b.n_insns;
 	if (b.kind == BRANCH_BEGIN)
 		return 0;
-	if (ends(&b)) {
+	if (b.kind == BRANCH_END || b.kind == BRANCH_END_SYSCALL || b.kind == BRANCH_END_ASYNC) {
 		b.to = 0;
 		thread->is_on = false;
 	}

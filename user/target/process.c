@@ -108,13 +108,6 @@ static int refuse_dead(pid_t pid, const struct task_status *status)
 	return -ESRCH;
 }
 
-static int refuse_thread(pid_t tid, pid_t pid)
-{
-	log__error("%d is a thread of process %d", (int)tid, (int)pid);
-	log__hint("use -pid %d", (int)pid);
-	return -EINVAL;
-}
-
 static int refuse_kernel_thread(pid_t pid, const char *comm)
 {
 	log__error("%d (%s) is a kernel thread", (int)pid, comm);
@@ -140,8 +133,11 @@ static int check_status(pid_t pid, struct task_status *status)
 		return refuse_missing(pid);
 	if (err)
 		return refuse_access(pid, "?", err);
-	if (status->tgid != pid)
-		return refuse_thread(pid, status->tgid);
+	if (status->tgid != pid) {
+		log__error("%d is a thread of process %d", (int)pid, (int)status->tgid);
+		log__hint("use -pid %d", (int)status->tgid);
+		return -EINVAL;
+	}
 	if (is_dead(status))
 		return refuse_dead(pid, status);
 	return 0;

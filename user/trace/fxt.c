@@ -310,21 +310,17 @@ static uint64_t string_ref(struct fxt *fxt, const char *text)
 	return index;
 }
 
-/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
-static void write_thread(struct fxt *fxt, unsigned int index, pid_t pid, pid_t tid)
-{
-	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
-
-	write_record(fxt, FXT_RECORD_THREAD, &record);
-}
-
 static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	bool is_new;
 	unsigned int index = thread_table__look_up(&fxt->threads, pid, tid, &is_new);
 
-	if (is_new)
-		write_thread(fxt, index, pid, tid);
+	if (is_new) {
+		/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+		struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
+
+		write_record(fxt, FXT_RECORD_THREAD, &record);
+	}
 	return index;
 }
 

@@ -208,11 +208,6 @@ static bool set_thread(struct fxt_reader *reader, uint64_t head)
 	       take_word(reader, &reader->threads[i].tid);
 }
 
-static bool has_id(enum fxt_event_type event)
-{
-	return event == FXT_EVENT_COUNTER || event >= FXT_EVENT_ASYNC_BEGIN;
-}
-
 /* "Event record": the fields that differ by type follow the arguments. */
 static bool read_event(struct fxt_reader *reader, uint64_t head, struct fxt_read *read)
 {
@@ -232,7 +227,7 @@ static bool read_event(struct fxt_reader *reader, uint64_t head, struct fxt_read
 	read->name = take_string(reader, bits(head, 48, 16));
 	if (!read->category || !read->name || !read_args(reader, read, bits(head, 20, 4)))
 		return false;
-	if (has_id(read->event))
+	if (read->event == FXT_EVENT_COUNTER || read->event >= FXT_EVENT_ASYNC_BEGIN)
 		return take_word(reader, &read->id);
 	if (read->event != FXT_EVENT_COMPLETE)
 		return true;

@@ -437,11 +437,6 @@ static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track
 	return &trees->trees.v[track - trees->tracks.v];
 }
 
-static uint64_t hash_of(const char *name, const char *module)
-{
-	return hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
-}
-
 /* Its strings follow it in the same block. */
 static struct function *make_function(const char *name, const char *module)
 {
@@ -459,7 +454,7 @@ static struct function *make_function(const char *name, const char *module)
 static const struct function *function_of(struct fxt_trees *trees, const char *name,
 					  const char *module)
 {
-	uint64_t hash = hash_of(name, module);
+	uint64_t hash = hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
 	struct function **place, *function;
 	uint32_t number;
 	size_t at = 0;

@@ -70,11 +70,6 @@ static size_t write_direct(struct file_writer *w, const void *data, size_t len)
 	return (size_t)n;
 }
 
-static bool is_aligned(const void *data, size_t len)
-{
-	return !(((uintptr_t)data | len) % FILE_WRITER_PAGE);
-}
-
 int file_writer__write(struct file_writer *w, const void *data, size_t len)
 {
 	size_t done = 0;
@@ -83,7 +78,7 @@ int file_writer__write(struct file_writer *w, const void *data, size_t len)
 		w->was_direct = true;
 		set_direct(w, true);
 	}
-	if (w->is_direct && is_aligned(data, len))
+	if (w->is_direct && !(((uintptr_t)data | len) % FILE_WRITER_PAGE))
 		done = write_direct(w, data, len);
 	/* If the error is not specific to direct writes, fs__write_fd() below meets it again. */
 	if (w->is_direct && (done < len || file_writer__is_slow(w->bytes, w->ns)))
@@ -149,15 +144,6 @@ static bool add_block(struct block_writer *w)
 	return true;
 }
 
-/* As with every other write, its error is the file's. */
-static void write_head(struct block_writer *w)
-{
-	uint8_t head[CODEC_MAX_FRAME];
-
-	w->bytes = w->codec->head(head);
-	w->err = file_writer__write(&w->file, head, w->bytes);
-}
-
 static void block_writer__free(struct block_writer *writer);
 
 /* fd stays the caller's. codec: NULL for none. NULL: no memory. */
@@ -178,8 +164,13 @@ static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 		ok = (w->state = codec->new ()) != NULL;
 	while (ok && w->n_blocks < w->n_jobs + 2)
 		ok = add_block(w);
-	if (ok && codec && codec->head)
-		write_head(w);
+	if (ok && codec && codec->head) {
+		/* As with every other write, its error is the file's. */
+		uint8_t head[CODEC_MAX_FRAME];
+
+		w->bytes = w->codec->head(head);
+		w->err = file_writer__write(&w->file, head, w->bytes);
+	}
 	if (ok)
 		return w;
 	block_writer__free(w);
@@ -299,13 +290,6 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-static void start(struct block_writer *w)
-{
-	while (w->n_threads < w->n_jobs &&
-	       !pthread_create(&w->threads[w->n_threads], NULL, work, w))
-		w->n_threads++;
-}
-
 /* Does the work if no thread could be started. */
 static void process_all(struct block_writer *w)
 {
@@ -322,8 +306,11 @@ static struct block *block_writer__take(struct block_writer *w)
 	struct block *block;
 
 	/* A file of one block is not worth a thread. */
-	if (w->n_put && !w->n_threads)
-		start(w);
+	if (w->n_put && !w->n_threads) {
+		while (w->n_threads < w->n_jobs &&
+		       !pthread_create(&w->threads[w->n_threads], NULL, work, w))
+			w->n_threads++;
+	}
 	process_all(w);
 	pthread_mutex_lock(&w->lock);
 	while (!w->free)

@@ -63,12 +63,6 @@ static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t i
 /* Leaps count from 1 on. */
 #define FIRST_FLOW (1ull << 62)
 
-static void hit_writer__fini(struct hit_writer *writer)
-{
-	VEC_FINI(&writer->tracks);
-	VEC_FINI(&writer->threads);
-}
-
 /* 0 or -ENOMEM. */
 static int hit_writer__add_thread(struct hit_writer *writer, const struct hit_thread *thread)
 {
@@ -201,20 +195,6 @@ static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *h
 	if (end_ns > track->end_ns)
 		track->end_ns = end_ns;
 	return 0;
-}
-
-static void leap_writer__fini(struct leap_writer *writer)
-{
-	VEC_FINI(&writer->open);
-}
-
-static void leap_writer__begin_tree(struct leap_writer *writer, const struct call_tree *tree)
-{
-	writer->id_base += writer->n_leaps;
-	writer->n_leaps = tree->leaps.n;
-	writer->tree = tree;
-	writer->next = 0;
-	writer->open.n = 0;
 }
 
 /* The function that threw: what it called to do so is the slice around the instant. */
@@ -493,16 +473,6 @@ static void write_whole(struct trace_writer *writer, uint32_t index)
 	writer->totals.slices++;
 }
 
-/* Back in the innermost call that is open: leaps may land in it. */
-static void land(struct trace_writer *writer)
-{
-	uint32_t index = writer->open[writer->n_open - 1].index;
-	const struct leap *leap;
-
-	while ((leap = leap_writer__landing(&writer->leaps, index)))
-		leap_writer__land(&writer->leaps, leap, advance(writer, leap->end_ns));
-}
-
 /* Ends what is open at this depth or deeper. */
 static void end_down_to(struct trace_writer *writer, uint32_t depth)
 {
@@ -512,8 +482,15 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct open_slice *slice = &writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
-		if (writer->leaps.open.n && writer->n_open)
-			land(writer);
+		if (writer->leaps.open.n && writer->n_open) {
+			/* Back in the innermost call that is open: leaps may land in it. */
+			uint32_t index = writer->open[writer->n_open - 1].index;
+			const struct leap *leap;
+
+			while ((leap = leap_writer__landing(&writer->leaps, index)))
+				leap_writer__land(&writer->leaps, leap,
+						  advance(writer, leap->end_ns));
+		}
 	}
 }
 
@@ -555,7 +532,11 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 
 	writer->tree = tree;
 	writer->now_ns = 0;
-	leap_writer__begin_tree(&writer->leaps, tree);
+	writer->leaps.id_base += writer->leaps.n_leaps;
+	writer->leaps.n_leaps = tree->leaps.n;
+	writer->leaps.tree = tree;
+	writer->leaps.next = 0;
+	writer->leaps.open.n = 0;
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -575,14 +556,6 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 	}
 	meter__add(writer->options.meter, tree->calls.n - behind);
 	end_down_to(writer, 0);
-}
-
-static void add_hit_thread(struct trace_writer *writer, const struct call_tree *tree)
-{
-	struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
-
-	if (hit_writer__add_thread(&writer->hits, &thread))
-		sink__fail(writer->sink, -ENOMEM);
 }
 
 static void put_interrupts(struct trace_writer *writer, const struct call_tree *tree,
@@ -653,8 +626,12 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 	name_track(writer, tree, track.tid);
 	write_calls(writer, &track, false);
 	write_counters(writer, &track);
-	if (tree->calls.n && !tree->strand)
-		add_hit_thread(writer, tree);
+	if (tree->calls.n && !tree->strand) {
+		struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
+
+		if (hit_writer__add_thread(&writer->hits, &thread))
+			sink__fail(writer->sink, -ENOMEM);
+	}
 }
 
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
@@ -728,8 +705,9 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
-	hit_writer__fini(&writer->hits);
-	leap_writer__fini(&writer->leaps);
+	VEC_FINI(&writer->hits.tracks);
+	VEC_FINI(&writer->hits.threads);
+	VEC_FINI(&writer->leaps.open);
 	free(writer);
 }
 

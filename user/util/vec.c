@@ -40,6 +40,21 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size)
 	return 0;
 }
 
+static int compare_u64(const void *a, const void *b, void *offset)
+{
+	uint64_t x, y;
+
+	memcpy(&x, (const char *)a + *(size_t *)offset, sizeof(x));
+	memcpy(&y, (const char *)b + *(size_t *)offset, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+void vec__sort(void *v, size_t n, size_t size, size_t offset)
+{
+	if (n)
+		qsort_r(v, n, size, compare_u64, &offset);
+}
+
 #define FIRST_CAP 64
 
 void hash_index__fini(struct hash_index *index)

@@ -56,6 +56,19 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 			qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), compare);                     \
 	} while (0)
 
+/* Sorts by a member of type uint64_t, ascending; and a vector of uint64_t. */
+#define VEC_SORT_BY(vec, member) SORT_BY((vec)->v, (vec)->n, member)
+#define VEC_SORT_U64(vec)	 vec__sort((vec)->v, (vec)->n, sizeof(uint64_t), 0)
+
+#define SORT_BY(first, count, member)                                                              \
+	({                                                                                         \
+		_Static_assert(sizeof((first)->member) == sizeof(uint64_t), "not 64 bits");        \
+		vec__sort(first, count, sizeof(*(first)), offsetof(__typeof__(*(first)), member)); \
+	})
+
+/* Sorts elements of `size` bytes by the uint64_t at `offset` of each. */
+void vec__sort(void *v, size_t n, size_t size, size_t offset);
+
 /*
  * The number of leading elements for which `holds` is true, by binary search: they must all precede
  * the others (C++'s std::partition_point). `each` names a pointer to the element.

@@ -88,18 +88,11 @@ static int add_made(const char *kallsyms, kernel_range_vec *ranges)
 	return err;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct kernel_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static void merge_ranges(kernel_range_vec *ranges)
 {
 	size_t out = 0;
 
-	VEC_SORT(ranges, compare_ranges);
+	VEC_SORT_BY(ranges, start);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
 

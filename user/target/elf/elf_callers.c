@@ -41,14 +41,6 @@ static uint32_t read32(const uint8_t *bytes)
 	return value;
 }
 
-static void add_call(struct references *found, uint64_t behind)
-{
-	if (found->calls.n < ELF_CALLERS_MAX)
-		found->calls.behind[found->calls.n++] = behind;
-	else
-		found->n_others++;
-}
-
 static void look_in(struct references *found, const struct loaded *at, uint64_t vaddr)
 {
 	const uint32_t target = (uint32_t)vaddr, base = (uint32_t)at->vaddr + REL32_SIZE;
@@ -57,9 +49,12 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 		uint32_t value = read32(at->bytes + i);
 		bool is_relative = at->is_code && value + base + (uint32_t)i == target;
 
-		if (is_relative && i && at->bytes[i - 1] == CALL_REL32)
-			add_call(found, at->vaddr + i + REL32_SIZE);
-		else if (is_relative || value == target)
+		if (is_relative && i && at->bytes[i - 1] == CALL_REL32) {
+			if (found->calls.n < ELF_CALLERS_MAX)
+				found->calls.behind[found->calls.n++] = at->vaddr + i + REL32_SIZE;
+			else
+				found->n_others++;
+		} else if (is_relative || value == target)
 			found->n_others++;
 	}
 }

@@ -488,20 +488,13 @@ static void round_to_pages(struct elf_segment *segment, uint64_t file_size)
 		segment->size += tail;
 }
 
-static int compare_segments(const void *a, const void *b)
-{
-	const struct elf_segment *x = a, *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
-
 /* Sorts by vaddr. If two overlap, the later one is cut to begin where the earlier ends. */
 static size_t make_disjoint(struct elf_segment *v, size_t n)
 {
 	uint64_t end = 0;
 	size_t out = 0;
 
-	qsort(v, n, sizeof(*v), compare_segments);
+	SORT_BY(v, n, vaddr);
 	for (size_t i = 0; i < n; i++) {
 		struct elf_segment s = v[i];
 		uint64_t skip = s.vaddr < end ? end - s.vaddr : 0;
@@ -546,13 +539,6 @@ static int load_segments(struct elf_image *image)
 	return image->n_segments ? 0 : -ENOEXEC;
 }
 
-static int compare_extents(const void *a, const void *b)
-{
-	const struct elf_extent *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static int load_sections(struct elf_image *image)
 {
 	elf_extent_vec *sections = &image->sections;
@@ -571,7 +557,7 @@ static int load_sections(struct elf_image *image)
 			return -ENOMEM;
 		*slot = (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size};
 	}
-	VEC_SORT(sections, compare_extents);
+	VEC_SORT_BY(sections, start);
 	for (size_t i = 0; i < sections->n; i++)
 		if (!out || sections->v[i].start >= sections->v[out - 1].end)
 			sections->v[out++] = sections->v[i];

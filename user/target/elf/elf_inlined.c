@@ -137,11 +137,6 @@ static void free_unit(void *node)
 	free(unit);
 }
 
-static void inline_scopes__fini(struct inline_scopes *scopes)
-{
-	tdestroy(scopes->units, free_unit);
-}
-
 static int compare_units(const void *a, const void *b)
 {
 	const struct scope_unit *x = a, *y = b;
@@ -328,17 +323,9 @@ struct inline_function {
 	struct source_place place;
 };
 
-/* `budget`: as in die_walk.h. */
-static void inline_names__init(struct inline_names *names, struct elf_image *image,
-			       uint64_t *budget)
-{
-	*names =
-		(struct inline_names){.image = image, .scopes = {.image = image, .budget = budget}};
-}
-
 static void inline_names__fini(struct inline_names *names)
 {
-	inline_scopes__fini(&names->scopes);
+	tdestroy(names->scopes.units, free_unit);
 	tdestroy(names->functions, free);
 	while (names->calls) {
 		struct inlined_chunk *next = names->calls->next;
@@ -436,20 +423,12 @@ static struct source_place get_place(Dwarf_Die *die, find_attr_fn find, unsigned
 	return place.file ? place : (struct source_place){0};
 }
 
-static struct source_place declaration_of(Dwarf_Die *die)
-{
-	return get_place(die, dwarf_attr_integrate, DW_AT_decl_file, DW_AT_decl_line);
-}
-
-static struct source_place call_of(Dwarf_Die *die)
-{
-	return get_place(die, dwarf_attr, DW_AT_call_file, DW_AT_call_line);
-}
-
 static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 				     const char *raw_name)
 {
-	struct inline_function key = {.place = declaration_of(die)}, **found, *new;
+	struct inline_function key = {.place = get_place(die, dwarf_attr_integrate, DW_AT_decl_file,
+							 DW_AT_decl_line)},
+			       **found, *new;
 
 	function_entry__set_name(&key.entry, raw_name);
 	found = tfind(&key, &names->functions, compare_functions);
@@ -486,19 +465,13 @@ static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
 	}
 	if (!call)
 		return -ENOMEM;
-	*call = (struct inlined){.function = function,
-				 .outer = outer,
-				 .call = call_of(die),
-				 .depth = outer ? outer->depth + 1 : 0};
+	*call = (struct inlined){
+		.function = function,
+		.outer = outer,
+		.call = get_place(die, dwarf_attr, DW_AT_call_file, DW_AT_call_line),
+		.depth = outer ? outer->depth + 1 : 0};
 	*inlined = call;
 	return 0;
-}
-
-/* Before anybody else sees it: its function gets its readable name. */
-static void inline_names__make_readable(const struct inlined *inlined)
-{
-	/* The first member of an entry, which is not const. */
-	function_entry__make_readable((struct function_entry *)inlined->function);
 }
 
 /*
@@ -548,7 +521,8 @@ static struct inline_tables *new_tables(struct elf_image *image)
 	if (!tables)
 		return NULL;
 	tables->budget = BUDGET;
-	inline_names__init(&tables->names, image, &tables->budget);
+	tables->names = (struct inline_names){
+		.image = image, .scopes = {.image = image, .budget = &tables->budget}};
 	return tables;
 }
 
@@ -577,13 +551,6 @@ static int inlined_compare_units(const void *a, const void *b)
 	const struct inline_unit *x = a, *y = b;
 
 	return (x->die > y->die) - (x->die < y->die);
-}
-
-static int compare_bodies(const void *a, const void *b)
-{
-	const struct body_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
 }
 
 static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *unit)
@@ -635,7 +602,7 @@ static void index_unit(struct inline_tables *tables, struct inline_unit *unit, D
 
 	if (die_walk__children(&walk, die, NULL))
 		unit->ranges.n = 0;
-	VEC_SORT(&unit->ranges, compare_bodies);
+	VEC_SORT_BY(&unit->ranges, start);
 }
 
 static struct inline_unit *inlined_find_unit(struct inline_tables *tables, Dwarf_Die *die)
@@ -770,8 +737,9 @@ const struct inlined *elf_image__inlined_at(struct elf_image *image, uint64_t va
 
 	pthread_mutex_lock(&image->source_lock);
 	found = look_up(image, vaddr);
+	/* A function is the first member of its entry, which is not const. */
 	for (const struct inlined *i = found; i; i = i->outer)
-		inline_names__make_readable(i);
+		function_entry__make_readable((struct function_entry *)i->function);
 	pthread_mutex_unlock(&image->source_lock);
 	return found;
 }

@@ -35,13 +35,6 @@ static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
 	return 0;
 }
 
-static int compare_units(const void *a, const void *b)
-{
-	const struct unit_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static int index_units(struct elf_debug *debug)
 {
 	Dwarf_CU *cu = NULL;
@@ -54,7 +47,7 @@ static int index_units(struct elf_debug *debug)
 		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
 			err = add_unit(debug, &die);
 	}
-	VEC_SORT(&debug->units, compare_units);
+	VEC_SORT_BY(&debug->units, start);
 	return err;
 }
 
@@ -66,15 +59,6 @@ static void free_debug(struct elf_debug *debug)
 	dwarf_end(debug->alt);
 	elf_end(debug->elf);
 	free(debug);
-}
-
-static void open_alt(const struct elf_image *image, struct elf_debug *debug)
-{
-	Elf *elf = elf_image__alt_elf(image);
-
-	debug->alt = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-	if (debug->alt)
-		dwarf_setalt(debug->dwarf, debug->alt);
 }
 
 static bool is_unused(const char *name)
@@ -125,8 +109,13 @@ static struct elf_debug *open_debug(const struct elf_image *image)
 		hide_unused(debug->elf);
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
-	if (debug->dwarf)
-		open_alt(image, debug);
+	if (debug->dwarf) {
+		Elf *elf = elf_image__alt_elf(image);
+
+		debug->alt = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+		if (debug->alt)
+			dwarf_setalt(debug->dwarf, debug->alt);
+	}
 	if (!debug->dwarf || index_units(debug)) {
 		free_debug(debug);
 		return NULL;
@@ -211,24 +200,6 @@ static bool is_wanted(const char *path, const char *file)
 	       (wanted == len || path[len - wanted - 1] == '/');
 }
 
-static int add_vaddr(struct line_found *found, uint64_t vaddr)
-{
-	uint64_t *slot = VEC_PUSH(&found->vaddrs);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = vaddr;
-	return 0;
-}
-
-static void note_other(struct line_found *found, unsigned int wanted, unsigned int line)
-{
-	if (line > wanted && (!found->next || line < found->next))
-		found->next = line;
-	if (line < wanted && line > found->previous)
-		found->previous = line;
-}
-
 static bool is_of_file(struct line_search *s, const char *path)
 {
 	if (path != s->compared) {
@@ -242,8 +213,11 @@ static int take_row(struct line_search *s, uint64_t vaddr, unsigned int line)
 {
 	s->found->has_file = true;
 	if (line == s->line)
-		return add_vaddr(s->found, vaddr);
-	note_other(s->found, s->line, line);
+		return VEC_ADD(&s->found->vaddrs, vaddr);
+	if (line > s->line && (!s->found->next || line < s->found->next))
+		s->found->next = line;
+	if (line < s->line && line > s->found->previous)
+		s->found->previous = line;
 	return 0;
 }
 
@@ -299,20 +273,13 @@ static int look_at_units(struct line_search *s, Dwarf *dwarf)
 	return err;
 }
 
-static int compare_vaddrs(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void sort(struct line_found *found)
 {
 	size_t out = 0;
 
 	if (!found->vaddrs.n)
 		return;
-	VEC_SORT(&found->vaddrs, compare_vaddrs);
+	VEC_SORT_U64(&found->vaddrs);
 	for (size_t i = 0; i < found->vaddrs.n; i++)
 		if (!out || found->vaddrs.v[out - 1] != found->vaddrs.v[i])
 			found->vaddrs.v[out++] = found->vaddrs.v[i];

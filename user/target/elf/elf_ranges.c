@@ -111,13 +111,6 @@ static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct
 	return out->end > out->start;
 }
 
-static int compare_frames(const void *a, const void *b)
-{
-	const struct elf_frame *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 {
 	Dwarf_Off offset = 0;
@@ -174,7 +167,7 @@ int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
 	if (!open_section(image, &section))
 		return 0;
 	err = read_frames(&section, frames);
-	VEC_SORT(frames, compare_frames);
+	VEC_SORT_BY(frames, start);
 	return err;
 }
 

@@ -21,12 +21,6 @@ struct symtab {
 	uint32_t unit;		  /* STT_FILE symbols seen so far */
 };
 
-static bool is_defined(const Elf64_Sym *sym)
-{
-	return sym->st_shndx != SHN_UNDEF &&
-	       (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX);
-}
-
 /* Assembler labels without a type: _start, __restore_rt; not a compiler's local ".L12", "$x". */
 static bool is_label(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
 {
@@ -39,7 +33,9 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 {
 	int type = ELF64_ST_TYPE(sym->st_info);
 
-	if (!is_defined(sym) || !name[0] || !elf_image__segment(tab->image, sym->st_value))
+	if (!(sym->st_shndx != SHN_UNDEF &&
+	      (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX)) ||
+	    !name[0] || !elf_image__segment(tab->image, sym->st_value))
 		return false;
 	return type == STT_FUNC || type == STT_GNU_IFUNC || is_label(tab, sym, name);
 }
@@ -219,14 +215,6 @@ struct reach {
 	uint64_t vaddr, end;
 };
 
-static void extend_reach(struct reach *reach, const struct function *f)
-{
-	uint64_t end = f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
-
-	if (reach->vaddr != f->vaddr || end > reach->end)
-		*reach = (struct reach){f->vaddr, end};
-}
-
 /* Drops symbols that .dynsym repeats, and labels inside sized functions. */
 static void drop_repeated(function_entry_vec *symbols)
 {
@@ -242,8 +230,13 @@ static void drop_repeated(function_entry_vec *symbols)
 			continue;
 		if (is_untyped && f->vaddr > reach.vaddr && f->vaddr < reach.end)
 			continue;
-		if (!is_untyped)
-			extend_reach(&reach, f);
+		if (!is_untyped) {
+			uint64_t end =
+				f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
+
+			if (reach.vaddr != f->vaddr || end > reach.end)
+				reach = (struct reach){f->vaddr, end};
+		}
 		symbols->v[out++] = *entry;
 	}
 	symbols->n = out;

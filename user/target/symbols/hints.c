@@ -160,11 +160,6 @@ static const struct runtime runtimes[] = {
 	 .usdt = "perl:sub__entry"},
 };
 
-static bool is_library_of(const struct runtime *runtime, const char *name)
-{
-	return !fnmatch(runtime->library, name, 0);
-}
-
 static bool is_program_of(const struct runtime *runtime, const char *name)
 {
 	for (size_t i = 0; i < MAX_PATTERNS && runtime->programs[i]; i++)
@@ -191,7 +186,7 @@ static const struct module *find_module(const struct symbols *symbols,
 		const struct module *module = &symbols->modules[i];
 
 		if (module->is_executable ? is_program_of(runtime, module__name(module))
-					  : is_library_of(runtime, module__name(module)))
+					  : !fnmatch(runtime->library, module__name(module), 0))
 			return module;
 	}
 	for (size_t i = 0; i < symbols->n; i++)
@@ -246,16 +241,6 @@ static void hint_names(const struct symbols *symbols, const struct runtime *runt
 		log__hint("it tells nobody its functions: stacks show the interpreter's own");
 }
 
-static void hint(const struct symbols *symbols, const struct runtime *runtime,
-		 const struct module *module)
-{
-	log__hint("%s runs %s, whose functions are in no symbol table: only native ones can be "
-		  "triggers",
-		  module__name(module), runtime->language);
-	hint_names(symbols, runtime, module);
-	hint_usdt(symbols, runtime);
-}
-
 bool symbols__hint_scripts(const struct symbols *symbols)
 {
 	bool is_any = false;
@@ -263,8 +248,13 @@ bool symbols__hint_scripts(const struct symbols *symbols)
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
 		const struct module *module = find_module(symbols, &runtimes[i]);
 
-		if (module)
-			hint(symbols, &runtimes[i], module);
+		if (module) {
+			log__hint("%s runs %s, whose functions are in no symbol table: only "
+				  "native ones can be triggers",
+				  module__name(module), runtimes[i].language);
+			hint_names(symbols, &runtimes[i], module);
+			hint_usdt(symbols, &runtimes[i]);
+		}
 		is_any |= module != NULL;
 	}
 	return is_any;
@@ -417,15 +407,6 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 	return -ENOENT;
 }
 
-static int refuse_nameless(const struct symbols *symbols)
-{
-	log__error("%s has no symbols: no function in it can be named", symbols->label);
-	if (!symbols->pid)
-		hint_at_attach();
-	symbols__hint_missing(symbols);
-	return -ENODATA;
-}
-
 static int refuse_module(const struct symbols *symbols, const struct query *query)
 {
 	_cleanup_free_ char *word = strndup(query->module, query->module_len);
@@ -507,8 +488,13 @@ static bool has_module(const struct symbols *symbols, const struct query *query)
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query)
 {
 	if (!has_functions(symbols, query, TIER_EXECUTABLE) &&
-	    !has_functions(symbols, query, TIER_LIBRARIES))
-		return refuse_nameless(symbols);
+	    !has_functions(symbols, query, TIER_LIBRARIES)) {
+		log__error("%s has no symbols: no function in it can be named", symbols->label);
+		if (!symbols->pid)
+			hint_at_attach();
+		symbols__hint_missing(symbols);
+		return -ENODATA;
+	}
 	if (query->module_len && !has_module(symbols, query))
 		return refuse_module(symbols, query);
 	return refuse_missing(symbols, query);

@@ -177,13 +177,6 @@ int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n
 	return *entries ? 0 : -ENOMEM;
 }
 
-static int compare_pieces(const void *a, const void *b)
-{
-	const struct jit_piece *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 /*
  * Sorts the pieces; if two overlap, the second is cut to begin after the first. Returns the sum of
  * their sizes.
@@ -193,7 +186,7 @@ static size_t settle(struct jit_piece *pieces, size_t n)
 	uint64_t end = 0;
 	size_t total = 0;
 
-	qsort(pieces, n, sizeof(*pieces), compare_pieces);
+	SORT_BY(pieces, n, start);
 	for (size_t i = 0; i < n; i++) {
 		struct jit_piece *piece = &pieces[i];
 		uint64_t skip = piece->start < end ? end - piece->start : 0;

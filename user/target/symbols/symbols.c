@@ -88,12 +88,6 @@ static bool is_known(const struct symbols *symbols, const struct mapping *mappin
 	return false;
 }
 
-static bool may_be_module(const struct mapping *mapping)
-{
-	return (mapping->prot & PROT_EXEC) &&
-	       (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]"));
-}
-
 /* Adds the module of an executable mapping, if it is one. The array has room. */
 static void add_module(struct symbols *symbols, const struct process *process,
 		       const struct mapping *mapping)
@@ -135,7 +129,9 @@ int symbols__open(struct symbols *symbols, const struct process *process)
 	for (size_t i = 0; i < process->maps.n; i++) {
 		const struct mapping *mapping = &process->maps.v[i];
 
-		if (may_be_module(mapping) && !is_known(symbols, mapping))
+		if ((mapping->prot & PROT_EXEC) &&
+		    (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]")) &&
+		    !is_known(symbols, mapping))
 			add_module(symbols, process, mapping);
 	}
 	return 0;

@@ -56,13 +56,6 @@ struct note_header {
 	uint32_t name_size, desc_size, type;
 };
 
-static void ocaml_note__fini(struct ocaml_note *note)
-{
-	VEC_FINI(&note->handlers);
-	VEC_FINI(&note->pushes);
-	VEC_FINI(&note->pops);
-}
-
 /* Addresses up to the 0, or to the end of the note. */
 static int read_list(const uint8_t **at, const uint8_t *end, uint64_t shift, vaddr_vec *list)
 {
@@ -127,16 +120,9 @@ static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocam
 	return err;
 }
 
-static int compare_vaddrs(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void sort(vaddr_vec *list)
 {
-	VEC_SORT(list, compare_vaddrs);
+	VEC_SORT_U64(list);
 }
 
 /* The caller holds image->lock. Empty if the note is missing or damaged. 0 or -ENOMEM. */
@@ -171,12 +157,6 @@ static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end
 
 /* The runtime functions that raise do so within this many instructions. */
 #define RAISER_LENGTH 8
-
-static void recent_moves__add(struct recent_moves *recent, struct insn_move move)
-{
-	memmove(&recent->v[1], &recent->v[0], (SHAPE_LENGTH - 1) * sizeof(recent->v[0]));
-	recent->v[0] = move;
-}
 
 static bool is_mem(const struct insn_move *move, uint8_t kind, uint8_t base, int32_t disp)
 {
@@ -406,11 +386,6 @@ static uint32_t chain_with(struct flow *flow, uint64_t handler, uint32_t outer)
 	return (uint32_t)(flow->nodes.n - 1);
 }
 
-static uint32_t outer_chain(const struct flow *flow, uint32_t chain)
-{
-	return chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[chain].outer;
-}
-
 /* The compiler put the handler's address right where the frame is put up. */
 static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 {
@@ -421,13 +396,6 @@ static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address + 1))
 		return 0;
 	return move->address;
-}
-
-static bool noted_pop(const struct flow *flow, const struct flow_point *p)
-{
-	uint64_t vaddr = flow->vaddr + p->at;
-
-	return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
 }
 
 /* The handler of a frame that the instruction puts up, or 0. */
@@ -447,8 +415,11 @@ static uint64_t pushed(struct flow *flow, const struct flow_point *p)
 
 static bool popped(const struct flow *flow, const struct flow_point *p)
 {
-	if (flow->note)
-		return noted_pop(flow, p);
+	if (flow->note) {
+		uint64_t vaddr = flow->vaddr + p->at;
+
+		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
+	}
 	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
 
@@ -464,7 +435,7 @@ static void follow_traps(struct flow *flow, struct flow_point *p)
 	} else if (flow->has_slot && recent_moves__raises(&p->recent, flow->slot)) {
 		p->raises = true;
 	} else if (!p->raises && popped(flow, p)) {
-		p->chain = outer_chain(flow, p->chain);
+		p->chain = p->chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[p->chain].outer;
 	}
 }
 
@@ -474,15 +445,6 @@ static void add_site(struct flow *flow, const struct flow_point *p)
 					  .end = flow->vaddr + p->at + p->insn.len};
 
 	if (VEC_ADD(flow->sites, site))
-		flow->failed = true;
-}
-
-static void add_table(struct flow *flow, const struct flow_point *p)
-{
-	uint64_t vaddr = recent_moves__switches(&p->recent);
-
-	if (vaddr && flow->tables.n < MAX_TABLES &&
-	    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
 		flow->failed = true;
 }
 
@@ -503,8 +465,13 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 		start_at(flow, p->insn.target, p->chain);
 		return false;
 	case INSN_JUMP_INDIRECT:
-		if (!p->raises)
-			add_table(flow, p);
+		if (!p->raises) {
+			uint64_t vaddr = recent_moves__switches(&p->recent);
+
+			if (vaddr && flow->tables.n < MAX_TABLES &&
+			    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
+				flow->failed = true;
+		}
 		/* fall through */
 	case INSN_RET:
 		if (p->raises && is_first_time)
@@ -533,13 +500,6 @@ static bool visit(struct flow *flow, struct flow_point *p)
 	return true;
 }
 
-static void mark_inside(struct flow *flow, const struct flow_point *p)
-{
-	for (size_t i = p->at + 1; i < p->at + p->insn.len; i++)
-		if (flow->chains[i] == CHAIN_UNSEEN)
-			flow->chains[i] = CHAIN_INSIDE;
-}
-
 /* Each instruction is come to three times at most: with a chain, with an unknown one, in vain. */
 static void follow_line(struct flow *flow, const struct flow_start *start)
 {
@@ -552,8 +512,11 @@ static void follow_line(struct flow *flow, const struct flow_start *start)
 		if (!visit(flow, &p) ||
 		    insn__decode(code, flow->size - p.at, flow->vaddr + p.at, &p.insn))
 			return;
-		mark_inside(flow, &p);
-		recent_moves__add(&p.recent, insn__move(code, p.insn.len, flow->vaddr + p.at));
+		for (size_t i = p.at + 1; i < p.at + p.insn.len; i++)
+			if (flow->chains[i] == CHAIN_UNSEEN)
+				flow->chains[i] = CHAIN_INSIDE;
+		memmove(&p.recent.v[1], &p.recent.v[0], (SHAPE_LENGTH - 1) * sizeof(p.recent.v[0]));
+		p.recent.v[0] = insn__move(code, p.insn.len, flow->vaddr + p.at);
 		follow_traps(flow, &p);
 		if (!follow_control(flow, &p, is_first_time))
 			return;
@@ -643,13 +606,6 @@ static void settle(struct flow *flow)
 	sites->n = out;
 }
 
-static int compare_sites(const void *a, const void *b)
-{
-	const struct handler_site *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static void follow_all(struct flow *flow)
 {
 	/* The fixed chain numbers. */
@@ -661,11 +617,6 @@ static void follow_all(struct flow *flow)
 	for (size_t i = 0; i < flow->tables.n && !flow->failed; i++)
 		follow_table(flow, flow->tables.v[i]);
 	settle(flow);
-}
-
-static bool is_noted(const struct ocaml_note *note, const struct function *f)
-{
-	return vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size);
 }
 
 /*
@@ -681,7 +632,7 @@ static int ocaml_flow__find_sites(struct elf_image *image, const struct function
 
 	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 	flow.size = f->size < len ? f->size : len;
-	flow.note = is_noted(note, f) ? note : NULL;
+	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size) ? note : NULL;
 	if (!flow.code || flow.size > MAX_FUNCTION ||
 	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
 		return 0;
@@ -689,7 +640,7 @@ static int ocaml_flow__find_sites(struct elf_image *image, const struct function
 	if (!flow.chains)
 		return -ENOMEM;
 	follow_all(&flow);
-	VEC_SORT(sites, compare_sites);
+	VEC_SORT_BY(sites, start);
 	free(flow.chains);
 	VEC_FINI(&flow.nodes);
 	VEC_FINI(&flow.starts);
@@ -715,7 +666,9 @@ void ocaml_table__free(struct ocaml_table *table)
 	for (size_t i = 0; i < table->functions.n; i++)
 		VEC_FINI(&table->functions.v[i].sites);
 	VEC_FINI(&table->functions);
-	ocaml_note__fini(&table->note);
+	VEC_FINI(&table->note.handlers);
+	VEC_FINI(&table->note.pushes);
+	VEC_FINI(&table->note.pops);
 	free(table);
 }
 

@@ -362,13 +362,6 @@ static enum step step(struct unwinder *u)
 	return step_by_epilogue(u, &place) ? STEP_CALLER : step_by_frame_pointer(u, &place);
 }
 
-/* A handler returns to the restorer, which is not a caller: the kernel has put it there. */
-static void drop_restorer(struct unwinder *u)
-{
-	if (u->out->ips.n > 1)
-		u->out->ips.n--;
-}
-
 static bool is_plausible(const struct unwinder *u)
 {
 	struct code_place place;
@@ -385,8 +378,12 @@ static int walk(struct unwinder *u)
 	while (!err && u->out->ips.n < UNWIND_MAX) {
 		enum step result = step(u);
 
-		if (result == STEP_INTERRUPTED)
-			drop_restorer(u);
+		if (result == STEP_INTERRUPTED) {
+			/* A handler returns to the restorer, which is not a caller: the kernel has
+			 * put it there. */
+			if (u->out->ips.n > 1)
+				u->out->ips.n--;
+		}
 		u->is_exact = result == STEP_INTERRUPTED;
 		u->out->is_whole =
 			result == STEP_OUTERMOST || (result == STEP_CALLER && is_behind_deepest(u));
