@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The capabilities of this process, by number (CAP_* of linux/capability.h). */
+/* The rights of this process: its capabilities, the kernel's lockdown, and confinement with
+ * Landlock. */
 #ifndef MTBPF_KERNEL_RIGHTS_H
 #define MTBPF_KERNEL_RIGHTS_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A cgroup of the unified hierarchy (v2): its directory, and the processes in and below it. */
+/*
+ * A cgroup of the unified hierarchy (v2): its directory, and the processes in and below it; and the
+ * limits of CPU time and memory of a process's cgroup, of either version.
+ */
 #ifndef MTBPF_TARGET_CGROUP_H
 #define MTBPF_TARGET_CGROUP_H
 

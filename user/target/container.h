@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A container, or a pod, by its name or ID: where its processes are. */
+/* Containers and pods by name or ID: their cgroups and processes. */
 #ifndef MTBPF_TARGET_CONTAINER_H
 #define MTBPF_TARGET_CONTAINER_H
 

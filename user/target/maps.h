@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory map of a process: /proc/PID/maps. */
+/* The memory map of a process (/proc/PID/maps), and the layers of an overlay that a file of it is
+ * in. */
 #ifndef MTBPF_TARGET_MAPS_H
 #define MTBPF_TARGET_MAPS_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of /proc/PID/status. */
+/*
+ * Processes: what /proc tells of one (state, threads, mappings, and its files and memory as it sees
+ * them), sets of pids, and the list of all.
+ */
 #ifndef MTBPF_TARGET_PROCESS_H
 #define MTBPF_TARGET_PROCESS_H
 

@@ -11,7 +11,7 @@
 #include <sys/user.h>
 
 #include "target/elf/elf_internal.h"
-#include "target/symbols/symbols_internal.h"
+#include "target/symbols/query.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * USDT probes: places that a program was built with to be probed (sys/sdt.h), which its notes in
- * .note.stapsdt tell of. The notes may be anybody's: one that makes no sense is passed over.
+ * USDT probes: places that a program was built with to be probed (sys/sdt.h), from its notes in
+ * .note.stapsdt, by name, with the locations of their arguments. Invalid notes are passed over.
  */
 #ifndef MTBPF_TARGET_USDT_H
 #define MTBPF_TARGET_USDT_H

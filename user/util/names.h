@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that the target controls (symbols, thread names), made fit to be shown. */
+/* Names: those that the target controls, made fit to be shown, and the known word nearest to a
+ * typed one. */
 #ifndef MTBPF_UTIL_NAMES_H
 #define MTBPF_UTIL_NAMES_H
 

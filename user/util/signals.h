@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C and being told to end (SIGINT, SIGTERM, SIGHUP): read while a capture runs. */
+/*
+ * Signals: held while a capture runs, or ending work on files at once; and SIGBUS, if a mapped file
+ * is cut short.
+ */
 #ifndef MTBPF_UTIL_SIGNALS_H
 #define MTBPF_UTIL_SIGNALS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations and sizes as people type and read them. */
+/* Durations, sizes and thresholds as people type and read them. */
 #ifndef MTBPF_UTIL_UNITS_H
 #define MTBPF_UTIL_UNITS_H
 

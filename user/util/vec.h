@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing array: struct { T *v; size_t n, cap; } of any element type. */
+/* A growing array: struct { T *v; size_t n, cap; } of any element type; an index by hash; and the
+ * limit of memory that both respect. */
 #ifndef MTBPF_UTIL_VEC_H
 #define MTBPF_UTIL_VEC_H
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "target/symbols/live_image.h"
-#include "target/symbols/symbols_internal.h"
+#include "target/symbols/query.h"
 #include "target/usdt.h"
 #include "util/cleanup.h"
 #include "util/fs.h"

@@ -82,12 +82,6 @@ const char *module__name(const struct module *module);
 int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
 			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
-/*
- * Hints at why a function may be missing from all this: it is a script's, or the program is
- * stripped: who has its symbols then. Nothing where neither is so.
- */
-void symbols__hint_missing(const struct symbols *symbols);
-
 /* True if a function has this raw name. */
 bool symbols__have(const struct symbols *symbols, const char *raw_name);
 

@@ -10,7 +10,7 @@
 #include "target/elf/elf_lines.h"
 #include "target/symbols/hints.h"
 #include "target/symbols/symbols.h"
-#include "target/symbols/symbols_internal.h"
+#include "target/symbols/query.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -25,8 +25,12 @@ static bool find_in(const struct module *module, uint64_t vaddr, struct symbol_m
 	return true;
 }
 
-int symbols__find_address(const struct symbols *symbols, const struct query *query,
-			  struct symbol_match *match)
+/*
+ * Finds the code at query->address, of the executable as it is linked, or of the process as it
+ * runs. 0, or -ENOENT after a line and a hint.
+ */
+static int symbols__find_address(const struct symbols *symbols, const struct query *query,
+				 struct symbol_match *match)
 {
 	uint64_t address = query->address;
 
@@ -109,7 +113,12 @@ static int refuse_line(const struct symbols *symbols, const struct query *query,
 	return -ENOENT;
 }
 
-int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found)
+/*
+ * Finds the code of query->line, in each function that has some. 0, or -ENOENT after a line and a
+ * hint. The caller frees *found.
+ */
+static int symbols__find_line(const struct symbols *symbols, const struct query *query,
+			      match_vec *found)
 {
 	struct line_found all = {0};
 	int err = search_tier(found, symbols, query, TIER_EXECUTABLE, &all);
@@ -200,12 +209,14 @@ static int pick(const match_vec *found, char **lines, struct symbol_match *match
 	return 0;
 }
 
-bool symbols__can_pick(void)
+/* True if there is a terminal to ask which of several is meant. */
+static bool symbols__can_pick(void)
 {
 	return log__level() != LOG_SILENT && picker__is_possible();
 }
 
-int symbols__pick(const match_vec *found, struct symbol_match *match)
+/* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
+static int symbols__pick(const match_vec *found, struct symbol_match *match)
 {
 	char **lines = calloc(found->n, sizeof(*lines));
 	int err = lines ? pick(found, lines, match) : -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the search for a function by name and its error messages. */
-#ifndef MTBPF_TARGET_SYMBOLS_SYMBOLS_INTERNAL_H
-#define MTBPF_TARGET_SYMBOLS_SYMBOLS_INTERNAL_H
+/* Selectors of functions, source lines and addresses, as users type them. */
+#ifndef MTBPF_TARGET_SYMBOLS_QUERY_H
+#define MTBPF_TARGET_SYMBOLS_QUERY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,29 +48,5 @@ bool query__asks(const struct query *query);
 bool query__names(const struct query *query, const char *name);
 /* True if the module belongs to the tier. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);
-
-/*
- * symbols_address.c: the code at query->address, of the executable as it is linked, or of the
- * process as it runs. 0, or -ENOENT after a line and a hint.
- */
-int symbols__find_address(const struct symbols *symbols, const struct query *query,
-			  struct symbol_match *match);
-
-/*
- * symbols_line.c: the code of query->line, in each function that has some. 0, or after a line and a
- * hint: -ENOENT. The caller frees *found.
- */
-int symbols__find_line(const struct symbols *symbols, const struct query *query, match_vec *found);
-
-/* symbols_pick.c: whether there is somebody to ask which of several is meant. */
-bool symbols__can_pick(void);
-/* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
-int symbols__pick(const match_vec *found, struct symbol_match *match);
-
-/* Each prints one line and a hint. -ENODATA or -ENOENT: why nothing was found. */
-int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query);
-/* -ENOTUNIQ */
-int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query *query,
-			      const match_vec *found);
 
 #endif
