@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "sampled/hit_stack.h"
+#include "sampled/sample_stack.h"
 #include "soft_capture.h"
 
 struct listed {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
-#include "sampled/hit_stack.h"
+#include "sampled/sample_stack.h"
 #include "stack/spread.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"

@@ -53,13 +53,13 @@ static bool has_regions(const struct recording *rec)
 	return false;
 }
 
-/* The log of regions looks back further than the ring: those before the first sample are over. */
+/* The log of regions reaches further back than the ring: older regions have no events. */
 static bool replaces(const struct event *event, const struct event *last)
 {
 	return last->tid == event->tid && last->time_ns < event->time_ns;
 }
 
-/* The kernel notes switches outside of them as well. */
+/* Drops events outside of regions: the kernel notes switches there as well. */
 static void drop_outside(struct events *events, const struct recording *rec)
 {
 	bool is_first = true;
@@ -111,7 +111,7 @@ int events__collect(struct events *events, const struct recording *rec)
 	for (uint32_t i = 0; i < rec->taken.n && !err; i++) {
 		const struct rec_taken *t = &rec->taken.v[i];
 
-		/* A quota's is looked for when the thread runs again: sampled_sched.c. */
+		/* take_throttled() looks for throttling when the thread runs again. */
 		if (!t->by_quota)
 			err = add(events, &(struct event){t->until_ns - t->ns, t->pid, t->tid,
 							  EVENT_TAKEN, i});
@@ -119,7 +119,7 @@ int events__collect(struct events *events, const struct recording *rec)
 	for (uint32_t i = 0; i < rec->entries.n && !err; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 
-		/* A goroutine's: see goroutines.h. */
+		/* Goroutines have trees of their own: goroutines.h. */
 		if (e->goroutine)
 			continue;
 		err = add(events, &(struct event){e->start_ns, (pid_t)e->tgid, (pid_t)e->tid,

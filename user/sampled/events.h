@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* All that a recording says of its threads, one after the other, each in the order of time. */
+/* All events of a recording's threads, grouped by thread and sorted by time. */
 #ifndef MTBPF_SAMPLED_EVENTS_H
 #define MTBPF_SAMPLED_EVENTS_H
 
 #include "capture/recording/recording.h"
 
-/* At the same time: in this order. */
+/* Events at the same time are in this order. */
 enum event_kind { EVENT_ENTRY, EVENT_SAMPLE, EVENT_BY, EVENT_SCHED, EVENT_TAKEN, EVENT_HIT };
 
 struct event {
@@ -15,15 +15,15 @@ struct event {
 	uint32_t index; /* in the recording's array of that kind */
 };
 
-/* Whether it is a thread's region that begins; NULL: it is none. */
+/* The region that begins with the event; NULL if it is another event. */
 const struct mt_sched *event__region(const struct recording *rec, const struct event *event);
 
-/* The region that a thread is in, or was in last. Zero-initialise. */
+/* The thread's current or last region. Zero-initialise. */
 struct span {
-	uint64_t start_ns, end_ns; /* end_ns 0: there was none; UINT64_MAX: it is not over */
+	uint64_t start_ns, end_ns; /* end_ns 0: no region; UINT64_MAX: still in it */
 };
 
-/* One that was told twice, when it was not over and when it was, has the end that is known. */
+/* A region may be logged twice, before and after its end: the known end wins. */
 void span__take(struct span *span, const struct mt_sched *region);
 
 struct events {
@@ -31,8 +31,8 @@ struct events {
 };
 
 /*
- * Where there are regions, only what lies in a thread's own, and these (EVENT_BY). 0 or -ENOMEM;
- * events__fini() in any case.
+ * If the recording has regions, collects only the events within the regions of each thread, and
+ * the regions (EVENT_BY). Returns 0 or -ENOMEM; call events__fini() in any case.
  */
 int events__collect(struct events *events, const struct recording *rec);
 void events__fini(struct events *events);

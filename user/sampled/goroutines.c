@@ -143,7 +143,7 @@ static int find_stops(struct goroutine_calls *calls, const struct recording *rec
 	return err;
 }
 
-/* When the snapshot ended that it is in. */
+/* The end of the snapshot that time_ns is in. */
 static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
 {
 	uint64_t end_ns = rec->frozen_ns > time_ns ? rec->frozen_ns : time_ns;
@@ -194,7 +194,7 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 
 		call.parent = g->open.v[g->open.n - 1];
 		parent = &g->exact.v[call.parent];
-		/* Not beyond what called it: that was left, and it is not known when. */
+		/* It cannot outlast its caller, which was left at an unknown time. */
 		if (call.end_ns > parent->end_ns) {
 			call.end_ns = parent->end_ns;
 			call.flags |= CALL_INFERRED_END;
@@ -290,7 +290,7 @@ static const char *waker_function(const struct goroutine *g, const struct mt_ent
 			break;
 		if (!is_helper(place.function))
 			return place.function->name;
-		/* Behind these comes the goroutine that ran there before. */
+		/* The frames after the scheduler's are of the goroutine that ran before. */
 		if (go_function__is_scheduler(place.function))
 			return NULL;
 		if (!go_function__is(place.function, "runtime.goexit") &&
@@ -319,7 +319,7 @@ static int emit_waker(struct goroutine *g, const struct mt_entry *ready, uint64_
 	return 0;
 }
 
-/* It waits until it is made ready, then for a thread. */
+/* Adds the wait until the goroutine is made ready, then its wait for a thread. */
 static int emit_park(struct goroutine *g, size_t i)
 {
 	struct call call = g->exact.v[i];
@@ -358,7 +358,7 @@ static int emit_exact(struct goroutine *g, size_t i)
 	return is_park(call) ? emit_park(g, i) : goroutine__emit(g, call, call->depth);
 }
 
-/* The calls that were measured, and what is known of the time between them. */
+/* Adds the measured calls, and fills the time between them. */
 static int finish_tree(struct goroutine *g)
 {
 	uint64_t now_ns = 0;
@@ -432,7 +432,7 @@ static void name_tree(struct call_tree *tree, const struct recording *rec,
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-/* What is mapped was noted before the rings began; BPF's programs ran already. */
+/* Mappings were noted when the rings started; the BPF programs ran before that. */
 static uint64_t noted_ns(const struct recording *rec)
 {
 	uint64_t first_ns = rec->frozen_ns;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of Go's goroutines, each known by itself from its begin to its end (-also): a track a
- * goroutine. They run on whatever thread has time for them, and others do meanwhile on the one that
- * they began on, so that they fit into no thread's stacks.
+ * Calls of goroutines, which probes measured from start to end (-also): one track per goroutine. A
+ * goroutine changes threads during a call, and its first thread runs other goroutines meanwhile:
+ * such calls fit into no thread's tree.
  */
 #ifndef MTBPF_SAMPLED_GOROUTINES_H
 #define MTBPF_SAMPLED_GOROUTINES_H
 
 #include "sampled/sampled.h"
 
-/* Those that were taken: their calls are not ours. */
+/* The threads' trees; `take` owns their calls. */
 struct thread_trees {
 	struct call_tree *v;
 	size_t n, cap;
 };
 
 /*
- * As sampled__trees(), of these calls only; totals has the first of their times, too. A call of
- * runtime.gopark() is time off the CPU; of the rest of a call the stacks of the thread that ran it
- * tell, as far as they show that call.
+ * Like sampled__trees(), for goroutines; moves totals->first_ns back if needed. A call of
+ * runtime.gopark() becomes time off the CPU. The rest of a call is filled with what the stacks of
+ * the threads show of it.
  */
 int goroutines__trees(const struct recording *rec, struct images *images,
 		      const struct thread_trees *threads, sampled_taker take, void *ctx,

@@ -47,7 +47,7 @@ struct goroutine {
 	const struct recording *rec;
 	struct goroutine_calls *calls;
 	const struct thread_trees *threads;
-	uint32_t number;	   /* as goroutine_of() has it: mt_entry.goroutine */
+	uint32_t number;	   /* mt_entry.goroutine */
 	VEC(struct call) exact;	   /* the calls that were measured; the tree has more */
 	VEC(struct ran_in) ran_in; /* of these */
 	VEC(const char *) reasons; /* of these: what a park waits for, or NULL */

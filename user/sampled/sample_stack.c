@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* At its return it is where that has led, at its entry the first caller. */
+#include "util/insn.h"
+
+/* A hit at the return is already in the caller; at the entry the caller is the second frame. */
 static uint64_t caller_of(const struct mt_hit *hit)
 {
 	if (hit->reason == MT_HIT_DURATION)
@@ -26,7 +28,7 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
 	return ip;
 }
 
-/* Of return probes: the first instruction of the kernel's page in the process. */
+/* The address that return probes put onto the stack: the start of the kernel's page. */
 static uint64_t find_trampoline(const struct recording *rec, pid_t pid)
 {
 	for (size_t i = 0; i < rec->maps.n; i++)
@@ -62,8 +64,8 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 }
 
 /*
- * The C library's own outermost functions have no frame pointers: a chain ends somewhere in them
- * (_start, __libc_start_main() and what that calls; clone3() and start_thread()).
+ * The C library's outermost functions have no frame pointers: chains end somewhere in _start,
+ * __libc_start_main() and its callee, or in clone3() and start_thread().
  */
 #define OUTERMOST 3
 
@@ -86,8 +88,9 @@ static int count_one(const struct recording *rec, const struct rec_sample *sampl
 	int err = sample_stack__unwind(rec, sample, map, &unwound);
 
 	/*
-	 * As far as there is unwind information: musl's own functions have none. Of a single caller
-	 * a function that has no frame yet would say that frame pointers leave it out.
+	 * Counts stacks with enough unwind information (musl's functions have none). A stack with a
+	 * single caller does not count: frame pointers miss the caller of a function without a
+	 * frame.
 	 */
 	if (!err && (unwound.is_whole || unwound.ips.n > 2)) {
 		count->unwound++;
@@ -110,5 +113,111 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 		if (rec->samples.v[i].user)
 			err = count_one(rec, &rec->samples.v[i], map, count);
 	code_map__free(map);
+	return err;
+}
+
+static int add_ip(struct unwound *out, uint64_t ip)
+{
+	uint64_t *slot = VEC_PUSH(&out->ips);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = ip;
+	return 0;
+}
+
+static int unwind_hit(const struct recording *rec, const struct mt_hit *hit, struct code_map *map,
+		      struct unwound *out)
+{
+	struct rec_user user = recording__hit_user(rec, hit);
+	struct unwind_start start = sample_stack__start(&user);
+
+	return user.stack ? unwind__stack(map, &start, out) : add_ip(out, hit->ip);
+}
+
+/* The entry of the chain that is the last unwound address; stack_depth if there is none. */
+static uint32_t find_junction(const struct mt_hit *hit, const struct unwound *out)
+{
+	uint64_t last = out->ips.v[out->ips.n - 1];
+	uint32_t i = 0;
+
+	while (i < hit->stack_depth && hit->stack[i] != last)
+		i++;
+	return i;
+}
+
+/* Stops at an address that follows no call: %rbp may hold something else than a frame pointer. */
+static int append_chain(const struct mt_hit *hit, struct code_map *map, struct unwound *out)
+{
+	int err = 0;
+
+	for (uint32_t i = find_junction(hit, out) + 1; !err && i < hit->stack_depth; i++) {
+		if (!unwind__is_behind_call(map, hit->stack[i]))
+			break;
+		err = add_ip(out, hit->stack[i]);
+	}
+	return err;
+}
+
+int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struct images *images,
+		    struct unwound *out)
+{
+	struct code_map *map = code_map__new();
+	size_t next = 0;
+	int err;
+
+	*out = (struct unwound){0};
+	err = map ? images__apply(images, (pid_t)hit->tgid, hit->time_ns, &next, map) : -ENOMEM;
+	if (!err)
+		err = unwind_hit(rec, hit, map, out);
+	if (!err && !out->is_whole)
+		err = append_chain(hit, map, out);
+	code_map__free(map);
+	return err;
+}
+
+/* The return address of the call instruction at ip. */
+static uint64_t after_call(struct code_map *map, uint64_t ip)
+{
+	uint8_t code[INSN_MAX_LEN];
+	size_t n = code_map__read(map, ip, code, sizeof(code));
+	struct insn insn;
+
+	if (!n || insn__decode(code, n, ip, &insn) ||
+	    (insn.cls != INSN_CALL && insn.cls != INSN_CALL_INDIRECT))
+		return ip + 1;
+	return ip + insn.len;
+}
+
+static void settle_sample(struct recording *rec, struct rec_sample *sample, struct code_map *map)
+{
+	uint64_t *ips = &rec->sample_ips.v[sample->first_ip];
+
+	for (uint32_t i = 1; i <= sample->n_calls && i < sample->n_ips; i++)
+		ips[i] = after_call(map, ips[i]);
+	sample->n_calls = 0;
+}
+
+/* Settles all samples of one process, with its last mappings. */
+static int settle_process(struct recording *rec, struct images *images, pid_t pid)
+{
+	struct code_map *map = code_map__new();
+	size_t next = 0;
+	int err = map ? images__apply(images, pid, UINT64_MAX, &next, map) : -ENOMEM;
+
+	for (size_t i = 0; i < rec->samples.n && !err; i++)
+		if (rec->samples.v[i].pid == pid && rec->samples.v[i].n_calls)
+			settle_sample(rec, &rec->samples.v[i], map);
+	code_map__free(map);
+	return err;
+}
+
+int settle_calls(struct recording *rec, struct images *images)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rec->samples.n && !err; i++)
+		if (rec->samples.v[i].n_calls)
+			err = settle_process(rec, images, rec->samples.v[i].pid);
 	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The callers at a sample that carries a copy of its stack. */
+/* The callers at a sample or a hit, from a copy of the stack or from frame pointers. */
 #ifndef MTBPF_SAMPLED_SAMPLE_STACK_H
 #define MTBPF_SAMPLED_SAMPLE_STACK_H
 
@@ -10,30 +10,47 @@
 #include "target/unwind/unwind.h"
 
 /*
- * Where the call of the probed function that triggered next returns to: the one that time_ns lies
- * in, or one like it. 0: not known.
+ * The return address of the thread's call of the probed function that triggers next after time_ns;
+ * if that is not recorded, of another such call. 0: not known.
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
-/* The start for unwinding a copy of a stack, which stays the recording's; without a return probe.
+/* Where unwinding a copy of a stack starts, without a return probe. The recording keeps the copy.
  */
 struct unwind_start sample_stack__start(const struct rec_user *user);
 
 /*
- * With the code that `map` shows. Where a return probe has taken the place of a return address, it
- * is taken to be that of the call that triggered next. 0 or -ENOMEM; unwound__fini() in any case.
+ * Unwinds a sample's copy of the stack with the code in `map`. A return probe replaces a return
+ * address; it is taken to be sample_stack__returns_to(). Returns 0 or -ENOMEM; call
+ * unwound__fini() in any case.
  */
 int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
 			 struct code_map *map, struct unwound *out);
 
-/* How far frame pointers lead, against copies of the stacks: of a recording that has both. */
+/* How far frame pointers lead, compared with copies of the stacks, in a recording with both. */
 struct chain_count {
-	size_t unwound; /* stacks of which the copy tells callers */
-	size_t reach;	/* of these, whose frame pointers lead as far as that */
+	size_t unwound; /* stacks whose copy shows callers */
+	size_t reach;	/* of these, stacks whose frame pointers lead equally far */
 };
 
-/* Adds to *count. 0 or -ENOMEM. */
+/* Adds to *count. Returns 0 or -ENOMEM. */
 int sample_stack__count(const struct recording *rec, struct images *images,
 			struct chain_count *count);
+
+/*
+ * Finds the callers at one of rec's hits: unwinds the copy of its stack, and completes that (or, if
+ * there is no copy, starts) with the addresses that the kernel found by frame pointers, up to the
+ * first that does not follow a call instruction. These may lack callers, so that such a list is
+ * never marked whole. Returns 0 or -ENOMEM; call unwound__fini() in any case.
+ */
+int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struct images *images,
+		    struct unwound *out);
+
+/*
+ * Replaces the addresses of call instructions (LBR; rec_sample.n_calls) by return addresses, with
+ * the code that ran. If the code is not known, the address is one byte after the start of the call:
+ * a lookup of the byte before it still finds the call. Returns 0 or -ENOMEM.
+ */
+int settle_calls(struct recording *rec, struct images *images);
 
 #endif

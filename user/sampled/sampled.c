@@ -2,20 +2,359 @@
 #include "sampled/sampled.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/branch.h"
+#include "decode/images.h"
+#include "kernel/kernel.h"
+#include "sampled/events.h"
 #include "sampled/goroutines.h"
 #include "sampled/sample_stack.h"
-#include "sampled/sampled_internal.h"
-#include "sampled/hit_stack.h"
+#include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
+#include "util/names.h"
 #include "util/meter.h"
 
-/* A return address may be the first of the next function: the call lies before it. */
+struct known_probe {
+	uint64_t ip;
+	bool is_of_calls; /* each call is recorded from start to end */
+	uint64_t end_ns;  /* of the latest call; 0: not known */
+	/* Cached: valid for the mappings up to next_map. */
+	const struct function *function;
+	uint64_t entry; /* the function's first instruction */
+	size_t next_map;
+};
+
+/* The state while one thread's events become its tree. */
+struct sampled_thread {
+	const struct recording *rec;
+	struct images *images;
+	struct meter *meter; /* counts samples */
+	struct code_map *map;
+	size_t next_map; /* see images__apply() */
+	pid_t pid, tid;
+	int cpu;	    /* its last CPU according to switches; -1: not known */
+	size_t next_hit;    /* index of the hit that ends the current snapshot */
+	struct span region; /* the current region; dropped at a new snapshot if it is over */
+	const struct function *probed; /* the trigger's function; NULL: none, or not known */
+	uint64_t returns_to;	       /* its usual return address; 0: not known */
+	struct slices slices;
+	struct call_tree tree;
+	VEC(struct seen) stack;
+	VEC(struct known_probe) probes; /* one per probed address */
+};
+
+static const struct function *function_at(struct sampled_thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
+}
+
+/* True for the address that a return probe puts in place of the caller's: the start of the
+ * kernel's page. */
+static bool is_trampoline(struct sampled_thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return !(ip % 4096) && code_map__find(t->map, ip, &place) &&
+	       !strcmp(place.function->module, "[uprobes]");
+}
+
+static enum exact_end end_of(const struct mt_entry *entry)
+{
+	if (entry->end_ns)
+		return entry->kind == MT_ENTRY_LEFT ? END_AT_MOST : END_KNOWN;
+	return entry->kind == MT_ENTRY_CALL ? END_OPEN : END_UNKNOWN;
+}
+
+/* The hit shows the return address of the trigger's function. */
+static uint64_t return_of(struct sampled_thread *t, const struct mt_entry *entry,
+			  const struct function *function)
+{
+	if (entry->returns_to && !is_trampoline(t, entry->returns_to))
+		return entry->returns_to;
+	return function == t->probed ? t->returns_to : 0;
+}
+
+static struct known_probe *find_probe(struct sampled_thread *t, uint64_t ip)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.v[i].ip == ip)
+			return &t->probes.v[i];
+	return NULL;
+}
+
+static int note_probes(struct sampled_thread *t, const struct event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct mt_entry *entry;
+		struct known_probe *probe;
+
+		if (events[i].kind != EVENT_ENTRY)
+			continue;
+		entry = &t->rec->entries.v[events[i].index];
+		probe = find_probe(t, entry->ip);
+		if (!probe) {
+			probe = VEC_PUSH(&t->probes);
+			if (!probe)
+				return -ENOMEM;
+			*probe = (struct known_probe){.ip = entry->ip, .next_map = SIZE_MAX};
+		}
+		probe->is_of_calls |= entry->kind != MT_ENTRY_HIT;
+	}
+	return 0;
+}
+
+static const struct function *function_of(struct sampled_thread *t, struct known_probe *probe)
+{
+	struct code_place place;
+
+	if (probe->next_map == t->next_map)
+		return probe->function;
+	probe->next_map = t->next_map;
+	probe->function = NULL;
+	if (code_map__find(t->map, probe->ip, &place)) {
+		probe->function = place.function;
+		probe->entry = place.entry;
+	}
+	return probe->function;
+}
+
+static bool has_calls(struct sampled_thread *t, const struct function *function)
+{
+	for (size_t i = 0; i < t->probes.n; i++)
+		if (t->probes.v[i].is_of_calls && function_of(t, &t->probes.v[i]) == function)
+			return true;
+	return false;
+}
+
+/* A probe further than this from the function's first instruction is not at its entry. */
+#define ENTRY_BYTES 64
+/* A probe takes some microseconds, but its thread may lose its CPU meanwhile. */
+#define AT_END_NS 1000000
+
+/*
+ * True if the call has not begun: the probe at its entry is being handled. The thread is then at
+ * the probe or one byte (the int3) after it. If the probe is not on the first instruction, the
+ * function's return probe may run before it.
+ */
+static bool is_before(struct sampled_thread *t, struct known_probe *probe, const struct seen *seen)
+{
+	return seen->ip <= probe->ip + 1 && function_of(t, probe) == seen->function &&
+	       probe->ip - probe->entry < ENTRY_BYTES;
+}
+
+/* True if a call of the function ended just now: its return probe is being handled. */
+static bool is_behind(struct sampled_thread *t, struct known_probe *probe,
+		      const struct function *function, uint64_t time_ns)
+{
+	return probe->end_ns && probe->end_ns <= time_ns && time_ns - probe->end_ns < AT_END_NS &&
+	       function_of(t, probe) == function &&
+	       !slices__has_call(&t->slices, function, time_ns);
+}
+
+static bool is_at_probe(struct sampled_thread *t, const struct seen *seen, uint64_t time_ns)
+{
+	for (size_t i = 0; i < t->probes.n && seen->function; i++)
+		if (is_before(t, &t->probes.v[i], seen) ||
+		    is_behind(t, &t->probes.v[i], seen->function, time_ns))
+			return true;
+	return false;
+}
+
+/*
+ * Drops the innermost user frame of t->stack if its call has not begun or is over: the probe at its
+ * entry or return is being handled.
+ */
+static void drop_at_probe(struct sampled_thread *t, uint64_t time_ns)
+{
+	size_t n = seen__user(t->stack.v, t->stack.n);
+
+	if (!n || !is_at_probe(t, &t->stack.v[n - 1], time_ns))
+		return;
+	memmove(&t->stack.v[n - 1], &t->stack.v[n], (t->stack.n - n) * sizeof(*t->stack.v));
+	t->stack.n--;
+}
+
+static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
+{
+	struct entered call = {.function = function_at(t, entry->ip),
+			       .start_ns = entry->start_ns,
+			       .end_ns = entry->end_ns,
+			       .end = end_of(entry),
+			       .kind = CALL_FUNCTION};
+	struct known_probe *probe = find_probe(t, entry->ip);
+
+	/* Only a damaged file has a call that returned before it began. */
+	if (call.end_ns < call.start_ns && (call.end == END_KNOWN || call.end == END_AT_MOST))
+		call.end = END_UNKNOWN;
+	/* If whole calls are recorded, a hit adds nothing. */
+	if (!call.function || (entry->kind == MT_ENTRY_HIT && probe->is_of_calls))
+		return;
+	probe->end_ns = call.end == END_KNOWN ? call.end_ns : 0;
+	call.returns_to = return_of(t, entry, call.function);
+	slices__enter(&t->slices, &call);
+}
+
+/* Largest difference between readings of two clocks at the same moment. */
+#define SAME_MOMENT_NS 100000
+
+/* How much of the time since since_ns the thread was throttled by its cgroup's quota. */
+static uint64_t throttled_ns(const struct sampled_thread *t, uint64_t since_ns, uint64_t now_ns)
+{
+	const struct recording *rec = t->rec;
+	size_t i = VEC_PARTITION_POINT(&rec->taken, e, e->until_ns <= since_ns);
+
+	for (; i < rec->taken.n && rec->taken.v[i].until_ns <= now_ns + SAME_MOMENT_NS; i++)
+		if (rec->taken.v[i].by_quota && rec->taken.v[i].tid == t->tid)
+			return rec->taken.v[i].ns;
+	return 0;
+}
+
+static void take_throttled(struct sampled_thread *t, uint64_t now_ns)
+{
+	uint64_t since_ns = slices__waits_since(&t->slices);
+	uint64_t ns = since_ns ? throttled_ns(t, since_ns, now_ns) : 0;
+
+	if (ns)
+		slices__throttled(&t->slices, now_ns, ns,
+				  recording__find_quota(t->rec, t->pid, false));
+}
+
+static void on_taken(struct sampled_thread *t, const struct rec_taken *taken)
+{
+	slices__stolen(&t->slices, taken->until_ns - taken->ns, taken->until_ns);
+}
+
+static void note_move(struct sampled_thread *t, const struct rec_sched *sched)
+{
+	bool has_moved = t->cpu >= 0 && sched->cpu >= 0 && t->cpu != sched->cpu;
+	struct fault_mark *mark = has_moved ? VEC_PUSH(&t->tree.faults) : NULL;
+
+	t->cpu = sched->cpu;
+	if (mark)
+		*mark = (struct fault_mark){.time_ns = sched->time_ns, .n = 1, .is_move = true};
+	else if (has_moved)
+		t->slices.failed = true;
+}
+
+static void on_sched(struct sampled_thread *t, const struct rec_sched *sched)
+{
+	note_move(t, sched);
+	/* A thread that leaves a CPU was running, even if its start there was not recorded. */
+	take_throttled(t, sched->time_ns);
+	switch (sched->what) {
+	case REC_SCHED_IN:
+		slices__on(&t->slices, sched->time_ns);
+		break;
+	case REC_SCHED_BLOCKED:
+		slices__off(&t->slices, sched->time_ns, OFF_BLOCKED);
+		break;
+	case REC_SCHED_PREEMPTED:
+		slices__off(&t->slices, sched->time_ns, OFF_PREEMPTED);
+		break;
+	}
+}
+
+static struct waits_for syscall_of(const struct sampled_thread *t, const struct mt_sched *sched,
+				   uint64_t arg)
+{
+	struct waits_for wait = {.syscall = (int)sched->syscall, .fd = -1};
+
+	if (syscall__is_of_file(wait.syscall) && arg <= INT32_MAX) {
+		wait.fd = (int)arg;
+		wait.file = recording__find_open_file(t->rec, t->pid, wait.fd);
+	}
+	return wait;
+}
+
+static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct entered call = {.start_ns = sched->time_ns,
+			       .end_ns = sched->took.end_ns,
+			       .end = END_KNOWN,
+			       .kind = CALL_SYSCALL,
+			       .what = syscall_of(t, sched, sched->took.arg)};
+
+	/* Only a damaged file has a call that ends before it begins. */
+	if (call.end_ns >= call.start_ns)
+		slices__enter(&t->slices, &call);
+}
+
+/* Memory reclaim happens within a system call or a page fault; its times are exact. */
+static void on_reclaim(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	static const char *const texts[] = {
+		[MT_RECLAIM_CGROUP] = "the limit of a cgroup",
+		[MT_RECLAIM_MACHINE] = "the machine is short of memory",
+		[MT_RECLAIM_COMPACTION] = "compaction for larger pages",
+	};
+	const char *limit = sched->took.arg == MT_RECLAIM_CGROUP
+				    ? recording__find_quota(t->rec, t->pid, true)
+				    : NULL;
+	struct entered call = {.start_ns = sched->time_ns,
+			       .end_ns = sched->took.end_ns,
+			       .end = END_KNOWN,
+			       .kind = CALL_SYSCALL,
+			       .reason = SYSCALL_RECLAIM,
+			       .what = {.fd = -1, .text = limit}};
+
+	if (!limit && sched->took.arg < sizeof(texts) / sizeof(texts[0]))
+		call.what.text = texts[sched->took.arg];
+	/* As in on_long_call(). */
+	if (call.what.text && call.end_ns >= call.start_ns)
+		slices__enter(&t->slices, &call);
+}
+
+static void on_syscall(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct waits_for wait = syscall_of(t, sched, sched->in.arg);
+	const struct rec_thread *owner =
+		sched->in.owner ? recording__find_thread(t->rec, t->pid, (pid_t)sched->in.owner)
+				: NULL;
+
+	if (owner && owner->tid != t->tid) {
+		wait.owner = owner->tid;
+		snprintf(wait.owner_comm, sizeof(wait.owner_comm), "%s", owner->comm);
+	}
+	slices__waits(&t->slices, &wait);
+}
+
+static void on_interrupts(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	const struct interrupts_mark mark = {
+		.start_ns = sched->time_ns, .end_ns = sched->took.end_ns, .ns = sched->took.arg};
+
+	if (call_tree__add_interrupts(&t->tree, &mark))
+		t->slices.failed = true;
+}
+
+static void on_by(struct sampled_thread *t, const struct mt_sched *sched)
+{
+	struct done_by by = {.pid = (pid_t)sched->by_tgid, .tid = (pid_t)sched->by_tid};
+
+	if (sched->kind == MT_SCHED_SYSCALL)
+		on_syscall(t, sched);
+	if (sched->kind == MT_SCHED_LONG)
+		on_long_call(t, sched);
+	if (sched->kind == MT_SCHED_RECLAIM)
+		on_reclaim(t, sched);
+	if (sched->kind == MT_SCHED_INTERRUPTS)
+		on_interrupts(t, sched);
+	snprintf(by.comm, sizeof(by.comm), "%.15s", sched->by_comm);
+	label__clean_in_place(by.comm);
+	if (sched->kind == MT_SCHED_REPLACED)
+		slices__replaced(&t->slices, sched->time_ns, &by);
+	else if (sched->kind == MT_SCHED_WOKEN)
+		slices__woken(&t->slices, sched->time_ns, &by);
+}
+
+/* A return address may be the next function's first byte: the call is in the byte before. */
 static struct seen look_up(struct sampled_thread *t, uint64_t ip, bool is_return)
 {
 	struct seen seen = {.ip = ip, .kind = CALL_FUNCTION};
@@ -36,14 +375,16 @@ static int add_seen(struct sampled_thread *t, const struct seen *seen)
 	return 0;
 }
 
-/* Whether it is known what it ran there: where the kernel's symbols are not, addresses say nothing.
- */
+/* Without the kernel's symbols its addresses cannot be named. */
 static bool has_kernel_stack(const struct sampled_thread *t, const struct rec_sample *sample)
 {
 	return sample->n_kernel && images__has_kernel(t->images);
 }
 
-/* Behind what had called it. Without its stack it is only known that a switch happens in it. */
+/*
+ * Adds kernel frames after the user frames. Without a kernel stack it adds one frame without a
+ * function; at a switch none, since all switches happen in the kernel.
+ */
 static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample, uint64_t return_ip)
 {
 	bool is_known = has_kernel_stack(t, sample);
@@ -66,9 +407,9 @@ static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample,
 
 /*
  * Adds the caller of an innermost function without a frame (most of libc), which frame pointers
- * miss. It is the function that is called in front of the address that they lead to, or unknown. A
- * stack by the clock may come from the CPU (LBR), which misses no caller: the called function is
- * the innermost one itself then, and nothing is added.
+ * miss. That caller is the function called by the instruction before the first return address, or
+ * unknown if the call is indirect. A timed sample may have its stack from the CPU (LBR), which
+ * misses no caller: the called function is the innermost one itself, and nothing is added.
  */
 static int add_missed(struct sampled_thread *t, const struct rec_sample *sample, uint64_t ip,
 		      uint64_t *return_ip)
@@ -79,8 +420,9 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	if (!*return_ip || !unwind__misses_caller(t->map, ip, *return_ip, &caller) ||
 	    (!caller.function && !sample->at_switch))
 		return 0;
-	/* Calls of it are exact: one that goes on has its place, and one that is over jumped on. */
-	if (caller.function && sampled_thread__has_calls(t, caller.function))
+	/* Its calls are exact: place_calls() adds those that run; others have ended by a tail call.
+	 */
+	if (caller.function && has_calls(t, caller.function))
 		return 0;
 	seen.function = caller.function;
 	seen.ip = caller.entry;
@@ -88,18 +430,18 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	return add_seen(t, &seen);
 }
 
-/* False for recordings that perf made: how it found their stacks is not known. */
+/* False for perf's recordings: it is not known how perf found their stacks. */
 static bool is_own(const struct recording *rec)
 {
 	return rec->source && !strcmp(rec->source, "sample");
 }
 
-/* Outermost first; a return probe's trampoline is nobody's frame. */
+/* Fills t->stack, outermost frame first, without the trampolines of return probes. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n, bool is_cut)
 {
-	bool by_frame_pointers = !sample->user && n > 1 && is_own(t->rec) &&
-				 !sampled_thread__is_trampoline(t, ips[1]);
+	bool by_frame_pointers =
+		!sample->user && n > 1 && is_own(t->rec) && !is_trampoline(t, ips[1]);
 	uint64_t return_ip = 0;
 	int err;
 
@@ -108,7 +450,7 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
 
-		if (sampled_thread__is_trampoline(t, ips[i]))
+		if (is_trampoline(t, ips[i]))
 			continue;
 		if (!i && by_frame_pointers)
 			err = add_missed(t, sample, ips[i], &return_ip);
@@ -121,9 +463,9 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 }
 
 /*
- * False if frame pointers tell no callers at all. Either the innermost function has something else
- * in %rbp, and what that leads to is no return address; or they do not suffice in this process,
- * whose code is unwound by rules, and the copy of the stack could not be made.
+ * False if frame pointers show no callers. Either the innermost function uses %rbp for something
+ * else, and the first address follows no call; or the process needs copies of stacks, and this
+ * one's copy could not be made.
  */
 static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *sample,
 			     const uint64_t *ips, size_t n)
@@ -133,8 +475,7 @@ static bool leads_to_callers(struct sampled_thread *t, const struct rec_sample *
 	if (sample->at_switch && t->rec->sample_users.n)
 		return !unwind__has_rules(t->map, ips[0]);
 	return !unwind__reuses_frame_pointer(t->map, ips[0]) ||
-	       (n > 1 && (sampled_thread__is_trampoline(t, ips[1]) ||
-			  unwind__is_behind_call(t->map, ips[1])));
+	       (n > 1 && (is_trampoline(t, ips[1]) || unwind__is_behind_call(t->map, ips[1])));
 }
 
 static int add_chain(struct sampled_thread *t, const struct rec_sample *sample)
@@ -146,7 +487,7 @@ static int add_chain(struct sampled_thread *t, const struct rec_sample *sample)
 		       : add_stack(t, sample, ips, 1, true);
 }
 
-/* By the copy of the stack where there is one, else what frame pointers showed. */
+/* Unwinds the copy of the stack if there is one; otherwise uses the frame pointers' addresses. */
 static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	struct unwound unwound;
@@ -161,7 +502,7 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 	return err;
 }
 
-/* Of the function that was innermost then. */
+/* Adds the sample's page faults to the innermost function. */
 static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	struct fault_mark *mark = sample->faults ? VEC_PUSH(&t->tree.faults) : NULL;
@@ -175,7 +516,7 @@ static int add_faults(struct sampled_thread *t, const struct rec_sample *sample)
 	return 0;
 }
 
-/* True if it shows no function: it was taken in the trampoline of a return probe, or at a probe. */
+/* True if the stack shows no function: the sample was taken in a trampoline or at a probe. */
 static bool tells_nothing(const struct sampled_thread *t)
 {
 	return t->stack.n && t->stack.v[0].kind == CALL_NO_CALLERS &&
@@ -183,8 +524,8 @@ static bool tells_nothing(const struct sampled_thread *t)
 }
 
 /*
- * Page faults come in the middle of a function's time in the kernel and out of it: as stacks they
- * would say that it was out of it, far too often.
+ * A page fault's stack is not used: it would split the function's time in the kernel, far too
+ * often.
  */
 static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 {
@@ -192,14 +533,14 @@ static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 
 	if (err || sample->faults)
 		return err ? err : add_faults(t, sample);
-	sampled_thread__take_throttled(t, sample->time_ns);
-	sampled_thread__drop_at_probe(t, sample->time_ns);
+	take_throttled(t, sample->time_ns);
+	drop_at_probe(t, sample->time_ns);
 	if (!tells_nothing(t))
 		slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
 
-/* At its return the function is over, even where the instruction that returns has been probed. */
+/* At a hit by duration the function is over, even if its return instruction was probed. */
 static void leave_probed(struct sampled_thread *t, const struct mt_hit *hit)
 {
 	if (hit->reason == MT_HIT_DURATION && t->stack.n && t->probed &&
@@ -207,7 +548,7 @@ static void leave_probed(struct sampled_thread *t, const struct mt_hit *hit)
 		t->stack.n--;
 }
 
-/* As the samples have theirs: another way to find callers finds others at the root. */
+/* Finds callers as the samples do: another method would find other outermost frames. */
 static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 {
 	struct rec_sample moment = {.time_ns = hit->time_ns};
@@ -224,7 +565,7 @@ static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 	return err;
 }
 
-/* The stack that came with it ends the snapshot: without any sample, too. */
+/* Adds the hit's own stack, which ends the snapshot, even if there are no samples. */
 static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 {
 	int err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
@@ -260,18 +601,18 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 
 	switch (event->kind) {
 	case EVENT_ENTRY:
-		sampled_thread__on_entry(t, &t->rec->entries.v[event->index]);
+		on_entry(t, &t->rec->entries.v[event->index]);
 		break;
 	case EVENT_BY:
 		if (event__region(t->rec, event))
 			on_region(t, &t->rec->sched_bys.v[event->index]);
-		sampled_thread__on_by(t, &t->rec->sched_bys.v[event->index]);
+		on_by(t, &t->rec->sched_bys.v[event->index]);
 		break;
 	case EVENT_SCHED:
-		sampled_thread__on_sched(t, &t->rec->scheds.v[event->index]);
+		on_sched(t, &t->rec->scheds.v[event->index]);
 		break;
 	case EVENT_TAKEN:
-		sampled_thread__on_taken(t, &t->rec->taken.v[event->index]);
+		on_taken(t, &t->rec->taken.v[event->index]);
 		break;
 	case EVENT_SAMPLE:
 		err = on_sample(t, &t->rec->samples.v[event->index]);
@@ -283,7 +624,7 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
-/* Each snapshot ends with its hit, but the last one, which may have none. */
+/* Ends the snapshots before time_ns: each ends with its hit; the last one may have none. */
 static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 {
 	const struct recording *rec = t->rec;
@@ -301,14 +642,13 @@ static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 		t->region = (struct span){0};
 }
 
-/* The trigger's, as the process has it mapped: of several the one that hit. */
+/* The trigger's function by the current mappings; with several triggers, the one that hit. */
 static const struct function *probed_function(struct sampled_thread *t)
 {
 	const struct recording *rec = t->rec;
 
-	return sampled_thread__function_at(
-		t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
-			       : rec->probe_ip);
+	return function_at(t, rec->hits.n ? recording__probe_of(rec, &rec->hits.v[rec->hits.n - 1])
+					  : rec->probe_ip);
 }
 
 static int follow_maps(struct sampled_thread *t, uint64_t time_ns)
@@ -321,7 +661,7 @@ static int follow_maps(struct sampled_thread *t, uint64_t time_ns)
 	return err;
 }
 
-/* What is mapped was noted before the rings began; BPF's programs ran already. */
+/* Mappings were noted when the rings started; the BPF programs ran before that. */
 static uint64_t noted_ns(const struct event *events, size_t n)
 {
 	size_t i = 0;
@@ -340,7 +680,7 @@ static uint64_t last_time(const struct recording *rec, const struct event *event
 
 static int read_events(struct sampled_thread *t, const struct event *events, size_t n)
 {
-	int err = sampled_thread__note_probes(t, events, n);
+	int err = note_probes(t, events, n);
 
 	if (!err)
 		err = follow_maps(t, noted_ns(events, n));
@@ -396,7 +736,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 	return err;
 }
 
-/* Who woke it, and who ran in its place, is known from before there is anything to tell it of. */
+/* Wake-ups and replacements may be older than the first slice: they do not count. */
 static void add_totals(struct sampled_totals *totals, const struct recording *rec,
 		       const struct call_tree *tree, const struct event *events, size_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of moments to call trees. Not in user/stack: that follows each call and return, and knows
- * where a frame begins; here a frame is what several stacks in a row have in common, and most of
- * its edges lie between two of them.
+ * Turns sampled stacks into call trees. user/stack follows each call and return and knows where a
+ * frame begins; here a slice is the frame that consecutive stacks share, and most slices begin and
+ * end somewhere between two samples.
  */
 #ifndef MTBPF_SAMPLED_SAMPLED_H
 #define MTBPF_SAMPLED_SAMPLED_H
@@ -16,19 +16,19 @@
 struct meter;
 
 struct sampled_totals {
-	uint64_t first_ns, last_ns; /* 0 where there is nothing */
+	uint64_t first_ns, last_ns; /* 0 if there is nothing */
 	uint64_t samples, switches;
-	struct meter *meter; /* the caller's: of what is read, or NULL */
+	struct meter *meter; /* the caller's: counts samples that were read; or NULL */
 };
 
-/* Takes over the tree, on failure too. Non-zero stops, and is returned. */
+/* Takes ownership of the tree, even if it fails. A non-zero result stops and is returned. */
 typedef int (*sampled_taker)(void *ctx, struct call_tree *tree);
 
 /*
- * The tree of each thread, by tid. All calls have CALL_SAMPLED. Exact are: where the probed
- * function was entered and returned, as far as the recording's entries tell, and when a thread was
- * off its CPU; every other edge is CALL_INFERRED_START or _END. 0; -ENOMEM; or what `take`
- * returned.
+ * Makes the call tree of each thread, ordered by tid, then of each goroutine with measured calls.
+ * All calls have CALL_SAMPLED. Exact times: entry and return of probed functions, as far as the
+ * recording has entries for them; long system calls; time off the CPU. All other starts and ends
+ * are CALL_INFERRED_START and _END. Returns 0, -ENOMEM, or what `take` returned.
  */
 int sampled__trees(const struct recording *rec, struct images *images, sampled_taker take,
 		   void *ctx, struct sampled_totals *totals);

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: MIT
-#include "sampled/slices_internal.h"
+#include "sampled/slices.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+
+/* What is known of the stack at one moment. */
+struct view {
+	const struct seen *stack; /* outermost first */
+	size_t n;
+	bool is_known; /* false: there is no stack; what ran before is assumed to go on */
+	bool is_cut;   /* it begins with SEEN_NO_CALLERS */
+};
+
+/* How many of the open slices and of a stack's frames are the same calls. */
+struct common {
+	size_t open, stack;
+};
 
 void slices__fini(struct slices *s)
 {
@@ -11,10 +25,11 @@ void slices__fini(struct slices *s)
 }
 
 /*
- * Between two stacks that differ, the change is taken to lie in the middle: so a frame that n
- * samples show is n periods long. Where they lie far apart, each is good for half a period only.
+ * When a slice ended that was last seen at from_ns and is missing at to_ns: halfway, so that a
+ * frame that n samples show is n periods long. If the two are more than two periods apart, each
+ * sample stands for half a period only.
  */
-uint64_t slices__edge_behind(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
+static uint64_t edge_after(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t between = to_ns - from_ns;
 
@@ -25,7 +40,8 @@ uint64_t slices__edge_behind(const struct slices *s, uint64_t from_ns, uint64_t 
 	return from_ns + between / 2;
 }
 
-uint64_t slices__edge_before(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
+/* When a slice started that was missing at from_ns and is seen at to_ns. */
+static uint64_t edge_before(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t between = to_ns - from_ns;
 
@@ -36,8 +52,9 @@ uint64_t slices__edge_before(const struct slices *s, uint64_t from_ns, uint64_t 
 	return from_ns + between / 2;
 }
 
-struct open_slice *slices__push(struct slices *s, const struct seen *seen, uint64_t time_ns,
-				uint8_t flags)
+/* Opens a slice in the innermost one. NULL if memory ran out. Valid until the next push(). */
+static struct open_slice *push(struct slices *s, const struct seen *seen, uint64_t time_ns,
+			       uint8_t flags)
 {
 	size_t depth = s->open.n;
 	struct call *call = s->failed ? NULL : VEC_PUSH(&s->tree->calls);
@@ -59,7 +76,8 @@ struct open_slice *slices__push(struct slices *s, const struct seen *seen, uint6
 	return open;
 }
 
-void slices__pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
+/* Closes all but the n outermost slices, and adds `flags` to those. */
+static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 {
 	while (s->open.n > n) {
 		struct call *call = &s->tree->calls.v[s->open.v[--s->open.n].call];
@@ -71,17 +89,18 @@ void slices__pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 		s->last_ns = time_ns;
 }
 
-/* The same function, called from the same place: as far as two stacks show, the same call. */
-bool seen__is_same(const struct seen *a, const struct seen *b)
+/* True if two frames have the same function and call site: two stacks cannot tell such calls apart.
+ */
+static bool seen__is_same(const struct seen *a, const struct seen *b)
 {
 	return a->kind == b->kind && a->function == b->function && a->return_ip == b->return_ip &&
 	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
 }
 
-/* So many periods without a stack, on the CPU: more than a late sample. */
+/* Time on the CPU without a stack, in periods, that a late sample does not explain. */
 #define UNKNOWN_PERIODS 4
 
-/* From when on it is not known what ran; 0: it is, up to until_ns. */
+/* Since when it is not known what ran; 0: it is known up to until_ns. */
 static uint64_t unknown_since(const struct slices *s, uint64_t until_ns)
 {
 	uint64_t since_ns = s->known_ns + s->period_ns / 2;
@@ -95,45 +114,417 @@ static uint64_t unknown_since(const struct slices *s, uint64_t until_ns)
 	return since_ns > s->last_ns ? since_ns : s->last_ns;
 }
 
-void slices__fill_unknown(struct slices *s, size_t keep, uint64_t until_ns)
+/*
+ * The thread is on its CPU up to until_ns. If no stack was seen for much longer than the sampling
+ * period, closes all but `keep` open slices and adds "[not recorded]" in their place.
+ */
+static void fill_unknown(struct slices *s, size_t keep, uint64_t until_ns)
 {
 	struct seen seen = {.kind = CALL_NOT_RECORDED};
 	uint64_t since_ns = unknown_since(s, until_ns);
 
 	if (!since_ns || since_ns >= until_ns)
 		return;
-	/* All that is to be known of a system call's time. */
+	/* A system call's own slice says all about its time. */
 	if (keep && s->open.v[keep - 1].seen.kind == CALL_SYSCALL)
 		return;
-	slices__pop_to(s, keep, since_ns, CALL_INFERRED_END);
-	if (slices__push(s, &seen, since_ns, 0))
-		slices__pop_to(s, s->open.n - 1, until_ns, 0);
+	pop_to(s, keep, since_ns, CALL_INFERRED_END);
+	if (push(s, &seen, since_ns, 0))
+		pop_to(s, s->open.n - 1, until_ns, 0);
 }
 
-void slices__push_rest(struct slices *s, const struct view *view, size_t from, size_t to,
-		       uint64_t start_ns)
+/* Opens slices for frames from..to of a stack; their start is inferred. */
+static void push_rest(struct slices *s, const struct view *view, size_t from, size_t to,
+		      uint64_t start_ns)
 {
 	for (size_t i = from; i < to; i++)
-		slices__push(s, &view->stack[i], start_ns, CALL_INFERRED_START);
+		push(s, &view->stack[i], start_ns, CALL_INFERRED_START);
 }
 
-/* What the stack has beyond what is exact. */
+/*
+ * Exact calls: probes recorded their start, and mostly their end. While an exact call runs, its
+ * callers cannot change: a stack that shows fewer of them has missed some.
+ */
+
+static void add_wait(struct slices *s, const struct waits_for *wait)
+{
+	struct waits_for *out = VEC_PUSH(&s->tree->waits);
+
+	if (!out) {
+		s->failed = true;
+		return;
+	}
+	*out = *wait;
+	out->call = s->open.v[s->open.n - 1].call;
+}
+
+/* exit_ns of a call that is open until a stack shows its end, or until slices__end(). */
+#define NO_EXIT UINT64_MAX
+
+static bool ends_by(const struct entered *e, uint64_t time_ns)
+{
+	return e->end == END_UNKNOWN || (e->end != END_OPEN && e->end_ns <= time_ns);
+}
+
+/* The number of open slices down to the innermost exact one. */
+static size_t count_exact(const struct slices *s)
+{
+	size_t n = s->open.n;
+
+	while (n && !s->open.v[n - 1].exit_ns)
+		n--;
+	return n;
+}
+
+struct place {
+	size_t at;
+	bool is_found;	/* the call belongs at this place in the stack */
+	bool is_hidden; /* its own frame is missing there (a tail call replaced it, for example) */
+};
+
+/*
+ * Finds the outermost frame from `from` on that can be the call's: a frame that returns to the same
+ * address is the call or has replaced its frame. Kernel frames are left out: in the call's return
+ * probe they return there as well.
+ */
+static struct place find_call(const struct view *view, const struct function *function,
+			      uint64_t returns_to, size_t from)
+{
+	size_t n = seen__user(view->stack, view->n);
+
+	for (size_t i = from; i < n && returns_to; i++)
+		if (view->stack[i].return_ip == returns_to)
+			return (struct place){i, true, view->stack[i].function != function};
+	for (size_t i = from; i < n && function; i++)
+		if (view->stack[i].function == function)
+			return (struct place){i, true, false};
+	return (struct place){from, false, true};
+}
+
+/* A system call is made by the innermost user frame. */
+static struct place find_syscall(const struct view *view)
+{
+	return (struct place){seen__user(view->stack, view->n), true, true};
+}
+
+/* How far the walk along the stack has come. */
+struct walk {
+	size_t exact;	   /* the frame after the innermost exact call */
+	size_t plain;	   /* the frame after that call and the frames that match open slices */
+	bool lacks_caller; /* callers of the stack's first frame are missing */
+};
+
+/*
+ * Places a running call that the stack does not show: it called the frames that the walk has not
+ * reached yet. If the walk has not passed any frame, and the call has a caller or the stack has
+ * only one function, then the stack lacks callers.
+ */
+static size_t place_missing(const struct view *view, struct walk *walk, bool has_caller)
+{
+	size_t n = seen__user(view->stack, view->n);
+
+	if (view->is_cut && !walk->exact)
+		return 0;
+	if (!walk->plain && n && (has_caller || n == 1))
+		walk->lacks_caller = true;
+	return walk->plain;
+}
+
+static void step_plain(const struct open_slice *open, const struct view *view, struct walk *walk,
+		       bool *differs)
+{
+	if (*differs || walk->plain == seen__user(view->stack, view->n) ||
+	    !seen__is_same(&open->seen, &view->stack[walk->plain]))
+		*differs = true;
+	else
+		walk->plain++;
+}
+
+static void place_open(struct open_slice *open, const struct view *view, struct walk *walk,
+		       bool has_caller)
+{
+	struct place place =
+		open->seen.kind == CALL_SYSCALL
+			? find_syscall(view)
+			: find_call(view, open->seen.function, open->returns_to, walk->exact);
+
+	if (!place.is_found && open->end != END_KNOWN && !view->is_cut) {
+		/* A jump may have left it: it is not exact any more. */
+		open->exit_ns = 0;
+		return;
+	}
+	if (!place.is_found)
+		place.at = place_missing(view, walk, has_caller);
+	open->next = place.at + !place.is_hidden;
+	walk->exact = walk->plain = open->next;
+}
+
+static struct walk walk_open(struct slices *s, uint64_t time_ns, const struct view *view)
+{
+	struct walk walk = {0};
+	bool differs = false;
+	size_t i = 0;
+
+	for (; i < s->open.n; i++) {
+		struct open_slice *open = &s->open.v[i];
+
+		if (open->exit_ns && open->exit_ns <= time_ns)
+			break;
+		if (!open->exit_ns) {
+			step_plain(open, view, &walk, &differs);
+			continue;
+		}
+		place_open(open, view, &walk, i > 0);
+		differs = !open->exit_ns;
+	}
+	for (; i < s->open.n; i++)
+		s->open.v[i].next = NOT_IN_STACK;
+	return walk;
+}
+
+static bool is_last_of_function(const struct slices *s, size_t i)
+{
+	const struct function *function = s->entered.v[i].function;
+
+	for (i++; i < s->entered.n; i++)
+		if (s->entered.v[i].function == function)
+			return false;
+	return true;
+}
+
+/* For a call whose end is not known: the innermost frame is the latest activation. */
+static struct place find_innermost(const struct view *view, const struct function *function,
+				   size_t from)
+{
+	for (size_t i = view->n; i-- > from;)
+		if (view->stack[i].function == function)
+			return (struct place){i, true, false};
+	return (struct place){from, false, false};
+}
+
+static struct place find_entered(const struct slices *s, size_t i, uint64_t time_ns,
+				 const struct view *view, struct walk *walk)
+{
+	const struct entered *e = &s->entered.v[i];
+	struct place place;
+
+	if (e->end == END_UNKNOWN && is_last_of_function(s, i))
+		return find_innermost(view, e->function, walk->exact);
+	if (ends_by(e, time_ns))
+		return (struct place){0};
+	if (e->kind == CALL_SYSCALL)
+		return find_syscall(view);
+	/* Frames that match open slices are other calls, unless no other frame fits. */
+	place = find_call(view, e->function, e->returns_to, walk->plain);
+	if (!place.is_found)
+		place = find_call(view, e->function, e->returns_to, walk->exact);
+	if (!place.is_found && (e->end == END_KNOWN || view->is_cut))
+		return (struct place){place_missing(view, walk, s->open.n > 0), true, true};
+	return place;
+}
+
+/*
+ * Finds the place in the stack at time_ns of all exact calls, open or entered since the last stack.
+ * False if the stack must lack callers: a running call has no place in it.
+ */
+static bool place_calls(struct slices *s, uint64_t time_ns, const struct view *view)
+{
+	struct walk walk = walk_open(s, time_ns, view);
+
+	for (size_t i = 0; i < s->entered.n; i++) {
+		struct entered *e = &s->entered.v[i];
+		struct place place = find_entered(s, i, time_ns, view, &walk);
+
+		e->is_placed = place.is_found;
+		e->is_lost = !place.is_found && !ends_by(e, time_ns);
+		e->is_hidden = place.is_hidden;
+		e->at = place.at;
+		if (place.is_found)
+			walk.exact = walk.plain = place.at + !place.is_hidden;
+	}
+	return !walk.lacks_caller;
+}
+
+/* For a view that is known; place_calls() must have looked at it. */
+static struct common find_common(const struct slices *s, const struct view *view)
+{
+	size_t n = count_exact(s);
+	struct common c = {n, n ? s->open.v[n - 1].next : 0};
+
+	if (c.stack == NOT_IN_STACK)
+		return c;
+	for (; c.open < s->open.n && c.stack < view->n; c.open++, c.stack++)
+		if (!seen__is_same(&s->open.v[c.open].seen, &view->stack[c.stack]))
+			break;
+	return c;
+}
+
+/* Closes the exact calls that have returned by time_ns. */
+static void leave_returned(struct slices *s, uint64_t time_ns)
+{
+	for (size_t i = s->open.n; i-- > 0;) {
+		const struct open_slice *open = &s->open.v[i];
+		uint64_t exit_ns = open->exit_ns;
+		bool is_exact = open->end == END_KNOWN && exit_ns >= s->last_ns;
+
+		if (!exit_ns || exit_ns > time_ns)
+			continue;
+		if (exit_ns < s->last_ns)
+			exit_ns = s->last_ns;
+		fill_unknown(s, i + 1, exit_ns);
+		if (s->open.n > i + 1)
+			pop_to(s, i + 1, edge_after(s, s->last_ns, exit_ns), CALL_INFERRED_END);
+		pop_to(s, i, exit_ns, is_exact ? 0 : CALL_INFERRED_END);
+		/* The thread is back in a caller that a stack has shown. */
+		if (is_exact && i && !s->open.v[i - 1].exit_ns)
+			s->known_ns = exit_ns;
+	}
+}
+
+/* An entered call has no kernel frame as its caller: drops those at the end. */
+static struct common leave_kernel(const struct slices *s, struct common c, size_t exact)
+{
+	while (c.open > exact && s->open.v[c.open - 1].seen.kind == CALL_IN_KERNEL) {
+		c.open--;
+		c.stack -= c.stack != NOT_IN_STACK;
+	}
+	return c;
+}
+
+/* False if there is no stack, or if it lacks both the call and its callers. */
+static bool tells_caller(const struct view *view, const struct entered *e)
+{
+	bool is_in_front = e->is_placed && e->is_hidden && !e->at;
+
+	return view->is_known && !(view->is_cut && is_in_front);
+}
+
+/* What stays open when the call is entered: not an inexact call of the same function. */
+static struct common kept(const struct slices *s, const struct entered *e, const struct view *view)
+{
+	size_t exact = count_exact(s);
+	struct common c = {exact, NOT_IN_STACK};
+
+	if (tells_caller(view, e)) {
+		c = find_common(s, view);
+		/* The frame that looks the same is another activation. */
+		while (e->is_placed && c.open > exact && c.stack > e->at) {
+			c.open--;
+			c.stack--;
+		}
+		return leave_kernel(s, c, exact);
+	}
+	while (c.open < s->open.n &&
+	       (!e->function || s->open.v[c.open].seen.function != e->function))
+		c.open++;
+	return leave_kernel(s, c, exact);
+}
+
+/* An exact call ends no later than its exact caller. */
+static uint64_t exit_of(const struct slices *s, const struct entered *e)
+{
+	size_t n = count_exact(s);
+	uint64_t exit_ns = e->end == END_OPEN ? NO_EXIT : e->end_ns;
+
+	return n && s->open.v[n - 1].exit_ns < exit_ns ? s->open.v[n - 1].exit_ns : exit_ns;
+}
+
+static void push_entered(struct slices *s, const struct entered *e, const struct view *view)
+{
+	struct seen seen = {.function = e->function, .kind = e->kind};
+	bool is_shown = e->is_placed && !e->is_hidden;
+	/* No stack was taken in this system call: its caller is inferred. */
+	uint8_t flags = e->kind == CALL_SYSCALL && !e->is_placed ? CALL_INFERRED : 0;
+	/* A call that the stack should show, and does not, is not exact. */
+	uint64_t exit_ns = e->end == END_UNKNOWN || e->is_lost ? 0 : exit_of(s, e);
+	struct open_slice *open =
+		push(s, is_shown ? &view->stack[e->at] : &seen, e->start_ns, flags);
+
+	if (!open)
+		return;
+	open->exit_ns = exit_ns;
+	open->end = e->end;
+	open->returns_to = e->returns_to;
+	open->next = e->is_placed ? e->at + !e->is_hidden : NOT_IN_STACK;
+	s->last_ns = e->start_ns;
+	if (e->kind == CALL_SYSCALL) {
+		s->tree->calls.v[open->call].reason = e->reason;
+		add_wait(s, &e->what);
+	}
+	if (e->end == END_UNKNOWN && !e->is_placed)
+		pop_to(s, s->open.n - 1, e->start_ns, CALL_INFERRED_END);
+}
+
+static void enter(struct slices *s, const struct entered *e, const struct view *view)
+{
+	uint64_t start_ns;
+	struct common same;
+
+	leave_returned(s, e->start_ns);
+	start_ns = edge_before(s, s->last_ns, e->start_ns);
+	same = kept(s, e, view);
+	fill_unknown(s, tells_caller(view, e) ? same.open : count_exact(s),
+		     e->is_placed ? start_ns : e->start_ns);
+	if (s->open.n > same.open)
+		pop_to(s, same.open, edge_after(s, s->last_ns, e->start_ns), CALL_INFERRED_END);
+	if (e->is_placed)
+		push_rest(s, view, same.stack, e->at, start_ns);
+	push_entered(s, e, view);
+}
+
+static void take_entered(struct slices *s, uint64_t time_ns, const struct view *view)
+{
+	for (size_t i = 0; i < s->entered.n; i++) {
+		/* A damaged file may have entries out of order. */
+		if (s->entered.v[i].start_ns < s->last_ns)
+			s->entered.v[i].start_ns = s->last_ns;
+		enter(s, &s->entered.v[i], view);
+	}
+	s->entered.n = 0;
+	leave_returned(s, time_ns);
+}
+
+void slices__enter(struct slices *s, const struct entered *entered)
+{
+	struct entered *out;
+
+	slices__found(s, entered->start_ns);
+	out = VEC_PUSH(&s->entered);
+	if (!out) {
+		s->failed = true;
+		return;
+	}
+	*out = *entered;
+	out->is_placed = out->is_lost = false;
+}
+
+bool slices__has_call(const struct slices *s, const struct function *function, uint64_t time_ns)
+{
+	for (size_t i = 0; i < s->open.n; i++)
+		if (s->open.v[i].exit_ns > time_ns && s->open.v[i].seen.function == function)
+			return true;
+	for (size_t i = 0; i < s->entered.n; i++)
+		if (s->entered.v[i].function == function && !ends_by(&s->entered.v[i], time_ns))
+			return true;
+	return false;
+}
+
+/* Adds the frames of the stack that are not exact calls. */
 static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view)
 {
-	uint64_t start_ns = slices__edge_before(s, s->last_ns, time_ns);
-	struct common same = slices__common(s, view);
+	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
+	struct common same = find_common(s, view);
 
-	/* Near enough to what is seen now, unless nothing was seen before. */
+	/* Within a period of the last stack, that stack still holds. */
 	if (s->is_begun || time_ns - s->last_ns > s->period_ns)
-		slices__fill_unknown(s, same.open, start_ns);
-	slices__pop_to(s, same.open, slices__edge_behind(s, s->last_ns, time_ns),
-		       CALL_INFERRED_END);
-	slices__push_rest(s, view, same.stack, view->n, start_ns);
+		fill_unknown(s, same.open, start_ns);
+	pop_to(s, same.open, edge_after(s, s->last_ns, time_ns), CALL_INFERRED_END);
+	push_rest(s, view, same.stack, view->n, start_ns);
 	s->last_ns = s->known_ns = time_ns;
 	s->is_begun = false;
 }
 
-/* The same stack, which is known now to lack callers. */
+/* Returns the same stack, marked as lacking its outermost callers. */
 static struct view cut_view(struct slices *s, const struct view *view)
 {
 	struct seen *first;
@@ -156,11 +547,11 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 			    .is_cut = n && stack[0].kind == CALL_NO_CALLERS};
 
 	slices__found(s, time_ns);
-	if (!slices__place(s, time_ns, &view)) {
+	if (!place_calls(s, time_ns, &view)) {
 		view = cut_view(s, &view);
-		slices__place(s, time_ns, &view);
+		place_calls(s, time_ns, &view);
 	}
-	slices__take_entered(s, time_ns, &view);
+	take_entered(s, time_ns, &view);
 	see_rest(s, time_ns, &view);
 }
 
@@ -178,10 +569,10 @@ void slices__end(struct slices *s, uint64_t time_ns)
 		slices__on(s, time_ns);
 	s->stolen_until_ns = 0;
 	if (!s->off) {
-		slices__take_entered(s, time_ns, &(struct view){0});
-		slices__fill_unknown(s, slices__count_exact(s), time_ns);
+		take_entered(s, time_ns, &(struct view){0});
+		fill_unknown(s, count_exact(s), time_ns);
 	}
-	slices__pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
+	pop_to(s, 0, time_ns > s->last_ns ? time_ns : s->last_ns, CALL_INFERRED_END);
 	s->entered.n = 0;
 	s->off = s->is_begun = false;
 	s->last_ns = s->known_ns = 0;
@@ -190,11 +581,209 @@ void slices__end(struct slices *s, uint64_t time_ns)
 void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_GAP};
-	struct open_slice *open = slices__push(s, &seen, start_ns, 0);
+	struct open_slice *open = push(s, &seen, start_ns, 0);
 
 	if (!open)
 		return;
 	s->tree->calls.v[open->call].reason = reason;
-	slices__pop_to(s, 0, end_ns, 0);
+	pop_to(s, 0, end_ns, 0);
 	s->last_ns = s->known_ns = 0;
+}
+
+/* Time off the CPU: exact slices, and the threads that caused them. */
+
+static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
+{
+	struct seen seen = {.kind = CALL_OFF_CPU};
+	struct open_slice *open = push(s, &seen, time_ns, 0);
+
+	if (!open)
+		return;
+	s->tree->calls.v[open->call].reason = reason;
+	s->last_ns = time_ns;
+	s->off = true;
+}
+
+/* Notes that `by` caused `ns` of the innermost slice. */
+static void add_by(struct slices *s, const struct done_by *by, uint64_t ns)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+	struct done_by *out;
+
+	for (size_t i = s->tree->done_by.n; i-- > 0 && s->tree->done_by.v[i].call == call;) {
+		if (s->tree->done_by.v[i].tid == by->tid) {
+			s->tree->done_by.v[i].ns += ns;
+			return;
+		}
+	}
+	out = by->tid ? VEC_PUSH(&s->tree->done_by) : NULL;
+	if (!out)
+		return;
+	*out = *by;
+	out->call = call;
+	out->ns = ns;
+}
+
+void slices__waits(struct slices *s, const struct waits_for *wait)
+{
+	s->wait = *wait;
+	s->has_wait = true;
+}
+
+/* A thread that is about to sleep leaves its CPU within this time. */
+#define EARLY_NS 100000
+
+void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
+{
+	slices__found(s, time_ns);
+	if (reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
+		s->woken_ns = 0;
+	take_entered(s, time_ns, &(struct view){0});
+	fill_unknown(s, count_exact(s), time_ns);
+	s->off_ns = time_ns;
+	push_off(s, time_ns, reason);
+	if (reason == OFF_BLOCKED && s->has_wait)
+		add_wait(s, &s->wait);
+	s->has_wait = false;
+	s->next_ns = time_ns;
+}
+
+/* Notes the thread that ran on its CPU instead until now. */
+static void add_runner(struct slices *s, uint64_t until_ns)
+{
+	add_by(s, &s->next, until_ns > s->next_ns ? until_ns - s->next_ns : 0);
+}
+
+static bool waits_for_cpu(const struct slices *s)
+{
+	uint8_t reason =
+		s->off ? s->tree->calls.v[s->open.v[s->open.n - 1].call].reason : OFF_BLOCKED;
+
+	return reason == OFF_PREEMPTED || reason == OFF_RUNNABLE;
+}
+
+void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *by)
+{
+	if (waits_for_cpu(s))
+		add_runner(s, time_ns);
+	s->next = *by;
+	s->next_ns = time_ns;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct done_by *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Sorts the threads that ran instead: the longest time first. */
+static void sort_runners(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+	size_t n = 0, all = s->tree->done_by.n;
+
+	while (n < all && s->tree->done_by.v[all - n - 1].call == call)
+		n++;
+	if (n > 1)
+		qsort(&s->tree->done_by.v[all - n], n, sizeof(struct done_by), by_time);
+}
+
+void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
+{
+	size_t n = s->open.n;
+
+	/* A wake-up before the thread has left its CPU keeps it there, or makes it ready at once.
+	 */
+	s->woken_ns = time_ns;
+	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
+		return;
+	add_by(s, by, time_ns - s->tree->calls.v[s->open.v[n - 1].call].start_ns);
+	pop_to(s, n - 1, time_ns, 0);
+	push_off(s, time_ns, OFF_RUNNABLE);
+	/* From now on it waits for the thread that runs there. */
+	s->next_ns = time_ns;
+}
+
+uint64_t slices__waits_since(const struct slices *s)
+{
+	return waits_for_cpu(s) ? s->tree->calls.v[s->open.v[s->open.n - 1].call].start_ns : 0;
+}
+
+/* Forgets who ran instead: a throttled thread could not have run anyway. */
+static void forget_runners(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+
+	while (s->tree->done_by.n && s->tree->done_by.v[s->tree->done_by.n - 1].call == call)
+		s->tree->done_by.n--;
+	s->next.tid = 0;
+}
+
+void slices__throttled(struct slices *s, uint64_t time_ns, uint64_t ns, const char *text)
+{
+	struct waits_for wait = {.fd = -1, .text = text};
+	uint64_t start_ns = slices__waits_since(s);
+
+	forget_runners(s);
+	s->tree->calls.v[s->open.v[s->open.n - 1].call].reason = OFF_THROTTLED;
+	if (text)
+		add_wait(s, &wait);
+	if (start_ns + ns >= time_ns)
+		return;
+	pop_to(s, s->open.n - 1, start_ns + ns, 0);
+	push_off(s, start_ns + ns, OFF_RUNNABLE);
+	s->next_ns = start_ns + ns;
+}
+
+void slices__stolen(struct slices *s, uint64_t start_ns, uint64_t end_ns)
+{
+	if (s->off || start_ns < s->last_ns)
+		return;
+	slices__off(s, start_ns, OFF_STOLEN);
+	s->stolen_until_ns = end_ns;
+}
+
+/* A thread runs again only after a wake-up: if that came before the switch, the thread was ready
+ * all the time and did not block. */
+static void settle_early_wake(struct slices *s)
+{
+	uint32_t call = s->open.v[s->open.n - 1].call;
+
+	if (!s->woken_ns || s->tree->calls.v[call].reason != OFF_BLOCKED)
+		return;
+	s->woken_ns = 0;
+	s->tree->calls.v[call].reason = OFF_RUNNABLE;
+	if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
+		s->tree->waits.n--;
+}
+
+void slices__found(struct slices *s, uint64_t time_ns)
+{
+	/* It is not known when it became ready. */
+	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
+		s->woken_ns = 0;
+	slices__on(s, time_ns);
+}
+
+void slices__on(struct slices *s, uint64_t time_ns)
+{
+	/* The switch off the CPU may not have been recorded. */
+	if (!s->off)
+		return;
+	settle_early_wake(s);
+	if (s->stolen_until_ns && s->stolen_until_ns < time_ns)
+		time_ns = s->stolen_until_ns;
+	s->stolen_until_ns = 0;
+	if (waits_for_cpu(s)) {
+		add_runner(s, time_ns);
+		sort_runners(s);
+	}
+	pop_to(s, s->open.n - 1, time_ns, 0);
+	s->off = false;
+	s->next.tid = 0;
+	s->last_ns = time_ns;
+	/* The code that ran before goes on. */
+	if (s->known_ns)
+		s->known_ns += time_ns - s->off_ns;
 }

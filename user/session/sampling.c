@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "kernel/kernel.h"
-#include "sampled/settle_calls.h"
+#include "sampled/sample_stack.h"
 #include "target/cgroup.h"
 #include "target/socket_name.h"
 #include "trigger/recorder.h"

@@ -3,7 +3,7 @@
  */
 #include "unwind_fixture.h"
 
-#include "sampled/hit_stack.h"
+#include "sampled/sample_stack.h"
 #include "sampled/sampled.h"
 #include "stack/stack.h"
 

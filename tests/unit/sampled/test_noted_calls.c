@@ -5,7 +5,7 @@
 #include <linux/perf_event.h>
 
 #include "capture/sample/sample_ring.h"
-#include "sampled/settle_calls.h"
+#include "sampled/sample_stack.h"
 
 #define CLOCK  7
 #define SWITCH 8
