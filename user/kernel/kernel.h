@@ -29,7 +29,7 @@ struct kallsym {
 /* Reads the next symbol at *text and moves *text past it. Other lines are skipped. */
 bool kallsyms__next(const char **text, struct kallsym *sym);
 
-/* The kernel's own symbol of that name. */
+/* Finds a symbol of the kernel itself by name. */
 bool kallsyms__find(const char *text, const char *name, uint64_t *address);
 
 /* A symbol in code. */
@@ -59,14 +59,14 @@ bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
 /* Threads that work for another one, which is waited for. */
 
 /*
- * The calling thread gives way: woken, it does not take the CPU from who woke it, as others do even
- * where another CPU stands still (sched(7), SCHED_BATCH). It has the same share of the time.
+ * Makes the calling thread yield: when woken it does not preempt the thread that woke it, as others
+ * do even if another CPU is idle (sched(7), SCHED_BATCH). Its share of CPU time stays the same.
  */
 static inline void batch_thread__begin(void)
 {
 	const struct sched_param none = {0};
 
-	/* If this is forbidden, the policy stays as it was. */
+	/* If this is forbidden, the policy does not change. */
 	(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
@@ -91,7 +91,7 @@ void huge_pages__give_back(void *from, const void *to);
 /* From CPUID, /proc/stat and /proc/cmdline. */
 struct steal_facts {
 	bool is_guest;
-	char hypervisor[13];   /* "KVMKVMKVM"; "" where it gives no name */
+	char hypervisor[13];   /* "KVMKVMKVM"; "" if it reports no name */
 	uint32_t kvm_features; /* CPUID 0x40000001 EAX, of KVM */
 	bool is_refused;       /* by the kernel's command line: no-steal-acc */
 	bool any_stolen;       /* since it was started */

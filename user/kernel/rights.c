@@ -26,7 +26,7 @@ bool capability__effective(int capability)
 	return data[capability / 32].effective >> capability % 32 & 1;
 }
 
-/* The kernel asks for them there, whatever a namespace of its own shows. */
+/* The kernel checks capabilities in the initial namespace, whatever our own namespace shows. */
 static bool in_initial_user_ns(void)
 {
 	char link[64] = "";

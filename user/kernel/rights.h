@@ -13,9 +13,9 @@ bool capability__effective(int capability);
 bool capability__has(int capability);
 
 /*
- * Gives up, for good, all but what opens files and those of other processes: what somebody else
- * wrote is read next. Nor does a program give them back. Of the calling thread, and of those that
- * it starts. 0 or -errno.
+ * Gives up all capabilities, for good, except those to open files and files of other processes,
+ * because untrusted data is read next. An execve does not give them back. Applies to the calling
+ * thread and those that it starts. 0 or -errno.
  */
 int capability__keep_for_files(void);
 /* The same, and those of other processes are no longer among them. */
@@ -29,19 +29,18 @@ enum lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
 
 /* LOCKDOWN_PATH's text: "none [integrity] confidentiality". -EINVAL: no such word. */
 int lockdown__parse(const char *text);
-/* As it is now. -errno where that cannot be told. */
+/* The current lockdown; -errno if it cannot be read. */
 int lockdown__read(void);
 
-/* Confining this process with Landlock (Linux 5.13): its own rights, whoever it runs as, are less
- * from there on. */
+/* Confines this process with Landlock (Linux 5.13). */
 
 /*
- * From now on the calling thread, and those that it starts, open files for reading only, but
- * beneath the folder `written` (NULL: nowhere), where with_folders makes and removes folders, too;
- * reach no process that is not confined by it as well (nor
- * /proc/PID/root of one: `roots` are descriptors of such folders, which may be read); execute
- * nothing; and, where the kernel knows of it, make no TCP connection, and signal nobody outside.
- * For good. What is open stays so. 0 or -errno: -EOPNOTSUPP or -ENOSYS where the kernel has it not.
+ * The calling thread, and threads that it starts, can from now on open files for reading only,
+ * except below the folder `written` (NULL: nowhere), where with_folders also allows to make and
+ * remove folders. They cannot access processes that are not confined in the same way (`roots` are
+ * descriptors of /proc/PID/root folders that may still be read), execute programs and, if the
+ * kernel supports it, make TCP connections and signal processes outside. This is permanent. Open
+ * files stay open. 0 or -errno: -EOPNOTSUPP or -ENOSYS without Landlock.
  */
 int landlock__confine(const char *written, bool with_folders, const int *roots, size_t n_roots);
 

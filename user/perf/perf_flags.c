@@ -137,7 +137,7 @@ uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
 	if (flags & PERF_IS_END || !to)
 		return kind_of_end(flags);
 	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT)) {
-		/* Into the kernel, back from it, or into a handler in it. */
+		/* Into the kernel, out of it, or into a signal handler. */
 		if (flags & PERF_IS_ASYNC)
 			return address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP;
 		if (flags & PERF_IS_CALL)

@@ -36,7 +36,7 @@ struct perf_words {
  * without a word.
  */
 void perf_words__parse(struct perf_words *words, const char *text, size_t len);
-/* It begins like words of flags: some of those letters, or one of those words. */
+/* True if the text begins like flags: with one of those letters or words. */
 bool perf_words__are_letters(const char *text, size_t len);
 
 /* The enum branch_kind of such a branch. `from` and `to` are its addresses, 0 if unknown. */

@@ -192,7 +192,7 @@ static bool is_branches(struct perf_span event)
 	return at && (at == event.text || at[-1] == '/');
 }
 
-/* The event's name where there is one, and its period. */
+/* The optional name of the event, and its period. */
 static void parse_event(struct perf_line *line, struct cursor *c)
 {
 	struct cursor ahead = *c;
@@ -426,7 +426,7 @@ static size_t count_hex(const char *text, size_t len, uint64_t *value)
 	return n;
 }
 
-/* "+0x12" at the end of a name; where it begins, or len. Behind it: *end. */
+/* Finds "+0x12" at the end of a name. Returns its start, or len; *end is its end. */
 static size_t find_offset(const char *text, size_t len, uint64_t *offset, size_t *end)
 {
 	size_t at = 0;
@@ -449,7 +449,7 @@ static size_t find_offset(const char *text, size_t len, uint64_t *offset, size_t
 	return len;
 }
 
-/* Behind the parenthesis that closes the one at text[0]; 0 where none does. */
+/* The length up to and including the parenthesis that matches text[0]; 0 without one. */
 static size_t skip_parentheses(const char *text, size_t len)
 {
 	size_t depth = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of what `perf script` prints, taken apart: of branches, and of samples. */
+/* Parses lines printed by `perf script`, of branches and of samples. */
 #ifndef MTBPF_PERF_PERF_LINE_H
 #define MTBPF_PERF_PERF_LINE_H
 
@@ -57,9 +57,9 @@ bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_spa
 
 /* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */
 struct perf_switch {
-	bool is_in;	   /* the thread of the line runs from now on; else it leaves its CPU */
+	bool is_in;	   /* true: the line's thread runs now; false: it leaves its CPU */
 	bool is_preempted; /* it could have run on */
-	pid_t next;	   /* the thread that runs in its place; 0: nobody, or not said */
+	pid_t next;	   /* the thread that runs instead; 0: none, or unknown */
 };
 
 /* False if the event is not a context switch. */

@@ -179,7 +179,7 @@ struct buffer {
 	bool is_skipping; /* the rest of a line that did not fit */
 };
 
-/* The whole lines in it; what is left of the last one goes to the front. */
+/* Takes the whole lines of the buffer and moves the rest to its front. */
 static int take_lines(struct perf_text *to, struct buffer *buffer)
 {
 	char *start = buffer->text, *end = memrchr(start, '\n', buffer->n);

@@ -11,7 +11,7 @@
 #include "util/vec.h"
 #include "util/names.h"
 
-/* Each takes room before it has done anything: what nobody could have run is not worth it. */
+/* The most threads: each takes memory before its first branch, and more are implausible. */
 #define MAX_THREADS 16384
 
 struct perf_process {
@@ -157,7 +157,7 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	return added;
 }
 
-/* NULL where it has not been seen. */
+/* NULL if not seen yet. */
 static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
 	struct perf_thread *thread = threads->last;
@@ -213,7 +213,7 @@ int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *br
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 
-/* To the stack, or to who listens. Lines are of any thread: each is a batch of its own. */
+/* Passes the branch to the stack or the tap. Lines of threads alternate, so each is a batch. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	struct decode_totals *totals = &threads->totals.decode;
@@ -276,7 +276,7 @@ static int take_losses(struct perf_threads *threads, struct perf_thread *thread,
 	return reason == GAP_NONE ? 0 : break_trace(threads, thread, reason);
 }
 
-/* The trace goes on behind what is not in it. */
+/* Continues the trace after a gap. */
 static int resume(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	int err = take_losses(threads, thread, b->time_ns);
@@ -357,7 +357,7 @@ const struct perf_totals *perf_threads__totals(const struct perf_threads *thread
 	return &threads->totals;
 }
 
-/* The thread's first tree: that of its own stack. */
+/* The thread's first tree is that of its own stack. */
 static int finish(struct perf_threads *threads, struct perf_thread *thread, struct call_tree *tree)
 {
 	int err = take_losses(threads, thread, UINT64_MAX);

@@ -38,8 +38,8 @@ void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_tr
 void perf_threads__free(struct perf_threads *threads);
 
 /*
- * The thread, which is new where it has not been seen. Kept until all are freed. NULL with errno:
- * ENOMEM; EMFILE: there are too many, and this one is left out.
+ * Finds the thread, or adds it. Kept until all are freed. NULL with errno: ENOMEM; EMFILE: there
+ * are too many threads, and this one is left out.
  */
 struct perf_thread *perf_threads__find(struct perf_threads *threads, pid_t pid, pid_t tid);
 /* The name, not terminated, is copied. */
@@ -55,15 +55,15 @@ int perf_threads__branch(struct perf_threads *threads, struct perf_thread *threa
 			 const struct perf_branch *branch);
 
 /*
- * Something is missing of this thread: shown as a gap where it goes on, at time_ns or later; of one
- * that has not been seen it is counted only. `code` is of Intel PT's errors, or 0. 0 or -ENOMEM.
+ * Notes a loss, which becomes a gap at the thread's next branch at time_ns or later. For a thread
+ * not seen yet it is only counted. `code` is an Intel PT error, or 0. 0 or -ENOMEM.
  */
 int perf_threads__lose(struct perf_threads *threads, pid_t pid, pid_t tid, uint64_t time_ns,
 		       int code);
 
 struct perf_totals {
 	struct decode_totals decode;
-	uint64_t moved; /* branches whose time lay before the one of the branch before them */
+	uint64_t moved; /* branches earlier than the branch before them */
 };
 
 const struct perf_totals *perf_threads__totals(const struct perf_threads *threads);

@@ -319,7 +319,7 @@ static void describe(struct cpu_quota *out, const char *name, long long quota, l
 	label__clean_in_place(out->text);
 }
 
-/* The process's group of that controller: where it is mounted, and its path there. */
+/* The process's cgroup for that controller: mount point and path. */
 struct group {
 	char mount[PATH_MAX], path[PATH_MAX];
 	char dir[2 * PATH_MAX]; /* both, of the group or of one above */
@@ -362,7 +362,7 @@ int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *out)
 	*out = (struct cpu_quota){0};
 	if (err)
 		return err;
-	/* The nearest: what lies further up may have less left, which nobody tells. */
+	/* Takes the nearest quota; the kernel does not tell which level was reached. */
 	do {
 		if (read_quota(group.dir, group.is_v2, &quota, &period)) {
 			describe(out, group.path, quota, period);

@@ -38,7 +38,7 @@ int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n);
  * -errno.
  */
 int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus);
-/* False where no process is left in it, nor below it. */
+/* False if all its processes, and those below it, have ended. */
 bool cgroup__populated(const struct cgroup *cgroup);
 
 /* The limits of CPU time and memory that a process is under: of its cgroup, of version 1 or 2. */

@@ -48,14 +48,14 @@ struct code_place {
 };
 
 /*
- * False where nothing is mapped at ip, or no code of the image. Any number of threads may look
- * things up in a map, while nobody adds to it.
+ * False if nothing is mapped at ip, or the image has no code there. Any number of threads may look
+ * up places while the map is not changed.
  */
 bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);
 
 /*
- * Code bytes at ip, contiguous across adjacent mappings. The count copied: short where the mapped
- * code ends, 0 where nothing is mapped.
+ * Copies code bytes at ip, contiguous across adjacent mappings. Returns the count: short at the end
+ * of the mapped code, 0 if nothing is mapped.
  */
 size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len);
 

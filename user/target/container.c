@@ -73,8 +73,8 @@ bool container_cgroup__is_pod(const char *name, const char *uid)
 	if (!pod || pod - name < 3 || strncmp(pod - 3, "pod", 3))
 		return false;
 	/*
-	 * "pod" is the last part of the name, and its first where cgroupfs is the driver. A
-	 * kubelet's own cgroup stands before it where it has one: "kubelet-kubepods-" in kind.
+	 * "pod" begins the last part of the name, or the whole name with the cgroupfs driver. A
+	 * kubelet with its own cgroup puts that first: "kubelet-kubepods-" in kind.
 	 */
 	if (pod - 3 != name && (pod[-4] != '-' || !is_below_kubepods(name)))
 		return false;
@@ -96,7 +96,7 @@ struct search {
 	struct cgroup_paths *paths;
 	bool (*is)(const char *name, const char *what);
 	const char *what;
-	char path[PATH_MAX]; /* where it has come to */
+	char path[PATH_MAX]; /* the current folder */
 };
 
 static int walk(struct search *search)
@@ -115,7 +115,7 @@ static int walk(struct search *search)
 			continue;
 		if (search->is(entry->d_name, search->what))
 			err = add_path(search->paths, search->path);
-		else if (walk(search) == -ENOMEM) /* one may go meanwhile */
+		else if (walk(search) == -ENOMEM) /* a folder may be removed meanwhile */
 			err = -ENOMEM;
 		search->path[len] = '\0';
 	}
@@ -155,8 +155,8 @@ static int container_names__add(struct container_names *names, const char *name,
 }
 
 /*
- * Calls take() for each entry of the folder, until it returns non-zero: returns that, or 0, also
- * where there is no such folder.
+ * Calls take() for each entry of the folder, until it returns non-zero. Returns that, or 0, also if
+ * the folder is missing.
  */
 static int container_names__each_entry(struct container_names *names, const char *path,
 				       int (*take)(struct container_names *names, const char *path,

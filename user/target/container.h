@@ -54,10 +54,7 @@ struct cgroup_paths {
 int container_cgroup__find(struct cgroup_paths *paths, const char *top,
 			   bool (*is)(const char *name, const char *what), const char *what);
 
-/*
- * The names that containers and pods have, by what their runtimes leave on the disk: no daemon is
- * asked, and none need run.
- */
+/* Names of containers and pods, from the files that their runtimes leave. No daemon is asked. */
 
 struct container_name {
 	char *name;

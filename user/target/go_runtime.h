@@ -8,8 +8,8 @@
 #include "mtbpf_shared.h"
 
 /*
- * Returns runtime.gopark()'s reason in the words of Go's own tracebacks, such as "chan receive".
- * NULL: no goroutine of a program waits by that number, or the version is not known.
+ * Returns runtime.gopark()'s reason in the words of Go's tracebacks, such as "chan receive". NULL:
+ * programs do not wait with that number, or the version is unknown.
  */
 const char *go_runtime__wait_reason(unsigned int minor, unsigned int number);
 

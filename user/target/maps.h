@@ -42,9 +42,9 @@ bool mapping__is_memory(const struct mapping *mapping);
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr);
 
 /*
- * Files of an overlay (overlayfs), as containers have them. A probe belongs to an inode of the
- * layer that a file was opened in. Whoever writes to the file, or only touches it, makes a copy in
- * the upper layer: all names lead to the copy from then on, and none of those to what still runs.
+ * Files of an overlay (overlayfs), as in containers. A probe belongs to an inode of the layer from
+ * which a file was opened. Writing to the file, or touching it, copies it to the upper layer: all
+ * names then lead to the copy, and none to the file that still runs.
  */
 
 struct layer_paths {

@@ -26,12 +26,12 @@ struct task_status {
 	char comm[PROCESS_COMM_SIZE];
 };
 
-/* 0 or -errno: -ESRCH where there is no such task. */
+/* 0 or -errno: -ESRCH if the task does not exist. */
 int task_status__read(struct task_status *status, pid_t pid);
 /* The same from the file's text. -ESRCH: not such a text. */
 int task_status__parse(struct task_status *status, const char *text);
 
-/* A task's name from what /proc says of it: up to a newline, fit to be shown. */
+/* Copies a task's name from /proc's text, up to a newline, with control characters replaced. */
 void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text);
 
 /* time_namespaces(7): a process may see another CLOCK_MONOTONIC than the kernel's. */
@@ -50,9 +50,9 @@ struct pid_set {
 
 void pid_set__fini(struct pid_set *set);
 
-/* 0, also where it is in it already, or -ENOMEM. */
+/* 0, also if it is in the set already, or -ENOMEM. */
 int pid_set__add(struct pid_set *set, pid_t pid);
-/* Nothing where it is not in it. */
+/* Does nothing if it is not in the set. */
 void pid_set__remove(struct pid_set *set, pid_t pid);
 bool pid_set__has(const struct pid_set *set, pid_t pid);
 /* 0 or -ENOMEM: `to` then has some of them. */
@@ -87,7 +87,7 @@ void process__close(struct process *process);
 
 /* The tids of all threads, ascending. *tids is freed by the caller. 0 or -errno. */
 int process__threads(pid_t pid, pid_t **tids, size_t *n);
-/* The name of one thread; "?" where it has gone. */
+/* The name of one thread; "?" if it has ended. */
 void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SIZE]);
 /* The process that traces it with ptrace(2): a debugger, strace, another mtbpf. 0: none. */
 pid_t process__tracer(pid_t pid);
@@ -120,7 +120,7 @@ ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
 struct process_entry {
 	pid_t pid;
 	char comm[PROCESS_COMM_SIZE];
-	char *program; /* the base name of its file; "" where that may not be seen */
+	char *program; /* the base name of its file; "" if it cannot be read */
 	char *command; /* its arguments, separated by blanks, or "" */
 };
 

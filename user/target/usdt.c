@@ -41,7 +41,7 @@ static const char *take_string(const char **at, const char *end)
 	return text;
 }
 
-/* 0 where it is in no place that a program could count in. */
+/* 0 if the address is not in writable data. */
 static uint64_t semaphore_offset(const struct elf_image *image, uint64_t vaddr)
 {
 	size_t len;
@@ -66,7 +66,7 @@ static bool read_place(const struct usdt_reader *r, const char *desc, size_t siz
 	place->provider = take_string(&at, end);
 	place->name = place->provider ? take_string(&at, end) : NULL;
 	place->args = place->name ? take_string(&at, end) : NULL;
-	/* prelink(8) moves all but what is in notes. */
+	/* prelink(8) moves everything except addresses in notes. */
 	moved = r->base ? r->base - addresses[1] : 0;
 	place->vaddr = addresses[0] + moved;
 	place->semaphore_offset =
@@ -227,7 +227,7 @@ static bool take_size(const char **text, struct mt_arg *arg)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-/* "size@operand", whole; false where it is somewhere that is not read. */
+/* Parses all of "size@operand"; false for unsupported operands. */
 static bool parse_arg(const char *text, const char *end, struct mt_arg *arg)
 {
 	bool is_good;

@@ -233,7 +233,7 @@ static int fill(struct unpack *unpack)
 	return 0;
 }
 
-/* Each takes from the buffer, and adds to data what came of it: *done of size bytes. */
+/* These take from the buffer and add to data: *done of size bytes. */
 static int copy(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
 	size_t left = unpack->n - unpack->at, n = left < size - *done ? left : size - *done;

@@ -58,7 +58,7 @@ struct meter;
  */
 struct unpack *unpack__open(int fd);
 void unpack__free(struct unpack *unpack);
-/* Counts the bytes read, as stored in the file, in the meter, from now on and before. */
+/* Counts the bytes read in the meter, as stored in the file, including earlier ones. */
 void unpack__count(struct unpack *unpack, struct meter *meter);
 
 /*

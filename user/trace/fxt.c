@@ -141,8 +141,8 @@ static unsigned int find(struct string_table *table, const char *text, size_t le
 }
 
 /*
- * The index of a string, 1..capacity; 0 where memory ran out, or room was not made. *is_new is set
- * where the index has (another) meaning from now on.
+ * The index of a string, 1..capacity; 0 if memory ran out, or room was not made. *is_new is set if
+ * the index gets a (new) meaning.
  */
 static unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
 					bool *is_new)
@@ -187,7 +187,7 @@ static unsigned int take_slot(struct thread_table *table)
 	return slot;
 }
 
-/* 1..THREAD_TABLE_MAX. *is_new: it has been another's number before, or nobody's. */
+/* Returns 1..THREAD_TABLE_MAX. *is_new: the number is new, or belonged to another thread. */
 static unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid,
 					  bool *is_new)
 {

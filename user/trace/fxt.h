@@ -20,7 +20,7 @@
 struct fxt;
 
 enum fxt_arg_kind {
-	FXT_UINT, /* u32 where it fits, else u64 */
+	FXT_UINT, /* u32 if it fits, otherwise u64 */
 	FXT_INT,
 	FXT_POINTER,
 	FXT_DOUBLE,
@@ -67,13 +67,13 @@ struct fxt_template {
 	uint8_t n_words;     /* 0: none has been made */
 	uint8_t n_numbers;
 	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each */
-	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the bit of it */
+	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the first bit of each */
 	uint64_t words[FXT_TEMPLATE_WORDS];
 };
 
 /*
- * Makes one of an event, whose time and thread do not count. False where it has too much in it:
- * fxt__begin() can do it.
+ * Makes a template from an event, without its time and thread. False if the event has too many
+ * arguments: use fxt__begin().
  */
 bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 			const struct fxt_event *event);
@@ -89,8 +89,8 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 /* Closes the thread's innermost open slice. */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
 /*
- * A whole slice. Importers drop it where it overlaps another one of the thread without lying
- * inside; where both start at once, the outer one has to be written first.
+ * A whole slice. Importers drop it if it overlaps another one of the thread without nesting; if
+ * both start at once, write the outer one first.
  */
 void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
 

@@ -13,7 +13,7 @@
 #define MAX_STRINGS (1 << 15)
 #define MAX_THREADS (1 << 8)
 #define MAX_WORDS   ((1 << 12) - 1)
-/* A reference that tells the length of what follows in the record, in place of an index. */
+/* Marks a string that follows in the record, with its length. */
 #define INLINE_STRING (1 << 15)
 /* Category, name, and two an argument. */
 #define MAX_INLINE (2 + 2 * FXT_MAX_ARGS)
@@ -99,8 +99,8 @@ static bool take_word(struct fxt_reader *reader, uint64_t *word)
 }
 
 /*
- * The next len bytes of it, which are padded to whole words, fit to be shown. NULL: there are
- * fewer; or no memory.
+ * Reads len bytes, padded to whole words, with control characters replaced. NULL: fewer bytes left,
+ * or out of memory.
  */
 static char *take_text(struct fxt_reader *reader, size_t len)
 {
@@ -276,7 +276,7 @@ static int take_record(struct fxt_reader *reader, uint64_t head, struct fxt_read
 		if (bits(head, 16, 8) > FXT_OBJECT_THREAD)
 			return 0;
 		return read_object(reader, head, read) ? 1 : -EBADMSG;
-	case FXT_RECORD_LARGE: /* counts its words in another way; nobody writes them */
+	case FXT_RECORD_LARGE: /* counts its words differently; not used in practice */
 		return -EBADMSG;
 	default:
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the records of an FXT file (compressed or not), one after the other; whoever wrote it:
- * nothing in it is believed. Layouts: Fuchsia's docs/reference/tracing/trace-format.md.
+ * Reads the records of an FXT file, compressed or not. The file is untrusted. Layouts: Fuchsia's
+ * docs/reference/tracing/trace-format.md.
  */
 #ifndef MTBPF_TRACE_FXT_READ_H
 #define MTBPF_TRACE_FXT_READ_H
@@ -38,10 +38,10 @@ struct fxt_read {
 struct fxt_reader;
 struct meter;
 
-/* The file stays the caller's. NULL with errno, EBADMSG where it does not begin as FXT does. */
+/* The caller keeps the file. NULL with errno, EBADMSG if it does not begin like FXT. */
 struct fxt_reader *fxt_reader__open(int fd);
 void fxt_reader__free(struct fxt_reader *reader);
-/* Counts the bytes read, as stored in the file, in the meter, from now on and before. */
+/* Counts the bytes read in the meter, as stored in the file, including earlier ones. */
 void fxt_reader__count(struct fxt_reader *reader, struct meter *meter);
 
 /*
@@ -51,7 +51,7 @@ void fxt_reader__count(struct fxt_reader *reader, struct meter *meter);
  */
 int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 
-/* The argument of that name; NULL. */
+/* The argument of that name, or NULL. */
 const struct fxt_read_arg *fxt_read__arg(const struct fxt_read *read, const char *key);
 /* The argument's value; "" or 0 if it is missing or has another type. */
 const char *fxt_read__string(const struct fxt_read *read, const char *key);

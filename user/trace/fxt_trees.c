@@ -266,7 +266,7 @@ struct moved {
 	uint32_t from; /* its index */
 };
 
-/* A call by what it is put in order by. */
+/* A call's sort key. */
 struct key {
 	uint64_t start_ns;
 	uint32_t from;
@@ -545,8 +545,8 @@ static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_
 }
 
 /*
- * A slice in two records, or in one. Who kept the thread waiting stands where it begins; how long
- * is known where it ends.
+ * A slice is in two records, or in one. Its begin names the threads that it waited for; its end
+ * tells how long.
  */
 static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 {
@@ -593,14 +593,13 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	if (!name)
 		return 0;
 	hit->function = find_function(trees, name);
-	/* No slice is of it: where a region stops, for one. */
+	/* Some hits have no function, such as the stop of a region. */
 	if (!hit->function && strncmp(name, "0x", 2))
 		hit->function = function_of(trees, name, "");
 	return 0;
 }
 
-/* "service: coroutine 1", on a track that has an id of its own. The thread's name may have a colon.
- */
+/* "service: coroutine 1", on a track with its own id. The thread's name may contain a colon. */
 static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read,
 		       uint64_t tid)
 {

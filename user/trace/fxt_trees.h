@@ -23,7 +23,7 @@ int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts 
 /* After all calls have ended: if a call names only one thread, that one caused all of its time. */
 void fxt_by__finish(struct call_tree *tree);
 
-/* Page faults, and the time of interrupts, back from the counters of what there was until then. */
+/* Page faults and the time of interrupts, from counters of the totals so far. */
 
 struct fxt_counters {
 	uint64_t seen[3];    /* the counts before: minor, major; moves */
@@ -48,8 +48,8 @@ struct fxt_place {
 typedef VEC(struct fxt_place) fxt_places;
 
 /*
- * `places` are the calls', which have their times, and stand as their begins do in the file. They
- * get their order, parents and depths. 0 or -ENOMEM.
+ * `places` has an entry per call, in the order of begins in the file; calls have their times. Sets
+ * their order, parents and depths. 0 or -ENOMEM.
  */
 int fxt_order__restore(struct call_tree *tree, const fxt_places *places);
 

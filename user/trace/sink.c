@@ -33,7 +33,7 @@ struct block {
 	struct block *next;
 };
 
-/* A file without such a piece is written at once in any way. */
+/* Smaller pieces are not written directly. */
 #define DIRECT_MIN (1u << 20)
 /* Less says nothing about a disk. */
 #define SLOW_MIN (16u << 20)
@@ -108,7 +108,7 @@ struct block_writer {
 	size_t n_rest;	/* bytes that filled no page */
 	uint8_t rest[FILE_WRITER_PAGE];
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
 	struct block *free, *first, **last; /* from first on: to be encoded */
 	uint64_t n_written;
@@ -376,7 +376,7 @@ static int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 
 struct sink {
 	char *path;
-	char *old;     /* what the file of that name becomes */
+	char *old;     /* the new name of an existing file */
 	char *partial; /* what is written, until it is whole */
 	int fd;
 	int err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The output file of a trace, compressed as its suffix says, by threads of its own. */
+/* The output file of a trace, compressed as its suffix says, by worker threads. */
 #ifndef MTBPF_TRACE_SINK_H
 #define MTBPF_TRACE_SINK_H
 
@@ -13,8 +13,8 @@ struct sink;
 
 /*
  * Creates path with mode 0600: ".gz" is compressed with zlib, ".zst" with zstd, everything else is
- * plain. It has a name of its own beside that (PATH.XXXXXX.part) until it is whole. NULL with errno
- * after one line and a hint on stderr.
+ * plain. It has a temporary name (PATH.XXXXXX.part) until it is complete. NULL with errno after one
+ * line and a hint on stderr.
  */
 struct sink *sink__open(const char *path);
 
@@ -48,7 +48,7 @@ void sink__abort(struct sink *sink);
  * them. If the disk is slow, or direct writes fail, the cache takes the rest.
  */
 
-/* Pieces whose address and size are multiples of it may go past the cache. */
+/* Pieces whose address and size are multiples of this may bypass the cache. */
 #define FILE_WRITER_PAGE 4096
 
 struct file_writer {

@@ -30,16 +30,16 @@ struct slice_args {
 };
 
 /*
- * A call's: address, module, file, line, call_ip, call_file, call_line, insns, its flags, and what
- * it was left by; each where it is known, and the address only where the name does not tell it.
- * `site` is of its call, or NULL.
+ * Arguments of a call: address, module, file, line, call_ip, call_file, call_line, insns, its
+ * flags, and how it was left; each if known, and the address only if the name does not tell it.
+ * `site` is the call's, or NULL.
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call,
 			 const struct call_site *site);
 
 /*
- * Adds whose doing the call is, of n: by name, and the first thread of that name. Where there are
- * several, the time that each has as well. `texts` must live as long as the arguments.
+ * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
+ * If there are several, also the time of each. `texts` must live as long as the arguments.
  */
 void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
 			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE]);
@@ -118,9 +118,9 @@ struct slice_writer {
 };
 
 /*
- * Writes the tree's call, made at that site (NULL: nothing is known of it): all of it in one
- * record, or where end_ns is 0 its begin, with fxt__end() left to the caller. Sites must outlive
- * the writer, which tells slices of a kind by them.
+ * Writes the tree's call, made at that site (NULL: unknown): in one record, or, if end_ns is 0,
+ * only its begin, and the caller calls fxt__end(). Sites must outlive the writer, which compares
+ * them.
  */
 void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
 			 const struct call *call, const struct call_site *site, uint64_t time_ns,

@@ -23,7 +23,7 @@ static const char *suffix(const struct call *call)
 	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
-/* A thread is its id; a coroutine of it "id.number". */
+/* A thread's id, or "id.number" for a coroutine. */
 static int print_thread(FILE *out, const struct call_tree *tree)
 {
 	return tree->strand ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->strand)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call tree as lines of text: what a reader of the trace file should find in it. */
+/* A call tree as lines of text, with what the trace file has. */
 #ifndef MTBPF_TRACE_TEXT_H
 #define MTBPF_TRACE_TEXT_H
 

@@ -483,7 +483,7 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
 		if (writer->leaps.open.n && writer->n_open) {
-			/* Back in the innermost call that is open: leaps may land in it. */
+			/* The innermost open call is current again: leaps may land in it. */
 			uint32_t index = writer->open[writer->n_open - 1].index;
 			const struct leap *leap;
 

@@ -18,8 +18,8 @@ struct trace_options {
 	/* Times are written relative to this, so that the trace starts near 0. */
 	uint64_t base_ns;
 	/*
-	 * Nobody needs a tree's calls once they are written: their memory is given back as it goes,
-	 * and the file's pages may have it. What they hold is undefined then.
+	 * True if a tree's calls are not needed after they are written: their memory is given back
+	 * during writing, for the file's pages. Their content is undefined then.
 	 */
 	bool forget_calls;
 	struct meter *meter; /* of calls, or NULL */
@@ -36,9 +36,9 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
 
 /*
- * One tree of a thread, on a track of its own: function name, address, file and line, call site and
- * self instructions on each slice. Depth is capped at what Perfetto's importer takes (512); what
- * lies deeper is left out and counted.
+ * Writes one tree of a thread, on its own track: function name, address, file and line, call site
+ * and self instructions on each slice. Slices deeper than Perfetto's importer allows (512) are left
+ * out and counted.
  */
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 
@@ -79,7 +79,7 @@ void trace_writer__counter(struct trace_writer *writer, const struct trace_count
 struct trace_totals {
 	uint64_t slices;   /* calls; hits are not counted */
 	uint64_t too_deep; /* slices left out: deeper than the importer takes */
-	uint64_t clamped;  /* times that lay before base_ns, or ran backwards, and were moved */
+	uint64_t clamped;  /* times before base_ns, or running backwards, which were moved */
 	uint64_t bytes;	   /* on disk; valid from trace_writer__close() on */
 };
 

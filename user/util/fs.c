@@ -230,7 +230,9 @@ static int copy_by_hand(int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-/* At the end it finds nothing more: some file systems of /proc and FUSE say 0 at once. */
+/*
+ * At the end copy_by_hand() finds nothing more: some file systems (/proc, FUSE) return 0 at once.
+ */
 static int copy_range(int from, int to, off_t at, off_t end)
 {
 	off_t out = at;

@@ -10,7 +10,7 @@
 /* The whole file, NUL-terminated; /proc files too. *data is freed by the caller. 0 or -errno. */
 int fs__read(const char *path, char **data, size_t *len);
 
-/* The same of an open file, from its begin; -EFBIG where it holds more than `most` bytes. */
+/* The same for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
 int fs__read_fd(int fd, size_t most, char **data, size_t *len);
 
 /* The number at the start of a small file, or `otherwise`. */

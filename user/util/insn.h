@@ -39,8 +39,8 @@ struct insn {
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out);
 
 /*
- * The code, which begins JUMP_TO_POPPED_BEFORE bytes before a jump, is "pop %r; jmp *%r", with a
- * register from %r8 on: to what lay on the stack, as OCaml raises an exception.
+ * True if the code, which begins JUMP_TO_POPPED_BEFORE bytes before a jump, is "pop %r; jmp *%r"
+ * with a register from %r8 on: OCaml's way to raise an exception.
  */
 #define JUMP_TO_POPPED_BEFORE 2
 #define JUMP_TO_POPPED_LEN    5
@@ -60,8 +60,8 @@ int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 bool insn__changes_sp(const uint8_t *bytes, size_t len);
 
 /*
- * True where it sets the stack pointer to what another register, but %rbp, or memory holds that is
- * on no frame of its own: mov, xchg.
+ * True if it sets the stack pointer from memory outside the frame, or from another register than
+ * %rbp: mov, xchg.
  */
 bool insn__loads_sp(const uint8_t *bytes, size_t len);
 
@@ -74,7 +74,7 @@ uint8_t insn__condition(const uint8_t *bytes, size_t len);
 
 /* True where its memory operand has an index: of a jump, through a table. */
 bool insn__has_index(const uint8_t *bytes, size_t len);
-/* True where it loads a register from memory with an index times 4 or 8: from a table. */
+/* True if it loads a register from memory with an index times 4 or 8: from a table. */
 bool insn__loads_indexed(const uint8_t *bytes, size_t len);
 
 /* The version that Zydis reports. */

@@ -89,7 +89,7 @@ static void print(enum log_level at_least, const char *prefix, const char *fmt, 
 
 	if (current_level < at_least)
 		return;
-	/* Paths and names in it may be of whoever is traced. */
+	/* The target may control paths and names in it. */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	/* One flockfile() a message: lines of two threads never mix. */
 	flockfile(stderr);

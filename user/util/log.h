@@ -61,7 +61,7 @@ bool log__has_line(void);
  * erase it and take its place.
  */
 void log__line(const char *text);
-/* Nothing is left of it. */
+/* Erases it. */
 void log__end_line(void);
 
 #endif

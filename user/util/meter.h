@@ -52,7 +52,7 @@ void meter__next(struct meter *meter, const struct meter_work *work);
 /* Leaves nothing on the terminal. */
 void meter__end(struct meter *meter);
 
-/* By any thread. NULL is fine: nobody wants to know. */
+/* Any thread may call it. NULL is fine. */
 static inline void meter__add(struct meter *meter, uint64_t n)
 {
 	if (meter)

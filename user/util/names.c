@@ -151,8 +151,8 @@ static unsigned int cell(const struct rows *rows, const char *a, size_t i, const
 }
 
 /*
- * Damerau-Levenshtein with adjacent transpositions ("optimal string alignment"): FAR_AWAY where it
- * is over `limit`. A row that is over it everywhere ends the work: symbol tables are large.
+ * Damerau-Levenshtein with adjacent transpositions ("optimal string alignment"): FAR_AWAY if above
+ * `limit`. Stops at a row that is above it everywhere: symbol tables are large.
  */
 static unsigned int edits(const char *a, size_t na, const char *b, size_t nb, unsigned int limit)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: those that the target controls, made fit to be shown, and the known word nearest to a
- * typed one. */
+/*
+ * Names: makes those that the target controls fit to be shown, and finds the known word nearest to
+ * a typed one.
+ */
 #ifndef MTBPF_UTIL_NAMES_H
 #define MTBPF_UTIL_NAMES_H
 
@@ -25,17 +27,17 @@ void label__clean_in_place(char *text);
 
 /* "did you mean": the known word nearest to a mistyped one. */
 
-/* State of a search over any number of candidates; zero-initialise, but for `word`. */
+/* State of a search over any number of candidates; zero-initialise all but `word`. */
 struct nearest {
 	const char *word;
 	const char *best;
 	unsigned int distance; /* of best */
 };
 
-/* Offers one candidate; kept by pointer where it is nearer than those before. */
+/* Offers one candidate; kept by pointer if it is nearer than those before. */
 void nearest__offer(struct nearest *nearest, const char *candidate);
 
-/* The best candidate, or NULL where none is near enough to be what the user meant. */
+/* The best candidate, or NULL if none is near enough. */
 const char *nearest__result(const struct nearest *nearest);
 
 #endif

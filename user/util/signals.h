@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals: held while a capture runs, or ending work on files at once; and SIGBUS, if a mapped file
- * is cut short.
+ * Signals: held while a capture runs, or ending work on files immediately; and SIGBUS, if a mapped
+ * file is cut short.
  */
 #ifndef MTBPF_UTIL_SIGNALS_H
 #define MTBPF_UTIL_SIGNALS_H
@@ -16,8 +16,8 @@
  */
 void interrupts__hold(void);
 /*
- * From here on they end mtbpf, as they do by default; those that wait, at once. But a second Ctrl-C
- * of someone impatient, who has had the first one read, is forgotten.
+ * Unblocks them: they end mtbpf, as by default, pending ones immediately. A second Ctrl-C that
+ * followed one already read is discarded.
  */
 void interrupts__release(void);
 
@@ -37,8 +37,8 @@ int interrupts__open(void);
 int interrupts__open_with_requests(void);
 
 /*
- * Being told to end (Ctrl-C, SIGTERM, SIGHUP) during long work on files: at once, wherever it is.
- * What is half done goes away, and one message says what is left.
+ * Signals that end long work on files (Ctrl-C, SIGTERM, SIGHUP) immediately. Half-written output is
+ * removed, and a message says what is left.
  */
 
 /*
@@ -47,7 +47,7 @@ int interrupts__open_with_requests(void);
  * its reader has gone. Text longer than STOP_TEXT_SIZE is cut.
  */
 void stop__begin(const char *text);
-/* As it was before; nothing, where nothing has begun. */
+/* Restores the earlier actions. Does nothing without stop__begin(). */
 void stop__end(void);
 #define STOP_TEXT_SIZE 16384
 
@@ -62,11 +62,11 @@ void stop__set_partial(const char *path);
  * the program, and is remembered. A signal is the process's, and so is what it leaves behind.
  */
 
-/* From now on; as often as it is wanted. */
+/* Reads beyond the end of a truncated file give zeroes from now on. May be called repeatedly. */
 void cut_files__survive(void);
-/* Something has been read that was not there any more. */
+/* True if such a read has happened. */
 bool cut_files__any(void);
-/* The first time that it was, it lay in these bytes. */
+/* True if the first such read was in these bytes. */
 bool cut_files__first_in(const void *start, size_t size);
 
 #endif

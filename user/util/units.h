@@ -8,7 +8,7 @@
 
 /*
  * "10ms", "1.5s", "250us", "800ns" to nanoseconds, rounded to the nearest. A unit is required,
- * since 10 of what is the commonest mistake. -EINVAL: not a number, no unit, an unknown unit,
+ * because leaving it out is the commonest mistake. -EINVAL: not a number, no unit, an unknown unit,
  * negative; -ERANGE: 2^63 or more, so that a signed 64-bit holds every result.
  */
 int units__parse_duration(const char *text, uint64_t *ns);

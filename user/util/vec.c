@@ -90,7 +90,7 @@ static int grow_index(struct hash_index *index)
 
 int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number)
 {
-	/* Half of it stays empty, so that what is not there is soon not found. */
+	/* Half of the slots stay empty, so that misses end quickly. */
 	if (2 * (index->n + 1) > index->cap && grow_index(index))
 		return -ENOMEM;
 	put(index, hash, number);

@@ -26,7 +26,7 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		 ? NULL                                                                            \
 		 : &(vec)->v[(vec)->n++])
 
-/* Adds an element of that value. 0 or -ENOMEM. */
+/* Adds an element with that value. 0 or -ENOMEM. */
 #define VEC_ADD(vec, ...)                                                                          \
 	({                                                                                         \
 		__typeof__((vec)->v) added_ = VEC_PUSH(vec);                                       \

@@ -9,11 +9,11 @@
 #include "target/elf/elf_image.h"
 
 /*
- * Opens the debug file of an image that lacks symbols or lines: by its build id, else by its
- * .gnu_debuglink beside `path`, in .debug/ there, and under /usr/lib/debug; below `root` (the root
- * of a process: "/proc/PID/root"), where that is not NULL, then below ours; then in debuginfod's
- * cache. Its build id or its CRC has been checked. A descriptor that the caller closes, or -errno:
- * -ENOENT none is there, or none is needed. Prints nothing.
+ * Opens the debug file of an image that lacks symbols or lines: by its build id, otherwise by its
+ * .gnu_debuglink beside `path`, in .debug/ there, and under /usr/lib/debug; first below `root` (a
+ * process's root, "/proc/PID/root"), if not NULL, then below ours; then in debuginfod's cache.
+ * Checks its build id or CRC. Returns a descriptor that the caller closes, or -errno: -ENOENT not
+ * found, or not needed. Prints nothing.
  */
 int debug_file__open(const struct elf_image *image, const char *path, const char *root);
 

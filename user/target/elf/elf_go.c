@@ -58,7 +58,7 @@ static bool read_u64(const struct go_table *go, uint64_t at, uint64_t *value)
 /* A generic function's name has its types' in it. */
 #define STRING_MAX 65536
 
-/* NULL where it does not end in the table, or is empty. */
+/* NULL if it does not end inside the table, or is empty. */
 static const char *read_string(const struct go_table *go, uint64_t at)
 {
 	size_t left = at < go->size ? go->size - at : 0;
@@ -309,8 +309,8 @@ static bool is_header(const uint8_t *bytes)
 }
 
 /*
- * A section of its own, but for position-independent code that another linker than Go's has put
- * together: there it lies somewhere in .data.rel.ro. *vaddr is where.
+ * Finds the table: in its own section, or, in position-independent code linked by another linker
+ * than Go's, somewhere in .data.rel.ro. Sets *vaddr.
  */
 static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uint64_t *vaddr)
 {

@@ -245,7 +245,7 @@ static int open_file(struct elf_separate *file, int fd)
 	return err ? err : -EIO;
 }
 
-/* Its program headers may point to what is not in it: the notes' section is. */
+/* Its program headers may refer to missing bytes, but the section of notes is present. */
 static void read_build_id(const struct elf_separate *file, char id[static ELF_BUILD_ID_SIZE])
 {
 	Elf_Scn *scn = NULL;
@@ -363,7 +363,7 @@ const char *elf_image__alt_link(const struct elf_image *image, char *build_id, s
 	return name;
 }
 
-/* Before anybody has asked for what may be in it. */
+/* Fails if the file's contents have been looked for already. */
 static int set_file(struct elf_image *image, struct elf_separate **place, bool is_late, int fd)
 {
 	struct elf_separate *file = malloc(sizeof(*file));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One ELF file: its code bytes, functions, and source lines. The only user of libelf and libdw.
- * Addresses here are link-time virtual addresses ("vaddr"), offsets are file offsets.
- * The file may be anybody's: nothing in it is believed before it is checked.
- * Tables are built when they are first needed. Any number of threads may share an image.
+ * Addresses here are link-time virtual addresses ("vaddr"), offsets are file offsets. The file is
+ * untrusted: everything in it is checked. Tables are built when they are first needed. Any number
+ * of threads may share an image.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_IMAGE_H
 #define MTBPF_TARGET_ELF_ELF_IMAGE_H
@@ -88,8 +88,8 @@ int elf_image__set_alt_file(struct elf_image *image, int fd);
 bool elf_debug_file__has_build_id(int fd, const char *build_id);
 
 /*
- * Executable segments' conversions; UINT64_MAX where no segment holds it. A segment is what the
- * kernel maps of it: whole pages.
+ * Convert addresses in executable segments; UINT64_MAX outside them. A segment includes the whole
+ * pages that the kernel maps.
  */
 uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset);
 uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr);
@@ -100,16 +100,19 @@ bool elf_image__has_code(const struct elf_image *image);
 const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len);
 
 /*
- * The function that holds vaddr. Never NULL inside an executable segment: code no symbol covers
- * gets a FUNCTION_UNKNOWN named "[module+0xoffset]" for the whole hole (`.eh_frame` FDE bounds
- * where there are some), or "_start" where the program begins and "main" where that goes on. NULL
- * outside. "foo.cold", "foo.cold.1" resolve to foo (the same pointer), where foo is in the image;
+ * The function that holds vaddr. Never NULL inside an executable segment: code without a symbol
+ * belongs to a FUNCTION_UNKNOWN named "[module+0xoffset]" for the whole hole (or for the .eh_frame
+ * FDE, if there are FDEs), or to "_start" at the entry point and "main" that it calls. NULL
+ * outside. "foo.cold", "foo.cold.1" resolve to foo (the same pointer) if foo is in the image;
  * without symbols, so does the part that foo's landing pads lead to. A stub in .plt, .plt.sec,
  * .plt.got is FUNCTION_PLT.
  */
 const struct function *elf_image__function_at(struct elf_image *image, uint64_t vaddr);
 
-/* The same, and how far that part of it goes: a cold one is apart. NULL where no symbol has it. */
+/*
+ * The same, with the bounds of that part of the function: a cold part is separate. NULL without a
+ * symbol.
+ */
 const struct function *elf_image__part_at(struct elf_image *image, uint64_t vaddr, uint64_t *start,
 					  uint64_t *end);
 

@@ -13,7 +13,7 @@
 #include "target/elf/elf_internal.h"
 
 enum die_step {
-	DIE_SKIP,    /* what is in it does not matter */
+	DIE_SKIP,    /* its children do not matter */
 	DIE_DESCEND, /* it does: with *scope for its children, as this wants it */
 };
 
@@ -165,7 +165,7 @@ static struct scoped *find_function(struct scope_unit *unit, const char *die)
 	return &unit->functions.v[n];
 }
 
-/* The entry becomes that of its declaration, which lies where the function was declared. */
+/* Replaces the entry by its declaration. */
 static void go_to_declaration(Dwarf_Die *die)
 {
 	static const unsigned int ways[] = {DW_AT_abstract_origin, DW_AT_specification};
@@ -475,8 +475,8 @@ static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
 }
 
 /*
- * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). Of a unit the first question makes an index of
- * its functions, and of a function the list of what is inlined in it: only code that ran is read.
+ * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). The first query about a unit indexes its functions,
+ * and the first about a function lists its inlined calls: only code that ran is read.
  */
 
 /* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */

@@ -112,7 +112,7 @@ struct elf_image {
 	struct elf_separate *alt;	   /* likewise: what dwz has put apart */
 	struct elf_debug *debug;	   /* of elf_debug.c */
 	bool has_debug;			   /* debug has been looked for */
-	pthread_mutex_t source_lock;	   /* of these two, and of what is found there */
+	pthread_mutex_t source_lock;	   /* protects these two and their contents */
 	VEC(struct source_place *) places; /* what was found of functions */
 	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
@@ -160,9 +160,9 @@ bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
 uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
 /* Finds a section by name; *shdr is its header. NULL if missing. */
 Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
-/* A section's whole data, at least `need` bytes; NULL where it is damaged or holds no bytes. */
+/* A section's data, at least `need` bytes; NULL if it is damaged or smaller. */
 const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
-/* The string at offset of a string table, or NULL where it does not end in the table. */
+/* The string at offset of a string table; NULL if it does not end inside the table. */
 const char *elf_section__string(const Elf_Data *strings, size_t offset);
 
 /*
@@ -179,7 +179,7 @@ char *ocaml_name__demangle(const char *raw_name);
 /* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
-/* Sets function.raw_name, and function.name where that costs nothing. */
+/* Sets function.raw_name, and function.name if the name is not mangled. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
 /* Makes sure that function.name can be read. */
 void function_entry__make_readable(struct function_entry *entry);
@@ -206,8 +206,8 @@ const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t v
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*
- * Code without a symbol in which an exception lands out of a function's calls is a part of that:
- * its ranges are handed to the function. They come from `full`, of all ranges of the image.
+ * Code without a symbol that a function's landing pads lead to is a part of that function: hands
+ * its ranges over. `full` is the table of all ranges of the image.
  */
 void elf_image__resolve_pads(struct elf_image *image, struct function_table *full);
 
@@ -243,7 +243,7 @@ struct unit_range {
 struct inline_tables;
 
 struct elf_debug {
-	Elf *elf; /* of its own: libdw changes what compressed sections read as */
+	Elf *elf; /* separate from image->elf, because libdw decompresses sections in place */
 	Dwarf *dwarf;
 	Dwarf *alt;		       /* what dwz has put apart, or NULL */
 	VEC(struct unit_range) units;  /* ascending by start */
@@ -252,7 +252,7 @@ struct elf_debug {
 
 /* Opens the image's debug info at the first call. NULL if it is missing. */
 struct elf_debug *elf_image__debug(struct elf_image *image);
-/* The unit that covers vaddr. False where none does. */
+/* The unit that covers vaddr. False if none does. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);
 /* To where the rest of the unit is, if that is another file which can be found (-gsplit-dwarf). */
 void elf_debug__go_to_split(Dwarf_Die *unit);

@@ -270,8 +270,8 @@ int elf_image__resolve_cold(struct elf_image *image, struct function_table *tabl
 }
 
 /*
- * From an address to its function: a table of what is known by name, and, from the first miss on,
- * a second one that has the holes too. Stripped code is then as fast to look up as any other.
+ * Maps addresses to functions: by a table of named code and, from the first miss on, by a second
+ * one that also has the holes. Stripped code is then as fast to look up as any other.
  */
 
 void function_table__free(struct function_table *table)
@@ -512,7 +512,7 @@ static int build_full(struct elf_image *image)
 	return 0;
 }
 
-/* The table of that kind, built by the first who asks. NULL where memory ran out. */
+/* The table of that kind, built at the first call. NULL: out of memory. */
 static const struct function_table *
 get_table(struct elf_image *image, struct function_table **which, int (*build)(struct elf_image *))
 {

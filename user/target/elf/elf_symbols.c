@@ -250,7 +250,7 @@ static void clip_sizes(struct function_entry *v, size_t n, uint64_t limit)
 	for (size_t i = 0; i < n; i++) {
 		struct function *f = &v[i].function;
 
-		/* A label beside a function that has a size is the same code. */
+		/* A label at the same address as a sized function has that size. */
 		if (!f->size)
 			f->size = v[0].function.size;
 		if (!f->size || f->size > room)
@@ -452,7 +452,7 @@ static const char *name_of_slot(const struct plt *plt, uint64_t vaddr)
 	return found ? found->name : NULL;
 }
 
-/* Steps over what may stand before a stub's jump: endbr64, "mov $n,%r11d", a bnd prefix. */
+/* Skips what may precede a stub's jump: endbr64, "mov $n,%r11d", a bnd prefix. */
 static size_t skip_prologue(const uint8_t *code, size_t size)
 {
 	size_t at = 0;

@@ -309,7 +309,7 @@ static void offer_module(struct suggestion *suggestion, const struct module *mod
 	}
 }
 
-/* The best suggestion of one tier; NULL where nothing is near. */
+/* The best suggestion of one tier, or NULL. */
 static const char *suggest(struct suggestion *suggestion, const struct symbols *symbols,
 			   enum tier tier)
 {
@@ -330,7 +330,7 @@ static bool has_functions(const struct symbols *symbols, const struct query *que
 	return false;
 }
 
-/* A file that does not run yet: nobody knows which libraries it will have. */
+/* The file does not run yet, so its libraries are unknown. */
 static void hint_at_attach(void)
 {
 	log__hint("if it is a library's, start the program first, then 'mtbpf attach'");

@@ -304,11 +304,11 @@ int jit_image__map(struct elf_image *jit, uint64_t start, uint64_t len, struct c
 	return err == -ENOMEM ? err : 0;
 }
 
-/* kallsyms' text, and where it is kept: names are made of it in place. */
+/* Reads kallsyms' text, of which it keeps a copy to make names in place. */
 struct symbol_reader {
 	struct elf_image *image;
 	const char *module;    /* the last one's name, kept */
-	const char *module_at; /* in the text: its symbols stand together */
+	const char *module_at; /* in the text: a module's symbols are adjacent */
 	size_t module_len;
 	uint32_t unit;
 };

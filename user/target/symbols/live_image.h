@@ -67,7 +67,7 @@ int jit_image__map(struct elf_image *jit, uint64_t start, uint64_t len, struct c
  */
 struct elf_image *kernel_image__open(int kcore, const char *kallsyms);
 
-/* Adds all of it to the map, where it was when it was copied. 0 or -ENOMEM. */
+/* Adds all of it to the map, at the addresses of the time of the copy. 0 or -ENOMEM. */
 int kernel_image__map(struct elf_image *kernel, struct code_map *map);
 
 #endif

@@ -20,7 +20,7 @@ struct named_function {
 	bool is_called;
 	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
 	bool is_left;			   /* a branch left it; kept for unnamed functions */
-	uint64_t end; /* of _init and _fini: what lies from here on is not theirs; 0: not known */
+	uint64_t end; /* of _init and _fini: code from here on belongs to others; 0: unknown */
 };
 
 /* The start of a function, within its page. */
@@ -37,7 +37,7 @@ struct named_page {
 struct named_image {
 	struct elf_image *image;
 	struct code_map *map;
-	uint64_t seed; /* so that nobody can choose what collides */
+	uint64_t seed; /* random, so that an attacker cannot choose colliding names */
 
 	VEC(struct named_spot) spots;
 	struct hash_index by_ip; /* of spots; the number is the index + 1, as of all of these */
@@ -275,7 +275,7 @@ static struct named_function *find_start(const struct named_image *image, const 
 	return NULL;
 }
 
-/* By its start, where that is known, it will be found from now on. */
+/* Files the function under its start, if that is known. */
 static struct named_function *settle(struct named_image *image, struct named_function *function)
 {
 	const struct function *f = &function->entry.function;
@@ -333,7 +333,9 @@ static struct named_function *find_hot(struct named_image *image, const struct n
 	return hot ? hot : add_named(image, place->symbol, len, module, NOWHERE, false);
 }
 
-/* Without offsets the lowest address seen is where it begins; nothing else tells two apart. */
+/*
+ * Without offsets the lowest address seen is the start; names are all that tells functions apart.
+ */
 static struct named_function *find_by_name(struct named_image *image,
 					   const struct named_place *place, size_t len,
 					   const char *module)
@@ -676,8 +678,8 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 }
 
 /*
- * perf leaves out that a name is of the unlikely half of a function of C++. Nobody calls that, and
- * what is jumped to on a condition, or in its middle, under one's own name is one's other half.
+ * perf drops the suffix of a C++ function's cold half. Cold halves are never called, so code with
+ * the same name that a conditional jump, or a jump into the middle, leads to is the other half.
  */
 static int join_halves(struct named_image *image, enum named_branch how,
 		       struct named_function *from, struct named_function *to, uint64_t ip)

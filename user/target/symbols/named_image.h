@@ -23,7 +23,7 @@ struct named_place {
 	const char *module; /* a path, "[vdso]"; or none */
 	size_t module_len;
 	uint64_t offset; /* of ip in the function */
-	bool has_offset; /* else the function begins at the lowest address seen of it */
+	bool has_offset; /* false: the function begins at the lowest address seen */
 };
 
 /* The known facts about an address. */
@@ -46,12 +46,12 @@ struct code_map *named_image__map(struct named_image *image);
 /* The same in another map, which is empty; what is learnt later does not. 0 or -ENOMEM. */
 int named_image__show(struct named_image *image, struct code_map *map);
 
-/* NULL where nothing has been learnt. No longer valid when anything is. */
+/* NULL if unknown. Invalid after anything is learnt. */
 const struct named_spot *named_image__spot(const struct named_image *image, uint64_t ip);
 
 /*
- * From now on the place is in this function. `label` (copied) is for the caller to see next time
- * that it has said so. 0 or -ENOMEM.
+ * Learns that the place is in this function. `label` (copied) lets the caller recognise the text
+ * next time. 0 or -ENOMEM.
  */
 int named_image__learn(struct named_image *image, const struct named_place *place,
 		       const void *label, size_t label_len);

@@ -37,8 +37,8 @@ enum tier {
 };
 
 /*
- * Takes the text apart; the query points into it. 0, -ENOMEM, or -EINVAL after a line that shows
- * where it is wrong, and a hint. query__fini() in any case.
+ * Parses the text; the query points into it. 0, -ENOMEM, or -EINVAL after a message that shows the
+ * error, and a hint. query__fini() in any case.
  */
 int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);

@@ -59,7 +59,7 @@ static int add_functions(match_vec *found, const struct module *module,
 		const struct function *function = elf_image__function_at(module->image, vaddr);
 		struct symbol_match *match;
 
-		/* The cold part of a function lies elsewhere: it is not where the line begins. */
+		/* Skip a function's cold part: the line does not begin there. */
 		if (!function || function == last || vaddr < function->vaddr ||
 		    vaddr - function->vaddr >= function->size)
 			continue;
@@ -181,7 +181,7 @@ static char *line_of(const struct symbol_match *match, bool with_source)
 	return line;
 }
 
-/* So that nobody need pick it again. */
+/* Tells the selector, so that it can be typed next time. */
 static void say_picked(const struct symbol_match *match)
 {
 	char offset[32] = "";

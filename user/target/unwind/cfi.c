@@ -9,7 +9,9 @@
 
 #define STACK_MAX 64
 
-/* DWARF 5, 2.5 "DWARF Expressions": what assemblers and linkers write in .eh_frame of it. */
+/*
+ * DWARF 5, 2.5 "DWARF Expressions": the operations that assemblers and linkers write in .eh_frame.
+ */
 struct machine {
 	const struct cfi_frame *frame;
 	const uint64_t *cfa; /* or NULL */
@@ -34,7 +36,7 @@ static uint64_t pop(struct machine *m)
 	return 0;
 }
 
-/* The one that lies so deep; 0 is the top. */
+/* The entry at that depth; 0 is the top. */
 static uint64_t peek(struct machine *m, uint64_t depth)
 {
 	if (depth < m->n)

@@ -53,9 +53,7 @@ struct cfi_row {
 	bool is_signal; /* the kernel calls it: what it "returns" to has not called */
 };
 
-/*
- * False where nothing describes vaddr, or what does makes no sense. Any number of threads may ask.
- */
+/* False if vaddr is not described, or the description is invalid. Any number of threads may ask. */
 bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row);
 
 /* The registers of one frame, and access to the memory of its thread. */
@@ -67,8 +65,8 @@ struct cfi_frame {
 };
 
 /*
- * The value of an expression. False where it needs what is not known (the CFA, if that is NULL), or
- * is of a kind that no compiler makes for this: with jumps or divisions.
+ * The value of an expression. False if it needs an unknown value (the CFA, if that is NULL), or
+ * uses jumps or divisions, which compilers do not emit here.
  */
 bool cfi_expression__value(const Dwarf_Op *ops, size_t n, const struct cfi_frame *frame,
 			   const uint64_t *cfa, uint64_t *value);

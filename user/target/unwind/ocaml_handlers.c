@@ -50,7 +50,7 @@ typedef VEC(struct handler_site) handler_site_vec;
  */
 
 #define NOTE_TYPE 1
-static const char owner[8] = "OCaml"; /* with what it is padded to */
+static const char owner[8] = "OCaml"; /* with padding */
 
 struct note_header {
 	uint32_t name_size, desc_size, type;
@@ -189,8 +189,8 @@ static bool is_runtimes_push(const struct insn_move v[static SHAPE_LENGTH])
 }
 
 /*
- * The newest instruction has put up a trap frame: its handler's address, and the offset of the
- * slot. 0 where it has not.
+ * If the newest instruction has pushed a trap frame: its handler's address, and the slot's offset.
+ * Otherwise 0.
  */
 static uint64_t recent_moves__pushed(const struct recent_moves *recent, int32_t *slot)
 {
@@ -279,8 +279,8 @@ static size_t read_start(struct elf_image *image, uint64_t vaddr,
 }
 
 /*
- * Nobody tells its name: caml_raise_exn loads the stack pointer from the state; and
- * caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
+ * Recognised by code, since symbols may be missing: caml_raise_exn loads the stack pointer from the
+ * state; and caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
  */
 static bool looks_like_raiser(struct elf_image *image, uint64_t vaddr)
 {
@@ -689,7 +689,7 @@ static struct ocaml_table *get_table(struct elf_image *image)
 	return image->ocaml = table;
 }
 
-/* The index of the function at vaddr, or where it belongs. */
+/* The index of the function at vaddr, or where to insert it. */
 static size_t lower_bound(const struct ocaml_table *table, uint64_t vaddr)
 {
 	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);

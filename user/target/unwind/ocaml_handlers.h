@@ -22,8 +22,7 @@ uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr);
 /* True if a call or a raise has its handler at vaddr. */
 bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr);
 
-/* Handlers of OCaml exceptions that somebody knows of where no ELF file tells: -ocaml-traps FILE.
- */
+/* Handlers of OCaml exceptions that the user lists: -ocaml-traps FILE. */
 
 /* Run-time addresses, ascending. Begins as {0}. */
 struct ocaml_traps {

@@ -23,7 +23,7 @@ struct unwinder {
 };
 
 enum step {
-	STEP_CALLER,	  /* ip is where it goes on */
+	STEP_CALLER,	  /* ip is in the caller now */
 	STEP_INTERRUPTED, /* ip is where a signal came */
 	STEP_OUTERMOST,
 	STEP_LOST,
@@ -82,7 +82,7 @@ static bool has_no_frame(const struct code_place *place)
 	       row.registers[CFI_RETURN].kind == CFI_AT_CFA;
 }
 
-/* A stub goes on to what is called: its first instruction, but for an endbr64, is a jump. */
+/* A PLT stub begins with a jump, after an optional endbr64. */
 static bool is_stub(struct code_map *map, uint64_t entry)
 {
 	uint8_t code[INSN_MAX_LEN];
@@ -218,7 +218,7 @@ static bool find_cfa(const struct unwinder *u, const struct cfi_rule *rule, uint
 	return apply(u, rule, CFI_RSP, 0, cfa);
 }
 
-/* The stack grows down: a caller's frame is above, unless a signal came on a stack of its own. */
+/* The stack grows down: a caller's frame is above, except after a signal on an alternate stack. */
 static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 {
 	struct cfi_frame caller = {.read = u->frame.read, .ctx = u->frame.ctx};

@@ -17,7 +17,10 @@ struct unwind_start {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
 	const uint8_t *stack; /* the memory from sp on */
 	size_t size;
-	/* A return probe's: it stands where the probed function's return address was. 0: none. */
+	/*
+	 * For a return probe: the trampoline's address replaces the function's return address. 0:
+	 * none.
+	 */
 	uint64_t trampoline, returns_to;
 };
 
