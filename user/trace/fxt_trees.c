@@ -593,7 +593,7 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	if (!name)
 		return 0;
 	hit->function = find_function(trees, name);
-	/* Some hits have no function, such as the stop of a region. */
+	/* Hits like the stop of a region do not name one. */
 	if (!hit->function && strncmp(name, "0x", 2))
 		hit->function = function_of(trees, name, "");
 	return 0;

@@ -33,7 +33,7 @@ struct block {
 	struct block *next;
 };
 
-/* Smaller pieces are not written directly. */
+/* The first piece of this size or more turns direct writing on. */
 #define DIRECT_MIN (1u << 20)
 /* Less says nothing about a disk. */
 #define SLOW_MIN (16u << 20)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "check/subjects.h"
 #include "stderr_capture.h"
 #include "util/cleanup.h"

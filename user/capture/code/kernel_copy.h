@@ -10,8 +10,8 @@
 #include "util/vec.h"
 
 /*
- * Copies what executes into an ELF file without a name, and the texts of kallsyms and modules;
- * without the code that file says where it was, and has none. `proc` is "/proc"; modules may be
+ * Copies the kernel's code into an ELF file without a name, and the texts of kallsyms and modules.
+ * Without with_code the file only tells where the code was. `proc` is "/proc"; modules may be
  * missing there. 0, or -errno after one line and a hint; `kernel` is empty then.
  */
 int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);

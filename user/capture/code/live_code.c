@@ -143,7 +143,7 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	int err = 0;
 
 	mappings__read(&maps, pid);
-	/* /proc shows no mappings of a process that has exited. */
+	/* /proc shows no mappings after an exit. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
 	if (m)
 		err = add_map(rec, pid, m, time_ns);
@@ -414,7 +414,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 
 	if (mappings__read(&maps, pid))
 		return 0;
-	/* A process that has exited has no mappings in /proc: keep its earlier copies. */
+	/* After an exit /proc shows no mappings: keep the earlier copies. */
 	if (maps.n)
 		recording__drop_copies(rec, pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);

@@ -15,8 +15,8 @@ struct clock_point {
 };
 
 /*
- * Reads the three. perf's clock has no call of its own: the time of a COMM record of a thread of
- * ours tells it. 0 or -errno.
+ * Reads all three clocks. perf's clock cannot be read directly: the time of a COMM record of this
+ * thread tells it. 0 or -errno.
  */
 int perf_clock__now(struct clock_point *point);
 

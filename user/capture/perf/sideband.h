@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf's sideband records say of the target: mappings, names, threads that begin and end. */
+/* perf's sideband records about the target: mappings, names, threads that begin and end. */
 #ifndef MTBPF_CAPTURE_PERF_SIDEBAND_H
 #define MTBPF_CAPTURE_PERF_SIDEBAND_H
 
@@ -84,7 +84,7 @@ int switch_log__add_to(const struct switch_log *log, struct recording *rec);
 struct source;
 
 struct sideband {
-	/* Records of other processes are left out; NULL: there are none but of a cgroup. */
+	/* Records of other processes are left out; NULL: all are from one cgroup. */
 	struct pid_set *pids;
 	bool of_cpus;  /* beside pids: the rings are those of CPUs, and have everybody's records */
 	bool children; /* what they fork is added to pids */
@@ -122,13 +122,12 @@ int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
  */
 int sideband__settle(struct sideband *sideband, bool last);
 
-/* Tasks that have ended, of which is known what it was. */
+/* The most ended tasks whose process is still known. */
 #define SIDEBAND_GONE_MAX 2048
 
 /*
- * Forgets the threads, and the mappings of processes, that have ended, but for the latest
- * SIDEBAND_GONE_MAX of them, and those of which `holds` says that a ring of theirs is kept (NULL:
- * of none). 0 or -ENOMEM.
+ * Forgets threads, and mappings of processes, that have ended, except the latest SIDEBAND_GONE_MAX
+ * and those for which `holds` says that one of their rings is kept (NULL: none are). 0 or -ENOMEM.
  */
 int sideband__tidy(struct sideband *sideband, bool (*holds)(const struct source *source, pid_t pid),
 		   const struct source *source);

@@ -42,8 +42,8 @@ static int read_number(const char *path, const char *format, unsigned int *numbe
 }
 
 /*
- * Where in attr.config the semaphore goes; 32 bits have been enough for the kernel since 4.20.
- * 0 or -errno after a line and a hint.
+ * Puts the semaphore's offset into attr.config; 32 bits are enough for the kernel since 4.20. 0 or
+ * -errno after a line and a hint.
  */
 static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
@@ -192,7 +192,10 @@ int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cook
 
 int uprobe_event__settle(const struct uprobe_spec *spec)
 {
-	/* Of ours, who never run there: for nobody else a breakpoint comes or goes. */
+	/*
+	 * An event for this process only, which never runs there: breakpoints of other processes
+	 * stay as they are.
+	 */
 	struct uprobe_spec same = *spec;
 	_cleanup_close_ int fd = -1;
 

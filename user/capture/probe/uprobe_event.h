@@ -9,7 +9,7 @@
 
 #include "capture/perf/event_place.h"
 
-/* What a hit is to Intel PT, where that is in the event's group. */
+/* The effect of a hit on Intel PT, if that is in the event's group. */
 enum uprobe_role {
 	UPROBE_FREEZES,
 	UPROBE_STOPS, /* it does the same, but goes on at the next of: */
@@ -34,10 +34,10 @@ struct uprobe_spec {
 int uprobe_event__open(const struct uprobe_spec *spec);
 
 /*
- * True if this kernel runs BPF programs at uprobes without perf events, for all threads of a
+ * True if this kernel runs BPF programs at uprobes without perf events, for all threads of one
  * process: from Linux 6.11 on (commit 46ba0e49b642; before it only the first thread's hits came).
- * It costs the machine less: while any event belongs to a thread, each context switch looks for
- * events to switch (kernel/events/core.c, perf_sched_events).
+ * It costs the machine less: while any thread has an event, each context switch looks for events to
+ * switch (kernel/events/core.c, perf_sched_events).
  */
 bool uprobe_link__is_supported(void);
 
@@ -83,8 +83,8 @@ void own_probe__hit(void);
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
 
 /*
- * Sets a probe on own_probe__hit(), calls it once, and removes the probe. 0; -ENODATA: the probe
- * was not hit; or -errno of setting it. Prints an error only if the kernel has no uprobe events.
+ * Tries the probe of own_probe__hit() once. 0; -ENODATA: the probe was not hit; or -errno of
+ * setting it. Prints an error only if the kernel lacks uprobe events.
  */
 int own_probe__try(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The pt source: Intel PT through perf, a ring a thread, or a ring a CPU. */
+/* The pt source: Intel PT through perf, with one ring per thread or per CPU. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "capture/code/live_code.h"
 #include "capture/perf/followed.h"
 #include "capture/perf/perf_clock.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
@@ -457,8 +457,7 @@ static int pt__probe(void)
 	return err;
 }
 
-/* What would make a trace of the kernel useless, or impossible, is known before the target is
- * touched. */
+/* Refuses a useless or impossible trace of the kernel before the target is touched. */
 static int check_kernel(const struct source *s)
 {
 	int err = kernel_access__refuse(true);
@@ -576,8 +575,8 @@ static int pt__start(struct source *s)
 }
 
 /*
- * Where the memory is full, those that ended long ago make room for new ones; but for the first,
- * whose event has the gate.
+ * If the memory is full, rings of threads that ended long ago make room for new ones; except the
+ * first, whose event has the BPF program.
  */
 static bool make_room(struct source *s, pid_t tid)
 {
@@ -628,7 +627,7 @@ static void on_thread_end(struct source *s, pid_t tid)
 	}
 }
 
-/* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
+/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
 static void say_full(struct source *s)
 {
 	const struct recording *pending = &s->followed.pending;
@@ -643,7 +642,7 @@ static void say_full(struct source *s)
 	log__hint("a larger -snapshot-size holds more until the disk has taken it");
 }
 
-/* Of a cgroup a CPU's ring has the traces of many. */
+/* For a cgroup one CPU's ring has the traces of many processes. */
 static bool holds(const struct source *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->rings.n; i++)

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* Reads the samples of a perf.data file: stacks, and mtbpf's own hits, entries and wake-ups. */
-#include "capture/recording/perf_data_reader.h"
+#include "capture/recording/perf_data_samples.h"
 
 #include <stddef.h>
 
 #include "kernel/kernel.h"
+
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
+{
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].id == id)
+			return &r->events.v[i];
+	return &r->events.v[0];
+}
 
 #define FIXED offsetof(struct mt_hit, stack)
 
@@ -199,7 +207,7 @@ static void note_faults(const struct perf_reader_event *event, struct rec_sample
 		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
 }
 
-/* Adds a stack if the event has call chains. 0 or -errno, with r->why. */
+/* Adds the stack of events with call chains. 0 or -errno, with r->why. */
 static int read_stack(struct perf_reader *r, const struct perf_event_header *header,
 		      struct cursor *c)
 {
@@ -230,7 +238,10 @@ static int read_stack(struct perf_reader *r, const struct perf_event_header *hea
 	return add_stack(r, event, c, &sample);
 }
 
-/* Copies raw data, of which older versions have at least `least` bytes; the rest of *out stays. */
+/*
+ * Copies raw data, at least `least` bytes (older versions have fewer than `size`); the rest of *out
+ * is unchanged.
+ */
 static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
 {
 	uint32_t there;

@@ -20,7 +20,7 @@ static void add_u64(cJSON *object, const char *name, uint64_t value)
 	cJSON_AddStringToObject(object, name, text);
 }
 
-/* NULL: it has none. */
+/* NULL if missing. */
 static const char *text_of(const cJSON *object, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_copy.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
 #include "kernel/rights.h"
@@ -57,7 +57,7 @@ static int sample__probe(void)
 	return err;
 }
 
-/* Whether so many rings fit, with what else each has. */
+/* True if this number of rings fits, with their other memory. */
 static bool fits(const struct source_config *config, size_t rings, size_t size)
 {
 	return budget__allows(config->max_memory, rings,
@@ -113,7 +113,7 @@ static struct event_place place_of_cpus(const struct source *s)
 	return (struct event_place){.pid = -1};
 }
 
-/* Where the target may not run there is nothing to wake an idle CPU for. */
+/* Idle CPUs that the target may not use are not woken. */
 static int add_cpus(struct source *s)
 {
 	struct event_place place = place_of_cpus(s);
@@ -241,7 +241,7 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-/* Where the memory is full, those that ended long ago make room for new ones. */
+/* If the memory is full, rings of threads that ended long ago make room for new ones. */
 static bool make_room(struct source *s, pid_t tid)
 {
 	if (fits(&s->config, s->rings.n + 1, s->ring_config.size))
@@ -395,7 +395,10 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	return err;
 }
 
-/* Processes that were moved into a cgroup have no fork record: notes those that samples show. */
+/*
+ * Processes that were moved into the cgroup do not have fork records: notes those that samples
+ * show.
+ */
 static int note_joined(struct source *s, const struct recording *rec, size_t first)
 {
 	pid_t last = 0;
@@ -436,14 +439,16 @@ static int sample__read(struct source *s, struct recording *rec)
 	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 
-/* Those of the program that it executes are enabled by that. */
+/* An execve enables the events of the program that it starts. */
 static int sample__start(struct source *s)
 {
 	int err;
 
 	s->start_ns = s->rate_ns = clock__now_ns();
-	/* A child forked since its events were opened has no mappings of its parent's: none was
-	 * noted yet. */
+	/*
+	 * If a child was forked since its events were opened, its parent's mappings are not noted
+	 * yet.
+	 */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
 		err = followed__note(&s->followed, false, s->start_ns);
@@ -476,7 +481,7 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	return err;
 }
 
-/* Its thread has no ring of its own if rings are per CPU. */
+/* The thread does not get a ring if rings are per CPU. */
 static int sample__add_process(struct source *s, pid_t pid)
 {
 	return sample_source__is_by_cpu(s) ? pid_set__add(&s->followed.pids, pid) : 0;

@@ -175,7 +175,7 @@ static int soft__read(struct source *source, struct recording *rec)
 
 #define RING_MIN	       (16u << 10)
 #define RING_MAX	       (256u << 20)
-#define PSB_PERIOD	       2048 /* psb_period=0: as often as a CPU can */
+#define PSB_PERIOD	       2048 /* psb_period=0: the shortest that CPUs have */
 #define TSC_INTERVAL_NS	       20000
 #define ATTACH_TIMEOUT_MS      5000
 #define FIRST_STEPS_TIMEOUT_MS 500
@@ -437,7 +437,7 @@ static void soft__close(struct source *source)
 		return;
 	if (source->control_fd >= 0) {
 		soft__freeze(source);
-		/* End of file: a stepper that still waits for a thread goes on alone. */
+		/* End of file: the stepper continues alone if it still waits for threads. */
 		close(source->control_fd);
 		waitpid(source->stepper, NULL, is_over(source) ? 0 : WNOHANG);
 	}

@@ -72,7 +72,7 @@ static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *c
 static size_t read_code(const struct stepped *t, uint64_t ip, uint8_t *code)
 {
 	struct iovec local = {code, INSN_MAX_LEN};
-	/* Two pieces: the second may lie on a page that is not there. */
+	/* Two pieces: the second may be on an unmapped page. */
 	size_t first = SOFT_PAGE - ip % SOFT_PAGE;
 	struct iovec remote[2] = {{(void *)ip, INSN_MAX_LEN}, {NULL, 0}};
 	int pieces = 1;
@@ -186,8 +186,9 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 }
 
 /*
- * The kernel has sent it to the abort handler of a restartable sequence, where it has run the first
- * instruction on the way to `to`: its address. 0: it is none that goes on behind itself.
+ * The kernel has sent the thread to the abort handler of a restartable sequence, which has run its
+ * first instruction on the way to `to`. Returns the handler's address; 0 if `to` does not follow
+ * such an instruction.
  */
 static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
 {

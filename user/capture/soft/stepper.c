@@ -390,7 +390,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 	return s->orphan || command == SOFT_COMMAND_FREEZE;
 }
 
-/* What a step may write: a PSB and all that belongs to it, and more. */
+/* The most bytes per step: a PSB and all that belongs to it, and more. */
 #define STEP_ROOM 1024
 
 /* While mtbpf does not take what is in the ring, the thread does not go on. */
@@ -475,9 +475,9 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 }
 
 /*
- * Which SIGTRAPs are stepping's own? A step (TRAP_TRACE, TRAP_BRKPT behind a syscall), the entry of
- * a handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
- * arch_uprobe_post_xol() send to a task with the trap flag (SI_USER). Others are the target's.
+ * True for SIGTRAPs of stepping itself: a step (TRAP_TRACE, TRAP_BRKPT after a syscall), the entry
+ * of a handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
+ * arch_uprobe_post_xol() send to a task with the trap flag (SI_USER). Others belong to the target.
  */
 static bool is_ours(const struct stepped *t, const siginfo_t *info)
 {
@@ -519,8 +519,8 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 		return;
 	}
 	/*
-	 * The last step's trap, or a breakpoint's, may still wait behind this stop; a detached
-	 * thread would die of it.
+	 * The last step's trap, or a breakpoint's, may still be pending; a detached thread would
+	 * die of it.
 	 */
 	if (s->freezing && trap_pending(t->tid)) {
 		t->stopped = false;
@@ -665,7 +665,7 @@ void stepper__run(struct soft_shared *shared, const struct stepper_config *confi
 	if (!err)
 		err = seize_all(&s);
 	if (err) {
-		/* What was seized is let go: nothing has been stepped yet. */
+		/* Releases the seized threads: nothing has been stepped yet. */
 		s.freezing = true;
 		shared->error = -err;
 	} else {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Between the two halves of reading a perf.data file: the file and the kernel's records in it
- * (perf_data_read.c), and what its samples hold (perf_data_samples.c).
- */
-#ifndef MTBPF_CAPTURE_RECORDING_PERF_DATA_READER_H
-#define MTBPF_CAPTURE_RECORDING_PERF_DATA_READER_H
+/* The reader of a perf.data file, and the samples in it; perf_data_read.c reads the rest. */
+#ifndef MTBPF_CAPTURE_RECORDING_PERF_DATA_SAMPLES_H
+#define MTBPF_CAPTURE_RECORDING_PERF_DATA_SAMPLES_H
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -106,7 +103,7 @@ static inline int damaged(struct perf_reader *r, const char *why)
 	return -EINVAL;
 }
 
-/* Whose record is it? By the id at its end, or at the start of a sample. */
+/* The event of a record, by the id at its end, or at the start of a sample. */
 const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id);
 
 /*

@@ -656,7 +656,7 @@ static void put_auxtrace_index(struct perf_writer *w)
 	put_u64(w, w->aux_offsets.n);
 	for (size_t i = 0; i < w->aux_offsets.n; i++) {
 		put_u64(w, w->aux_offsets.v[i]);
-		put_u64(w, 48); /* the record's size, without the data behind it */
+		put_u64(w, 48); /* the record's size, without the data that follows */
 	}
 }
 
