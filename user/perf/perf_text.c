@@ -103,14 +103,6 @@ static int on_branch(struct perf_threads *threads, struct perf_line *line,
 /* perf's numbers of its kinds of traces: 1 is one of instructions. */
 #define ERROR_TYPE_INSTRUCTIONS 1
 
-static int on_error(struct perf_threads *threads, const struct perf_line *line)
-{
-	int code = line->type == ERROR_TYPE_INSTRUCTIONS ? line->code : 0;
-
-	return perf_threads__lose(threads, line->pid, line->tid, line->has_time ? line->time_ns : 0,
-				  code);
-}
-
 /* Stacks between branches add nothing to what the branches tell. */
 static int on_other(struct perf_text *to, enum perf_line_kind kind, const struct perf_line *line,
 		    struct perf_span text)
@@ -135,8 +127,12 @@ static int take_line(struct perf_text *to, const char *text, size_t len)
 	kind = perf_line__parse(&line, text, len);
 	if (kind == PERF_LINE_BRANCH)
 		return on_branch(to->threads, &line, &to->totals);
-	if (kind == PERF_LINE_ERROR)
-		return on_error(to->threads, &line);
+	if (kind == PERF_LINE_ERROR) {
+		int code = line.type == ERROR_TYPE_INSTRUCTIONS ? line.code : 0;
+
+		return perf_threads__lose(to->threads, line.pid, line.tid,
+					  line.has_time ? line.time_ns : 0, code);
+	}
 	return on_other(to, kind, &line, (struct perf_span){text, len});
 }
 

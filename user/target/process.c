@@ -96,18 +96,6 @@ static int refuse_missing(pid_t pid)
 	return -ESRCH;
 }
 
-static int refuse_dead(pid_t pid, const struct task_status *status)
-{
-	if (status->threads > 1) {
-		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
-		log__hint("a process can be looked at only while its main thread runs");
-	} else {
-		log__error("process %d has exited (zombie)", (int)pid);
-		log__hint("its parent has not collected its exit status yet; start it again");
-	}
-	return -ESRCH;
-}
-
 static int refuse_kernel_thread(pid_t pid, const char *comm)
 {
 	log__error("%d (%s) is a kernel thread", (int)pid, comm);
@@ -138,8 +126,18 @@ static int check_status(pid_t pid, struct task_status *status)
 		log__hint("use -pid %d", (int)status->tgid);
 		return -EINVAL;
 	}
-	if (is_dead(status))
-		return refuse_dead(pid, status);
+	if (is_dead(status)) {
+		if (status->threads > 1) {
+			log__error("the main thread of process %d (%s) has exited", (int)pid,
+				   status->comm);
+			log__hint("a process can be looked at only while its main thread runs");
+		} else {
+			log__error("process %d has exited (zombie)", (int)pid);
+			log__hint(
+				"its parent has not collected its exit status yet; start it again");
+		}
+		return -ESRCH;
+	}
 	return 0;
 }
 

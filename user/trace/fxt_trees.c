@@ -630,18 +630,6 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 	return 0;
 }
 
-/* Behind the calls of its thread. */
-static int take_counter(struct fxt_trees *trees, const struct fxt_read *read)
-{
-	for (size_t i = trees->tracks.n; i--;) {
-		struct fxt_track *track = &trees->tracks.v[i];
-
-		if (track->tid == read->tid && track->pid == read->pid)
-			return fxt_counters__take(&track->counters, &trees->trees.v[i], read);
-	}
-	return 0;
-}
-
 static int take(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	if (read->kind == FXT_READ_THREAD)
@@ -655,8 +643,17 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	case FXT_EVENT_BEGIN:
 	case FXT_EVENT_END:
 		return take_slice(trees, read);
-	case FXT_EVENT_COUNTER:
-		return take_counter(trees, read);
+	case FXT_EVENT_COUNTER: {
+		/* The counters of a thread follow its calls. */
+		for (size_t i = trees->tracks.n; i--;) {
+			struct fxt_track *track = &trees->tracks.v[i];
+
+			if (track->tid == read->tid && track->pid == read->pid)
+				return fxt_counters__take(&track->counters, &trees->trees.v[i],
+							  read);
+		}
+		return 0;
+	}
 	default:
 		return 0;
 	}

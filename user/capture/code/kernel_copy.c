@@ -236,13 +236,6 @@ static int kcore__open(struct kcore *kcore, const char *path)
 	return read_at(kcore->fd, kcore->phdrs, kcore->n * sizeof(*kcore->phdrs), ehdr.e_phoff);
 }
 
-static void kcore__close(struct kcore *kcore)
-{
-	if (kcore->fd >= 0)
-		close(kcore->fd);
-	free(kcore->phdrs);
-}
-
 /* Bytes at vaddr; zeroes where nothing is mapped. How many: 0 in no segment; or -errno. */
 static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *buf, size_t len)
 {
@@ -400,7 +393,9 @@ static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel
 	if (!err)
 		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
 				: write_headers(&ranges, kernel->kcore);
-	kcore__close(&kcore);
+	if (kcore.fd >= 0)
+		close(kcore.fd);
+	free(kcore.phdrs);
 	VEC_FINI(&ranges);
 	return err;
 }

@@ -491,16 +491,6 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	return 0;
 }
 
-/* Files that were in the recording before are written again, under new names. */
-static void forget_names(struct recording *rec)
-{
-	for (size_t i = 0; i < rec->files.n; i++) {
-		free(rec->files.v[i].name);
-		free(rec->files.v[i].debug_name);
-		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
-	}
-}
-
 /* Each file is looked for once, so that a missing one is reported once. */
 static bool is_first(const struct recording *rec, size_t i)
 {
@@ -517,7 +507,12 @@ int found_files__add(struct recording *rec)
 	int err = 0;
 
 	rec->portable = true;
-	forget_names(rec);
+	/* Files that were in the recording before are written again, under new names. */
+	for (size_t i = 0; i < rec->files.n; i++) {
+		free(rec->files.v[i].name);
+		free(rec->files.v[i].debug_name);
+		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
+	}
 	fs__allow_open_files(2 * rec->maps.n);
 	for (size_t i = 0; i < rec->maps.n && !err; i++)
 		if (rec->maps.v[i].path[0] == '/' && is_first(rec, i))

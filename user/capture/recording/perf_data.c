@@ -257,16 +257,6 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	end_record(w);
 }
 
-static void put_sched(struct perf_writer *w, const struct rec_sched *s)
-{
-	uint16_t misc = s->what == REC_SCHED_IN ? 0 : PERF_RECORD_MISC_SWITCH_OUT;
-
-	if (s->what == REC_SCHED_PREEMPTED)
-		misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-	begin_record(w, PERF_RECORD_SWITCH, misc);
-	end_with_id(w, &(struct sample_id_fields){s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK});
-}
-
 static void put_raw(struct perf_writer *w, const struct sample_id_fields *id, uint64_t ip,
 		    const void *data, size_t size)
 {
@@ -287,8 +277,18 @@ static void put_samples(struct perf_writer *w)
 
 	for (size_t i = 0; i < rec->samples.n; i++)
 		put_sample(w, &rec->samples.v[i]);
-	for (size_t i = 0; i < rec->scheds.n; i++)
-		put_sched(w, &rec->scheds.v[i]);
+	for (size_t i = 0; i < rec->scheds.n; i++) {
+		uint16_t misc =
+			rec->scheds.v[i].what == REC_SCHED_IN ? 0 : PERF_RECORD_MISC_SWITCH_OUT;
+
+		if (rec->scheds.v[i].what == REC_SCHED_PREEMPTED)
+			misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		begin_record(w, PERF_RECORD_SWITCH, misc);
+		end_with_id(w,
+			    &(struct sample_id_fields){rec->scheds.v[i].pid, rec->scheds.v[i].tid,
+						       rec->scheds.v[i].time_ns,
+						       rec->scheds.v[i].cpu, EVENT_CLOCK});
+	}
 	for (size_t i = 0; i < rec->entries.n; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 
@@ -464,16 +464,6 @@ static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint3
 	put_padded(w, aux->data, aux->size); /* zeroes are PAD packets */
 }
 
-static void put_starts(struct perf_writer *w)
-{
-	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu && !w->sampled; i++) {
-		const struct rec_thread *t = &w->rec->threads.v[i];
-
-		put_itrace_start(w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU,
-							       EVENT_PT});
-	}
-}
-
 /* The last switch of each CPU so far. */
 typedef VEC(const struct rec_switch *) last_switches;
 
@@ -520,7 +510,12 @@ static void put_records(struct perf_writer *w)
 		put_mmap2(w, &rec->maps.v[i], false);
 	for (size_t i = 0; i < rec->data_maps.n; i++)
 		put_mmap2(w, &rec->data_maps.v[i], true);
-	put_starts(w);
+	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu && !w->sampled; i++) {
+		const struct rec_thread *t = &w->rec->threads.v[i];
+
+		put_itrace_start(w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU,
+							       EVENT_PT});
+	}
 	put_switches(w);
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);
@@ -651,15 +646,6 @@ static void put_event_desc(struct perf_writer *w)
 	}
 }
 
-static void put_auxtrace_index(struct perf_writer *w)
-{
-	put_u64(w, w->aux_offsets.n);
-	for (size_t i = 0; i < w->aux_offsets.n; i++) {
-		put_u64(w, w->aux_offsets.v[i]);
-		put_u64(w, 48); /* the record's size, without the data that follows */
-	}
-}
-
 static bool is_build_id_put(const struct recording *rec, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -725,9 +711,13 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	case PERF_FEATURE_EVENT_DESC:
 		put_event_desc(w);
 		break;
-	case PERF_FEATURE_AUXTRACE:
-		put_auxtrace_index(w);
-		break;
+	case PERF_FEATURE_AUXTRACE: {
+		put_u64(w, w->aux_offsets.n);
+		for (size_t i = 0; i < w->aux_offsets.n; i++) {
+			put_u64(w, w->aux_offsets.v[i]);
+			put_u64(w, 48); /* the record's size, without the data that follows */
+		}
+	} break;
 	}
 }
 

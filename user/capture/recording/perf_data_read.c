@@ -188,15 +188,6 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 
-static int read_itrace_start(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
-{
-	uint32_t pid = take_u32(c), tid = take_u32(c);
-
-	if (c->failed)
-		return damaged(r, "the record of a trace's start is damaged");
-	return add_switch(r, id, pid, tid);
-}
-
 static int compare_switches(const void *a, const void *b)
 {
 	const struct perf_reader_switch *x = a, *y = b;
@@ -248,8 +239,13 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
 			       ? add_switch(r, &id, 0, 0)
 			       : add_switch(r, &id, id.pid, id.tid);
-	case PERF_RECORD_ITRACE_START:
-		return read_itrace_start(r, c, &id);
+	case PERF_RECORD_ITRACE_START: {
+		uint32_t pid = take_u32(c), tid = take_u32(c);
+
+		if (c->failed)
+			return damaged(r, "the record of a trace's start is damaged");
+		return add_switch(r, &id, pid, tid);
+	}
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
@@ -541,19 +537,6 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	return err;
 }
 
-/* The CPU decides which errata a decoder works around. */
-static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
-{
-	struct rec_pt_config *pt = &r->rec->pt;
-	char text[64];
-	size_t n;
-
-	n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
-	memcpy(text, r->data + s.offset + 4, n);
-	text[n] = 0;
-	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
-}
-
 static void apply_build_id(struct recording *rec, const struct build_id_record *record,
 			   const char *path, size_t path_size)
 {
@@ -601,8 +584,18 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 		at += sizeof(s);
 		if (!inside(r, s))
 			return damaged(r, "it is cut");
-		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
-			read_cpuid(r, s);
+		if (bit == PERF_FEATURE_CPUID && s.size >= 4) {
+			/* The CPU decides which errata a decoder works around. */
+			struct rec_pt_config *pt = &r->rec->pt;
+			char text[64];
+			size_t n;
+
+			n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
+			memcpy(text, r->data + s.offset + 4, n);
+			text[n] = 0;
+			sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model,
+			       &pt->cpu_stepping);
+		}
 		if (bit == PERF_FEATURE_OSRELEASE && s.size >= 4) {
 			free(r->rec->os_release);
 			r->rec->os_release =

@@ -199,14 +199,6 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
 }
 
-static void note_faults(const struct perf_reader_event *event, struct rec_sample *sample)
-{
-	sample->is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
-	if (sample->is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-	    event->config == PERF_COUNT_SW_PAGE_FAULTS)
-		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
-}
-
 /* Adds the stack of events with call chains. 0 or -errno, with r->why. */
 static int read_stack(struct perf_reader *r, const struct perf_event_header *header,
 		      struct cursor *c)
@@ -233,8 +225,12 @@ static int read_stack(struct perf_reader *r, const struct perf_event_header *hea
 	sample.cpu = (int)(uint32_t)word[7];
 	sample.at_switch = event->type == PERF_TYPE_SOFTWARE &&
 			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
-	if (event->type == PERF_TYPE_SOFTWARE)
-		note_faults(event, &sample);
+	if (event->type == PERF_TYPE_SOFTWARE) {
+		sample.is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+		if (sample.is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		    event->config == PERF_COUNT_SW_PAGE_FAULTS)
+			sample.faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
+	}
 	return add_stack(r, event, c, &sample);
 }
 

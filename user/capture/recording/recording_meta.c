@@ -318,16 +318,6 @@ static void add_list(const struct recording *rec, const struct list *list, cJSON
 	}
 }
 
-static void add_drops(const struct recording *rec, cJSON *meta)
-{
-	cJSON *drops = cJSON_CreateObject();
-
-	for (int i = 0; i < DROPS; i++)
-		if (rec->drops[i])
-			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
-	cJSON_AddItemToObject(meta, "dropped", drops);
-}
-
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -353,7 +343,12 @@ char *recording_meta__print(const struct recording *rec)
 		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		add_list(rec, &lists[i], meta);
-	add_drops(rec, meta);
+	cJSON *drops = cJSON_CreateObject();
+
+	for (int i = 0; i < DROPS; i++)
+		if (rec->drops[i])
+			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
+	cJSON_AddItemToObject(meta, "dropped", drops);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;

@@ -112,22 +112,6 @@ static struct perf_event_attr sampling_attr(uint64_t type_config, uint64_t perio
 	};
 }
 
-/*
- * The hardware's counter of cycles: only with its overflow comes what the CPU has noted. The kernel
- * keeps to the rate by changing the period.
- */
-static void count_calls(struct perf_event_attr *attr, uint64_t period_ns)
-{
-	attr->type = PERF_TYPE_HARDWARE;
-	attr->config = PERF_COUNT_HW_CPU_CYCLES;
-	attr->freq = 1;
-	attr->sample_freq = 1000000000 / period_ns;
-	attr->sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
-	attr->branch_sample_type = branches_of(COUNTING_CALLS);
-	attr->sample_regs_user = 0;
-	attr->sample_stack_user = 0;
-}
-
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
@@ -144,8 +128,20 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	int fd;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->no_switches;
-	if (event == SAMPLE_EVENT_CLOCK && config->calls)
-		count_calls(&attr, period);
+	if (event == SAMPLE_EVENT_CLOCK && config->calls) {
+		/*
+		 * The hardware's counter of cycles: only with its overflow comes what the CPU has
+		 * noted. The kernel keeps to the rate by changing the period.
+		 */
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.freq = 1;
+		attr.sample_freq = 1000000000 / period;
+		attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
+		attr.branch_sample_type = branches_of(COUNTING_CALLS);
+		attr.sample_regs_user = 0;
+		attr.sample_stack_user = 0;
+	}
 	attr.enable_on_exec = config->from_exec;
 	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)

@@ -23,20 +23,15 @@
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
 
-/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
-static void explain_memlock(void)
-{
-	log__error("cannot sample the process: its user may lock no more memory");
-	log__hint("needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
-		  "kernel.perf_event_mlock_kb (now %ld)",
-		  fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
-}
-
 static void explain(int err)
 {
 	/* A missing right is EACCES, but for a seccomp filter's. */
 	if (err == -EPERM && (capability__has(CAP_PERFMON) || capability__has(CAP_SYS_ADMIN))) {
-		explain_memlock();
+		/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
+		log__error("cannot sample the process: its user may lock no more memory");
+		log__hint("needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
+			  "kernel.perf_event_mlock_kb (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 		return;
 	}
 	ring_limits__explain(err, "sample the process");

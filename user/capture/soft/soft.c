@@ -135,17 +135,6 @@ static int read_maps(struct source *source, struct recording *rec)
 	return err;
 }
 
-/* The code of the [uprobes] page, which nobody can read from outside. */
-static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
-{
-	struct rec_image image = {.path = "[uprobes]",
-				  .start = shared->uprobes_start,
-				  .data = (uint8_t *)shared->uprobes_page,
-				  .size = shared->uprobes_len};
-
-	return shared->uprobes_start ? recording__add_image(rec, &image) : 0;
-}
-
 static int soft__read(struct source *source, struct recording *rec)
 {
 	char text[UNITS_TEXT_SIZE];
@@ -162,8 +151,15 @@ static int soft__read(struct source *source, struct recording *rec)
 	err = read_threads(source, rec);
 	if (!err)
 		err = read_maps(source, rec);
-	if (!err)
-		err = add_uprobes(source->shared, rec);
+	if (!err) {
+		/* The code of the [uprobes] page, which nobody can read from outside. */
+		struct rec_image image = {.path = "[uprobes]",
+					  .start = source->shared->uprobes_start,
+					  .data = (uint8_t *)source->shared->uprobes_page,
+					  .size = source->shared->uprobes_len};
+
+		err = source->shared->uprobes_start ? recording__add_image(rec, &image) : 0;
+	}
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	if (source->shared->waited_ns > 10000000)
@@ -348,13 +344,6 @@ static int start_failed(const struct source *source)
 	return -err;
 }
 
-static int refuse_breakpoints(int err)
-{
-	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
-	log__hint("some virtual machines have none; without -start and -stop all is stepped");
-	return -EOPNOTSUPP;
-}
-
 static int soft__start(struct source *source)
 {
 	int sockets[2];
@@ -382,8 +371,13 @@ static int soft__start(struct source *source)
 	    source->shared->state == SOFT_FAILED)
 		return start_failed(source);
 	wait_for_first_steps(source);
-	if (source->shared->breakpoint_error)
-		return refuse_breakpoints(source->shared->breakpoint_error);
+	if (source->shared->breakpoint_error) {
+		log__error("-start: the CPU's breakpoints cannot be set: %s",
+			   strerror(source->shared->breakpoint_error));
+		log__hint(
+			"some virtual machines have none; without -start and -stop all is stepped");
+		return -EOPNOTSUPP;
+	}
 	if (source->shared->lost_threads)
 		log__warn("the process has more than %d threads; the others are not recorded",
 			  SOFT_MAX_THREADS);

@@ -150,15 +150,6 @@ static bool encode(struct stepped *t, uint64_t to)
 	return false;
 }
 
-/* Single-stepping shows in pushed flags; a popf of them later would trap a free thread. */
-static void hide_trap_flag(const struct stepped *t, uint64_t sp)
-{
-	long word = ptrace(PTRACE_PEEKDATA, t->tid, sp, 0);
-
-	if (word & EFLAGS_TF)
-		ptrace(PTRACE_POKEDATA, t->tid, sp, word & ~(long)EFLAGS_TF);
-}
-
 /* A return probe's trampoline: the function's frame ends when that returns. */
 static bool is_trampoline(const struct stepped *t, uint64_t ip)
 {
@@ -241,8 +232,14 @@ bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 		return false;
 	}
 	log_truth(t, now, regs);
-	if (t->is_pushf)
-		hide_trap_flag(t, regs->rsp);
+	if (t->is_pushf) {
+		/* Single-stepping shows in pushed flags; a popf of them later would trap a free
+		 * thread. */
+		long word = ptrace(PTRACE_PEEKDATA, t->tid, regs->rsp, 0);
+
+		if (word & EFLAGS_TF)
+			ptrace(PTRACE_POKEDATA, t->tid, regs->rsp, word & ~(long)EFLAGS_TF);
+	}
 	return t->insn.cls == INSN_SYSCALL;
 }
 

@@ -323,18 +323,6 @@ struct inline_function {
 	struct source_place place;
 };
 
-static void inline_names__fini(struct inline_names *names)
-{
-	tdestroy(names->scopes.units, free_unit);
-	tdestroy(names->functions, free);
-	while (names->calls) {
-		struct inlined_chunk *next = names->calls->next;
-
-		free(names->calls);
-		names->calls = next;
-	}
-}
-
 static struct inlined *add_call(struct inline_names *names)
 {
 	struct inlined_chunk *chunk = names->calls;
@@ -542,7 +530,14 @@ void inline_tables__free(struct inline_tables *tables)
 	if (!tables)
 		return;
 	tdestroy(tables->units, inlined_free_unit);
-	inline_names__fini(&tables->names);
+	tdestroy(tables->names.scopes.units, free_unit);
+	tdestroy(tables->names.functions, free);
+	while (tables->names.calls) {
+		struct inlined_chunk *next = tables->names.calls->next;
+
+		free(tables->names.calls);
+		tables->names.calls = next;
+	}
 	free(tables);
 }
 
@@ -672,17 +667,6 @@ static int enter_body(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 	return err ? err : DIE_DESCEND;
 }
 
-static void read_body(struct elf_debug *debug, struct inline_body *body)
-{
-	struct body_reader reader = {debug->inlines, body};
-	struct die_walk walk = {
-		.enter = enter_body, .ctx = &reader, .budget = &debug->inlines->budget};
-
-	body->is_read = true;
-	if (die_walk__children(&walk, &body->die, NULL))
-		body->ranges.n = 0;
-}
-
 /* The function whose code begins nearest before vaddr. */
 static struct inline_body *find_body(struct inline_unit *unit, uint64_t vaddr)
 {
@@ -726,8 +710,15 @@ static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 		return NULL;
 	unit = inlined_find_unit(debug->inlines, &die);
 	body = unit ? find_body(unit, vaddr) : NULL;
-	if (body && !body->is_read)
-		read_body(debug, body);
+	if (body && !body->is_read) {
+		struct body_reader reader = {debug->inlines, body};
+		struct die_walk walk = {
+			.enter = enter_body, .ctx = &reader, .budget = &debug->inlines->budget};
+
+		body->is_read = true;
+		if (die_walk__children(&walk, &body->die, NULL))
+			body->ranges.n = 0;
+	}
 	return body ? search_body(body, vaddr) : NULL;
 }
 

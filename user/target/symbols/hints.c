@@ -445,17 +445,6 @@ static int refuse_line_of_many(const struct symbols *symbols, const struct query
 	return -ENOTUNIQ;
 }
 
-static int refuse_to_ask(const struct symbols *symbols, const match_vec *found)
-{
-	log__error("'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
-		   found->n, symbols->label);
-	if (symbols->pid)
-		log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
-	else
-		log__hint("'nm -C %s' shows them", symbols->label);
-	return -ENOTUNIQ;
-}
-
 int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query *query,
 			      const match_vec *found)
 {
@@ -463,8 +452,16 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 
 	if (query->line)
 		return refuse_line_of_many(symbols, query, found);
-	if (query__asks(query))
-		return refuse_to_ask(symbols, found);
+	if (query__asks(query)) {
+		log__error(
+			"'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
+			found->n, symbols->label);
+		if (symbols->pid)
+			log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+		else
+			log__hint("'nm -C %s' shows them", symbols->label);
+		return -ENOTUNIQ;
+	}
 	log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
 	log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
 		  module__name(first->module), first->function->vaddr);

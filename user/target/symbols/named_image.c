@@ -324,15 +324,6 @@ static size_t hot_length(const char *name, size_t len)
 	return 0;
 }
 
-/* The cold half of a function is not linked to the hot half, except by its name. */
-static struct named_function *find_hot(struct named_image *image, const struct named_place *place,
-				       size_t len, const char *module)
-{
-	struct named_function *hot = find_name(image, place->symbol, len, module);
-
-	return hot ? hot : add_named(image, place->symbol, len, module, NOWHERE, false);
-}
-
 /*
  * Without offsets the lowest address seen is the start; names are all that tells functions apart.
  */
@@ -376,8 +367,12 @@ static struct named_function *named_image__function(struct named_image *image,
 	size_t hot_len = hot_length(place->symbol, len);
 	struct named_function *found;
 
-	if (hot_len)
-		return find_hot(image, place, hot_len, module);
+	if (hot_len) {
+		/* The cold half of a function is not linked to the hot half, except by its name. */
+		struct named_function *hot = find_name(image, place->symbol, hot_len, module);
+
+		return hot ? hot : add_named(image, place->symbol, hot_len, module, NOWHERE, false);
+	}
 	if (!place->has_offset)
 		return find_by_name(image, place, len, module);
 	found = find_start(image, place->symbol, len, module, start);

@@ -256,14 +256,6 @@ static bool read_cfa(Dwarf_Frame *frame, struct cfi_rule *cfa)
 					   : cfa->other < CFI_REGISTERS;
 }
 
-static bool read_row(Dwarf_Frame *frame, struct cfi_row *row)
-{
-	Dwarf_Addr start, end;
-
-	return dwarf_frame_info(frame, &start, &end, &row->is_signal) == CFI_RETURN &&
-	       read_cfa(frame, &row->cfa) && read_registers(frame, row);
-}
-
 bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row)
 {
 	Dwarf_Frame *frame = NULL;
@@ -273,8 +265,12 @@ bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row)
 	if (!image->has_asked_cfi && image->elf)
 		image->cfi = dwarf_getcfi_elf(image->elf);
 	image->has_asked_cfi = true;
-	if (image->cfi && !dwarf_cfi_addrframe(image->cfi, vaddr, &frame))
-		found = read_row(frame, row);
+	if (image->cfi && !dwarf_cfi_addrframe(image->cfi, vaddr, &frame)) {
+		Dwarf_Addr start, end;
+
+		found = dwarf_frame_info(frame, &start, &end, &row->is_signal) == CFI_RETURN &&
+			read_cfa(frame, &row->cfa) && read_registers(frame, row);
+	}
 	pthread_mutex_unlock(&image->lock);
 	free(frame);
 	return found;
