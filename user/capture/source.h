@@ -51,7 +51,7 @@ struct source_config {
 	bool sample_by_cpu; /* sample: a ring per CPU, not per thread: the gate knows the target */
 	bool sample_no_stacks;	 /* ... and its program takes the stacks of switches as well */
 	size_t sample_log;	 /* sample: bytes beside each of these rings, for -max-memory */
-	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
+	bool is_silent;		 /* sample: a trial, or the look-back has been printed already */
 	const char *spool_dir;	 /* pt, soft: all is kept, on disk (struct spool); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
@@ -82,7 +82,7 @@ struct source_ops {
 	 * one of its own to freeze by; it stays the source's. NULL, or -1: the caller opens one.
 	 */
 	int (*probe_event)(const struct source *source, size_t i);
-	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
+	/* Starts recording. 0, or -errno after a line and a hint; the target is unchanged then. */
 	int (*start)(struct source *source);
 	/*
 	 * After the freeze and the reading of a recording: prepares for another one, with the rings
@@ -123,7 +123,7 @@ struct source_ops {
 	uint64_t (*lookback_ns)(const struct source *source);
 	/* The way it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
-	/* Freezes where that was not done, and frees. NULL is fine. */
+	/* Freezes if needed, and frees. NULL is fine. */
 	void (*close)(struct source *source);
 };
 

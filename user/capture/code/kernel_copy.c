@@ -236,7 +236,10 @@ static int kcore__open(struct kcore *kcore, const char *path)
 	return read_at(kcore->fd, kcore->phdrs, kcore->n * sizeof(*kcore->phdrs), ehdr.e_phoff);
 }
 
-/* Bytes at vaddr; zeroes where nothing is mapped. How many: 0 in no segment; or -errno. */
+/*
+ * Reads bytes at vaddr; unmapped ones are zeroes. Returns their number, 0 outside the segments, or
+ * -errno.
+ */
 static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *buf, size_t len)
 {
 	for (size_t i = 0; i < kcore->n; i++) {
@@ -338,7 +341,7 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 	return fs__write_fd(out, buf, headers);
 }
 
-/* In memory it would be as large again as all else: on a disk, where there is room. */
+/* A copy in memory would double what the capture needs, so it goes to a disk with enough room. */
 static int open_nameless(void)
 {
 	static const char *const folders[] = {"/var/tmp", "/tmp", "."};

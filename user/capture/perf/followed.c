@@ -376,7 +376,7 @@ int followed__processes(struct followed *f)
 	return err;
 }
 
-/* A ring for each thread, or each CPU, of those that are followed. */
+/* One ring per followed thread, or per CPU. */
 
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {

@@ -45,7 +45,7 @@ struct followed {
 	const struct followed_ops *ops;
 	bool frozen;
 	struct sideband sideband;
-	struct recording pending;		/* what it has said */
+	struct recording pending;		/* the records of the sideband so far */
 	struct pid_set pids;			/* the recorded processes; empty for a cgroup */
 	struct pid_set tids;			/* of those, the threads that are recorded */
 	VEC(struct followed_process) processes; /* that have not exited */
@@ -81,8 +81,10 @@ const struct pid_set *followed__pids(const struct source *source);
 int followed__count(const struct followed *followed, bool main_only, size_t *n);
 /* Follows the thread and opens its ring. 0 or -errno. */
 int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
-/* The same for all threads, or all main threads; those that end meanwhile are skipped. -ESRCH:
- * none. */
+/*
+ * The same for all threads, or all main threads; those that end meanwhile are skipped. -ESRCH: none
+ * is left.
+ */
 int followed__add_threads(struct followed *followed, bool main_only);
 /* Adds one ring per CPU in the set, at `place`; offline CPUs are skipped. 0 or -errno. */
 int followed__add_cpus(struct followed *followed, const struct event_place *place,
@@ -112,8 +114,8 @@ int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_n
 bool followed__knows(const struct followed *followed, pid_t pid);
 
 /*
- * Hands over the threads that the sideband has told of since the last time, and those that they
- * began before anything told of that.
+ * Hands over the threads that the sideband has reported since the last call, and threads that those
+ * started unreported.
  */
 void followed__threads(struct followed *followed);
 

@@ -18,7 +18,7 @@ void switch_log__fini(struct switch_log *log)
 	VEC_FINI(&log->cpus);
 }
 
-/* Made where it is new; NULL: no memory. */
+/* Makes it if it is new. NULL: out of memory. */
 static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 {
 	struct cpu_switches *c;
@@ -267,7 +267,7 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	return recording__add_thread(s->rec, &thread);
 }
 
-/* A new process is its parent's no more, and followed only where that is wanted. */
+/* A new process is no longer its parent's, and is followed only if wanted. */
 static int on_process_begin(struct sideband *s, const struct task_record *r,
 			    const struct rec_thread *child)
 {
@@ -333,8 +333,8 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			       : on_switched_in(s, id);
 	case PERF_RECORD_ITRACE_START:
 		/*
-		 * It names whoever is current, which on the way from one cgroup to another is still
-		 * the one that leaves (kernel/events/core.c: perf_cgroup_switch).
+		 * The record names the current thread, which during a switch between cgroups is
+		 * still the old one (kernel/events/core.c: perf_cgroup_switch).
 		 */
 		return recording__find_thread(s->rec, pid, tid)
 			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)

@@ -65,15 +65,18 @@ void switch_log__fini(struct switch_log *log);
 
 /* Calls for one CPU must come in the order of time. Each returns 0 or -ENOMEM. */
 
-/* pid and tid run, which counts where nothing else has been said of the CPU. */
+/* pid and tid run; used only if the CPU has no other record yet. */
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* pid and tid run from now on; 0 and 0: none of those that are recorded. */
+/* pid and tid run from now on; 0 and 0: no recorded thread. */
 int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* They have run up to now: what nothing has said where the recording began meanwhile. */
+/* They have run until now; tells who ran before the CPU's first record. */
 int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* Records are missing between the CPU's last one and this: nobody is known to have run. */
+/* Records are missing between the CPU's last one and this: it is unknown who ran. */
 int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
-/* The trace has got to `head` in the CPU's ring; what lies before what is there is forgotten. */
+/*
+ * The trace has reached `head` in the CPU's ring; forgets switches before the part that the ring
+ * still has.
+ */
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
 
 /* True where the process is among them. */

@@ -265,7 +265,7 @@ int own_probe__try(void)
 /* Probes that events share. */
 
 #define GROUP "mtbpf"
-/* Closed events let go of the probe a little later (RCU). */
+/* Closed events release the probe a little later (RCU). */
 #define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 
@@ -283,7 +283,7 @@ static bool is_tracefs(int dir)
 	return dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0);
 }
 
-/* A mount that nobody else sees, and that goes with its descriptor. */
+/* A private mount, which ends with its descriptor. */
 static int mount_private(void)
 {
 	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
@@ -295,7 +295,7 @@ static int mount_private(void)
 	return dir < 0 ? -errno : dir;
 }
 
-/* *place: where it is mounted; NULL: by us. */
+/* place: the mount point; NULL: a mount of our own. */
 static int open_tracefs(const char **place)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -351,7 +351,7 @@ static int read_id(const struct tracefs_probe *p, uint32_t *id)
 	return *id ? 0 : -EINVAL;
 }
 
-/* In the child: everything of ours but these two is closed, so that the probe is let go. */
+/* In the child: closes everything except these two, so that the probe is released. */
 static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 {
 	sigset_t all;

@@ -49,10 +49,10 @@ bool uprobe_link__is_supported(void);
 int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cookie);
 
 /*
- * Returns when no thread is in a handler of this probe that it entered before the call; from
- * Linux 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
- * uprobe_unregister_sync()). Whoever was there found no BPF program yet that was attached
- * meanwhile, and would overflow the event unasked, however late it goes on. 0, or -errno after a
+ * Returns when no thread is in a handler of this probe that it entered before the call; from Linux
+ * 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
+ * uprobe_unregister_sync()). A thread that entered earlier did not see a BPF program attached
+ * meanwhile, and would overflow the event unasked, however late it continues. 0, or -errno after a
  * line and a hint. Takes a tenth of a second, all of it asleep.
  */
 int uprobe_event__settle(const struct uprobe_spec *spec);

@@ -40,11 +40,11 @@ void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_c
 /* Fields as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3, 33.2.8.2). */
 struct pt_timing {
 	bool cyc, mtc, noretcomp;
-	bool ptw, fup_on_ptw; /* values that programs write, and where they do: wherever it can be
-				 had */
+	bool ptw, fup_on_ptw; /* values that programs write (PTWRITE), and where; if the CPU
+				 supports it */
 	bool pwr_evt;	      /* what the CPU does to save power */
 	unsigned int cyc_thresh, mtc_period, psb_period;
-	bool exact; /* the user's own numbers: to be had as they are, or refused */
+	bool exact; /* the user's own numbers: used exactly, or refused */
 };
 
 /* A cycle count with every packet, and MTC packets as often as the CPU can. */

@@ -50,7 +50,7 @@ struct pt_ring {
 	VEC(int) probes;	  /* the gated uprobe events in its group */
 	struct perf_ring ring;
 	struct sideband_ring sideband;
-	struct spool spool; /* where it is drained */
+	struct spool spool; /* if it is drained */
 	bool ended;	    /* its thread is gone; what it holds stays */
 };
 

@@ -260,8 +260,8 @@ static int open_tracefs(struct source *s)
 }
 
 /*
- * Opens the rings of all that is to be recorded, with the best way to freeze them that there is.
- * 0, or -errno after a line and a hint; nothing is opened where they would not fit into memory.
+ * Opens all rings, with the best available way to freeze them. 0, or -errno after a line and a
+ * hint; opens nothing if they would not fit into memory.
  */
 static int open_rings(struct source *s)
 {
@@ -295,7 +295,7 @@ static int open_rings(struct source *s)
 /* Less than a turn of the scheduler's: a thread may have spent it all in the kernel. */
 #define SOON_NS 20000000
 
-/* It should have run all the time that its threads did: else somebody else has the PMU. */
+/* It should have run as long as its threads did: otherwise another program uses the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
 	bool of_thread = r->place.cpu < 0;
@@ -394,7 +394,9 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 	return err;
 }
 
-/* Behind an earlier snapshot: who ran at its end need not at the beginning of this one. */
+/*
+ * After an earlier snapshot: the thread that ran at its end may not run at the start of this one.
+ */
 static int forget_who_ran(const struct source *s, struct recording *rec)
 {
 	int err = 0;
@@ -620,7 +622,7 @@ static void on_thread_end(struct source *s, pid_t tid)
 		if (ring->place.pid != tid || ring->ended)
 			continue;
 		ring->ended = true;
-		/* It would wake everybody for ever. */
+		/* An ended event stays readable and would wake epoll forever. */
 		if (s->config.spool_dir)
 			epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
 		return;

@@ -173,7 +173,7 @@ static void end_raw(struct perf_writer *w, size_t begin)
 	memcpy(w->record + begin - sizeof(size), &size, sizeof(size));
 }
 
-/* Behind all that earlier versions read. */
+/* Follows the fields that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;

@@ -66,7 +66,7 @@ enum perf_intel_pt_info {
 
 /* The raw data of our own samples (PERF_COUNT_SW_BPF_OUTPUT): attr.config1. */
 enum perf_own_data {
-	PERF_OWN_HIT,	/* struct mt_hit, but for its stack: that is the call chain */
+	PERF_OWN_HIT,	/* struct mt_hit without its stack, which is the call chain */
 	PERF_OWN_ENTRY, /* struct mt_entry */
 	PERF_OWN_BY,	/* struct mt_sched */
 };
@@ -104,10 +104,9 @@ void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size
 void perf_data__write_build_ids(const struct recording *rec, FILE *out);
 
 /*
- * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or
- * -errno with *why set to a constant sentence: -EINVAL no perf.data, or damaged; -ENODATA no Intel
- * PT in it; -ENOTSUP a kind that is not understood; -ENOMEM. The bytes are copied, but for the PT
- * where they are those of rec->mapped.
+ * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, decoder settings. 0, or -errno
+ * with *why set to a constant sentence: -EINVAL not perf.data, or damaged; -ENODATA without Intel
+ * PT; -ENOTSUP an unsupported kind; -ENOMEM. The bytes are copied, except PT in rec->mapped.
  */
 int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
 

@@ -319,7 +319,7 @@ static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
 
 /* After a PSB comes its time: two of them with this many equal bytes are the same one. */
 #define PSB_TELLS 64
-/* But for streams that nobody recorded. */
+/* A limit for hostile streams. */
 #define MAX_TRIES 16
 
 /*

@@ -25,7 +25,7 @@ static int damaged_hit(struct perf_reader *r)
 	return damaged(r, "a hit's record is damaged");
 }
 
-/* Behind the arguments, where there are any. */
+/* They follow the arguments, if there are arguments. */
 static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t n;
@@ -40,7 +40,7 @@ static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hi
 	return raw->failed ? damaged_hit(r) : 0;
 }
 
-/* Behind the stack; 4 bytes of padding are all that else follows there. */
+/* They follow the stack; otherwise at most 4 bytes of padding do. */
 static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t word;
@@ -179,7 +179,7 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t ip = take_u64(c);
 
-		/* Not those that say whose code follows. */
+		/* Skips the entries that mark the following context. */
 		if (!address__is_kernel(ip) && sample->n_ips < IPS_MAX)
 			ips[sample->n_ips++] = ip;
 		else if (address__is_kernel(ip) && ip < (uint64_t)PERF_CONTEXT_MAX &&

@@ -353,7 +353,7 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	return hit->ip;
 }
 
-/* Behind those of the same time or earlier. */
+/* Inserts after elements of the same time or earlier. */
 #define ADD_BY_TIME(vec, ...)                                                                      \
 	({                                                                                         \
 		const __typeof__(*(vec)->v) item_ = (__VA_ARGS__);                                 \

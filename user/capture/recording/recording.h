@@ -96,10 +96,10 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch;	   /* where it was taken off its CPU; else by the clock */
+	bool at_switch;	   /* taken when it left its CPU; otherwise by the clock */
 	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
-	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
+	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
 	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: another event */
 	bool is_major;	   /* of these: they waited for the page's contents */
 	/* This many ips after the first are call instructions, until they are settled. */
@@ -163,7 +163,7 @@ struct rec_file {
 	char build_id[41]; /* in hex; "" if unknown */
 	int fd;		   /* its bytes; -1: the recording does not have them */
 	int debug_fd;	   /* its separate debug file; -1: none, or none in the recording */
-	char *name;	   /* where it is in the recording's directory; NULL: not there */
+	char *name;	   /* its path in the recording's directory, or NULL */
 	char *debug_name;
 };
 
@@ -214,7 +214,7 @@ struct rec_quota {
 	char *text;
 };
 
-/* The kernel's code, where it was traced. */
+/* The kernel's code, if it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
 	char *modules;	/* text of /proc/modules */
@@ -247,7 +247,7 @@ struct recording {
 	/* A thread that comes there is not recorded any more, until it comes to another place. */
 	VEC(struct rec_place) stops;
 	char *freeze;	  /* how it was frozen */
-	char *os_release; /* the kernel's, where it was made; NULL: not known */
+	char *os_release; /* the release of the kernel that recorded it; NULL: unknown */
 	struct rec_pt_config pt;
 	bool kernel_only;	       /* user code was not traced */
 	VEC(struct rec_map) maps;      /* ascending by time */
@@ -273,7 +273,7 @@ struct recording {
 	VEC(struct rec_open_file) open_files;
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
-	bool knows_taken;	   /* else nobody has looked for it */
+	bool knows_taken;	   /* false: never checked */
 	enum rec_steal steal;	   /* of that: what the hypervisor takes */
 	bool knows_interrupts;	   /* sched_bys have what these took, if they took anything */
 	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
@@ -322,11 +322,11 @@ void recording__fini(struct recording *rec);
 
 /* True where its rings are CPUs', not threads'. */
 bool recording__is_by_cpu(const struct recording *rec);
-/* True where it has stacks of moments instead of PT. */
+/* True if it has stacks at moments instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
 /* Bytes of PT or of samples: 0 if nothing ran. */
 size_t recording__traced_bytes(const struct recording *rec);
-/* NULL where it is not known. */
+/* NULL if unknown. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
 /*
@@ -346,7 +346,7 @@ struct rec_user recording__hit_user(const struct recording *rec, const struct mt
 
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
-/* Behind those of the same time or earlier. */
+/* Inserts after those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
 /* One there already, of the same path and place, is kept. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
@@ -366,7 +366,7 @@ int recording__add_thread(struct recording *rec, const struct rec_thread *thread
  */
 int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
 			pid_t parent_tid);
-/* Behind those of the same time or earlier. */
+/* Inserts after those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* With its addresses, first_ip is set here. */
@@ -379,11 +379,11 @@ int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uin
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
 /* Copies the path; one that is known already stays. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
-/* NULL where it is not known. */
+/* NULL if unknown. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
 /* Copies the text; the first one per process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
-/* NULL where it was not throttled. */
+/* NULL if it was not throttled. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 /*
  * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in
@@ -397,7 +397,7 @@ void rec_aux__fini(struct rec_aux *aux);
  */
 bool recording__leave_out_older_half(struct recording *rec);
 
-/* The file that was mapped under this path and inode; NULL where it is not known. */
+/* The file that was mapped under this path and inode, or NULL. */
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino);
 /*
@@ -407,7 +407,7 @@ const struct rec_file *recording__find_file(const struct recording *rec, const c
 int recording__hold_roots(struct recording *rec);
 /* A path of what the process sees as /, whether that is held or not. */
 void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE]);
-/* Gives each mapping its file's build id, where that is known. */
+/* Gives each mapping its file's build id, if known. */
 void recording__settle_build_ids(struct recording *rec);
 
 /*
@@ -435,8 +435,8 @@ int recording__save(struct recording *rec, const char *path);
  */
 int recording__read(struct recording *rec, const char *path);
 /*
- * Its file stays mapped. After it was worked with: 0, or -EIO with a line and a hint where it, or
- * the file of a program, was cut short meanwhile, so that what was seen of it is not what it held.
+ * The recording stays mapped. Call this after working with it: 0, or -EIO with a line and a hint if
+ * its file, or a program's file, was truncated meanwhile, so that wrong contents were read.
  */
 int recording__check_cut(const struct recording *rec);
 
@@ -477,8 +477,10 @@ int recording_meta__parse(struct recording *rec, const char *text,
 			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			  void *ctx);
 
-/* The bytes of files that are put into images/: those that may not be found again, or all of a
- * portable recording. */
+/*
+ * The total size of files that are put into images/: those that may not be found again, or all of a
+ * portable recording.
+ */
 uint64_t recording_files__size(const struct recording *rec);
 /* True if meta.json may use this as the name of a file. */
 bool recording_files__is_name(const char *name);

@@ -60,7 +60,10 @@ void recording_perf_map__file(pid_t pid, char name[static 64])
 	snprintf(name, 64, "images/perf-%d.map", (int)pid);
 }
 
-/* A name of ours: "images/0". Anything else in a recording somebody sent would leave it. */
+/*
+ * True for names that we generate: "images/0". Others, in an untrusted recording, could lead out of
+ * it.
+ */
 static bool is_image_file(const char *file)
 {
 	return file && !strncmp(file, "images/", 7) && file[7] &&

@@ -63,7 +63,7 @@ static uint64_t calibrate(void)
 	return n;
 }
 
-/* Somebody on the same CPU who answers each word with one. */
+/* A partner on the same CPU that answers each message with one. */
 struct partner {
 	int there, back; /* eventfds; -1: not open */
 	pthread_t thread;

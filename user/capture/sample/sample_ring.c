@@ -169,7 +169,7 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 	return err;
 }
 
-/* Without them the rest is as good as it was: other events may have all counters. */
+/* Failure is acceptable: other events may use all counters. */
 static void open_branches(struct sample_ring *r, const struct sample_ring_config *config)
 {
 	if (!config->branches)
@@ -253,7 +253,7 @@ void sample_ring__disable(struct sample_ring *r)
 {
 	for (int i = 0; i < SAMPLE_EVENTS; i++)
 		ioctl(r->events[i], PERF_EVENT_IOC_DISABLE, 0);
-	/* Nobody writes to it now, not even a switch that was under way. */
+	/* The kernel does not write to it now, not even from a switch under way. */
 	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
 }
 

@@ -25,7 +25,7 @@
 
 static void explain(int err)
 {
-	/* A missing right is EACCES, but for a seccomp filter's. */
+	/* A missing right gives EACCES, except from a seccomp filter. */
 	if (err == -EPERM && (capability__has(CAP_PERFMON) || capability__has(CAP_SYS_ADMIN))) {
 		/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
 		log__error("cannot sample the process: its user may lock no more memory");
@@ -59,7 +59,7 @@ static bool fits(const struct source_config *config, size_t rings, size_t size)
 			      sample_ring__locked_size(size) + config->sample_log);
 }
 
-/* All of them are recorded, so each has less where they are many. */
+/* All threads are recorded, so each gets less if there are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
 	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;

@@ -91,7 +91,7 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 	aux.data = malloc(size ? size : 1);
 	if (!aux.data)
 		return -ENOMEM;
-	/* If it has not wrapped, all of it lies before the head. */
+	/* If it has not wrapped, everything is before the head. */
 	memcpy(aux.data, ring + head, size - head);
 	memcpy(aux.data + size - head, ring, head);
 	return recording__add_aux(rec, &aux);
@@ -152,7 +152,7 @@ static int soft__read(struct source *source, struct recording *rec)
 	if (!err)
 		err = read_maps(source, rec);
 	if (!err) {
-		/* The code of the [uprobes] page, which nobody can read from outside. */
+		/* The code of the [uprobes] page, which cannot be read from outside. */
 		struct rec_image image = {.path = "[uprobes]",
 					  .start = source->shared->uprobes_start,
 					  .data = (uint8_t *)source->shared->uprobes_page,
@@ -309,8 +309,8 @@ static bool wait_beyond(struct source *source, enum soft_state state, int timeou
 }
 
 /*
- * Until every thread is stepped: a hit before that would trigger with nothing recorded. One that
- * sleeps where it cannot be interrupted makes no hit either, and is not waited for.
+ * Waits until every thread is stepped: a hit before that would trigger with nothing recorded. A
+ * thread in uninterruptible sleep cannot hit, and is not waited for.
  */
 static void wait_for_first_steps(const struct source *source)
 {
@@ -413,7 +413,7 @@ static int soft__freeze(struct source *source)
 		return is_over(source) ? 0 : -EPIPE;
 	if (wait_beyond(source, SOFT_RUNNING, FREEZE_TIMEOUT_MS))
 		return 0;
-	/* They are let go as soon as they wake; the stepper stays behind for that. */
+	/* They are released as soon as they wake; the stepper stays for that. */
 	log__warn(
 		"%d threads sleep where they cannot be interrupted; they are let go when they wake",
 		source->shared->stuck);

@@ -54,7 +54,7 @@ static uint64_t mark_now(struct stepped *t)
 	return now;
 }
 
-/* The [uprobes] page can be read by nobody but its own process: the copy shows what runs there. */
+/* Only its own process can read the [uprobes] page: the copy shows what runs there. */
 static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *code)
 {
 	uint64_t at = ip - t->shared->uprobes_start;
@@ -218,7 +218,7 @@ bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 	t->shared->steps++;
 	mark_start(t);
 	if (!t->insn.len) {
-		/* Code nobody can read: out of the trace until it is left. */
+		/* Unreadable code: tracing is off until the thread leaves it. */
 		if (t->stream.enabled)
 			pt_stream__disable_async(&t->stream, t->ip);
 		return false;

@@ -50,7 +50,7 @@ struct soft_shared {
 	_Atomic int error;	      /* errno of SOFT_FAILED */
 	_Atomic int breakpoint_error; /* errno of a breakpoint at a start; 0: none failed */
 	_Atomic int unseen;	      /* threads that run freely still, before their first step */
-	_Atomic int stuck;  /* threads that could not be let go of yet (uninterruptible sleep) */
+	_Atomic int stuck;  /* threads that could not be released yet (uninterruptible sleep) */
 	uint64_t ring_size; /* bytes, a power of two */
 	uint64_t frozen_ns;
 	uint64_t waited_ns; /* for mtbpf to take what rings held */

@@ -83,7 +83,7 @@ static void seen(struct stepper *s, struct stepped *t)
 	t->unseen = false;
 }
 
-/* It has ended, or was let go. */
+/* The thread has ended, or was released. */
 static void remove_thread(struct stepper *s, struct stepped *t)
 {
 	seen(s, t);
@@ -214,7 +214,7 @@ static void syscall_done(struct stepper *s, struct stepped *t)
 		scan_maps(s);
 		break;
 	case SYS_prctl:
-		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
+		/* PR_SET_NAME; an exited thread's name cannot be read. */
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
 	}
 }
@@ -251,9 +251,9 @@ static bool rewind_syscall(struct user_regs_struct *regs)
 }
 
 /*
- * With -start and -stop a thread runs freely, until a breakpoint of the CPU's stops it in front of
- * where it starts; from there on it is stepped, and looked whether it has come to where it stops.
- * No byte of the target is changed for that, and no right beyond ptrace's is needed.
+ * With -start and -stop a thread runs freely until a breakpoint of the CPU stops it at a start;
+ * from there on it is stepped until it reaches a stop. This changes no byte of the target and needs
+ * only ptrace's rights.
  */
 
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
@@ -418,8 +418,8 @@ static void make_ready(struct stepper *s, struct stepped *t)
 }
 
 /*
- * A stop between two instructions: step on, or let go where the freeze has come. The probe's
- * program ran during the step, so a trigger is known here: not one more instruction runs.
+ * The thread stopped between two instructions: step on, or release it if it is to freeze. The
+ * probe's program ran during the step, so a trigger is known here: not one more instruction runs.
  */
 static void stopped_clean(struct stepper *s, struct stepped *t)
 {

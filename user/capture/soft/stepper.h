@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stepper: a process of its own that single-steps every thread of a target with ptrace and
- * writes what they do into shared memory. It outlives a killed mtbpf just long enough to let go of
- * the target: a tracer that dies with threads in mid-step leaves the trap flag set, and the next
- * trap kills the target.
+ * The stepper: a separate process that single-steps every thread of a target with ptrace and writes
+ * what they do into shared memory. It outlives a killed mtbpf just long enough to release the
+ * target: a tracer that dies with threads in mid-step leaves the trap flag set, and the next trap
+ * kills the target.
  */
 #ifndef MTBPF_CAPTURE_SOFT_STEPPER_H
 #define MTBPF_CAPTURE_SOFT_STEPPER_H
@@ -38,7 +38,7 @@ struct stepper_config {
 	struct pt_stream_config stream;
 };
 
-/* Runs until the target is let go or gone; the caller then exits the process. */
+/* Runs until the target is released or has ended; the caller then exits the process. */
 void stepper__run(struct soft_shared *shared, const struct stepper_config *config);
 
 #endif

@@ -39,8 +39,8 @@ struct truth {
 	FILE *log; /* not owned; NULL: nothing is kept */
 	pid_t tid;
 	/*
-	 * A stack pointer that is further than this from where it has been is another stack's. 0:
-	 * there is one stack only. Else lines end in " STACK", which counts from 0.
+	 * A stack pointer further than this from earlier ones belongs to another stack. 0: there is
+	 * only one stack. Otherwise lines end in " STACK", which counts from 0.
 	 */
 	uint64_t distance;
 	bool by_key; /* the caller says which stack it is, in the same way */

@@ -653,7 +653,7 @@ struct handling_function {
 	handler_site_vec sites;
 };
 
-/* Functions that have been analysed on request. */
+/* taken when it left its CPU; otherwise by the clock */
 struct ocaml_table {
 	struct ocaml_note note;
 	VEC(struct handling_function) functions; /* ascending */
