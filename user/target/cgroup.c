@@ -57,6 +57,33 @@ static int open_dir(struct cgroup *cgroup)
 	return cgroup->fd < 0 ? -errno : 0;
 }
 
+static int refuse_no_cgroup2(void)
+{
+	log__error("no cgroup v2 hierarchy is mounted here");
+	log__hint("mount -t cgroup2 none /sys/fs/cgroup/unified; or record a process: -pid PID");
+	return -EINVAL;
+}
+
+static int refuse_path(const char *name, const char *path, int err)
+{
+	if (strcmp(name, path))
+		log__error("no cgroup '%s' (%s): %s", name, path, strerror(err));
+	else
+		log__error("no cgroup '%s': %s", name, strerror(err));
+	log__hint("/proc/PID/cgroup shows a process's, behind '0::'; 'systemd-cgls' shows all");
+	return -EINVAL;
+}
+
+static int refuse_other(const char *path, const struct statfs *fs)
+{
+	if (fs->f_type == CGROUP_SUPER_MAGIC)
+		log__error("%s is a cgroup of version 1", path);
+	else
+		log__error("%s is no cgroup", path);
+	log__hint("give one of the v2 hierarchy: what /proc/PID/cgroup shows behind '0::'");
+	return -EINVAL;
+}
+
 int cgroup__open(struct cgroup *cgroup, const char *name)
 {
 	_cleanup_free_ char *mountinfo = NULL;
@@ -68,12 +95,8 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 	cgroup->fd = -1;
 	if (!err)
 		err = cgroup__locate(mountinfo, name, cgroup->path);
-	if (err == -ENOENT) {
-		log__error("no cgroup v2 hierarchy is mounted here");
-		log__hint("mount -t cgroup2 none /sys/fs/cgroup/unified; or record a process: -pid "
-			  "PID");
-		return -EINVAL;
-	}
+	if (err == -ENOENT)
+		return refuse_no_cgroup2();
 	if (!err)
 		err = open_dir(cgroup);
 	/* As /proc/PID/cgroup writes it: from the root of the hierarchy. */
@@ -83,23 +106,12 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 		err = -errno;
 	if (err) {
 		cgroup__close(cgroup);
-		if (strcmp(name, cgroup->path))
-			log__error("no cgroup '%s' (%s): %s", name, cgroup->path, strerror(-err));
-		else
-			log__error("no cgroup '%s': %s", name, strerror(-err));
-		log__hint("/proc/PID/cgroup shows a process's, behind '0::'; 'systemd-cgls' shows "
-			  "all");
-		return -EINVAL;
+		return refuse_path(name, cgroup->path, -err);
 	}
 	if (fs.f_type == CGROUP2_SUPER_MAGIC)
 		return 0;
 	cgroup__close(cgroup);
-	if (fs.f_type == CGROUP_SUPER_MAGIC)
-		log__error("%s is a cgroup of version 1", cgroup->path);
-	else
-		log__error("%s is no cgroup", cgroup->path);
-	log__hint("give one of the v2 hierarchy: what /proc/PID/cgroup shows behind '0::'");
-	return -EINVAL;
+	return refuse_other(cgroup->path, &fs);
 }
 
 void cgroup__close(struct cgroup *cgroup)

@@ -486,17 +486,20 @@ static int refuse_unknown(const struct container_search *container_search, const
 	return -ESRCH;
 }
 
+static int refuse_many(const struct container_search *container_search, const char *name)
+{
+	log__error("'%s' names %zu %ss", name, container_search->paths.n, container_search->what);
+	log__hint("give more digits of its ID, or -cgroup with one of:");
+	for (size_t i = 0; i < container_search->paths.n && i < 10; i++)
+		log__hint("  %s", container_search->paths.v[i]);
+	return -ENOTUNIQ;
+}
+
 static int settle(struct container_search *container_search, const char *name,
 		  struct container *container)
 {
-	if (container_search->paths.n > 1) {
-		log__error("'%s' names %zu %ss", name, container_search->paths.n,
-			   container_search->what);
-		log__hint("give more digits of its ID, or -cgroup with one of:");
-		for (size_t i = 0; i < container_search->paths.n && i < 10; i++)
-			log__hint("  %s", container_search->paths.v[i]);
-		return -ENOTUNIQ;
-	}
+	if (container_search->paths.n > 1)
+		return refuse_many(container_search, name);
 	if (container_search->paths.n)
 		snprintf(container->path, sizeof(container->path), "%s",
 			 container_search->paths.v[0]);

@@ -112,6 +112,25 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 	return err == -EPERM ? -EACCES : err;
 }
 
+static int refuse_thread(pid_t tid, pid_t pid)
+{
+	log__error("%d is a thread of process %d", (int)tid, (int)pid);
+	log__hint("use -pid %d", (int)pid);
+	return -EINVAL;
+}
+
+static int refuse_dead(pid_t pid, const struct task_status *status)
+{
+	if (status->threads > 1) {
+		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
+		log__hint("a process can be looked at only while its main thread runs");
+	} else {
+		log__error("process %d has exited (zombie)", (int)pid);
+		log__hint("its parent has not collected its exit status yet; start it again");
+	}
+	return -ESRCH;
+}
+
 /* Refuses anything that cannot be traced. 0 or -errno, message printed. */
 static int check_status(pid_t pid, struct task_status *status)
 {
@@ -121,23 +140,10 @@ static int check_status(pid_t pid, struct task_status *status)
 		return refuse_missing(pid);
 	if (err)
 		return refuse_access(pid, "?", err);
-	if (status->tgid != pid) {
-		log__error("%d is a thread of process %d", (int)pid, (int)status->tgid);
-		log__hint("use -pid %d", (int)status->tgid);
-		return -EINVAL;
-	}
-	if (is_dead(status)) {
-		if (status->threads > 1) {
-			log__error("the main thread of process %d (%s) has exited", (int)pid,
-				   status->comm);
-			log__hint("a process can be looked at only while its main thread runs");
-		} else {
-			log__error("process %d has exited (zombie)", (int)pid);
-			log__hint(
-				"its parent has not collected its exit status yet; start it again");
-		}
-		return -ESRCH;
-	}
+	if (status->tgid != pid)
+		return refuse_thread(pid, status->tgid);
+	if (is_dead(status))
+		return refuse_dead(pid, status);
 	return 0;
 }
 

@@ -344,6 +344,13 @@ static int start_failed(const struct source *source)
 	return -err;
 }
 
+static int refuse_breakpoints(int err)
+{
+	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
+	log__hint("some virtual machines have none; without -start and -stop all is stepped");
+	return -EOPNOTSUPP;
+}
+
 static int soft__start(struct source *source)
 {
 	int sockets[2];
@@ -371,13 +378,8 @@ static int soft__start(struct source *source)
 	    source->shared->state == SOFT_FAILED)
 		return start_failed(source);
 	wait_for_first_steps(source);
-	if (source->shared->breakpoint_error) {
-		log__error("-start: the CPU's breakpoints cannot be set: %s",
-			   strerror(source->shared->breakpoint_error));
-		log__hint(
-			"some virtual machines have none; without -start and -stop all is stepped");
-		return -EOPNOTSUPP;
-	}
+	if (source->shared->breakpoint_error)
+		return refuse_breakpoints(source->shared->breakpoint_error);
 	if (source->shared->lost_threads)
 		log__warn("the process has more than %d threads; the others are not recorded",
 			  SOFT_MAX_THREADS);

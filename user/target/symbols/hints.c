@@ -241,6 +241,16 @@ static void hint_names(const struct symbols *symbols, const struct runtime *runt
 		log__hint("it tells nobody its functions: stacks show the interpreter's own");
 }
 
+static void hint(const struct symbols *symbols, const struct runtime *runtime,
+		 const struct module *module)
+{
+	log__hint("%s runs %s, whose functions are in no symbol table: only native ones can be "
+		  "triggers",
+		  module__name(module), runtime->language);
+	hint_names(symbols, runtime, module);
+	hint_usdt(symbols, runtime);
+}
+
 bool symbols__hint_scripts(const struct symbols *symbols)
 {
 	bool is_any = false;
@@ -248,13 +258,8 @@ bool symbols__hint_scripts(const struct symbols *symbols)
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
 		const struct module *module = find_module(symbols, &runtimes[i]);
 
-		if (module) {
-			log__hint("%s runs %s, whose functions are in no symbol table: only "
-				  "native ones can be triggers",
-				  module__name(module), runtimes[i].language);
-			hint_names(symbols, &runtimes[i], module);
-			hint_usdt(symbols, &runtimes[i]);
-		}
+		if (module)
+			hint(symbols, &runtimes[i], module);
 		is_any |= module != NULL;
 	}
 	return is_any;
@@ -445,6 +450,17 @@ static int refuse_line_of_many(const struct symbols *symbols, const struct query
 	return -ENOTUNIQ;
 }
 
+static int refuse_to_ask(const struct symbols *symbols, const match_vec *found)
+{
+	log__error("'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
+		   found->n, symbols->label);
+	if (symbols->pid)
+		log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+	else
+		log__hint("'nm -C %s' shows them", symbols->label);
+	return -ENOTUNIQ;
+}
+
 int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query *query,
 			      const match_vec *found)
 {
@@ -452,16 +468,8 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 
 	if (query->line)
 		return refuse_line_of_many(symbols, query, found);
-	if (query__asks(query)) {
-		log__error(
-			"'?' lets you pick one of %zu functions of %s, at a terminal; this is none",
-			found->n, symbols->label);
-		if (symbols->pid)
-			log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
-		else
-			log__hint("'nm -C %s' shows them", symbols->label);
-		return -ENOTUNIQ;
-	}
+	if (query__asks(query))
+		return refuse_to_ask(symbols, found);
 	log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
 	log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
 		  module__name(first->module), first->function->vaddr);
@@ -482,16 +490,20 @@ static bool has_module(const struct symbols *symbols, const struct query *query)
 	return false;
 }
 
+static int refuse_nameless(const struct symbols *symbols)
+{
+	log__error("%s has no symbols: no function in it can be named", symbols->label);
+	if (!symbols->pid)
+		hint_at_attach();
+	symbols__hint_missing(symbols);
+	return -ENODATA;
+}
+
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query)
 {
 	if (!has_functions(symbols, query, TIER_EXECUTABLE) &&
-	    !has_functions(symbols, query, TIER_LIBRARIES)) {
-		log__error("%s has no symbols: no function in it can be named", symbols->label);
-		if (!symbols->pid)
-			hint_at_attach();
-		symbols__hint_missing(symbols);
-		return -ENODATA;
-	}
+	    !has_functions(symbols, query, TIER_LIBRARIES))
+		return refuse_nameless(symbols);
 	if (query->module_len && !has_module(symbols, query))
 		return refuse_module(symbols, query);
 	return refuse_missing(symbols, query);

@@ -91,18 +91,20 @@ static int search_tier(match_vec *found, const struct symbols *symbols, const st
 	return err;
 }
 
+static int refuse_file(const struct symbols *symbols, const struct query *query)
+{
+	log__error("no code of a file '%s' in %s, by its line tables", query->name, symbols->label);
+	log__hint("programs compiled with -g have them; is the name as the compiler had it?");
+	return -ENOENT;
+}
+
 static int refuse_line(const struct symbols *symbols, const struct query *query,
 		       const struct line_found *all)
 {
 	unsigned int near = all->next ? all->next : all->previous;
 
-	if (!all->has_file) {
-		log__error("no code of a file '%s' in %s, by its line tables", query->name,
-			   symbols->label);
-		log__hint(
-			"programs compiled with -g have them; is the name as the compiler had it?");
-		return -ENOENT;
-	}
+	if (!all->has_file)
+		return refuse_file(symbols, query);
 	log__error("line %u of %s has no code of its own in %s", query->line, query->name,
 		   symbols->label);
 	if (near)
