@@ -19,8 +19,8 @@ struct {
 
 __u64 n_regions;
 
-/* One that is open goes on. */
-static __always_inline void begin_region(const struct pt_regs *ctx)
+/* False where one is open: it goes on. */
+static __always_inline bool begin_region(const struct pt_regs *ctx)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	u64 pid_tgid = current_pid_tgid();
@@ -31,7 +31,7 @@ static __always_inline void begin_region(const struct pt_regs *ctx)
 		.ip = ctx->ip,
 	};
 
-	bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
+	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
 }
 
 /* What began after the freeze was not recorded. */

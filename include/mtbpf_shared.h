@@ -49,6 +49,8 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32
+/* x86-64 has some 470, by their numbers. */
+#define MT_SYSCALLS 512
 /* So many processes can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
 /* Threads that may be in a region at once. */
@@ -63,7 +65,78 @@ enum mt_hit_reason {
 	MT_HIT_LAST = 3,     /* none of these: as many hits as were to be looked at are over */
 	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
 	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
+	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
 };
+
+/* What a stalled thread is still in. */
+enum mt_stall_from {
+	MT_STALL_CALL = 1,   /* a call of the function */
+	MT_STALL_HIT = 2,    /* the time since its last hit */
+	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
+};
+/* As many threads may be in one at once. */
+#define MT_STALLS_MAX 8192
+
+/* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
+struct mt_task_offsets {
+	__mt_u32 pid, flags, state, ptrace, jobctl, signal;
+	__mt_u32 signal_flags; /* in struct signal_struct, which signal points to */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_task_offsets) == 32, "mt_task_offsets");
+
+/* Where a thread is, at one moment. */
+struct mt_thread {
+	__mt_u32 tid, tgid;  /* as user space sees them */
+	__mt_u32 inner_tid;  /* as the thread sees itself, in its own pid namespace */
+	__mt_u32 state;	     /* task_struct.__state: 0 if it runs, or is ready to */
+	__mt_u32 on_cpu;     /* it runs */
+	__mt_u32 syscall;    /* that it is in; MT_NO_SYSCALL */
+	__mt_u64 args[3];    /* of that */
+	__mt_u64 n_switches; /* how often it has left a CPU: the same, so it has not run since */
+	__mt_u64 returns_to; /* where the innermost call with a return probe returns to; 0: none */
+	__mt_u64 regs[8];    /* bx, bp, sp, ip, r12 to r15 */
+	char comm[16];
+};
+_Static_assert(sizeof(struct mt_thread) == 144, "mt_thread");
+
+enum mt_file_kind {
+	MT_FILE_ANY = 0,
+	MT_FILE_SOCKET = 1,
+	MT_FILE_REGULAR = 2,
+	MT_FILE_PIPE = 3, /* and FIFOs */
+	MT_FILE_TTY = 4,
+	MT_FILE_EVENTFD = 5,
+	MT_FILE_EPOLL = 6,
+	MT_FILE_TIMERFD = 7,
+	MT_FILE_OTHER = 8,
+};
+
+/* What a system call is to the trigger. */
+enum mt_syscall_role {
+	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
+	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
+	MT_SYSCALL_STARTS = 4,	/* a region begins where it has returned */
+	MT_SYSCALL_STOPS = 8,	/* it ends where it is entered */
+};
+
+struct mt_syscall {
+	__mt_u32 probe;	   /* its number */
+	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
+	__mt_u8 file_kind; /* enum mt_file_kind: what its first argument has to be open on */
+	__mt_u8 reads;	   /* a result of 0 means that there was nothing */
+	__mt_u8 pad;
+};
+_Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
+
+/* Offsets in the kernel's structs, in bytes: from a thread to what a descriptor is open on. */
+struct mt_file_offsets {
+	__mt_u32 task_files, files_fdt, fdt_fd, fdt_max;
+	__mt_u32 file_inode, file_dentry, dentry_name;
+	__mt_u32 inode_mode, inode_rdev, inode_sb, sb_magic;
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
 
 enum mt_arg_kind {
 	MT_ARG_UNKNOWN = 0,  /* in a place that is not read: a vector register */
@@ -127,8 +200,9 @@ struct mt_hit {
 	__mt_u64 r14;
 	__mt_u64 r15;
 	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
-	__mt_u32 n_args;
-	__mt_u16 args_read;   /* bit i: args[i] could be read */
+	__mt_u16 n_args;
+	__mt_u16 syscall;   /* its number + 1, where the probe is on a system call; 0: it is not */
+	__mt_u16 args_read; /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
@@ -350,10 +424,11 @@ struct mt_counters {
 	__mt_u64 unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
 	__mt_u64 unmeasured; /* there was no room for what their delay or duration is known by */
+	__mt_u64 stalls;     /* that were only counted */
 	__mt_u64 max_ns;     /* largest delay or duration so far */
 	__mt_u64 sum_ns;     /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_counters) == 64 + 8 * MT_FINE_BUCKETS, "mt_counters");
+_Static_assert(sizeof(struct mt_counters) == 72 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -16,7 +16,7 @@ static void print_report(FILE *out, const struct fxt_trees *trees, const struct 
 	if (!report)
 		return;
 	report__print(out, report, 10);
-	CHECK(!report__print_json(out, report));
+	CHECK(!report__print_json(out, report, NULL));
 	CHECK(!report__print_difference(out, report, report, 10));
 	report__free(report);
 }

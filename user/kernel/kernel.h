@@ -39,6 +39,9 @@ bool kallsym__is_code(const struct kallsym *sym);
 
 /* "futex"; NULL for one that is not known by name: all that may wait are. */
 const char *syscall__name(int number);
+/* "syscall:futex", the name of its trigger; NULL if not known. */
+const char *syscall__selector(int number);
+#define SYSCALL_PREFIX "syscall:"
 /* True if the first argument is a file descriptor. */
 bool syscall__is_of_file(int number);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/fxt_trees.h"
@@ -36,7 +37,10 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/* Where one USDT probe was all that triggers: its name says more than that of the code it is in. */
+/*
+ * The name of the USDT probe, if it was the only trigger: it says more than the name of its
+ * function.
+ */
 static const char *usdt_name(const struct recording *rec)
 {
 	const char *name = rec->trigger;
@@ -49,6 +53,8 @@ static const char *usdt_name(const struct recording *rec)
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
 static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
 {
+	if (hit->reason == MT_HIT_STALL)
+		return rec->stall_thresh_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -77,20 +83,23 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){.time_ns = hit->time_ns,
-					  .value_ns = hit->value_ns,
-					  .threshold_ns = threshold_of(rec, hit),
-					  .unix_ms = unix_ms_of(rec, hit),
-					  .sequence = hit->sequence,
-					  .counted = counted_in(rec),
-					  .reason = hit->reason,
-					  .pid = (pid_t)hit->tgid,
-					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit),
-					  .probe = usdt_name(rec),
-					  .n_args = hit->n_args,
-					  .args_read = hit->args_read,
-					  .args_signed = hit->args_signed};
+		*mark = (struct hit_mark){
+			.time_ns = hit->time_ns,
+			.value_ns = hit->value_ns,
+			.threshold_ns = threshold_of(rec, hit),
+			.unix_ms = unix_ms_of(rec, hit),
+			.sequence = hit->sequence,
+			.counted = counted_in(rec),
+			.reason = hit->reason,
+			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
+			.pid = (pid_t)hit->tgid,
+			.tid = (pid_t)hit->tid,
+			.ip = recording__probe_of(rec, hit),
+			.probe = syscall__selector(hit->syscall - 1) ?: usdt_name(rec),
+			.is_syscall = syscall__selector(hit->syscall - 1),
+			.n_args = hit->n_args,
+			.args_read = hit->args_read,
+			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
@@ -117,8 +126,8 @@ static bool has_one_ring(const struct recording *rec, pid_t tid)
 }
 
 /*
- * Of a thread with a hit there is a report, which needs all calls: those of the others need not be
- * kept. Where rings are CPUs', threads' branches come together in memory first.
+ * A thread with a hit gets a report, which needs all of its calls; calls of the other threads need
+ * not be kept. If rings belong to CPUs, the branches of threads are first collected in memory.
  */
 static bool can_begin(const struct recording *rec, const struct tree_options *options)
 {
@@ -163,7 +172,7 @@ static int make_trees(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-/* What times are relative to, before anything is written. */
+/* Finds the time that all times are relative to, before anything is written. */
 static int find_base(struct decoded *decoded, const struct recording *rec)
 {
 	struct decode_bounds bounds = decoded->part.bounds;
@@ -236,7 +245,10 @@ static void say_left_out(const struct recording *rec)
 	log__hint("'mtbpf decode -max-memory SIZE' of the recording allows more");
 }
 
-/* What triggered is the newest; and what is left out is in the recording. */
+/*
+ * If memory does not suffice, the older half is left out: the hit is at the new end, and the
+ * recording itself stays whole.
+ */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options)
 {
@@ -285,7 +297,7 @@ uint64_t decoded__base(const struct decoded *decoded)
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
 
-/* Of a cgroup there are several; each is called what its main thread is. */
+/* A cgroup has several processes. Each gets the name of its main thread. */
 static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
 			   const struct recording *rec)
 {
@@ -302,7 +314,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* A CPU's stand in the process that was recorded. */
+/* Events of a CPU are shown in the process that was recorded. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {
@@ -315,7 +327,7 @@ static void write_event(struct trace_writer *writer, const struct pt_note *event
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct meter meter;
-	/* Without a hit there is no report, which reads them again. */
+	/* Only a report, which a hit has, reads the calls again. */
 	struct trace_options options = {.base_ns = decoded__base(decoded),
 					.forget_calls = !decoded->hits.n,
 					.meter = &meter};

@@ -28,8 +28,7 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
 	return ip;
 }
 
-/* The address that return probes put onto the stack: the start of the kernel's page. */
-static uint64_t find_trampoline(const struct recording *rec, pid_t pid)
+uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid)
 {
 	for (size_t i = 0; i < rec->maps.n; i++)
 		if (rec->maps.v[i].pid == pid && !strcmp(rec->maps.v[i].path, "[uprobes]"))
@@ -58,7 +57,7 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 {
 	struct unwind_start start = sample_stack__start(&rec->sample_users.v[sample->user - 1]);
 
-	start.trampoline = find_trampoline(rec, sample->pid);
+	start.trampoline = sample_stack__trampoline(rec, sample->pid);
 	start.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns);
 	return unwind__stack(map, &start, out);
 }

@@ -15,6 +15,12 @@
  */
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns);
 
+/*
+ * The address that return probes of the process put onto the stack in place of a return address:
+ * the start of the kernel's page. 0 without one.
+ */
+uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid);
+
 /* Where unwinding a copy of a stack starts, without a return probe. The recording keeps the copy.
  */
 struct unwind_start sample_stack__start(const struct rec_user *user);

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "capture/perf/perf_clock.h"
+#include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -26,6 +29,16 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
+static int add_syscall(struct gate *gate, const struct probe *probe, size_t i,
+		       enum mt_syscall_role role)
+{
+	struct trigger_syscall syscall = probe->syscall;
+
+	syscall.what.roles = (uint8_t)role;
+	syscall.what.probe = (uint32_t)i;
+	return VEC_ADD(&gate->syscalls, syscall) ? -ENOMEM : 0;
+}
+
 static int add_entries(struct gate *gate, const struct probed *probed)
 {
 	int err = 0;
@@ -34,6 +47,11 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		const struct probe *probe = &probed->v[i];
 		/* Exits are matched by the stack pointer at the entry, so that is probed. */
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
+
+		if (probe__is_syscall(probe)) {
+			err = add_syscall(gate, probe, i, MT_SYSCALL_HITS);
+			continue;
+		}
 		const struct uprobe_spec spec = {.path = probe->path,
 						 .offset = is_moved ? probe->entry_offset
 								    : probe->offset,
@@ -61,6 +79,10 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .offset = probe->entry_offset,
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
+		if (probe__is_syscall(probe)) {
+			err = add_syscall(gate, probe, i, MT_SYSCALL_RETURNS);
+			continue;
+		}
 		struct trigger_event event = {
 			.kind = TRIGGER_RETURN, .probe = (uint32_t)i, .is_also = probed->is_also};
 
@@ -89,7 +111,12 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 						 .role = kind == TRIGGER_START ? UPROBE_STARTS
 									       : UPROBE_STOPS};
 
-		err = add(gate, &spec, &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
+		err = probe__is_syscall(probe)
+			      ? add_syscall(gate, probe, i,
+					    kind == TRIGGER_START ? MT_SYSCALL_STARTS
+								  : MT_SYSCALL_STOPS)
+			      : add(gate, &spec,
+				    &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
 	}
 	return err;
 }
@@ -137,6 +164,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .by_links = config->by_links,
 			      .regions = config->regions,
 			      .ready = config->ready,
+			      .stall_thresh_ns = config->stall_thresh_ns,
 			      .sampling = config->sampling};
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
@@ -148,6 +176,9 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
+	all.syscalls = gate->syscalls.n;
+	for (size_t i = 0; i < gate->syscalls.n; i++)
+		all.file_kinds |= gate->syscalls.v[i].what.file_kind != MT_FILE_ANY;
 	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
@@ -240,11 +271,29 @@ static int attach_events(struct gate *gate,
 	return err;
 }
 
+static int start_clock(struct gate *gate)
+{
+	int err, fd = perf_clock__open_timer(trigger__stall_period_ns(gate->stall_thresh_ns));
+
+	if (fd < 0) {
+		log__error("cannot open the clock that -stall-thresh looks by: %s", strerror(-fd));
+		log__hint("needs CAP_PERFMON, or root");
+		return fd;
+	}
+	err = trigger__attach_clock(gate->trigger, fd);
+	close(fd);
+	return err;
+}
+
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source)
 {
 	int err = gate->by_links ? open_links(gate) : attach_events(gate, source_event, source);
 
+	if (!err && gate->stall_thresh_ns)
+		err = start_clock(gate);
+	if (!err && gate->syscalls.n)
+		err = trigger__attach_syscalls(gate->trigger, gate->syscalls.v, gate->syscalls.n);
 	gate->attached = !err;
 	return err;
 }
@@ -371,6 +420,33 @@ int gate__take_regions(struct gate *gate, struct recording *rec)
 	return err;
 }
 
+/* A return probe has put the address of the kernel's own page there. */
+static bool is_trampoline(pid_t pid, uint64_t address)
+{
+	struct mappings maps;
+	bool found = false;
+
+	if (mappings__read(&maps, pid))
+		return true;
+	for (size_t i = 0; i < maps.n && !found; i++)
+		found = !strcmp(maps.v[i].path, "[uprobes]") && address >= maps.v[i].start &&
+			address < maps.v[i].end;
+	mappings__fini(&maps);
+	return found;
+}
+
+/* What cannot be read stays open. */
+static void answer(struct gate *gate, const struct mt_hit *question)
+{
+	pid_t pid = (pid_t)question->tgid;
+	uint64_t now;
+
+	if (process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
+	    now == question->ip || (gate->has_return_probes && is_trampoline(pid, now)))
+		return;
+	trigger__forget_call(gate->trigger, question);
+}
+
 int gate__take_hit(struct gate *gate, struct recording *rec)
 {
 	struct mt_hit hit;
@@ -378,10 +454,13 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	size_t size;
 	int err, got;
 
-	/* One may have come when the last snapshot was taken for another reason. */
-	do
+	/* One may be a question, or have come when the last snapshot was taken for another reason.
+	 */
+	do {
 		got = trigger__next(gate->trigger, &hit);
-	while (got == 1 && !trigger__is_latest(gate->trigger, &hit));
+		if (got == 1 && mt_hit__is_question(&hit))
+			answer(gate, &hit);
+	} while (got == 1 && !trigger__is_latest(gate->trigger, &hit));
 	if (got != 1)
 		return got;
 	stack = trigger__stack(gate->trigger, &size);
@@ -418,6 +497,7 @@ void gate__close(struct gate *gate)
 	gate__detach(gate);
 	VEC_FINI(&gate->specs);
 	VEC_FINI(&gate->events);
+	VEC_FINI(&gate->syscalls);
 	trigger__free(gate->trigger);
 	gate->trigger = NULL;
 }

@@ -24,6 +24,7 @@ struct gate {
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
+	VEC(struct trigger_syscall) syscalls;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
 	bool attached, frozen;
 	uint64_t began_ns;	   /* entries and regions that ended before were not recorded */
@@ -31,6 +32,7 @@ struct gate {
 	uint64_t regions_until_ns; /* regions that ended later have not been, either */
 	uint64_t ready_until_ns;   /* wake-ups of goroutines that came later have not been */
 	bool regions, ready;
+	uint64_t stall_thresh_ns; /* 0: no clock looks for stalls */
 };
 
 /*

@@ -402,8 +402,7 @@ static bool is_stepped(const struct probes *probes)
  */
 void session__measure_hits(struct session *s)
 {
-	bool returns = s->also.all.n ||
-		       (session__measures_duration(s) && !probes__are_library(&s->probes));
+	bool returns = s->also.all.n || (session__has_ends(s) && !probes__are_library(&s->probes));
 	const struct trigger_config config = {
 		.tgid = getpid(),
 		.delay_thresh_ns = returns ? 0 : NEVER,
@@ -416,7 +415,8 @@ void session__measure_hits(struct session *s)
 	enum log_level level = log__level();
 	char text[UNITS_TEXT_SIZE];
 
-	if (!s->gate.trigger || s->ops->steps)
+	/* Of system calls, the entry of a function of the kernel's: less than any of these. */
+	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
 	if (level < LOG_VERBOSE)
@@ -542,9 +542,12 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 /* The look-back must hold a call that takes twice the threshold. 0: there is no threshold. */
 static uint64_t needed_ns(const struct session *s)
 {
-	uint64_t threshold_ns = s->progress.threshold_ns;
+	uint64_t threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 
-	return s->ops->samples && threshold_ns != UINT64_MAX ? 2 * threshold_ns : 0;
+	if (s->options->stall_thresh_ns > threshold_ns)
+		threshold_ns = s->options->stall_thresh_ns;
+	return s->ops->samples ? 2 * threshold_ns : 0;
 }
 
 /* The size of a stack without its copy. */

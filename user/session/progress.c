@@ -114,6 +114,7 @@ struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits,
 			     stats->max_ns},
 		.hits = stats->hits,
 		.let_pass = stats->let_pass,
+		.stalls = stats->stalls,
 		.hits_per_s = span_ns ? (double)hits * 1e9 / (double)span_ns : 0,
 	};
 }

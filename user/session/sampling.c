@@ -28,25 +28,24 @@ static int add_name(struct recording *rec, const struct mt_record *record)
 	return recording__find_thread(rec, by.pid, by.tid) ? 0 : recording__add_thread(rec, &by);
 }
 
-/* While the process has them: what the file that it waits for is. */
-static int add_open_file(struct recording *rec, const struct mt_record *record)
+/* While the process has it. */
+int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg)
 {
 	char link[64], path[PATH_MAX], name[SOCKET_NAME_SIZE];
 	ssize_t len;
 
-	if (!syscall__is_of_file((int)record->syscall) || record->arg > INT_MAX ||
-	    recording__find_open_file(rec, (pid_t)record->tgid, (int)record->arg))
+	if (!syscall__is_of_file((int)syscall) || arg > INT_MAX ||
+	    recording__find_open_file(rec, pid, (int)arg))
 		return 0;
-	snprintf(link, sizeof(link), "/proc/%u/fd/%llu", record->tgid,
-		 (unsigned long long)record->arg);
+	snprintf(link, sizeof(link), "/proc/%d/fd/%llu", (int)pid, (unsigned long long)arg);
 	len = readlink(link, path, sizeof(path) - 1);
 	if (len < 0)
 		return 0;
 	path[len] = '\0';
 	if (!strncmp(path, "socket:", strlen("socket:")) &&
-	    !socket_name__find((pid_t)record->tgid, (int)record->arg, path, name))
-		return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, name);
-	return recording__add_open_file(rec, (pid_t)record->tgid, (int)record->arg, path);
+	    !socket_name__find(pid, (int)arg, path, name))
+		return recording__add_open_file(rec, pid, (int)arg, name);
+	return recording__add_open_file(rec, pid, (int)arg, path);
 }
 
 static struct mt_sched sched_of(const struct mt_record *record, enum mt_sched_kind kind)
@@ -85,7 +84,7 @@ static int add_syscall(struct recording *rec, const struct mt_record *record)
 		call.in.owner = record->owner;
 	}
 	err = recording__add_sched_by(rec, &call);
-	return err ? err : add_open_file(rec, record);
+	return err ? err : open_file__add(rec, (pid_t)record->tgid, record->syscall, record->arg);
 }
 
 static int add_sched(struct recording *rec, const struct mt_record *record,

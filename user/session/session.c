@@ -8,9 +8,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
+#include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
@@ -59,6 +62,22 @@ static int arm(struct session *s)
 	return err;
 }
 
+/* The child that waits for us: the target of `run`, or the command beside it. 0: none. */
+static pid_t child_of(const struct session *s)
+{
+	return s->start->exec_path ? s->start->pid : s->start->command;
+}
+
+/* It stays a zombie: its status is for whoever has started it. */
+static bool has_command_ended(const struct session *s)
+{
+	siginfo_t info = {0};
+
+	return s->start->command &&
+	       !waitid(P_PID, (id_t)s->start->command, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid;
+}
+
 /* 1 where the session is over: *end says why. 0 if it goes on; or -errno. */
 static int look(struct session *s, enum session_end *end)
 {
@@ -75,9 +94,11 @@ static int look(struct session *s, enum session_end *end)
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
 		/* A terminal sends it to the program too, kill(1) only to us. */
-		if (s->start->exec_path && info.ssi_code == SI_USER)
+		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
-	} else if (clock__now_ns() >= s->deadline_ns)
+	} else if (has_command_ended(s))
+		*end = SESSION_COMMAND_ENDED;
+	else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
 	else
 		return 0;
@@ -189,6 +210,11 @@ static int open_gate(struct session *s)
 		.delay_thresh_ns =
 			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
 		.duration_thresh_ns = session__measures_duration(s) ? s->progress.threshold_ns : 0,
+		.stall_thresh_ns = s->options->stall_thresh_ns,
+		.stall_from = s->stall_from,
+		/* The stepper freezes when anything comes from the trigger. */
+		.stall_asks = !s->ops->steps,
+		.traced_by_us = s->ops->steps,
 		.after_ns = s->options->after_ns,
 		.min_interval_ns = s->options->min_interval_ns,
 		.n_skipped = (uint64_t)s->options->skip,
@@ -231,6 +257,14 @@ static int open_gate(struct session *s)
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
+static int open_command(struct session *s)
+{
+	if (!s->start->command)
+		return 0;
+	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
+	return s->command_fd < 0 ? -errno : watch_fd(s, s->command_fd);
+}
+
 static int open_loop(struct session *s)
 {
 	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
@@ -239,7 +273,7 @@ static int open_loop(struct session *s)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	return watch_fd(s, s->signal_fd);
+	return watch_fd(s, s->signal_fd) ?: open_command(s);
 }
 
 /* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
@@ -345,7 +379,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = o->freeze_method,
+		.freeze_method = s->gate.syscalls.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
@@ -480,7 +514,7 @@ struct session *session__open(const struct capture_options *options,
 		return NULL;
 	s->options = options;
 	s->start = start;
-	s->epoll_fd = s->signal_fd = -1;
+	s->epoll_fd = s->signal_fd = s->command_fd = -1;
 	s->deadline_ns = UINT64_MAX;
 	err = prepare(s);
 	if (!err)
@@ -507,9 +541,12 @@ void session__close(struct session *s)
 		close(s->epoll_fd);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
+	if (s->command_fd >= 0)
+		close(s->command_fd);
 	if (s->has_process)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
+	stalled_threads__free(s->stalled);
 	free(s->witnesses);
 	free(s);
 }
@@ -525,6 +562,25 @@ pid_t session__pid(const struct session *s)
 }
 
 /* From a session that is ready to the next snapshot in the recording. */
+
+static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	units__format_duration(text, s->options->stall_thresh_ns);
+	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
+		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
+		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
+						     : "not hit",
+		  s->probes.name, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
+		  is_alone ? "; " : "", is_alone ? now : "");
+}
+
+/* What is over may be a trigger as well. */
+static bool has_threshold(const struct session *s)
+{
+	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
+}
 
 static void say_waiting(const struct session *s)
 {
@@ -543,7 +599,9 @@ static void say_waiting(const struct session *s)
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
-	if (threshold__is_set(&o->delay_thresh))
+	if (s->options->stall_thresh_ns && !has_threshold(s))
+		say_waiting_for_stall(s, true, now);
+	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
 			  now);
 	else if (session__measures_duration(s) && s->regions.stop_triggers)
@@ -558,9 +616,13 @@ static void say_waiting(const struct session *s)
 		log__info("waiting for a call of %s; %s", s->probes.name, now);
 	else if (s->start->spool_dir)
 		log__info("recording all of it, to disk; Ctrl-C ends the recording");
+	else if (s->start->command)
+		log__info("recording while the command runs; Ctrl-C takes the snapshot");
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
 							      : "Ctrl-C takes the snapshot");
+	if (s->options->stall_thresh_ns && has_threshold(s))
+		say_waiting_for_stall(s, false, now);
 	progress__say_needed(&s->progress);
 }
 
@@ -571,7 +633,7 @@ static uint32_t reason_of(const struct session *s)
 	if (s->regions.stop_triggers)
 		return MT_HIT_REGION;
 	if (!session__measures_duration(s))
-		return MT_HIT_EVERY;
+		return s->options->stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
@@ -603,7 +665,7 @@ static int describe(struct session *s)
 
 static int let_go(struct session *s)
 {
-	if (!s->start->exec_path || s->snapshots)
+	if (!child_of(s) || s->snapshots)
 		return 0;
 	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
 }
@@ -641,6 +703,8 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
+	s->rec->stall_from = s->stall_from;
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
@@ -657,6 +721,8 @@ static int read_snapshot(struct session *s)
 		err = gate__take_regions(&s->gate, s->rec);
 	if (!err)
 		err = take_records(s, first_sample);
+	if (!err)
+		err = stall__settle_threads(s);
 	if (!s->ops->resume)
 		close_source(s);
 	recording__settle_build_ids(s->rec);
@@ -710,7 +776,9 @@ static int record_one(struct session *s, enum session_end *end)
 	if (!err)
 		err = s->ops->freeze(s->source);
 	if (s->forward)
-		kill(s->start->pid, s->forward);
+		kill(child_of(s), s->forward);
+	if (!err)
+		err = stall__take_threads(s);
 	s->snapshots++;
 	leave_gate(s, *end);
 	pids = s->ops->pids ? s->ops->pids(s->source) : NULL;
@@ -812,7 +880,7 @@ int session__capture_again(const struct capture_options *options, struct session
 		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
 	int err = session__capture(&left, start, rec, end);
 
-	while (!err && *end == SESSION_EXITED && goes_on(options, rec)) {
+	while (!err && *end == SESSION_EXITED && !start->command && goes_on(options, rec)) {
 		uint64_t now;
 
 		recording__fini(rec);

@@ -18,6 +18,7 @@ enum session_end {
 	SESSION_HITS_OVER, /* as many as were to be looked at */
 	SESSION_EXITED,	   /* the target is gone */
 	SESSION_ASKED,	   /* SIGUSR1 */
+	SESSION_COMMAND_ENDED,
 };
 
 struct session;
@@ -28,6 +29,8 @@ struct session_start {
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;
+	/* With a target: a child that waits likewise, and whose end ends the session; 0: none. */
+	pid_t command;
 	/* All of it is recorded, into a file of this folder's file system; NULL: rings. */
 	const char *spool_dir;
 	/* `record -dir`: SIGUSR1 asks for a snapshot; NULL: it does not. */
@@ -61,6 +64,13 @@ void session__close(struct session *session);
  * a hint.
  */
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
+
+/*
+ * -EINVAL after a line and a hint if calls of these functions are goroutines', of which no thread
+ * can be said to be in one for long. 0 otherwise.
+ */
+struct probes;
+int stall__refuse_go(const struct probes *probes);
 
 /* The next snapshot's trigger does not come before that, of CLOCK_MONOTONIC. */
 void session__hold_fire(struct session *session, uint64_t until_ns);

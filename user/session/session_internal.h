@@ -19,6 +19,7 @@ struct unwind_choice {
 };
 
 struct recorder;
+struct stalled_threads;
 
 struct session {
 	const struct capture_options *options;
@@ -42,12 +43,15 @@ struct session {
 	struct probes also;  /* whose calls are recorded beside them */
 	struct probes ready; /* where Go makes goroutines ready; may be empty */
 	struct mt_go_offsets go_offsets;
-	bool replaced;	  /* see session__is_replaced() */
+	struct stalled_threads *stalled; /* of the last trigger, until they are settled; or NULL */
+	enum mt_stall_from stall_from;	 /* with -stall-thresh: what it is the time of */
+	bool replaced;			 /* see session__is_replaced() */
 	pid_t *witnesses; /* of each probe: a process that runs what it is in; NULL: not yet */
 	uint64_t look_ns; /* whether it is replaced is not looked at before */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* that the look-back does not fit the threshold */
 	int epoll_fd, signal_fd;
+	int command_fd;	      /* readable once the command has ended; -1: there is none */
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
@@ -61,6 +65,13 @@ struct session {
 static inline bool session__measures_duration(const struct session *s)
 {
 	return threshold__is_set(&s->options->duration_thresh);
+}
+
+/* Whether the ends of calls are probed, or decide. */
+static inline bool session__has_ends(const struct session *s)
+{
+	return session__measures_duration(s) ||
+	       (s->options->stall_thresh_ns && s->stall_from == MT_STALL_CALL);
 }
 
 /* What hits are counted by; NULL where nothing triggers. */
@@ -115,7 +126,25 @@ void session__fit_lookback(struct session *s);
 bool session__has_stack_rings(const struct session *s);
 /* While it runs: a warning, once, where the rings look back less than that. */
 void session__check_lookback(struct session *s);
+/*
+ * stall.c: what -stall-thresh is the time of, once the probes are known. 0; or -EINVAL after a line
+ * and a hint.
+ */
+int stall__choose(struct session *s);
+/*
+ * Where each thread of the process is whose thread has stalled: of the last hit, while it is still
+ * there. 0 or -ENOMEM; what cannot be found out is said.
+ */
+int stall__take_threads(struct session *s);
+/* Makes stacks of them, once the recording has its mappings. 0 or -ENOMEM. */
+int stall__settle_threads(struct session *s);
+void stalled_threads__free(struct stalled_threads *threads);
+
 /* sampling.c: what a session with -source sample does beyond others. */
+
+/* What the file is that a thread of the process waits for in this system call, if any. 0 or
+ * -ENOMEM. */
+int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg);
 
 /* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
 int sampling__settle_calls(struct recording *rec);

@@ -11,7 +11,7 @@
 
 static bool measures_calls(const struct session *s)
 {
-	return threshold__is_set(&s->options->duration_thresh) && !s->regions.stop_triggers;
+	return session__has_ends(s) && !s->regions.stop_triggers;
 }
 
 static int refuse_no_trigger(const char *what)
@@ -37,7 +37,8 @@ static int find_default(struct session *s)
 		return -ENOMEM;
 	if (own)
 		log__info("no -symbol: the program's own trigger, %s", own);
-	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh))
+	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
+		 o->stall_thresh_ns)
 		return refuse_no_trigger("a threshold needs a function to measure");
 	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
@@ -91,7 +92,7 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 	static const char *const world[] = {"runtime.stopTheWorldWithSema",
 					    "runtime.startTheWorldWithSema"};
 	const size_t n = sizeof(world) / sizeof(world[0]);
-	bool is_of_calls = session__measures_duration(s) && s->ops->samples;
+	bool is_of_calls = session__has_ends(s) && s->ops->samples;
 	int err;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
@@ -110,7 +111,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
 	/* With a duration the returns of those that trigger are probed anyway. */
-	bool have_returns = session__measures_duration(s) && !probes__are_library(&s->probes);
+	bool have_returns = session__has_ends(s) && !probes__are_library(&s->probes);
 	int err = 0;
 
 	if (texts->n && !s->ops->samples) {
@@ -152,29 +153,72 @@ static int choose_process(struct session *s)
 	return err;
 }
 
+static struct probe_source source_of(struct session *s)
+{
+	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
+				     .exec_path = s->start->exec_path,
+				     .programs = s->programs.all.n ? &s->programs : NULL};
+}
+
 static int find_places(struct session *s)
 {
-	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
-					    .exec_path = s->start->exec_path,
-					    .programs = s->programs.all.n ? &s->programs : NULL};
+	const struct probe_source source = source_of(s);
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
 		err = choose_process(s);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);
+	if (!err)
+		err = stall__choose(s);
 	return err ? err : find_also(s, &source);
+}
+
+static bool have_syscalls(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probe__is_syscall(&probes->all.v[i]))
+			return true;
+	return false;
+}
+
+/* Intel PT is paused and resumed by perf events, which are on the program's own code. */
+static int check_syscalls(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	bool in_regions = have_syscalls(&s->regions.starts) || have_syscalls(&s->regions.stops);
+
+	if (in_regions && !s->ops->samples) {
+		log__error("-start and -stop: -source %s cannot begin and end at a system call",
+			   s->ops->name);
+		log__hint("-source sample can; or name functions");
+		return -EINVAL;
+	}
+	if (have_syscalls(&s->probes) && s->ops == &source_pt &&
+	    (o->immediate_stop || o->freeze_method)) {
+		log__error("%s cannot freeze Intel PT at a system call: user space does that, some "
+			   "50 us later",
+			   o->immediate_stop ? "-immediate-stop" : "-freeze");
+		log__hint("leave it out, or name a function: -symbol libc.so.6:fsync");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 int session__find_trigger(struct session *s)
 {
 	bool is_running = s->has_process || s->programs.all.n;
+	const struct probe_source source = source_of(s);
 	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
 
 	if (!err)
 		err = find_default(s);
 	if (!err)
+		err = default_trigger__replace_dot(&s->symbols, &source);
+	if (!err)
 		err = find_places(s);
+	if (!err)
+		err = check_syscalls(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  s->process.pid, s->process.pid);

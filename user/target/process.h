@@ -100,6 +100,8 @@ bool process__alive(pid_t pid);
  * the kernel does not list children (no CONFIG_PROC_CHILDREN).
  */
 bool process__has_workers(pid_t pid);
+/* The same of any child. */
+bool process__has_children(pid_t pid);
 
 /*
  * Opens a mapping's file read-only: through /proc/PID/map_files, otherwise /proc/PID/root + path,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
+#include "decode/pt_note.h"
 #include "mtbpf_shared.h"
 #include "stack/call_tree.h"
 #include "stack/stack.h"
@@ -132,6 +133,10 @@ static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		call->reason = kinds[i].reason;
 		return;
 	}
+	if (strcmp(read->category, "kernel") || !pt_event__parse(read->name))
+		return;
+	call->kind = CALL_UNTRACED;
+	call->reason = pt_event__parse(read->name);
 }
 
 /* Returns a mask of enum call_flags. */
@@ -239,10 +244,11 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
 	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
+	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
 
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
@@ -251,7 +257,9 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
 			  : region_ns	? MT_HIT_REGION
+			  : stall_ns	? MT_HIT_STALL
 					: 0,
+		.stall_from = (uint32_t)fxt_read__number(read, "stall_from"),
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)fxt_read__number(read, "tid"),
 		.ip = fxt_read__number(read, "address"),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/insn.h"
 #include "util/log.h"
@@ -18,6 +19,14 @@ void trigger__detach(struct trigger *trigger)
 {
 	while (trigger->links.n)
 		close(trigger->links.v[--trigger->links.n]);
+	trigger_syscalls__free(trigger->syscalls);
+	trigger->syscalls = NULL;
+}
+
+int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n)
+{
+	trigger->syscalls = trigger_syscalls__attach(trigger->skel, all, n);
+	return trigger->syscalls ? 0 : -errno;
 }
 
 /*
@@ -80,6 +89,37 @@ static void explain_attach(int err)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
 	else if (err == -EINVAL)
 		log__hint("mtbpf works on Linux 6.1 or later");
+}
+
+/* A CPU is interrupted as often. */
+#define LOOKS_PER_STALL 32
+#define LOOK_LEAST_NS	250000
+#define LOOK_MOST_NS	10000000
+
+uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns)
+{
+	uint64_t period_ns = stall_thresh_ns / LOOKS_PER_STALL;
+
+	if (period_ns < LOOK_LEAST_NS)
+		return LOOK_LEAST_NS;
+	return period_ns < LOOK_MOST_NS ? period_ns : LOOK_MOST_NS;
+}
+
+int trigger__attach_clock(struct trigger *trigger, int event)
+{
+	int program = bpf_program__fd(trigger->skel->progs.on_stall_clock);
+	int *link = VEC_PUSH(&trigger->links);
+	int err;
+
+	if (!link)
+		return -ENOMEM;
+	*link = bpf_link_create(program, event, BPF_PERF_EVENT, NULL);
+	if (*link >= 0)
+		return 0;
+	err = -errno;
+	trigger->links.n--;
+	explain_attach(err);
+	return err;
 }
 
 bool trigger_event__is_end(const struct trigger_event *event)

@@ -12,6 +12,7 @@
 #include "trigger/children.h"
 #include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -172,6 +173,7 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	sum->unarmed += cpu->unarmed;
 	sum->let_pass += cpu->let_pass;
 	sum->unmeasured += cpu->unmeasured;
+	sum->stalls += cpu->stalls;
 	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
@@ -210,6 +212,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 		add_counters(stats, &of_cpu[cpu]);
 	bpf_object__for_each_program(program, trigger->skel->obj) stats->missed +=
 		missed_by(program);
+	stats->missed += trigger_syscalls__missed(trigger->syscalls);
 	return 0;
 }
 

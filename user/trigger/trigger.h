@@ -13,6 +13,8 @@
 
 #include "mtbpf_shared.h"
 
+struct trigger_syscall;
+
 struct trigger_config {
 	pid_t tgid; /* only hits of this process count, in the initial pid namespace, ... */
 	/* ... or those of several, and tgid is 0; read while it loads */
@@ -27,6 +29,17 @@ struct trigger_config {
 	 */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
+	/*
+	 * Beside one of them, or alone: who has been in what stall_from says for so long, and still
+	 * is, triggers, or, with count_only, is counted. 0: nobody. It takes a clock:
+	 * trigger__attach_clock().
+	 */
+	uint64_t stall_thresh_ns;
+	enum mt_stall_from stall_from;
+	/* The caller answers questions: mt_hit__is_question(). */
+	bool stall_asks;
+	/* The source traces the target with ptrace(2): nobody else does, and that is no stop. */
+	bool traced_by_us;
 	/*
 	 * Limits of what passes the threshold; 0: none. Not within after_ns of the first
 	 * trigger__arm(); at least min_interval_ns after the last trigger; and not the first
@@ -73,6 +86,8 @@ struct trigger_config {
 	 */
 	bool ready;
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
+	/* Some of the probes are on system calls; of some of these the descriptor's kind counts. */
+	bool syscalls, file_kinds;
 	/* Its programs run without perf events: see trigger__program(). */
 	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -91,6 +106,7 @@ struct mt_stats {
 	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
 	uint64_t unmeasured; /* there was no room for what their delay or duration is known by */
+	uint64_t stalls;     /* with count_only: of at least stall_thresh_ns */
 	uint64_t missed;     /* times that the kernel did not run the program */
 	uint64_t max_ns;     /* largest delay or duration so far */
 	uint64_t sum_ns;     /* of all of them */
@@ -122,6 +138,13 @@ enum trigger_probe {
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
+/* A probe on a system call: its entry, or its return; a region starts at a return. */
+struct trigger_syscall {
+	const char *name; /* "fsync"; NULL: it is none */
+	int number;
+	struct mt_syscall what; /* of which `roles` has one */
+};
+
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
@@ -148,6 +171,29 @@ int trigger__program(const struct trigger *trigger, const struct trigger_event *
 		     uint64_t *cookie);
 /* True for a probe at which calls, or regions, end. */
 bool trigger_event__is_end(const struct trigger_event *event);
+
+/* How often a clock has to look for stalls: so late a stall is noticed, at most. */
+uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns);
+/*
+ * What trigger__next() gives with no arming is a question: whether the call of thread `tid`, in the
+ * initial pid namespace, which began at time_ns, is open still; its return address, ip, stood at
+ * sp. If it is not, this forgets it: no stall of it triggers.
+ */
+static inline bool mt_hit__is_question(const struct mt_hit *hit)
+{
+	return hit->reason == MT_HIT_STALL && !hit->arming;
+}
+void trigger__forget_call(struct trigger *trigger, const struct mt_hit *question);
+/*
+ * With config.stall_thresh_ns: looks at what is not over yet at each overflow of this perf event,
+ * which stays the caller's, until it lets go of its events. 0, or -errno after a line.
+ */
+int trigger__attach_clock(struct trigger *trigger, int event);
+/*
+ * Beside events, or without: sets probes on system calls, until trigger__detach(). The target is
+ * looked at by each. 0 or -errno after a line and a hint.
+ */
+int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
 void trigger__detach(struct trigger *trigger);

@@ -10,6 +10,8 @@
 
 #include "trigger.skel.h"
 #include "trigger/hit_ring.h"
+#include "trigger/stall.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -36,7 +38,8 @@ int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_lis
 
 static bool measures_duration(const struct trigger_config *config)
 {
-	return config->duration_thresh_ns || (config->count_only && config->watch_duration);
+	return config->duration_thresh_ns || (config->count_only && config->watch_duration) ||
+	       (config->stall_thresh_ns && config->stall_from == MT_STALL_CALL);
 }
 
 bool trigger__needs_return(const struct trigger_config *config)
@@ -61,6 +64,26 @@ bool trigger__has_branch_snapshot(void)
 	       1;
 }
 
+static int select_stall(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	bool wanted = config->stall_thresh_ns;
+	struct mt_task_offsets offsets = {0};
+	int err = bpf_program__set_autoload(skel->progs.on_stall_clock, wanted);
+
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.open_stalls, wanted);
+	if (!err && wanted)
+		err = task_offsets__find(&offsets);
+	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
+	skel->rodata->stall_thresh_ns = config->stall_thresh_ns;
+	skel->rodata->stall_from = config->stall_from;
+	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->stall_thresh_ns);
+	skel->rodata->stall_counts = config->count_only;
+	skel->rodata->stall_asks = config->stall_asks;
+	skel->rodata->traced_by_us = config->traced_by_us;
+	return err;
+}
+
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	set_pid_namespace(skel);
@@ -68,6 +91,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
+	/* What is over is no trigger then. */
+	if (config->stall_thresh_ns && !skel->bss->threshold_ns)
+		skel->bss->threshold_ns = UINT64_MAX;
 	skel->rodata->min_interval_ns = config->min_interval_ns;
 	skel->rodata->skipped = config->n_skipped;
 	skel->rodata->max_hits = config->max_hits;
@@ -219,6 +245,10 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = trigger__select_sampling(skel, config, latch);
 	if (!err)
+		err = select_stall(skel, config);
+	if (!err)
+		err = trigger_syscalls__select(skel, config, latch);
+	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)
 		err = size_args(skel->maps.args_of_probes, config);
@@ -269,6 +299,13 @@ static void explain_load(int err)
 	if (err == -EBADF) {
 		log__error("the trigger's cgroup is none of the v2 hierarchy");
 		log__hint("/proc/PID/cgroup shows a process's, behind '0::'");
+		return;
+	}
+	if (err == -ENOTSUP) {
+		log__error("-stall-thresh needs the kernel's type information (BTF), which is not "
+			   "there");
+		log__hint("a kernel with CONFIG_DEBUG_INFO_BTF has it; -duration-thresh does "
+			  "without");
 		return;
 	}
 	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));

@@ -32,8 +32,11 @@ void report__free(struct report *r);
 
 /* The ten lines: `top` functions at most. */
 void report__print(FILE *out, const struct report *r, size_t top);
-/* All that it found: an object, on one line. 0 or -ENOMEM. */
-int report__print_json(FILE *out, const struct report *r);
+/*
+ * All that it found: an object, on one line; with where the threads were, or NULL. 0 or -ENOMEM.
+ */
+struct thread_places;
+int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads);
 
 /*
  * What the slow iteration of b did that the one of a did not: the largest difference of self time

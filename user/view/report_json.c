@@ -5,22 +5,25 @@
 #include "mtbpf_shared.h"
 #include "util/units.h"
 #include "view/report_internal.h"
+#include "view/thread_places.h"
 
 static void add_number(cJSON *object, const char *key, uint64_t number)
 {
 	cJSON_AddNumberToObject(object, key, (double)number);
 }
 
-static void add_hit(cJSON *root, const struct hit_mark *hit)
+void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
 	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
 			     : hit->reason == MT_HIT_MARK   ? "mark"
 			     : hit->reason == MT_HIT_REGION ? "region"
+			     : hit->reason == MT_HIT_STALL  ? "stall"
 							    : "delay";
 	char moment[UNITS_MOMENT_SIZE];
 
-	cJSON_AddStringToObject(object, "function", hit->function->name);
+	if (hit->function || hit->probe)
+		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
@@ -126,22 +129,22 @@ static void add_reasons(cJSON *root, const struct report *r)
 	struct reasons reasons;
 	cJSON *list = NULL;
 
-	if (!report__reasons(r, &reasons) && reasons.all.n) {
-		cJSON_AddStringToObject(root, "reason", reasons.all.v[0]);
+	if (!report__reasons(r, &reasons) && r->sampled && reasons.all.n) {
+		cJSON_AddStringToObject(root, "reason", reasons.all.v[0].text);
 		list = cJSON_AddArrayToObject(root, "reasons");
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i]));
+		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i].text));
 	reasons__fini(&reasons);
 }
 
-int report__print_json(FILE *out, const struct report *r)
+int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads)
 {
 	const struct period *slow = report__slow(r);
 	cJSON *root = cJSON_CreateObject(), *rows;
 	char *text;
 
-	add_hit(root, &r->hit);
+	report__add_hit(root, &r->hit);
 	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
 	add_number(root, "ordinary_ns", r->ordinary_ns);
 	add_number(root, "ordinary_iterations", r->n_ordinary);
@@ -150,6 +153,8 @@ int report__print_json(FILE *out, const struct report *r)
 	add_account(cJSON_AddObjectToObject(root, "account"), r);
 	add_moves(root, r);
 	add_reasons(root, r);
+	if (threads)
+		thread_places__add_json(root, threads);
 	rows = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)
 		add_row(rows, r, &r->rows.v[i]);

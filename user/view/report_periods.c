@@ -106,6 +106,16 @@ static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t 
 	return add_period(r, mark, last_ns);
 }
 
+/* What is not over yet: from its begin to the hit, whether it is a call that was seen or not. */
+static int end_at_stall(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+
+	while (r->periods.n && r->periods.v[r->periods.n - 1].end_ns > start_ns)
+		r->periods.n--;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
 /* A tenth of it at most is missing, such as the time that the start probe took. */
 static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t value_ns)
 {
@@ -138,7 +148,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
-	bool by_call = hit->reason == MT_HIT_DURATION;
+	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
 	bool of_unseen = !counts_in_unseen(r->tree, hit);
 	/* A trace's times begin at 0. */
 	bool has_last = false;
@@ -147,6 +157,11 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 
 	if (hit->reason == MT_HIT_REGION)
 		return find_regions(r, hit);
+	/* Those before it end at gaps as well, but this one does not. */
+	if (hit->stall_from == MT_STALL_REGION) {
+		err = find_regions(r, hit);
+		return err ? err : end_at_stall(r, hit);
+	}
 	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
 		const struct call *call = &r->tree->calls.v[i];
 
@@ -165,6 +180,8 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 		last = call->start_ns;
 		has_last = true;
 	}
+	if (!err && hit->reason == MT_HIT_STALL)
+		err = end_at_stall(r, hit);
 	if (!err && hit->reason == MT_HIT_MARK)
 		err = start_at_mark(r, hit, has_last ? last : 0);
 	return err;

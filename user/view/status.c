@@ -52,6 +52,8 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 	n = append_threshold(buf, n, view);
 	if (view->let_pass)
 		n = append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
+	if (view->stalls)
+		n = append(buf, n, "  %llu stalled", (unsigned long long)view->stalls);
 	if (view->cost && *view->cost)
 		append(buf, n, "  %s", view->cost);
 	return buf;

@@ -13,6 +13,7 @@ struct status_view {
 	uint64_t delay_ns[3]; /* p50, p99, max */
 	uint64_t hits;
 	uint64_t let_pass; /* slow enough, but not within the limits */
+	uint64_t stalls;   /* that were counted */
 	double hits_per_s;
 	uint64_t threshold_ns;
 	double percent;		  /* 0: the threshold was given; else it is this percentile, ... */

@@ -85,6 +85,45 @@ static void test_numbers_that_do_not_fit_are_none(void **state)
 	assert_int_equal(f->back.stops.v[0].min, 8);
 }
 
+static void test_threads_at_a_stall(void **state)
+{
+	const uint64_t ips[] = {0x401000, 0x7f0000001234};
+	const struct rec_thread_state thread = {.hit = 3,
+						.pid = 10,
+						.tid = 11,
+						.comm = "a\x1b[m",
+						.is_ready = true,
+						.syscall = 202,
+						.arg = 0xffffffffffffff00,
+						.owner = 12,
+						.n_ips = 2,
+						.is_whole = true};
+	const char *damaged = "{\"version\": 1, \"threads_at_stall\": [{\"stack\": [1]}]}";
+	const struct rec_thread_state *back;
+	struct fixture *f = *state;
+
+	f->rec.stall_thresh_ns = 5000;
+	f->rec.stall_from = MT_STALL_REGION;
+	assert_int_equal(recording__add_thread_state(&f->rec, &thread, ips), 0);
+	assert_int_equal(recording__add_thread_state(&f->rec, &thread, ips), 0);
+	write_it(f);
+	assert_int_equal(read_it(f), 0);
+	assert_int_equal(f->back.stall_thresh_ns, 5000);
+	assert_int_equal(f->back.stall_from, MT_STALL_REGION);
+	assert_int_equal(f->back.thread_states.n, 2);
+	back = &f->back.thread_states.v[1];
+	assert_string_equal(back->comm, "a?[m");
+	assert_int_equal(back->hit, 3);
+	assert_int_equal(back->tid, 11);
+	assert_int_equal(back->syscall, 202);
+	assert_true(back->arg == 0xffffffffffffff00);
+	assert_int_equal(back->owner, 12);
+	assert_true(back->is_ready && back->is_whole && !back->is_on_cpu && !back->is_stopped);
+	assert_int_equal(back->n_ips, 2);
+	assert_true(f->back.state_ips.v[back->first_ip + 1] == ips[1]);
+	check_meta(f, damaged, -EINVAL, "cannot read ");
+}
+
 static void test_meta_that_lacks_what_is_not_needed(void **state)
 {
 	struct fixture *f = *state;
@@ -176,6 +215,7 @@ int main(void)
 		TEST(test_an_image_that_is_not_there),
 		TEST(test_files_that_are_links_or_pipes_are_refused),
 		TEST(test_numbers_that_do_not_fit_are_none),
+		TEST(test_threads_at_a_stall),
 		TEST(test_mutated_meta),
 	};
 

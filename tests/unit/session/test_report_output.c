@@ -38,7 +38,7 @@ static void test_json(void **state)
 	f->hit.value_ns = 4 * MS;
 	r = make_report(f);
 	out = open_memstream(&f->text, &f->size);
-	assert_int_equal(report__print_json(out, r), 0);
+	assert_int_equal(report__print_json(out, r, NULL), 0);
 	fclose(out);
 	report__free(r);
 	root = cJSON_Parse(f->text);
@@ -62,7 +62,7 @@ static void write_json(struct fixture *f, const struct report_input *input)
 	assert_non_null(r);
 	free(f->text);
 	out = open_memstream(&f->text, &f->size);
-	assert_int_equal(report__print_json(out, r), 0);
+	assert_int_equal(report__print_json(out, r, NULL), 0);
 	report__print(out, r, 0);
 	fclose(out);
 	report__free(r);
@@ -297,7 +297,7 @@ static void test_a_long_name(void **state)
 	assert_non_null(strstr(f->text,
 			       "very::long_class<std::vector<...>, std::less<...> >::work(int)\n"));
 	assert_null(strstr(f->text, function.name));
-	assert_int_equal(report__print_json(out, r), 0);
+	assert_int_equal(report__print_json(out, r, NULL), 0);
 	fclose(out);
 	assert_non_null(strstr(f->text, function.name));
 	report__free(r);

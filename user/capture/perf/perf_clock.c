@@ -2,6 +2,7 @@
 #include "capture/perf/perf_clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <x86intrin.h>
@@ -135,4 +136,17 @@ void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_
 		config->time_zero = page->time_zero;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (page->lock != sequence || sequence & 1);
+}
+
+int perf_clock__open_timer(uint64_t period_ns)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+	};
+	int cpu = sched_getcpu();
+	const struct event_place place = {.pid = -1, .cpu = cpu < 0 ? 0 : cpu};
+
+	return event_place__open(&place, &attr, -1);
 }

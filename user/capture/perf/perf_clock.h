@@ -27,4 +27,10 @@ int perf_clock__now(struct clock_point *point);
 void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
 			  const struct clock_point *first, const struct clock_point *last);
 
+/*
+ * An event that overflows each period_ns of one CPU's time, whoever runs there, for a program that
+ * is attached to it: nothing is sampled. A descriptor, or -errno.
+ */
+int perf_clock__open_timer(uint64_t period_ns);
+
 #endif

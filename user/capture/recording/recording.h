@@ -146,6 +146,20 @@ struct rec_stack {
 	size_t size;
 };
 
+/* Where a thread was while one of its process was stalled. */
+struct rec_thread_state {
+	size_t hit; /* which of the recording's hits: the stall */
+	pid_t pid, tid;
+	char comm[16];
+	bool is_on_cpu, is_ready; /* it ran; or it could have run; neither: it waited */
+	bool is_stopped;
+	uint32_t syscall;	  /* that it waited in; MT_NO_SYSCALL */
+	uint64_t arg;		  /* its first argument */
+	pid_t owner;		  /* the thread that has the mutex that it waited for; 0: unknown */
+	uint32_t n_ips, first_ip; /* in recording.state_ips: where it was, then return addresses */
+	bool is_whole;		  /* the last is in its outermost frame */
+};
+
 /* Code that no file holds. */
 struct rec_image {
 	char *path; /* as in rec_map: "[vdso]" */
@@ -214,6 +228,11 @@ struct rec_quota {
 	char *text;
 };
 
+/* What is known of where it was made, or what the user said of it: "host", "web-3". */
+struct rec_label {
+	char *key, *value;
+};
+
 /* The kernel's code, if it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
@@ -221,16 +240,19 @@ struct rec_kernel {
 	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
 };
 
+/* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
+#define PT_CONFIG_EVENT (1ull << 31)
+
 /* Settings that a decoder must know. TSC to ns: zero + (tsc * mult >> shift). */
 struct rec_pt_config {
 	uint16_t time_shift;
 	uint32_t time_mult;
 	uint64_t time_zero;
-	uint64_t config;			      /* the intel_pt event's attr.config */
-	uint32_t mtc_freq;			      /* MTC period, as in the format field */
-	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
-	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
-	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint64_t config;      /* the intel_pt event's attr.config, PT_CONFIG_* */
+	uint32_t mtc_freq;    /* MTC period, as in the format field */
+	uint32_t nom_freq;    /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num; /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den; /* CPUID 15H EAX */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
 };
 
@@ -273,16 +295,14 @@ struct recording {
 	VEC(struct rec_open_file) open_files;
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
-	bool knows_taken;	   /* false: never checked */
-	enum rec_steal steal;	   /* of that: what the hypervisor takes */
-	bool knows_interrupts;	   /* sched_bys have what these took, if they took anything */
-	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
-	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
-	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
-	/*
-	 * For the last snapshot: the time from which on the rings of all CPUs are complete; not
-	 * kept.
-	 */
+	VEC(struct rec_label) labels; /* no two of one key */
+	bool knows_taken;	      /* false: never checked */
+	enum rec_steal steal;	      /* of that: what the hypervisor takes */
+	bool knows_interrupts;	      /* sched_bys have what these took, if they took anything */
+	uint64_t sample_period_ns;    /* of the clock's; 0: none was asked for */
+	uint64_t ring_bytes;	      /* what kept the stacks, and was full; 0: none was */
+	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
+	/* For the last snapshot: the time from which on the rings of all CPUs are complete. */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
@@ -291,6 +311,10 @@ struct recording {
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
+	uint64_t stall_thresh_ns;     /* 0: stalls were not looked for */
+	uint32_t stall_from;	      /* enum mt_stall_from: what these are the time of */
+	VEC(struct rec_thread_state) thread_states;
+	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;
 	uint64_t drops[DROPS]; /* beside the losses; see recording__drops() */
 };
@@ -377,10 +401,18 @@ int recording__add_sample_user(struct recording *rec, const struct rec_user *use
 /* The same: the kernel's part of its stack. */
 int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
+/* With its addresses; first_ip is set here. 0 or -ENOMEM. */
+int recording__add_thread_state(struct recording *rec, const struct rec_thread_state *state,
+				const uint64_t *ips);
 /* Copies the path; one that is known already stays. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL if unknown. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
+/* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
+ */
+int recording__set_label(struct recording *rec, const char *key, const char *value);
+/* NULL where it has none. */
+const char *recording__find_label(const struct recording *rec, const char *key);
 /* Copies the text; the first one per process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL if it was not throttled. */

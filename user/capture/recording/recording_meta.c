@@ -280,6 +280,81 @@ static int parse_quota(struct recording *rec, const cJSON *item, const struct im
 	return err;
 }
 
+static void add_thread_state(const struct recording *rec, size_t i, cJSON *item)
+{
+	const struct rec_thread_state *state = &rec->thread_states.v[i];
+	cJSON *ips;
+	char text[32];
+
+	cJSON_AddNumberToObject(item, "hit", (double)state->hit);
+	cJSON_AddNumberToObject(item, "pid", state->pid);
+	cJSON_AddNumberToObject(item, "tid", state->tid);
+	cJSON_AddStringToObject(item, "comm", state->comm);
+	cJSON_AddBoolToObject(item, "on_cpu", state->is_on_cpu);
+	cJSON_AddBoolToObject(item, "ready", state->is_ready);
+	cJSON_AddBoolToObject(item, "stopped", state->is_stopped);
+	if (state->syscall != MT_NO_SYSCALL) {
+		cJSON_AddNumberToObject(item, "syscall", state->syscall);
+		add_u64(item, "arg", state->arg);
+	}
+	if (state->owner)
+		cJSON_AddNumberToObject(item, "owner", state->owner);
+	cJSON_AddBoolToObject(item, "whole", state->is_whole);
+	ips = cJSON_AddArrayToObject(item, "stack");
+	for (uint32_t k = 0; k < state->n_ips; k++) {
+		snprintf(text, sizeof(text), "%#" PRIx64, rec->state_ips.v[state->first_ip + k]);
+		cJSON_AddItemToArray(ips, cJSON_CreateString(text));
+	}
+}
+
+/* Of a list that somebody sent: no deeper than one of ours. */
+#define STATE_IPS_MAX 4096
+
+static int parse_thread_state(struct recording *rec, const cJSON *item,
+			      const struct image_reader *reader)
+{
+	struct rec_thread_state state = {.hit = get_u32(item, "hit"),
+					 .pid = get_int(item, "pid"),
+					 .tid = get_int(item, "tid"),
+					 .is_on_cpu = get_flag(item, "on_cpu"),
+					 .is_ready = get_flag(item, "ready"),
+					 .is_stopped = get_flag(item, "stopped"),
+					 .syscall = MT_NO_SYSCALL,
+					 .arg = get_u64(item, "arg"),
+					 .owner = get_int(item, "owner"),
+					 .is_whole = get_flag(item, "whole")};
+	char *comm = get_label(item, "comm");
+	uint64_t ips[STATE_IPS_MAX];
+	const cJSON *ip;
+
+	if (cJSON_HasObjectItem(item, "syscall"))
+		state.syscall = get_u32(item, "syscall");
+	snprintf(state.comm, sizeof(state.comm), "%s", comm ? comm : "?");
+	free(comm);
+	cJSON_ArrayForEach(ip, cJSON_GetObjectItemCaseSensitive(item, "stack"))
+	{
+		const char *text = cJSON_GetStringValue(ip);
+
+		if (!text || state.n_ips >= STATE_IPS_MAX)
+			return -EINVAL;
+		ips[state.n_ips++] = strtoull(text, NULL, 16);
+	}
+	return recording__add_thread_state(rec, &state, ips);
+}
+
+static void add_label(const struct recording *rec, size_t i, cJSON *item)
+{
+	cJSON_AddStringToObject(item, "key", rec->labels.v[i].key);
+	cJSON_AddStringToObject(item, "value", rec->labels.v[i].value);
+}
+
+static int parse_label(struct recording *rec, const cJSON *item, const struct image_reader *reader)
+{
+	const char *key = text_of(item, "key"), *value = text_of(item, "value");
+
+	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
+}
+
 static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
@@ -303,6 +378,9 @@ static const struct list {
 	{"open_files", offsetof(struct recording, open_files.n), add_open_file, parse_open_file},
 	{"taken", offsetof(struct recording, taken.n), add_taken, parse_taken},
 	{"quotas", offsetof(struct recording, quotas.n), add_quota, parse_quota},
+	{"threads_at_stall", offsetof(struct recording, thread_states.n), add_thread_state,
+	 parse_thread_state},
+	{"labels", offsetof(struct recording, labels.n), add_label, parse_label},
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
 
@@ -335,6 +413,10 @@ char *recording_meta__print(const struct recording *rec)
 	cJSON_AddNumberToObject(meta, "pid", rec->pid);
 	cJSON_AddNumberToObject(meta, "reason", rec->reason);
 	add_u64(meta, "threshold_ns", rec->threshold_ns);
+	if (rec->stall_thresh_ns)
+		add_u64(meta, "stall_thresh_ns", rec->stall_thresh_ns);
+	if (rec->stall_thresh_ns)
+		cJSON_AddNumberToObject(meta, "stall_from", rec->stall_from);
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
 	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
 	add_u64(meta, "probe_ip", rec->probe_ip);
@@ -374,6 +456,8 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->pid = get_int(meta, "pid");
 	rec->reason = get_u32(meta, "reason");
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
+	rec->stall_thresh_ns = get_u64(meta, "stall_thresh_ns");
+	rec->stall_from = get_u32(meta, "stall_from");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Calls, regions and delays that are not over yet, and a clock that looks at them: a thread that
+ * has been in one for the threshold, and still is, triggers. The clock is a perf event of one CPU,
+ * whose program runs in a timer's interrupt: programs at uprobes may not start a timer of BPF's.
+ */
+#ifndef MTBPF_STALL_BPF_H
+#define MTBPF_STALL_BPF_H
+
+#include "fire.bpf.h"
+#include "latch.bpf.h"
+
+const volatile __u64 stall_thresh_ns; /* 0: nothing is looked at */
+const volatile __u64 stall_period_ns; /* of the clock */
+const volatile __u32 stall_from;      /* enum mt_stall_from */
+const volatile bool stall_counts;     /* `watch`: each is counted once, and none triggers */
+/* User space answers questions, see ask(). */
+const volatile bool stall_asks;
+/* The source itself traces the threads with ptrace(2): do not take it for a debugger. */
+const volatile bool traced_by_us;
+/* Without a CO-RE relocation, which none of these programs may have. */
+const volatile struct mt_task_offsets task_at;
+
+/* A call, a region or a delay of one thread that has not ended yet. */
+struct open_stall {
+	u64 since_ns;
+	u64 stopped_ns; /* the part of it in which the process was stopped */
+	u64 looked_ns;	/* by the clock, last; 0: not yet */
+	u64 task;	/* its struct task_struct */
+	u64 regs;	/* its user registers, which the kernel always saves in the same place */
+	u64 sp;		/* at the call's entry; 0 for regions and delays */
+	u64 returns_to; /* what stood at sp then; 0: not known */
+	u64 sequence;
+	u64 ip; /* of the probe */
+	u32 tid, tgid;
+	u16 is_told;  /* it has been counted, or has triggered */
+	u16 is_asked; /* whether its call is open still */
+	u32 syscall;  /* as in struct mt_hit */
+};
+
+/* By tid in the initial pid namespace. Programs of perf events want it allocated beforehand. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MT_STALLS_MAX);
+	__type(key, u32);
+	__type(value, struct open_stall);
+} open_stalls SEC(".maps");
+
+/* Replaces the thread's earlier one. sp is 0 unless it is a call. */
+static __always_inline void open_stall(const struct hit_place *place, struct mt_counters *stats,
+				       u64 now, u64 sequence, u64 sp)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+	u64 pid_tgid = current_pid_tgid();
+	struct open_stall stall = {.since_ns = now,
+				   .task = bpf_get_current_task(),
+				   .regs = place->is_syscall ? *(const u64 *)place->ctx
+							     : (u64)place->regs,
+				   .sp = sp,
+				   .sequence = sequence,
+				   .ip = place->regs->ip,
+				   .tid = (u32)pid_tgid,
+				   .tgid = pid_tgid >> 32,
+				   .syscall = place->is_syscall ? place->regs->orig_ax + 1 : 0};
+
+	if (sp && probe_at_entry)
+		bpf_probe_read_user(&stall.returns_to, sizeof(stall.returns_to), (void *)sp);
+	if (bpf_map_update_elem(&open_stalls, &tid, &stall, BPF_ANY) && stats)
+		add_one(&stats->unmeasured);
+}
+
+static __always_inline void close_stall(void)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+
+	bpf_map_delete_elem(&open_stalls, &tid);
+}
+
+static __always_inline bool stalls_in(u32 from)
+{
+	return stall_thresh_ns && stall_from == from;
+}
+
+/* The thread's outermost open call counts: those inside it began later. */
+static __always_inline void open_stalled_call(const struct hit_place *place,
+					      struct mt_counters *stats, const struct latch *latch,
+					      const struct passed *passed)
+{
+	if (stalls_in(MT_STALL_CALL) && latch->depth == 1)
+		open_stall(place, stats, passed->time_ns, passed->sequence,
+			   place->is_syscall ? 0 : place->regs->sp);
+}
+
+static __always_inline void close_stalled_call(const struct latch *latch)
+{
+	if (stalls_in(MT_STALL_CALL) && !latch->depth)
+		close_stall();
+}
+
+static __always_inline u32 read_task(u64 task, u32 offset)
+{
+	u32 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (const void *)(task + offset));
+	return value;
+}
+
+/* include/linux/sched.h, include/linux/sched/signal.h, include/linux/sched/jobctl.h */
+#define PF_EXITING	    0x4
+#define TASK_STOPPED_TRACED 0xc
+#define SIGNAL_STOP_STOPPED 0x1
+#define JOBCTL_TRAP_FREEZE  (1 << 23)
+
+/* False once it has ended without leaving the call: its memory may be another task's. */
+static __always_inline bool is_alive(const struct open_stall *stall, u32 tid)
+{
+	return read_task(stall->task, task_at.pid) == tid &&
+	       !(read_task(stall->task, task_at.flags) & PF_EXITING);
+}
+
+/* By a signal, by a debugger or strace, or with its cgroup (docker pause). */
+static __always_inline bool is_task_stopped(const struct open_stall *stall)
+{
+	u64 signal = 0;
+
+	bpf_probe_read_kernel(&signal, sizeof(signal),
+			      (const void *)(stall->task + task_at.signal));
+	if (signal && read_task(signal, task_at.signal_flags) & SIGNAL_STOP_STOPPED)
+		return true;
+	if (read_task(stall->task, task_at.jobctl) & JOBCTL_TRAP_FREEZE)
+		return true;
+	if (traced_by_us)
+		return false;
+	return read_task(stall->task, task_at.ptrace) ||
+	       read_task(stall->task, task_at.state) & TASK_STOPPED_TRACED;
+}
+
+/* The registers as the thread has entered the kernel last: a timer's tick ago if it computes. */
+static __always_inline bool read_regs(const struct open_stall *stall, struct pt_regs *regs)
+{
+	return !bpf_probe_read_kernel(regs, sizeof(*regs), (const void *)stall->regs) &&
+	       (regs->cs & 3) == 3;
+}
+
+/*
+ * No return tells that an exception or longjmp() has left the call. Where the stack ends above it,
+ * it is over; but the next call of the same caller has the same place on the stack.
+ */
+static __always_inline bool was_left(const struct open_stall *stall, const struct pt_regs *regs)
+{
+	return stall->sp && regs->sp > stall->sp;
+}
+
+struct stall_look {
+	u64 now_ns;
+	struct mt_counters *stats;
+};
+
+/* How long it has lasted, without the time that the process was stopped. */
+static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
+{
+	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;
+
+	if (now_ns <= last_ns)
+		return 0;
+	stall->looked_ns = now_ns;
+	if (is_task_stopped(stall)) {
+		stall->stopped_ns += now_ns - last_ns;
+		return 0;
+	}
+	return now_ns - stall->since_ns - stall->stopped_ns;
+}
+
+/* The limits of triggers, checked without counting. A call that began before the recording never
+ * triggers. */
+static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
+{
+	return armed && stall->since_ns >= armed_since_ns && now_ns >= not_before_ns &&
+	       (!min_interval_ns || !last_trigger_ns ||
+		now_ns >= last_trigger_ns + min_interval_ns);
+}
+
+static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,
+					 const struct pt_regs *regs, const struct passed *passed)
+{
+	hit->time_ns = passed->time_ns;
+	hit->value_ns = passed->value_ns;
+	hit->sequence = passed->sequence;
+	hit->reason = passed->reason;
+	hit->arming = passed->arming;
+	hit->probe_ip = passed->probe_ip;
+	take_registers(regs, hit);
+	hit->tid = stall->tid;
+	hit->tgid = stall->tgid;
+	hit->cpu = bpf_get_smp_processor_id();
+	hit->stack[0] = regs->ip;
+	hit->stack_depth = 1;
+	hit->syscall = stall->syscall;
+	hit->copied = 0;
+	hit->n_args = 0;
+	hit->args_read = hit->args_signed = 0;
+	hit->n_branches = 0;
+}
+
+/* 1 where it is the trigger. */
+static __always_inline int fire_stall(struct open_stall *stall, const struct pt_regs *regs,
+				      struct stall_look *look, u64 value_ns)
+{
+	struct passed passed = {.time_ns = look->now_ns,
+				.since_ns = stall->since_ns,
+				.value_ns = value_ns,
+				.sequence = stall->sequence,
+				.probe_ip = stall->ip,
+				.reason = MT_HIT_STALL};
+	struct mt_hit *hit;
+
+	stall->is_told = 1;
+	hit = claim(look->stats, &passed);
+	if (!hit)
+		return 0;
+	fill_stalled(hit, stall, regs, &passed);
+	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
+	return 1;
+}
+
+/*
+ * User space can read what stands now where the call's return address was, which this program, in
+ * an interrupt of another process, cannot. It is asked a little before the threshold is met, by a
+ * hit of no arming, and forgets the call if it is over.
+ */
+static __always_inline void ask(struct open_stall *stall, u32 tid)
+{
+	struct mt_hit *hit;
+
+	stall->is_asked = 1;
+	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
+	if (!hit)
+		return;
+	hit->reason = MT_HIT_STALL;
+	hit->arming = 0;
+	hit->time_ns = stall->since_ns;
+	hit->tid = tid;
+	hit->tgid = stall->tgid;
+	hit->sp = stall->sp;
+	hit->ip = stall->returns_to;
+	hit->copied = hit->stack_depth = hit->n_args = hit->n_branches = 0;
+	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
+}
+
+/* A callback of bpf_for_each_map_elem(): 1 ends it. */
+static long look_at_stall(void *map, const void *key, void *value, void *context)
+{
+	struct stall_look *look = context;
+	struct open_stall *stall = value;
+	u32 tid = *(const u32 *)key;
+	struct pt_regs regs;
+	u64 value_ns;
+
+	if (!is_alive(stall, tid)) {
+		bpf_map_delete_elem(map, key);
+		return 0;
+	}
+	value_ns = lasted(stall, look->now_ns);
+	if (stall->returns_to && stall_asks && !stall->is_asked && armed && value_ns &&
+	    value_ns + 2 * stall_period_ns >= stall_thresh_ns)
+		ask(stall, tid);
+	if (value_ns < stall_thresh_ns || stall->is_told || !read_regs(stall, &regs) ||
+	    was_left(stall, &regs))
+		return 0;
+	if (stall_counts) {
+		stall->is_told = 1;
+		add_one(&look->stats->stalls);
+		return 0;
+	}
+	return may_fire(stall, look->now_ns) ? fire_stall(stall, &regs, look, value_ns) : 0;
+}
+
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# -stall-thresh: the clock that looks at open calls, and the iterator that says where threads are, on this kernel.
+# only: 6.1 newest
+. /tests/vm/lib.sh
+start /build/programs/stalls deadlock
+mtbpf record -source sample -pid "$pid" -symbol transfer -stall-thresh 500ms -timeout 60s -o /tmp/x.mtbpf >/tmp/log 2>&1 &
+waiting=$!
+for _ in $(seq 200); do
+	! grep -q 'waiting for a thread' /tmp/log || break
+	sleep 0.1
+done
+sleep 0.5
+kill -USR1 "$pid"
+wait "$waiting" || fail "status $? $(cat /tmp/log)"
+mtbpf report /tmp/x.mtbpf >/tmp/report || fail "no report"
+grep -E '^(thread|deadlock)' /tmp/report
+grep -Eq '^thread [0-9]+ has been in call [0-9]+ of transfer for .*, and still is, threshold 500 ms' /tmp/report ||
+	fail "not the stall: $(cat /tmp/report)"
+grep -Eq '^deadlock: thread ([0-9]+) waits for a mutex of thread ([0-9]+), which waits for one of thread \1$' /tmp/report ||
+	fail "the deadlock is not named: $(cat /tmp/report)"
+grep -Eq 'waits in pause: .*main' /tmp/report || fail "the main thread is not where it waits: $(cat /tmp/report)"
+
+# A process that is stopped is in its call for as long as it likes.
+start /build/programs/stalls read
+mtbpf record -source sample -pid "$pid" -symbol request_begin -delay-thresh 1000s -stall-thresh 2s -timeout 6s \
+	-o /tmp/y.mtbpf >/tmp/log 2>&1 &
+waiting=$!
+for _ in $(seq 200); do
+	! grep -q 'also waiting for' /tmp/log || break
+	sleep 0.1
+done
+kill -STOP "$pid"
+sleep 3.5
+kill -CONT "$pid"
+wait "$waiting"
+[ $? -eq 3 ] || fail "a stopped process has triggered: $(cat /tmp/log)"
