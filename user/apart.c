@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "util/cleanup.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 
 struct answer {

@@ -12,7 +12,7 @@
 #include "apart.h"
 #include "cmd.h"
 #include "confine.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "session/labels.h"
 #include "session/session.h"
 #include "pipeline/output_name.h"
@@ -20,8 +20,7 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
-#include "util/stop.h"
+#include "util/vec.h"
 #include "util/units.h"
 #include "view/closing.h"
 

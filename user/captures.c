@@ -22,9 +22,9 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fs.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "util/meter.h"
 #include "view/pattern.h"
 

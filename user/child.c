@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 
 static bool is_program(const char *path)

@@ -10,7 +10,7 @@
 #include "serve/show.h"
 #include "session/capture_options.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "view/closing.h"
 
 static const char *const print_names[] = {"calls", "branches", NULL};

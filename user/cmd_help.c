@@ -5,7 +5,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "util/log.h"
-#include "util/nearest.h"
+#include "util/names.h"
 
 int refuse_command(const char *name)
 {

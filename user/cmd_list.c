@@ -11,10 +11,10 @@
 #include "cmd_table.h"
 #include "session/capture_options.h"
 #include "target/process.h"
-#include "target/symbols/scripts.h"
+#include "target/symbols/hints.h"
 #include "target/symbols/symbols.h"
-#include "target/symbols/symbols_usdt.h"
-#include "util/label.h"
+#include "target/usdt.h"
+#include "util/names.h"
 #include "util/log.h"
 
 static const struct option_spec specs[] = {

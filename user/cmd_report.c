@@ -20,7 +20,7 @@
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "cli/options.h"
 #include "util/units.h"
 #include "view/folded.h"

@@ -5,8 +5,7 @@
 #include <libgen.h>
 #include <string.h>
 
-#include "kernel/capability.h"
-#include "kernel/landlock.h"
+#include "kernel/rights.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/vec.h"

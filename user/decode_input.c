@@ -14,9 +14,8 @@
 #include "pipeline/perf_pipeline.h"
 #include "pipeline/print_branches.h"
 #include "util/cleanup.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
-#include "util/stop.h"
 
 static int print_or_write(const struct decoding *d, struct recording *rec)
 {

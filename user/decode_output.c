@@ -9,7 +9,7 @@
 
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/stop.h"
+#include "util/signals.h"
 
 static bool ends_in(const char *name, const char *suffix)
 {

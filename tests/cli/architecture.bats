@@ -41,16 +41,17 @@ of_each() {
 }
 
 # Folders within which what a file includes leads to no circle; others may follow.
-no_circles=(decode)
+no_circles=(capture decode dlfilter kernel manual metrics perf selftest serve target/symbols target/unwind trace util version)
 
 # A .c and the .h of its name are one file; a header of several files would hide what they take from each other.
 @test "no circle among the files of ${no_circles[*]}" {
 	for folder in "${no_circles[@]}"; do
+		[ -n "$(find "user/$folder" -name '*.c')" ]
 		includes | awk -v folder="$folder/" '
 			{ sub(/\.[ch]$/, "", $1); sub(/\.h$/, "", $2) }
 			index($1, folder) == 1 && index($2, folder) == 1 && $1 != $2 { print $2, $1 }' \
 			>"$BATS_TEST_TMPDIR/pairs"
-		[ "$(wc -l <"$BATS_TEST_TMPDIR/pairs")" -gt 10 ]
+		cat "$BATS_TEST_TMPDIR/pairs" >>"$BATS_TEST_TMPDIR/all"
 		tsort "$BATS_TEST_TMPDIR/pairs" >"$BATS_TEST_TMPDIR/order" 2>"$BATS_TEST_TMPDIR/circles" ||
 			{ echo "$folder has a circle:"; cat "$BATS_TEST_TMPDIR/circles"; false; }
 		find "user/$folder" -name '*.h' | while read -r header; do
@@ -58,6 +59,7 @@ no_circles=(decode)
 				grep -vE ':(static|typedef) ' || exit 1
 		done
 	done
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/all")" -gt 100 ]
 }
 
 @test "whose each library is" {

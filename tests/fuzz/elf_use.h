@@ -7,12 +7,11 @@
 
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_lines.h"
-#include "target/elf/elf_usdt.h"
+#include "target/usdt.h"
 #include "target/elf/inlined.h"
 #include "target/unwind/cfi.h"
 #include "target/unwind/landing_pads.h"
 #include "target/unwind/ocaml_handlers.h"
-#include "target/usdt_args.h"
 
 static inline void use_function(struct elf_image *image, const struct function *f)
 {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "util/label.h"
+#include "util/names.h"
 #include "util/log.h"
 
 #define CHECK(condition)                                                                           \

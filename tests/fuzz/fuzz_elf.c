@@ -2,7 +2,7 @@
 /* libFuzzer: a whole ELF file, in the places of program, debug file, dwz's file and kcore. */
 #include "elf_use.h"
 
-#include "target/symbols/kernel_image.h"
+#include "target/symbols/live_image.h"
 
 static void take_debug_file(const uint8_t *data, size_t size)
 {

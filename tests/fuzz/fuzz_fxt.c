@@ -2,7 +2,7 @@
 /* libFuzzer: a trace file, packed or not, to a report. Whatever it names is fit for a terminal. */
 #include "tree_check.h"
 
-#include "trace/read/fxt_trees.h"
+#include "trace/fxt_trees.h"
 #include "view/folded.h"
 #include "view/report.h"
 

@@ -2,8 +2,7 @@
 /* libFuzzer: a perf map, and the names that JIT code gets by it. */
 #include "fuzz.h"
 
-#include "target/symbols/jit_image.h"
-#include "target/symbols/perf_map.h"
+#include "target/symbols/live_image.h"
 
 static void check_entries(const char *text)
 {

@@ -5,12 +5,10 @@
 #include <limits.h>
 
 #include "target/cgroup.h"
-#include "target/container/container_cgroup.h"
+#include "target/container.h"
 #include "target/maps.h"
-#include "target/overlay.h"
-#include "target/task_status.h"
-#include "target/time_namespace.h"
-#include "kernel/kallsyms.h"
+#include "target/process.h"
+#include "kernel/kernel.h"
 
 static void take_maps(const char *text)
 {

@@ -8,11 +8,9 @@
 #include <fcntl.h>
 
 #include "session/probe/probes.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 #include "target/symbols/symbols.h"
-#include "target/symbols/symbols_usdt.h"
-#include "target/usdt_args.h"
-#include "util/threshold.h"
+#include "target/usdt.h"
 #include "util/units.h"
 
 /* Three functions, two of one name. */

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/symbols/kernel_image.h"
+#include "target/symbols/live_image.h"
 #include "util/clock.h"
-#include "kernel/kallsyms.h"
+#include "kernel/kernel.h"
 
 #define SKIP_WITHOUT_KCORE                                                                         \
 	do {                                                                                       \

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "pipeline/perf_pipeline.h"
-#include "target/unwind/ocaml_traps.h"
+#include "target/unwind/ocaml_handlers.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 

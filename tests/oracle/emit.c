@@ -2,7 +2,7 @@
 /* What the decoder hands on, from blocks and events. */
 #include "oracle/oracle_internal.h"
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 int decoder__hand_on(struct decoder *d, struct branch *branch)
 {

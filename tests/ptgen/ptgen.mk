@@ -4,7 +4,7 @@ PTGEN     := $(O)/tests/ptgen/ptgen $(O)/tests/ptgen/libptgen.so
 PTGEN_OBJ := $(patsubst %.c,$(O)/%.o,tests/ptgen/ptgen.c tests/ptgen/convert.c)
 PTGEN_PLUGIN_SRC := $(filter-out tests/ptgen/ptgen.c tests/ptgen/convert.c,$(wildcard tests/ptgen/*.c)) \
                     user/capture/soft/pt_stream.c user/capture/soft/truth.c \
-                    user/target/maps.c user/util/fs.c user/util/insn.c user/util/memory_limit.c user/util/vec.c
+                    user/target/maps.c user/util/fs.c user/util/insn.c user/util/vec.c
 PTGEN_PLUGIN_OBJ := $(PTGEN_PLUGIN_SRC:%.c=$(O)/%.o)
 # What its unit tests test.
 PTGEN_UNIT_OBJ := $(addprefix $(O)/tests/ptgen/,block.o goroutine.o signals.o walk.o walk_go.o)

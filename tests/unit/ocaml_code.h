@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "target/symbols/jit_image.h"
+#include "target/symbols/live_image.h"
 
 #define CODE_BASE 0x10000
 #define LABELS	  32

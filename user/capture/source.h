@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a recording comes from: one table of functions, and the sources behind it. */
+/* The sources of recordings: one table of functions, implemented by each. */
 #ifndef MTBPF_CAPTURE_SOURCE_H
 #define MTBPF_CAPTURE_SOURCE_H
 
@@ -13,17 +13,18 @@
 #include "capture/probe/uprobe_event.h"
 #include "capture/code/live_code.h"
 #include "target/cgroup.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct source;
 
 struct source_config {
-	pid_t pid;		     /* the process; all of its threads are recorded */
-	const struct pid_set *pids;  /* it, and others: not for soft; NULL: it alone */
-	bool children;		     /* what they fork from now on as well: not for soft */
-	const struct cgroup *cgroup; /* instead: all in it, a ring a CPU; not for soft */
-	uint64_t snapshot_size;	     /* bytes a ring; rounded up to a power of two */
-	uint64_t max_memory;	     /* pt: bytes of all rings together */
+	pid_t pid;		    /* the process; all of its threads are recorded */
+	const struct pid_set *pids; /* it, and others: not for soft; NULL: it alone */
+	bool children;		    /* what they fork from now on as well: not for soft */
+	const struct cgroup
+		*cgroup; /* instead: all threads in it, with one ring per CPU; not for soft */
+	uint64_t snapshot_size; /* bytes per ring; rounded up to a power of two */
+	uint64_t max_memory;	/* pt: bytes of all rings together */
 	const struct uprobe_spec
 		*probes; /* what triggers, any of them; and what starts and stops */
 	size_t n_probes;
@@ -38,9 +39,9 @@ struct source_config {
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
-	int freeze_fd;	   /* when readable, the source freezes by itself, at once; -1: none */
-	bool from_exec;	   /* pid is a child of ours that waits in SIGSTOP before its execve */
-	bool return_probe; /* a return probe is set: code of the [uprobes] page runs */
+	int freeze_fd;	/* when readable, the source freezes at once, without a call; -1: unused */
+	bool from_exec; /* pid is a child of ours that waits in SIGSTOP before its execve */
+	bool return_probe;	  /* a return probe is set: code of the [uprobes] page runs */
 	unsigned int sample_rate; /* sample: samples a second on a CPU */
 	uint32_t sample_stack;	  /* sample: bytes of the stack to copy, in eights; 0: none */
 	bool branches;		  /* sample: the CPU notes the last branches */
@@ -50,7 +51,7 @@ struct source_config {
 	bool sample_by_cpu; /* sample: a ring per CPU, not per thread: the gate knows the target */
 	bool sample_no_stacks;	 /* ... and its program takes the stacks of switches as well */
 	size_t sample_log;	 /* sample: bytes beside each of these rings, for -max-memory */
-	bool is_silent;		 /* sample: a trial, or it has said already how far it looks back */
+	bool is_silent;		 /* sample: a trial, or the look-back has been printed already */
 	const char *spool_dir;	 /* pt, soft: all is kept, on disk (struct spool); NULL: rings */
 	const char *truth_path;	 /* soft: log the true stack there (tests); NULL: no */
 	bool return_compression; /* soft: write compressed RETs, as CPUs do by default */
@@ -65,10 +66,10 @@ enum source_state {
 #define SOURCE_TEXT_SIZE 96
 struct source_ops {
 	const char *name;
-	/* What the user is told on choosing it. */
+	/* Shown to the user when choosing it. */
 	const char *about;
 	bool samples; /* it sees stacks, not calls: entries and switches are logged beside it */
-	bool steps;   /* it traces one process, and sees by itself where regions begin and end */
+	bool steps; /* it traces one process, and finds the begin and end of regions without help */
 	/*
 	 * 0, or -errno after one line and a hint on stderr: this machine cannot do it. Cheap;
 	 * touches no target. NULL: any machine can.
@@ -81,7 +82,7 @@ struct source_ops {
 	 * one of its own to freeze by; it stays the source's. NULL, or -1: the caller opens one.
 	 */
 	int (*probe_event)(const struct source *source, size_t i);
-	/* Begins to record. 0, or -errno after a line and a hint; the target is as it was then. */
+	/* Starts recording. 0, or -errno after a line and a hint; the target is unchanged then. */
 	int (*start)(struct source *source);
 	/*
 	 * After the freeze and the reading of a recording: prepares for another one, with the rings
@@ -106,20 +107,23 @@ struct source_ops {
 	/* Adds what was recorded to rec: threads, maps, PT bytes, clock. 0 or -errno, with a line.
 	 */
 	int (*read)(struct source *source, struct recording *rec);
-	/* Whom it records, children included; NULL, or NULL from it: the process, or the cgroup. */
+	/*
+	 * The recorded processes, children included; NULL, or NULL from it: the process, or the
+	 * cgroup.
+	 */
 	const struct pid_set *(*pids)(const struct source *source);
-	/* Samples a second from now on. NULL: it has none. */
+	/* Sets the samples per second. NULL: unsupported. */
 	void (*set_rate)(struct source *source, unsigned int hz);
-	/* How much memory it looks back by, for people: "3 rings of 4.0 MiB". NULL: not told. */
+	/* The memory of its rings, for people: "3 rings of 4.0 MiB". NULL: not shown. */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/*
-	 * How far back its rings look by what was written at this rate, the one that does least;
-	 * UINT64_MAX: not known yet. NULL: not told.
+	 * The shortest time that its rings look back, at the current rate of writing; UINT64_MAX:
+	 * not known yet. NULL: not shown.
 	 */
 	uint64_t (*lookback_ns)(const struct source *source);
-	/* How it was or will be frozen, for people. */
+	/* The way it was or will be frozen, for people. */
 	const char *(*freeze_name)(const struct source *source);
-	/* Freezes where that was not done, and frees. NULL is fine. */
+	/* Freezes if needed, and frees. NULL is fine. */
 	void (*close)(struct source *source);
 };
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check/subjects.h"
-#include "kernel/lockdown.h"
+#include "kernel/rights.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
 

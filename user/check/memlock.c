@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* How much trace the limits of locked memory let a user keep. */
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/pt/pt_ring.h"
 #include "session/capture_options.h"
 #include "check/subjects.h"

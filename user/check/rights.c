@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check/subjects.h"
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "util/fs.h"
 
 const char *check__strerror(int err)

@@ -7,7 +7,7 @@
 #include "capture/sample/sample_ring.h"
 #include "capture/source.h"
 #include "check/subjects.h"
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "trigger/trigger.h"
 
 void check_sample(const struct check *check, struct check_result *result)

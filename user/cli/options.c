@@ -10,9 +10,8 @@
 
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "util/nearest.h"
+#include "util/names.h"
 #include "cli/options_internal.h"
-#include "util/threshold.h"
 #include "util/units.h"
 
 /* getopt_long's `val` of specs[0]: above every character that it returns of its own. */

@@ -13,7 +13,7 @@
 #include "cli/picker_internal.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "util/label.h"
+#include "util/names.h"
 
 bool picker__is_possible(void)
 {

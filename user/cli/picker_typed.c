@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 /* Where nobody knows how many lines a screen has. More than these nobody reads. */
 #define SHOWN_MAX 200

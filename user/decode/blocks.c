@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "kernel/huge_pages.h"
+#include "kernel/kernel.h"
 #include "util/insn.h"
 
 #define FIRST_SLOTS 1024

@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #include "target/elf/debug_file.h"
-#include "target/symbols/jit_image.h"
-#include "target/symbols/kernel_image.h"
+#include "target/symbols/live_image.h"
 #include "target/symbols/named_image.h"
 #include "util/cleanup.h"
 #include "util/log.h"

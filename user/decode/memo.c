@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kernel/huge_pages.h"
+#include "kernel/kernel.h"
 #include "util/page.h"
 
 /* Limits of an entry. */

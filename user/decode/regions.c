@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "decode/walk/walk.h"
-#include "kernel/batch_thread.h"
+#include "kernel/kernel.h"
 #include "util/meter.h"
 #include "util/vec.h"
 

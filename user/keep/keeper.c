@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "keep/stamp.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"

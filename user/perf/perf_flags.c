@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* "syscall" and "int n" alike. */
 #define SYSCALL_LEN 2
@@ -14,7 +14,7 @@ struct word {
 	uint32_t flags;
 };
 
-/* Those of two words follow each other in the text: "hw" and "int", "tx" and "abrt". */
+/* The parts of two-word flags follow each other in the text: "hw" and "int", "tx" and "abrt". */
 static const struct word known[] = {
 	{"call", PERF_IS_BRANCH | PERF_IS_CALL},
 	{"return", PERF_IS_BRANCH | PERF_IS_RETURN},
@@ -77,7 +77,9 @@ static void take_word(struct perf_words *words, const char *text, size_t len)
 		words->has_unknown = true;
 }
 
-/* What a branch did to the machine: in a transaction, interrupts off (D), or switched (t). */
+/*
+ * Takes the machine's state after a branch: in a transaction, interrupts off (D), or switched (t).
+ */
 static void take_state(struct perf_words *words, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -120,22 +122,12 @@ static uint8_t kind_of_end(uint32_t flags)
 {
 	const uint32_t not_how = PERF_IS_BRANCH | PERF_IS_END | PERF_IN_TRANSACTION;
 
-	/* Before 2023 (6.2) nothing else is said of page faults and interrupts. */
+	/* perf before 6.2 (2023) prints no other flag for page faults and interrupts. */
 	if (flags & PERF_IS_ASYNC || (flags & PERF_IS_END && !(flags & ~not_how)))
 		return BRANCH_END_ASYNC;
 	if (flags & PERF_IS_CALL && flags & (PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
 		return BRANCH_END_SYSCALL;
 	return BRANCH_END;
-}
-
-/* Into the kernel, back from it, or into a handler in it. */
-static uint8_t kind_of_far(uint32_t flags, uint64_t from, uint64_t to)
-{
-	if (flags & PERF_IS_ASYNC)
-		return address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP;
-	if (flags & PERF_IS_CALL)
-		return BRANCH_ENTER;
-	return address__is_kernel(from) ? BRANCH_LEAVE : BRANCH_JUMP;
 }
 
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
@@ -144,9 +136,15 @@ uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
 		return BRANCH_BEGIN;
 	if (flags & PERF_IS_END || !to)
 		return kind_of_end(flags);
-	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
-		return kind_of_far(flags, from, to);
-	/* An abort goes to where its transaction began; a guest has a stack of its own. */
+	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT)) {
+		/* Into the kernel, out of it, or into a signal handler. */
+		if (flags & PERF_IS_ASYNC)
+			return address__is_kernel(to) ? BRANCH_ENTER : BRANCH_JUMP;
+		if (flags & PERF_IS_CALL)
+			return BRANCH_ENTER;
+		return address__is_kernel(from) ? BRANCH_LEAVE : BRANCH_JUMP;
+	}
+	/* An abort returns to the start of its transaction. A guest has its own stack. */
 	if (flags & (PERF_IS_ABORT | PERF_IS_VMENTRY | PERF_IS_VMEXIT))
 		return BRANCH_JUMP;
 	if (flags & PERF_IS_CALL)

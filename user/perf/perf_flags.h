@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf says of a branch, in bits and in words. */
+/* perf's flags for each branch, as bits and as words. */
 #ifndef MTBPF_PERF_PERF_FLAGS_H
 #define MTBPF_PERF_PERF_FLAGS_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As in <perf/perf_dlfilter.h>, and tools/perf/util/event.h for those behind them. */
+/* The values of <perf/perf_dlfilter.h>, and of tools/perf/util/event.h for the later ones. */
 enum perf_flag {
 	PERF_IS_BRANCH = 1 << 0,
 	PERF_IS_CALL = 1 << 1,
@@ -31,15 +31,15 @@ struct perf_words {
 };
 
 /*
- * The words of tools/perf/util/trace-event-scripting.c of any version: "tr end  hw int (x)",
- * "jcc/miss,not_taken/", or the letters ("bcE") that those before 4.11 print where they have no
- * word.
+ * Parses the words of tools/perf/util/trace-event-scripting.c of any version: "tr end  hw int (x)",
+ * "jcc/miss,not_taken/", or the letters ("bcE") that perf before 4.11 prints for combinations
+ * without a word.
  */
 void perf_words__parse(struct perf_words *words, const char *text, size_t len);
-/* It begins like words of flags: some of those letters, or one of those words. */
+/* True if the text begins like flags: with one of those letters or words. */
 bool perf_words__are_letters(const char *text, size_t len);
 
-/* Such a branch's enum branch_kind; `from` and `to` are its addresses, 0 where there is none. */
+/* The enum branch_kind of such a branch. `from` and `to` are its addresses, 0 if unknown. */
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to);
 /* The length of its instruction where the kind tells it: of a syscall. */
 uint8_t perf_flags__insn_len(uint8_t kind, uint32_t flags);

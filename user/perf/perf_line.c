@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-/*
- * tools/perf/builtin-script.c: perf_sample__fprintf_start() and perf_sample__fprintf_bts(). What
- * was asked for with -F is there, in one order; a thread may be called anything.
- */
 #include "perf/perf_line.h"
 
 #include <string.h>
 
 #include "perf/perf_flags.h"
 
-/* Of a line before its time: a name of 15 characters, and some fields. */
+/*
+ * tools/perf/builtin-script.c: perf_sample__fprintf_start() and perf_sample__fprintf_bts(). What
+ * was asked for with -F is there, in one order; a thread may be called anything.
+ */
+
+/* The most tokens before the time: a name of 15 characters and some fields. */
 #define MAX_TOKENS 24
 /* Between the thread and the time: [cpu], misc, time of day. */
 #define MAX_BETWEEN 3
@@ -26,7 +27,7 @@ static void skip_spaces(struct cursor *c)
 		c->at++;
 }
 
-/* What comes next up to a space; empty at the end. */
+/* The next token, up to a space. Empty at the end. */
 static struct perf_span next_token(struct cursor *c)
 {
 	struct perf_span token;
@@ -58,7 +59,7 @@ static bool starts_with(struct perf_span span, const char *text)
 	return span.len >= n && !memcmp(span.text, text, n);
 }
 
-/* How many digits there are; their number to *value, which stays below 10^18. */
+/* Returns the number of digits. *value gets their number, which stays below 10^18. */
 static size_t take_number(const char *text, size_t len, uint64_t *value)
 {
 	size_t n = 0;
@@ -114,7 +115,7 @@ static bool parse_time(struct perf_span token, uint64_t *ns)
 	return true;
 }
 
-/* "-1" is nobody. */
+/* "-1" means that the thread is unknown. */
 static size_t take_id(const char *text, size_t len, pid_t *id)
 {
 	uint64_t value;
@@ -139,7 +140,7 @@ static bool parse_ids(struct perf_span token, pid_t *pid, pid_t *tid)
 	return take_id(token.text + n + 1, token.len - n - 1, tid) == token.len - n - 1;
 }
 
-/* Who it is, from the fields in front of the time. */
+/* Finds the name and the ids in the fields before the time. */
 static bool find_who(struct perf_line *line, const struct perf_span *tokens, size_t n)
 {
 	for (size_t i = n; i-- > 0 && n - i <= MAX_BETWEEN + 1;) {
@@ -191,7 +192,7 @@ static bool is_branches(struct perf_span event)
 	return at && (at == event.text || at[-1] == '/');
 }
 
-/* The event's name where there is one, and its period. */
+/* The optional name of the event, and its period. */
 static void parse_event(struct perf_line *line, struct cursor *c)
 {
 	struct cursor ahead = *c;
@@ -309,7 +310,7 @@ static bool parse_record(struct cursor c, struct perf_switch *out)
 	return true;
 }
 
-/* Behind the last `what` in the text; NULL: there is none. */
+/* The text after the last `what`, or NULL. */
 static const char *find_behind(struct perf_span text, const char *what)
 {
 	size_t n = strlen(what);
@@ -322,8 +323,8 @@ static const char *find_behind(struct perf_span text, const char *what)
 
 /*
  * "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120", or
- * of perf's plugin "a:1 [120] S ==> b:2 [120]". A name may hold anything; what is asked for stands
- * behind it.
+ * "a:1 [120] S ==> b:2 [120]" of perf's plugin. A name may contain anything, so the last match
+ * counts.
  */
 static bool parse_sched_switch(struct perf_span body, struct perf_switch *out)
 {
@@ -379,4 +380,180 @@ void perf_extra__parse(struct perf_extra *extra, const char *text, size_t len)
 				extra->n_insns = (uint32_t)value;
 		}
 	}
+}
+
+/*
+ * "main+0x12 (/usr/bin/service)": tools/perf/util/evsel_fprintf.c. Names may hold spaces,
+ * parentheses and more, and so may paths.
+ */
+
+static const char arrow[] = " =>";
+static const char unknown[] = "[unknown]";
+static const char nameless_scope[] = "(anonymous namespace)";
+
+static bool begins(const char *text, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && !memcmp(text, with, n);
+}
+
+static bool is_end(const char *text, size_t at, size_t len)
+{
+	return at == len || text[at] == ' ' || text[at] == '\t';
+}
+
+static size_t after_spaces(const char *text, size_t at, size_t len)
+{
+	while (at < len && text[at] == ' ')
+		at++;
+	return at;
+}
+
+static size_t count_hex(const char *text, size_t len, uint64_t *value)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+
+	*value = 0;
+	for (; n < len && n < 16; n++) {
+		const char *digit = text[n] ? strchr(digits, text[n]) : NULL;
+
+		if (!digit)
+			break;
+		*value = *value << 4 | (uint64_t)(digit - digits);
+	}
+	return n;
+}
+
+/* Finds "+0x12" at the end of a name. Returns its start, or len; *end is its end. */
+static size_t find_offset(const char *text, size_t len, uint64_t *offset, size_t *end)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		const char *plus = memchr(text + at, '+', len - at);
+		size_t digits;
+
+		if (!plus)
+			return len;
+		at = (size_t)(plus - text);
+		if (begins(plus, len - at, "+0x")) {
+			digits = count_hex(plus + 3, len - at - 3, offset);
+			*end = at + 3 + digits;
+			if (digits && is_end(text, *end, len))
+				return at;
+		}
+		at++;
+	}
+	return len;
+}
+
+/* The length up to and including the parenthesis that matches text[0]; 0 without one. */
+static size_t skip_parentheses(const char *text, size_t len)
+{
+	size_t depth = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		depth += text[i] == '(';
+		depth -= text[i] == ')';
+		if (!depth)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Without offsets, a name ends where the last parentheses begin: those of the module. */
+static size_t find_module(const char *text, size_t len)
+{
+	for (size_t at = len; at-- > 1;)
+		if (text[at] == '(' && text[at - 1] == ' ')
+			return at - 1;
+	return len;
+}
+
+static void set_symbol(struct named_place *place, const char *text, size_t len)
+{
+	while (len && text[len - 1] == ' ')
+		len--;
+	place->symbol = text;
+	place->symbol_len = len;
+}
+
+/* The name, with its offset. Where it ends. */
+static size_t take_symbol(struct named_place *place, const char *text, size_t at, size_t len)
+{
+	size_t end = len, plus;
+
+	if (begins(text + at, len - at, unknown) && is_end(text, at + strlen(unknown), len))
+		return at + strlen(unknown);
+	if (at < len && text[at] == '(' && !begins(text + at, len - at, nameless_scope))
+		return at;
+	plus = at + find_offset(text + at, len - at, &place->offset, &end);
+	if (plus < len) {
+		place->has_offset = true;
+		set_symbol(place, text + at, plus - at);
+		return at + end;
+	}
+	end = at + find_module(text + at, len - at);
+	set_symbol(place, text + at, end - at);
+	return end;
+}
+
+/* "(libc.so.6)", or with -F dsoff "(libc.so.6+0x12)". Where it ends. */
+static size_t take_module(struct named_place *place, const char *text, size_t at, size_t len)
+{
+	static const char inlined[] = "(inlined)";
+	size_t start = after_spaces(text, at, len), n, plus, end;
+	uint64_t offset;
+
+	if (begins(text + start, len - start, inlined)) {
+		at = start + strlen(inlined);
+		start = after_spaces(text, at, len);
+	}
+	if (start == len || text[start] != '(')
+		return at;
+	n = skip_parentheses(text + start, len - start);
+	if (!n)
+		return at;
+	place->module = text + start + 1;
+	place->module_len = n - 2;
+	plus = find_offset(place->module, place->module_len, &offset, &end);
+	if (plus && plus < place->module_len && end == place->module_len)
+		place->module_len = plus;
+	return start + n;
+}
+
+/* The arrow in front of an address; OCaml's operators have others in their names. NULL: none. */
+static const char *find_arrow(const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+
+	while ((at = memmem(at, (size_t)(end - at), arrow, strlen(arrow)))) {
+		size_t skip = strlen(arrow), n;
+		uint64_t unused;
+
+		skip = after_spaces(at, skip, (size_t)(end - at));
+		n = count_hex(at + skip, (size_t)(end - at) - skip, &unused);
+		if (skip > strlen(arrow) && n && is_end(at, skip + n, (size_t)(end - at)))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
+size_t perf_place__parse(struct named_place *place, const char *text, size_t len)
+{
+	const char *next = find_arrow(text, len);
+	const char *tab = memchr(text, '\t', len);
+	size_t at;
+
+	if (next)
+		len = (size_t)(next - text);
+	if (tab && (size_t)(tab - text) < len)
+		len = (size_t)(tab - text);
+	*place = (struct named_place){.ip = place->ip};
+	at = after_spaces(text, 0, len);
+	at = take_symbol(place, text, at, len);
+	return take_module(place, text, at, len);
 }

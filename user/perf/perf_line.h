@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of what `perf script` prints, taken apart: of branches, and of samples. */
+/* Parses lines printed by `perf script`, of branches and of samples. */
 #ifndef MTBPF_PERF_PERF_LINE_H
 #define MTBPF_PERF_PERF_LINE_H
 
@@ -25,10 +25,10 @@ struct perf_span {
 
 struct perf_line {
 	uint64_t time_ns;
-	pid_t pid, tid; /* pid: that of the thread where the line has none */
+	pid_t pid, tid; /* pid: the tid if the line has only that */
 	bool has_pid;	/* else the text tells no processes */
 	struct perf_span comm, flags;
-	uint64_t from; /* of a branch: its address, and what stands behind that */
+	uint64_t from; /* of a branch: its address */
 	struct perf_span rest;
 	struct perf_span event; /* its name, or empty */
 	uint64_t period;	/* of the event; 0: not said */
@@ -38,8 +38,8 @@ struct perf_line {
 };
 
 /*
- * Parses a line (without its newline) up to the first address. A line that looks like a branch but
- * has no target is an event.
+ * Parses one line (without its newline) up to the first address. If it looks like a branch but
+ * lacks a target, it is an event.
  */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
@@ -49,24 +49,23 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
  */
 size_t perf_place__parse(struct named_place *place, const char *text, size_t len);
 
-/* Parses the arrow and the address after it. False if the text has none. */
+/* Parses the arrow and the address after it. False if the text lacks them. */
 bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
 
-/* Parses a line of a stack, or a sample's place if it has no stack. False if the text is neither.
- */
+/* Parses one line of a stack, or the place of a sample without a stack. False for other text. */
 bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place);
 
 /* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */
 struct perf_switch {
-	bool is_in;	   /* the thread of the line runs from now on; else it leaves its CPU */
+	bool is_in;	   /* true: the line's thread runs now; false: it leaves its CPU */
 	bool is_preempted; /* it could have run on */
-	pid_t next;	   /* the thread that runs in its place; 0: nobody, or not said */
+	pid_t next;	   /* the thread that runs instead; 0: none, or unknown */
 };
 
 /* False if the event is not a context switch. */
 bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *out);
 
-/* What may follow the places. */
+/* The fields that may follow the places. */
 struct perf_extra {
 	uint32_t n_insns; /* since the last branch that says so; 0: not known */
 	uint8_t insn_len; /* of the branch's instruction; 0: not known */

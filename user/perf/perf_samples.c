@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 #include "util/cleanup.h"
-#include "util/hash_index.h"
-#include "util/label.h"
+#include "util/vec.h"
+#include "util/names.h"
 
 /* More threads are left out: the recording looks for them one by one. */
 #define MAX_THREADS 16384
 
 /*
- * Each function has so many addresses of its own, whatever perf prints: of a program's own code
- * that are offsets in its file, which other files have as well.
+ * Each function gets a range of made-up addresses, because perf prints file offsets for a program's
+ * own code, which collide with those of other files.
  */
 #define FUNCTION_BITS 24
 #define KERNEL_HALF   (1ull << 63)
 
-/* As perf names a function: "symbol", '\0', "module". */
+/* A function as perf names it: "symbol", '\0', "module". */
 struct perf_function {
 	char *text;
 	size_t len;
@@ -196,7 +196,7 @@ static int learn(struct perf_samples *s, struct named_place *place)
 	number = number_of(s, place);
 	if (!number)
 		return -ENOMEM;
-	/* What it was inlined into goes on, wherever in that the inlined function is. */
+	/* The containing function goes on, at an unknown offset. */
 	if (s->is_in_container)
 		offset = 0;
 	offset &= (1ull << FUNCTION_BITS) - 1;
@@ -208,7 +208,7 @@ static int learn(struct perf_samples *s, struct named_place *place)
 	return named_image__learn(s->image, place, "", 0);
 }
 
-/* What called is where it goes on: the call lies one byte before. */
+/* A caller's address is its return address: the call lies one byte before it. */
 static int add_frame(struct perf_samples *s, uint64_t ip, struct perf_span text)
 {
 	bool is_inlined = ends_in(text, "(inlined)"), is_kernel = address__is_kernel(ip);
@@ -280,7 +280,7 @@ static void open_sample(struct perf_samples *s, const struct perf_line *line)
 		s->rec.sample_period_ns = line->period;
 }
 
-/* Whoever comes may be somebody whose lines the text does not have: perf_samples__finish(). */
+/* The next thread may be one whose lines are not in the text: see perf_samples__finish(). */
 static int add_switch(struct perf_samples *s, const struct perf_line *line,
 		      const struct perf_switch *what)
 {

@@ -16,17 +16,15 @@ struct perf_samples;
 struct perf_samples *perf_samples__new(bool without_inlined);
 void perf_samples__free(struct perf_samples *samples);
 
-/*
- * Takes a line that is not a branch. 1 if it belongs to a sample or a switch, 0 if not, or -ENOMEM.
- */
+/* Takes the line of a sample or a switch. Returns 1 if the line was used, 0 if not, or -ENOMEM. */
 int perf_samples__take(struct perf_samples *samples, enum perf_line_kind kind,
 		       const struct perf_line *line, struct perf_span text);
 
 struct perf_samples_totals {
 	uint64_t samples, ins, outs; /* stacks; threads that got a CPU, and that left theirs */
-	uint64_t without;	     /* events without a stack or a place */
+	uint64_t without;	     /* events that have neither a stack nor a place */
 	uint64_t left_out;	     /* lines of threads too many */
-	bool has_pids;		     /* else each thread is a process of its own */
+	bool has_pids;		     /* false: each thread counts as its own process */
 };
 
 const struct perf_samples_totals *perf_samples__totals(const struct perf_samples *samples);

@@ -14,13 +14,13 @@
 /* A line is a few hundred bytes; of C++ names a few thousand. */
 #define BUFFER_SIZE (256u << 10)
 
-/* What comes next after the text of a place that is as long as it was before. */
+/* True if the text of a place ends at `at`. */
 static bool is_border(struct perf_span rest, size_t at)
 {
 	return at == rest.len || rest.text[at] == ' ' || rest.text[at] == '\t';
 }
 
-/* The place at ip, of which `rest` says more, and behind that goes on. 0 or -ENOMEM. */
+/* Takes the place at ip from `rest` and moves `rest` past it. 0 or -ENOMEM. */
 static int take_place(struct named_image *image, uint64_t ip, struct perf_span *rest,
 		      bool *is_known)
 {
@@ -103,15 +103,7 @@ static int on_branch(struct perf_threads *threads, struct perf_line *line,
 /* perf's numbers of its kinds of traces: 1 is one of instructions. */
 #define ERROR_TYPE_INSTRUCTIONS 1
 
-static int on_error(struct perf_threads *threads, const struct perf_line *line)
-{
-	int code = line->type == ERROR_TYPE_INSTRUCTIONS ? line->code : 0;
-
-	return perf_threads__lose(threads, line->pid, line->tid, line->has_time ? line->time_ns : 0,
-				  code);
-}
-
-/* Where there are branches, stacks that stand between them tell nothing that these do not. */
+/* Stacks between branches add nothing to what the branches tell. */
 static int on_other(struct perf_text *to, enum perf_line_kind kind, const struct perf_line *line,
 		    struct perf_span text)
 {
@@ -135,8 +127,12 @@ static int take_line(struct perf_text *to, const char *text, size_t len)
 	kind = perf_line__parse(&line, text, len);
 	if (kind == PERF_LINE_BRANCH)
 		return on_branch(to->threads, &line, &to->totals);
-	if (kind == PERF_LINE_ERROR)
-		return on_error(to->threads, &line);
+	if (kind == PERF_LINE_ERROR) {
+		int code = line.type == ERROR_TYPE_INSTRUCTIONS ? line.code : 0;
+
+		return perf_threads__lose(to->threads, line.pid, line.tid,
+					  line.has_time ? line.time_ns : 0, code);
+	}
 	return on_other(to, kind, &line, (struct perf_span){text, len});
 }
 
@@ -179,7 +175,7 @@ struct buffer {
 	bool is_skipping; /* the rest of a line that did not fit */
 };
 
-/* The whole lines in it; what is left of the last one goes to the front. */
+/* Takes the whole lines of the buffer and moves the rest to its front. */
 static int take_lines(struct perf_text *to, struct buffer *buffer)
 {
 	char *start = buffer->text, *end = memrchr(start, '\n', buffer->n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what `perf script` prints, of any version, as it comes: of branches (--itrace=b) never more
- * than a piece of it is in memory; of samples all stacks are.
+ * Reads the text of `perf script`, of any version, as a stream: of branches (--itrace=b) only one
+ * piece is in memory at a time; of samples all stacks are.
  */
 #ifndef MTBPF_PERF_PERF_TEXT_H
 #define MTBPF_PERF_PERF_TEXT_H
@@ -25,15 +25,15 @@ struct perf_text_totals {
 };
 
 /*
- * Whether the file may be such text, by its beginning (which stays to be read): no recording, and
- * no NUL in it. A pipe may always.
+ * True if the file may be such text, judged by its beginning (which can still be read): it is not a
+ * recording and contains no NUL. Always true for a pipe.
  */
 bool perf_text__may_be(int fd);
 
-/* Where it goes. */
+/* The receivers of the parsed lines. */
 struct perf_text {
 	struct perf_threads *threads; /* branches */
-	struct perf_samples *samples; /* samples, as long as there is no branch */
+	struct perf_samples *samples; /* samples, until the first branch */
 	struct perf_text_totals totals;
 };
 
@@ -43,7 +43,7 @@ struct perf_text {
  */
 int perf_text__read(struct perf_text *to, int fd, struct meter *meter);
 
-/* A part of it: whole lines, or what is left at the end. For tests; as above. */
+/* Takes a piece: whole lines, or the rest at the end. For tests. */
 int perf_text__take(struct perf_text *to, const char *text, size_t len);
 
 #endif

@@ -8,10 +8,10 @@
 #include "perf/perf_flags.h"
 #include "decode/spread.h"
 #include "stack/stack.h"
-#include "util/hash_index.h"
-#include "util/label.h"
+#include "util/vec.h"
+#include "util/names.h"
 
-/* Each takes room before it has done anything: what nobody could have run is not worth it. */
+/* The most threads: each takes memory before its first branch, and more are implausible. */
 #define MAX_THREADS 16384
 
 struct perf_process {
@@ -19,7 +19,7 @@ struct perf_process {
 	struct named_image *image;
 };
 
-/* What perf has complained of, where the thread has not gone on yet. */
+/* Losses that perf has reported and that the thread's next branch turns into a gap. */
 struct perf_loss {
 	uint64_t time_ns;
 	uint8_t reason; /* enum gap_reason */
@@ -157,7 +157,7 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	return added;
 }
 
-/* NULL where it has not been seen. */
+/* NULL if not seen yet. */
 static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
 	struct perf_thread *thread = threads->last;
@@ -213,7 +213,7 @@ int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *br
 	return named_image__follow(thread->process->image, how, branch->from, branch->to);
 }
 
-/* To the stack, or to who listens. Lines are of any thread: each is a batch of its own. */
+/* Passes the branch to the stack or the tap. Lines of threads alternate, so each is a batch. */
 static int hand_on(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	struct decode_totals *totals = &threads->totals.decode;
@@ -264,7 +264,7 @@ static bool has_loss(const struct perf_thread *thread, uint64_t time_ns)
 	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000;
 }
 
-/* All that happened up to now is one gap. */
+/* Turns all losses up to time_ns into one gap. */
 static int take_losses(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns)
 {
 	uint8_t reason = GAP_NONE;
@@ -276,7 +276,7 @@ static int take_losses(struct perf_threads *threads, struct perf_thread *thread,
 	return reason == GAP_NONE ? 0 : break_trace(threads, thread, reason);
 }
 
-/* The trace goes on behind what is not in it. */
+/* Continues the trace after a gap. */
 static int resume(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
 	int err = take_losses(threads, thread, b->time_ns);
@@ -287,12 +287,6 @@ static int resume(struct perf_threads *threads, struct perf_thread *thread, cons
 	if (!err && !thread->is_on)
 		err = begin(threads, thread, b->time_ns, b->kind == BRANCH_BEGIN ? b->to : b->from);
 	return err;
-}
-
-static bool ends(const struct branch *b)
-{
-	return b->kind == BRANCH_END || b->kind == BRANCH_END_SYSCALL ||
-	       b->kind == BRANCH_END_ASYNC;
 }
 
 int perf_threads__branch(struct perf_threads *threads, struct perf_thread *thread,
@@ -323,7 +317,7 @@ int perf_threads__branch(struct perf_threads *threads, struct perf_thread *threa
 	threads->totals.decode.insns += b.n_insns;
 	if (b.kind == BRANCH_BEGIN)
 		return 0;
-	if (ends(&b)) {
+	if (b.kind == BRANCH_END || b.kind == BRANCH_END_SYSCALL || b.kind == BRANCH_END_ASYNC) {
 		b.to = 0;
 		thread->is_on = false;
 	}
@@ -363,7 +357,7 @@ const struct perf_totals *perf_threads__totals(const struct perf_threads *thread
 	return &threads->totals;
 }
 
-/* The thread's first tree: that of its own stack. */
+/* The thread's first tree is that of its own stack. */
 static int finish(struct perf_threads *threads, struct perf_thread *thread, struct call_tree *tree)
 {
 	int err = take_losses(threads, thread, UINT64_MAX);

@@ -18,10 +18,10 @@ struct ocaml_traps;
 struct perf_threads;
 struct perf_thread;
 
-/* What perf says, but for the names of its places. */
+/* A branch as perf prints it, without the names of its places. */
 struct perf_branch {
 	uint64_t time_ns;
-	uint64_t from, to; /* 0: there is none */
+	uint64_t from, to; /* 0: unknown */
 	uint32_t flags;	   /* enum perf_flag */
 	uint32_t n_insns;  /* 0: not known */
 	uint8_t insn_len;  /* of the instruction at `from`; 0: not known */
@@ -32,22 +32,22 @@ typedef int (*perf_tap_fn)(void *ctx, pid_t tid, const struct branch *branch);
 
 /* `tap` may be NULL. NULL: out of memory. */
 struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx);
-/* Where OCaml's handlers are, for the threads to come; must outlive them. NULL: not known. */
+/* Sets the OCaml handlers for threads added later; must outlive them. NULL: not known. */
 void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps);
 /* With the functions that its trees point to. */
 void perf_threads__free(struct perf_threads *threads);
 
 /*
- * The thread, which is new where it has not been seen. Kept until all are freed. NULL with errno:
- * ENOMEM; EMFILE: there are too many, and this one is left out.
+ * Finds the thread, or adds it. Kept until all are freed. NULL with errno: ENOMEM; EMFILE: there
+ * are too many threads, and this one is left out.
  */
 struct perf_thread *perf_threads__find(struct perf_threads *threads, pid_t pid, pid_t tid);
 /* The name, not terminated, is copied. */
 void perf_thread__set_comm(struct perf_thread *thread, const char *comm, size_t len);
-/* The code of its process: both places of a branch are learnt there before it is taken. */
+/* The code of its process. Both places of a branch are learnt there first. */
 struct named_image *perf_thread__image(struct perf_thread *thread);
 
-/* What a branch tells of code without names: named_image__follow(), as that says. 0 or -ENOMEM. */
+/* Learns from branches between places without names: see named_image__follow(). 0 or -ENOMEM. */
 int perf_thread__follow(struct perf_thread *thread, const struct perf_branch *branch);
 
 /* The thread's next branch. 0, -ENOMEM, or what the tap returned. */
@@ -55,15 +55,15 @@ int perf_threads__branch(struct perf_threads *threads, struct perf_thread *threa
 			 const struct perf_branch *branch);
 
 /*
- * Something is missing of this thread: shown as a gap where it goes on, at time_ns or later; of one
- * that has not been seen it is counted only. `code` is of Intel PT's errors, or 0. 0 or -ENOMEM.
+ * Notes a loss, which becomes a gap at the thread's next branch at time_ns or later. For a thread
+ * not seen yet it is only counted. `code` is an Intel PT error, or 0. 0 or -ENOMEM.
  */
 int perf_threads__lose(struct perf_threads *threads, pid_t pid, pid_t tid, uint64_t time_ns,
 		       int code);
 
 struct perf_totals {
 	struct decode_totals decode;
-	uint64_t moved; /* branches whose time lay before the one of the branch before them */
+	uint64_t moved; /* branches earlier than the branch before them */
 };
 
 const struct perf_totals *perf_threads__totals(const struct perf_threads *threads);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/batch_thread.h"
+#include "kernel/kernel.h"
 
 /* 64 bytes each: what one thread has written should still be in a cache that the other reaches. */
 #define BATCH_CALLS 1024

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pipeline/pipeline.h"
-#include "trace/read/fxt_trees.h"
+#include "trace/fxt_trees.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/meter.h"

@@ -9,7 +9,7 @@
 #include "sampled/sample_stack.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "decode/threads.h"
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
-#include "trace/read/fxt_trees.h"
-#include "target/symbols/symbols_usdt.h"
+#include "trace/fxt_trees.h"
+#include "target/usdt.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 #include "util/meter.h"
 #include "util/units.h"
 

@@ -14,7 +14,7 @@
 #include "pipeline/trace_filter.h"
 #include "sampled/sampled.h"
 #include "stack/call_tree.h"
-#include "target/unwind/ocaml_traps.h"
+#include "target/unwind/ocaml_handlers.h"
 #include "util/vec.h"
 #include "view/report.h"
 #include "view/thread_places.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 #include "pipeline/pipeline.h"
 
 static const char *name_of(struct code_map *map, uint64_t ip)

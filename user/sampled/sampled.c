@@ -9,15 +9,14 @@
 
 #include "decode/branch.h"
 #include "decode/images.h"
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 #include "sampled/events.h"
 #include "sampled/goroutines.h"
-#include "sampled/sample_stack.h"
 #include "sampled/sample_stack.h"
 #include "sampled/slices.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "util/meter.h"
 
 struct known_probe {

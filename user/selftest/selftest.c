@@ -14,7 +14,7 @@
 #include "selftest/checks.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/stop.h"
+#include "util/signals.h"
 
 struct selftest {
 	const struct selftest_options *options;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/read/fxt_read.h"
+#include "trace/fxt_read.h"
 #include "util/cleanup.h"
 #include "util/meter.h"
 #include "util/units.h"

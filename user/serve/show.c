@@ -15,7 +15,7 @@
 #include "serve/deep_link.h"
 #include "serve/sight_apart.h"
 #include "serve/trace_server.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/units.h"

@@ -10,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/capability.h"
-#include "kernel/landlock.h"
+#include "kernel/rights.h"
 #include "util/log.h"
 
 struct answer {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "serve/ui_folder.h"
-#include "trace/read/unpack.h"
+#include "trace/codec.h"
 #include "util/log.h"
 #include "util/vec.h"
 

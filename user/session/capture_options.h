@@ -9,7 +9,7 @@
 #include "capture/source.h"
 #include "session/target.h"
 #include "cli/options.h"
-#include "util/threshold.h"
+#include "util/units.h"
 
 /* Options of -source sample. */
 struct sample_options {

@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "target/container/container_names.h"
+#include "target/container.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

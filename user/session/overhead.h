@@ -7,7 +7,7 @@
 
 #include "capture/sample/sample_cost.h"
 #include "session/capture_options.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct overhead {
 	struct sample_cost cost; /* measured before */

@@ -9,11 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/address.h"
-#include "kernel/steal.h"
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 #include "sampled/sample_stack.h"
-#include "target/cpu_quota.h"
+#include "target/cgroup.h"
 #include "target/socket_name.h"
 #include "trigger/recorder.h"
 #include "util/log.h"

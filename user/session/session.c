@@ -18,11 +18,10 @@
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
 #include "target/process.h"
-#include "target/time_namespace.h"
 #include "trigger/recorder.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 #include "util/units.h"
 

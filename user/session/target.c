@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cli/picker.h"
-#include "target/container/container.h"
-#include "target/process_list.h"
+#include "target/container.h"
+#include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/nearest.h"
+#include "util/names.h"
 #include "util/vec.h"
 
 /* How many of the processes that were found are named in a message. */

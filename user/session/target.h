@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "target/cgroup.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 /* As they were typed; at most one of the texts. */
 struct target_options {

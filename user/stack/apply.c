@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* Operations on the frames that run. */
 

@@ -8,7 +8,7 @@
 
 #include "decode/branch.h"
 #include "decode/pt_note.h"
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
 static const char *gap_name(uint8_t reason)

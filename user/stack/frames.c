@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
-#include "kernel/huge_pages.h"
+#include "kernel/kernel.h"
 #include "stack/unwinding.h"
 
 /* Each call and each root has an index of 32 bits, and one value means none. */

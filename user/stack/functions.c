@@ -4,9 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 #include "util/insn.h"
-#include "util/insn_move.h"
 
 /* They are short: a few registers, and in glibc the signal mask. */
 #define MAX_SIZE 512

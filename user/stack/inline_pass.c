@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/huge_pages.h"
-#include "util/memory_limit.h"
+#include "kernel/kernel.h"
+#include "util/vec.h"
 
 /* The innermost inlined function that the call was made in, if known. */
 static const struct inlined *place_of(const struct inline_pass *p, const struct call *call,

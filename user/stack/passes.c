@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "target/elf/elf_callers.h"
-#include "target/elf/elf_main.h"
 
 /* Frames have shown a segment's calls and the levels of these, and its stacks at both ends. */
 struct segment_end {

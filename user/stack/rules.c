@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel/address.h"
-#include "kernel/rseq.h"
+#include "kernel/kernel.h"
 #include "target/unwind/unwind.h"
 #include "util/insn.h"
 

@@ -8,7 +8,7 @@
 #include "decode/branch.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
-#include "target/unwind/ocaml_traps.h"
+#include "target/unwind/ocaml_handlers.h"
 
 struct stack;
 

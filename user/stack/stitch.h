@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "target/elf/elf_image.h"
-#include "util/hash_index.h"
 #include "util/vec.h"
 
 /* One frame of a stack, seen at an edge of a segment or at a trigger. Stacks start at the root. */

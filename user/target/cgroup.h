@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A cgroup of the unified hierarchy (v2): its directory, and the processes in and below it. */
+/*
+ * A cgroup of the unified hierarchy (v2): its directory, and the processes in and below it; and the
+ * limits of CPU time and memory of a process's cgroup, of either version.
+ */
 #ifndef MTBPF_TARGET_CGROUP_H
 #define MTBPF_TARGET_CGROUP_H
 
@@ -7,6 +10,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct cgroup {
@@ -15,14 +19,14 @@ struct cgroup {
 };
 
 /*
- * Where `name` is: itself where it is absolute, else below the mount point of cgroup2 that the text
- * of a mountinfo file (proc(5)) shows. 0; -ENOENT cgroup2 is mounted nowhere; -ENAMETOOLONG.
+ * Finds the directory of `name`: itself if absolute, otherwise below the mount point of cgroup2 in
+ * the text of a mountinfo file (proc(5)). 0; -ENOENT if cgroup2 is not mounted; -ENAMETOOLONG.
  */
 int cgroup__locate(const char *mountinfo, const char *name, char path[static PATH_MAX]);
 
 /*
- * Opens a cgroup by its name. 0, or -EINVAL after one line and a hint on stderr: there is none,
- * it is of a v1 hierarchy, or no cgroup at all.
+ * Opens the cgroup with this name. 0, or -EINVAL after one line and a hint on stderr: it does not
+ * exist, belongs to a v1 hierarchy, or is not a cgroup.
  */
 int cgroup__open(struct cgroup *cgroup, const char *name);
 void cgroup__close(struct cgroup *cgroup);
@@ -34,7 +38,26 @@ int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n);
  * -errno.
  */
 int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus);
-/* False where no process is left in it, nor below it. */
+/* False if all its processes, and those below it, have ended. */
 bool cgroup__populated(const struct cgroup *cgroup);
+
+/* The limits of CPU time and memory that a process is under: of its cgroup, of version 1 or 2. */
+
+#define CPU_QUOTA_TEXT_SIZE 256
+
+struct cpu_quota {
+	uint64_t
+		cgroup; /* the process's own: its directory's inode, which is the kernel's number */
+	/* "cgroup /web/a, quota 10.0 ms of 100 ms": the nearest that has one; "": none has. */
+	char text[CPU_QUOTA_TEXT_SIZE];
+};
+
+/* proc: "/proc". 0; -ENOENT where the process is gone, or there is no such controller. */
+int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
+/*
+ * The same for memory: "the limit of cgroup /web/a", followed by ", or of one above it" if several
+ * have limits, because the kernel does not tell which one was reached.
+ */
+int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *limit);
 
 #endif

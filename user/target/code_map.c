@@ -68,13 +68,6 @@ static void replace(struct code_map *map, size_t from, size_t to, struct code_ra
 	map->ranges.n = map->ranges.n - (to - from) + 1;
 }
 
-/* Room for two more: the new range, and what an old one leaves behind it. 0 or -ENOMEM. */
-static int reserve_two(struct code_map *map)
-{
-	return vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1,
-			 sizeof(*map->ranges.v));
-}
-
 static void drop_patches(struct code_map *map, uint64_t start, uint64_t end)
 {
 	size_t out = 0;
@@ -111,7 +104,8 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 
 	if (!len || start > UINT64_MAX - len || pgoff > UINT64_MAX - len)
 		return -EINVAL;
-	if (reserve_two(map))
+	/* Room for two more: the new range and the rest of a split one. */
+	if (vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1, sizeof(*map->ranges.v)))
 		return -ENOMEM;
 	drop_patches(map, start, added.end);
 	from = first_behind(map, start);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What code lies at an address of one process, over time: the base that decode, stack and trace
- * share. Mappings are added in time order; a later one covers what it overlaps.
+ * The code at each address of one process, over time: shared by decode, stack and trace. Mappings
+ * are added in time order; a later one covers what it overlaps.
  */
 #ifndef MTBPF_TARGET_CODE_MAP_H
 #define MTBPF_TARGET_CODE_MAP_H
@@ -33,7 +33,7 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 #define CODE_PATCH_MAX 16
 int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, size_t len);
 
-/* How often code has been added in the place of other code. */
+/* Counts how often added code replaced other code. */
 unsigned int code_map__replaced(const struct code_map *map);
 
 /* Nothing has been added yet. */
@@ -48,18 +48,18 @@ struct code_place {
 };
 
 /*
- * False where nothing is mapped at ip, or no code of the image. Any number of threads may look
- * things up in a map, while nobody adds to it.
+ * False if nothing is mapped at ip, or the image has no code there. Any number of threads may look
+ * up places while the map is not changed.
  */
 bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);
 
 /*
- * Code bytes at ip, contiguous across adjacent mappings. The count copied: short where the mapped
- * code ends, 0 where nothing is mapped.
+ * Copies code bytes at ip, contiguous across adjacent mappings. Returns the count: short at the end
+ * of the mapped code, 0 if nothing is mapped.
  */
 size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len);
 
-/* Code that lies in a row, at an address and in memory. */
+/* Contiguous code, at an address and in memory. */
 struct code_piece {
 	uint64_t start;
 	size_t len;
@@ -67,8 +67,8 @@ struct code_piece {
 };
 
 /*
- * The piece around ip of what code_map__read() would copy, until code is added. False where there
- * is none in a row: it has been patched, or nothing is mapped.
+ * The contiguous piece around ip that code_map__read() would copy, valid until code is added. False
+ * if the code at ip is patched or unmapped.
  */
 bool code_map__piece(struct code_map *map, uint64_t ip, struct code_piece *piece);
 

@@ -22,8 +22,8 @@ static size_t find_layout(unsigned int minor)
 }
 
 /*
- * runtime/runtime2.go: waitReason, as far as gopark() is called with it by what a program calls.
- * 0: the version has no such reason.
+ * runtime/runtime2.go: waitReason, those that calls from programs pass to gopark(). 0: the version
+ * lacks this reason.
  */
 static const struct {
 	const char *text;

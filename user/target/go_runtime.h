@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What differs between the versions of Go's runtime, 1.minor, on amd64. */
+/* Differences between versions of Go's runtime, 1.minor, on amd64. */
 #ifndef MTBPF_TARGET_GO_RUNTIME_H
 #define MTBPF_TARGET_GO_RUNTIME_H
 
@@ -8,12 +8,12 @@
 #include "mtbpf_shared.h"
 
 /*
- * Returns runtime.gopark()'s reason in the words of Go's own tracebacks, such as "chan receive".
- * NULL: no goroutine of a program waits by that number, or the version is not known.
+ * Returns runtime.gopark()'s reason in the words of Go's tracebacks, such as "chan receive". NULL:
+ * programs do not wait with that number, or the version is unknown.
  */
 const char *go_runtime__wait_reason(unsigned int minor, unsigned int number);
 
-/* Returns false, and sets all to 0, if the version is not known. */
+/* mangled or not; unnamed if symbol_len is 0 */
 bool go_runtime__offsets(unsigned int minor, struct mt_go_offsets *offsets);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory map of a process: /proc/PID/maps. */
+/* The memory map of a process (/proc/PID/maps), and the layers of an overlay that a file of it is
+ * in. */
 #ifndef MTBPF_TARGET_MAPS_H
 #define MTBPF_TARGET_MAPS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,19 +26,40 @@ struct mappings {
 
 /* Every mapping of the process. 0, or -errno (-ESRCH: no such process). Prints nothing. */
 int mappings__read(struct mappings *maps, pid_t pid);
-/* The same from the text of a maps file. -EINVAL: a line that is none. */
+/* The same from the text of a maps file. -EINVAL: a line cannot be parsed. */
 int mappings__parse(struct mappings *maps, const char *text);
 void mappings__fini(struct mappings *maps);
-/* Of a local: mappings__fini() where its block ends. */
+/* For a local: calls mappings__fini() at the end of its block. */
 #define _cleanup_mappings_ __attribute__((cleanup(mappings__fini)))
 
 /*
- * Whether it shows memory, which a process writes code to: anonymous, named or not, the heap, a
- * memfd, a deleted file. Not the kernel's own pages ("[vdso]", "[uprobes]").
+ * True if it shows memory to which a process writes code: anonymous, named or not, the heap, a
+ * memfd, a deleted file. False for the kernel's own pages ("[vdso]", "[uprobes]").
  */
 bool mapping__is_memory(const struct mapping *mapping);
 
 /* The mapping that holds addr, or NULL. */
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr);
+
+/*
+ * Files of an overlay (overlayfs), as in containers. A probe belongs to an inode of the layer from
+ * which a file was opened. Writing to the file, or touching it, copies it to the upper layer: all
+ * names then lead to the copy, and none to the file that still runs.
+ */
+
+struct layer_paths {
+	char (*v)[PATH_MAX];
+	size_t n, cap;
+};
+
+/* True if the path leads to an overlay's file. */
+bool overlay__has(const char *path);
+
+/*
+ * Adds the file's paths in the lower layers of its overlay, the topmost first. mountinfo is the
+ * text of that file (proc(5)) of the process that calls it `path`. A layer with a relative name is
+ * looked for in each folder that docker, containerd and podman mount from. 0 or -ENOMEM.
+ */
+int overlay__lower_paths(struct layer_paths *paths, const char *mountinfo, const char *path);
 
 #endif

@@ -1,21 +1,88 @@
 // SPDX-License-Identifier: MIT
 #include "target/process.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "target/task_status.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/names.h"
 #include "util/vec.h"
 
-#include <limits.h>
-#include <unistd.h>
+void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text)
+{
+	snprintf(comm, PROCESS_COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
+	label__clean_in_place(comm);
+}
+
+/* The text behind "\nField:\t", or NULL. */
+static const char *field(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? at + strlen(name) : NULL;
+}
+
+/* "NSpid:\t4711\t17\t1": one for each namespace, its own last. */
+static pid_t last_pid(const char *line)
+{
+	const char *tab;
+
+	if (!line)
+		return 0;
+	tab = memrchr(line, '\t', strcspn(line, "\n"));
+	return atoi(tab ? tab + 1 : line);
+}
+
+int task_status__parse(struct task_status *status, const char *text)
+{
+	/* The kernel escapes newlines in the name, so a field cannot be forged by it. */
+	const char *name = !strncmp(text, "Name:\t", 6) ? text + 6 : NULL;
+	const char *state = field(text, "\nState:\t");
+	const char *tgid = field(text, "\nTgid:\t");
+	const char *tracer = field(text, "\nTracerPid:\t");
+	const char *threads = field(text, "\nThreads:\t");
+
+	if (!name || !state || !tgid || !tracer || !threads)
+		return -ESRCH;
+	*status = (struct task_status){
+		.state = *state,
+		.tgid = atoi(tgid),
+		.tracer = atoi(tracer),
+		.threads = (unsigned int)strtoul(threads, NULL, 10),
+		.has_memory = field(text, "\nVmSize:\t") != NULL,
+		.pid_inside = last_pid(field(text, "\nNSpid:\t")),
+	};
+	task_comm__copy(status->comm, name);
+	return 0;
+}
+
+int task_status__read(struct task_status *status, pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	size_t len;
+	int err;
+
+	if (pid <= 0)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	err = fs__read(path, &text, &len);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	return task_status__parse(status, text);
+}
 
 static bool is_dead(const struct task_status *status)
 {
@@ -27,25 +94,6 @@ static int refuse_missing(pid_t pid)
 	log__error("no process with pid %d", (int)pid);
 	log__hint("'pgrep -a NAME' lists pids");
 	return -ESRCH;
-}
-
-static int refuse_dead(pid_t pid, const struct task_status *status)
-{
-	if (status->threads > 1) {
-		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
-		log__hint("mtbpf can only look at a process while its main thread runs");
-	} else {
-		log__error("process %d has exited (zombie)", (int)pid);
-		log__hint("its parent has not collected its exit status yet; start it again");
-	}
-	return -ESRCH;
-}
-
-static int refuse_thread(pid_t tid, pid_t pid)
-{
-	log__error("%d is a thread, of process %d", (int)tid, (int)pid);
-	log__hint("use -pid %d", (int)pid);
-	return -EINVAL;
 }
 
 static int refuse_kernel_thread(pid_t pid, const char *comm)
@@ -64,7 +112,26 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 	return err == -EPERM ? -EACCES : err;
 }
 
-/* Refuses what is no process that could be traced. 0 or -errno, message printed. */
+static int refuse_thread(pid_t tid, pid_t pid)
+{
+	log__error("%d is a thread, of process %d", (int)tid, (int)pid);
+	log__hint("use -pid %d", (int)pid);
+	return -EINVAL;
+}
+
+static int refuse_dead(pid_t pid, const struct task_status *status)
+{
+	if (status->threads > 1) {
+		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
+		log__hint("mtbpf can only look at a process while its main thread runs");
+	} else {
+		log__error("process %d has exited (zombie)", (int)pid);
+		log__hint("its parent has not collected its exit status yet; start it again");
+	}
+	return -ESRCH;
+}
+
+/* Refuses anything that cannot be traced. 0 or -errno, message printed. */
 static int check_status(pid_t pid, struct task_status *status)
 {
 	int err = task_status__read(status, pid);
@@ -80,7 +147,7 @@ static int check_status(pid_t pid, struct task_status *status)
 	return 0;
 }
 
-/* What /proc/PID/exe reads, into *exe. 0 or -errno. */
+/* Reads the link /proc/PID/exe into *exe. 0 or -errno. */
 static int read_exe(pid_t pid, char **exe)
 {
 	char path[64], target[PATH_MAX];
@@ -266,4 +333,334 @@ bool process__alive(pid_t pid)
 
 	/* A main thread that has exited is a zombie too; its process lives on in the others. */
 	return !task_status__read(&status, pid) && (!is_dead(&status) || status.threads > 1);
+}
+
+static int checked_length(int n, size_t size)
+{
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int map_files_path(pid_t pid, const struct mapping *m, char *path, size_t size)
+{
+	return checked_length(snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+				       (int)pid, m->start, m->end),
+			      size);
+}
+
+static int root_path(pid_t pid, const struct mapping *m, char *path, size_t size)
+{
+	return checked_length(snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path), size);
+}
+
+static bool has_file(const struct mapping *m)
+{
+	return m->ino && m->path[0] == '/';
+}
+
+/*
+ * A package update puts another file under the same name. The device is not compared: on overlayfs
+ * stat(2) shows the overlay's, and /proc/PID/maps the lower file system's.
+ */
+static bool is_same_file(const struct stat *st, const struct mapping *m)
+{
+	return S_ISREG(st->st_mode) && st->st_ino == m->ino;
+}
+
+static int open_by_name(pid_t pid, const struct mapping *m)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+	struct stat st;
+	int err = root_path(pid, m, path, sizeof(path)), out;
+
+	if (err)
+		return err;
+	/* O_NONBLOCK: by now the name may be a fifo's. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!is_same_file(&st, m))
+		return -ESTALE;
+	out = fd;
+	fd = -1;
+	return out;
+}
+
+int process__open_mapping(pid_t pid, const struct mapping *mapping)
+{
+	char path[PATH_MAX];
+	int fd, err;
+
+	if (!has_file(mapping))
+		return -ENOENT;
+	err = map_files_path(pid, mapping, path, sizeof(path));
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* map_files needs CAP_CHECKPOINT_RESTORE, and the mapping as it is this moment. */
+	return fd >= 0 ? fd : open_by_name(pid, mapping);
+}
+
+int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, size_t size)
+{
+	struct stat st, ours;
+	int err;
+
+	if (!has_file(mapping))
+		return -ENOENT;
+	/* The name first: it goes on working when the mapping is split. */
+	err = root_path(pid, mapping, path, size);
+	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
+		/* If we see the same file under this name, the name outlives the process. */
+		if (!stat(mapping->path, &ours) && ours.st_dev == st.st_dev &&
+		    ours.st_ino == st.st_ino)
+			return checked_length(snprintf(path, size, "%s", mapping->path), size);
+		return 0;
+	}
+	err = map_files_path(pid, mapping, path, size);
+	if (err)
+		return err;
+	return stat(path, &st) ? -errno : 0;
+}
+
+ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	size_t done = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(addr + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static void fini_entry(struct process_entry *entry)
+{
+	free(entry->program);
+	free(entry->command);
+}
+
+void process_list__fini(struct process_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		fini_entry(&list->v[i]);
+	VEC_FINI(list);
+}
+
+/* A file that was deleted, or replaced, still has the name that people know. */
+static char *base_name(char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(deleted) - 1;
+	char *slash;
+
+	if (len > cut && !strcmp(path + len - cut, deleted))
+		path[len - cut] = '\0';
+	slash = strrchr(path, '/');
+	return strdup(slash ? slash + 1 : path);
+}
+
+/* 0; -ESRCH: it is gone, or a kernel thread; -ENOMEM. */
+static int read_program(pid_t pid, struct process_entry *entry)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0 && errno == ENOENT)
+		return -ESRCH;
+	/* Another user's: it is there, and its comm is known. */
+	target[n < 0 ? 0 : n] = '\0';
+	entry->program = base_name(target);
+	return entry->program ? 0 : -ENOMEM;
+}
+
+/* Its arguments, as ps shows them. */
+static int read_command(pid_t pid, struct process_entry *entry)
+{
+	char path[64];
+	size_t len;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	err = fs__read(path, &entry->command, &len);
+	if (err)
+		return err == -ENOMEM ? err : -ESRCH;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)entry->command[i] < ' ')
+			entry->command[i] = ' ';
+	while (len && entry->command[len - 1] == ' ')
+		entry->command[--len] = '\0';
+	return 0;
+}
+
+static int read_entry(pid_t pid, struct process_entry *entry)
+{
+	int err;
+
+	*entry = (struct process_entry){.pid = pid};
+	if (pid == getpid() || !process__alive(pid))
+		return -ESRCH;
+	process__thread_name(pid, pid, entry->comm);
+	err = read_program(pid, entry);
+	return err ? err : read_command(pid, entry);
+}
+
+static int add(struct process_list *list, pid_t pid)
+{
+	struct process_entry entry, *slot;
+	int err = read_entry(pid, &entry);
+
+	slot = err ? NULL : VEC_PUSH(list);
+	if (slot) {
+		*slot = entry;
+		return 0;
+	}
+	fini_entry(&entry);
+	return err == -ESRCH ? 0 : -ENOMEM;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct process_entry *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+int process_list__read(struct process_list *list)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int err = 0;
+
+	*list = (struct process_list){0};
+	if (!proc)
+		return -errno;
+	while (!err && (entry = readdir(proc))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid > 0)
+			err = add(list, pid);
+	}
+	closedir(proc);
+	VEC_SORT(list, compare_entries);
+	return err;
+}
+
+bool process_entry__matches(const struct process_entry *entry, const char *glob)
+{
+	return !fnmatch(glob, entry->comm, 0) || !fnmatch(glob, entry->program, 0);
+}
+
+int64_t time_namespace__parse(const char *text)
+{
+	const char *line = strstr(text, "monotonic");
+	long long seconds, ns;
+
+	if (!line || sscanf(line, "monotonic %lld %lld", &seconds, &ns) != 2)
+		return 0;
+	return (int64_t)((uint64_t)seconds * 1000000000u + (uint64_t)ns);
+}
+
+int64_t time_namespace__offset_ns(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/timens_offsets", (int)pid);
+	return fs__read(path, &text, &len) ? 0 : time_namespace__parse(text);
+}
+
+void pid_set__fini(struct pid_set *set)
+{
+	VEC_FINI(set);
+}
+
+/* The index of pid, or where to insert it. */
+static size_t place_of(const struct pid_set *set, pid_t pid)
+{
+	return VEC_PARTITION_POINT(set, e, *e < pid);
+}
+
+bool pid_set__has(const struct pid_set *set, pid_t pid)
+{
+	size_t at = place_of(set, pid);
+
+	return at < set->n && set->v[at] == pid;
+}
+
+int pid_set__add(struct pid_set *set, pid_t pid)
+{
+	size_t at = place_of(set, pid);
+
+	if (at < set->n && set->v[at] == pid)
+		return 0;
+	if (vec__grow(&set->v, &set->cap, set->n, sizeof(*set->v)))
+		return -ENOMEM;
+	memmove(&set->v[at + 1], &set->v[at], (set->n++ - at) * sizeof(*set->v));
+	set->v[at] = pid;
+	return 0;
+}
+
+void pid_set__remove(struct pid_set *set, pid_t pid)
+{
+	size_t at = place_of(set, pid);
+
+	if (at < set->n && set->v[at] == pid)
+		memmove(&set->v[at], &set->v[at + 1], (--set->n - at) * sizeof(*set->v));
+}
+
+int pid_set__add_all(struct pid_set *to, const struct pid_set *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->n && !err; i++)
+		err = pid_set__add(to, from->v[i]);
+	return err;
+}
+
+/* Moves *text past the number. */
+static int take_pid(const char **text, pid_t *pid)
+{
+	char *end;
+	long value;
+
+	if (!isdigit((unsigned char)**text))
+		return -EINVAL;
+	errno = 0;
+	value = strtol(*text, &end, 10);
+	if (*end && *end != ',')
+		return -EINVAL;
+	if (errno || value > INT_MAX)
+		return -ERANGE;
+	*text = end;
+	*pid = (pid_t)value;
+	return 0;
+}
+
+int pid_set__parse(struct pid_set *set, const char *text)
+{
+	for (;;) {
+		pid_t pid;
+		int err = take_pid(&text, &pid);
+
+		if (!err && pid)
+			err = pid_set__add(set, pid);
+		if (err || !*text)
+			return err;
+		text++;
+	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Describes a socket of another process, and what it is connected to. */
+/* Describes a socket of another process and its peer. */
 #ifndef MTBPF_TARGET_SOCKET_NAME_H
 #define MTBPF_TARGET_SOCKET_NAME_H
 

@@ -1,16 +1,209 @@
 // SPDX-License-Identifier: MIT
-/* "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. */
 #include "trace/fxt.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "trace/fxt_format.h"
-#include "util/label.h"
-#include "trace/string_table.h"
-#include "trace/thread_table.h"
+#include "util/names.h"
+
+/* A string reference has 15 bits for the index, and 0 is the empty string. */
+#define STRING_TABLE_MAX 32767
+
+struct string_table;
+
+/* A thread reference has 8 bits, and 0 says that pid and tid follow. */
+#define THREAD_TABLE_MAX 255
+
+/* All zeroes at first. */
+struct thread_table {
+	struct {
+		pid_t pid, tid;
+	} threads[THREAD_TABLE_MAX];
+	unsigned int n;
+	unsigned int last; /* the one asked for last; counted from 0, as is the next */
+	unsigned int next_evicted;
+};
+
+/* True if thread number i + 1 has these ids. */
+static inline bool thread_table__has(const struct thread_table *table, unsigned int i, pid_t pid,
+				     pid_t tid)
+{
+	return i < table->n && table->threads[i].tid == tid && table->threads[i].pid == pid;
+}
+
+#define BUCKETS 65536
+
+/* Slot 0 holds no string: it is the end of each chain. */
+struct slot {
+	char *text;
+	uint32_t len, hash;
+	uint16_t next; /* in its bucket's chain */
+};
+
+struct string_table {
+	unsigned int capacity, used;
+	uint32_t generation;
+	struct slot *slots;
+	uint16_t buckets[BUCKETS];
+};
+
+/* A table of capacity 1..STRING_TABLE_MAX. NULL with errno. */
+static struct string_table *string_table__new(unsigned int capacity)
+{
+	struct string_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->capacity = capacity;
+	table->slots = calloc(capacity + 1, sizeof(*table->slots));
+	if (!table->slots) {
+		free(table);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return table;
+}
+
+static void forget(struct string_table *table)
+{
+	for (unsigned int i = 1; i <= table->used; i++)
+		free(table->slots[i].text);
+	memset(table->buckets, 0, sizeof(table->buckets));
+	table->used = 0;
+}
+
+static void string_table__free(struct string_table *table)
+{
+	if (!table)
+		return;
+	forget(table);
+	free(table->slots);
+	free(table);
+}
+
+/*
+ * Call this before looking up the strings of a record, n at most: their indices then stay valid
+ * until the next call. Forgets all strings if there is not enough room.
+ */
+static void string_table__make_room(struct string_table *table, unsigned int n)
+{
+	if (table->capacity - table->used >= n)
+		return;
+	forget(table);
+	table->generation++;
+}
+
+/* Counts how often the table was emptied. Indices stay valid while it is the same. */
+static uint32_t string_table__generation(const struct string_table *table)
+{
+	return table->generation;
+}
+
+/* Hashes eight bytes per step: names are hashed several times per slice, and most are long. */
+static uint32_t hash_of(const char *text, size_t len)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	uint64_t hash = len * odd, word;
+
+	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = (hash ^ word) * odd;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, text, len);
+	hash = (hash ^ word) * odd;
+	return (uint32_t)(hash >> 32);
+}
+
+static uint16_t *bucket_of(struct string_table *table, uint32_t hash)
+{
+	return &table->buckets[hash % BUCKETS];
+}
+
+static unsigned int find(struct string_table *table, const char *text, size_t len, uint32_t hash)
+{
+	unsigned int i = *bucket_of(table, hash);
+
+	for (; i; i = table->slots[i].next) {
+		const struct slot *slot = &table->slots[i];
+
+		if (slot->hash == hash && slot->len == len && !memcmp(slot->text, text, len))
+			break;
+	}
+	return i;
+}
+
+/*
+ * The index of a string, 1..capacity; 0 if memory ran out, or room was not made. *is_new is set if
+ * the index gets a (new) meaning.
+ */
+static unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
+					bool *is_new)
+{
+	uint32_t hash = hash_of(text, len);
+	unsigned int i = find(table, text, len, hash);
+	uint16_t *bucket;
+	char *copy;
+
+	*is_new = !i;
+	if (i)
+		return i;
+	copy = table->used < table->capacity ? malloc(len + 1) : NULL;
+	if (!copy)
+		return 0;
+	memcpy(copy, text, len);
+	i = ++table->used;
+	bucket = bucket_of(table, hash);
+	table->slots[i] =
+		(struct slot){.text = copy, .len = (uint32_t)len, .hash = hash, .next = *bucket};
+	*bucket = (uint16_t)i;
+	return i;
+}
+
+/* table->n if not found. */
+static unsigned int thread_table_find(const struct thread_table *table, pid_t pid, pid_t tid)
+{
+	unsigned int i = 0;
+
+	while (i < table->n && !thread_table__has(table, i, pid, tid))
+		i++;
+	return i;
+}
+
+static unsigned int take_slot(struct thread_table *table)
+{
+	unsigned int slot = table->next_evicted;
+
+	if (table->n < THREAD_TABLE_MAX)
+		return table->n++;
+	table->next_evicted = (slot + 1) % THREAD_TABLE_MAX;
+	return slot;
+}
+
+/* Returns 1..THREAD_TABLE_MAX. *is_new: the number is new, or belonged to another thread. */
+static unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid,
+					  bool *is_new)
+{
+	unsigned int i = thread_table_find(table, pid, tid);
+
+	*is_new = i == table->n;
+	if (*is_new) {
+		i = take_slot(table);
+		table->threads[i].pid = pid;
+		table->threads[i].tid = tid;
+	}
+	table->last = i;
+	return i + 1;
+}
+
+/* "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
@@ -117,21 +310,17 @@ static uint64_t string_ref(struct fxt *fxt, const char *text)
 	return index;
 }
 
-/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
-static void write_thread(struct fxt *fxt, unsigned int index, pid_t pid, pid_t tid)
-{
-	struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
-
-	write_record(fxt, FXT_RECORD_THREAD, &record);
-}
-
 static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	bool is_new;
 	unsigned int index = thread_table__look_up(&fxt->threads, pid, tid, &is_new);
 
-	if (is_new)
-		write_thread(fxt, index, pid, tid);
+	if (is_new) {
+		/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+		struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
+
+		write_record(fxt, FXT_RECORD_THREAD, &record);
+	}
 	return index;
 }
 
@@ -247,7 +436,7 @@ static void put_event(struct fxt *fxt, struct record *record, enum fxt_event_typ
 		put_arg(fxt, record, &event->args[i]);
 }
 
-/* Values of 32 bits, which lie in the upper half of their word, as long as they are no more. */
+/* True for values of 32 bits, which fit in the upper half of the header word. */
 static bool is_short(const struct fxt_arg *arg)
 {
 	return arg->kind == FXT_STRING || (arg->kind == FXT_UINT && arg->number <= UINT32_MAX);

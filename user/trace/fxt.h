@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "trace/fxt_format.h"
-#include "trace/sink/sink.h"
+#include "trace/sink.h"
 
 /* Enough for what a call says about itself. */
 #define FXT_TEMPLATE_NUMBERS 3
@@ -20,7 +20,7 @@
 struct fxt;
 
 enum fxt_arg_kind {
-	FXT_UINT, /* u32 where it fits, else u64 */
+	FXT_UINT, /* u32 if it fits, otherwise u64 */
 	FXT_INT,
 	FXT_POINTER,
 	FXT_DOUBLE,
@@ -36,7 +36,7 @@ struct fxt_arg {
 	bool varies;	    /* in a template: the number is given with each event */
 };
 
-/* Strings may hold anything: they are cleaned as label.h says. */
+/* Strings may hold anything: they are cleaned as names.h says. */
 struct fxt_event {
 	uint64_t time_ns;
 	pid_t pid, tid;
@@ -52,7 +52,9 @@ void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
 void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
-/* Of a track beside those of threads, tid: what that thread did elsewhere, on a coroutine's stack.
+/*
+ * Names a track beside those of threads, with a made-up tid: what `thread` did on a coroutine's
+ * stack.
  */
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);
 
@@ -65,21 +67,21 @@ struct fxt_template {
 	uint8_t n_words;     /* 0: none has been made */
 	uint8_t n_numbers;
 	uint8_t at[FXT_TEMPLATE_NUMBERS];    /* the word of each */
-	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the bit of it */
+	uint8_t shift[FXT_TEMPLATE_NUMBERS]; /* the first bit of each */
 	uint64_t words[FXT_TEMPLATE_WORDS];
 };
 
 /*
- * Makes one of an event, whose time and thread do not count. False where it has too much in it:
- * fxt__begin() can do it.
+ * Makes a template from an event, without its time and thread. False if the event has too many
+ * arguments: use fxt__begin().
  */
 bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 			const struct fxt_event *event);
 /* Templates do not last: the file may have forgotten their strings since. */
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
 /*
- * Of a current template: the event with these numbers in place of those that vary, in their order;
- * an FXT_UINT is 32 bits at most. A begin, or with an end_ns other than 0 a whole slice.
+ * Writes the event of a current template. `numbers` replace those that vary, in their order; an
+ * FXT_UINT has 32 bits at most. With end_ns 0 it is a begin, otherwise a whole slice.
  */
 void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
 		     uint64_t time_ns, uint64_t end_ns, const uint64_t *numbers);
@@ -87,8 +89,8 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 /* Closes the thread's innermost open slice. */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
 /*
- * A whole slice. Importers drop it where it overlaps another one of the thread without lying
- * inside; where both start at once, the outer one has to be written first.
+ * A whole slice. Importers drop it if it overlaps another one of the thread without nesting; if
+ * both start at once, write the outer one first.
  */
 void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
 

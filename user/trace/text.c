@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "target/symbols/kernel_image.h"
-#include "util/label.h"
-#include "trace/sink/sink.h"
+#include "target/symbols/live_image.h"
+#include "util/names.h"
+#include "trace/sink.h"
 #include "trace/timeline.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* A module's functions have "[module]" in their names. */
 static const char *suffix(const struct call *call)
@@ -23,7 +23,7 @@ static const char *suffix(const struct call *call)
 	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
-/* A thread is its id; a coroutine of it "id.number". */
+/* A thread's id, or "id.number" for a coroutine. */
 static int print_thread(FILE *out, const struct call_tree *tree)
 {
 	return tree->strand ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->strand)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call tree as lines of text: what a reader of the trace file should find in it. */
+/* A call tree as lines of text, with what the trace file has. */
 #ifndef MTBPF_TRACE_TEXT_H
 #define MTBPF_TRACE_TEXT_H
 
@@ -16,8 +16,8 @@
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);
 
 /*
- * The lines of n trees in a file, made as sink__open() makes it; *bytes is its size. 0, or -errno
- * after one line and a hint on stderr.
+ * Writes n trees to the file that sink__open() creates; *bytes is its size. 0, or -errno after one
+ * line and a hint on stderr.
  */
 int trace_text__write(const char *path, const struct call_tree *trees, size_t n, uint64_t base_ns,
 		      uint64_t *bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every output of a call tree has to agree on: its times and its depth. */
+/* Times and depths, which every output of a call tree treats alike. */
 #ifndef MTBPF_TRACE_TIMELINE_H
 #define MTBPF_TRACE_TIMELINE_H
 

@@ -4,24 +4,333 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
-#include "kernel/huge_pages.h"
+#include "kernel/kernel.h"
+#include "stack/call_tree.h"
 #include "trace/fxt.h"
-#include "trace/hit_writer.h"
-#include "trace/leap_writer.h"
-#include "trace/sink/sink.h"
-#include "trace/slice_args.h"
-#include "trace/slice_writer.h"
 #include "trace/fxt_format.h"
+#include "trace/sink.h"
+#include "trace/slice.h"
 #include "trace/timeline.h"
 #include "util/log.h"
 #include "util/meter.h"
+#include "util/names.h"
+#include "util/vec.h"
+
+struct hit_track {
+	pid_t pid, tid;
+	uint64_t end_ns; /* of the slice that ends last */
+};
+
+/* A thread whose slices have been written. */
+struct hit_thread {
+	pid_t pid, tid;
+	uint64_t end_ns; /* of its slices, in the file's time */
+};
+
+/* All zeroes at first, but for `fxt`, which stays the caller's. */
+struct hit_writer {
+	struct fxt *fxt;
+	VEC(struct hit_track) tracks;
+	VEC(struct hit_thread) threads;
+	uint64_t n_flows;
+};
+
+struct leap_writer {
+	struct fxt *fxt;
+	uint64_t id_base; /* leaps of the trees before */
+	/* The tree that is being written. */
+	const struct call_tree *tree;
+	size_t n_leaps, next;
+	VEC(const struct leap *) open; /* have begun, and not landed */
+};
+/* True if the next leap to be written begins with that call. */
+static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t index)
+{
+	return writer->next < writer->n_leaps && writer->tree->leaps.v[writer->next].from <= index;
+}
 
 /*
- * Coroutines stand beside their thread. Linux gives no thread an id over 2^22
+ * Hits have a track of their own in their process. Linux thread ids are at most 2^22
+ * (include/linux/threads.h: PID_MAX_LIMIT).
+ */
+#define HIT_TRACK_TID 0x7fff0000
+/* Leaps count from 1 on. */
+#define FIRST_FLOW (1ull << 62)
+
+/* 0 or -ENOMEM. */
+static int hit_writer__add_thread(struct hit_writer *writer, const struct hit_thread *thread)
+{
+	struct hit_thread *slot = VEC_PUSH(&writer->threads);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = *thread;
+	return 0;
+}
+
+static struct hit_track *track_of(struct hit_writer *writer, pid_t pid)
+{
+	struct hit_track *track;
+	size_t n = writer->tracks.n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (writer->tracks.v[i].pid == pid)
+			return &writer->tracks.v[i];
+	}
+	track = VEC_PUSH(&writer->tracks);
+	if (!track)
+		return NULL;
+	*track = (struct hit_track){.pid = pid, .tid = HIT_TRACK_TID + (pid_t)n};
+	fxt__name_thread(writer->fxt, pid, track->tid, "mtbpf hits");
+	return track;
+}
+
+/*
+ * The begin of the hit's slice: value_ns before its end, but not inside the previous slice, since
+ * the importer drops slices that overlap. If hits are out of order, the slice has length 0 and may
+ * be inside another.
+ */
+static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64_t value_ns)
+{
+	uint64_t start_ns = end_ns > value_ns ? end_ns - value_ns : 0;
+
+	if (end_ns < track->end_ns)
+		return end_ns;
+	return start_ns > track->end_ns ? start_ns : track->end_ns;
+}
+
+static void format_name(char *buf, size_t size, const struct hit_mark *hit)
+{
+	if (hit->probe)
+		snprintf(buf, size, "hit %s", hit->probe);
+	else if (hit->function && hit->function->name)
+		snprintf(buf, size, "hit %s", hit->function->name);
+	else
+		snprintf(buf, size, "hit 0x%" PRIx64, hit->ip);
+}
+
+static const struct hit_thread *thread_of(const struct hit_writer *writer,
+					  const struct hit_mark *hit)
+{
+	for (size_t i = 0; i < writer->threads.n; i++) {
+		const struct hit_thread *thread = &writer->threads.v[i];
+
+		if (thread->tid == hit->tid && thread->pid == hit->pid)
+			return thread;
+	}
+	return NULL;
+}
+
+/* The call that the hit ended was written just before: the instant must still lie inside it. */
+static uint64_t mark_time(const struct hit_thread *thread, uint64_t start_ns, uint64_t end_ns)
+{
+	if (end_ns < thread->end_ns || thread->end_ns <= start_ns)
+		return end_ns;
+	return thread->end_ns - 1;
+}
+
+/*
+ * From the slice's begin: at its end, and in one without length, importers of some years ago find
+ * no slice that is open.
+ */
+static void write_arrow(struct hit_writer *writer, const struct fxt_event *slice,
+			const struct hit_thread *thread, uint64_t mark_ns)
+{
+	struct fxt_flow flow = {.time_ns = slice->time_ns,
+				.pid = slice->pid,
+				.tid = slice->tid,
+				.id = FIRST_FLOW + writer->n_flows++};
+
+	fxt__flow_begin(writer->fxt, &flow);
+	flow.time_ns = mark_ns;
+	flow.pid = thread->pid;
+	flow.tid = thread->tid;
+	fxt__flow_end(writer->fxt, &flow);
+}
+
+static void write_mark(struct hit_writer *writer, const struct fxt_event *slice,
+		       const struct hit_thread *thread, uint64_t end_ns)
+{
+	uint64_t mark_ns = mark_time(thread, slice->time_ns, end_ns);
+
+	fxt__instant(writer->fxt, &(struct fxt_event){.time_ns = mark_ns,
+						      .pid = thread->pid,
+						      .tid = thread->tid,
+						      .category = "trigger",
+						      .name = slice->name});
+	if (end_ns > slice->time_ns)
+		write_arrow(writer, slice, thread, mark_ns);
+}
+
+/* Behind the slices of its thread. Times are relative to base_ns. 0 or -ENOMEM. */
+static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit,
+			     uint64_t base_ns)
+{
+	struct hit_track *track = track_of(writer, hit->pid);
+	const struct hit_thread *thread = thread_of(writer, hit);
+	uint64_t end_ns = timeline__relative(base_ns, hit->time_ns);
+	char name[LABEL_SIZE + 8]; /* longer than a label, so that its end shows that it was cut */
+	char moment[UNITS_MOMENT_SIZE];
+	struct slice_args args;
+	struct fxt_event event = {.category = "hit", .name = name};
+
+	if (!track)
+		return -ENOMEM;
+	format_name(name, sizeof(name), hit);
+	slice_args__of_hit(&args, hit, moment);
+	event.pid = track->pid;
+	event.tid = track->tid;
+	event.time_ns = hit_start(track, end_ns, hit->value_ns);
+	event.args = args.v;
+	event.n_args = args.n;
+	fxt__complete(writer->fxt, &event, end_ns);
+	if (thread)
+		write_mark(writer, &event, thread, end_ns);
+	if (end_ns > track->end_ns)
+		track->end_ns = end_ns;
+	return 0;
+}
+
+/* The function that threw: what it called to do so is the slice around the instant. */
+static const char *thrower(const struct call_tree *tree, const struct leap *leap)
+{
+	const struct call *from = &tree->calls.v[leap->from];
+
+	return call__name(from->parent == CALL_NO_PARENT ? from : &tree->calls.v[from->parent]);
+}
+
+static void write_instant(struct leap_writer *writer, const struct leap *leap, const char *name,
+			  uint64_t time_ns)
+{
+	const struct call_tree *tree = writer->tree;
+	const struct fxt_arg args[] = {
+		{.key = "from", .kind = FXT_STRING, .string = thrower(tree, leap)},
+		{.key = "to", .kind = FXT_STRING, .string = call__name(&tree->calls.v[leap->to])},
+	};
+
+	fxt__instant(writer->fxt, &(struct fxt_event){
+					  .time_ns = time_ns,
+					  .pid = tree->pid,
+					  .tid = tree->tid,
+					  .category = "leap",
+					  .name = name,
+					  .args = args,
+					  .n_args = sizeof(args) / sizeof(args[0]),
+				  });
+}
+
+/* The id is the leap's number within the tree, from 1 on. */
+static struct fxt_flow flow_of(const struct leap_writer *writer, const struct leap *leap,
+			       uint64_t time_ns)
+{
+	return (struct fxt_flow){
+		.time_ns = time_ns,
+		.pid = writer->tree->pid,
+		.tid = writer->tree->tid,
+		.id = writer->id_base + (uint64_t)(leap - writer->tree->leaps.v) + 1,
+	};
+}
+
+/* After a gap the two ends may be in different trees. */
+static bool will_land(const struct call_tree *tree, const struct leap *leap)
+{
+	uint32_t caller = leap->from;
+
+	while (caller != CALL_NO_PARENT && caller > leap->to)
+		caller = tree->calls.v[caller].parent;
+	return caller == leap->to && caller != leap->from;
+}
+
+static int begin(struct leap_writer *writer, const struct leap *leap, uint64_t time_ns)
+{
+	struct fxt_flow flow = flow_of(writer, leap, time_ns);
+	const char *name = left_by__name(leap->left_by);
+
+	if (will_land(writer->tree, leap)) {
+		const struct leap **slot = VEC_PUSH(&writer->open);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = leap;
+		/* Before the instant: the arrow would come from that, else. */
+		fxt__flow_begin(writer->fxt, &flow);
+	}
+	write_instant(writer, leap, name ? name : "leap", time_ns);
+	return 0;
+}
+
+/* The slice of tree->calls.v[index] has just begun at time_ns, as written. 0 or -ENOMEM. */
+static int leap_writer__begin(struct leap_writer *writer, uint32_t index, uint64_t time_ns)
+{
+	const struct call_tree *tree = writer->tree;
+	int err = 0;
+
+	for (; writer->next < tree->leaps.n && !err; writer->next++) {
+		const struct leap *leap = &tree->leaps.v[writer->next];
+
+		if (leap->from > index)
+			return 0;
+		/* Earlier leaps belong to calls too deep to be written. */
+		if (leap->from == index && tree->calls.v[index].depth + 1 < TIMELINE_MAX_DEPTH)
+			err = begin(writer, leap, time_ns);
+	}
+	return err;
+}
+
+/* The next leap that lands in that call, now that its callee has ended, or NULL. */
+static const struct leap *leap_writer__landing(const struct leap_writer *writer, uint32_t index)
+{
+	for (size_t i = writer->open.n; i-- > 0;)
+		if (writer->open.v[i]->to == index)
+			return writer->open.v[i];
+	return NULL;
+}
+
+static void close(struct leap_writer *writer, const struct leap *leap)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < writer->open.n; i++)
+		if (writer->open.v[i] != leap)
+			writer->open.v[out++] = writer->open.v[i];
+	writer->open.n = out;
+}
+
+/* A jump lands; what was thrown is caught. */
+static const char *landing_name(enum left_by left_by)
+{
+	switch (left_by) {
+	case LEFT_BY_THROW:
+	case LEFT_BY_PANIC:
+	case LEFT_BY_RAISE:
+		return "caught";
+	default:
+		return "landed";
+	}
+}
+
+/* It lands there, at time_ns as written. */
+/*
+ * The arrow goes to the instant. It would run backwards to the call itself, which began before it
+ * (Perfetto: flow_tracker.cc).
+ */
+static void leap_writer__land(struct leap_writer *writer, const struct leap *leap, uint64_t time_ns)
+{
+	struct fxt_flow flow = flow_of(writer, leap, time_ns);
+
+	write_instant(writer, leap, landing_name(leap->left_by), time_ns);
+	fxt__flow_end(writer->fxt, &flow);
+	close(writer, leap);
+}
+
+/*
+ * Coroutines have tracks beside their thread's. Linux thread ids are at most 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define STRAND_TRACK_TID 0x7f000000
@@ -40,7 +349,7 @@ struct trace_writer {
 	pid_t n_strands; /* written */
 	int named_cpu;	 /* 1 + the last one that was */
 
-	/* Of the tree that is being written. */
+	/* The tree that is being written. */
 	const struct call_tree *tree;
 	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
 	uint64_t now_ns;		      /* where its last event stands */
@@ -124,7 +433,7 @@ static const struct call_site *site_of(const struct trace_writer *writer, uint32
 			     : call__site(&writer->tree->calls.v[index], &writer->tree->sites);
 }
 
-static void begin(struct trace_writer *writer, uint32_t index)
+static void trace_writer_begin(struct trace_writer *writer, uint32_t index)
 {
 	const struct call *call = &writer->tree->calls.v[index];
 	uint64_t time_ns = advance(writer, call->start_ns);
@@ -139,9 +448,9 @@ static void begin(struct trace_writer *writer, uint32_t index)
 }
 
 /*
- * A slice in one record instead of two, which importers read faster, too. Where others lie in it,
- * or it has no length, an importer would take those that begin when it ends for its siblings, or
- * the other way round.
+ * True if the call can be one record instead of two, which importers also read faster. Not if other
+ * slices are inside, or if its length is 0: an importer would then confuse its children with slices
+ * that begin when it ends.
  */
 static bool is_whole(const struct trace_writer *writer, uint32_t index)
 {
@@ -164,16 +473,6 @@ static void write_whole(struct trace_writer *writer, uint32_t index)
 	writer->totals.slices++;
 }
 
-/* Back in the innermost call that is open: leaps may land in it. */
-static void land(struct trace_writer *writer)
-{
-	uint32_t index = writer->open[writer->n_open - 1].index;
-	const struct leap *leap;
-
-	while ((leap = leap_writer__landing(&writer->leaps, index)))
-		leap_writer__land(&writer->leaps, leap, advance(writer, leap->end_ns));
-}
-
 /* Ends what is open at this depth or deeper. */
 static void end_down_to(struct trace_writer *writer, uint32_t depth)
 {
@@ -183,8 +482,15 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct open_slice *slice = &writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
-		if (writer->leaps.open.n && writer->n_open)
-			land(writer);
+		if (writer->leaps.open.n && writer->n_open) {
+			/* The innermost open call is current again: leaps may land in it. */
+			uint32_t index = writer->open[writer->n_open - 1].index;
+			const struct leap *leap;
+
+			while ((leap = leap_writer__landing(&writer->leaps, index)))
+				leap_writer__land(&writer->leaps, leap,
+						  advance(writer, leap->end_ns));
+		}
 	}
 }
 
@@ -213,18 +519,24 @@ static void leave_behind(const struct trace_writer *writer, size_t n, bool forge
 		huge_pages__give_back((void *)calls, &calls[n]);
 }
 
-/* is_part: each of the depth of the first is told after what it called before, which is not here.
+/*
+ * is_part: the first call, and each at its depth, comes after calls that it made and that are not
+ * in this tree.
  */
 static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
-	/* A leap looks back at calls of long ago. */
+	/* A landing refers back to much earlier calls. */
 	bool forgets = writer->options.forget_calls && !tree->leaps.n && !is_part;
 	uint32_t first = is_part && tree->calls.n ? tree->calls.v[0].depth : CALL_NO_PARENT;
 	size_t behind = 0;
 
 	writer->tree = tree;
 	writer->now_ns = 0;
-	leap_writer__begin_tree(&writer->leaps, tree);
+	writer->leaps.id_base += writer->leaps.n_leaps;
+	writer->leaps.n_leaps = tree->leaps.n;
+	writer->leaps.tree = tree;
+	writer->leaps.next = 0;
+	writer->leaps.open.n = 0;
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -236,7 +548,7 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 		else if (is_whole(writer, (uint32_t)i))
 			write_whole(writer, (uint32_t)i);
 		else
-			begin(writer, (uint32_t)i);
+			trace_writer_begin(writer, (uint32_t)i);
 		if (i - behind == FORGET_CALLS) {
 			leave_behind(writer, i, forgets);
 			behind = i;
@@ -244,14 +556,6 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 	}
 	meter__add(writer->options.meter, tree->calls.n - behind);
 	end_down_to(writer, 0);
-}
-
-static void add_hit_thread(struct trace_writer *writer, const struct call_tree *tree)
-{
-	struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
-
-	if (hit_writer__add_thread(&writer->hits, &thread))
-		sink__fail(writer->sink, -ENOMEM);
 }
 
 static void put_interrupts(struct trace_writer *writer, const struct call_tree *tree,
@@ -322,8 +626,12 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 	name_track(writer, tree, track.tid);
 	write_calls(writer, &track, false);
 	write_counters(writer, &track);
-	if (tree->calls.n && !tree->strand)
-		add_hit_thread(writer, tree);
+	if (tree->calls.n && !tree->strand) {
+		struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
+
+		if (hit_writer__add_thread(&writer->hits, &thread))
+			sink__fail(writer->sink, -ENOMEM);
+	}
 }
 
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
@@ -400,8 +708,9 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
-	hit_writer__fini(&writer->hits);
-	leap_writer__fini(&writer->leaps);
+	VEC_FINI(&writer->hits.tracks);
+	VEC_FINI(&writer->hits.threads);
+	VEC_FINI(&writer->leaps.open);
 	free(writer);
 }
 

@@ -13,13 +13,13 @@
 struct meter;
 struct trace_writer;
 
-/* How to write; zero-initialised is good. */
+/* Options for writing. Zero-initialised is a valid default. */
 struct trace_options {
 	/* Times are written relative to this, so that the trace starts near 0. */
 	uint64_t base_ns;
 	/*
-	 * Nobody needs a tree's calls once they are written: their memory is given back as it goes,
-	 * and the file's pages may have it. What they hold is undefined then.
+	 * True if a tree's calls are not needed after they are written: their memory is given back
+	 * during writing, for the file's pages. Their content is undefined then.
 	 */
 	bool forget_calls;
 	struct meter *meter; /* of calls, or NULL */
@@ -36,16 +36,16 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
 
 /*
- * One tree of a thread, on a track of its own: function name, address, file and line, call site and
- * self instructions on each slice. Depth is capped at what Perfetto's importer takes (512); what
- * lies deeper is left out and counted.
+ * Writes one tree of a thread, on its own track: function name, address, file and line, call site
+ * and self instructions on each slice. Slices deeper than Perfetto's importer allows (512) are left
+ * out and counted.
  */
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 
 /*
- * Calls of a thread that are in no tree of it yet: the first one, and each of its depth, has called
- * those behind it. What is in the tree, or told later, must not begin or end within such a call,
- * nor at a time that one of them does before it. sites: of each of the calls, in place of the
+ * Writes calls of one thread before its tree is known: the first call, and each at its depth,
+ * called those after it. Calls in the tree, and calls written later, must not begin or end within
+ * such a call, nor at a time when a call before it does. sites: one per call, used instead of the
  * tree's; or NULL. They outlive the writer.
  */
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
@@ -53,27 +53,33 @@ void trace_writer__calls(struct trace_writer *writer, const struct call_tree *ca
 /* trace_options.base_ns, as long as nothing but names has been written. */
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 
-/* A hit, on the hits' own track, and a mark of it on its thread's: behind that one's tree. */
+/*
+ * Writes one hit on the hits' track, and a mark on its thread's track. The thread's tree must be
+ * written before.
+ */
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit);
 
-/* An instant on its thread's track, behind that one's tree; a CPU's is on a track of the CPU. */
+/*
+ * Writes an instant on its thread's track, after that thread's tree; a CPU's instant goes on a
+ * track of the CPU.
+ */
 void trace_writer__event(struct trace_writer *writer, const struct pt_note *event);
 
 /* A number that changes: from time_ns on it is `value`. */
 struct trace_counter {
 	const char *name; /* "CPU MHz" */
 	const char *of;	  /* what `id` is: "thread", "cpu" */
-	pid_t pid, tid;	  /* whose it is among */
+	pid_t pid, tid;	  /* the process and thread that own the counter */
 	uint64_t id, time_ns;
 	double value;
 };
 void trace_writer__counter(struct trace_writer *writer, const struct trace_counter *counter);
 
-/* What has been written so far. */
+/* Counts of what has been written. */
 struct trace_totals {
 	uint64_t slices;   /* calls; hits are not counted */
 	uint64_t too_deep; /* slices left out: deeper than the importer takes */
-	uint64_t clamped;  /* times that lay before base_ns, or ran backwards, and were moved */
+	uint64_t clamped;  /* times before base_ns, or running backwards, which were moved */
 	uint64_t bytes;	   /* on disk; valid from trace_writer__close() on */
 };
 

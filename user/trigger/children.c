@@ -9,7 +9,7 @@
 #include "children.skel.h"
 #include "trigger/trigger_internal.h"
 #include "util/log.h"
-#include "kernel/pid_namespace.h"
+#include "kernel/kernel.h"
 
 struct children {
 	struct children_bpf *skel;

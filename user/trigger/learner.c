@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "trigger/histogram.h"
-#include "util/threshold.h"
+#include "util/units.h"
 
 #define HALF_LIFE_NS 60e9
 /* So many times what is needed stays, however old it is. */

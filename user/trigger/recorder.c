@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel/pid_namespace.h"
+#include "kernel/kernel.h"
 #include "recorder.skel.h"
 #include "trigger.skel.h"
 #include "trigger/children.h"

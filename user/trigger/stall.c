@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/pid_namespace.h"
+#include "kernel/kernel.h"
 #include "threads.skel.h"
 #include "trigger.skel.h"
 #include "trigger/trigger_internal.h"

@@ -15,7 +15,7 @@
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
-#include "kernel/pid_namespace.h"
+#include "kernel/kernel.h"
 
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {

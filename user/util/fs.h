@@ -10,10 +10,10 @@
 /* The whole file, NUL-terminated; /proc files too. *data is freed by the caller. 0 or -errno. */
 int fs__read(const char *path, char **data, size_t *len);
 
-/* The same of an open file, from its begin; -EFBIG where it holds more than `most` bytes. */
+/* The same for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
 int fs__read_fd(int fd, size_t most, char **data, size_t *len);
 
-/* The number that a small file begins with; `otherwise` where there is none. */
+/* The number at the start of a small file, or `otherwise`. */
 long fs__read_number(const char *path, long otherwise);
 
 /* Writes all len bytes, through short writes and EINTR. 0 or -errno. */
@@ -24,7 +24,7 @@ int fs__write(const char *path, const void *data, size_t len);
 
 /* Copies fd's file, keeping its holes, to a new file of mode 0600. 0 or -errno: -EEXIST. */
 int fs__copy(int fd, const char *path);
-/* Makes the folders that path lies in, mode 0700, from its first `from` bytes on. 0 or -errno. */
+/* Creates path's parent folders, mode 0700, from byte `from` of path on. 0 or -errno. */
 int fs__make_parents(const char *path, size_t from);
 /* Raises the limit of open files to n and 512 more, as far as allowed. */
 void fs__allow_open_files(size_t n);
@@ -32,8 +32,8 @@ void fs__allow_open_files(size_t n);
 void fs__close_all_but(int first, int a, int b);
 
 /*
- * What is whole at last gets its name, and what had that name (nothing may have) the name `old`: at
- * once, so that whoever looks there sees the one or the other. 0 or -errno.
+ * Renames `partial` to `path`, and an existing `path` to `old`, in one step, so that a reader sees
+ * either the old file or the new one. 0 or -errno.
  */
 int fs__put_in_place(const char *partial, const char *path, const char *old);
 
@@ -43,7 +43,7 @@ int fs__put_in_place(const char *partial, const char *path, const char *old);
  */
 int fs__remove_dir(const char *path);
 
-/* Of all files in a directory, and below it. 0 or -errno. */
+/* Sums the sizes of all files in a directory and below it. 0 or -errno. */
 int fs__tree_size(const char *path, uint64_t *bytes);
 /* When it returns, they are on the disk. 0 or -errno: what could not be written, too. */
 int fs__tree_sync(const char *path);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "util/insn.h"
 
-#include <stdio.h>
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-static ZydisDecoder decoder;
+static ZydisDecoder lengths_decoder;
 static pthread_once_t decoder_once = PTHREAD_ONCE_INIT;
 
 /* Minimal mode: no operands, which is where most of the time would go. Neither call can fail. */
 static void init_decoder(void)
 {
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
+	ZydisDecoderInit(&lengths_decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderEnableMode(&lengths_decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 }
 
 /* ff /n: Intel SDM vol. 2, table A-6, group 5. */
@@ -64,7 +65,7 @@ static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
 	}
 }
 
-/* Of 0f 01, which is the opcode of several dozen. */
+/* Names the far instructions of opcode 0f 01, which dozens of instructions share. */
 static bool is_far_mnemonic(ZydisMnemonic mnemonic)
 {
 	return mnemonic == ZYDIS_MNEMONIC_UIRET || mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
@@ -116,9 +117,9 @@ static void set_nop(const ZydisDecodedInstruction *zydis, struct insn *out)
 }
 
 /*
- * Most instructions of compiled code are of a few kinds, which tables tell the length of: Intel SDM
- * vol. 2, 2.1 (prefixes, ModR/M, SIB) and tables A-2 and A-3 (opcodes). What is not in the tables,
- * and whatever might be no valid instruction, is Zydis'.
+ * Most compiled instructions are of a few kinds, whose length tables give: Intel SDM vol. 2, 2.1
+ * (prefixes, ModR/M, SIB) and tables A-2 and A-3 (opcodes). Zydis decodes the rest, and everything
+ * that might be invalid.
  */
 enum form {
 	KNOWN = 1 << 0,
@@ -127,7 +128,7 @@ enum form {
 	IMM_Z = 1 << 3,	 /* 2 bytes with the prefix 66, else 4 */
 	IMM_V = 1 << 4,	 /* the same, and 8 with REX.W */
 	BRANCH = 1 << 5, /* by an immediate: no prefix is meant for it */
-	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are none */
+	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are invalid */
 	BY_66 = 1 << 7,
 	BY_F3 = 1 << 8,
 	BY_F2 = 1 << 9,
@@ -230,7 +231,7 @@ static unsigned int modrm_size(const uint8_t *at)
 	return mod == 2 || rm == 5 ? size + 4 : size;
 }
 
-/* Whether ModR/M's reg is one of the opcode; adds what the form has by it. */
+/* True if ModR/M's reg is valid for the opcode. Adds to *form the immediate that it implies. */
 static bool has_group(bool is_two_byte, uint8_t op, uint8_t modrm, uint16_t *form)
 {
 	uint8_t reg = modrm >> 3 & 7;
@@ -301,7 +302,7 @@ static uint64_t relative(const uint8_t *end, unsigned int size)
 	return (uint64_t)offset;
 }
 
-/* Of INSN_MAX_LEN bytes. False: it is not one of these. */
+/* Decodes from INSN_MAX_LEN readable bytes. False for instructions that are not in the tables. */
 static bool decode_common(const uint8_t *bytes, uint64_t ip, struct insn *out)
 {
 	bool is_two_byte;
@@ -346,7 +347,7 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 	if (len >= INSN_MAX_LEN && decode_common(bytes, ip, out))
 		return 0;
 	pthread_once(&decoder_once, init_decoder);
-	status = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, len, &zydis);
+	status = ZydisDecoderDecodeInstruction(&lengths_decoder, NULL, bytes, len, &zydis);
 	if (status == ZYDIS_STATUS_NO_MORE_DATA)
 		return -ENODATA;
 	if (!ZYAN_SUCCESS(status))
@@ -388,4 +389,243 @@ void insn__library_version(char *text, size_t size)
 	snprintf(text, size, "%u.%u.%u", (unsigned int)ZYDIS_VERSION_MAJOR(version),
 		 (unsigned int)ZYDIS_VERSION_MINOR(version),
 		 (unsigned int)ZYDIS_VERSION_PATCH(version));
+}
+
+/* With operands, unlike insn__decode(): for the few instructions that need a closer look. */
+struct detail {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static int detail__decode(const uint8_t *bytes, size_t len, struct detail *detail)
+{
+	ZydisDecoder decoder;
+	ZyanStatus status;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	status = ZydisDecoderDecodeFull(&decoder, bytes, len, &detail->insn, detail->operands);
+	return ZYAN_SUCCESS(status) ? 0 : -EILSEQ;
+}
+
+int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size)
+{
+	struct detail detail;
+	const char *name;
+
+	if (detail__decode(bytes, len, &detail))
+		return -EILSEQ;
+	name = ZydisMnemonicGetString(detail.insn.mnemonic);
+	snprintf(buf, size, "%s", name ? name : "?");
+	return 0;
+}
+
+static bool writes_sp(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value) ==
+		       ZYDIS_REGISTER_RSP;
+}
+
+bool insn__changes_sp(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+
+	if (detail__decode(bytes, len, &detail))
+		return true;
+	/* Hidden operands too: that of a push, for one. */
+	for (int i = 0; i < detail.insn.operand_count; i++)
+		if (writes_sp(&detail.operands[i]))
+			return true;
+	return false;
+}
+
+static bool is_frame_register(ZydisRegister reg)
+{
+	return reg == ZYDIS_REGISTER_RSP || reg == ZYDIS_REGISTER_RBP;
+}
+
+bool insn__loads_sp(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+	const ZydisDecodedOperand *from = &detail.operands[1];
+
+	if (detail__decode(bytes, len, &detail))
+		return false;
+	if (detail.insn.mnemonic != ZYDIS_MNEMONIC_MOV &&
+	    detail.insn.mnemonic != ZYDIS_MNEMONIC_XCHG)
+		return false;
+	if (!writes_sp(&detail.operands[0])) {
+		from = &detail.operands[0];
+		if (!writes_sp(&detail.operands[1]))
+			return false;
+	}
+	if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
+		return !is_frame_register(from->mem.base);
+	return from->type == ZYDIS_OPERAND_TYPE_REGISTER && !is_frame_register(from->reg.value);
+}
+
+static const ZydisDecodedOperand *indexed_operand(const struct detail *detail)
+{
+	for (int i = 0; i < detail->insn.operand_count_visible; i++)
+		if (detail->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    detail->operands[i].mem.index != ZYDIS_REGISTER_NONE)
+			return &detail->operands[i];
+	return NULL;
+}
+
+bool insn__has_index(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+
+	return !detail__decode(bytes, len, &detail) && indexed_operand(&detail);
+}
+
+bool insn__loads_indexed(const uint8_t *bytes, size_t len)
+{
+	const ZydisDecodedOperand *operand;
+	struct detail detail;
+
+	if (detail__decode(bytes, len, &detail))
+		return false;
+	if (detail.insn.mnemonic != ZYDIS_MNEMONIC_MOV &&
+	    detail.insn.mnemonic != ZYDIS_MNEMONIC_MOVSXD)
+		return false;
+	operand = indexed_operand(&detail);
+	return operand && operand != &detail.operands[0] && operand->mem.scale >= 4;
+}
+
+uint8_t insn__condition(const uint8_t *bytes, size_t len)
+{
+	/* Prefixes: bnd; the hints 2e and 3e take no probe. */
+	while (len && (*bytes == 0xf2 || *bytes == 0xf3)) {
+		bytes++;
+		len--;
+	}
+	if (len && bytes[0] >= 0x70 && bytes[0] <= 0x7f)
+		return INSN_CONDITION | (bytes[0] & 15);
+	if (len > 1 && bytes[0] == 0x0f && bytes[1] >= 0x80 && bytes[1] <= 0x8f)
+		return INSN_CONDITION | (bytes[1] & 15);
+	return 0;
+}
+
+static bool is_reg(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       ZydisRegisterGetClass(operand->reg.value) == ZYDIS_REGCLASS_GPR64;
+}
+
+/* disp(base), with nothing added to it. */
+static bool is_mem(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->size == 64 &&
+	       operand->mem.segment != ZYDIS_REGISTER_FS &&
+	       operand->mem.segment != ZYDIS_REGISTER_GS &&
+	       operand->mem.index == ZYDIS_REGISTER_NONE &&
+	       ZydisRegisterGetClass(operand->mem.base) == ZYDIS_REGCLASS_GPR64;
+}
+
+static uint8_t reg_number(ZydisRegister reg)
+{
+	return (uint8_t)ZydisRegisterGetId(reg);
+}
+
+static void set_mem(struct insn_move *move, const ZydisDecodedOperand *operand)
+{
+	move->base = reg_number(operand->mem.base);
+	move->disp = (int32_t)operand->mem.disp.value;
+}
+
+static void describe_mov(const struct detail *o, struct insn_move *move)
+{
+	const ZydisDecodedOperand *to = &o->operands[0], *from = &o->operands[1];
+
+	if (is_reg(to) && is_reg(from)) {
+		move->kind = MOVE_REG;
+		move->reg = reg_number(to->reg.value);
+		move->base = reg_number(from->reg.value);
+	} else if (is_reg(to) && is_mem(from)) {
+		move->kind = MOVE_LOAD;
+		move->reg = reg_number(to->reg.value);
+		set_mem(move, from);
+	} else if (is_mem(to) && is_reg(from)) {
+		move->kind = MOVE_STORE;
+		move->reg = reg_number(from->reg.value);
+		set_mem(move, to);
+	} else if (is_reg(to) && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		move->kind = MOVE_ADDRESS;
+		move->reg = reg_number(to->reg.value);
+		move->address = from->imm.value.u;
+	}
+}
+
+static void describe_lea(const struct detail *o, uint64_t ip, struct insn_move *move)
+{
+	const ZydisDecodedOperand *to = &o->operands[0], *from = &o->operands[1];
+
+	if (!is_reg(to) || from->mem.base != ZYDIS_REGISTER_RIP)
+		return;
+	move->kind = MOVE_ADDRESS;
+	move->reg = reg_number(to->reg.value);
+	move->address = ip + o->insn.length + (uint64_t)from->mem.disp.value;
+}
+
+static void describe_movsxd(const struct detail *o, struct insn_move *move)
+{
+	const ZydisDecodedOperand *to = &o->operands[0], *from = &o->operands[1];
+
+	if (!is_reg(to) || from->type != ZYDIS_OPERAND_TYPE_MEMORY || from->mem.scale != 4 ||
+	    ZydisRegisterGetClass(from->mem.base) != ZYDIS_REGCLASS_GPR64)
+		return;
+	move->kind = MOVE_LOAD_ENTRY;
+	move->reg = reg_number(to->reg.value);
+	set_mem(move, from);
+}
+
+/* push and pop. */
+static void describe_one(const ZydisDecodedOperand *operand, uint8_t reg_kind, uint8_t mem_kind,
+			 struct insn_move *move)
+{
+	if (is_reg(operand)) {
+		move->kind = reg_kind;
+		move->reg = reg_number(operand->reg.value);
+	} else if (is_mem(operand)) {
+		move->kind = mem_kind;
+		set_mem(move, operand);
+	}
+}
+
+struct insn_move insn__move(const uint8_t *bytes, size_t len, uint64_t ip)
+{
+	struct insn_move move = {.kind = MOVE_OTHER};
+	struct detail o;
+
+	if (detail__decode(bytes, len, &o))
+		return move;
+	switch (o.insn.mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		describe_mov(&o, &move);
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		describe_lea(&o, ip, &move);
+		break;
+	case ZYDIS_MNEMONIC_MOVSXD:
+		describe_movsxd(&o, &move);
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+		describe_one(&o.operands[0], MOVE_ADD, MOVE_OTHER, &move);
+		break;
+	case ZYDIS_MNEMONIC_PUSH:
+		describe_one(&o.operands[0], MOVE_PUSH, MOVE_PUSH_MEM, &move);
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		describe_one(&o.operands[0], MOVE_POP, MOVE_POP_MEM, &move);
+		break;
+	case ZYDIS_MNEMONIC_JMP:
+		describe_one(&o.operands[0], MOVE_JUMP, MOVE_OTHER, &move);
+		break;
+	default:
+		break;
+	}
+	return move;
 }

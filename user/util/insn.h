@@ -33,14 +33,14 @@ struct insn {
 };
 
 /*
- * Decodes the instruction at bytes[0..len), which lies at address ip in 64-bit mode. Returns 0,
- * or -EILSEQ where no valid instruction starts there, -ENODATA where it is longer than len.
+ * Decodes the instruction at bytes[0..len), at address ip in 64-bit mode. Returns 0, -EILSEQ if it
+ * is invalid, or -ENODATA if it is longer than len.
  */
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out);
 
 /*
- * The code, which begins JUMP_TO_POPPED_BEFORE bytes before a jump, is "pop %r; jmp *%r", with a
- * register from %r8 on: to what lay on the stack, as OCaml raises an exception.
+ * True if the code, which begins JUMP_TO_POPPED_BEFORE bytes before a jump, is "pop %r; jmp *%r"
+ * with a register from %r8 on: OCaml's way to raise an exception.
  */
 #define JUMP_TO_POPPED_BEFORE 2
 #define JUMP_TO_POPPED_LEN    5
@@ -56,28 +56,61 @@ bool insn__is_restorer(const uint8_t code[static RESTORER_MAX_LEN]);
 /* The mnemonic of the instruction at bytes[0..len), for messages: "push". 0 or -EILSEQ. */
 int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 
-/* True where it writes the stack pointer, as push does, or where it is no valid instruction. */
+/* True if it writes the stack pointer, as push does, or if it is invalid. */
 bool insn__changes_sp(const uint8_t *bytes, size_t len);
 
 /*
- * True where it sets the stack pointer to what another register, but %rbp, or memory holds that is
- * on no frame of its own: mov, xchg.
+ * True if it sets the stack pointer from memory outside the frame, or from another register than
+ * %rbp: mov, xchg.
  */
 bool insn__loads_sp(const uint8_t *bytes, size_t len);
 
 /*
- * Of a conditional jump at bytes[0..len): INSN_CONDITION and the low four bits of its opcode, of
- * which the last one negates (Intel SDM vol. 1, appendix B). 0: it is none that looks at the flags.
+ * For a conditional jump at bytes[0..len): INSN_CONDITION and the low four bits of its opcode; the
+ * last bit negates (Intel SDM vol. 1, appendix B). 0 if it does not test the flags.
  */
 #define INSN_CONDITION 0x10
 uint8_t insn__condition(const uint8_t *bytes, size_t len);
 
 /* True where its memory operand has an index: of a jump, through a table. */
 bool insn__has_index(const uint8_t *bytes, size_t len);
-/* True where it loads a register from memory with an index times 4 or 8: from a table. */
+/* True if it loads a register from memory with an index times 4 or 8: from a table. */
 bool insn__loads_indexed(const uint8_t *bytes, size_t len);
 
-/* Of Zydis, as it says itself. */
+/* The version that Zydis reports. */
 void insn__library_version(char *text, size_t size);
+
+/* The data that an instruction moves, for code that looks for a compiler's idioms. */
+
+/* Operands have 64 bits unless noted. */
+enum insn_move_kind {
+	MOVE_OTHER,
+	MOVE_ADDRESS,	 /* reg = address: lea address(%rip),reg; mov $address,reg */
+	MOVE_REG,	 /* mov base,reg */
+	MOVE_LOAD,	 /* mov disp(base),reg */
+	MOVE_LOAD_ENTRY, /* movslq disp(base,index,4),reg: 32 bits */
+	MOVE_STORE,	 /* mov reg,disp(base) */
+	MOVE_ADD,	 /* add other,reg */
+	MOVE_PUSH,	 /* push reg */
+	MOVE_PUSH_MEM,	 /* push disp(base) */
+	MOVE_POP,	 /* pop reg */
+	MOVE_POP_MEM,	 /* pop disp(base) */
+	MOVE_JUMP,	 /* jmp *reg */
+};
+
+/* General registers by the numbers that instructions have them by. */
+#define INSN_RAX 0
+#define INSN_RSP 4
+#define INSN_R14 14
+
+struct insn_move {
+	uint8_t kind; /* enum insn_move_kind */
+	uint8_t reg, base;
+	int32_t disp;
+	uint64_t address;
+};
+
+/* Describes the move of the valid instruction at bytes[0..len), at address ip. */
+struct insn_move insn__move(const uint8_t *bytes, size_t len, uint64_t ip);
 
 #endif

@@ -9,12 +9,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 #define ERASE "\r\033[K"
 
 static enum log_level current_level = LOG_NORMAL;
-/* What stands in the terminal's last line, "" where nothing does. Behind stderr's lock. */
+/* The text on the terminal's last line, or "". Protected by stderr's lock. */
 static char line[256];
 
 void log__set_level(enum log_level level)
@@ -89,7 +89,7 @@ static void print(enum log_level at_least, const char *prefix, const char *fmt, 
 
 	if (current_level < at_least)
 		return;
-	/* Paths and names in it may be of whoever is traced. */
+	/* The target may control paths and names in it. */
 	vsnprintf(text, sizeof(text), fmt, ap);
 	/* One flockfile() a message: lines of two threads never mix. */
 	flockfile(stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user reads on stderr. The level is the program's one global. */
+/* Messages to the user on stderr. The log level is the program's one global. */
 #ifndef MTBPF_UTIL_LOG_H
 #define MTBPF_UTIL_LOG_H
 
@@ -39,7 +39,7 @@ static inline void log__restore(const enum log_level *before)
  * as hints and warnings are.
  */
 void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Whether one was shown, to whoever wants to see any. */
+/* True if an error was shown, at a level that shows errors. */
 bool log__has_error(void);
 /* One was shown by a process of ours. */
 void log__note_error(void);
@@ -57,11 +57,11 @@ void log__debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* There is a terminal for a line that changes, and it may be used: not at LOG_QUIET. */
 bool log__has_line(void);
 /*
- * The terminal's last line is this now, cut to its width; nothing where there is none. Messages
- * erase it, and come in its place.
+ * Replaces the terminal's last line, cut to its width. Does nothing without a terminal. Messages
+ * erase it and take its place.
  */
 void log__line(const char *text);
-/* Nothing is left of it. */
+/* Erases it. */
 void log__end_line(void);
 
 #endif

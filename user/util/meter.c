@@ -11,7 +11,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* A bar that moves; and lines that nobody has asked for. */
+/* Intervals of the moving bar, and of plain lines. */
 #define BAR_EVERY_MS  150
 #define LINE_EVERY_MS 3000
 
@@ -32,7 +32,7 @@ static const char *format_amount(char buf[static UNITS_TEXT_SIZE], enum meter_un
 	return buf;
 }
 
-/* At the pace it has had until now. Below a second nobody wants to know. */
+/* Extrapolates the pace so far. Below a second nothing is shown. */
 static uint64_t seconds_left(uint64_t total, uint64_t done, uint64_t elapsed_ns)
 {
 	double pace = elapsed_ns ? (double)done / (double)elapsed_ns : 0;
@@ -59,7 +59,7 @@ const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_w
 	int n = snprintf(buf, METER_TEXT_SIZE, "%s ", work->what);
 	uint64_t left;
 
-	/* What was to be expected may turn out to be less than there was. */
+	/* The expected total may turn out too small. */
 	if (work->total && done > work->total)
 		done = work->total;
 	format_amount(amount, work->unit, done);

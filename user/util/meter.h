@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far long work has come: a bar on a terminal, a line every few seconds elsewhere. Who works
- * only counts; a thread of the meter's own looks at the count now and then. Work that is done
- * before anybody could read it is not shown at all.
+ * Progress of long work: a bar on a terminal, otherwise a line every few seconds. The worker only
+ * counts; a thread of the meter reads the count at intervals. Work that ends before anybody could
+ * read it is not shown.
  */
 #ifndef MTBPF_UTIL_METER_H
 #define MTBPF_UTIL_METER_H
@@ -21,7 +21,7 @@ enum meter_unit {
 	METER_CAPTURES,
 };
 
-/* What is being done. */
+/* The current work. */
 struct meter_work {
 	const char *what; /* "decoding"; lives as long as the meter */
 	enum meter_unit unit;
@@ -40,20 +40,20 @@ struct meter {
 };
 
 /*
- * At LOG_QUIET it counts, and shows nothing. Where there is no thread to be had, neither. Messages
- * (log.h) may come meanwhile; what is printed on stdout should not.
+ * At LOG_QUIET, or if a thread cannot be started, it counts and shows nothing. Messages (log.h) may
+ * be printed meanwhile; stdout should not be written.
  */
 void meter__begin(struct meter *meter, const struct meter_work *work);
-/* The same with looks so far apart. */
+/* The same, with an explicit interval. */
 void meter__begin_every(struct meter *meter, const struct meter_work *work, unsigned int ms);
-/* Of a file's bytes, as many as it has; a pipe's nobody knows. */
+/* The total is the file's size, or unknown for a pipe. */
 void meter__begin_file(struct meter *meter, const char *what, int fd);
-/* That is done; next comes this, from 0 on. NULL is fine. */
+/* Starts the next work from 0. NULL is fine. */
 void meter__next(struct meter *meter, const struct meter_work *work);
 /* Leaves nothing on the terminal. */
 void meter__end(struct meter *meter);
 
-/* By any thread. NULL is fine: nobody wants to know. */
+/* Any thread may call it. NULL is fine. */
 static inline void meter__add(struct meter *meter, uint64_t n)
 {
 	if (meter)

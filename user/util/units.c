@@ -60,7 +60,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Takes at most 18 digits behind the point: what follows is below any unit's resolution. */
+/* Reads at most 18 digits after the point: later ones are below any unit's resolution. */
 static const char *parse_fraction(const char *p, struct decimal *d)
 {
 	for (; is_digit(*p); p++) {
@@ -72,7 +72,7 @@ static const char *parse_fraction(const char *p, struct decimal *d)
 	return p;
 }
 
-/* Returns the first character behind the number, or NULL where there is no number. */
+/* Returns the first character after the number, or NULL if the text does not start with one. */
 static const char *parse_decimal(const char *text, struct decimal *d)
 {
 	const char *p = text;
@@ -210,7 +210,46 @@ int units__parse_moment(const char *text, uint64_t *unix_ms)
 	if (!end)
 		return -EINVAL;
 	*unix_ms = (uint64_t)timegm(&tm) * 1000 + strtoul(end, NULL, 10) % 1000;
-	/* Numbers out of range, and what else was more or less than is written. */
+	/* Rejects numbers out of range and any text that is not written back identically. */
 	return strncmp(units__format_moment(again, *unix_ms), text, UNITS_MOMENT_SIZE - 1) ? -EINVAL
 											   : 0;
+}
+
+#define MAX_PERCENT  99.9999
+#define ABOVE_WANTED 10
+
+static int parse_percentile(const char *text, double *percent)
+{
+	size_t whole = strspn(text, "0123456789");
+	size_t behind = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+	size_t len = behind ? whole + 1 + behind : whole;
+
+	if (!whole || text[len])
+		return -EINVAL;
+	*percent = strtod(text, NULL);
+	if (*percent <= 0)
+		return -EINVAL;
+	return *percent <= MAX_PERCENT ? 0 : -ERANGE;
+}
+
+int threshold__parse(const char *text, struct threshold *threshold)
+{
+	struct threshold parsed = {0};
+	int err = text[0] == 'p' || text[0] == 'P' ? parse_percentile(text + 1, &parsed.percent)
+						   : units__parse_duration(text, &parsed.ns);
+
+	if (!err)
+		*threshold = parsed;
+	return err;
+}
+
+uint64_t threshold__needed(double percent)
+{
+	return (uint64_t)(ABOVE_WANTED * 100 / (100 - percent) + 0.5);
+}
+
+const char *threshold__format_percent(char buf[static THRESHOLD_TEXT_SIZE], double percent)
+{
+	snprintf(buf, THRESHOLD_TEXT_SIZE, "p%g", percent);
+	return buf;
 }

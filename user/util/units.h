@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations and sizes as people type and read them. */
+/* Durations, sizes and thresholds as people type and read them. */
 #ifndef MTBPF_UTIL_UNITS_H
 #define MTBPF_UTIL_UNITS_H
 
@@ -8,7 +8,7 @@
 
 /*
  * "10ms", "1.5s", "250us", "800ns" to nanoseconds, rounded to the nearest. A unit is required,
- * since 10 of what is the commonest mistake. -EINVAL: not a number, no unit, an unknown unit,
+ * because leaving it out is the commonest mistake. -EINVAL: not a number, no unit, an unknown unit,
  * negative; -ERANGE: 2^63 or more, so that a signed 64-bit holds every result.
  */
 int units__parse_duration(const char *text, uint64_t *ns);
@@ -30,5 +30,31 @@ const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes)
 const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t unix_ms);
 /* Back, of a text that begins so. 0 or -EINVAL. */
 int units__parse_moment(const char *text, uint64_t *unix_ms);
+
+/* A threshold as people type it: "10ms", or "p99.9" for slower than 99.9 % of all. */
+
+struct threshold {
+	uint64_t ns;
+	double percent; /* 0: ns holds; else that is to be learned, and ns is 0 */
+};
+
+/*
+ * Percentiles are above 0 and at most 99.9999: to know more takes 10^8 hits. -EINVAL: neither;
+ * -ERANGE: too large.
+ */
+int threshold__parse(const char *text, struct threshold *threshold);
+
+/* Neither one nor the other is asked for. */
+static inline int threshold__is_set(const struct threshold *t)
+{
+	return t->ns || t->percent > 0;
+}
+
+/* The number of values needed for a percentile: ten must be above it. */
+uint64_t threshold__needed(double percent);
+
+#define THRESHOLD_TEXT_SIZE 24
+/* "p99.9" */
+const char *threshold__format_percent(char buf[static THRESHOLD_TEXT_SIZE], double percent);
 
 #endif

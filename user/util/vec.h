@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing array: struct { T *v; size_t n, cap; } of any element type. */
+/* A growing array: struct { T *v; size_t n, cap; } of any element type; an index by hash; and the
+ * limit of memory that both respect. */
 #ifndef MTBPF_UTIL_VEC_H
 #define MTBPF_UTIL_VEC_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +26,7 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		 ? NULL                                                                            \
 		 : &(vec)->v[(vec)->n++])
 
-/* Adds an element of that value. 0 or -ENOMEM. */
+/* Adds an element with that value. 0 or -ENOMEM. */
 #define VEC_ADD(vec, ...)                                                                          \
 	({                                                                                         \
 		__typeof__((vec)->v) added_ = VEC_PUSH(vec);                                       \
@@ -43,22 +46,35 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		err_;                                                                              \
 	})
 
-/* Takes one out; those behind it move up. */
+/* Removes one element; later ones move up. */
 #define VEC_REMOVE(vec, i)                                                                         \
 	memmove(&(vec)->v[i], &(vec)->v[(i) + 1], (--(vec)->n - (i)) * sizeof(*(vec)->v))
 
-/* By qsort(3), which takes no null pointer: an empty array has no memory. */
+/* Sorts with qsort(3), which does not accept NULL: an empty array has v = NULL. */
 #define VEC_SORT(vec, compare)                                                                     \
 	do {                                                                                       \
 		if ((vec)->n)                                                                      \
 			qsort((vec)->v, (vec)->n, sizeof(*(vec)->v), compare);                     \
 	} while (0)
 
+/* Sorts by a member of type uint64_t, ascending; and a vector of uint64_t. */
+#define VEC_SORT_BY(vec, member) SORT_BY((vec)->v, (vec)->n, member)
+#define VEC_SORT_U64(vec)	 vec__sort((vec)->v, (vec)->n, sizeof(uint64_t), 0)
+
+#define SORT_BY(first, count, member)                                                              \
+	({                                                                                         \
+		_Static_assert(sizeof((first)->member) == sizeof(uint64_t), "not 64 bits");        \
+		vec__sort(first, count, sizeof(*(first)), offsetof(__typeof__(*(first)), member)); \
+	})
+
+/* Sorts elements of `size` bytes by the uint64_t at `offset` of each. */
+void vec__sort(void *v, size_t n, size_t size, size_t offset);
+
 /*
- * How many of the first elements `holds` is true of, found by halves: where it is true of one, it
- * is of all in front (C++'s std::partition_point). `each` names a pointer to the element there. So
- * VEC_PARTITION_POINT(&ranges, range, range->end <= addr) is the index of the first that ends
- * behind.
+ * The number of leading elements for which `holds` is true, by binary search: they must all precede
+ * the others (C++'s std::partition_point). `each` names a pointer to the element.
+ * VEC_PARTITION_POINT(&ranges, range, range->end <= addr) is the index of the first range that ends
+ * after addr.
  */
 #define VEC_PARTITION_POINT(vec, each, holds) PARTITION_POINT((vec)->v, (vec)->n, each, holds)
 
@@ -84,5 +100,73 @@ int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 		(vec)->v = NULL;                                                                   \
 		(vec)->n = (vec)->cap = 0;                                                         \
 	} while (0)
+
+/* Finds things by a hash: which of them have it, by number. */
+
+/* Zero-initialised is empty. */
+struct hash_index {
+	struct hash_slot {
+		uint64_t hash;
+		uint32_t number; /* 0: an empty slot */
+	} * slots;
+	size_t n, cap; /* cap: 0 or a power of two */
+};
+
+void hash_index__fini(struct hash_index *index);
+
+/* One more thing with that hash; a number is not 0. 0 or -ENOMEM. */
+int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number);
+
+/* Odd, and without a pattern: the fraction of the golden ratio. */
+#define HASH_ODD 0x9e3779b97f4a7c15ull
+
+static inline uint64_t hash__mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * HASH_ODD;
+	return hash ^ hash >> 32;
+}
+
+uint64_t hash__bytes(uint64_t hash, const void *bytes, size_t len);
+
+/*
+ * Returns the first number with that hash if *at is 0, then the next ones, then 0. Other things may
+ * have the same hash: the caller compares.
+ */
+static inline uint32_t hash_index__next(const struct hash_index *index, uint64_t hash, size_t *at)
+{
+	size_t mask = index->cap - 1;
+
+	if (!index->cap)
+		return 0;
+	for (;;) {
+		const struct hash_slot *slot = &index->slots[(hash + (*at)++) & mask];
+
+		if (!slot->number)
+			return 0;
+		if (slot->hash == hash)
+			return slot->number;
+	}
+}
+
+/*
+ * A limit on the memory of work whose need is not known in advance, such as calls decoded from
+ * bytes of trace.
+ */
+
+/*
+ * Allows this many bytes in addition to those allocated now; 0: three quarters of the memory
+ * available (MemAvailable of /proc/meminfo). Without a call memory is unlimited.
+ */
+void memory_limit__set(uint64_t bytes);
+/* The limit set last; UINT64_MAX: unlimited. */
+uint64_t memory_limit__get(void);
+
+/*
+ * True if `more` bytes fit. Any thread may call it. The allocator is asked once per MiB requested.
+ * A refusal is remembered.
+ */
+bool memory_limit__allows(size_t more);
+/* True if a request was refused since the limit was set or since the last call of this. */
+bool memory_limit__was_met(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include "serve/show.h"
 #include "serve/trace_server.h"
 #include "target/elf/elf_image.h"
-#include "trace/sink/codec.h"
+#include "trace/codec.h"
 #include "trigger/trigger.h"
 #include "util/insn.h"
 

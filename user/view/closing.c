@@ -10,7 +10,7 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "util/log.h"
 #include "util/units.h"
 

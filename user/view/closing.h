@@ -30,7 +30,7 @@ void phases__say(const struct phases *phases);
 void next_step__say(const char *command, const char *file);
 
 /*
- * What stop__begin() (util/stop.h) is to say of a decoding: that there is no output, and the
+ * What stop__begin() (util/signals.h) is to say of a decoding: that there is no output, and the
  * command that makes it after all; none where `recording` is NULL. The caller frees it; NULL: no
  * memory.
  */

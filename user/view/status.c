@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "util/log.h"
-#include "util/threshold.h"
 #include "util/units.h"
 
 /* Appends what fits; returns the length. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "view/report_internal.h"
 
 #define FUNCTIONS_MAX 30

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "stderr_capture.h"
 
 enum { MB = 1 << 20 };

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kernel/lockdown.h"
+#include "kernel/rights.h"
 
 static const struct kernel_facts good = {.has_addresses = true, .kptr_restrict = 1};
 

@@ -11,7 +11,7 @@
 #include "recording_fixture.h"
 #include "stderr_capture.h"
 #include "target/code_map.h"
-#include "target/symbols/kernel_image.h"
+#include "target/symbols/live_image.h"
 
 struct fixture {
 	char proc[40];

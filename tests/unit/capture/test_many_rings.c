@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/unwind/ocaml_traps.h"
+#include "target/unwind/ocaml_handlers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

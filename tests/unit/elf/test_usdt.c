@@ -5,8 +5,7 @@
 #include <errno.h>
 
 #include "stderr_capture.h"
-#include "target/elf/elf_usdt.h"
-#include "target/symbols/symbols_usdt.h"
+#include "target/usdt.h"
 #include "util/fs.h"
 
 /* A note of a probe at `at`; what it says is given as assembly. */

@@ -3,7 +3,7 @@
 #include "ocaml_code.h"
 #include "stack_fixture.h"
 
-#include "target/unwind/ocaml_traps.h"
+#include "target/unwind/ocaml_handlers.h"
 
 enum { CALLEE = 1, RAISER, TAKER_HANDLER, RECURSIVE_HANDLER, SHARED };
 

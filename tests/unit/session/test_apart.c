@@ -17,7 +17,7 @@
 
 #include "apart.h"
 #include "stderr_capture.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 
 struct context {

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "check/subjects.h"
 #include "stderr_capture.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "kernel/lockdown.h"
+#include "kernel/rights.h"
 
 #define MIB (1ull << 20)
 

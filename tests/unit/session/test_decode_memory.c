@@ -7,7 +7,7 @@
 
 #include "pipeline/pipeline.h"
 #include "util/log.h"
-#include "util/memory_limit.h"
+#include "util/vec.h"
 
 /* Three calls each, of 56 bytes. */
 #define ITERATIONS 40000

@@ -10,7 +10,7 @@
 #include "stack/stack.h"
 #include "target/symbols/named_image.h"
 #include "decode/pt_note.h"
-#include "trace/read/fxt_trees.h"
+#include "trace/fxt_trees.h"
 #include "trace/trace_writer.h"
 #include "util/meter.h"
 #include "view/folded.h"

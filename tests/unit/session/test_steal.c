@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Which machines are told what is stolen from them. */
-#include "kernel/steal.h"
+#include "kernel/kernel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* What runtimes and the kubelet call cgroups, and what they leave on the disk. */
-#include "target/container/container_cgroup.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -13,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "target/container/container_names.h"
+#include "target/container.h"
 #include "util/fs.h"
 #include "util/vec.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "target/cpu_quota.h"
+#include "target/cgroup.h"
 
 static char top[] = "/tmp/test_cpu_quota.XXXXXX";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Whose file it is, by a database of dpkg's in a folder of our own. */
-#include "target/symbols/deb_package.h"
+#include "target/symbols/hints.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

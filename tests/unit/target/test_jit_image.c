@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/symbols/jit_image.h"
+#include "target/symbols/live_image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/kallsyms.h"
+#include "kernel/kernel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_copy.h"
-#include "target/symbols/kernel_image.h"
+#include "target/symbols/live_image.h"
 
 static struct rec_kernel kernel;
 static struct elf_image *image;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/overlay.h"
+#include "target/maps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/symbols/perf_map.h"
+#include "target/symbols/live_image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/pid_set.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <setjmp.h>

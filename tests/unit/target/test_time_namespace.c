@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "target/time_namespace.h"
+#include "target/process.h"
 
 static void test_what_the_kernel_writes(void **state)
 {

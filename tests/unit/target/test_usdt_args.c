@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "target/usdt_args.h"
+#include "target/usdt.h"
 
 #define PLACE(name) offsetof(struct user_regs_struct, name)
 

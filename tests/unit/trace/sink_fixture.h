@@ -14,7 +14,7 @@
 #include <zstd.h>
 
 #include "fxt_reader.h"
-#include "trace/sink/sink.h"
+#include "trace/sink.h"
 
 #define DATA_SIZE 1000000
 

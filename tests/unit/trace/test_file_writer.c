@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/sink/file_writer.h"
+#include "trace/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 
 #include "stack/stack.h"
 #include "trace/fxt_format.h"
-#include "trace/read/fxt_counters.h"
+#include "trace/fxt_trees.h"
 
 struct fixture {
 	struct fxt_counters counters;

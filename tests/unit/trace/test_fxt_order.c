@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/read/fxt_order.h"
+#include "trace/fxt_trees.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

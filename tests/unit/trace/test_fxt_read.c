@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "trace/fxt.h"
-#include "trace/read/fxt_read.h"
-#include "trace/read/unpack.h"
+#include "trace/fxt_read.h"
+#include "trace/codec.h"
 #include "util/fs.h"
 
 struct output {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/slice_args.h"
+#include "trace/slice.h"
 
 static const struct function libc_function = {.name = "write", .module = "libc.so.6"};
 

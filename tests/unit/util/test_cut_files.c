@@ -7,7 +7,7 @@
 
 #include "pipeline/pipeline.h"
 #include "stderr_capture.h"
-#include "util/cut_files.h"
+#include "util/signals.h"
 #include "util/fs.h"
 
 #define PAGE 4096

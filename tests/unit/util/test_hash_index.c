@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/hash_index.h"
+#include "util/vec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "util/insn_move.h"
+#include "util/insn.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-
-#include "util/insn.h"
 
 #define IP 0x401000u
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 static void expect(const char *text, const char *expected)
 {

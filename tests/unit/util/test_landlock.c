@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/landlock.h"
+#include "kernel/rights.h"
 
 #define VERSION_OF_TCP	   4
 #define VERSION_OF_SIGNALS 6

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "stderr_capture.h"
-#include "util/label.h"
+#include "util/names.h"
 
 static void test_levels(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/memory_limit.h"
+#include "util/vec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/vec.h"
 #include "sanitizers.h"
 
 #define MIB (1u << 20)

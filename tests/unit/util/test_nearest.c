@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "util/nearest.h"
+#include "util/names.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -16,7 +16,7 @@
 #include "stderr_capture.h"
 #include "util/fs.h"
 #include "util/log.h"
-#include "util/stop.h"
+#include "util/signals.h"
 
 #define SURVIVED 7
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <sys/syscall.h>
 
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 
 static void test_names(void **state)
 {

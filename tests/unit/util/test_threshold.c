@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "util/threshold.h"
+#include "util/units.h"
 
 static void test_durations(void **state)
 {

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/kallsyms.h"
-#include "kernel/lockdown.h"
+#include "kernel/kernel.h"
+#include "kernel/rights.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -88,18 +88,11 @@ static int add_made(const char *kallsyms, kernel_range_vec *ranges)
 	return err;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct kernel_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static void merge_ranges(kernel_range_vec *ranges)
 {
 	size_t out = 0;
 
-	VEC_SORT(ranges, compare_ranges);
+	VEC_SORT_BY(ranges, start);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
 
@@ -243,14 +236,10 @@ static int kcore__open(struct kcore *kcore, const char *path)
 	return read_at(kcore->fd, kcore->phdrs, kcore->n * sizeof(*kcore->phdrs), ehdr.e_phoff);
 }
 
-static void kcore__close(struct kcore *kcore)
-{
-	if (kcore->fd >= 0)
-		close(kcore->fd);
-	free(kcore->phdrs);
-}
-
-/* Bytes at vaddr; zeroes where nothing is mapped. How many: 0 in no segment; or -errno. */
+/*
+ * Reads bytes at vaddr; unmapped ones are zeroes. Returns their number, 0 outside the segments, or
+ * -errno.
+ */
 static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *buf, size_t len)
 {
 	for (size_t i = 0; i < kcore->n; i++) {
@@ -352,7 +341,7 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 	return fs__write_fd(out, buf, headers);
 }
 
-/* In memory it would be as large again as all else: on a disk, where there is room. */
+/* A copy in memory would double what the capture needs, so it goes to a disk with enough room. */
 static int open_nameless(void)
 {
 	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
@@ -407,7 +396,9 @@ static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel
 	if (!err)
 		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
 				: write_headers(&ranges, kernel->kcore);
-	kcore__close(&kcore);
+	if (kcore.fd >= 0)
+		close(kcore.fd);
+	free(kcore.phdrs);
 	VEC_FINI(&ranges);
 	return err;
 }

@@ -10,8 +10,8 @@
 #include "util/vec.h"
 
 /*
- * Copies what executes into an ELF file without a name, and the texts of kallsyms and modules;
- * without the code that file says where it was, and has none. `proc` is "/proc"; modules may be
+ * Copies the kernel's code into an ELF file without a name, and the texts of kallsyms and modules.
+ * Without with_code the file only tells where the code was. `proc` is "/proc"; modules may be
  * missing there. 0, or -errno after one line and a hint; `kernel` is empty then.
  */
 int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);
@@ -27,7 +27,7 @@ struct kernel_facts {
 
 /* Why not, and what helps. Static. */
 struct kernel_refusal {
-	int err; /* -ENODEV: this kernel has it not; else -errno */
+	int err; /* -ENODEV: unsupported by this kernel; otherwise -errno */
 	const char *what, *remedy;
 };
 
@@ -35,8 +35,10 @@ struct kernel_refusal {
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts);
 /* Tries it: the symbols, and the code. Prints nothing. */
 const struct kernel_refusal *kernel_access__try(bool with_code);
-/* The same, with a line and a hint where it cannot, or, without the code, its symbols cannot: 0 or
- * -errno. */
+/*
+ * The same, but prints a line and a hint if the code, or without with_code the symbols, cannot be
+ * read: 0 or -errno.
+ */
 int kernel_access__refuse(bool with_code);
 
 /* Addresses of code, [start, end), in whole pages. */

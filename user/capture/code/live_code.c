@@ -18,7 +18,7 @@
 #include "target/elf/elf_image.h"
 #include "target/maps.h"
 #include "target/process.h"
-#include "target/symbols/perf_map.h"
+#include "target/symbols/live_image.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -143,7 +143,7 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	int err = 0;
 
 	mappings__read(&maps, pid);
-	/* /proc shows no mappings of a process that has exited. */
+	/* /proc shows no mappings after an exit. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
 	if (m)
 		err = add_map(rec, pid, m, time_ns);
@@ -414,7 +414,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 
 	if (mappings__read(&maps, pid))
 		return 0;
-	/* A process that has exited has no mappings in /proc: keep its earlier copies. */
+	/* After an exit /proc shows no mappings: keep the earlier copies. */
 	if (maps.n)
 		recording__drop_copies(rec, pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
@@ -491,16 +491,6 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	return 0;
 }
 
-/* Files that were in the recording before are written again, under new names. */
-static void forget_names(struct recording *rec)
-{
-	for (size_t i = 0; i < rec->files.n; i++) {
-		free(rec->files.v[i].name);
-		free(rec->files.v[i].debug_name);
-		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
-	}
-}
-
 /* Each file is looked for once, so that a missing one is reported once. */
 static bool is_first(const struct recording *rec, size_t i)
 {
@@ -517,7 +507,12 @@ int found_files__add(struct recording *rec)
 	int err = 0;
 
 	rec->portable = true;
-	forget_names(rec);
+	/* Files that were in the recording before are written again, under new names. */
+	for (size_t i = 0; i < rec->files.n; i++) {
+		free(rec->files.v[i].name);
+		free(rec->files.v[i].debug_name);
+		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
+	}
 	fs__allow_open_files(2 * rec->maps.n);
 	for (size_t i = 0; i < rec->maps.n && !err; i++)
 		if (rec->maps.v[i].path[0] == '/' && is_first(rec, i))

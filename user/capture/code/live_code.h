@@ -10,7 +10,6 @@
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
 #include "target/maps.h"
-#include "target/pid_set.h"
 #include "target/process.h"
 
 /*
@@ -47,8 +46,8 @@ int data_maps__take(struct recording *rec, pid_t pid);
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 
 /*
- * Copies the code of the vdso from a process that is alive, or from this process (NULL), whose vdso
- * is the same. 0 or -errno; 0 too if the process has no vdso.
+ * Copies the vdso's code from a live process, or from this process (NULL), whose vdso is the same.
+ * 0 or -errno; 0 too if the process lacks a vdso.
  */
 int vdso_image__add(struct recording *rec, const struct process *process);
 
@@ -66,12 +65,12 @@ int vdso_image__add_running(struct recording *rec);
  */
 int found_files__add(struct recording *rec);
 
-/* Adds a thread and its name, as /proc shows them, valid from time_ns on. 0 or -ENOMEM. */
+/* Adds one thread and its name, as /proc shows them, valid from time_ns on. 0 or -ENOMEM. */
 int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns);
 /* A mapping as it is now; its path stays the mapping's. */
 struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns);
 /*
- * Adds the executable mappings of a process, as /proc shows them, valid from time_ns on. 0 or
+ * Adds the executable mappings of one process, as /proc shows them, valid from time_ns on. 0 or
  * -errno: -ESRCH the process has ended.
  */
 int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns);

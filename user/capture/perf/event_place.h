@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a perf event is for, in perf_event_open(2)'s own terms. */
+/* The target of a perf event, in the terms of perf_event_open(2). */
 #ifndef MTBPF_CAPTURE_PERF_EVENT_PLACE_H
 #define MTBPF_CAPTURE_PERF_EVENT_PLACE_H
 
@@ -23,7 +23,7 @@ static inline struct event_place event_place__of_thread(pid_t tid)
 	return (struct event_place){.pid = tid, .cpu = -1};
 }
 
-/* All threads of a cgroup, and of those below it, while they are on this CPU. */
+/* All threads of the cgroup and below it, while they are on this CPU. */
 static inline struct event_place event_place__of_cgroup(int cgroup_fd, int cpu)
 {
 	return (struct event_place){.pid = cgroup_fd, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP};

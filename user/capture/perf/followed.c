@@ -98,7 +98,7 @@ static bool is_alive(struct followed *f)
 		}
 		/* A dead pidfd stays readable and would wake epoll forever. */
 		close(f->processes.v[i].fd);
-		/* What it did last may wait in a CPU's ring: sideband__tidy() removes it. */
+		/* Its last records may still be in a CPU's ring: sideband__tidy() removes it. */
 		if (!f->sideband.of_cpus)
 			pid_set__remove(&f->pids, f->processes.v[i].pid);
 		f->processes.v[i] = f->processes.v[--f->processes.n];
@@ -177,7 +177,7 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 
 	if (!config->n_probes && !config->return_probe)
 		return 0;
-	/* The main thread stands for its process. */
+	/* The main thread represents its process. */
 	for (size_t i = 0; i < f->pending.threads.n && !err; i++)
 		if (f->pending.threads.v[i].tid == f->pending.threads.v[i].pid)
 			err = uprobes_page__add(rec, f->pending.threads.v[i].pid, time_ns, own, n,
@@ -352,8 +352,9 @@ void followed__threads(struct followed *f)
 	}
 	for (size_t i = 0; i < s->started.n; i++)
 		begin(f, s->started.v[i].pid, s->started.v[i].tid);
-	/* No event reports threads that a thread starts before its own events are open: /proc is
-	 * read. */
+	/*
+	 * Threads started before the events of their parent are open are not reported: read /proc.
+	 */
 	if (s->started.n)
 		list_threads(f, false, &threads);
 	for (size_t i = 0; i < threads.n; i++)
@@ -375,7 +376,7 @@ int followed__processes(struct followed *f)
 	return err;
 }
 
-/* A ring for each thread, or each CPU, of those that are followed. */
+/* One ring per followed thread, or per CPU. */
 
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom a source of perf events records, while it does: what its sideband has said so far, and what
- * wakes those that wait for it. Its rings are the source's own.
+ * The processes and threads that a perf source records: what their sideband records have told so
+ * far, and the descriptors that wake waiters. The source owns the rings.
  */
 #ifndef MTBPF_CAPTURE_PERF_FOLLOWED_H
 #define MTBPF_CAPTURE_PERF_FOLLOWED_H
@@ -15,7 +15,7 @@
 #include "capture/perf/sideband.h"
 #include "capture/recording/recording.h"
 #include "capture/source.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct followed_process {
 	pid_t pid;
@@ -45,8 +45,8 @@ struct followed {
 	const struct followed_ops *ops;
 	bool frozen;
 	struct sideband sideband;
-	struct recording pending;		/* what it has said */
-	struct pid_set pids;			/* whom it is about; none where it is a cgroup */
+	struct recording pending;		/* the records of the sideband so far */
+	struct pid_set pids;			/* the recorded processes; empty for a cgroup */
 	struct pid_set tids;			/* of those, the threads that are recorded */
 	VEC(struct followed_process) processes; /* that have not exited */
 	struct pid_set left_out;		/* threads that began when the memory was full */
@@ -81,53 +81,52 @@ const struct pid_set *followed__pids(const struct source *source);
 int followed__count(const struct followed *followed, bool main_only, size_t *n);
 /* Follows the thread and opens its ring. 0 or -errno. */
 int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
-/* The same for all threads, or all main threads; those that end meanwhile are skipped. -ESRCH:
- * none. */
-int followed__add_threads(struct followed *followed, bool main_only);
 /*
- * One per CPU, at `place`, but on each of these; one that is offline has nothing to record. 0 or
- * -errno.
+ * The same for all threads, or all main threads; those that end meanwhile are skipped. -ESRCH: none
+ * is left.
  */
+int followed__add_threads(struct followed *followed, bool main_only);
+/* Adds one ring per CPU in the set, at `place`; offline CPUs are skipped. 0 or -errno. */
 int followed__add_cpus(struct followed *followed, const struct event_place *place,
 		       const cpu_set_t *cpus);
 /*
  * The CPUs that the followed threads may run on now, by their affinity or by the cgroup's cpuset.
- * Every CPU of the machine if the cgroup has no cpuset, or if nothing is followed.
+ * Every CPU of the machine if the cgroup lacks a cpuset, or if nothing is followed.
  */
 void followed__cpus(const struct followed *followed, const struct cgroup *cgroup, cpu_set_t *cpus);
-/* Says that there is no room for a thread; it is tried again when another begins. */
+/* Says that memory is too small for this thread; it is tried again when another begins. */
 void followed__leave_out(struct followed *followed, pid_t tid);
 
 /*
- * Notes a thread that began; with a process's main thread its mappings: it may have executed
- * another program before its own events were open. 0 or -errno: -ESRCH.
+ * Notes that this thread began; with a main thread the mappings, too: it may have executed another
+ * program before its own events were open. 0 or -errno: -ESRCH.
  */
 int followed__note_thread(struct followed *followed, pid_t pid, pid_t tid, uint64_t time_ns);
 
 /*
- * Notes the threads of all processes, or the main ones, and their mappings, as they are now. Not
- * the mappings of a process before its execve. 0 or -errno.
+ * Notes the current threads of all processes, or the main ones, and their mappings. Not the
+ * mappings of before an execve. 0 or -errno.
  */
 int followed__note(struct followed *followed, bool main_only, uint64_t time_ns);
-/* The same of one process, and of its threads. One that is gone is no error. */
+/* The same for one process. It is not an error if it has ended. */
 int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
-/* Whether anything has been said of the process. */
+/* True if the process was noted. */
 bool followed__knows(const struct followed *followed, pid_t pid);
 
 /*
- * Hands over the threads that the sideband has told of since the last time, and those that they
- * began before anything told of that.
+ * Hands over the threads that the sideband has reported since the last call, and threads that those
+ * started unreported.
  */
 void followed__threads(struct followed *followed);
 
-/* Of rings by CPU: watches the processes that the sideband has told of. 0 or -errno. */
+/* For rings by CPU: watches the processes that the sideband has reported. 0 or -errno. */
 int followed__processes(struct followed *followed);
 
 /*
- * The end of reading a recording, of which err is the result so far: adds what the sideband has
- * said; the kernel's own code in the target, which runs at return probes and single-stepped ones;
- * and, if the kernel was recorded, its symbols or all of its code. Says which threads had to be
- * left out, and what failed. 0 or -errno.
+ * Ends the reading of a recording; err is the result so far. Adds what the sideband has reported;
+ * the kernel's own code in the target, which runs at return probes and single-stepped ones; and, if
+ * the kernel was recorded, its symbols or all of its code. Says which threads had to be left out,
+ * and what failed. 0 or -errno.
  */
 int followed__finish_read(const struct followed *followed, int err, uint64_t time_ns,
 			  bool with_kernel_code, struct recording *rec);

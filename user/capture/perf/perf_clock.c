@@ -15,8 +15,8 @@
 #define RING_SIZE 4096
 
 /*
- * Who is off the CPU between two of the readings takes a point that is wrong by as much; of
- * several, the one that took the least time.
+ * A thread that is preempted between two of the readings takes a point that is wrong by that time.
+ * Of several points the fastest is used.
  */
 #define POINTS 8
 

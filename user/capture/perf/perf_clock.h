@@ -15,14 +15,14 @@ struct clock_point {
 };
 
 /*
- * Reads the three. perf's clock has no call of its own: the time of a COMM record of a thread of
- * ours tells it. 0 or -errno.
+ * Reads all three clocks. perf's clock cannot be read directly: the time of a COMM record of this
+ * thread tells it. 0 or -errno.
  */
 int perf_clock__now(struct clock_point *point);
 
 /*
- * TSC to perf time, into config: the kernel's own numbers where it gives them (cap_user_time_zero),
- * else fitted to two points at least 10 ms apart.
+ * Sets the conversion from TSC to perf time in config: the kernel's numbers if it gives them
+ * (cap_user_time_zero), otherwise a fit to two points at least 10 ms apart.
  */
 void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
 			  const struct clock_point *first, const struct clock_point *last);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf event's buffers: the ring of records, and the AUX area
- * (include/uapi/linux/perf_event.h: struct perf_event_mmap_page).
+ * A perf event's buffers: the ring of records, and the AUX area (include/uapi/linux/perf_event.h:
+ * struct perf_event_mmap_page); and the limits on them: -max-memory, locked memory, descriptors and
+ * mappings.
  */
 #ifndef MTBPF_CAPTURE_PERF_PERF_RING_H
 #define MTBPF_CAPTURE_PERF_PERF_RING_H
@@ -39,8 +40,8 @@ int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size)
 void perf_ring__unmap(struct perf_ring *ring);
 
 /*
- * Copies the next record whole, header included, and gives its room back. Its size, 0 where there
- * is none, -EMSGSIZE where it does not fit (it is skipped).
+ * Copies the next record whole, header included, and frees its place in the ring. Returns its size;
+ * 0 if the ring is empty; -EMSGSIZE if it does not fit (it is skipped).
  */
 int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
 
@@ -75,5 +76,46 @@ size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool);
  * beyond the head show that it came round. 0 or -ENOMEM.
  */
 int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *size, bool *wrapped);
+
+/* A line and a hint: what cannot be done with perf's events, and why. */
+void ring_limits__explain(int err, const char *what);
+
+/* True if n rings of aux_size bytes of trace fit into max bytes. */
+bool budget__allows(uint64_t max, size_t n, size_t aux_size);
+
+/*
+ * The same, for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on stderr that
+ * names the snapshot size that fits, if one does that is not below the least.
+ */
+int budget__check(uint64_t max, size_t n, size_t aux_size, size_t least, bool by_cpu);
+
+struct memlock_limits {
+	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
+	unsigned int cpus; /* online */
+	uint64_t rlimit;   /* RLIMIT_MEMLOCK in bytes; UINT64_MAX: none */
+	long paranoid;	   /* kernel.perf_event_paranoid: -1 lifts all */
+	bool ipc_lock;	   /* CAP_IPC_LOCK: as well */
+};
+
+void memlock__read(struct memlock_limits *limits);
+/* Bytes of perf's buffers that this process may map; UINT64_MAX: unlimited. */
+uint64_t memlock__fits(const struct memlock_limits *limits);
+
+/*
+ * Checks that n buffers of `each` bytes fit, including AUX areas of aux_size. 0, or -EPERM after a
+ * line and a hint on stderr that name the limits, and the snapshot size that would fit.
+ */
+int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size);
+
+/*
+ * Raises this process's limit of open files as far as is needed and allowed. 0, or -EMFILE after a
+ * line and a hint on stderr if n threads' rings, with these descriptors and mappings each, do not
+ * fit.
+ */
+int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each);
+
+/* Both of these, by the limits of this process. 0 or -errno, as they do. */
+int ring_limits__check(size_t n, size_t each, size_t aux_size, size_t fds_each,
+		       size_t mappings_each);
 
 #endif

@@ -18,7 +18,7 @@ void switch_log__fini(struct switch_log *log)
 	VEC_FINI(&log->cpus);
 }
 
-/* Made where it is new; NULL: no memory. */
+/* Makes it if it is new. NULL: out of memory. */
 static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 {
 	struct cpu_switches *c;
@@ -65,7 +65,7 @@ int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid
 
 	if (!c)
 		return -ENOMEM;
-	/* A thread that is being released has no tid any more: -1. */
+	/* While it is released, the tid is -1. */
 	if (!c->list.n && pid > 0 && tid > 0 && time_ns > log->start_ns)
 		err = add_switch(c, log->start_ns, pid, tid);
 	c->last_ns = time_ns;
@@ -267,7 +267,7 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	return recording__add_thread(s->rec, &thread);
 }
 
-/* A new process is its parent's no more, and followed only where that is wanted. */
+/* A new process is no longer its parent's, and is followed only if wanted. */
 static int on_process_begin(struct sideband *s, const struct task_record *r,
 			    const struct rec_thread *child)
 {
@@ -302,7 +302,7 @@ static int on_task_end(struct sideband *s, const struct task_record *r)
 	if (s->of_cpus && is_foreign(s, r->pid))
 		return 0;
 	err = VEC_ADD(&s->gone, (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time});
-	/* Its process may be seen to have gone before this is read: it is no stranger for that. */
+	/* Its process may be known to have ended before this is read: it is still one of ours. */
 	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
@@ -317,7 +317,7 @@ static int on_switched_in(struct sideband *s, const struct record_id *id)
 	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
 }
 
-/* What only rings by CPU have to say. */
+/* Handles records that only rings by CPU have. */
 static int on_cpu_record(struct sideband *s, const struct perf_event_header *header,
 			 const struct record_id *id, bool of_pt)
 {
@@ -333,8 +333,8 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			       : on_switched_in(s, id);
 	case PERF_RECORD_ITRACE_START:
 		/*
-		 * It names whoever is current, which on the way from one cgroup to another is still
-		 * the one that leaves (kernel/events/core.c: perf_cgroup_switch).
+		 * The record names the current thread, which during a switch between cgroups is
+		 * still the old one (kernel/events/core.c: perf_cgroup_switch).
 		 */
 		return recording__find_thread(s->rec, pid, tid)
 			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)
@@ -415,7 +415,7 @@ int sideband__collect(struct sideband *s, struct perf_ring *ring)
 	return read_all(s, ring, true);
 }
 
-/* Of the same time, as they were collected. */
+/* Records of the same time keep the order in which they were collected. */
 static int by_time(const void *a, const void *b)
 {
 	const struct waiting_record *x = a, *y = b;
@@ -425,7 +425,7 @@ static int by_time(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Those from the first one on are left, with their bytes. */
+/* Keeps the records from the first one on, with their bytes. */
 static void keep_rest(struct sideband *s, size_t first)
 {
 	size_t begin = s->bytes.n, n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf's sideband records say of the target: mappings, names, threads that begin and end. */
+/* perf's sideband records about the target: mappings, names, threads that begin and end. */
 #ifndef MTBPF_CAPTURE_PERF_SIDEBAND_H
 #define MTBPF_CAPTURE_PERF_SIDEBAND_H
 
@@ -9,7 +9,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/perf/perf_ring.h"
 #include "capture/recording/recording.h"
-#include "target/pid_set.h"
+#include "target/process.h"
 
 struct sideband_ring_config {
 	size_t size;	/* a power of two */
@@ -65,15 +65,18 @@ void switch_log__fini(struct switch_log *log);
 
 /* Calls for one CPU must come in the order of time. Each returns 0 or -ENOMEM. */
 
-/* pid and tid run, which counts where nothing else has been said of the CPU. */
+/* pid and tid run; used only if the CPU has no other record yet. */
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* pid and tid run from now on; 0 and 0: none of those that are recorded. */
+/* pid and tid run from now on; 0 and 0: no recorded thread. */
 int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* They have run up to now: what nothing has said where the recording began meanwhile. */
+/* They have run until now; tells who ran before the CPU's first record. */
 int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* Records are missing between the CPU's last one and this: nobody is known to have run. */
+/* Records are missing between the CPU's last one and this: it is unknown who ran. */
 int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
-/* The trace has got to `head` in the CPU's ring; what lies before what is there is forgotten. */
+/*
+ * The trace has reached `head` in the CPU's ring; forgets switches before the part that the ring
+ * still has.
+ */
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
 
 /* True where the process is among them. */
@@ -84,7 +87,7 @@ int switch_log__add_to(const struct switch_log *log, struct recording *rec);
 struct source;
 
 struct sideband {
-	/* Records of other processes are left out; NULL: there are none but of a cgroup. */
+	/* Records of other processes are left out; NULL: all are from one cgroup. */
 	struct pid_set *pids;
 	bool of_cpus;  /* beside pids: the rings are those of CPUs, and have everybody's records */
 	bool children; /* what they fork is added to pids */
@@ -122,13 +125,12 @@ int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
  */
 int sideband__settle(struct sideband *sideband, bool last);
 
-/* Tasks that have ended, of which is known what it was. */
+/* The most ended tasks whose process is still known. */
 #define SIDEBAND_GONE_MAX 2048
 
 /*
- * Forgets the threads, and the mappings of processes, that have ended, but for the latest
- * SIDEBAND_GONE_MAX of them, and those of which `holds` says that a ring of theirs is kept (NULL:
- * of none). 0 or -ENOMEM.
+ * Forgets threads, and mappings of processes, that have ended, except the latest SIDEBAND_GONE_MAX
+ * and those for which `holds` says that one of their rings is kept (NULL: none are). 0 or -ENOMEM.
  */
 int sideband__tidy(struct sideband *sideband, bool (*holds)(const struct source *source, pid_t pid),
 		   const struct source *source);

@@ -42,8 +42,8 @@ static int read_number(const char *path, const char *format, unsigned int *numbe
 }
 
 /*
- * Where in attr.config the semaphore goes; 32 bits have been enough for the kernel since 4.20.
- * 0 or -errno after a line and a hint.
+ * Puts the semaphore's offset into attr.config; 32 bits are enough for the kernel since 4.20. 0 or
+ * -errno after a line and a hint.
  */
 static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
@@ -193,7 +193,10 @@ int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cook
 
 int uprobe_event__settle(const struct uprobe_spec *spec)
 {
-	/* Of ours, who never run there: for nobody else a breakpoint comes or goes. */
+	/*
+	 * An event for this process only, which never runs there: breakpoints of other processes
+	 * stay as they are.
+	 */
 	struct uprobe_spec same = *spec;
 	_cleanup_close_ int fd = -1;
 
@@ -263,7 +266,7 @@ int own_probe__try(void)
 /* Probes that events share. */
 
 #define GROUP "mtbpf"
-/* Closed events let go of the probe a little later (RCU). */
+/* Closed events release the probe a little later (RCU). */
 #define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 
@@ -281,7 +284,7 @@ static bool is_tracefs(int dir)
 	return dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0);
 }
 
-/* A mount that nobody else sees, and that goes with its descriptor. */
+/* A private mount, which ends with its descriptor. */
 static int mount_private(void)
 {
 	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
@@ -293,7 +296,7 @@ static int mount_private(void)
 	return dir < 0 ? -errno : dir;
 }
 
-/* *place: where it is mounted; NULL: by us. */
+/* place: the mount point; NULL: a mount of our own. */
 static int open_tracefs(const char **place)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -349,7 +352,7 @@ static int read_id(const struct tracefs_probe *p, uint32_t *id)
 	return *id ? 0 : -EINVAL;
 }
 
-/* In the child: everything of ours but these two is closed, so that the probe is let go. */
+/* In the child: closes everything except these two, so that the probe is released. */
 static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 {
 	sigset_t all;

@@ -9,7 +9,7 @@
 
 #include "capture/perf/event_place.h"
 
-/* What a hit is to Intel PT, where that is in the event's group. */
+/* The effect of a hit on Intel PT, if that is in the event's group. */
 enum uprobe_role {
 	UPROBE_FREEZES,
 	UPROBE_STOPS, /* it does the same, but goes on at the next of: */
@@ -34,10 +34,10 @@ struct uprobe_spec {
 int uprobe_event__open(const struct uprobe_spec *spec);
 
 /*
- * True if this kernel runs BPF programs at uprobes without perf events, for all threads of a
+ * True if this kernel runs BPF programs at uprobes without perf events, for all threads of one
  * process: from Linux 6.11 on (commit 46ba0e49b642; before it only the first thread's hits came).
- * It costs the machine less: while any event belongs to a thread, each context switch looks for
- * events to switch (kernel/events/core.c, perf_sched_events).
+ * It costs the machine less: while any thread has an event, each context switch looks for events to
+ * switch (kernel/events/core.c, perf_sched_events).
  */
 bool uprobe_link__is_supported(void);
 
@@ -49,10 +49,10 @@ bool uprobe_link__is_supported(void);
 int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cookie);
 
 /*
- * Returns when no thread is in a handler of this probe that it entered before the call; from
- * Linux 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
- * uprobe_unregister_sync()). Whoever was there found no BPF program yet that was attached
- * meanwhile, and would overflow the event unasked, however late it goes on. 0, or -errno after a
+ * Returns when no thread is in a handler of this probe that it entered before the call; from Linux
+ * 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
+ * uprobe_unregister_sync()). A thread that entered earlier did not see a BPF program attached
+ * meanwhile, and would overflow the event unasked, however late it continues. 0, or -errno after a
  * line and a hint. Takes a tenth of a second, all of it asleep.
  */
 int uprobe_event__settle(const struct uprobe_spec *spec);
@@ -83,8 +83,8 @@ void own_probe__hit(void);
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
 
 /*
- * Sets a probe on own_probe__hit(), calls it once, and removes the probe. 0; -ENODATA: the probe
- * was not hit; or -errno of setting it. Prints an error only if the kernel has no uprobe events.
+ * Tries the probe of own_probe__hit() once. 0; -ENODATA: the probe was not hit; or -errno of
+ * setting it. Prints an error only if the kernel lacks uprobe events.
  */
 int own_probe__try(void);
 

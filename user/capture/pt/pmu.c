@@ -217,7 +217,7 @@ int pt_timing__parse(const char *text, struct pt_timing *timing)
 	return -EINVAL;
 }
 
-/* The legal value nearest to what is wanted, the lower of two; 0 where none is. */
+/* The legal value nearest to the wanted one, the lower of two; 0 without legal values. */
 static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 {
 	for (unsigned int d = 0; d < 32; d++) {
@@ -312,7 +312,7 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 	t->event = pmu->cap_event_trace && pmu->event.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
-	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
+	/* PSBs as often as possible: a wrapped buffer loses everything before its first PSB. */
 	t->psb_period = nearest_legal(pmu->cap_psb_periods, t->psb_period);
 }
 

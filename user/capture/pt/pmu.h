@@ -10,7 +10,7 @@
 
 #define PT_PMU_PATH "/sys/bus/event_source/devices/intel_pt"
 
-/* Where a setting lies in attr.config (format/NAME: "config:14-17"); width 0: the PMU lacks it. */
+/* The bits of a setting in attr.config (format/NAME: "config:14-17"); width 0: the PMU lacks it. */
 struct pt_field {
 	uint8_t shift, width;
 };
@@ -29,10 +29,10 @@ struct pt_pmu {
 /* Prints nothing. 0 or -errno: -ENOENT there is no such PMU. */
 int pt_pmu__read(struct pt_pmu *pmu);
 
-/* One of caps/, by its name. 0; -ENOENT where this kernel has none of that name. */
+/* Reads a file of caps/. 0; -ENOENT if this kernel lacks it. */
 int pt_pmu__read_cap(const char *name, uint32_t *value);
 
-/* What a decoder must know of a stream recorded with config on this machine. */
+/* Fills in what a decoder must know about streams recorded with config on this machine. */
 void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out);
 
 /* -timer-resolution: packets that tell the time, and the event's config for them. */
@@ -40,12 +40,12 @@ void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_c
 /* Fields as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3, 33.2.8.2). */
 struct pt_timing {
 	bool cyc, mtc, noretcomp;
-	bool ptw, fup_on_ptw; /* values that programs write, and where they do: wherever it can be
-				 had */
+	bool ptw, fup_on_ptw; /* values that programs write (PTWRITE), and where; if the CPU
+				 supports it */
 	bool pwr_evt;	      /* what the CPU does to save power */
 	bool event;	      /* what interrupts a thread: wherever it can be had */
 	unsigned int cyc_thresh, mtc_period, psb_period;
-	bool exact; /* the user's own numbers: to be had as they are, or refused */
+	bool exact; /* the user's own numbers: used exactly, or refused */
 };
 
 /* A cycle count with every packet, and MTC packets as often as the CPU can. */

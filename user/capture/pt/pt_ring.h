@@ -23,7 +23,7 @@ enum pt_freeze {
 
 const char *pt_freeze__name(enum pt_freeze freeze);
 
-/* What one of them takes of ours, with one probe. */
+/* The descriptors and mappings of one ring with one probe. */
 #define PT_RING_FDS	 3
 #define PT_RING_MAPPINGS 3
 
@@ -50,21 +50,21 @@ struct pt_ring {
 	VEC(int) probes;	  /* the gated uprobe events in its group */
 	struct perf_ring ring;
 	struct sideband_ring sideband;
-	struct spool spool; /* where it is drained */
+	struct spool spool; /* if it is drained */
 	bool ended;	    /* its thread is gone; what it holds stays */
 };
 
 /*
- * Opens all events of a place, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread is
- * gone; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel, for PT_FREEZE_REFRESH: not
- * with several probes; -EBUSY Intel PT is in use; -EPERM locked memory; -ENODEV the CPU is offline;
- * -ENOENT the cgroup has no perf_event controller. Prints nothing.
+ * Opens all events at a place, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread
+ * has ended; -EINVAL, -EOPNOTSUPP for PT_FREEZE_PAUSE: not on this kernel, for PT_FREEZE_REFRESH:
+ * not with several probes; -EBUSY Intel PT is in use; -EPERM locked memory; -ENODEV the CPU is
+ * offline; -ENOENT the cgroup lacks the perf_event controller. Prints nothing.
  */
 int pt_ring__open(struct pt_ring *ring, const struct event_place *place,
 		  const struct pt_ring_config *config);
 void pt_ring__close(struct pt_ring *ring);
 
-/* What its buffers count against the limits of locked memory: with an AUX area of this size. */
+/* The locked memory that its buffers need, with an AUX area of this size. */
 size_t pt_ring__locked_size(size_t aux_size, bool by_cpu);
 
 /* Begins to record. 0 or -errno. */
@@ -79,25 +79,25 @@ void pt_ring__disable(struct pt_ring *ring);
 void pt_ring__drain(struct pt_ring *ring, bool runs);
 
 /*
- * How long those to be recorded were on a CPU, and how long of that they were: less where the PMU
- * was taken (the kernel's multiplexing). 0 or -EIO.
+ * The time that the recorded threads were on a CPU, and the part of it that was recorded: less if
+ * the PMU was taken (the kernel's multiplexing). 0 or -EIO.
  */
 int pt_ring__times(const struct pt_ring *ring, uint64_t *enabled_ns, uint64_t *running_ns);
 
 /* Trying Intel PT on this process: takes milliseconds, and leaves nothing open. */
 
 /*
- * Opens and closes an Intel PT event on this thread, for user code or for the kernel as well. 0 or
- * -errno: -EACCES, -EPERM no right to; -EBUSY another event records a CPU; -EOPNOTSUPP the PMU
- * records user code only. Prints nothing.
+ * Opens and closes an Intel PT event on this thread, for user code or also for the kernel. 0 or
+ * -errno: -EACCES, -EPERM not allowed; -EBUSY another event records one of the CPUs; -EOPNOTSUPP
+ * the PMU records user code only. Prints nothing.
  */
 int pt_probe__open(const struct pt_pmu *pmu, bool kernel);
 
 /*
- * Records this thread through a hit of a probe of our own, and looks whether the trace ended there
- * (PT_FREEZE_DISABLE: whether one comes at all). 0 it did; -ENODATA the kernel took the events, but
- * the trace went on (PT_FREEZE_DISABLE: is empty); or what opening them failed with: see
- * pt_ring__open(). Prints an error only where there are no uprobe events at all.
+ * Records this thread through one hit of our own probe and checks that the trace ended there
+ * (PT_FREEZE_DISABLE: that there is a trace). 0 it did; -ENODATA the kernel accepted the events,
+ * but the trace went on (PT_FREEZE_DISABLE: is empty); or the error of opening them: see
+ * pt_ring__open(). Prints an error only if the kernel lacks uprobe events.
  */
 int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze);
 

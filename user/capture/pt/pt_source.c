@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The pt source: Intel PT through perf, a ring a thread, or a ring a CPU. */
+/* The pt source: Intel PT through perf, with one ring per thread or per CPU. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "capture/code/live_code.h"
 #include "capture/perf/followed.h"
 #include "capture/perf/perf_clock.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
 #include "capture/pt/pt_ring.h"
@@ -261,8 +261,8 @@ static int open_tracefs(struct source *s)
 }
 
 /*
- * Opens the rings of all that is to be recorded, with the best way to freeze them that there is.
- * 0, or -errno after a line and a hint; nothing is opened where they would not fit into memory.
+ * Opens all rings, with the best available way to freeze them. 0, or -errno after a line and a
+ * hint; opens nothing if they would not fit into memory.
  */
 static int open_rings(struct source *s)
 {
@@ -297,7 +297,7 @@ static int open_rings(struct source *s)
 /* Less than a turn of the scheduler's: a thread may have spent it all in the kernel. */
 #define SOON_NS 20000000
 
-/* It should have run all the time that its threads did: else somebody else has the PMU. */
+/* It should have run as long as its threads did: otherwise another program uses the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
 	bool of_thread = r->place.cpu < 0;
@@ -396,7 +396,9 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 	return err;
 }
 
-/* Behind an earlier snapshot: who ran at its end need not at the beginning of this one. */
+/*
+ * After an earlier snapshot: the thread that ran at its end may not run at the start of this one.
+ */
 static int forget_who_ran(const struct source *s, struct recording *rec)
 {
 	int err = 0;
@@ -459,8 +461,7 @@ static int pt__probe(void)
 	return err;
 }
 
-/* What would make a trace of the kernel useless, or impossible, is known before the target is
- * touched. */
+/* Refuses a useless or impossible trace of the kernel before the target is touched. */
 static int check_kernel(const struct source *s)
 {
 	int err = kernel_access__refuse(true);
@@ -578,8 +579,8 @@ static int pt__start(struct source *s)
 }
 
 /*
- * Where the memory is full, those that ended long ago make room for new ones; but for the first,
- * whose event has the gate.
+ * If the memory is full, rings of threads that ended long ago make room for new ones; except the
+ * first, whose event has the BPF program.
  */
 static bool make_room(struct source *s, pid_t tid)
 {
@@ -623,14 +624,14 @@ static void on_thread_end(struct source *s, pid_t tid)
 		if (ring->place.pid != tid || ring->ended)
 			continue;
 		ring->ended = true;
-		/* It would wake everybody for ever. */
+		/* An ended event stays readable and would wake epoll forever. */
 		if (s->config.spool_dir)
 			epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
 		return;
 	}
 }
 
-/* The kernel marks what it writes after it had no room (PERF_AUX_FLAG_TRUNCATED). */
+/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
 static void say_full(struct source *s)
 {
 	const struct recording *pending = &s->followed.pending;
@@ -645,7 +646,7 @@ static void say_full(struct source *s)
 	log__hint("use a larger -snapshot-size, which buffers more");
 }
 
-/* Of a cgroup a CPU's ring has the traces of many. */
+/* For a cgroup one CPU's ring has the traces of many processes. */
 static bool holds(const struct source *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->rings.n; i++)

@@ -58,15 +58,15 @@ enum perf_intel_pt_info {
 	PT_INFO_COUNT,
 };
 
-/* Registers of a hit's sample, in the order of their bits (asm/perf_regs.h). */
+/* Registers of each hit's sample, in the order of their bits (asm/perf_regs.h). */
 #define PERF_HIT_REGS                                                                              \
 	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP |             \
 	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
 	 1ull << PERF_REG_X86_R14 | 1ull << PERF_REG_X86_R15)
 
-/* What our own samples (PERF_COUNT_SW_BPF_OUTPUT) hold as raw data: attr.config1. */
+/* The raw data of our own samples (PERF_COUNT_SW_BPF_OUTPUT): attr.config1. */
 enum perf_own_data {
-	PERF_OWN_HIT,	/* struct mt_hit, but for its stack: that is the call chain */
+	PERF_OWN_HIT,	/* struct mt_hit without its stack, which is the call chain */
 	PERF_OWN_ENTRY, /* struct mt_entry */
 	PERF_OWN_BY,	/* struct mt_sched */
 };
@@ -98,16 +98,15 @@ struct build_id_record {
  */
 void perf_data__write(const struct recording *rec, FILE *out);
 
-/* Of the feature's section: each is that of all maps of its path that have none yet. */
+/* Reads the feature's section: each build id is for all maps of its path that lack one. */
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
 /* The section: a record for each path of rec->files. perf knows one build id per path. */
 void perf_data__write_build_ids(const struct recording *rec, FILE *out);
 
 /*
- * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, what a decoder must know. 0, or
- * -errno with *why set to a constant sentence: -EINVAL no perf.data, or damaged; -ENODATA no Intel
- * PT in it; -ENOTSUP a kind that is not understood; -ENOMEM. The bytes are copied, but for the PT
- * where they are those of rec->mapped.
+ * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, decoder settings. 0, or -errno
+ * with *why set to a constant sentence: -EINVAL not perf.data, or damaged; -ENODATA without Intel
+ * PT; -ENOTSUP an unsupported kind; -ENOMEM. The bytes are copied, except PT in rec->mapped.
  */
 int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
 

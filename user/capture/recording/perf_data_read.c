@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* A perf.data file to a recording: the file, the kernel's records, and the PT bytes. */
-#include "capture/recording/perf_data_reader.h"
+#include "capture/recording/perf_data_samples.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
-{
-	for (size_t i = 0; i < r->events.n; i++)
-		if (r->events.v[i].id == id)
-			return &r->events.v[i];
-	return &r->events.v[0];
-}
-
-/* A NUL-terminated string inside the record; NULL where there is none. */
+/* A NUL-terminated string inside the record, or NULL. */
 static const char *take_string(struct cursor *c)
 {
 	const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
@@ -29,7 +21,9 @@ static const char *take_string(struct cursor *c)
 	return text;
 }
 
-/* What the kernel put at a record's end: whose it is, when and where. Zeroes where it did not. */
+/*
+ * The fields that the kernel adds at the end of a record: thread, time and CPU. Zeroes if absent.
+ */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -79,7 +73,7 @@ static void set_build_id(struct rec_map *map, const uint8_t *id, size_t size)
 		snprintf(map->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
-/* Which file it is: its inode, or, where perf was told to, its build id. */
+/* Identifies the file: by its inode or, if perf was told to, by its build id. */
 static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map)
 {
 	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
@@ -151,7 +145,7 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* Adds a switch record of perf's own recordings. 0 or -ENOMEM. */
+/* Adds the switch record of perf's own recordings. 0 or -ENOMEM. */
 static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
 		      const struct sample_id *id)
 {
@@ -194,15 +188,6 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 
-static int read_itrace_start(struct perf_reader *r, struct cursor *c, const struct sample_id *id)
-{
-	uint32_t pid = take_u32(c), tid = take_u32(c);
-
-	if (c->failed)
-		return damaged(r, "the record of a trace's start is damaged");
-	return add_switch(r, id, pid, tid);
-}
-
 static int compare_switches(const void *a, const void *b)
 {
 	const struct perf_reader_switch *x = a, *y = b;
@@ -225,7 +210,7 @@ static int finish_switches(struct perf_reader *r)
 	return err;
 }
 
-/* Those of the kernel. 0 or -errno, with r->why; of other types: nothing. */
+/* Reads records of the kernel. 0 or -errno, with r->why. Ignores other types. */
 static int read_kernel_record(struct perf_reader *r, const struct perf_event_header *header,
 			      struct cursor *c)
 {
@@ -254,8 +239,13 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
 			       ? add_switch(r, &id, 0, 0)
 			       : add_switch(r, &id, id.pid, id.tid);
-	case PERF_RECORD_ITRACE_START:
-		return read_itrace_start(r, c, &id);
+	case PERF_RECORD_ITRACE_START: {
+		uint32_t pid = take_u32(c), tid = take_u32(c);
+
+		if (c->failed)
+			return damaged(r, "the record of a trace's start is damaged");
+		return add_switch(r, &id, pid, tid);
+	}
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_LOST:
 		return read_loss(r, c, header->type == PERF_RECORD_AUX, &id);
@@ -267,7 +257,7 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 
 /* Intel PT's own records in a perf.data file: how to decode it, and the bytes. */
 
-/* Those of Intel PT. 0 or -errno, with r->why. */
+/* Reads the record of Intel PT's settings. 0 or -errno, with r->why. */
 static int read_auxtrace_info(struct perf_reader *r, struct cursor *c)
 {
 	uint64_t info[PT_INFO_COUNT];
@@ -327,16 +317,16 @@ static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
 	return memmem(from, (size_t)(end - from), psb, sizeof(psb));
 }
 
-/* Behind a PSB comes its time: two that begin alike for so long are the same one. */
+/* After a PSB comes its time: two of them with this many equal bytes are the same one. */
 #define PSB_TELLS 64
-/* But for streams that nobody recorded. */
+/* A limit for hostile streams. */
 #define MAX_TRIES 16
 
 /*
- * A snapshot may begin with what the last one of its ring ends with (tools/perf/util/
- * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): from one of the last one's PSBs
- * on, all of it stands behind the new one's first PSB. How many of the new one's bytes are known by
- * that; 0: none.
+ * A snapshot may begin with bytes that the last one of its ring ends with (tools/perf/util/
+ * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): everything from one of the last
+ * one's PSBs on follows the new one's first PSB. Returns how many of the new bytes are known
+ * already.
  */
 static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *next)
 {
@@ -382,7 +372,7 @@ static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end
 	return recording__add_aux(r->rec, aux);
 }
 
-/* Room for `size` bytes, of which those that are there are the first. */
+/* Makes room for `size` bytes and keeps the present ones. */
 static uint8_t *grow(struct rec_aux *aux, size_t size)
 {
 	uint8_t *data = realloc(aux->is_mapped ? NULL : aux->data, size);
@@ -396,7 +386,7 @@ static uint8_t *grow(struct rec_aux *aux, size_t size)
 	return data;
 }
 
-/* Of the new bytes, the first `known` are there already. */
+/* The first `known` of the new bytes are there already. */
 static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
 			   struct rec_aux *more, uint64_t end)
 {
@@ -428,7 +418,7 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
 }
 
-/* The PT bytes follow the record, of which `left` are there; *size is set to how many. */
+/* Reads the PT bytes after the record; `left` are in the file. Sets *size to their number. */
 static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t *data,
 			 uint64_t left, uint64_t *size)
 {
@@ -497,7 +487,7 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 		if (!inside(r, ids))
 			return damaged(r, "an event's ids lie outside of the file");
 		for (uint64_t at = 0; at == 0 || at + 8 <= ids.size; at += 8) {
-			/* Each id has its 8 bytes; many sections over the same ones are no file. */
+			/* Each id takes 8 bytes; sections that overlap are damage. */
 			if (r->events.n > r->size / 8)
 				return damaged(r, "its lists of ids overlap");
 			event = VEC_PUSH(&r->events);
@@ -547,19 +537,6 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	return err;
 }
 
-/* The CPU decides which errata a decoder works around. */
-static void read_cpuid(struct perf_reader *r, struct perf_data_section s)
-{
-	struct rec_pt_config *pt = &r->rec->pt;
-	char text[64];
-	size_t n;
-
-	n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
-	memcpy(text, r->data + s.offset + 4, n);
-	text[n] = 0;
-	sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model, &pt->cpu_stepping);
-}
-
 static void apply_build_id(struct recording *rec, const struct build_id_record *record,
 			   const char *path, size_t path_size)
 {
@@ -607,8 +584,18 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 		at += sizeof(s);
 		if (!inside(r, s))
 			return damaged(r, "it is cut");
-		if (bit == PERF_FEATURE_CPUID && s.size >= 4)
-			read_cpuid(r, s);
+		if (bit == PERF_FEATURE_CPUID && s.size >= 4) {
+			/* The CPU decides which errata a decoder works around. */
+			struct rec_pt_config *pt = &r->rec->pt;
+			char text[64];
+			size_t n;
+
+			n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
+			memcpy(text, r->data + s.offset + 4, n);
+			text[n] = 0;
+			sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model,
+			       &pt->cpu_stepping);
+		}
 		if (bit == PERF_FEATURE_OSRELEASE && s.size >= 4) {
 			free(r->rec->os_release);
 			r->rec->os_release =

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* Reads the samples of a perf.data file: stacks, and mtbpf's own hits, entries and wake-ups. */
-#include "capture/recording/perf_data_reader.h"
+#include "capture/recording/perf_data_samples.h"
 
 #include <stddef.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
+
+const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id)
+{
+	for (size_t i = 0; i < r->events.n; i++)
+		if (r->events.v[i].id == id)
+			return &r->events.v[i];
+	return &r->events.v[0];
+}
 
 #define FIXED offsetof(struct mt_hit, stack)
 
@@ -17,7 +25,7 @@ static int damaged_hit(struct perf_reader *r)
 	return damaged(r, "a hit's record is damaged");
 }
 
-/* Behind the arguments, where there are any. */
+/* They follow the arguments, if there are arguments. */
 static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t n;
@@ -32,7 +40,7 @@ static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hi
 	return raw->failed ? damaged_hit(r) : 0;
 }
 
-/* Behind the stack; 4 bytes of padding are all that else follows there. */
+/* They follow the stack; otherwise at most 4 bytes of padding do. */
 static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t word;
@@ -172,7 +180,7 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t ip = take_u64(c);
 
-		/* Not those that say whose code follows. */
+		/* Skips the entries that mark the following context. */
 		if (!address__is_kernel(ip) && sample->n_ips < IPS_MAX)
 			ips[sample->n_ips++] = ip;
 		else if (address__is_kernel(ip) && ip < (uint64_t)PERF_CONTEXT_MAX &&
@@ -192,15 +200,7 @@ static int add_stack(struct perf_reader *r, const struct perf_reader_event *even
 	return err || !user.size ? err : recording__add_sample_user(r->rec, &user);
 }
 
-static void note_faults(const struct perf_reader_event *event, struct rec_sample *sample)
-{
-	sample->is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
-	if (sample->is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-	    event->config == PERF_COUNT_SW_PAGE_FAULTS)
-		sample->faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
-}
-
-/* Adds a stack if the event has call chains. 0 or -errno, with r->why. */
+/* Adds the stack of events with call chains. 0 or -errno, with r->why. */
 static int read_stack(struct perf_reader *r, const struct perf_event_header *header,
 		      struct cursor *c)
 {
@@ -226,12 +226,19 @@ static int read_stack(struct perf_reader *r, const struct perf_event_header *hea
 	sample.cpu = (int)(uint32_t)word[7];
 	sample.at_switch = event->type == PERF_TYPE_SOFTWARE &&
 			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
-	if (event->type == PERF_TYPE_SOFTWARE)
-		note_faults(event, &sample);
+	if (event->type == PERF_TYPE_SOFTWARE) {
+		sample.is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+		if (sample.is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		    event->config == PERF_COUNT_SW_PAGE_FAULTS)
+			sample.faults = event->period < UINT32_MAX ? (uint32_t)event->period : 0;
+	}
 	return add_stack(r, event, c, &sample);
 }
 
-/* Copies raw data, of which older versions have at least `least` bytes; the rest of *out stays. */
+/*
+ * Copies raw data, at least `least` bytes (older versions have fewer than `size`); the rest of *out
+ * is unchanged.
+ */
 static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t least, size_t size)
 {
 	uint32_t there;

@@ -14,7 +14,7 @@
 
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "util/label.h"
+#include "util/names.h"
 #include "util/log.h"
 
 /* The PT of one thread, or of one CPU. */
@@ -162,7 +162,7 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 	return 0;
 }
 
-/* What /proc adds to the name of a file that has been deleted is not part of it. */
+/* /proc adds this to the name of a deleted file. */
 static size_t plain_length(const char *path)
 {
 	static const char remark[] = " (deleted)";
@@ -317,7 +317,7 @@ size_t recording__traced_bytes(const struct recording *rec)
 	size_t bytes = rec->samples.n * sizeof(rec->samples.v[0]) +
 		       rec->entries.n * sizeof(rec->entries.v[0]);
 
-	/* Where nothing else was recorded yet, its stack is. */
+	/* Counts each hit: its stack is recorded even if nothing else is. */
 	if (recording__is_sampled(rec))
 		bytes += rec->hits.n * sizeof(rec->hits.v[0]);
 	for (size_t i = 0; i < rec->aux.n; i++)
@@ -355,7 +355,7 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	struct rec_place place;
 	uint64_t ip;
 
-	/* What earlier versions have written of a return is its ip. */
+	/* Earlier versions have written only the ip of a return. */
 	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
 		return hit->probe_ip;
 	/* `run` knows the address from the hit only. */
@@ -374,7 +374,7 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	return hit->ip;
 }
 
-/* Behind those of the same time or earlier. */
+/* Inserts after elements of the same time or earlier. */
 #define ADD_BY_TIME(vec, ...)                                                                      \
 	({                                                                                         \
 		const __typeof__(*(vec)->v) item_ = (__VA_ARGS__);                                 \

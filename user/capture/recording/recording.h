@@ -73,7 +73,7 @@ struct rec_aux {
 	size_t size;
 	size_t left_out; /* bytes before data that are not decoded */
 	bool wrapped;
-	bool is_mapped; /* data lies in the recording's file: nobody may write or free it */
+	bool is_mapped; /* data is a mapping of the recording's file: read-only, not freed */
 };
 
 struct rec_spool {
@@ -81,14 +81,14 @@ struct rec_spool {
 	size_t size;
 };
 
-/* Who runs on a CPU from time_ns on; 0 and 0: none of those that are recorded. */
+/* The thread on a CPU from time_ns on; 0 and 0: none of the recorded ones. */
 struct rec_switch {
 	uint64_t time_ns;
 	int cpu;
 	pid_t pid, tid;
 };
 
-/* So many minor page faults are one sample; of major ones each is. */
+/* Minor page faults per sample; each major one is a sample. */
 #define REC_FAULT_PERIOD 32
 
 /* A thread's stack at one moment. */
@@ -96,13 +96,13 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch;	   /* where it was taken off its CPU; else by the clock */
+	bool at_switch;	   /* taken when it left its CPU; otherwise by the clock */
 	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
-	uint32_t first_ip; /* in recording.sample_ips: where it ran, then return addresses */
-	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: it is of none */
+	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
+	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: another event */
 	bool is_major;	   /* of these: they waited for the page's contents */
-	/* So many of its ips, behind the first, are call instructions: until they are settled. */
+	/* This many ips after the first are call instructions, until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
 	/* The kernel's part of the stack, innermost first, in sample_ips. 0: not recorded. */
@@ -117,7 +117,7 @@ struct rec_user {
 	size_t size;
 };
 
-/* What the scheduler did with a thread. */
+/* The scheduler's action on a thread. */
 enum rec_sched_what {
 	REC_SCHED_IN,	     /* it runs from here on */
 	REC_SCHED_BLOCKED,   /* it gave its CPU up */
@@ -131,7 +131,7 @@ struct rec_sched {
 	enum rec_sched_what what;
 };
 
-/* What the kernel says is missing, from its own records. */
+/* A loss that the kernel's own records report. */
 struct rec_loss {
 	uint64_t time_ns;
 	pid_t pid, tid;
@@ -174,20 +174,20 @@ struct rec_image {
 struct rec_file {
 	char *path; /* as in rec_map, without " (deleted)" */
 	uint64_t ino;
-	char build_id[41]; /* in hex; "" where it has none */
+	char build_id[41]; /* in hex; "" if unknown */
 	int fd;		   /* its bytes; -1: the recording does not have them */
 	int debug_fd;	   /* its separate debug file; -1: none, or none in the recording */
-	char *name;	   /* where it is in the recording's directory; NULL: not there */
+	char *name;	   /* its path in the recording's directory, or NULL */
 	char *debug_name;
 };
 
-/* The names that a process gave its JIT code: the text of a /tmp/perf-PID.map. */
+/* The JIT code's names: the text of a /tmp/perf-PID.map. */
 struct rec_perf_map {
 	pid_t pid;
 	char *text;
 };
 
-/* What a process saw as /, where that is not our own. */
+/* The process's root directory, if it differs from ours. */
 struct rec_root {
 	pid_t pid;
 	int fd;	       /* O_PATH */
@@ -197,14 +197,14 @@ struct rec_root {
 /* "/proc/PID/root", "/proc/self/fd/N" */
 #define REC_ROOT_SIZE 32
 
-/* What a process had open at the end, of what its threads waited for. */
+/* A file that the process had open at the end and that its threads waited for. */
 struct rec_open_file {
 	pid_t pid;
 	int fd;
 	char *path; /* as /proc/PID/fd says: "/etc/passwd", "pipe:[812]" */
 };
 
-/* Whether a hypervisor tells the machine what it does not run of it. */
+/* The hypervisor's report of stolen time. */
 enum rec_steal {
 	REC_STEAL_NOT_ASKED,
 	REC_STEAL_TOLD,
@@ -233,17 +233,17 @@ struct rec_label {
 	char *key, *value;
 };
 
-/* The kernel's code, where it was traced. */
+/* The kernel's code, if it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
 	char *modules;	/* text of /proc/modules */
 	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
 };
 
-/* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
 /* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
 #define PT_CONFIG_EVENT (1ull << 31)
 
+/* Settings that a decoder must know. TSC to ns: zero + (tsc * mult >> shift). */
 struct rec_pt_config {
 	uint16_t time_shift;
 	uint32_t time_mult;
@@ -269,7 +269,7 @@ struct recording {
 	/* A thread that comes there is not recorded any more, until it comes to another place. */
 	VEC(struct rec_place) stops;
 	char *freeze;	  /* how it was frozen */
-	char *os_release; /* the kernel's, where it was made; NULL: not known */
+	char *os_release; /* the release of the kernel that recorded it; NULL: unknown */
 	struct rec_pt_config pt;
 	bool kernel_only;	       /* user code was not traced */
 	VEC(struct rec_map) maps;      /* ascending by time */
@@ -281,11 +281,11 @@ struct recording {
 		void *data; /* NULL: none */
 		size_t size;
 	} mapped;
-	/* What was on disk before it was a recording, and is mapped. */
+	/* Spools: data that was on disk first and is mapped. */
 	VEC(struct rec_spool) spools;
 	VEC(struct rec_loss) losses;	 /* ascending by time */
 	VEC(struct rec_switch) switches; /* ascending by time; of recordings by CPU */
-	/* Of a source that samples, in no order; the rings' PT is missing then. */
+	/* Samples of a sampling source, unordered; `aux` is empty then. */
 	VEC(struct rec_sample) samples;
 	VEC(uint64_t) sample_ips;
 	VEC(struct rec_user) sample_users;
@@ -296,13 +296,13 @@ struct recording {
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
 	VEC(struct rec_label) labels; /* no two of one key */
-	bool knows_taken;	      /* else nobody has looked for it */
+	bool knows_taken;	      /* false: never checked */
 	enum rec_steal steal;	      /* of that: what the hypervisor takes */
 	bool knows_interrupts;	      /* sched_bys have what these took, if they took anything */
 	uint64_t sample_period_ns;    /* of the clock's; 0: none was asked for */
 	uint64_t ring_bytes;	      /* what kept the stacks, and was full; 0: none was */
 	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
-	/* Of the last snapshot: from when on the rings of all CPUs have all of it; not kept. */
+	/* For the last snapshot: the time from which on the rings of all CPUs are complete. */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
 	VEC(struct rec_file) files;
@@ -346,20 +346,20 @@ void recording__fini(struct recording *rec);
 
 /* True where its rings are CPUs', not threads'. */
 bool recording__is_by_cpu(const struct recording *rec);
-/* True where it has stacks of moments instead of PT. */
+/* True if it has stacks at moments instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
-/* Of PT and of samples: 0 where nothing ran. */
+/* Bytes of PT or of samples: 0 if nothing ran. */
 size_t recording__traced_bytes(const struct recording *rec);
-/* NULL where it is not known. */
+/* NULL if unknown. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
 /*
- * Where the probe that was hit is in the process that hit it: of a cgroup's, each has mapped its
- * file somewhere else.
+ * The address of the hit's probe in its process: processes of a cgroup have mapped the file at
+ * different addresses.
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
 
-/* Whether the mapping has the place, and at which address. */
+/* True if the mapping contains the place; sets its address. */
 bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip);
 
 /*
@@ -370,7 +370,7 @@ struct rec_user recording__hit_user(const struct recording *rec, const struct mt
 
 /* Each copies strings and bytes. 0 or -ENOMEM. */
 
-/* Behind those of the same time or earlier. */
+/* Inserts after those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
 /* One there already, of the same path and place, is kept. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
@@ -380,23 +380,23 @@ void recording__drop_copies(struct recording *rec, pid_t pid);
 int recording__add_file(struct recording *rec, const struct rec_file *file);
 /* Copies the text; a later one of the same process takes the earlier one's place. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
-/* Of the hit that was added last. */
+/* Sets the stack of the last hit. */
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
 /* One that is known already gets its name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /*
- * A thread that another one began: it has that one's name, and, where it is a process of its own,
- * its mappings of that time.
+ * Adds a forked thread: it has its parent's name and, if it is a new process, its parent's mappings
+ * at that time.
  */
 int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
 			pid_t parent_tid);
-/* Behind those of the same time or earlier. */
+/* Inserts after those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
 /* With its addresses, first_ip is set here. */
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips);
-/* Of the sample that was added last. */
+/* Sets the user registers of the last sample. */
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
 /* The same: the kernel's part of its stack. */
 int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
@@ -406,16 +406,16 @@ int recording__add_thread_state(struct recording *rec, const struct rec_thread_s
 				const uint64_t *ips);
 /* Copies the path; one that is known already stays. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
-/* NULL where it is not known. */
+/* NULL if unknown. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
 /* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
  */
 int recording__set_label(struct recording *rec, const char *key, const char *value);
 /* NULL where it has none. */
 const char *recording__find_label(const struct recording *rec, const char *key);
-/* Copies the text; the first one of a process stays. */
+/* Copies the text; the first one per process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
-/* NULL where it was not throttled. */
+/* NULL if it was not throttled. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 /*
  * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in
@@ -424,12 +424,12 @@ const char *recording__find_quota(const struct recording *rec, pid_t pid, bool o
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 void rec_aux__fini(struct rec_aux *aux);
 /*
- * Has only the newer half of each ring from now on: there is no memory for what the whole is
- * decoded to. rec's drops have it. False where they are too small to be halved.
+ * Drops the older half of each ring, because decoding all of it takes too much memory. Notes this
+ * in rec's drops. False if they are too small to be halved.
  */
 bool recording__leave_out_older_half(struct recording *rec);
 
-/* The file that was mapped under this path and inode; NULL where it is not known. */
+/* The file that was mapped under this path and inode, or NULL. */
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino);
 /*
@@ -439,7 +439,7 @@ const struct rec_file *recording__find_file(const struct recording *rec, const c
 int recording__hold_roots(struct recording *rec);
 /* A path of what the process sees as /, whether that is held or not. */
 void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE]);
-/* Gives each mapping its file's build id, where that is known. */
+/* Gives each mapping its file's build id, if known. */
 void recording__settle_build_ids(struct recording *rec);
 
 /*
@@ -454,9 +454,8 @@ int recording_dir__create(const char *path);
  */
 int recording__write(struct recording *rec, const char *path);
 /*
- * Both in one: the directory has its name when it is whole, and what goes wrong, or who is told to
- * end meanwhile (util/stop.h), leaves nothing of it, and what was there before. 0 or -errno, as
- * they do.
+ * Writes it under a temporary name and renames it when it is complete. After an error or a signal
+ * (util/signals.h) only the previous recording is left. 0 or -errno, as both do.
  */
 int recording__write_whole(struct recording *rec, const char *path);
 /* As recording__write(), but prints nothing. */
@@ -468,8 +467,8 @@ int recording__save(struct recording *rec, const char *path);
  */
 int recording__read(struct recording *rec, const char *path);
 /*
- * Its file stays mapped. After it was worked with: 0, or -EIO with a line and a hint where it, or
- * the file of a program, was cut short meanwhile, so that what was seen of it is not what it held.
+ * The recording stays mapped. Call this after working with it: 0, or -EIO with a line and a hint if
+ * its file, or a program's file, was truncated meanwhile, so that wrong contents were read.
  */
 int recording__check_cut(const struct recording *rec);
 
@@ -510,8 +509,10 @@ int recording_meta__parse(struct recording *rec, const char *text,
 			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			  void *ctx);
 
-/* The bytes of files that are put into images/: those that may not be found again, or all of a
- * portable recording. */
+/*
+ * The total size of files that are put into images/: those that may not be found again, or all of a
+ * portable recording.
+ */
 uint64_t recording_files__size(const struct recording *rec);
 /* True if meta.json may use this as the name of a file. */
 bool recording_files__is_name(const char *name);

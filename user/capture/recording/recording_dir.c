@@ -17,12 +17,10 @@
 #include "capture/code/live_code.h"
 #include "capture/recording/perf_data.h"
 #include "util/cleanup.h"
-#include "util/cut_files.h"
 #include "util/fs.h"
-#include "util/interrupts.h"
+#include "util/signals.h"
 #include "util/log.h"
 #include "util/meter.h"
-#include "util/stop.h"
 
 static int path_in(char path[static PATH_MAX], const char *dir, const char *name)
 {
@@ -209,7 +207,7 @@ static bool take_hex(const char **text, size_t least)
 	return n >= least;
 }
 
-/* A name of ours: anything else in a recording somebody sent would leave it. */
+/* True for names that we generate: others, in an untrusted recording, could lead out of it. */
 bool recording_files__is_name(const char *name)
 {
 	if (strncmp(name, "images/", 7))
@@ -223,8 +221,10 @@ bool recording_files__is_name(const char *name)
 	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
 }
 
-/* The kernel's code, where it was traced: kcore_dir/, in perf's own layout
- * (tools/perf/util/data.c). */
+/*
+ * Writes the kernel's code, if it was traced: kcore_dir/, in perf's own layout
+ * (tools/perf/util/data.c).
+ */
 static int write_kernel(const struct rec_kernel *kernel, const char *dir)
 {
 	char path[PATH_MAX];
@@ -296,8 +296,10 @@ int recording__write(struct recording *rec, const char *path)
 	return err;
 }
 
-/* In a recording somebody sent, a link may lead out of it, and a pipe waits forever: neither is
- * read. */
+/*
+ * An untrusted recording may contain links that lead out of it, and pipes that block: reads
+ * neither.
+ */
 static int open_inside(const char *dir, const char *name)
 {
 	_cleanup_close_ int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -502,7 +504,7 @@ static bool may_go(const char *path)
 		return true;
 	if (!S_ISDIR(st.st_mode))
 		return S_ISREG(st.st_mode);
-	/* At last an empty one, which nobody misses. */
+	/* An empty directory may be replaced. */
 	return has_entry(path, "data") || has_entry(path, "images") ||
 	       has_entry(path, "meta.json") || !rmdir(path);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/label.h"
+#include "util/names.h"
 
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)
@@ -20,7 +20,7 @@ static void add_u64(cJSON *object, const char *name, uint64_t value)
 	cJSON_AddStringToObject(object, name, text);
 }
 
-/* NULL: it has none. */
+/* NULL if missing. */
 static const char *text_of(const cJSON *object, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
@@ -60,7 +60,10 @@ void recording_perf_map__file(pid_t pid, char name[static 64])
 	snprintf(name, 64, "images/perf-%d.map", (int)pid);
 }
 
-/* A name of ours: "images/0". Anything else in a recording somebody sent would leave it. */
+/*
+ * True for names that we generate: "images/0". Others, in an untrusted recording, could lead out of
+ * it.
+ */
 static bool is_image_file(const char *file)
 {
 	return file && !strncmp(file, "images/", 7) && file[7] &&
@@ -396,16 +399,6 @@ static void add_list(const struct recording *rec, const struct list *list, cJSON
 	}
 }
 
-static void add_drops(const struct recording *rec, cJSON *meta)
-{
-	cJSON *drops = cJSON_CreateObject();
-
-	for (int i = 0; i < DROPS; i++)
-		if (rec->drops[i])
-			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
-	cJSON_AddItemToObject(meta, "dropped", drops);
-}
-
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -435,7 +428,12 @@ char *recording_meta__print(const struct recording *rec)
 		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		add_list(rec, &lists[i], meta);
-	add_drops(rec, meta);
+	cJSON *drops = cJSON_CreateObject();
+
+	for (int i = 0; i < DROPS; i++)
+		if (rec->drops[i])
+			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
+	cJSON_AddItemToObject(meta, "dropped", drops);
 	text = cJSON_Print(meta);
 	cJSON_Delete(meta);
 	return text;

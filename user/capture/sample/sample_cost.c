@@ -24,9 +24,9 @@
 #define RING_SIZE (64u << 10)
 
 /*
- * A stack of frame pointers of an ordinary depth (the Makefile has this file compiled with them),
- * with something to do at its end. What stands behind the call keeps the compiler from making a
- * loop of it.
+ * Calls itself with frame pointers to an ordinary depth (the Makefile compiles this file with
+ * them), with some work at the end. The code after the call keeps the compiler from turning it into
+ * a loop.
  */
 __attribute__((noipa)) static uint64_t spin(uint64_t n, int depth)
 {
@@ -50,7 +50,10 @@ static uint64_t time_spin(const void *turns)
 	return clock__now_ns() - start_ns;
 }
 
-/* So many turns that it takes SPIN_NS or more. Once may be slow where we were kept from the CPU. */
+/*
+ * Returns a number of turns that takes SPIN_NS or more. One measurement may be slow because of
+ * preemption.
+ */
 static uint64_t calibrate(void)
 {
 	uint64_t n = 1000;
@@ -60,7 +63,7 @@ static uint64_t calibrate(void)
 	return n;
 }
 
-/* Somebody on the same CPU who answers each word with one. */
+/* A partner on the same CPU that answers each message with one. */
 struct partner {
 	int there, back; /* eventfds; -1: not open */
 	pthread_t thread;
@@ -115,7 +118,7 @@ static void partner__end(struct partner *p)
 /* The recorder whose cost is measured. */
 struct measured {
 	struct sample_ring ring;
-	const struct sample_kernel *half; /* its part in BPF; NULL: it has none */
+	const struct sample_kernel *half; /* its part in BPF, or NULL */
 };
 
 /*

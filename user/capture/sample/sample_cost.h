@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the flight recorder costs a thread on this machine, by trying it on a thread of ours. */
+/* The cost of the flight recorder per thread on this machine, measured on a thread of our own. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Of a thread's time. */
+/* Shares of the thread's time. */
 struct sample_cost {
 	uint64_t sample_ns; /* a sample by the clock: the timer's interrupt and the stack */
 	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
@@ -23,14 +23,14 @@ struct sample_kernel {
 };
 
 /*
- * With so many bytes of the stack copied each time, and the kernel's part of it; half NULL: by a
- * clock of the thread. Takes a tenth of a second. 0, or -errno where this machine cannot sample.
+ * Measures with this many bytes of the stack copied, and with the kernel's part of it; half NULL:
+ * by the thread's clock. Takes a tenth of a second. 0, or -errno if this machine cannot sample.
  * Prints nothing.
  */
 int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
 			 struct sample_cost *cost);
 
-/* What a process did in a while. */
+/* The load of the process during some time. */
 struct sample_load {
 	uint64_t cpu_ns;   /* of all threads */
 	uint64_t switches; /* how often they came onto a CPU */
@@ -43,13 +43,13 @@ int sample_load__read(pid_t pid, struct sample_load *load);
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 
 /*
- * So many samples a second of CPU time cost, with the switches and hits, at most `ppm` millionths
- * of it; 0 where these alone cost more.
+ * The rate, in samples per second of CPU time, that costs at most `ppm` millionths of it together
+ * with switches and hits; 0 if those alone cost more.
  */
 unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
 			       uint64_t ppm);
 
-/* What so many samples a second take of a thread's time: 1 is all of it. */
+/* The share of the thread's time that this rate costs: 1 is all of it. */
 double sample_cost__share(const struct sample_cost *cost, unsigned int hz);
 
 #endif

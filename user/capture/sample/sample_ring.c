@@ -13,7 +13,7 @@
 #include "capture/perf/event_place.h"
 #include "capture/recording/perf_data.h"
 #include "capture/recording/recording.h"
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 #include "util/fs.h"
 #include "util/log.h"
 
@@ -112,22 +112,6 @@ static struct perf_event_attr sampling_attr(uint64_t type_config, uint64_t perio
 	};
 }
 
-/*
- * The hardware's counter of cycles: only with its overflow comes what the CPU has noted. The kernel
- * keeps to the rate by changing the period.
- */
-static void count_calls(struct perf_event_attr *attr, uint64_t period_ns)
-{
-	attr->type = PERF_TYPE_HARDWARE;
-	attr->config = PERF_COUNT_HW_CPU_CYCLES;
-	attr->freq = 1;
-	attr->sample_freq = 1000000000 / period_ns;
-	attr->sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
-	attr->branch_sample_type = branches_of(COUNTING_CALLS);
-	attr->sample_regs_user = 0;
-	attr->sample_stack_user = 0;
-}
-
 static int open_event(struct sample_ring *r, enum sample_event event,
 		      const struct sample_ring_config *config)
 {
@@ -144,8 +128,20 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	int fd;
 
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->no_switches;
-	if (event == SAMPLE_EVENT_CLOCK && config->calls)
-		count_calls(&attr, period);
+	if (event == SAMPLE_EVENT_CLOCK && config->calls) {
+		/*
+		 * The hardware's counter of cycles: only with its overflow comes what the CPU has
+		 * noted. The kernel keeps to the rate by changing the period.
+		 */
+		attr.type = PERF_TYPE_HARDWARE;
+		attr.config = PERF_COUNT_HW_CPU_CYCLES;
+		attr.freq = 1;
+		attr.sample_freq = 1000000000 / period;
+		attr.sample_type = SAMPLE_TYPE | PERF_SAMPLE_BRANCH_STACK;
+		attr.branch_sample_type = branches_of(COUNTING_CALLS);
+		attr.sample_regs_user = 0;
+		attr.sample_stack_user = 0;
+	}
 	attr.enable_on_exec = config->from_exec;
 	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
 	if (fd < 0)
@@ -173,7 +169,7 @@ static int open_events(struct sample_ring *r, const struct sample_ring_config *c
 	return err;
 }
 
-/* Without them the rest is as good as it was: other events may have all counters. */
+/* Failure is acceptable: other events may use all counters. */
 static void open_branches(struct sample_ring *r, const struct sample_ring_config *config)
 {
 	if (!config->branches)
@@ -225,7 +221,7 @@ size_t sample_ring__locked_size(size_t size)
 
 void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	/* Of what the kernel keeps to a rate it is that. */
+	/* With a rate limit (attr.freq) the value is in Hz. */
 	uint64_t value = config->calls ? 1000000000 / config->period_ns : config->period_ns;
 
 	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PERIOD, &value);
@@ -257,7 +253,7 @@ void sample_ring__disable(struct sample_ring *r)
 {
 	for (int i = 0; i < SAMPLE_EVENTS; i++)
 		ioctl(r->events[i], PERF_EVENT_IOC_DISABLE, 0);
-	/* Nobody writes to it now, not even a switch that was under way. */
+	/* The kernel does not write to it now, not even from a switch under way. */
 	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
 }
 

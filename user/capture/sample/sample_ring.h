@@ -14,14 +14,14 @@
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
 
-/* What one of them takes of ours. */
+/* The descriptors and mappings of one ring. */
 #define SAMPLE_RING_FDS	     6
 #define SAMPLE_RING_MAPPINGS 2
 
 /*
- * Hardware events of a CPU: its cycles, and with them the last branches (Intel SDM
- * vol. 3, 18.4: LBR; AMD's LbrExtV2), or the calls that have not returned (LBR's call stack mode,
- * Intel's since Haswell: arch/x86/events/intel/lbr.c).
+ * Hardware events: cycles, and with them the last branches (Intel SDM vol. 3, 18.4: LBR; AMD's
+ * LbrExtV2), or the calls that have not returned (LBR's call stack mode, Intel's since Haswell:
+ * arch/x86/events/intel/lbr.c).
  */
 enum counting {
 	COUNTING_CYCLES,
@@ -40,21 +40,21 @@ int counting__try(enum counting counting);
 
 /*
  * The period for a rate in Hz, or for the highest that the kernel allows
- * (kernel.perf_event_max_sample_rate, which it lowers by itself where samples take too long); says
- * so then. Nanoseconds.
+ * (kernel.perf_event_max_sample_rate, which it lowers if samples take too long); says so then.
+ * Nanoseconds.
  */
 uint64_t sample_rate__period(unsigned int wanted_hz);
-/* The rate, with max_hz for the kernel's; 0 is no limit. */
+/* The rate, limited by the kernel's max_hz; 0 is unlimited. */
 unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz);
 
 struct sample_ring_config {
 	uint64_t period_ns; /* between two samples, of the time on a CPU */
 	size_t size;	    /* of the ring, a power of two */
 	uint32_t stack;	    /* bytes of the stack that are copied, in eights; 0: none */
-	int gate;	    /* a BPF program that decides whether a sample is kept; -1: none */
-	bool no_switches;   /* a program records the switches */
-	bool no_stacks;	    /* ... and their stacks */
-	bool kernel;	    /* the kernel's part of stacks as well */
+	int gate;	  /* the BPF program that decides whether to keep each sample; -1: unused */
+	bool no_switches; /* a program records the switches */
+	bool no_stacks;	  /* ... and their stacks */
+	bool kernel;	  /* the kernel's part of stacks as well */
 	const struct cgroup
 		*cgroup; /* of a CPU: whose mappings and names are noted; NULL: of all */
 	bool from_exec;	 /* record from the process's execve on, not before */
@@ -89,15 +89,15 @@ struct sample_ring {
 };
 
 /*
- * Opens all events of a thread or a CPU, disabled, and maps their buffers. 0, or -errno: -ESRCH the
- * thread is gone; -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory,
- * -ENOMEM. Prints nothing.
+ * Opens all events, disabled, and maps their buffers. 0, or -errno: -ESRCH the thread has ended;
+ * -ENODEV the CPU is offline; -EACCES the kernel forbids it; -EPERM locked memory, -ENOMEM. Prints
+ * nothing.
  */
 int sample_ring__open(struct sample_ring *ring, const struct event_place *place,
 		      const struct sample_ring_config *config);
 void sample_ring__close(struct sample_ring *ring);
 
-/* What its buffers count against the limits of locked memory: with a ring of this size. */
+/* The locked memory that its buffers need, with a ring of this size. */
 size_t sample_ring__locked_size(size_t size);
 
 /* Samples by config->period_ns from now on; a thread that is gone does not. */
@@ -127,12 +127,12 @@ int sample_record__add(struct sample_record_ids *ids, struct recording *rec, con
 #define NOTED_CALLS_MAX 32
 
 /*
- * Joins the calls that a CPU has noted (COUNTING_CALLS, the latest first) with the callers by frame
- * pointers. On entry ips[0] is where the thread ran, and ips[1 .. n_ips) are return addresses. On
- * return ips[1 .. *n_calls] are noted call instructions, followed by the return addresses of their
- * callers. So a function without a frame pointer does not hide its caller, and frame pointers show
- * the callers for which the CPU had no room. Returns the new n_ips, at most `room`; *n_calls is 0
- * if the CPU noted no call.
+ * Joins the calls that the CPU has noted (COUNTING_CALLS, the latest first) with the callers by
+ * frame pointers. On entry ips[0] is the current address, and ips[1 .. n_ips) are return addresses.
+ * On return ips[1 .. *n_calls] are noted call instructions, followed by the return addresses of
+ * their callers. So callers are shown even if the callee lacks a frame pointer, and frame pointers
+ * show the callers for which the CPU did not have room. Returns the new n_ips, at most `room`;
+ * *n_calls is 0 if the CPU noted nothing.
  */
 uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint64_t *ips,
 			   uint32_t n_ips, uint32_t room, uint32_t *n_calls);

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "capture/code/kernel_copy.h"
-#include "capture/perf/ring_limits.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/code/live_code.h"
 #include "capture/sample/sample_ring.h"
-#include "kernel/capability.h"
+#include "kernel/rights.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/fs.h"
@@ -23,20 +23,15 @@
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
 
-/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
-static void explain_memlock(void)
-{
-	log__error("cannot sample the process: its user may lock no more memory");
-	log__hint("needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
-		  "kernel.perf_event_mlock_kb (now %ld)",
-		  fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
-}
-
 static void explain(int err)
 {
-	/* A missing right is EACCES, but for a seccomp filter's. */
+	/* A missing right gives EACCES, except from a seccomp filter. */
 	if (err == -EPERM && (capability__has(CAP_PERFMON) || capability__has(CAP_SYS_ADMIN))) {
-		explain_memlock();
+		/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
+		log__error("cannot sample the process: its user may lock no more memory");
+		log__hint("needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
+			  "kernel.perf_event_mlock_kb (now %ld)",
+			  fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 		return;
 	}
 	ring_limits__explain(err, "sample the process");
@@ -57,14 +52,14 @@ static int sample__probe(void)
 	return err;
 }
 
-/* Whether so many rings fit, with what else each has. */
+/* True if this number of rings fits, with their other memory. */
 static bool fits(const struct source_config *config, size_t rings, size_t size)
 {
 	return budget__allows(config->max_memory, rings,
 			      sample_ring__locked_size(size) + config->sample_log);
 }
 
-/* All of them are recorded, so each has less where they are many. */
+/* All threads are recorded, so each gets less if there are many. */
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
 	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;
@@ -113,7 +108,7 @@ static struct event_place place_of_cpus(const struct source *s)
 	return (struct event_place){.pid = -1};
 }
 
-/* Where the target may not run there is nothing to wake an idle CPU for. */
+/* Idle CPUs that the target may not use are not woken. */
 static int add_cpus(struct source *s)
 {
 	struct event_place place = place_of_cpus(s);
@@ -241,7 +236,7 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-/* Where the memory is full, those that ended long ago make room for new ones. */
+/* If the memory is full, rings of threads that ended long ago make room for new ones. */
 static bool make_room(struct source *s, pid_t tid)
 {
 	if (fits(&s->config, s->rings.n + 1, s->ring_config.size))
@@ -395,7 +390,10 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	return err;
 }
 
-/* Processes that were moved into a cgroup have no fork record: notes those that samples show. */
+/*
+ * Processes that were moved into the cgroup do not have fork records: notes those that samples
+ * show.
+ */
 static int note_joined(struct source *s, const struct recording *rec, size_t first)
 {
 	pid_t last = 0;
@@ -436,14 +434,16 @@ static int sample__read(struct source *s, struct recording *rec)
 	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 
-/* Those of the program that it executes are enabled by that. */
+/* An execve enables the events of the program that it starts. */
 static int sample__start(struct source *s)
 {
 	int err;
 
 	s->start_ns = s->rate_ns = clock__now_ns();
-	/* A child forked since its events were opened has no mappings of its parent's: none was
-	 * noted yet. */
+	/*
+	 * If a child was forked since its events were opened, its parent's mappings are not noted
+	 * yet.
+	 */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
 		err = followed__note(&s->followed, false, s->start_ns);
@@ -476,7 +476,7 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	return err;
 }
 
-/* Its thread has no ring of its own if rings are per CPU. */
+/* The thread does not get a ring if rings are per CPU. */
 static int sample__add_process(struct source *s, pid_t pid)
 {
 	return sample_source__is_by_cpu(s) ? pid_set__add(&s->followed.pids, pid) : 0;

@@ -135,7 +135,7 @@ enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known)
 }
 
 #define TNT_MAX 6
-/* Of MTC packets that a pause would need at once, up to this many are written. */
+/* The most MTC packets that are written at once after a pause. */
 #define MTC_MAX 64
 #define NEVER	(~0ull)
 
@@ -218,7 +218,7 @@ static void resync_time(struct pt_stream *stream)
 	emit_tsc(stream);
 }
 
-/* Those that are due, each as of its own time; after a long pause the whole time instead. */
+/* Writes the MTC packets that are due, each at its own time; after a long pause a TSC instead. */
 static void emit_mtc(struct pt_stream *stream)
 {
 	uint64_t period = mtc_period(stream);
@@ -245,7 +245,10 @@ static void update_time(struct pt_stream *stream, uint64_t interval)
 	resync_time(stream);
 }
 
-/* Where MTC packets tell the time, as a CPU does it; else the time at which it was let run. */
+/*
+ * With MTC packets sets the time as real CPUs do; otherwise to the time at which the thread was let
+ * run.
+ */
 static void update_time_at_switch(struct pt_stream *stream)
 {
 	bool by_mtc = stream->config.ctc_ticks && !stream->config.tsc_at_switch;
@@ -294,13 +297,13 @@ static void emit_psb(struct pt_stream *stream, uint64_t ip)
 	if (stream->enabled)
 		emit_ip(stream, PT_FUP, ip);
 	emit(stream, packet, pt_packet__psbend(packet));
-	/* A compressed RET never reaches behind a PSB: its CALL may have been overwritten. */
+	/* A compressed RET never refers back past a PSB: its CALL may have been overwritten. */
 	stream->depth = 0;
 }
 
 /*
- * Directly behind a packet of a branch every decoder stands exactly at the branch's target.
- * Anywhere else perf would jump over direct calls between there and the FUP.
+ * Directly after a branch packet every decoder is exactly at the branch's target. At other places
+ * perf would skip direct calls between there and the FUP.
  */
 static void psb_if_due(struct pt_stream *stream, uint64_t ip)
 {
@@ -465,7 +468,7 @@ void pt_stream__overflow(struct pt_stream *stream, uint64_t ip)
 {
 	uint8_t packet[PT_PACKET_MAX];
 
-	/* What was held back is lost as well. */
+	/* Bits held back are lost as well. */
 	stream->tnt_bits = 0;
 	stream->tnt_count = 0;
 	stream->depth = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Branches in, an Intel PT byte stream out: which packets a CPU writes for what a thread does,
- * under a user-only filter (CPL > 0). Knows nothing of instructions or of where the bytes go.
- * Freestanding: no libc, so that a kernel module can share it.
+ * Turns branches into an Intel PT byte stream: the packets that a CPU writes under a user-only
+ * filter (CPL > 0). Does not know instructions, or where the bytes go. Freestanding: without libc,
+ * so that the kernel module in tests/vm can share it.
  */
 #ifndef MTBPF_CAPTURE_SOFT_PT_STREAM_H
 #define MTBPF_CAPTURE_SOFT_PT_STREAM_H
@@ -109,7 +109,7 @@ struct pt_stream {
 	uint64_t last_ip;   /* of the last packet with an IP payload */
 	uint64_t now;	    /* pt_stream__time() */
 	uint64_t last_tsc;  /* of the last TSC packet */
-	uint64_t next_mtc;  /* when the next MTC packet is due; never where there are none */
+	uint64_t next_mtc;  /* when the next MTC packet is due; never if they are off */
 	uint64_t cycles;    /* up to the last CYC packet */
 	uint64_t tnt_time;  /* of the newest of tnt_bits */
 	uint32_t since_psb; /* bytes */

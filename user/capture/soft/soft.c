@@ -91,7 +91,7 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 	aux.data = malloc(size ? size : 1);
 	if (!aux.data)
 		return -ENOMEM;
-	/* If it has not wrapped, all of it lies before the head. */
+	/* If it has not wrapped, everything is before the head. */
 	memcpy(aux.data, ring + head, size - head);
 	memcpy(aux.data + size - head, ring, head);
 	return recording__add_aux(rec, &aux);
@@ -135,17 +135,6 @@ static int read_maps(struct source *source, struct recording *rec)
 	return err;
 }
 
-/* The code of the [uprobes] page, which nobody can read from outside. */
-static int add_uprobes(const struct soft_shared *shared, struct recording *rec)
-{
-	struct rec_image image = {.path = "[uprobes]",
-				  .start = shared->uprobes_start,
-				  .data = (uint8_t *)shared->uprobes_page,
-				  .size = shared->uprobes_len};
-
-	return shared->uprobes_start ? recording__add_image(rec, &image) : 0;
-}
-
 static int soft__read(struct source *source, struct recording *rec)
 {
 	char text[UNITS_TEXT_SIZE];
@@ -162,8 +151,15 @@ static int soft__read(struct source *source, struct recording *rec)
 	err = read_threads(source, rec);
 	if (!err)
 		err = read_maps(source, rec);
-	if (!err)
-		err = add_uprobes(source->shared, rec);
+	if (!err) {
+		/* The code of the [uprobes] page, which cannot be read from outside. */
+		struct rec_image image = {.path = "[uprobes]",
+					  .start = source->shared->uprobes_start,
+					  .data = (uint8_t *)source->shared->uprobes_page,
+					  .size = source->shared->uprobes_len};
+
+		err = source->shared->uprobes_start ? recording__add_image(rec, &image) : 0;
+	}
 	if (err)
 		log__error("cannot read what was recorded: %s", strerror(-err));
 	if (source->shared->waited_ns > 10000000)
@@ -175,7 +171,7 @@ static int soft__read(struct source *source, struct recording *rec)
 
 #define RING_MIN	       (16u << 10)
 #define RING_MAX	       (256u << 20)
-#define PSB_PERIOD	       2048 /* psb_period=0: as often as a CPU can */
+#define PSB_PERIOD	       2048 /* psb_period=0: the shortest that CPUs have */
 #define TSC_INTERVAL_NS	       20000
 #define ATTACH_TIMEOUT_MS      5000
 #define FIRST_STEPS_TIMEOUT_MS 500
@@ -313,8 +309,8 @@ static bool wait_beyond(struct source *source, enum soft_state state, int timeou
 }
 
 /*
- * Until every thread is stepped: a hit before that would trigger with nothing recorded. One that
- * sleeps where it cannot be interrupted makes no hit either, and is not waited for.
+ * Waits until every thread is stepped: a hit before that would trigger with nothing recorded. A
+ * thread in uninterruptible sleep cannot hit, and is not waited for.
  */
 static void wait_for_first_steps(const struct source *source)
 {
@@ -419,7 +415,7 @@ static int soft__freeze(struct source *source)
 		return is_over(source) ? 0 : -EPIPE;
 	if (wait_beyond(source, SOFT_RUNNING, FREEZE_TIMEOUT_MS))
 		return 0;
-	/* They are let go as soon as they wake; the stepper stays behind for that. */
+	/* They are released as soon as they wake; the stepper stays for that. */
 	log__warn("%d threads are in uninterruptible sleep; they are released when they wake up",
 		  source->shared->stuck);
 	return 0;
@@ -436,7 +432,7 @@ static void soft__close(struct source *source)
 		return;
 	if (source->control_fd >= 0) {
 		soft__freeze(source);
-		/* End of file: a stepper that still waits for a thread goes on alone. */
+		/* End of file: the stepper continues alone if it still waits for threads. */
 		close(source->control_fd);
 		waitpid(source->stepper, NULL, is_over(source) ? 0 : WNOHANG);
 	}

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 
 #include "util/clock.h"
-#include "kernel/rseq.h"
+#include "kernel/kernel.h"
 
 #define EFLAGS_TF 0x100
 
@@ -54,7 +54,7 @@ static uint64_t mark_now(struct stepped *t)
 	return now;
 }
 
-/* The [uprobes] page can be read by nobody but its own process: the copy shows what runs there. */
+/* Only its own process can read the [uprobes] page: the copy shows what runs there. */
 static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *code)
 {
 	uint64_t at = ip - t->shared->uprobes_start;
@@ -72,7 +72,7 @@ static size_t read_uprobes_page(const struct stepped *t, uint64_t ip, uint8_t *c
 static size_t read_code(const struct stepped *t, uint64_t ip, uint8_t *code)
 {
 	struct iovec local = {code, INSN_MAX_LEN};
-	/* Two pieces: the second may lie on a page that is not there. */
+	/* Two pieces: the second may be on an unmapped page. */
 	size_t first = SOFT_PAGE - ip % SOFT_PAGE;
 	struct iovec remote[2] = {{(void *)ip, INSN_MAX_LEN}, {NULL, 0}};
 	int pieces = 1;
@@ -150,15 +150,6 @@ static bool encode(struct stepped *t, uint64_t to)
 	return false;
 }
 
-/* Single-stepping shows in pushed flags; a popf of them later would trap a free thread. */
-static void hide_trap_flag(const struct stepped *t, uint64_t sp)
-{
-	long word = ptrace(PTRACE_PEEKDATA, t->tid, sp, 0);
-
-	if (word & EFLAGS_TF)
-		ptrace(PTRACE_POKEDATA, t->tid, sp, word & ~(long)EFLAGS_TF);
-}
-
 /* A return probe's trampoline: the function's frame ends when that returns. */
 static bool is_trampoline(const struct stepped *t, uint64_t ip)
 {
@@ -186,8 +177,9 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 }
 
 /*
- * The kernel has sent it to the abort handler of a restartable sequence, where it has run the first
- * instruction on the way to `to`: its address. 0: it is none that goes on behind itself.
+ * The kernel has sent the thread to the abort handler of a restartable sequence, which has run its
+ * first instruction on the way to `to`. Returns the handler's address; 0 if `to` does not follow
+ * such an instruction.
  */
 static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
 {
@@ -226,7 +218,7 @@ bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 	t->shared->steps++;
 	mark_start(t);
 	if (!t->insn.len) {
-		/* Code nobody can read: out of the trace until it is left. */
+		/* Unreadable code: tracing is off until the thread leaves it. */
 		if (t->stream.enabled)
 			pt_stream__disable_async(&t->stream, t->ip);
 		return false;
@@ -240,8 +232,14 @@ bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs)
 		return false;
 	}
 	log_truth(t, now, regs);
-	if (t->is_pushf)
-		hide_trap_flag(t, regs->rsp);
+	if (t->is_pushf) {
+		/* Single-stepping shows in pushed flags; a popf of them later would trap a free
+		 * thread. */
+		long word = ptrace(PTRACE_PEEKDATA, t->tid, regs->rsp, 0);
+
+		if (word & EFLAGS_TF)
+			ptrace(PTRACE_POKEDATA, t->tid, regs->rsp, word & ~(long)EFLAGS_TF);
+	}
 	return t->insn.cls == INSN_SYSCALL;
 }
 

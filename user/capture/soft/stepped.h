@@ -1,17 +1,83 @@
 /* SPDX-License-Identifier: MIT */
-/* One single-stepped thread: what each step did, as packets in its ring. */
+/* One single-stepped thread: the effect of each step, as packets in its ring in shared memory. */
 #ifndef MTBPF_CAPTURE_SOFT_STEPPED_H
 #define MTBPF_CAPTURE_SOFT_STEPPED_H
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "capture/recording/recording.h"
 #include "capture/soft/pt_stream.h"
-#include "capture/soft/stepper.h"
 #include "capture/soft/truth.h"
 #include "util/insn.h"
+
+/*
+ * The memory that the stepper writes and mtbpf reads, as the CPU and perf do with an AUX area:
+ * rings of PT bytes, and beside them what perf's sideband would say.
+ */
+#define SOFT_MAX_THREADS 256
+#define SOFT_MAX_MAPS	 2048
+#define SOFT_PAGE	 4096
+
+enum soft_state {
+	SOFT_STARTING,
+	SOFT_RUNNING,
+	SOFT_FROZEN,
+	SOFT_EXITED,
+	SOFT_FAILED, /* could not attach: error */
+};
+
+struct soft_thread {
+	pid_t tid;
+	char comm[16];
+	uint64_t start_ns, last_ns;
+	uint64_t written;	       /* bytes ever; the ring holds the last ring_size of them */
+	_Atomic uint64_t ready, taken; /* where all is kept: of these to be taken; taken */
+};
+
+struct soft_map {
+	struct rec_map map; /* but its path: */
+	char path[PATH_MAX];
+};
+
+struct soft_shared {
+	_Atomic int state;
+	_Atomic int error;	      /* errno of SOFT_FAILED */
+	_Atomic int breakpoint_error; /* errno of a breakpoint at a start; 0: none failed */
+	_Atomic int unseen;	      /* threads that run freely still, before their first step */
+	_Atomic int stuck;  /* threads that could not be released yet (uninterruptible sleep) */
+	uint64_t ring_size; /* bytes, a power of two */
+	uint64_t frozen_ns;
+	uint64_t waited_ns; /* for mtbpf to take what rings held */
+	uint64_t steps;	    /* instructions stepped, for the summary */
+	uint32_t n_threads, lost_threads;
+	uint32_t n_maps, lost_maps;
+	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's own, where a return probe is set */
+	size_t uprobes_len;
+	uint64_t uprobes_start; /* where the target has it; 0: not yet */
+	struct soft_thread threads[SOFT_MAX_THREADS];
+	struct soft_map maps[SOFT_MAX_MAPS];
+};
+
+/* Thread i's ring. */
+static inline uint8_t *soft_shared__ring(struct soft_shared *shared, uint32_t i)
+{
+	size_t head = (sizeof(*shared) + SOFT_PAGE - 1) & ~(size_t)(SOFT_PAGE - 1);
+
+	return (uint8_t *)shared + head + (size_t)i * shared->ring_size;
+}
+
+static inline size_t soft_shared__size(uint64_t ring_size)
+{
+	size_t head = (sizeof(struct soft_shared) + SOFT_PAGE - 1) & ~(size_t)(SOFT_PAGE - 1);
+
+	return head + (size_t)SOFT_MAX_THREADS * ring_size;
+}
 
 struct stepped {
 	pid_t tid;
@@ -32,7 +98,8 @@ struct stepped {
 	uint64_t fetched_ns;
 	uint64_t syscall_nr; /* rax */
 	struct insn insn;    /* len 0: the code could not be read */
-	bool under_probe;    /* an int3 that no file holds may lie there: the live byte is 0xcc */
+	bool under_probe; /* the file does not have the int3 at this address: the live byte may be
+			     0xcc */
 	bool is_pushf;
 	bool is_unreadable; /* not a byte of the code could be read */
 };

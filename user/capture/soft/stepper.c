@@ -83,7 +83,7 @@ static void seen(struct stepper *s, struct stepped *t)
 	t->unseen = false;
 }
 
-/* It has ended, or was let go. */
+/* The thread has ended, or was released. */
 static void remove_thread(struct stepper *s, struct stepped *t)
 {
 	seen(s, t);
@@ -214,7 +214,7 @@ static void syscall_done(struct stepper *s, struct stepped *t)
 		scan_maps(s);
 		break;
 	case SYS_prctl:
-		/* PR_SET_NAME; once the thread has exited nobody can tell its name. */
+		/* PR_SET_NAME; an exited thread's name cannot be read. */
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
 	}
 }
@@ -251,9 +251,9 @@ static bool rewind_syscall(struct user_regs_struct *regs)
 }
 
 /*
- * With -start and -stop a thread runs freely, until a breakpoint of the CPU's stops it in front of
- * where it starts; from there on it is stepped, and looked whether it has come to where it stops.
- * No byte of the target is changed for that, and no right beyond ptrace's is needed.
+ * With -start and -stop a thread runs freely until a breakpoint of the CPU stops it at a start;
+ * from there on it is stepped until it reaches a stop. This changes no byte of the target and needs
+ * only ptrace's rights.
  */
 
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
@@ -390,7 +390,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 	return s->orphan || command == SOFT_COMMAND_FREEZE;
 }
 
-/* What a step may write: a PSB and all that belongs to it, and more. */
+/* The most bytes per step: a PSB and all that belongs to it, and more. */
 #define STEP_ROOM 1024
 
 /* While mtbpf does not take what is in the ring, the thread does not go on. */
@@ -418,8 +418,8 @@ static void make_ready(struct stepper *s, struct stepped *t)
 }
 
 /*
- * A stop between two instructions: step on, or let go where the freeze has come. The probe's
- * program ran during the step, so a trigger is known here: not one more instruction runs.
+ * The thread stopped between two instructions: step on, or release it if it is to freeze. The
+ * probe's program ran during the step, so a trigger is known here: not one more instruction runs.
  */
 static void stopped_clean(struct stepper *s, struct stepped *t)
 {
@@ -475,9 +475,9 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 }
 
 /*
- * Which SIGTRAPs are stepping's own? A step (TRAP_TRACE, TRAP_BRKPT behind a syscall), the entry of
- * a handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
- * arch_uprobe_post_xol() send to a task with the trap flag (SI_USER). Others are the target's.
+ * True for SIGTRAPs of stepping itself: a step (TRAP_TRACE, TRAP_BRKPT after a syscall), the entry
+ * of a handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
+ * arch_uprobe_post_xol() send to a task with the trap flag (SI_USER). Others belong to the target.
  */
 static bool is_ours(const struct stepped *t, const siginfo_t *info)
 {
@@ -519,8 +519,8 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 		return;
 	}
 	/*
-	 * The last step's trap, or a breakpoint's, may still wait behind this stop; a detached
-	 * thread would die of it.
+	 * The last step's trap, or a breakpoint's, may still be pending; a detached thread would
+	 * die of it.
 	 */
 	if (s->freezing && trap_pending(t->tid)) {
 		t->stopped = false;
@@ -665,7 +665,7 @@ void stepper__run(struct soft_shared *shared, const struct stepper_config *confi
 	if (!err)
 		err = seize_all(&s);
 	if (err) {
-		/* What was seized is let go: nothing has been stepped yet. */
+		/* Releases the seized threads: nothing has been stepped yet. */
 		s.freezing = true;
 		shared->error = -err;
 	} else {

@@ -140,7 +140,7 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 	if (!truth->log)
 		return;
 	select_stack(truth, sp);
-	/* Where the return address lies now, none of a frame that lives can be. */
+	/* A frame cannot be alive at the address where the return address is now. */
 	drop_dead(truth, sp + 1);
 	push(truth, sp);
 	write_line(truth, time_ns, "call", to);
@@ -161,7 +161,7 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	if (!truth->log)
 		return;
 	stack = select_stack(truth, slot);
-	/* Frames that were left without a return lie below. */
+	/* Frames below were left without a return. */
 	drop_dead(truth, slot);
 	if (stack && begins(truth, stack, slot))
 		truth__reset(truth);
@@ -195,7 +195,9 @@ void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp)
 		return;
 	select_stack(truth, sp);
 	drop_dead(truth, sp);
-	/* What lies above the return address lives until rt_sigreturn, not until the RET. */
+	/*
+	 * The memory above the return address stays in use until rt_sigreturn, not until the RET.
+	 */
 	frame = push(truth, sp + 8);
 	if (!frame)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real stack of a stepped thread, from its stack pointer: what tests compare decoded stacks
- * with. A frame lives as long as its return address lies at or above the stack pointer, or the
- * thread is on another stack.
+ * The real stack of one stepped thread, from its stack pointer: tests compare decoded stacks with
+ * it. Frames live as long as their return address is at or above the stack pointer, or the thread
+ * is on another stack.
  */
 #ifndef MTBPF_CAPTURE_SOFT_TRUTH_H
 #define MTBPF_CAPTURE_SOFT_TRUTH_H
@@ -20,14 +20,14 @@ struct truth_frame {
 	bool is_signal;
 };
 
-/* The frames on a stack. */
+/* The frames of one stack. */
 struct truth_depth {
 	VEC(struct truth_frame) frames; /* those known, outermost first */
 	long base;			/* depth of the frame below them; falls on late returns */
 	long waiting;			/* how many of them are handlers that have not run yet */
 };
 
-/* One of several stacks that a thread runs on in turn, while it is another's turn. */
+/* One of several stacks that the thread alternates between, while it is not in use. */
 struct truth_stack {
 	uint64_t low, high; /* where its stack pointer has been */
 	uint64_t key, top;  /* truth__use_stack(): when it was first used */
@@ -39,8 +39,8 @@ struct truth {
 	FILE *log; /* not owned; NULL: nothing is kept */
 	pid_t tid;
 	/*
-	 * A stack pointer that is further than this from where it has been is another stack's. 0:
-	 * there is one stack only. Else lines end in " STACK", which counts from 0.
+	 * A stack pointer further than this from earlier ones belongs to another stack. 0: there is
+	 * only one stack. Otherwise lines end in " STACK", which counts from 0.
 	 */
 	uint64_t distance;
 	bool by_key; /* the caller says which stack it is, in the same way */
@@ -53,9 +53,9 @@ void truth__init(struct truth *truth, FILE *log, pid_t tid);
 void truth__fini(struct truth *truth);
 
 /*
- * What comes is on the stack that the caller knows by this key (0: it does not know yet), which
- * ends at `top` now: it may be moved. Returns what to add to its addresses for them to stay the
- * same.
+ * The thread now runs on the stack that the caller identifies by this key (0: not known yet), which
+ * ends at `top` now; it may have been moved. Returns the amount to add to its addresses for them to
+ * stay the same.
  */
 uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top);
 
@@ -68,7 +68,7 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot);
 /* A jump has left the stack pointer at sp: a switch of stacks, or frames that are left by it. */
 void truth__at(struct truth *truth, uint64_t sp);
-/* A transfer that neither enters nor leaves a frame, logged as `kind`. */
+/* Logs a transfer as `kind`, without a change of frames. */
 void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to);
 /*
  * The kernel set up a signal handler's frame: it will run at `entry`, with sp at its return

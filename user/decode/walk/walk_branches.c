@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "kernel/address.h"
+#include "kernel/kernel.h"
 
 /* Packets about branches in a trial: so many that fit are no coincidence. */
 #define ENOUGH 24

@@ -9,9 +9,8 @@
 
 #include "session/probe/programs.h"
 #include "session/probe/syscall_probe.h"
-#include "target/overlay.h"
-#include "target/symbols/symbols_usdt.h"
-#include "target/usdt_args.h"
+#include "target/maps.h"
+#include "target/usdt.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

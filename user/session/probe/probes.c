@@ -9,7 +9,7 @@
 
 #include "session/probe/programs.h"
 #include "session/probe/syscall_probe.h"
-#include "target/symbols/symbols_usdt.h"
+#include "target/usdt.h"
 #include "util/log.h"
 
 int selectors__add(struct selectors *selectors, const char *name)

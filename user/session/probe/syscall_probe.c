@@ -9,7 +9,7 @@
 #include <sys/user.h>
 
 #include "util/log.h"
-#include "util/nearest.h"
+#include "util/names.h"
 
 static const char *const kind_names[] = {
 	[MT_FILE_SOCKET] = "socket",   [MT_FILE_REGULAR] = "file",    [MT_FILE_PIPE] = "pipe",

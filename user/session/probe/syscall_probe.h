@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "kernel/syscalls.h"
+#include "kernel/kernel.h"
 #include "session/probe/probe.h"
 
 #define TRACEPOINT_PREFIX "tracepoint:"

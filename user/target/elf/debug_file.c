@@ -43,7 +43,7 @@ static bool has_crc(int fd, uint32_t crc)
 	return sum == crc;
 }
 
-/* What is looked for. */
+/* One search for a debug file. */
 struct search {
 	const struct elf_image *image;
 	const char *path, *root;
@@ -81,7 +81,7 @@ static int by_build_id(const struct search *s)
 	return try_path(s, path);
 }
 
-/* What debuginfod-find(1) has fetched. */
+/* Opens the file that debuginfod-find(1) has fetched. */
 static int by_debuginfod(const struct search *s)
 {
 	const char *id = elf_image__build_id(s->image);
@@ -125,7 +125,7 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 	if (!elf_image__is_stripped(image))
 		return -ENOENT;
 	s.link = elf_image__debug_link(image, &s.crc);
-	/* A name that leads elsewhere is nobody's debug link. */
+	/* A valid debug link is a plain file name. */
 	if (s.link && (strchr(s.link, '/') || !strcmp(s.link, "..")))
 		s.link = NULL;
 	for (int i = 0; i < 2 && fd < 0; i++) {
@@ -169,7 +169,10 @@ static int open_alt(const char *name, const char *build_id, const char *from, co
 	return open_checked(path, build_id);
 }
 
-/* The file that fd is of, or `path` where it is none. */
+/*
+ * Gives the image the file to which dwz moved shared debug info. Its name is relative to the debug
+ * file fd, or to `path` if fd is -1.
+ */
 static void use_alt(struct elf_image *image, int fd, const char *path, const char *root)
 {
 	char build_id[2 * 64 + 1], link[32], from[PATH_MAX];

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-/*
- * A reference to a function is its address, in four bytes or more, or what lies between that and
- * the end of an instruction (Intel SDM vol. 2, 2.2.1.6 "RIP-Relative Addressing", "CALL", "JMP").
- * Any four bytes that could be one count: by chance they are one in a few thousand functions, of
- * which no more is known then.
- */
 #include "target/elf/elf_callers.h"
 
-#include "target/elf/elf_internal.h"
+#include <string.h>
 
-/* Of all that is loaded: a file of this size takes as long as a hundred milliseconds. */
+#include "target/elf/elf_internal.h"
+#include "util/insn.h"
+
+/*
+ * A reference to a function is its address, in four bytes or more, or the distance from the end of
+ * an instruction to it (Intel SDM vol. 2, 2.2.1.6 "RIP-Relative Addressing", "CALL", "JMP"). Any
+ * four bytes that could be a reference count: one function in a few thousand has such a match by
+ * chance, and its callers are then unknown.
+ */
+
+/* The limit on all loaded bytes: scanning this much takes about a hundred milliseconds. */
 #define MAX_LOADED ((size_t)64 << 20)
 #define MAX_ASKED  32
 
@@ -37,14 +41,6 @@ static uint32_t read32(const uint8_t *bytes)
 	return value;
 }
 
-static void add_call(struct references *found, uint64_t behind)
-{
-	if (found->calls.n < ELF_CALLERS_MAX)
-		found->calls.behind[found->calls.n++] = behind;
-	else
-		found->n_others++;
-}
-
 static void look_in(struct references *found, const struct loaded *at, uint64_t vaddr)
 {
 	const uint32_t target = (uint32_t)vaddr, base = (uint32_t)at->vaddr + REL32_SIZE;
@@ -53,9 +49,12 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 		uint32_t value = read32(at->bytes + i);
 		bool is_relative = at->is_code && value + base + (uint32_t)i == target;
 
-		if (is_relative && i && at->bytes[i - 1] == CALL_REL32)
-			add_call(found, at->vaddr + i + REL32_SIZE);
-		else if (is_relative || value == target)
+		if (is_relative && i && at->bytes[i - 1] == CALL_REL32) {
+			if (found->calls.n < ELF_CALLERS_MAX)
+				found->calls.behind[found->calls.n++] = at->vaddr + i + REL32_SIZE;
+			else
+				found->n_others++;
+		} else if (is_relative || value == target)
 			found->n_others++;
 	}
 }
@@ -137,4 +136,107 @@ struct elf_callers elf_callers__of(const struct function *function)
 	callers = look_once(image, function);
 	pthread_mutex_unlock(&image->lock);
 	return callers;
+}
+
+/*
+ * Finds main() of a stripped program: glibc's _start passes its address to __libc_start_main() in
+ * %rdi (sysdeps/x86_64/start.S). Also finds the indirect call of main() in libc.
+ */
+
+/* The instructions of _start up to the call. */
+#define MAX_INSNS 20
+
+/*
+ * The value that "lea REL32(%rip),%rdi" or "mov $IMM32,%rdi" gives %rdi; rdi for other
+ * instructions.
+ */
+static uint64_t follow_rdi(const uint8_t *code, uint64_t next, uint64_t rdi)
+{
+	static const uint8_t lea[] = {0x48, 0x8d, 0x3d}, mov[] = {0x48, 0xc7, 0xc7};
+	int32_t value;
+
+	memcpy(&value, code + sizeof(lea), sizeof(value));
+	if (!memcmp(code, lea, sizeof(lea)))
+		return next + (uint64_t)(int64_t)value;
+	return memcmp(code, mov, sizeof(mov)) ? rdi : (uint64_t)(int64_t)value;
+}
+
+/* Only glibc's _start keeps what the dynamic linker has passed: "xor %ebp,%ebp; mov %rdx,%r9". */
+static bool is_glibc_start(const uint8_t *code, size_t len)
+{
+	static const uint8_t first[] = {0x31, 0xed, 0x49, 0x89, 0xd1};
+
+	return len >= sizeof(first) && !memcmp(code, first, sizeof(first));
+}
+
+uint64_t elf_image__find_main(const struct elf_image *image)
+{
+	size_t len, at = 0;
+	const uint8_t *code =
+		image->entry ? elf_image__loaded_bytes(image, image->entry, &len) : NULL;
+	uint64_t rdi = 0;
+	struct insn insn;
+
+	if (code && !insn__decode(code, len, image->entry, &insn) && insn.is_endbr)
+		at = insn.len;
+	if (!code || !is_glibc_start(code + at, len - at))
+		return 0;
+	for (int i = 0; i < MAX_INSNS; i++, at += insn.len) {
+		if (insn__decode(code + at, len - at, image->entry + at, &insn))
+			return 0;
+		if (insn.cls == INSN_CALL || insn.cls == INSN_CALL_INDIRECT)
+			return rdi;
+		if (insn.cls != INSN_OTHER)
+			return 0;
+		if (insn.len == 7)
+			rdi = follow_rdi(code + at, image->entry + at + insn.len, rdi);
+	}
+	return 0;
+}
+
+/* The longest code up to a return. */
+#define MAX_STRAIGHT 512
+
+/*
+ * The address after "call *%rax" in "exit(main(...))" (csu/libc-start.c,
+ * sysdeps/nptl/libc_start_call_main.h), which is followed by "mov %eax,%edi; call exit".
+ */
+static uint64_t find_indirect(const struct elf_image *image, uint64_t vaddr, size_t max)
+{
+	static const uint8_t then[] = {0x89, 0xc7, 0xe8};
+	size_t len, at = 0;
+	const uint8_t *code = elf_image__loaded_bytes(image, vaddr, &len);
+	struct insn insn;
+
+	if (!code)
+		return 0;
+	for (; at < max && !insn__decode(code + at, len - at, vaddr + at, &insn); at += insn.len) {
+		const uint8_t *next = code + at + insn.len;
+
+		if (insn.cls == INSN_RET || insn.cls == INSN_JUMP_INDIRECT)
+			return 0;
+		if (insn.cls == INSN_CALL_INDIRECT && len - at - insn.len >= sizeof(then) &&
+		    !memcmp(next, then, sizeof(then)))
+			return vaddr + at + insn.len;
+	}
+	return 0;
+}
+
+uint64_t elf_main__behind_call(const struct function *start_main)
+{
+	const struct elf_image *image = start_main->image;
+	size_t len, at = 0;
+	const uint8_t *code = elf_image__loaded_bytes(image, start_main->vaddr, &len);
+	uint64_t behind = find_indirect(image, start_main->vaddr, start_main->size);
+	struct insn insn;
+
+	if (len > start_main->size)
+		len = start_main->size;
+	while (code && !behind && at < len &&
+	       !insn__decode(code + at, len - at, start_main->vaddr + at, &insn)) {
+		if (insn.cls == INSN_CALL)
+			behind = find_indirect(image, insn.target, MAX_STRAIGHT);
+		at += insn.len;
+	}
+	return behind;
 }

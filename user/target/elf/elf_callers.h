@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file's code says of who calls its functions. */
+/* Finds the callers of a function in its file's code. */
 #ifndef MTBPF_TARGET_ELF_ELF_CALLERS_H
 #define MTBPF_TARGET_ELF_ELF_CALLERS_H
 
@@ -10,18 +10,26 @@
 
 #define ELF_CALLERS_MAX 8
 
-/* Call instructions, by the vaddrs behind them. */
+/* Call instructions, as their return addresses (vaddr). */
 struct elf_callers {
 	uint64_t behind[ELF_CALLERS_MAX];
 	size_t n;
 };
 
 /*
- * All that can call a function: if nothing in what is loaded of its file names it but calls, of
- * which there are ELF_CALLERS_MAX at most. None: it may be called from elsewhere, too, or that is
- * not known: large files are not looked through, and files are not asked about many functions.
- * Takes some milliseconds the first time.
+ * All call instructions that can call a function. They are known if the loaded part of its file
+ * refers to it only by calls, ELF_CALLERS_MAX at most. None: it may also be called from elsewhere,
+ * or the callers are unknown: large files are not searched, and a file is searched for a limited
+ * number of functions. The first search takes some milliseconds.
  */
 struct elf_callers elf_callers__of(const struct function *function);
+
+/* The call of main(): glibc gets main()'s address from _start, so that no code names it. */
+
+/*
+ * For __libc_start_main(): the vaddr after the instruction that calls main(). Since glibc 2.34
+ * __libc_start_call_main() makes that call; it has no symbol in a stripped libc. 0: not found.
+ */
+uint64_t elf_main__behind_call(const struct function *start_main);
 
 #endif

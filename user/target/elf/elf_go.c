@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the first word says (cmd/internal/objabi, debug/gosym: go12magic...). */
+/* The table's first word gives its version (cmd/internal/objabi, debug/gosym: go12magic...). */
 enum go_version {
 	GO_1_2 = 0xfffffffb,
 	GO_1_16 = 0xfffffffa,
@@ -58,7 +58,7 @@ static bool read_u64(const struct go_table *go, uint64_t at, uint64_t *value)
 /* A generic function's name has its types' in it. */
 #define STRING_MAX 65536
 
-/* NULL where it does not end in the table, or is empty. */
+/* NULL if it does not end inside the table, or is empty. */
 static const char *read_string(const struct go_table *go, uint64_t at)
 {
 	size_t left = at < go->size ? go->size - at : 0;
@@ -143,7 +143,7 @@ static bool read_varint(struct pc_values *values, uint32_t *value)
 	return false;
 }
 
-/* False behind the last. */
+/* Steps to the next value. False at the end. */
 static bool next_value(struct pc_values *values)
 {
 	uint32_t change, distance;
@@ -309,15 +309,15 @@ static bool is_header(const uint8_t *bytes)
 }
 
 /*
- * A section of its own, but for position-independent code that another linker than Go's has put
- * together: there it lies somewhere in .data.rel.ro. *vaddr is where.
+ * Finds the table: in its own section, or, in position-independent code linked by another linker
+ * than Go's, somewhere in .data.rel.ro. Sets *vaddr.
  */
 static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uint64_t *vaddr)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro"};
 	GElf_Shdr shdr;
 
-	/* All that Go 1.13 or a later one has linked have it. */
+	/* Every program linked by Go 1.13 or later has .go.buildinfo. */
 	if (!elf_image__section(image, ".gopclntab", &shdr) &&
 	    !elf_image__section(image, ".go.buildinfo", &shdr))
 		return NULL;
@@ -335,7 +335,10 @@ static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uin
 	return NULL;
 }
 
-/* Where a relocation says what the loader adds the bias to, the file need not have it as well. */
+/*
+ * The loader adds the bias to a relocation's addend, which the file need not hold at that place as
+ * well.
+ */
 static bool relocate(struct go_table *go, const Elf64_Rela *rela, uint64_t vaddr)
 {
 	uint64_t at = rela->r_offset - vaddr, value = (uint64_t)rela->r_addend;
@@ -398,7 +401,9 @@ static bool guess_text_start(struct go_table *go, const struct elf_image *image)
 	return name && !strncmp(name, first, sizeof(first) - 1);
 }
 
-/* All functions lie in the image's code, one after another: so much at most is ever read of them.
+/*
+ * All functions are parts of the image's code, one after another, so this bounds what is read of
+ * them.
  */
 static bool has_code(struct go_table *go, const struct elf_image *image)
 {

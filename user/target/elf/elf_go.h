@@ -15,7 +15,7 @@
 
 struct go_table;
 
-/* NULL: it is no Go program, or the table is damaged, or memory ran out. */
+/* NULL: not a Go program, or the table is damaged, or memory ran out. */
 struct go_table *go_table__open(const struct elf_image *image);
 void go_table__free(struct go_table *go);
 
@@ -24,7 +24,7 @@ int go_table__each_function(const struct go_table *go,
 			    int (*fn)(void *ctx, uint64_t vaddr, uint64_t size, const char *name),
 			    void *ctx);
 
-/* The line of an instruction. False where none is known. */
+/* The line of an instruction. False if unknown. */
 bool go_table__source_at(const struct go_table *go, uint64_t vaddr, struct source_place *place);
 
 /* Calls fn for each place where the code of another line begins, as above. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of elf_image share: the image and its lazily built tables.
- * Everything but elf_image__segment(), the entry points and elf_source.c wants image->lock held.
+ * Shared by the parts of elf_image: the image and its lazily built tables. The caller must hold
+ * image->lock, except for elf_image__segment(), the entry points and elf_source.c.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_ELF_INTERNAL_H
@@ -17,7 +17,7 @@
 #include "target/elf/elf_image.h"
 #include "util/vec.h"
 
-/* Executable bytes that lie in the file, rounded to whole pages as the kernel maps them. */
+/* Executable bytes in the file, rounded to whole pages as the kernel maps them. */
 struct elf_segment {
 	uint64_t vaddr, offset, size;
 };
@@ -31,7 +31,7 @@ typedef VEC(struct elf_extent) elf_extent_vec;
 /* A function, or a part of one, that .eh_frame describes. */
 struct elf_frame {
 	uint64_t start, end;
-	uint64_t lsda; /* where its call sites' table lies; 0: it has none */
+	uint64_t lsda; /* the table of its call sites; 0: absent */
 };
 typedef VEC(struct elf_frame) elf_frame_vec;
 
@@ -106,13 +106,13 @@ struct elf_image {
 
 	struct go_table *go; /* of elf_go.c; NULL: no Go program */
 
-	struct named_image *named; /* of code of which only names are known; else NULL */
+	struct named_image *named; /* for code known by its names only; otherwise NULL */
 
 	struct elf_separate *separate;	   /* of elf_separate.c; set before the tables are built */
 	struct elf_separate *alt;	   /* likewise: what dwz has put apart */
 	struct elf_debug *debug;	   /* of elf_debug.c */
 	bool has_debug;			   /* debug has been looked for */
-	pthread_mutex_t source_lock;	   /* of these two, and of what is found there */
+	pthread_mutex_t source_lock;	   /* protects these two and their contents */
 	VEC(struct source_place *) places; /* what was found of functions */
 	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
@@ -129,7 +129,7 @@ enum elf_use {
 	ELF_CORE,
 	ELF_SEPARATE, /* debug info of another file */
 };
-/* Whether the headers can be believed. 0, -ENOEXEC or -EIO. */
+/* Checks the headers. 0, -ENOEXEC or -EIO. */
 int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use);
 /*
  * Code in pieces without an ELF file around them: bytes (copied) with the executable segments over
@@ -143,33 +143,34 @@ struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
 /* elf_notes.c */
 void elf_image__load_build_id(struct elf_image *image);
-/* The build id among notes, to id; false where there is none. */
+/* Copies the build id among notes to id. False if it is missing. */
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
-/* The file's bytes at vaddr, be they code or data, and how many follow; NULL where there are none.
+/*
+ * The file's bytes at vaddr, code or data, and how many follow. NULL outside the loaded segments.
  */
 const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len);
-/* Whether vaddr lies in an executable section. */
+/* True if an executable section contains vaddr. */
 bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
 /*
- * Where the executable section that holds vaddr ends; between sections, where the next begins;
- * behind the last, where the segment ends.
+ * The end of the executable section that holds vaddr; between sections, the start of the next;
+ * after the last, the end of the segment.
  */
 uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
-/* The section of that name; *shdr is its header. NULL where there is none. */
+/* Finds a section by name; *shdr is its header. NULL if missing. */
 Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
-/* A section's whole data, at least `need` bytes; NULL where it is damaged or holds no bytes. */
+/* A section's data, at least `need` bytes; NULL if it is damaged or smaller. */
 const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need);
-/* The string at offset of a string table, or NULL where it does not end in the table. */
+/* The string at offset of a string table; NULL if it does not end inside the table. */
 const char *elf_section__string(const Elf_Data *strings, size_t offset);
 
 /*
- * elf_demangle.c: the readable form of a C++, Rust or OCaml name, with parameters or without. NULL
- * where it is none, or too long to be read. Freed by the caller.
+ * The readable form of a C++, Rust or OCaml name, with or without parameters. NULL if the name is
+ * not mangled or the result is too long. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
-/* Whether elf_demangle() could make anything of it. */
+/* True if elf_demangle() knows the kind of mangling. */
 bool elf_demangle__is_mangled(const char *raw_name);
 /* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
 bool ocaml_name__is_mangled(const char *raw_name);
@@ -178,7 +179,7 @@ char *ocaml_name__demangle(const char *raw_name);
 /* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
-/* Sets function.raw_name, and function.name where that costs nothing. */
+/* Sets function.raw_name, and function.name if the name is not mangled. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
 /* Makes sure that function.name can be read. */
 void function_entry__make_readable(struct function_entry *entry);
@@ -205,8 +206,8 @@ const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t v
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*
- * Code without a symbol in which an exception lands out of a function's calls is a part of that:
- * its ranges are handed to the function. They come from `full`, of all ranges of the image.
+ * Code without a symbol that a function's landing pads lead to is a part of that function: hands
+ * its ranges over. `full` is the table of all ranges of the image.
  */
 void elf_image__resolve_pads(struct elf_image *image, struct function_table *full);
 
@@ -220,17 +221,42 @@ struct function_range *function_table__find(const struct function_table *table, 
 
 /* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
 void elf_image__free_separate(struct elf_image *image);
-/* Whether the image, or its debug file, has a .symtab. */
+/* True if the image or its debug file has a .symtab. */
 bool elf_image__has_symtab(const struct elf_image *image);
 Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
-/* What dwz has put apart; NULL: nothing, or it is not there. */
+/* The file that dwz moved shared debug info to, or NULL. */
 Elf *elf_image__alt_elf(const struct elf_image *image);
 
 /* ocaml_handlers.c */
 void ocaml_table__free(struct ocaml_table *table);
 
-/* elf_debug.c */
+/*
+ * elf_lines.c: the DWARF of an image, shared by lines and inlined calls. The caller holds
+ * image->source_lock. Units have their lines in the image; the rest may be in a .dwo file.
+ */
+struct unit_range {
+	uint64_t start, end;
+	Dwarf_Off die;
+};
+
+struct inline_tables;
+
+struct elf_debug {
+	Elf *elf; /* separate from image->elf, because libdw decompresses sections in place */
+	Dwarf *dwarf;
+	Dwarf *alt;		       /* what dwz has put apart, or NULL */
+	VEC(struct unit_range) units;  /* ascending by start */
+	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
+};
+
+/* Opens the image's debug info at the first call. NULL if it is missing. */
+struct elf_debug *elf_image__debug(struct elf_image *image);
+/* The unit that covers vaddr. False if none does. */
+bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);
+/* To where the rest of the unit is, if that is another file which can be found (-gsplit-dwarf). */
+void elf_debug__go_to_split(Dwarf_Die *unit);
+void inline_tables__free(struct inline_tables *tables);
 void elf_image__free_debug(struct elf_image *image);
 
 #endif

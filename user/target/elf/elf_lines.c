@@ -3,11 +3,184 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "target/elf/elf_debug.h"
 #include "target/elf/elf_go.h"
+#include "target/elf/elf_internal.h"
+
+/*
+ * An address finds its unit in an index of all units' ranges, made once (.debug_aranges would do,
+ * but clang leaves it out). What is in a unit is read when it is first asked for.
+ */
+
+static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		struct unit_range *range;
+
+		if (start >= end)
+			continue;
+		range = VEC_PUSH(&debug->units);
+		if (!range)
+			return -ENOMEM;
+		*range = (struct unit_range){start, end, dwarf_dieoffset(die)};
+	}
+	return 0;
+}
+
+static int index_units(struct elf_debug *debug)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	int err = 0;
+
+	while (!err && !dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
+			err = add_unit(debug, &die);
+	}
+	VEC_SORT_BY(&debug->units, start);
+	return err;
+}
+
+static void free_debug(struct elf_debug *debug)
+{
+	inline_tables__free(debug->inlines);
+	VEC_FINI(&debug->units);
+	dwarf_end(debug->dwarf);
+	dwarf_end(debug->alt);
+	elf_end(debug->elf);
+	free(debug);
+}
+
+static bool is_unused(const char *name)
+{
+	static const char *const unused[] = {".debug_loclists", ".debug_loc", ".debug_aranges",
+					     ".debug_macro"};
+
+	for (size_t i = 0; name && i < sizeof(unused) / sizeof(unused[0]); i++)
+		if (!strcmp(name, unused[i]))
+			return true;
+	return false;
+}
+
+/*
+ * libdw decompresses all that it knows of when it begins, which the first trace of a function of
+ * libc waits for. Sections without bytes it leaves alone (elfutils: libdw/dwarf_begin_elf.c,
+ * check_section()).
+ */
+static void hide_unused(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED) ||
+		    !is_unused(elf_strptr(elf, names, shdr.sh_name)))
+			continue;
+		shdr.sh_type = SHT_NOBITS;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
+static struct elf_debug *open_debug(const struct elf_image *image)
+{
+	struct elf_debug *debug = calloc(1, sizeof(*debug));
+	const void *bytes;
+	size_t size;
+
+	if (!debug)
+		return NULL;
+	bytes = elf_image__debug_bytes(image, &size);
+	debug->elf = elf_memory((char *)bytes, size);
+	if (debug->elf)
+		hide_unused(debug->elf);
+	if (debug->elf)
+		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
+	if (debug->dwarf) {
+		Elf *elf = elf_image__alt_elf(image);
+
+		debug->alt = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+		if (debug->alt)
+			dwarf_setalt(debug->dwarf, debug->alt);
+	}
+	if (!debug->dwarf || index_units(debug)) {
+		free_debug(debug);
+		return NULL;
+	}
+	return debug;
+}
+
+struct elf_debug *elf_image__debug(struct elf_image *image)
+{
+	if (!image->has_debug) {
+		image->debug = image->elf ? open_debug(image) : NULL;
+		image->has_debug = true;
+	}
+	return image->debug;
+}
+
+void elf_image__free_debug(struct elf_image *image)
+{
+	if (image->debug)
+		free_debug(image->debug);
+	image->debug = NULL;
+}
+
+/* The one whose code is nearest before vaddr. */
+bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit)
+{
+	size_t n = VEC_PARTITION_POINT(&debug->units, e, e->start <= vaddr);
+
+	return n && vaddr < debug->units.v[n - 1].end &&
+	       dwarf_offdie(debug->dwarf, debug->units.v[n - 1].die, unit);
+}
+
+/* libdw opens what the unit names; a fifo would keep it waiting. */
+static bool is_regular(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int n = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
+			       : snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+	return n > 0 && (size_t)n < sizeof(path) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static const char *get_string(Dwarf_Die *unit, unsigned int name)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_formstring(dwarf_attr(unit, name, &attr));
+}
+
+void elf_debug__go_to_split(Dwarf_Die *unit)
+{
+	const char *dir = get_string(unit, DW_AT_comp_dir), *name;
+	Dwarf_Die split;
+	uint8_t type;
+
+	name = get_string(unit, DW_AT_dwo_name);
+	if (!name)
+		name = get_string(unit, DW_AT_GNU_dwo_name);
+	if (!name || !is_regular(dir ? dir : "", name))
+		return;
+	if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && split.addr)
+		*unit = split;
+}
 
 struct line_search {
 	const char *file;
@@ -18,31 +191,13 @@ struct line_search {
 	bool is_file;
 };
 
-/* Whether the path ends with the wanted one, in whole parts. */
+/* True if the path ends with the wanted one, in whole components. */
 static bool is_wanted(const char *path, const char *file)
 {
 	size_t len = strlen(path), wanted = strlen(file);
 
 	return wanted <= len && !strcmp(path + len - wanted, file) &&
 	       (wanted == len || path[len - wanted - 1] == '/');
-}
-
-static int add_vaddr(struct line_found *found, uint64_t vaddr)
-{
-	uint64_t *slot = VEC_PUSH(&found->vaddrs);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = vaddr;
-	return 0;
-}
-
-static void note_other(struct line_found *found, unsigned int wanted, unsigned int line)
-{
-	if (line > wanted && (!found->next || line < found->next))
-		found->next = line;
-	if (line < wanted && line > found->previous)
-		found->previous = line;
 }
 
 static bool is_of_file(struct line_search *s, const char *path)
@@ -58,8 +213,11 @@ static int take_row(struct line_search *s, uint64_t vaddr, unsigned int line)
 {
 	s->found->has_file = true;
 	if (line == s->line)
-		return add_vaddr(s->found, vaddr);
-	note_other(s->found, s->line, line);
+		return VEC_ADD(&s->found->vaddrs, vaddr);
+	if (line > s->line && (!s->found->next || line < s->found->next))
+		s->found->next = line;
+	if (line < s->line && line > s->found->previous)
+		s->found->previous = line;
 	return 0;
 }
 
@@ -115,20 +273,13 @@ static int look_at_units(struct line_search *s, Dwarf *dwarf)
 	return err;
 }
 
-static int compare_vaddrs(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void sort(struct line_found *found)
 {
 	size_t out = 0;
 
 	if (!found->vaddrs.n)
 		return;
-	VEC_SORT(&found->vaddrs, compare_vaddrs);
+	VEC_SORT_U64(&found->vaddrs);
 	for (size_t i = 0; i < found->vaddrs.n; i++)
 		if (!out || found->vaddrs.v[out - 1] != found->vaddrs.v[i])
 			found->vaddrs.v[out++] = found->vaddrs.v[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the code of a source line is, by the line tables. */
+/* Finds the code of a source line in the line tables. */
 #ifndef MTBPF_TARGET_ELF_ELF_LINES_H
 #define MTBPF_TARGET_ELF_ELF_LINES_H
 
@@ -11,8 +11,8 @@
 
 struct line_found {
 	VEC(uint64_t) vaddrs;  /* where statements of the line begin; ascending, each once */
-	bool has_file;	       /* some code is of that file */
-	unsigned int next;     /* the first line behind it that has code; 0: none */
+	bool has_file;	       /* some code comes from that file */
+	unsigned int next;     /* the next line that has code; 0: none */
 	unsigned int previous; /* the last line before it */
 };
 

@@ -1,12 +1,278 @@
 // SPDX-License-Identifier: MIT
-/*
- * From an address to its function: a table of what is known by name, and, from the first miss on,
- * a second one that has the holes too. Stripped code is then as fast to look up as any other.
- */
-#include "target/elf/elf_internal.h"
-
+#include <dwarf.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "target/elf/elf_internal.h"
+#include "target/unwind/landing_pads.h"
+
+/*
+ * .eh_frame describes every function that an exception may pass, also in a stripped file: its
+ * FDEs say where functions lie. LSB Core 5.0, 10.6 "Exception Frames" and 10.5 "DWARF Extensions".
+ */
+
+struct frame_section {
+	const unsigned char *e_ident;
+	Elf_Data *data;
+	uint64_t addr;
+	Dwarf_Off cie;	  /* the one that these are of */
+	uint8_t encoding; /* of the addresses in its FDEs */
+	uint8_t lsda;	  /* of the address of the call sites' table; DW_EH_PE_omit */
+	bool is_sized;	  /* its FDEs say how long what they augment is */
+};
+
+/* One letter of the augmentation string. False where what follows it cannot be told. */
+static bool read_letter(struct frame_section *section, char letter, struct eh_bytes *augmentation)
+{
+	uint8_t encoding;
+	uint64_t personality;
+
+	if (letter == 'S' || letter == 'B')
+		return true;
+	if (augmentation->at == augmentation->end)
+		return false;
+	encoding = *augmentation->at++;
+	if (letter == 'R')
+		section->encoding = encoding;
+	else if (letter == 'L')
+		section->lsda = encoding;
+	else if (letter == 'P')
+		return eh_bytes__pointer(augmentation, encoding & 0x0f, &personality);
+	return letter == 'R' || letter == 'L';
+}
+
+/* False where 'R', how addresses are encoded, cannot be told. */
+static bool read_augmentation(struct frame_section *section, const Dwarf_CIE *cie)
+{
+	struct eh_bytes data = {.at = cie->augmentation_data};
+	const char *letter = cie->augmentation;
+	bool has_encoding;
+
+	section->encoding = DW_EH_PE_absptr;
+	section->lsda = DW_EH_PE_omit;
+	section->is_sized = *letter == 'z';
+	if (!section->is_sized || !data.at)
+		return *letter == '\0' || (section->is_sized && letter[1] == '\0');
+	data.end = data.at + cie->augmentation_data_size;
+	has_encoding = !strchr(letter, 'R');
+	while (*++letter && read_letter(section, *letter, &data))
+		has_encoding |= *letter == 'R';
+	return has_encoding;
+}
+
+static bool use_cie(struct frame_section *section, Dwarf_Off offset)
+{
+	Dwarf_CFI_Entry entry;
+	Dwarf_Off next;
+
+	if (offset == section->cie)
+		return true;
+	if (offset >= section->data->d_size ||
+	    dwarf_next_cfi(section->e_ident, section->data, true, offset, &next, &entry) ||
+	    !dwarf_cfi_cie_p(&entry))
+		return false;
+	section->cie = (Dwarf_Off)-1;
+	if (!read_augmentation(section, &entry.cie))
+		return false;
+	section->cie = offset;
+	return true;
+}
+
+/* Reads the augmentation data of an FDE: the address of its LSDA, or 0. */
+static uint64_t read_lsda(const struct frame_section *section, struct eh_bytes *bytes)
+{
+	uint64_t len, lsda;
+
+	if (!section->is_sized || section->lsda == DW_EH_PE_omit ||
+	    !eh_bytes__uleb128(bytes, &len) || len > (uint64_t)(bytes->end - bytes->at))
+		return 0;
+	bytes->end = bytes->at + len;
+	return eh_bytes__pointer(bytes, section->lsda, &lsda) ? lsda : 0;
+}
+
+/* False where the FDE is damaged, or in an encoding that is not used for code. */
+static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct elf_frame *out)
+{
+	const uint8_t *base = section->data->d_buf;
+	struct eh_bytes bytes = {fde->start, fde->end,
+				 section->addr + (uint64_t)(fde->start - base)};
+	uint64_t len;
+
+	if (fde->end < fde->start || !use_cie(section, fde->CIE_pointer) ||
+	    !eh_bytes__pointer(&bytes, section->encoding, &out->start))
+		return false;
+	/* The length has the format, but neither sign nor base. */
+	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
+		return false;
+	out->end = out->start + len;
+	out->lsda = read_lsda(section, &bytes);
+	return out->end > out->start;
+}
+
+static int read_frames(struct frame_section *section, elf_frame_vec *frames)
+{
+	Dwarf_Off offset = 0;
+
+	for (;;) {
+		Dwarf_Off next = offset;
+		Dwarf_CFI_Entry entry;
+		struct elf_frame frame, *slot;
+		int result = dwarf_next_cfi(section->e_ident, section->data, true, offset, &next,
+					    &entry);
+
+		/* On some errors libdw knows where the next entry begins. */
+		if (result > 0 || next == (Dwarf_Off)-1 || next <= offset)
+			return 0;
+		offset = next;
+		if (result || dwarf_cfi_cie_p(&entry) || !read_fde(section, &entry.fde, &frame))
+			continue;
+		slot = VEC_PUSH(frames);
+		if (!slot)
+			return -ENOMEM;
+		*slot = frame;
+	}
+}
+
+const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr)
+{
+	size_t n = VEC_PARTITION_POINT(frames, e, e->start <= vaddr);
+
+	return n && vaddr < frames->v[n - 1].end ? &frames->v[n - 1] : NULL;
+}
+
+/* False if the section is missing or damaged. */
+static bool open_section(struct elf_image *image, struct frame_section *section)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_image__section(image, ".eh_frame", &shdr);
+
+	if (!scn || !elf_section__data(scn, 1))
+		return false;
+	*section = (struct frame_section){
+		.e_ident = (const unsigned char *)elf_getident(image->elf, NULL),
+		.data = elf_getdata(scn, NULL),
+		.addr = shdr.sh_addr,
+		.cie = (Dwarf_Off)-1,
+	};
+	return section->e_ident != NULL;
+}
+
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
+{
+	struct frame_section section;
+	int err;
+
+	if (!open_section(image, &section))
+		return 0;
+	err = read_frames(&section, frames);
+	VEC_SORT_BY(frames, start);
+	return err;
+}
+
+/*
+ * Compilers move the unlikely half of foo away and call it "foo.cold", or "foo.cold.1". Two units
+ * may each have a local foo: the STT_FILE symbol before them tells which cold part is whose.
+ */
+
+struct cold_part {
+	struct function_range *range;
+	const char *name; /* of the hot part, not terminated */
+	size_t len;
+	struct function_entry *hot; /* NULL until found */
+};
+typedef VEC(struct cold_part) cold_part_vec;
+
+/* The length of "foo" in "foo.cold" and "foo.cold.1", or 0 in any other name. */
+static size_t hot_length(const char *name)
+{
+	const char *at = strstr(name, ".cold");
+
+	if (!at || at == name)
+		return 0;
+	if (at[5] == '\0')
+		return (size_t)(at - name);
+	return at[5] == '.' && at[6] && !at[6 + strspn(at + 6, "0123456789")] ? (size_t)(at - name)
+									      : 0;
+}
+
+static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct cold_part *x = a, *y = b;
+
+	return compare_names(x->name, x->len, y->name, y->len);
+}
+
+static int collect_parts(const struct function_table *table, cold_part_vec *parts)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		const char *name = table->ranges[i].entry->function.raw_name;
+		size_t len = hot_length(name);
+		struct cold_part *part = len ? VEC_PUSH(parts) : NULL;
+
+		if (len && !part)
+			return -ENOMEM;
+		if (part)
+			*part = (struct cold_part){&table->ranges[i], name, len, NULL};
+	}
+	VEC_SORT(parts, compare_parts);
+	return 0;
+}
+
+/* The index of the first part whose hot name is not less than name. */
+static size_t lower_bound(const cold_part_vec *parts, const char *name, size_t len)
+{
+	return VEC_PARTITION_POINT(parts, e, compare_names(e->name, e->len, name, len) < 0);
+}
+
+/*
+ * Offers the function to the cold parts with its name; a local function only to those of its own
+ * unit.
+ */
+static void offer(cold_part_vec *parts, struct function_entry *hot)
+{
+	const char *name = hot->function.raw_name;
+	size_t len = strlen(name);
+
+	for (size_t i = lower_bound(parts, name, len); i < parts->n; i++) {
+		struct cold_part *part = &parts->v[i];
+
+		if (compare_names(part->name, part->len, name, len))
+			return;
+		if (hot->unit == part->range->entry->unit || (!hot->unit && !part->hot))
+			part->hot = hot;
+	}
+}
+
+int elf_image__resolve_cold(struct elf_image *image, struct function_table *table)
+{
+	cold_part_vec parts = {0};
+	int err = collect_parts(table, &parts);
+
+	for (size_t i = 0; !err && parts.n && i < image->symbols.n; i++)
+		offer(&parts, &image->symbols.v[i]);
+	for (size_t i = 0; !err && i < parts.n; i++) {
+		/* By address, so that cold and hot code get the same one of several aliases. */
+		if (parts.v[i].hot)
+			parts.v[i].range->entry =
+				elf_image__symbol_at(image, parts.v[i].hot->function.vaddr);
+	}
+	VEC_FINI(&parts);
+	return err;
+}
+
+/*
+ * Maps addresses to functions: by a table of named code and, from the first miss on, by a second
+ * one that also has the holes. Stripped code is then as fast to look up as any other.
+ */
 
 void function_table__free(struct function_table *table)
 {
@@ -146,14 +412,14 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* What the search for holes carries along: frames[next] is the first that may matter still. */
+/* State of the search for holes: frames[next] is the first that may still matter. */
 struct hole_search {
 	struct elf_image *image;
 	elf_frame_vec frames;
 	size_t next;
 };
 
-/* A hole within one section: each frame that begins in it is a function. */
+/* Splits the hole within one section: each frame that begins in it is a function. */
 static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;
@@ -246,7 +512,7 @@ static int build_full(struct elf_image *image)
 	return 0;
 }
 
-/* The table of that kind, built by the first who asks. NULL where memory ran out. */
+/* The table of that kind, built at the first call. NULL: out of memory. */
 static const struct function_table *
 get_table(struct elf_image *image, struct function_table **which, int (*build)(struct elf_image *))
 {
@@ -295,7 +561,7 @@ const struct function *elf_image__part_at(struct elf_image *image, uint64_t vadd
 	return function_entry__named(range->entry);
 }
 
-/* Whether the symbols are there to be read. */
+/* True if the symbols can be read. */
 static bool has_symbols(struct elf_image *image)
 {
 	return get_table(image, &image->known, build_known) != NULL;

@@ -3,13 +3,13 @@
  * Lines from .debug_line: of functions, and of single instructions. libdw keeps those of a unit.
  * Without them, from the table that Go programs have.
  */
-#include "target/elf/elf_debug.h"
+#include "target/elf/elf_internal.h"
 
 #include <stdlib.h>
 
 #include "target/elf/elf_go.h"
 
-/* What function_entry.source points to where there is no line. */
+/* function_entry.source points here if the line is unknown. */
 static const struct source_place no_place;
 
 /*
@@ -44,7 +44,7 @@ static Dwarf_Line *first_line(Dwarf_Die *unit, uint64_t vaddr)
 	return dwarf_getsrc_die(unit, vaddr);
 }
 
-/* False where no line is known; 0 stands for code that belongs to none. */
+/* False if the line is unknown; line 0 marks code without a line. */
 static bool get_place(Dwarf_Line *line, struct source_place *place)
 {
 	int number;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "target/elf/elf_internal.h"
-
+#include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "target/elf/elf_go.h"
+#include "target/elf/elf_internal.h"
 #include "util/cleanup.h"
 
 /* Bits of function_entry.rank; below them are underscores and binding. */
@@ -20,12 +21,6 @@ struct symtab {
 	uint32_t unit;		  /* STT_FILE symbols seen so far */
 };
 
-static bool is_defined(const Elf64_Sym *sym)
-{
-	return sym->st_shndx != SHN_UNDEF &&
-	       (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX);
-}
-
 /* Assembler labels without a type: _start, __restore_rt; not a compiler's local ".L12", "$x". */
 static bool is_label(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
 {
@@ -38,14 +33,16 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 {
 	int type = ELF64_ST_TYPE(sym->st_info);
 
-	if (!is_defined(sym) || !name[0] || !elf_image__segment(tab->image, sym->st_value))
+	if (!(sym->st_shndx != SHN_UNDEF &&
+	      (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX)) ||
+	    !name[0] || !elf_image__segment(tab->image, sym->st_value))
 		return false;
 	return type == STT_FUNC || type == STT_GNU_IFUNC || is_label(tab, sym, name);
 }
 
 /*
- * Low is better: what the compiler calls a function before what an assembler labelled, "write"
- * before "__write", exported before local; but "__vdso_time" before "time", which is libc's.
+ * Low is better: names by the compiler before labels by an assembler, "write" before "__write",
+ * exported before local; but "__vdso_time" before "time", which is libc's name.
  */
 static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 {
@@ -186,7 +183,7 @@ static int compare_keys(const void *a, const void *b)
 	return compare_entries(x->entry, y->entry);
 }
 
-/* Entries are large, and of a million of them most lie in no cache: the keys are sorted. */
+/* Sorts keys instead of entries: entries are large, and most of a million are not in the cache. */
 static int sort_by_keys(function_entry_vec *symbols)
 {
 	_cleanup_free_ struct symbol_key *keys = calloc(symbols->n, sizeof(*keys));
@@ -213,20 +210,12 @@ static bool is_same_symbol(const struct function_entry *a, const struct function
 	       !strcmp(a->function.raw_name, b->function.raw_name);
 }
 
-/* How far the function that was seen last reaches, as its symbols have it. */
+/* The extent of the last function, by its symbols. */
 struct reach {
 	uint64_t vaddr, end;
 };
 
-static void extend_reach(struct reach *reach, const struct function *f)
-{
-	uint64_t end = f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
-
-	if (reach->vaddr != f->vaddr || end > reach->end)
-		*reach = (struct reach){f->vaddr, end};
-}
-
-/* Drops what .dynsym repeats, and labels within a function that has a size. */
+/* Drops symbols that .dynsym repeats, and labels inside sized functions. */
 static void drop_repeated(function_entry_vec *symbols)
 {
 	struct reach reach = {0};
@@ -241,8 +230,13 @@ static void drop_repeated(function_entry_vec *symbols)
 			continue;
 		if (is_untyped && f->vaddr > reach.vaddr && f->vaddr < reach.end)
 			continue;
-		if (!is_untyped)
-			extend_reach(&reach, f);
+		if (!is_untyped) {
+			uint64_t end =
+				f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
+
+			if (reach.vaddr != f->vaddr || end > reach.end)
+				reach = (struct reach){f->vaddr, end};
+		}
 		symbols->v[out++] = *entry;
 	}
 	symbols->n = out;
@@ -256,7 +250,7 @@ static void clip_sizes(struct function_entry *v, size_t n, uint64_t limit)
 	for (size_t i = 0; i < n; i++) {
 		struct function *f = &v[i].function;
 
-		/* A label beside a function that has a size is the same code. */
+		/* A label at the same address as a sized function has that size. */
 		if (!f->size)
 			f->size = v[0].function.size;
 		if (!f->size || f->size > room)
@@ -335,4 +329,225 @@ struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t va
 	if (n == image->symbols.n || image->symbols.v[n].function.vaddr != vaddr)
 		return NULL;
 	return &image->symbols.v[n];
+}
+
+/*
+ * Names the stubs of the procedure linkage table. A stub is known by the GOT slot it jumps
+ * through, and the slot by its relocation; so that the order of the sections, which differs
+ * between ld, lld and mold, does not matter. System V ABI, AMD64 supplement, 5.2 and (for
+ * IBT) 13.2.
+ */
+
+struct got_slot {
+	uint64_t vaddr;
+	const char *name;
+};
+typedef VEC(struct got_slot) got_slot_vec;
+
+struct plt {
+	struct elf_image *image;
+	got_slot_vec slots;    /* ascending by vaddr */
+	got_slot_vec in_order; /* .rela.plt as it stands: what a lazy stub's push counts */
+};
+
+/*
+ * The name that a relocation refers to, or NULL. An IFUNC of the same file has a resolver instead
+ * of a symbol.
+ */
+static const char *target_name(struct elf_image *image, const Elf64_Rela *rela,
+			       const Elf_Data *symbols, const Elf_Data *strings)
+{
+	const struct function_entry *resolver;
+	size_t index = ELF64_R_SYM(rela->r_info);
+	const Elf64_Sym *sym;
+	const char *name;
+
+	if (ELF64_R_TYPE(rela->r_info) == R_X86_64_IRELATIVE) {
+		resolver = elf_image__symbol_at(image, (uint64_t)rela->r_addend);
+		return resolver ? resolver->function.raw_name : NULL;
+	}
+	if (!symbols || !strings || !index || index >= symbols->d_size / sizeof(*sym))
+		return NULL;
+	sym = (const Elf64_Sym *)symbols->d_buf + index;
+	name = elf_section__string(strings, sym->st_name);
+	return name && name[0] ? name : NULL;
+}
+
+static bool fills_got(const Elf64_Rela *rela)
+{
+	switch (ELF64_R_TYPE(rela->r_info)) {
+	case R_X86_64_JUMP_SLOT:
+	case R_X86_64_GLOB_DAT:
+	case R_X86_64_IRELATIVE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Adds the GOT slots of one relocation section to out. 0 or -ENOMEM. */
+static int read_relocations(struct elf_image *image, const char *name, got_slot_vec *out)
+{
+	const Elf_Data *symbols = NULL, *strings = NULL, *data;
+	GElf_Shdr shdr, symtab;
+	Elf_Scn *scn = elf_image__section(image, name, &shdr), *linked;
+	const Elf64_Rela *relas;
+
+	data = elf_section__data(scn, sizeof(*relas));
+	if (!data || data->d_type != ELF_T_RELA)
+		return 0;
+	linked = elf_getscn(image->elf, shdr.sh_link);
+	if (linked && gelf_getshdr(linked, &symtab)) {
+		symbols = elf_section__data(linked, sizeof(Elf64_Sym));
+		strings = elf_section__data(elf_getscn(image->elf, symtab.sh_link), 1);
+		if (symbols && symbols->d_type != ELF_T_SYM)
+			symbols = NULL;
+	}
+	relas = data->d_buf;
+	for (size_t i = 0; i < data->d_size / sizeof(*relas); i++) {
+		struct got_slot *slot;
+
+		if (!fills_got(&relas[i]))
+			continue;
+		slot = VEC_PUSH(out);
+		if (!slot)
+			return -ENOMEM;
+		slot->vaddr = relas[i].r_offset;
+		slot->name = target_name(image, &relas[i], symbols, strings);
+	}
+	return 0;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct got_slot *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static int load_slots(struct plt *plt)
+{
+	static const char *const others[] = {".rela.dyn", ".rela.iplt"};
+	int err = read_relocations(plt->image, ".rela.plt", &plt->in_order);
+
+	for (size_t i = 0; !err && i < plt->in_order.n; i++) {
+		struct got_slot *slot = VEC_PUSH(&plt->slots);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = plt->in_order.v[i];
+	}
+	for (size_t i = 0; !err && i < sizeof(others) / sizeof(others[0]); i++)
+		err = read_relocations(plt->image, others[i], &plt->slots);
+	VEC_SORT(&plt->slots, compare_slots);
+	return err;
+}
+
+static const char *name_of_slot(const struct plt *plt, uint64_t vaddr)
+{
+	struct got_slot key = {.vaddr = vaddr}, *found = NULL;
+
+	if (plt->slots.n)
+		found = bsearch(&key, plt->slots.v, plt->slots.n, sizeof(key), compare_slots);
+	return found ? found->name : NULL;
+}
+
+/* Skips what may precede a stub's jump: endbr64, "mov $n,%r11d", a bnd prefix. */
+static size_t skip_prologue(const uint8_t *code, size_t size)
+{
+	size_t at = 0;
+
+	if (size >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4))
+		at = 4;
+	if (size >= at + 6 && code[at] == 0x41 && code[at + 1] == 0xbb)
+		at += 6;
+	if (size > at && code[at] == 0xf2)
+		at++;
+	return at;
+}
+
+/* The name of the stub's target, or NULL (slot 0, and forms that known linkers do not make). */
+static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size_t size,
+				uint64_t vaddr)
+{
+	size_t at = skip_prologue(code, size);
+	uint32_t number;
+
+	/* jmp *disp32(%rip) */
+	if (size >= at + 6 && code[at] == 0xff && code[at + 1] == 0x25) {
+		memcpy(&number, code + at + 2, sizeof(number));
+		return name_of_slot(plt, vaddr + at + 6 + (uint64_t)(int64_t)(int32_t)number);
+	}
+	/* push imm32 is the only mark of the lazy half of an IBT stub */
+	if (size >= at + 5 && code[at] == 0x68) {
+		memcpy(&number, code + at + 1, sizeof(number));
+		return number < plt->in_order.n ? plt->in_order.v[number].name : NULL;
+	}
+	return NULL;
+}
+
+static int add_stub(struct plt *plt, uint64_t vaddr, uint64_t size, const char *target)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *raw_name = "[plt]";
+	struct function_entry *entry;
+	int n;
+
+	if (target) {
+		n = asprintf(&text, "%s@plt", target);
+		if (n < 0) {
+			text = NULL;
+			return -ENOMEM;
+		}
+		raw_name = elf_image__keep(plt->image, text, (size_t)n);
+	}
+	entry = raw_name ? VEC_PUSH(&plt->image->stubs) : NULL;
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct function_entry){.function = {.image = plt->image,
+						      .module = plt->image->module,
+						      .vaddr = vaddr,
+						      .size = size,
+						      .kind = FUNCTION_PLT}};
+	function_entry__set_name(entry, raw_name);
+	return 0;
+}
+
+static int read_stubs(struct plt *plt, const char *name)
+{
+	GElf_Shdr shdr;
+	const Elf_Data *data;
+	uint64_t step;
+
+	data = elf_section__data(elf_image__section(plt->image, name, &shdr), 1);
+	if (!data || !elf_image__segment(plt->image, shdr.sh_addr) ||
+	    !elf_image__segment(plt->image, shdr.sh_addr + data->d_size - 1))
+		return 0;
+	/* Without IBT, a .plt.got entry is a jump and a two-byte nop. */
+	step = shdr.sh_entsize == 8 ? 8 : 16;
+	for (uint64_t at = 0; at < data->d_size; at += step) {
+		const uint8_t *code = (const uint8_t *)data->d_buf + at;
+		uint64_t size = data->d_size - at < step ? data->d_size - at : step;
+		int err = add_stub(plt, shdr.sh_addr + at, size,
+				   name_of_stub(plt, code, size, shdr.sh_addr + at));
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int elf_image__load_stubs(struct elf_image *image)
+{
+	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"};
+	struct plt plt = {.image = image};
+	int err = load_slots(&plt);
+
+	for (size_t i = 0; !err && i < sizeof(sections) / sizeof(sections[0]); i++)
+		err = read_stubs(&plt, sections[i]);
+	VEC_FINI(&plt.slots);
+	VEC_FINI(&plt.in_order);
+	if (err)
+		VEC_FINI(&image->stubs);
+	return err;
 }

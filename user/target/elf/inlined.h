@@ -14,8 +14,8 @@ struct inlined {
 };
 
 /*
- * The innermost inlined call that the instruction at vaddr belongs to. NULL where there is none, or
- * no debug info. What is damaged, or would take too long to read, has none.
+ * The innermost inlined call that contains the instruction at vaddr. NULL if it is not inlined, or
+ * without debug info, or if that is damaged or too long to read.
  */
 const struct inlined *elf_image__inlined_at(struct elf_image *image, uint64_t vaddr);
 

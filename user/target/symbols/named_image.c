@@ -2,17 +2,442 @@
 #include "target/symbols/named_image.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/symbols/named_internal.h"
+#include "target/elf/elf_internal.h"
+#include "target/symbols/live_image.h"
+#include "util/names.h"
+#include "util/vec.h"
+
+struct named_function {
+	struct function_entry entry; /* the first member, as of every function */
+	uint32_t number;	     /* index + 1 among the image's */
+	size_t symbol_len;	     /* 0: unnamed; raw_name is made up */
+	bool has_start;		     /* else vaddr is made up, or the lowest seen */
+	bool is_called;
+	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
+	bool is_left;			   /* a branch left it; kept for unnamed functions */
+	uint64_t end; /* of _init and _fini: code from here on belongs to others; 0: unknown */
+};
+
+/* The start of a function, within its page. */
+struct named_start {
+	uint64_t at;
+	struct named_function *function;
+};
+
+struct named_page {
+	uint64_t page;
+	VEC(struct named_start) starts; /* ascending */
+};
+
+struct named_image {
+	struct elf_image *image;
+	struct code_map *map;
+	uint64_t seed; /* random, so that an attacker cannot choose colliding names */
+
+	VEC(struct named_spot) spots;
+	struct hash_index by_ip; /* of spots; the number is the index + 1, as of all of these */
+	VEC(const char *) modules;
+	struct hash_index by_module_name;
+	VEC(struct named_function *) functions;
+	struct hash_index by_start; /* of functions: name, module and start */
+	struct hash_index by_name;  /* the first of a name and module */
+	VEC(struct named_page) pages;
+	struct hash_index by_page;
+};
+
+/* Starts of functions, by page: they arrive in any order and are looked up constantly. */
+
+#define PAGE_BITS 12
+/* The longest distance from a start at which an address still counts as part of that function. */
+#define LONGEST_PAGES 16
+
+static struct named_page *find_page(const struct named_image *image, uint64_t page)
+{
+	uint64_t hash = hash__mix(image->seed, page);
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&image->by_page, hash, &at)))
+		if (image->pages.v[number - 1].page == page)
+			return &image->pages.v[number - 1];
+	return NULL;
+}
+
+static struct named_page *add_page(struct named_image *image, uint64_t page)
+{
+	struct named_page *added = image->pages.n < UINT32_MAX ? VEC_PUSH(&image->pages) : NULL;
+
+	if (!added)
+		return NULL;
+	*added = (struct named_page){.page = page};
+	if (hash_index__add(&image->by_page, hash__mix(image->seed, page),
+			    (uint32_t)image->pages.n))
+		return NULL;
+	return added;
+}
+
+/* The number of starts at or before `at`. */
+static size_t count_to(const struct named_page *page, uint64_t at)
+{
+	return VEC_PARTITION_POINT(&page->starts, e, e->at <= at);
+}
+
+/* named_starts.c: where functions begin. */
+
+/* 0 or -ENOMEM. */
+static int named_image__add_start(struct named_image *image, uint64_t at,
+				  struct named_function *function)
+{
+	struct named_page *page = find_page(image, at >> PAGE_BITS);
+	struct named_start *added;
+	size_t n;
+
+	if (!page)
+		page = add_page(image, at >> PAGE_BITS);
+	if (!page)
+		return -ENOMEM;
+	n = count_to(page, at);
+	if (n && page->starts.v[n - 1].at == at) {
+		/* The code was replaced, or has two names: the newer one is what is there. */
+		page->starts.v[n - 1].function = function;
+		return 0;
+	}
+	added = VEC_PUSH(&page->starts);
+	if (!added)
+		return -ENOMEM;
+	memmove(&page->starts.v[n + 1], &page->starts.v[n],
+		(page->starts.n - 1 - n) * sizeof(*page->starts.v));
+	page->starts.v[n] = (struct named_start){at, function};
+	return 0;
+}
+
+/* The function with the last start at or before ip, within LONGEST_PAGES. NULL if not found. */
+static struct named_function *named_image__last_start(const struct named_image *image, uint64_t ip)
+{
+	uint64_t last = ip >> PAGE_BITS;
+
+	for (uint64_t i = 0; i < LONGEST_PAGES && i <= last; i++) {
+		const struct named_page *page = find_page(image, last - i);
+		size_t n = page ? count_to(page, ip) : 0;
+
+		if (n)
+			return page->starts.v[n - 1].function;
+	}
+	return NULL;
+}
+
+/* Functions by their names, modules and starts. */
+
+/* Longer names are cut: no reader wants them, and what is shown ends before. */
+#define LONGEST_NAME 8192
+/* The start of a function whose first instruction has not been seen: branches never go there. */
+#define NOWHERE UINT64_MAX
+
+static size_t cut_name(const char *name, size_t len)
+{
+	return len ? strnlen(name, len < LONGEST_NAME ? len : LONGEST_NAME) : 0;
+}
+
+/* "/usr/lib/libc.so.6" is libc.so.6, "[vdso]" itself. */
+static void cut_path(const char **path, size_t *len)
+{
+	static const char deleted[] = " (deleted)";
+	static const char kernel[] = "[kernel.kallsyms]"; /* as perf calls it */
+	const char *slash;
+
+	if (*len > strlen(deleted) &&
+	    !memcmp(*path + *len - strlen(deleted), deleted, strlen(deleted)))
+		*len -= strlen(deleted);
+	slash = *len ? memrchr(*path, '/', *len) : NULL;
+	if (slash && slash + 1 < *path + *len) {
+		*len -= (size_t)(slash + 1 - *path);
+		*path = slash + 1;
+	}
+	*len = cut_name(*path, *len);
+	if (*len == strlen(kernel) && !memcmp(*path, kernel, *len)) {
+		*path = KERNEL_MODULE;
+		*len = strlen(*path);
+	}
+	if (!*len) {
+		*path = "[unknown]";
+		*len = strlen(*path);
+	}
+}
+
+/* named_functions.c */
+
+/* The module's name, once: of a path the last part. NULL: out of memory. */
+static const char *named_image__module(struct named_image *image, const char *path, size_t len)
+{
+	char clean[LONGEST_NAME + 1];
+	uint64_t hash;
+	const char **slot;
+	size_t at = 0;
+	uint32_t number;
+
+	cut_path(&path, &len);
+	memcpy(clean, path, len);
+	clean[len] = '\0';
+	label__clean_in_place(clean);
+	path = clean;
+	hash = hash__bytes(image->seed, path, len);
+	while ((number = hash_index__next(&image->by_module_name, hash, &at)))
+		if (!strncmp(image->modules.v[number - 1], path, len) &&
+		    !image->modules.v[number - 1][len])
+			return image->modules.v[number - 1];
+	slot = image->modules.n < UINT32_MAX ? VEC_PUSH(&image->modules) : NULL;
+	if (!slot)
+		return NULL;
+	*slot = elf_image__keep(image->image, path, len);
+	if (!*slot || hash_index__add(&image->by_module_name, hash, (uint32_t)image->modules.n)) {
+		image->modules.n--;
+		return NULL;
+	}
+	return *slot;
+}
+
+/* "name@plt": a stub, whose frame becomes that of the function it jumps to. */
+static bool is_stub(const char *name, size_t len)
+{
+	static const char suffix[] = "@plt";
+	size_t n = strlen(suffix);
+
+	return (len >= n && !memcmp(name + len - n, suffix, n)) ||
+	       (len == 5 && !memcmp(name, "[plt]", 5));
+}
+
+static struct named_function *add_function(struct named_image *image, const char *name, size_t len,
+					   const char *module, uint64_t start)
+{
+	struct named_function **slot =
+		image->functions.n < UINT32_MAX ? VEC_PUSH(&image->functions) : NULL;
+	struct named_function *added = slot ? calloc(1, sizeof(*added)) : NULL;
+	const char *kept = added ? elf_image__keep(image->image, name, len) : NULL;
+
+	if (!kept) {
+		free(added);
+		image->functions.n -= slot != NULL;
+		return NULL;
+	}
+	*slot = added;
+	added->entry.function = (struct function){
+		.image = image->image, .module = module, .vaddr = start, .size = 1};
+	function_entry__set_name(&added->entry, kept);
+	added->number = (uint32_t)image->functions.n;
+	return added;
+}
+
+static bool has_name(const struct named_function *function, const char *name, size_t len,
+		     const char *module)
+{
+	return function->entry.function.module == module && function->symbol_len == len &&
+	       !memcmp(function->entry.function.raw_name, name, len);
+}
+
+static uint64_t hash_name(const struct named_image *image, const char *name, size_t len,
+			  const char *module)
+{
+	return hash__bytes(hash__mix(image->seed, (uintptr_t)module), name, len);
+}
+
+static struct named_function *find_name(const struct named_image *image, const char *name,
+					size_t len, const char *module)
+{
+	uint64_t hash = hash_name(image, name, len, module);
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&image->by_name, hash, &at)))
+		if (has_name(image->functions.v[number - 1], name, len, module))
+			return image->functions.v[number - 1];
+	return NULL;
+}
+
+static struct named_function *find_start(const struct named_image *image, const char *name,
+					 size_t len, const char *module, uint64_t start)
+{
+	uint64_t hash = hash__mix(hash_name(image, name, len, module), start);
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&image->by_start, hash, &at))) {
+		struct named_function *function = image->functions.v[number - 1];
+
+		if (function->entry.function.vaddr == start &&
+		    has_name(function, name, len, module))
+			return function;
+	}
+	return NULL;
+}
+
+/* Files the function under its start, if that is known. */
+static struct named_function *settle(struct named_image *image, struct named_function *function)
+{
+	const struct function *f = &function->entry.function;
+	uint64_t hash = hash_name(image, f->raw_name, function->symbol_len, f->module);
+
+	if (function->has_start &&
+	    hash_index__add(&image->by_start, hash__mix(hash, f->vaddr), function->number))
+		return NULL;
+	if (!find_name(image, f->raw_name, function->symbol_len, f->module) &&
+	    hash_index__add(&image->by_name, hash, function->number))
+		return NULL;
+	return named_image__add_start(image, f->vaddr, function) ? NULL : function;
+}
+
+static struct named_function *add_named(struct named_image *image, const char *name, size_t len,
+					const char *module, uint64_t start, bool has_start)
+{
+	struct named_function *added = add_function(image, name, len, module, start);
+
+	if (!added)
+		return NULL;
+	added->symbol_len = len;
+	added->has_start = has_start;
+	if (is_stub(name, len))
+		added->entry.function.kind = FUNCTION_PLT;
+	return settle(image, added);
+}
+
+/* The length of "foo" in "foo.cold", "foo.cold.1" and "foo() [clone .cold]"; 0 in any other. */
+static size_t hot_length(const char *name, size_t len)
+{
+	static const char *const marks[] = {".cold", " [clone .cold"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		size_t n = strlen(marks[i]);
+		const char *at = memmem(name, len, marks[i], n), *end = name + len;
+
+		if (!at || at == name || at[-1] == ' ')
+			continue;
+		n = (size_t)(at + n - name);
+		while (n < len && (name[n] == '.' || (name[n] >= '0' && name[n] <= '9')))
+			n++;
+		if (name + n == end || (name + n + 1 == end && *marks[i] == ' ' && name[n] == ']'))
+			return (size_t)(at - name);
+	}
+	return 0;
+}
+
+/*
+ * Without offsets the lowest address seen is the start; names are all that tells functions apart.
+ */
+static struct named_function *find_by_name(struct named_image *image,
+					   const struct named_place *place, size_t len,
+					   const char *module)
+{
+	struct named_function *found = find_name(image, place->symbol, len, module);
+
+	if (!found)
+		return add_named(image, place->symbol, len, module, place->ip, false);
+	if (!found->has_start && place->ip < found->entry.function.vaddr)
+		found->entry.function.vaddr = place->ip;
+	return found;
+}
+
+/* If only a function's cold half was known, the function that begins here takes its place. */
+static struct named_function *adopt(struct named_image *image, const char *name, size_t len,
+				    const char *module, uint64_t start)
+{
+	struct named_function *found = find_name(image, name, len, module);
+	uint64_t hash = hash__mix(hash_name(image, name, len, module), start);
+
+	if (!found || found->has_start)
+		return NULL;
+	found->entry.function.vaddr = start;
+	found->has_start = true;
+	if (hash_index__add(&image->by_start, hash, found->number) ||
+	    named_image__add_start(image, start, found))
+		return NULL;
+	return found;
+}
+
+/* The function of a place that has a symbol. NULL: out of memory. */
+static struct named_function *named_image__function(struct named_image *image,
+						    const struct named_place *place,
+						    const char *module)
+{
+	uint64_t start = place->ip - (place->has_offset ? place->offset : 0);
+	size_t len = cut_name(place->symbol, place->symbol_len);
+	size_t hot_len = hot_length(place->symbol, len);
+	struct named_function *found;
+
+	if (hot_len) {
+		/* The cold half of a function is not linked to the hot half, except by its name. */
+		struct named_function *hot = find_name(image, place->symbol, hot_len, module);
+
+		return hot ? hot : add_named(image, place->symbol, hot_len, module, NOWHERE, false);
+	}
+	if (!place->has_offset)
+		return find_by_name(image, place, len, module);
+	found = find_start(image, place->symbol, len, module, start);
+	if (!found)
+		found = adopt(image, place->symbol, len, module, start);
+	return found ? found : add_named(image, place->symbol, len, module, start, true);
+}
+
+/* A name in brackets: "[libc.so.6]", "[libc.so.6 at 0x7f0012345678]"; "[vdso]" has them already. */
+static struct named_function *add_nameless(struct named_image *image, const char *module,
+					   const char *where, uint64_t start)
+{
+	char name[LONGEST_NAME + 64];
+	size_t len = strlen(module);
+	bool has_brackets = len > 2 && module[0] == '[' && module[len - 1] == ']';
+	struct named_function *added;
+
+	snprintf(name, sizeof(name), "[%.*s%s]", (int)(has_brackets ? len - 2 : len),
+		 module + has_brackets, where);
+	added = add_function(image, name, strlen(name), module, start);
+	if (added)
+		added->entry.function.kind = FUNCTION_UNKNOWN;
+	return added;
+}
+
+/* A function without a name that begins at ip. NULL: out of memory. */
+static struct named_function *named_image__add_unnamed(struct named_image *image,
+						       const char *module, uint64_t ip)
+{
+	char where[32];
+	struct named_function *added;
+
+	snprintf(where, sizeof(where), " at 0x%" PRIx64, ip);
+	added = add_nameless(image, module, where, ip);
+	if (!added || named_image__add_start(image, ip, added))
+		return NULL;
+	added->has_start = true;
+	return added;
+}
+
+/* The function for all unnamed code of a module without a known start. NULL: out of memory. */
+static struct named_function *named_image__rest(struct named_image *image, const char *module)
+{
+	uint64_t hash = hash__mix(image->seed, (uintptr_t)module);
+	struct named_function *rest;
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&image->by_name, hash, &at))) {
+		rest = image->functions.v[number - 1];
+		if (rest->entry.function.module == module && !rest->symbol_len)
+			return rest;
+	}
+	rest = add_nameless(image, module, "", NOWHERE);
+	if (!rest || hash_index__add(&image->by_name, hash, rest->number))
+		return NULL;
+	return rest;
+}
 
 /* psABI "Procedure Linkage Table": an entry's size. Its first jump may go to its second half. */
 #define STUB_SIZE 16
 
 /*
- * Where an entry may jump: at once, behind an ENDBR64 (4 bytes) or a push of the table (6), behind
- * both an ENDBR64 and a push of a number (5), or behind a jump (6) and that.
+ * Offsets in a PLT entry from which it may jump: 0, after an ENDBR64 (4 bytes) or a push of the
+ * table (6), after an ENDBR64 and a push of a number (9), or after a jump (6) and that push (11).
  */
 static bool is_stub_jump(uint64_t offset)
 {
@@ -109,8 +534,8 @@ static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
 }
 
 /*
- * perf takes a symbol without a size to reach up to the next one. _init and _fini, in crti.o, have
- * none, and lie before the stubs. How long they are is shown by what goes to a stub, or leaves one.
+ * perf extends symbols without a size up to the next symbol. _init and _fini of crti.o are such
+ * symbols, before the stubs. Branches to or from a stub show where they end.
  */
 static bool has_no_size(const struct named_function *function)
 {
@@ -136,7 +561,9 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 	return show(image);
 }
 
-/* Into its middle from elsewhere, or from there to elsewhere: that is no part of it. 0 or -ENOMEM.
+/*
+ * A branch into the middle of the function from outside, or from there to outside, shows that this
+ * part does not belong to it. 0 or -ENOMEM.
  */
 static int find_end(struct named_image *image, enum named_branch how,
 		    const struct named_spot *source, const struct named_spot *target)
@@ -187,7 +614,7 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 	spot->label_len = (uint32_t)label_len;
 	if (!spot->label)
 		return -ENOMEM;
-	/* Whoever remembers what was here before is to forget it. */
+	/* Makes caches forget the code that was here before. */
 	return is_other ? show(image) : 0;
 }
 
@@ -217,7 +644,7 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* A function begins where a branch went. 0 or -ENOMEM. */
+/* A branch's target begins a function. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
 	if (begins_at(function_of(image, spot), spot->ip))
@@ -246,8 +673,8 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 }
 
 /*
- * perf leaves out that a name is of the unlikely half of a function of C++. Nobody calls that, and
- * what is jumped to on a condition, or in its middle, under one's own name is one's other half.
+ * perf drops the suffix of a C++ function's cold half. Cold halves are never called, so code with
+ * the same name that a conditional jump, or a jump into the middle, leads to is the other half.
  */
 static int join_halves(struct named_image *image, enum named_branch how,
 		       struct named_function *from, struct named_function *to, uint64_t ip)

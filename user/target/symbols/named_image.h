@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of a process as somebody else has named it (perf, in its text): no bytes, no file, but
- * at each address seen the function and where in it that is. What has no name is divided by what is
- * seen to be called.
+ * The code of one process as another tool (perf's text) names it: without bytes or a file, but with
+ * a function and an offset for each address seen. Unnamed code is split at the targets of calls.
  */
 #ifndef MTBPF_TARGET_SYMBOLS_NAMED_IMAGE_H
 #define MTBPF_TARGET_SYMBOLS_NAMED_IMAGE_H
@@ -16,24 +15,24 @@
 struct named_image;
 struct named_function;
 
-/* What is said of an address. The texts need no NUL behind them. */
+/* The text's facts about an address. Strings need not be NUL-terminated. */
 struct named_place {
 	uint64_t ip;
-	const char *symbol; /* mangled or not; with symbol_len 0 there is none */
+	const char *symbol; /* mangled or not; unnamed if symbol_len is 0 */
 	size_t symbol_len;
 	const char *module; /* a path, "[vdso]"; or none */
 	size_t module_len;
 	uint64_t offset; /* of ip in the function */
-	bool has_offset; /* else the function begins at the lowest address seen of it */
+	bool has_offset; /* false: the function begins at the lowest address seen */
 };
 
-/* What is known of an address. */
+/* The known facts about an address. */
 struct named_spot {
 	uint64_t ip;
 	const char *label; /* what the place was last learnt under, which is the caller's own */
 	uint32_t label_len;
 	bool is_followed;		 /* a branch has come here, or gone from here */
-	struct named_function *function; /* NULL: it has no name */
+	struct named_function *function; /* NULL: unnamed */
 	const char *module;
 };
 
@@ -42,17 +41,17 @@ struct named_image *named_image__new(void);
 /* Its map and its functions too. */
 void named_image__free(struct named_image *image);
 
-/* All of it, as stack__new() wants it: what is learnt shows in it. */
+/* The map for stack__new(). Places learnt later appear in it. */
 struct code_map *named_image__map(struct named_image *image);
 /* The same in another map, which is empty; what is learnt later does not. 0 or -ENOMEM. */
 int named_image__show(struct named_image *image, struct code_map *map);
 
-/* NULL where nothing has been learnt. No longer valid when anything is. */
+/* NULL if unknown. Invalid after anything is learnt. */
 const struct named_spot *named_image__spot(const struct named_image *image, uint64_t ip);
 
 /*
- * From now on the place is in this function. `label` (copied) is for the caller to see next time
- * that it has said so. 0 or -ENOMEM.
+ * Learns that the place is in this function. `label` (copied) lets the caller recognise the text
+ * next time. 0 or -ENOMEM.
  */
 int named_image__learn(struct named_image *image, const struct named_place *place,
 		       const void *label, size_t label_len);
@@ -60,10 +59,10 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 enum named_branch { NAMED_CALL, NAMED_JUMP, NAMED_COND, NAMED_OTHER };
 
 /*
- * A branch between two places that have been learnt (0: none), to be told where one of them is not
- * followed yet, or has no name: a function begins where a call goes, and where a jump out of
- * another function does that came from nowhere else before. One that only jumps on is a stub. 0 or
- * -ENOMEM.
+ * Follows the branch between two learnt places (0: unknown). Needed if one of them is not followed
+ * yet or is unnamed: the target of a call begins a function, and so does the target of a jump from
+ * another function that nothing else has reached before. A function that only jumps on is a stub. 0
+ * or -ENOMEM.
  */
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
 			uint64_t to);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "target/symbols/symbols.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +50,7 @@ static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
 	return elf_image__from_bytes(bytes, (size_t)n, mapping->path);
 }
 
-/* The image behind a mapping, or NULL with errno. */
+/* The image of a mapping's file, or NULL with errno. */
 static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 {
 	_cleanup_free_ char *path = NULL;
@@ -83,12 +85,6 @@ static bool is_known(const struct symbols *symbols, const struct mapping *mappin
 		if (is_same_file(&symbols->modules[i].mapping, mapping))
 			return true;
 	return false;
-}
-
-static bool may_be_module(const struct mapping *mapping)
-{
-	return (mapping->prot & PROT_EXEC) &&
-	       (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]"));
 }
 
 /* Adds the module of an executable mapping, if it is one. The array has room. */
@@ -132,7 +128,9 @@ int symbols__open(struct symbols *symbols, const struct process *process)
 	for (size_t i = 0; i < process->maps.n; i++) {
 		const struct mapping *mapping = &process->maps.v[i];
 
-		if (may_be_module(mapping) && !is_known(symbols, mapping))
+		if ((mapping->prot & PROT_EXEC) &&
+		    (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]")) &&
+		    !is_known(symbols, mapping))
 			add_module(symbols, process, mapping);
 	}
 	return 0;
@@ -267,4 +265,11 @@ int symbols__each(const struct symbols *symbols, const char *glob,
 	for (size_t i = 0; !result && i < symbols->n; i++)
 		result = each_of_module(&symbols->modules[i], glob, fn, ctx);
 	return result;
+}
+
+const char *module__name(const struct module *module)
+{
+	const char *name = elf_image__name(module->image), *slash = strrchr(name, '/');
+
+	return slash && slash[1] ? slash + 1 : name;
 }

@@ -46,22 +46,22 @@ struct symbol_match {
 };
 
 /*
- * Finds the one function a user means by `name`: its raw or demangled name, exactly; or, for C++
- * and Rust, the demangled name without its parameters or Rust hash; else what is left of it as a
- * clone ("name.constprop.0", "name.isra.0"). The executable is searched
- * before libraries: a match there hides matches elsewhere. "libfoo.so:name" (base name, a prefix
- * up to '.' will do) names the module. "0x1234" is the function whose code begins at that vaddr, as
- * the candidates are listed: so that there is a way to tell two static functions of one name apart.
- * "name+0x10" is an instruction in it; "addr:0x1234" is the one there, in the executable, or else
- * in the process as it runs. "symbol:name" is the same as "name". 0, or after one line and a hint
- * on stderr: -ENOENT (with the nearest name), -ENOTUNIQ (with the first candidates), -ENODATA: the
- * process has no symbols at all; -EINVAL: the text is no selector, or the function is shorter.
+ * Finds the one function that the user means by `name`: its raw or demangled name, exactly; or, for
+ * C++ and Rust, the demangled name without its parameters or Rust hash; otherwise a clone of it
+ * ("name.constprop.0", "name.isra.0"). The executable is searched before libraries: a match there
+ * hides matches elsewhere. "libfoo.so:name" (base name, or a prefix up to '.') names the module.
+ * "0x1234" is the function whose code begins at that vaddr, as candidates are listed, to tell two
+ * static functions of one name apart. "name+0x10" is an instruction in it; "addr:0x1234" is the
+ * instruction there, in the executable, otherwise in the process as it runs. "symbol:name" equals
+ * "name". 0, or after one line and a hint on stderr: -ENOENT (with the nearest name), -ENOTUNIQ
+ * (with the first candidates), -ENODATA: the process lacks symbols; -EINVAL: invalid selector, or
+ * an offset beyond the function's end.
  */
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match);
 
 /*
- * Whether a name means this function, as above: where nobody looks for the one that means it best.
- * A glob means all that it matches, and clones of a function are meant with it.
+ * True if a name matches this function by the rules above, without looking for a better match
+ * elsewhere. A glob matches all such functions, and their clones too.
  */
 bool function__is_meant(const struct function *function, const char *name);
 
@@ -82,16 +82,10 @@ const char *module__name(const struct module *module);
 int symbols__each_of_name(const struct symbols *symbols, const char *raw_name,
 			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
-/*
- * Hints at why a function may be missing from all this: it is a script's, or the program is
- * stripped: who has its symbols then. Nothing where neither is so.
- */
-void symbols__hint_missing(const struct symbols *symbols);
-
-/* Whether there is such a function. */
+/* True if a function has this raw name. */
 bool symbols__have(const struct symbols *symbols, const char *raw_name);
 
-/* Whether the text is meant to name a source line: "line:svc.c:123". */
+/* True if the text has the form of a source line selector: "line:svc.c:123". */
 bool line__is_selector(const char *text);
 /*
  * Calls fn for the line's code in each function that has some. What it returns but 0 ends it, and

@@ -1,16 +1,239 @@
 // SPDX-License-Identifier: MIT
-#include "target/symbols/symbols.h"
-
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/symbols/scripts.h"
-#include "target/symbols/symbols_internal.h"
+#include "cli/picker.h"
+#include "target/elf/elf_lines.h"
+#include "target/symbols/hints.h"
+#include "target/symbols/symbols.h"
+#include "target/symbols/query.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+
+static bool find_in(const struct module *module, uint64_t vaddr, struct symbol_match *match)
+{
+	const struct function *function = elf_image__function_at(module->image, vaddr);
+
+	if (!function || vaddr < function->vaddr)
+		return false;
+	*match = (struct symbol_match){
+		.module = module, .function = function, .offset = vaddr - function->vaddr};
+	return true;
+}
+
+/*
+ * Finds the code at query->address, of the executable as it is linked, or of the process as it
+ * runs. 0, or -ENOENT after a line and a hint.
+ */
+static int symbols__find_address(const struct symbols *symbols, const struct query *query,
+				 struct symbol_match *match)
+{
+	uint64_t address = query->address;
+
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable &&
+		    find_in(&symbols->modules[i], address, match))
+			return 0;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (find_in(&symbols->modules[i], address - symbols->modules[i].bias, match))
+			return 0;
+	log__error("no code of %s at %#" PRIx64, symbols->label, address);
+	log__hint("addr: takes an address in the program's file, or in the running process");
+	return -ENOENT;
+}
+
+/* The code of a source line: "line:svc.c:123". */
+
+/* For each function the first statement of the line, which may be inlined into several. */
+static int add_functions(match_vec *found, const struct module *module,
+			 const struct line_found *line)
+{
+	const struct function *last = NULL;
+
+	for (size_t i = 0; i < line->vaddrs.n; i++) {
+		uint64_t vaddr = line->vaddrs.v[i];
+		const struct function *function = elf_image__function_at(module->image, vaddr);
+		struct symbol_match *match;
+
+		/* Skip a function's cold part: the line does not begin there. */
+		if (!function || function == last || vaddr < function->vaddr ||
+		    vaddr - function->vaddr >= function->size)
+			continue;
+		last = function;
+		match = VEC_PUSH(found);
+		if (!match)
+			return -ENOMEM;
+		*match = (struct symbol_match){
+			.module = module, .function = function, .offset = vaddr - function->vaddr};
+	}
+	return 0;
+}
+
+static int search_tier(match_vec *found, const struct symbols *symbols, const struct query *query,
+		       enum tier tier, struct line_found *all)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < symbols->n && !err; i++) {
+		const struct module *module = &symbols->modules[i];
+
+		if (!query__covers(query, tier, module))
+			continue;
+		all->vaddrs.n = 0;
+		err = elf_image__find_line(module->image, query->name, query->line, all);
+		if (!err)
+			err = add_functions(found, module, all);
+	}
+	return err;
+}
+
+static int refuse_file(const struct symbols *symbols, const struct query *query)
+{
+	log__error("no code of the file '%s' in the line tables of %s", query->name,
+		   symbols->label);
+	log__hint("line tables need -g; use the file name as the compiler saw it");
+	return -ENOENT;
+}
+
+static int refuse_line(const struct symbols *symbols, const struct query *query,
+		       const struct line_found *all)
+{
+	unsigned int near = all->next ? all->next : all->previous;
+
+	if (!all->has_file)
+		return refuse_file(symbols, query);
+	log__error("line %u of %s did not produce code of its own in %s", query->line, query->name,
+		   symbols->label);
+	if (near)
+		log__hint("did you mean line:%s:%u, the nearest line with code?", query->name,
+			  near);
+	else
+		log__hint("only rarely executed (cold) parts contain some of it");
+	return -ENOENT;
+}
+
+/*
+ * Finds the code of query->line, in each function that has some. 0, or -ENOENT after a line and a
+ * hint. The caller frees *found.
+ */
+static int symbols__find_line(const struct symbols *symbols, const struct query *query,
+			      match_vec *found)
+{
+	struct line_found all = {0};
+	int err = search_tier(found, symbols, query, TIER_EXECUTABLE, &all);
+
+	if (!err && !found->n)
+		err = search_tier(found, symbols, query, TIER_LIBRARIES, &all);
+	if (!err && !found->n)
+		err = refuse_line(symbols, query, &all);
+	VEC_FINI(&all.vaddrs);
+	return err;
+}
+
+bool line__is_selector(const char *text)
+{
+	return !strncmp(text, LINE_PREFIX, strlen(LINE_PREFIX));
+}
+
+int symbols__each_of_line(const struct symbols *symbols, const char *text,
+			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
+{
+	match_vec found = {0};
+	struct query query;
+	int err = query__parse(&query, text);
+
+	if (!err)
+		err = symbols__find_line(symbols, &query, &found);
+	for (size_t i = 0; i < found.n && !err; i++)
+		err = fn(ctx, &found.v[i]);
+	VEC_FINI(&found);
+	query__fini(&query);
+	return err;
+}
+
+/* If several functions match, the user picks one at the terminal. */
+
+/* Above this number of functions, looking up files and lines takes too long. */
+#define SOURCES_MAX 20000
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "name+0x12  module  0x1234  file.c:12" */
+static char *line_of(const struct symbol_match *match, bool with_source)
+{
+	char offset[32] = "", number[16] = "", *line;
+	struct source_place place = {0};
+
+	if (match->offset)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
+	if (with_source && function__source(match->function, &place))
+		snprintf(number, sizeof(number), ":%u", place.line);
+	if (asprintf(&line, "%s%s  %s  0x%" PRIx64 "%s%s%s", match->function->name, offset,
+		     module__name(match->module), match->function->vaddr + match->offset,
+		     *number ? "  " : "", *number ? base_name(place.file) : "", number) < 0)
+		return NULL;
+	return line;
+}
+
+/* Tells the selector, so that it can be typed next time. */
+static void say_picked(const struct symbol_match *match)
+{
+	char offset[32] = "";
+
+	if (match->offset)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
+	log__info("picked %s: -symbol '%s:0x%" PRIx64 "%s'", match->function->name,
+		  module__name(match->module), match->function->vaddr, offset);
+}
+
+static int pick(const match_vec *found, char **lines, struct symbol_match *match)
+{
+	int picked;
+
+	for (size_t i = 0; i < found->n; i++) {
+		lines[i] = line_of(&found->v[i], found->n <= SOURCES_MAX);
+		if (!lines[i])
+			return -ENOMEM;
+	}
+	picked = picker__pick("function", (const char *const *)lines, found->n);
+	if (picked < 0)
+		return picked;
+	*match = found->v[picked];
+	say_picked(match);
+	return 0;
+}
+
+/* True if there is a terminal to ask which of several is meant. */
+static bool symbols__can_pick(void)
+{
+	return log__level() != LOG_SILENT && picker__is_possible();
+}
+
+/* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
+static int symbols__pick(const match_vec *found, struct symbol_match *match)
+{
+	char **lines = calloc(found->n, sizeof(*lines));
+	int err = lines ? pick(found, lines, match) : -ENOMEM;
+
+	for (size_t i = 0; lines && i < found->n; i++)
+		free(lines[i]);
+	free(lines);
+	if (err == -ECANCELED) {
+		err = -EINVAL;
+		log__error("no function was picked");
+		log__hint("name one with -symbol NAME; 'mtbpf list' shows them");
+	}
+	return err;
+}
 
 static bool matches_exactly(const struct query *query, struct elf_image *image, size_t index)
 {
@@ -31,8 +254,8 @@ static bool matches_readable(const struct query *query, struct elf_image *image,
 }
 
 /*
- * What a compiler appends to the name of a function that it has made another of: ".isra.0". Two
- * dots are the "::" of Rust's legacy names.
+ * The suffix that a compiler gives to a clone of a function: ".isra.0". Two dots are the "::" of
+ * Rust's legacy names.
  */
 static const char *clone_suffix(const char *raw_name)
 {
@@ -121,8 +344,8 @@ static int search_address(match_vec *found, const struct symbols *symbols,
 	return err;
 }
 
-static int search_tier(match_vec *found, const struct symbols *symbols, const struct query *query,
-		       enum tier tier)
+static int find_search_tier(match_vec *found, const struct symbols *symbols,
+			    const struct query *query, enum tier tier)
 {
 	static const match_fn ways[] = {matches_exactly, matches_demangled, matches_clone};
 	const size_t n = sizeof(ways) / sizeof(ways[0]);
@@ -137,7 +360,7 @@ static int search_tier(match_vec *found, const struct symbols *symbols, const st
 	return err;
 }
 
-/* Of "exp" and "exp@GLIBC_2.2.5" the first is meant, where there is one. */
+/* If both "exp" and "exp@GLIBC_2.2.5" match, the first is meant. */
 static void drop_old_versions(match_vec *found)
 {
 	size_t out = 0;
@@ -161,7 +384,7 @@ static int refuse_offset(const struct query *query, const struct function *funct
 	return -EINVAL;
 }
 
-/* Whether the name may be a glob: it is one where it is no function's own. */
+/* True if the name may be a glob: it is one unless this is exactly the name of a function. */
 static bool is_glob(const struct query *query)
 {
 	return strpbrk(query->name, "*?[");
@@ -260,7 +483,7 @@ static int find_functions(const struct symbols *symbols, const struct query *que
 	if (query__asks(query)) {
 		err = list_functions(symbols, query, found);
 	} else {
-		err = search(found, symbols, query, search_tier);
+		err = search(found, symbols, query, find_search_tier);
 		if (!err && !found->n && is_glob(query))
 			err = search(found, symbols, query, search_globs);
 	}

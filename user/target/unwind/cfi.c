@@ -9,7 +9,9 @@
 
 #define STACK_MAX 64
 
-/* DWARF 5, 2.5 "DWARF Expressions": what assemblers and linkers write in .eh_frame of it. */
+/*
+ * DWARF 5, 2.5 "DWARF Expressions": the operations that assemblers and linkers write in .eh_frame.
+ */
 struct machine {
 	const struct cfi_frame *frame;
 	const uint64_t *cfa; /* or NULL */
@@ -34,7 +36,7 @@ static uint64_t pop(struct machine *m)
 	return 0;
 }
 
-/* The one that lies so deep; 0 is the top. */
+/* The entry at that depth; 0 is the top. */
 static uint64_t peek(struct machine *m, uint64_t depth)
 {
 	if (depth < m->n)
@@ -172,8 +174,8 @@ bool cfi_expression__value(const Dwarf_Op *ops, size_t n, const struct cfi_frame
 }
 
 /*
- * An expression of libdw's is of where the register is, unless it ends with DW_OP_stack_value: then
- * it is of the register's value.
+ * libdw's expressions give the address of the saved register, unless they end with
+ * DW_OP_stack_value: then they give its value.
  */
 static struct cfi_rule rule_of(const Dwarf_Op *ops, size_t n)
 {
@@ -254,14 +256,6 @@ static bool read_cfa(Dwarf_Frame *frame, struct cfi_rule *cfa)
 					   : cfa->other < CFI_REGISTERS;
 }
 
-static bool read_row(Dwarf_Frame *frame, struct cfi_row *row)
-{
-	Dwarf_Addr start, end;
-
-	return dwarf_frame_info(frame, &start, &end, &row->is_signal) == CFI_RETURN &&
-	       read_cfa(frame, &row->cfa) && read_registers(frame, row);
-}
-
 bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row)
 {
 	Dwarf_Frame *frame = NULL;
@@ -271,8 +265,12 @@ bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row)
 	if (!image->has_asked_cfi && image->elf)
 		image->cfi = dwarf_getcfi_elf(image->elf);
 	image->has_asked_cfi = true;
-	if (image->cfi && !dwarf_cfi_addrframe(image->cfi, vaddr, &frame))
-		found = read_row(frame, row);
+	if (image->cfi && !dwarf_cfi_addrframe(image->cfi, vaddr, &frame)) {
+		Dwarf_Addr start, end;
+
+		found = dwarf_frame_info(frame, &start, &end, &row->is_signal) == CFI_RETURN &&
+			read_cfa(frame, &row->cfa) && read_registers(frame, row);
+	}
 	pthread_mutex_unlock(&image->lock);
 	free(frame);
 	return found;

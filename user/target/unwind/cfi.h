@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to get from a place in the code to its caller, by .eh_frame: where each register that the
- * caller had is now. DWARF 5, 6.4 "Call Frame Information"; LSB Core 5.0, 10.6 "Exception Frames".
+ * Unwind rules from .eh_frame: how to find the caller's registers at a place in the code. DWARF 5,
+ * 6.4 "Call Frame Information"; LSB Core 5.0, 10.6 "Exception Frames".
  */
 #ifndef MTBPF_TARGET_UNWIND_CFI_H
 #define MTBPF_TARGET_UNWIND_CFI_H
@@ -29,7 +29,7 @@ enum cfi_register {
 
 enum cfi_kind {
 	CFI_SAME,	    /* it is still there */
-	CFI_UNDEFINED,	    /* it is lost; the return address: there is no caller */
+	CFI_UNDEFINED,	    /* it is lost; for the return address: the outermost frame */
 	CFI_AT_CFA,	    /* in memory, `offset` from the CFA */
 	CFI_CFA_PLUS,	    /* the CFA and `offset` */
 	CFI_REGISTER_PLUS,  /* in another register; of the CFA: `offset` from it */
@@ -53,12 +53,10 @@ struct cfi_row {
 	bool is_signal; /* the kernel calls it: what it "returns" to has not called */
 };
 
-/*
- * False where nothing describes vaddr, or what does makes no sense. Any number of threads may ask.
- */
+/* False if vaddr is not described, or the description is invalid. Any number of threads may ask. */
 bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row);
 
-/* Registers in a frame, and how to read the memory of its thread. */
+/* The registers of one frame, and access to the memory of its thread. */
 struct cfi_frame {
 	uint64_t registers[CFI_REGISTERS];
 	uint32_t known; /* a bit a register */
@@ -67,8 +65,8 @@ struct cfi_frame {
 };
 
 /*
- * The value of an expression. False where it needs what is not known (the CFA, if that is NULL), or
- * is of a kind that no compiler makes for this: with jumps or divisions.
+ * The value of an expression. False if it needs an unknown value (the CFA, if that is NULL), or
+ * uses jumps or divisions, which compilers do not emit here.
  */
 bool cfi_expression__value(const Dwarf_Op *ops, size_t n, const struct cfi_frame *frame,
 			   const uint64_t *cfa, uint64_t *value);

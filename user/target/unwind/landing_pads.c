@@ -156,7 +156,7 @@ bool lsda__next(struct lsda *lsda, struct lsda_site *site)
 	return true;
 }
 
-/* Of a landing pad, up to a jump to where it goes on. */
+/* The instructions of a landing pad up to its jump. */
 #define PAD_INSNS 8
 
 /* The functions that have landing pads, and the section with their tables. */
@@ -177,7 +177,7 @@ void landing_table__free(struct landing_table *table)
 	free(table);
 }
 
-/* Leaves those whose table lies in the section. */
+/* Keeps only frames whose table the section contains. */
 static void keep_described(struct landing_table *table)
 {
 	size_t out = 0;
@@ -200,7 +200,7 @@ static bool open_lsda(const struct landing_table *table, const struct elf_frame 
 	return lsda__open(lsda, bytes, frame->start);
 }
 
-/* At most `limit` call sites of a function; how many there were. */
+/* Collects at most `limit` call sites of the function. Returns their number. */
 static size_t collect_pads(struct landing_table *table, const struct elf_frame *frame, size_t limit)
 {
 	struct lsda_site site;
@@ -235,7 +235,7 @@ static void collect_all_pads(struct landing_table *table)
 	VEC_SORT(&table->pads, compare_pads);
 }
 
-/* NULL where memory ran out; empty where the image has none. */
+/* NULL: out of memory. Empty if the image has no such table. */
 static struct landing_table *build(struct elf_image *image)
 {
 	struct landing_table *table = calloc(1, sizeof(*table));
@@ -285,8 +285,8 @@ static bool is_within(const struct elf_frame *frame, uint64_t vaddr)
 }
 
 /*
- * Where the code of a pad goes on in another part, at once or by a jump: it does nothing before
- * that but move what the unwinder has left in registers. 0: it does not.
+ * The target if a pad's code continues in another part, directly or by a jump, and before that only
+ * moves registers that the unwinder has set. 0 otherwise.
  */
 static uint64_t follow_pad(const struct elf_image *image, const struct elf_frame *frame,
 			   uint64_t pad)
@@ -308,7 +308,10 @@ static uint64_t follow_pad(const struct elf_image *image, const struct elf_frame
 	return 0;
 }
 
-/* As many call sites of a function as it has, but for `limit`: their pads' code is its own. */
+/*
+ * Hands the pads of at most `limit` call sites over to the function, because their code belongs to
+ * it.
+ */
 static size_t hand_over(const struct elf_image *image, const struct elf_frame *frame,
 			struct function_table *full, size_t limit)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a function goes on when an exception comes out of something that it called. */
+/*
+ * Finds landing pads: where a function continues when an exception leaves something that it called.
+ */
 #ifndef MTBPF_TARGET_UNWIND_LANDING_PADS_H
 #define MTBPF_TARGET_UNWIND_LANDING_PADS_H
 
@@ -11,13 +13,12 @@
 
 /*
  * The landing pad (vaddr) of an exception that leaves the call at vaddr: any byte of the calling
- * instruction, such as the one before the return address. 0 where there is none, or none is known:
- * the exception passes through. The table is built by the first who asks; any number of threads
- * may.
+ * instruction, such as the one before the return address. 0 if the exception passes through or the
+ * pad is unknown. The first call builds the table; any number of threads may ask.
  */
 uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr);
 
-/* Whether there is a call that has its landing pad at vaddr. */
+/* True if a call has its landing pad at vaddr. */
 bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr);
 
 /*
@@ -26,7 +27,7 @@ bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr);
  * libstdc++-v3/libsupc++/eh_personality.cc; "Exception Handling ABI for Itanium", 7).
  */
 
-/* Bytes to be read one behind the other, which lie at vaddr in the image. */
+/* Bytes to be read in order, at vaddr in the image. */
 struct eh_bytes {
 	const uint8_t *at, *end;
 	uint64_t vaddr; /* of `at` */
@@ -54,11 +55,11 @@ struct lsda_site {
 };
 
 /*
- * Of the function at start; `table` is where its call sites are, and may go on behind them. False
- * where they cannot be read.
+ * Opens the call sites of the function at start. They begin at `table`, which may extend past them.
+ * False if they cannot be read.
  */
 bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start);
-/* The next one; they ascend, in what compilers make. False behind the last. */
+/* Reads the next call site; compilers write them in ascending order. False at the end. */
 bool lsda__next(struct lsda *lsda, struct lsda_site *site);
 
 #endif

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Where OCaml functions handle exceptions: by the compiler's notes, and by their code. */
 #include "target/unwind/ocaml_handlers.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/insn.h"
-#include "util/insn_move.h"
+#include "util/log.h"
+
+/* Finds the exception handlers of OCaml functions, from the compiler's notes and from the code. */
 
 typedef VEC(uint64_t) vaddr_vec;
 
@@ -21,9 +25,9 @@ struct ocaml_note {
 };
 
 /*
- * The instructions that OCaml's compiler and runtime handle exceptions with, from 4.10 on (amd64
- * emit, runtime/amd64.S): %r14 is the domain's state, a slot of which, at an offset that differs
- * between versions, points to the innermost trap frame: the one before it, and the handler.
+ * Instructions with which OCaml's compiler and runtime handle exceptions, from 4.10 on (amd64 emit,
+ * runtime/amd64.S): %r14 is the domain's state. A slot in it, whose offset differs between
+ * versions, points to the innermost trap frame, which holds the previous frame and the handler.
  */
 
 /* The latest instructions of a straight line, the newest first. */
@@ -46,18 +50,11 @@ typedef VEC(struct handler_site) handler_site_vec;
  */
 
 #define NOTE_TYPE 1
-static const char owner[8] = "OCaml"; /* with what it is padded to */
+static const char owner[8] = "OCaml"; /* with padding */
 
 struct note_header {
 	uint32_t name_size, desc_size, type;
 };
-
-static void ocaml_note__fini(struct ocaml_note *note)
-{
-	VEC_FINI(&note->handlers);
-	VEC_FINI(&note->pushes);
-	VEC_FINI(&note->pops);
-}
 
 /* Addresses up to the 0, or to the end of the note. */
 static int read_list(const uint8_t **at, const uint8_t *end, uint64_t shift, vaddr_vec *list)
@@ -123,19 +120,12 @@ static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocam
 	return err;
 }
 
-static int compare_vaddrs(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 static void sort(vaddr_vec *list)
 {
-	VEC_SORT(list, compare_vaddrs);
+	VEC_SORT_U64(list);
 }
 
-/* Wants image->lock held. Empty where there is no note, or it is damaged. 0 or -ENOMEM. */
+/* The caller holds image->lock. Empty if the note is missing or damaged. 0 or -ENOMEM. */
 static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 {
 	GElf_Shdr shdr, base;
@@ -157,7 +147,7 @@ static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 	return err;
 }
 
-/* Whether [start, end) has one of them. */
+/* True if one of them is in [start, end). */
 static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
 {
 	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
@@ -165,14 +155,8 @@ static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end
 	return n < vaddrs->n && vaddrs->v[n] < end;
 }
 
-/* Where the runtime's raisers have raised, at the latest. */
+/* The runtime functions that raise do so within this many instructions. */
 #define RAISER_LENGTH 8
-
-static void recent_moves__add(struct recent_moves *recent, struct insn_move move)
-{
-	memmove(&recent->v[1], &recent->v[0], (SHAPE_LENGTH - 1) * sizeof(recent->v[0]));
-	recent->v[0] = move;
-}
 
 static bool is_mem(const struct insn_move *move, uint8_t kind, uint8_t base, int32_t disp)
 {
@@ -205,8 +189,8 @@ static bool is_runtimes_push(const struct insn_move v[static SHAPE_LENGTH])
 }
 
 /*
- * The newest instruction has put up a trap frame: its handler's address, and the offset of the
- * slot. 0 where it has not.
+ * If the newest instruction has pushed a trap frame: its handler's address, and the slot's offset.
+ * Otherwise 0.
  */
 static uint64_t recent_moves__pushed(const struct recent_moves *recent, int32_t *slot)
 {
@@ -237,7 +221,10 @@ static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot
 }
 
 /* lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x */
-/* It is a switch's jump: the address of the table. 0 where it is none. */
+/*
+ * The address of the table if the last instructions are the jump of a switch statement; 0
+ * otherwise.
+ */
 static uint64_t recent_moves__switches(const struct recent_moves *recent)
 {
 	const struct insn_move *v = recent->v;
@@ -272,7 +259,7 @@ static bool is_raisers_name(const char *name)
 	return false;
 }
 
-/* How the code at vaddr begins, without what it would jump to. The count of instructions. */
+/* Reads the first instructions at vaddr, up to a jump. Returns their number. */
 static size_t read_start(struct elf_image *image, uint64_t vaddr,
 			 struct insn_move moves[static RAISER_LENGTH], struct insn *last)
 {
@@ -292,8 +279,8 @@ static size_t read_start(struct elf_image *image, uint64_t vaddr,
 }
 
 /*
- * Nobody tells its name: caml_raise_exn loads the stack pointer from the state; and
- * caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
+ * Recognised by code, since symbols may be missing: caml_raise_exn loads the stack pointer from the
+ * state; and caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
  */
 static bool looks_like_raiser(struct elf_image *image, uint64_t vaddr)
 {
@@ -323,9 +310,9 @@ static bool ocaml_shapes__is_raiser(struct elf_image *image, uint64_t vaddr)
 }
 
 /*
- * Trap frames are put up and taken down in a nested way, so that each instruction has a chain of
- * them, known before the program runs. Where two ways to an instruction disagree, nothing is said
- * of it: code that is never reached may have been taken for code that is.
+ * Trap frames are pushed and popped in a nested way, so that the chain of handlers at each
+ * instruction is known statically. If two paths to an instruction disagree, its chain is unknown:
+ * unreachable code may have been taken for reachable code.
  */
 
 /* Generated modules have initialisers of a megabyte. */
@@ -399,11 +386,6 @@ static uint32_t chain_with(struct flow *flow, uint64_t handler, uint32_t outer)
 	return (uint32_t)(flow->nodes.n - 1);
 }
 
-static uint32_t outer_chain(const struct flow *flow, uint32_t chain)
-{
-	return chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[chain].outer;
-}
-
 /* The compiler put the handler's address right where the frame is put up. */
 static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 {
@@ -414,13 +396,6 @@ static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address + 1))
 		return 0;
 	return move->address;
-}
-
-static bool noted_pop(const struct flow *flow, const struct flow_point *p)
-{
-	uint64_t vaddr = flow->vaddr + p->at;
-
-	return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
 }
 
 /* The handler of a frame that the instruction puts up, or 0. */
@@ -440,24 +415,27 @@ static uint64_t pushed(struct flow *flow, const struct flow_point *p)
 
 static bool popped(const struct flow *flow, const struct flow_point *p)
 {
-	if (flow->note)
-		return noted_pop(flow, p);
+	if (flow->note) {
+		uint64_t vaddr = flow->vaddr + p->at;
+
+		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
+	}
 	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
 
-/* What the instruction does to the trap frames. */
+/* Applies the instruction's effect on the trap frames. */
 static void follow_traps(struct flow *flow, struct flow_point *p)
 {
 	uint64_t handler = pushed(flow, p);
 
 	if (handler) {
-		/* Whoever comes to the handler has taken its frame down. */
+		/* The frame is popped before its handler runs. */
 		start_at(flow, handler, p->chain);
 		p->chain = chain_with(flow, handler, p->chain);
 	} else if (flow->has_slot && recent_moves__raises(&p->recent, flow->slot)) {
 		p->raises = true;
 	} else if (!p->raises && popped(flow, p)) {
-		p->chain = outer_chain(flow, p->chain);
+		p->chain = p->chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[p->chain].outer;
 	}
 }
 
@@ -470,16 +448,7 @@ static void add_site(struct flow *flow, const struct flow_point *p)
 		flow->failed = true;
 }
 
-static void add_table(struct flow *flow, const struct flow_point *p)
-{
-	uint64_t vaddr = recent_moves__switches(&p->recent);
-
-	if (vaddr && flow->tables.n < MAX_TABLES &&
-	    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
-		flow->failed = true;
-}
-
-/* Where the instruction leads. False where it is not on to the next one. */
+/* Follows the instruction's jump. False if control does not continue at the next instruction. */
 static bool follow_control(struct flow *flow, const struct flow_point *p, bool is_first_time)
 {
 	switch ((enum insn_class)p->insn.cls) {
@@ -496,8 +465,13 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 		start_at(flow, p->insn.target, p->chain);
 		return false;
 	case INSN_JUMP_INDIRECT:
-		if (!p->raises)
-			add_table(flow, p);
+		if (!p->raises) {
+			uint64_t vaddr = recent_moves__switches(&p->recent);
+
+			if (vaddr && flow->tables.n < MAX_TABLES &&
+			    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
+				flow->failed = true;
+		}
 		/* fall through */
 	case INSN_RET:
 		if (p->raises && is_first_time)
@@ -511,7 +485,7 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 	}
 }
 
-/* Notes that the instruction was come to with p->chain. False where that is nothing new. */
+/* Notes that the instruction was reached with p->chain. False if that was known already. */
 static bool visit(struct flow *flow, struct flow_point *p)
 {
 	uint32_t *chain = &flow->chains[p->at];
@@ -526,13 +500,6 @@ static bool visit(struct flow *flow, struct flow_point *p)
 	return true;
 }
 
-static void mark_inside(struct flow *flow, const struct flow_point *p)
-{
-	for (size_t i = p->at + 1; i < p->at + p->insn.len; i++)
-		if (flow->chains[i] == CHAIN_UNSEEN)
-			flow->chains[i] = CHAIN_INSIDE;
-}
-
 /* Each instruction is come to three times at most: with a chain, with an unknown one, in vain. */
 static void follow_line(struct flow *flow, const struct flow_start *start)
 {
@@ -545,8 +512,11 @@ static void follow_line(struct flow *flow, const struct flow_start *start)
 		if (!visit(flow, &p) ||
 		    insn__decode(code, flow->size - p.at, flow->vaddr + p.at, &p.insn))
 			return;
-		mark_inside(flow, &p);
-		recent_moves__add(&p.recent, insn__move(code, p.insn.len, flow->vaddr + p.at));
+		for (size_t i = p.at + 1; i < p.at + p.insn.len; i++)
+			if (flow->chains[i] == CHAIN_UNSEEN)
+				flow->chains[i] = CHAIN_INSIDE;
+		memmove(&p.recent.v[1], &p.recent.v[0], (SHAPE_LENGTH - 1) * sizeof(p.recent.v[0]));
+		p.recent.v[0] = insn__move(code, p.insn.len, flow->vaddr + p.at);
 		follow_traps(flow, &p);
 		if (!follow_control(flow, &p, is_first_time))
 			return;
@@ -564,8 +534,8 @@ static void follow_starts(struct flow *flow)
 }
 
 /*
- * How long a table is, nobody says. What leads out of the function, into an instruction, or to
- * where the chain is another one, is of the next table.
+ * A table's length is unknown. An entry that leads out of the function, into the middle of an
+ * instruction, or to a place with another chain belongs to the next table.
  */
 static bool is_entry_of(const struct flow *flow, const struct flow_table *table, uint64_t target)
 {
@@ -578,7 +548,7 @@ static bool is_entry_of(const struct flow *flow, const struct flow_table *table,
 	       (table->chain == CHAIN_UNKNOWN && chain != CHAIN_INSIDE);
 }
 
-/* Where the function's next table begins. */
+/* The start of the function's next table. */
 static uint64_t end_of_table(const struct flow *flow, uint64_t vaddr)
 {
 	uint64_t end = UINT64_MAX;
@@ -636,16 +606,9 @@ static void settle(struct flow *flow)
 	sites->n = out;
 }
 
-static int compare_sites(const void *a, const void *b)
-{
-	const struct handler_site *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
 static void follow_all(struct flow *flow)
 {
-	/* Those that stand for themselves. */
+	/* The fixed chain numbers. */
 	for (int i = 0; i < CHAIN_FIRST; i++)
 		chain_with(flow, 0, CHAIN_UNKNOWN);
 	start_at(flow, flow->vaddr, CHAIN_NONE);
@@ -654,11 +617,6 @@ static void follow_all(struct flow *flow)
 	for (size_t i = 0; i < flow->tables.n && !flow->failed; i++)
 		follow_table(flow, flow->tables.v[i]);
 	settle(flow);
-}
-
-static bool is_noted(const struct ocaml_note *note, const struct function *f)
-{
-	return vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size);
 }
 
 /*
@@ -674,7 +632,7 @@ static int ocaml_flow__find_sites(struct elf_image *image, const struct function
 
 	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 	flow.size = f->size < len ? f->size : len;
-	flow.note = is_noted(note, f) ? note : NULL;
+	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size) ? note : NULL;
 	if (!flow.code || flow.size > MAX_FUNCTION ||
 	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
 		return 0;
@@ -682,7 +640,7 @@ static int ocaml_flow__find_sites(struct elf_image *image, const struct function
 	if (!flow.chains)
 		return -ENOMEM;
 	follow_all(&flow);
-	VEC_SORT(sites, compare_sites);
+	VEC_SORT_BY(sites, start);
 	free(flow.chains);
 	VEC_FINI(&flow.nodes);
 	VEC_FINI(&flow.starts);
@@ -695,7 +653,7 @@ struct handling_function {
 	handler_site_vec sites;
 };
 
-/* Those that have been asked for. */
+/* taken when it left its CPU; otherwise by the clock */
 struct ocaml_table {
 	struct ocaml_note note;
 	VEC(struct handling_function) functions; /* ascending */
@@ -708,7 +666,9 @@ void ocaml_table__free(struct ocaml_table *table)
 	for (size_t i = 0; i < table->functions.n; i++)
 		VEC_FINI(&table->functions.v[i].sites);
 	VEC_FINI(&table->functions);
-	ocaml_note__fini(&table->note);
+	VEC_FINI(&table->note.handlers);
+	VEC_FINI(&table->note.pushes);
+	VEC_FINI(&table->note.pops);
 	free(table);
 }
 
@@ -729,7 +689,7 @@ static struct ocaml_table *get_table(struct elf_image *image)
 	return image->ocaml = table;
 }
 
-/* The index of the function at vaddr, or where it belongs. */
+/* The index of the function at vaddr, or where to insert it. */
 static size_t lower_bound(const struct ocaml_table *table, uint64_t vaddr)
 {
 	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);
@@ -786,7 +746,7 @@ static void find_sites(struct elf_image *image, const struct function *function,
 	pthread_mutex_unlock(&image->lock);
 }
 
-/* What `ask` says of vaddr and the function that holds it. */
+/* Calls `ask` for vaddr and the function that holds it. */
 static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
 			     uint64_t (*ask)(const struct handling_function *, uint64_t))
 {
@@ -826,4 +786,87 @@ uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr)
 bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr)
 {
 	return ask_function(image, vaddr, is_handler);
+}
+
+#define LINE_HELP "one hexadecimal address per line: 0x55d0c81e2f40"
+
+/* The line without its comment, and without what is blank around it. */
+static char *trim(char *line)
+{
+	char *end = line + strcspn(line, "#");
+
+	while (isspace((unsigned char)*line))
+		line++;
+	while (end > line && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return line;
+}
+
+/* strtoull() also takes blanks and signs. */
+static bool parse_address(const char *text, uint64_t *ip)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*ip = strtoull(text, &end, 16);
+	return !errno && !*end;
+}
+
+static int add_line(struct ocaml_traps *traps, const char *text, const char *path, size_t number)
+{
+	uint64_t ip, *slot;
+
+	if (!*text)
+		return 0;
+	if (!parse_address(text, &ip)) {
+		log__error("%s:%zu: '%.40s' is not an address", path, number, text);
+		log__hint(LINE_HELP);
+		return -EINVAL;
+	}
+	slot = VEC_PUSH(&traps->ips);
+	if (!slot) {
+		log__error("out of memory");
+		return -ENOMEM;
+	}
+	*slot = ip;
+	return 0;
+}
+
+static int compare_ips(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	char *rest, *line;
+	size_t len, number = 0;
+	int err = fs__read(path, &text, &len);
+
+	if (err) {
+		log__error("cannot read %s: %s", path, strerror(-err));
+		log__hint("it is a text with %s", LINE_HELP);
+		return err;
+	}
+	rest = text;
+	while (!err && (line = strsep(&rest, "\n")))
+		err = add_line(traps, trim(line), path, ++number);
+	VEC_SORT(&traps->ips, compare_ips);
+	return err;
+}
+
+void ocaml_traps__fini(struct ocaml_traps *traps)
+{
+	VEC_FINI(&traps->ips);
+}
+
+bool ocaml_traps__has(const struct ocaml_traps *traps, uint64_t ip)
+{
+	return traps->ips.n && bsearch(&ip, traps->ips.v, traps->ips.n, sizeof(ip), compare_ips);
 }

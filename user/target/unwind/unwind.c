@@ -23,7 +23,7 @@ struct unwinder {
 };
 
 enum step {
-	STEP_CALLER,	  /* ip is where it goes on */
+	STEP_CALLER,	  /* ip is in the caller now */
 	STEP_INTERRUPTED, /* ip is where a signal came */
 	STEP_OUTERMOST,
 	STEP_LOST,
@@ -82,7 +82,7 @@ static bool has_no_frame(const struct code_place *place)
 	       row.registers[CFI_RETURN].kind == CFI_AT_CFA;
 }
 
-/* A stub goes on to what is called: its first instruction, but for an endbr64, is a jump. */
+/* A PLT stub begins with a jump, after an optional endbr64. */
 static bool is_stub(struct code_map *map, uint64_t entry)
 {
 	uint8_t code[INSN_MAX_LEN];
@@ -154,7 +154,7 @@ static bool is_restorer(const struct unwinder *u)
 }
 
 /*
- * The kernel's frame lies on the stack: arch/x86/include/asm/sigframe.h, struct rt_sigframe; the
+ * The kernel's frame is on the stack: arch/x86/include/asm/sigframe.h, struct rt_sigframe; the
  * handler has returned to the restorer, so that sp is at its ucontext.
  */
 static enum step step_signal(struct unwinder *u)
@@ -180,7 +180,7 @@ static enum step step_signal(struct unwinder *u)
 	return STEP_INTERRUPTED;
 }
 
-/* False where the value is lost, which is no error but for the return address. */
+/* False if the value is lost, which is an error only for the return address. */
 static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg, uint64_t cfa,
 		  uint64_t *value)
 {
@@ -218,7 +218,7 @@ static bool find_cfa(const struct unwinder *u, const struct cfi_rule *rule, uint
 	return apply(u, rule, CFI_RSP, 0, cfa);
 }
 
-/* The stack grows down: a caller's frame is above, unless a signal came on a stack of its own. */
+/* The stack grows down: a caller's frame is above, except after a signal on an alternate stack. */
 static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 {
 	struct cfi_frame caller = {.read = u->frame.read, .ctx = u->frame.ctx};
@@ -256,7 +256,7 @@ static bool is_before_frame(const struct unwinder *u, const struct code_place *p
 	       !memcmp(code, endbr, sizeof(code));
 }
 
-/* Of an epilogue: each register and more is popped by one instruction. */
+/* The most instructions of an epilogue: one pops each register, and a few more. */
 #define EPILOGUE_MAX 64
 
 /* DWARF's numbers of the registers, by those of instructions (System V ABI, AMD64, 3.6.2). */
@@ -288,8 +288,8 @@ static size_t run_epilogue(struct cfi_frame *frame, const uint8_t *code, uint64_
 }
 
 /*
- * If nothing but the end of a function is left to run, that says where it returns to, whatever came
- * before: "add $8,%rsp; ret" of CPython's perf trampolines, which have no frame pointer.
+ * If only the end of the function is left to run, that code shows the return address: "add $8,%rsp;
+ * ret" of CPython's perf trampolines, which lack a frame pointer.
  */
 static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
 {
@@ -314,8 +314,8 @@ static bool step_by_epilogue(struct unwinder *u, const struct code_place *place)
 }
 
 /*
- * In a chain of frames 0 marks the deepest (System V ABI, AMD64, 3.4.1). What that returns to need
- * not be behind a call: Go puts the address of goexit there.
+ * In a chain of frames 0 marks the deepest (System V ABI, AMD64, 3.4.1). Its return address need
+ * not follow a call: Go puts the address of goexit there.
  */
 static bool is_behind_deepest(const struct unwinder *u)
 {
@@ -362,13 +362,6 @@ static enum step step(struct unwinder *u)
 	return step_by_epilogue(u, &place) ? STEP_CALLER : step_by_frame_pointer(u, &place);
 }
 
-/* What a handler returns to is no caller: the kernel has put it there. */
-static void drop_restorer(struct unwinder *u)
-{
-	if (u->out->ips.n > 1)
-		u->out->ips.n--;
-}
-
 static bool is_plausible(const struct unwinder *u)
 {
 	struct code_place place;
@@ -385,8 +378,12 @@ static int walk(struct unwinder *u)
 	while (!err && u->out->ips.n < UNWIND_MAX) {
 		enum step result = step(u);
 
-		if (result == STEP_INTERRUPTED)
-			drop_restorer(u);
+		if (result == STEP_INTERRUPTED) {
+			/* A handler returns to the restorer, which is not a caller: the kernel has
+			 * put it there. */
+			if (u->out->ips.n > 1)
+				u->out->ips.n--;
+		}
 		u->is_exact = result == STEP_INTERRUPTED;
 		u->out->is_whole =
 			result == STEP_OUTERMOST || (result == STEP_CALLER && is_behind_deepest(u));

@@ -17,13 +17,16 @@ struct unwind_start {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
 	const uint8_t *stack; /* the memory from sp on */
 	size_t size;
-	/* A return probe's: it stands where the probed function's return address was. 0: none. */
+	/*
+	 * For a return probe: the trampoline's address replaces the function's return address. 0:
+	 * none.
+	 */
 	uint64_t trampoline, returns_to;
 };
 
 /*
- * ips[0] is where it ran. A return address follows it for each frame, the innermost first; behind
- * a signal handler, instead, where the signal interrupted the thread.
+ * ips[0] is the current address. A return address follows for each frame, the innermost first;
+ * after a signal handler comes the interrupted address instead.
  */
 struct unwound {
 	VEC(uint64_t) ips;
@@ -31,26 +34,28 @@ struct unwound {
 };
 
 /*
- * At most UNWIND_MAX ips; as many as are certain, by the code that `map` shows: each return address
- * is behind a call. 0 or -ENOMEM; unwound__fini() in any case.
+ * Finds at most UNWIND_MAX ips, as many as are certain by the code in `map`: each return address
+ * follows one call instruction. 0 or -ENOMEM; unwound__fini() in any case.
  */
 int unwind__stack(struct code_map *map, const struct unwind_start *start, struct unwound *out);
 void unwound__fini(struct unwound *unwound);
 
-/* Whether there is code at ip, and a call in front of it. */
+/* True if the code before ip is a call instruction. */
 bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
 
 /*
- * Frame pointers lead from ip to return_ip. True if they miss the caller of ip's function:
- * .eh_frame says that this function has no frame at ip, so return_ip is where its caller returns
- * to. *caller is set to the function that is called in front of return_ip, or to zeroes if the code
+ * Frame pointers lead from ip to return_ip. True if they skip the caller of ip's function:
+ * .eh_frame shows that this function does not have a frame at ip, so return_ip is its caller's
+ * return address. *caller is set to the function called before return_ip, or to zeroes if the code
  * does not tell.
  */
 bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
 			   struct code_place *caller);
 
-/* Whether .eh_frame tells how to get from ip to its caller: code for which frame pointers need not
- * lead anywhere. */
+/*
+ * True if .eh_frame tells how to get from ip to its caller: frame pointers may be invalid in such
+ * code.
+ */
 bool unwind__has_rules(struct code_map *map, uint64_t ip);
 
 /*

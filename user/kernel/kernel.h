@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Interfaces of Linux: addresses, symbols, system calls, namespaces, memory, scheduling. */
+#ifndef MTBPF_KERNEL_KERNEL_H
+#define MTBPF_KERNEL_KERNEL_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Linux has the upper half (Documentation/arch/x86/x86_64/mm.rst). */
+static inline bool address__is_kernel(uint64_t ip)
+{
+	return ip >> 63;
+}
+
+/* The text of /proc/kallsyms: "ffffffff81000000 T _stext", "ffffffffc0000000 t f\t[module]". */
+
+/* Names point into the text. */
+struct kallsym {
+	uint64_t address;
+	char type; /* as in nm(1) */
+	const char *name;
+	size_t name_len;
+	const char *module; /* without its brackets; NULL: the kernel itself */
+	size_t module_len;
+};
+
+/* Reads the next symbol at *text and moves *text past it. Other lines are skipped. */
+bool kallsyms__next(const char **text, struct kallsym *sym);
+
+/* Finds a symbol of the kernel itself by name. */
+bool kallsyms__find(const char *text, const char *name, uint64_t *address);
+
+/* A symbol in code. */
+bool kallsym__is_code(const struct kallsym *sym);
+
+/* System calls of x86-64 by their numbers. */
+
+/* "futex"; NULL for one that is not known by name: all that may wait are. */
+const char *syscall__name(int number);
+/* "syscall:futex", the name of its trigger; NULL if not known. */
+const char *syscall__selector(int number);
+#define SYSCALL_PREFIX "syscall:"
+/* True if the first argument is a file descriptor. */
+bool syscall__is_of_file(int number);
+
+/* pid_namespaces(7): whether the pids that we see are the kernel's own. */
+
+/* Ours, by its file; false: it is the initial one, or not known. */
+bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
+
+/* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.
+ */
+
+/*
+ * The signature before an abort handler, little-endian, with which a thread has registered its
+ * sequences (kernel/rseq.c: rseq_get_rseq_cs()). glibc, librseq and others use this one on x86.
+ */
+#define RSEQ_SIGNATURE 0x53053053
+
+/* Threads that work for another one, which is waited for. */
+
+/*
+ * Makes the calling thread yield: when woken it does not preempt the thread that woke it, as others
+ * do even if another CPU is idle (sched(7), SCHED_BATCH). Its share of CPU time stays the same.
+ */
+static inline void batch_thread__begin(void)
+{
+	const struct sched_param none = {0};
+
+	/* If this is forbidden, the policy does not change. */
+	(void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
+/*
+ * Large pages for large memory. Otherwise the kernel takes longer to hand out small pages one by
+ * one than it takes to fill them. Without large pages nothing changes.
+ */
+
+/* For free(). NULL: no memory. */
+void *huge_pages__alloc(size_t size);
+/* Takes memory that malloc() or realloc() has just returned. */
+void huge_pages__use(void *memory);
+
+/*
+ * Gives whole pages between `from` and `to` back to the kernel, before the memory is freed. Their
+ * content is undefined afterwards.
+ */
+void huge_pages__give_back(void *from, const void *to);
+
+/* Tells if the hypervisor reports stolen time to this machine. */
+
+/* From CPUID, /proc/stat and /proc/cmdline. */
+struct steal_facts {
+	bool is_guest;
+	char hypervisor[13];   /* "KVMKVMKVM"; "" if it reports no name */
+	uint32_t kvm_features; /* CPUID 0x40000001 EAX, of KVM */
+	bool is_refused;       /* by the kernel's command line: no-steal-acc */
+	bool any_stolen;       /* since it was started */
+};
+
+struct steal_facts steal__facts(void);
+/* False where stolen time may pass without a trace: a guest that was never told of any. */
+bool steal__is_told(const struct steal_facts *facts);
+
+#endif

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+#include "target/symbols/live_image.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/kernel.h"
+#include "target/elf/elf_internal.h"
+#include "target/process.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
+#include "util/vec.h"
+
+struct line {
+	struct perf_map_entry entry;
+	size_t number;
+};
+typedef VEC(struct line) line_vec;
+
+/* The pid as the process itself sees it. */
+static pid_t pid_inside(pid_t pid)
+{
+	struct task_status status;
+
+	return !task_status__read(&status, pid) && status.pid_inside ? status.pid_inside : pid;
+}
+
+/* Anybody may write to /tmp: what another user put there is not the process's. */
+static bool is_trusted(int fd, pid_t pid)
+{
+	struct stat map, process;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (fstat(fd, &map) || !S_ISREG(map.st_mode))
+		return false;
+	return !map.st_uid || (!stat(path, &process) && process.st_uid == map.st_uid);
+}
+
+/* A descriptor, or -1. */
+static int open_trusted(const char *path, pid_t pid)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || is_trusted(fd, pid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* By its own root and number, then by ours. */
+static int open_map(pid_t pid, char *path, size_t size)
+{
+	int fd;
+
+	snprintf(path, size, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)pid_inside(pid));
+	fd = open_trusted(path, pid);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, size, "/tmp/perf-%d.map", (int)pid);
+	return open_trusted(path, pid);
+}
+
+bool perf_map__exists(pid_t pid)
+{
+	char path[64];
+	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
+
+	return fd >= 0;
+}
+
+char *perf_map__read(pid_t pid, size_t most)
+{
+	char path[64], *text, size[UNITS_TEXT_SIZE];
+	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
+	size_t len;
+	int err;
+
+	if (fd < 0)
+		return NULL;
+	err = fs__read_fd(fd, most, &text, &len);
+	if (err == -EFBIG)
+		log__warn("%s exceeds %s and is not read: JIT code is shown without function names",
+			  path, units__format_size(size, most));
+	return err ? NULL : text;
+}
+
+/* Digits, with or without 0x, up to a blank. */
+static bool take_hex(const char **p, uint64_t *value)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)**p))
+		return false;
+	errno = 0;
+	*value = strtoull(*p, &end, 16);
+	if (errno || *end != ' ')
+		return false;
+	*p = end + strspn(end, " ");
+	return true;
+}
+
+static bool parse_line(const char *p, const char *end, struct perf_map_entry *entry)
+{
+	if (!take_hex(&p, &entry->start) || !take_hex(&p, &entry->size) || p >= end)
+		return false;
+	entry->name = p;
+	entry->name_len = (size_t)(end - p);
+	return entry->size && entry->start + entry->size > entry->start;
+}
+
+static int read_lines(const char *text, line_vec *lines)
+{
+	for (const char *p = text; *p;) {
+		const char *end = strchrnul(p, '\n');
+		struct line line = {.number = lines->n}, *slot;
+
+		if (parse_line(p, end, &line.entry)) {
+			slot = VEC_PUSH(lines);
+			if (!slot)
+				return -ENOMEM;
+			*slot = line;
+		}
+		p = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->entry.start != y->entry.start)
+		return x->entry.start < y->entry.start ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* By start; what an older line says of an address that a newer one took is gone as a whole. */
+static void drop_overwritten(line_vec *lines)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < lines->n; i++) {
+		const struct line *line = &lines->v[i];
+
+		while (out && line->number > lines->v[out - 1].number &&
+		       lines->v[out - 1].entry.start + lines->v[out - 1].entry.size >
+			       line->entry.start)
+			out--;
+		if (!out || lines->v[out - 1].entry.start + lines->v[out - 1].entry.size <=
+				    line->entry.start)
+			lines->v[out++] = *line;
+	}
+	lines->n = out;
+}
+
+int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n)
+{
+	line_vec lines = {0};
+	int err = read_lines(text, &lines);
+
+	VEC_SORT(&lines, compare_lines);
+	drop_overwritten(&lines);
+	*n = lines.n;
+	*entries = err ? NULL : malloc((lines.n + 1) * sizeof(**entries));
+	for (size_t i = 0; *entries && i < lines.n; i++)
+		(*entries)[i] = lines.v[i].entry;
+	VEC_FINI(&lines);
+	return *entries ? 0 : -ENOMEM;
+}
+
+/*
+ * Sorts the pieces; if two overlap, the second is cut to begin after the first. Returns the sum of
+ * their sizes.
+ */
+static size_t settle(struct jit_piece *pieces, size_t n)
+{
+	uint64_t end = 0;
+	size_t total = 0;
+
+	SORT_BY(pieces, n, start);
+	for (size_t i = 0; i < n; i++) {
+		struct jit_piece *piece = &pieces[i];
+		uint64_t skip = piece->start < end ? end - piece->start : 0;
+
+		if (skip > piece->size)
+			skip = piece->size;
+		piece->start += skip;
+		piece->bytes += skip;
+		piece->size -= skip;
+		if (piece->size)
+			end = piece->start + piece->size;
+		total += piece->size;
+	}
+	return total;
+}
+
+/* Adjacent pieces, of two mappings, become one segment: functions may reach over the border. */
+static size_t join(const struct jit_piece *pieces, size_t n, struct elf_segment *segments,
+		   uint8_t *bytes)
+{
+	size_t out = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct jit_piece *piece = &pieces[i];
+
+		if (!piece->size)
+			continue;
+		if (out && segments[out - 1].vaddr + segments[out - 1].size == piece->start)
+			segments[out - 1].size += piece->size;
+		else
+			segments[out++] = (struct elf_segment){piece->start, at, piece->size};
+		memcpy(bytes + at, piece->bytes, piece->size);
+		at += piece->size;
+	}
+	return out;
+}
+
+static int add_function(struct elf_image *image, const struct perf_map_entry *named)
+{
+	struct function_entry *entry;
+	char *name;
+
+	if (!elf_image__segment(image, named->start))
+		return 0;
+	name = elf_image__keep(image, named->name, named->name_len);
+	entry = name ? VEC_PUSH(&image->symbols) : NULL;
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct function_entry){.function = {.image = image,
+						      .module = image->module,
+						      .vaddr = named->start,
+						      .size = named->size}};
+	function_entry__set_name(entry, name);
+	return 0;
+}
+
+static int name_functions(struct elf_image *image, const char *perf_map)
+{
+	_cleanup_free_ struct perf_map_entry *entries = NULL;
+	size_t n = 0;
+	int err = perf_map__parse(perf_map ? perf_map : "", &entries, &n);
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_function(image, &entries[i]);
+	if (!err)
+		elf_image__settle_symbols(image);
+	return err;
+}
+
+struct elf_image *jit_image__new(const struct jit_piece *pieces, size_t n, const char *perf_map)
+{
+	_cleanup_free_ struct jit_piece *sorted = calloc(n + 1, sizeof(*sorted));
+	_cleanup_free_ struct elf_segment *segments = calloc(n + 1, sizeof(*segments));
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct elf_image *image;
+	size_t total, n_segments;
+	int err;
+
+	if (!sorted || !segments)
+		return NULL;
+	if (n)
+		memcpy(sorted, pieces, n * sizeof(*sorted));
+	total = settle(sorted, n);
+	bytes = malloc(total + 1);
+	if (!bytes)
+		return NULL;
+	n_segments = join(sorted, n, segments, bytes);
+	errno = ENOENT;
+	image = n_segments
+			? elf_image__from_segments(bytes, total, segments, n_segments, JIT_MODULE)
+			: NULL;
+	err = image ? name_functions(image, perf_map) : 0;
+	if (!err)
+		return image;
+	elf_image__free(image);
+	errno = -err;
+	return NULL;
+}
+
+int jit_image__map(struct elf_image *jit, uint64_t start, uint64_t len, struct code_map *map)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < jit->n_segments && err != -ENOMEM; i++) {
+		const struct elf_segment *segment = &jit->segments[i];
+		uint64_t from = segment->vaddr > start ? segment->vaddr : start;
+		uint64_t to = segment->vaddr + segment->size;
+
+		if (to > start + len)
+			to = start + len;
+		if (from < to)
+			err = code_map__add(map, from, to - from,
+					    segment->offset + (from - segment->vaddr), jit);
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Reads kallsyms' text, of which it keeps a copy to make names in place. */
+struct symbol_reader {
+	struct elf_image *image;
+	const char *module;    /* the last one's name, kept */
+	const char *module_at; /* in the text: a module's symbols are adjacent */
+	size_t module_len;
+	uint32_t unit;
+};
+
+/* The kept name of the symbol's module; NULL where memory ran out. */
+static const char *keep_module(struct symbol_reader *r, const struct kallsym *sym)
+{
+	if (!sym->module)
+		return KERNEL_MODULE;
+	if (r->module && r->module_len == sym->module_len &&
+	    !memcmp(r->module_at, sym->module, sym->module_len))
+		return r->module;
+	r->module = elf_image__keep(r->image, sym->module, sym->module_len);
+	r->module_at = sym->module;
+	r->module_len = sym->module_len;
+	r->unit++;
+	return r->module;
+}
+
+/* "name\t[module]" becomes the function's name; its raw name is without the module. */
+static int name_function(struct symbol_reader *r, struct function_entry *entry,
+			 const struct kallsym *sym)
+{
+	struct function *f = &entry->function;
+	char *name = (char *)sym->name; /* in our copy of the text */
+
+	f->module = keep_module(r, sym);
+	if (!f->module)
+		return -ENOMEM;
+	if (!sym->module) {
+		name[sym->name_len] = '\0';
+		function_entry__set_name(entry, name);
+		return 0;
+	}
+	f->raw_name = elf_image__keep(r->image, name, sym->name_len);
+	name[sym->name_len] = ' ';
+	name[sym->module + sym->module_len + 1 - name] = '\0';
+	f->name = name;
+	entry->unit = r->unit;
+	return f->raw_name ? 0 : -ENOMEM;
+}
+
+/* Aliases: as of an ELF file, the one with the fewest underscores speaks for the address. */
+static uint8_t rank(const struct kallsym *sym)
+{
+	size_t underscores = strspn(sym->name, "_");
+
+	return (uint8_t)((underscores < 7 ? underscores : 7) << 1 |
+			 (sym->type == 't' || sym->type == 'w'));
+}
+
+static int read_symbols(struct symbol_reader *r, const char *text)
+{
+	struct kallsym sym;
+	int err = 0;
+
+	/* The parser is one line ahead of where the text is changed. */
+	while (!err && kallsyms__next(&text, &sym)) {
+		struct function_entry *entry;
+
+		if (!kallsym__is_code(&sym) || !elf_image__segment(r->image, sym.address))
+			continue;
+		entry = VEC_PUSH(&r->image->symbols);
+		if (!entry)
+			return -ENOMEM;
+		*entry = (struct function_entry){
+			.function = {.image = r->image, .vaddr = sym.address}, .rank = rank(&sym)};
+		err = name_function(r, entry, &sym);
+	}
+	return err;
+}
+
+static int load_symbols(struct elf_image *image, const char *kallsyms)
+{
+	struct symbol_reader reader = {.image = image};
+	char *text = elf_image__keep(image, kallsyms, strlen(kallsyms));
+	int err = text ? read_symbols(&reader, text) : -ENOMEM;
+
+	if (!err)
+		elf_image__settle_symbols(image);
+	return err;
+}
+
+struct elf_image *kernel_image__open(int kcore, const char *kallsyms)
+{
+	struct elf_image *image = elf_image__open_core(kcore, KERNEL_MODULE);
+	int err;
+
+	if (!image)
+		return NULL;
+	err = load_symbols(image, kallsyms);
+	if (!err)
+		return image;
+	elf_image__free(image);
+	errno = -err;
+	return NULL;
+}
+
+int kernel_image__map(struct elf_image *kernel, struct code_map *map)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < kernel->n_segments && err != -ENOMEM; i++) {
+		const struct elf_segment *segment = &kernel->segments[i];
+
+		err = code_map__add(map, segment->vaddr, segment->size, segment->offset, kernel);
+	}
+	return err == -ENOMEM ? err : 0;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "target/symbols/query.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+
+static bool is_identifier(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* Words that mangled names abbreviate: Itanium C++ ABI, 5.1.5 and 5.1.10. */
+static bool is_abbreviated(const char *word, size_t len)
+{
+	static const char *const words[] = {"const",	     "volatile",      "std",
+					    "string",	     "basic_string",  "allocator",
+					    "istream",	     "ostream",	      "iostream",
+					    "basic_istream", "basic_ostream", "basic_iostream"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], word, len))
+			return true;
+	return false;
+}
+
+/*
+ * The last identifier outside of any brackets. Demangling is slow, and a hundred thousand names
+ * that lack it need none. Without one that is sure to be there (operators), all are demangled.
+ */
+static void find_needle(struct query *query)
+{
+	int depth = 0;
+
+	if (strstr(query->name, "operator"))
+		return;
+	for (const char *p = query->name; *p;) {
+		size_t len = 0;
+
+		while (is_identifier(p[len]))
+			len++;
+		if (len && !depth && !is_abbreviated(p, len)) {
+			query->needle = p;
+			query->needle_len = len;
+		}
+		p += len;
+		if (*p && strchr("<([{", *p))
+			depth++;
+		else if (*p && strchr(">)]}", *p))
+			depth--;
+		p += *p && !len;
+	}
+}
+
+/* A whole number, hexadecimal behind 0x; up to `end`. */
+static bool parse_number(const char *text, const char *end, uint64_t *number)
+{
+	char *stop;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*number = strtoull(text, &stop, strncmp(text, "0x", 2) ? 10 : 16);
+	return stop == end;
+}
+
+static int parse_address(struct query *query, const char *text)
+{
+	const char *digits = text + strspn(text, "0x");
+	size_t good = (size_t)(digits - text) + strspn(digits, "0123456789abcdefABCDEF");
+
+	/* UINT64_MAX means "not given", also for addresses out of range. */
+	query->address = strtoull(text, NULL, 16);
+	if (*text && !text[good] && query->address != UINT64_MAX)
+		return 0;
+	if (text[good])
+		log__error("bad trigger: '%c' in an address", text[good]);
+	else if (*text)
+		log__error("bad trigger: the address is too large");
+	else
+		log__error("bad trigger: the address is missing after addr:");
+	log__caret(query->text, (size_t)(text - query->text) + good);
+	log__hint("an address is hexadecimal: addr:0x401234, as 'mtbpf list' or objdump prints it");
+	return -EINVAL;
+}
+
+/* "file.c:123": the last colon parts them. */
+static int parse_line(struct query *query, const char *text)
+{
+	const char *colon = strrchr(text, ':'), *digits = colon ? colon + 1 : text + strlen(text);
+	const char *end = digits + strspn(digits, "0123456789");
+	unsigned long line = strtoul(digits, NULL, 10);
+	const char *fault = colon == text ? text : end;
+
+	if (colon && colon != text && digits != end && !*end && line && line <= INT_MAX) {
+		query->line = (unsigned int)line;
+		query->name = strndup(text, (size_t)(colon - text));
+		return query->name ? 0 : -ENOMEM;
+	}
+	if (digits != end && !*end)
+		fault = colon == text ? text : digits;
+	log__error("bad trigger: line: needs a file and a number");
+	log__caret(query->text, (size_t)(fault - query->text));
+	log__hint("the form is line:FILE:NUMBER, as in line:server.c:123");
+	return -EINVAL;
+}
+
+/* "name+0x10", but not "operator+". */
+static size_t cut_offset(struct query *query, const char *name)
+{
+	const char *plus = strrchr(name, '+'), *end = name + strlen(name);
+
+	if (!plus || plus == name || !parse_number(plus + 1, end, &query->offset))
+		return (size_t)(end - name);
+	return (size_t)(plus - name);
+}
+
+/* Splits "libfoo.so:name". The colons of "ns::name" are not meant, nor those within "foo(a:b)". */
+static const char *cut_module(struct query *query, const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	if (!colon || colon == text || !colon[1] || colon[1] == ':' ||
+	    strcspn(text, " (<") <= (size_t)(colon - text))
+		return text;
+	query->module = text;
+	query->module_len = (size_t)(colon - text);
+	return colon + 1;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+int query__parse(struct query *query, const char *text)
+{
+	const char *name;
+
+	*query = (struct query){.text = text, .vaddr = UINT64_MAX, .address = UINT64_MAX};
+	if (starts_with(text, "addr:"))
+		return parse_address(query, text + strlen("addr:"));
+	if (line__is_selector(text))
+		return parse_line(query, text + strlen(LINE_PREFIX));
+	name = cut_module(query, text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0));
+	query->name = strndup(name, cut_offset(query, name));
+	if (!query->name)
+		return -ENOMEM;
+	if (starts_with(query->name, "0x") &&
+	    !parse_number(query->name, query->name + strlen(query->name), &query->vaddr))
+		query->vaddr = UINT64_MAX;
+	find_needle(query);
+	return 0;
+}
+
+void query__fini(struct query *query)
+{
+	free(query->name);
+}
+
+bool query__asks(const struct query *query)
+{
+	return !strcmp(query->name, "?");
+}
+
+/* "libc", "libc.so" and "libc.so.6" name libc.so.6. */
+bool query__names(const struct query *query, const char *name)
+{
+	size_t len = query->module_len;
+
+	return !strncmp(name, query->module, len) && (name[len] == '\0' || name[len] == '.');
+}
+
+bool query__covers(const struct query *query, enum tier tier, const struct module *module)
+{
+	if (tier == TIER_NAMED)
+		return query__names(query, module__name(module));
+	return module->is_executable == (tier == TIER_EXECUTABLE);
+}

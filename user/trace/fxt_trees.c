@@ -1,0 +1,742 @@
+// SPDX-License-Identifier: MIT
+#include "trace/fxt_trees.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/branch.h"
+#include "decode/pt_note.h"
+#include "mtbpf_shared.h"
+#include "stack/call_tree.h"
+#include "stack/stack.h"
+#include "trace/fxt_format.h"
+#include "trace/fxt_read.h"
+#include "trace/slice.h"
+#include "util/cleanup.h"
+#include "util/meter.h"
+#include "util/names.h"
+#include "util/units.h"
+
+/* The file does not say how much of the call; no call takes that long. */
+#define ALL_OF_IT UINT64_MAX
+
+/*
+ * Parses "helper (process 11050, thread 11051)"; goroutines have ", in main.handle" before the last
+ * bracket. The name may contain brackets. *in points to the function's name, or is NULL.
+ */
+static bool parse(struct done_by *by, const char *text, const char **in)
+{
+	const char *at = strstr(text, " (process "), *next;
+
+	while (at && (next = strstr(at + 1, " (process ")))
+		at = next;
+	if (!at || sscanf(at, " (process %d, thread %d", &by->pid, &by->tid) != 2)
+		return false;
+	next = strstr(at, SLICE_BY_IN);
+	by->is_goroutine = next != NULL;
+	*in = next && strncmp(next + strlen(SLICE_BY_IN), SLICE_BY_NOWHERE,
+			      strlen(SLICE_BY_NOWHERE))
+		      ? next + strlen(SLICE_BY_IN)
+		      : NULL;
+	snprintf(by->comm, sizeof(by->comm), "%.*s", (int)(at - text), text);
+	label__clean_in_place(by->comm);
+	return true;
+}
+
+/* Copies the rest of the text, without the bracket at its end. NULL: no memory. */
+static const char *keep_name(const char *in, fxt_texts *texts)
+{
+	size_t n = strlen(in);
+	char **copy = VEC_PUSH(texts);
+
+	if (!copy)
+		return NULL;
+	*copy = strndup(in, n ? n - 1 : 0);
+	if (*copy)
+		label__clean_in_place(*copy);
+	return *copy;
+}
+
+int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
+{
+	for (size_t i = 0; i < SLICE_BY_MAX; i++) {
+		const struct fxt_read_arg *ns = fxt_read__arg(read, slice_by_keys[i].ns);
+		struct done_by by = {.call = (uint32_t)tree->calls.n - 1,
+				     .ns = ns ? ns->number : ALL_OF_IT},
+			       *place;
+		const char *in;
+
+		if (!parse(&by, fxt_read__string(read, slice_by_keys[i].who), &in))
+			break;
+		by.in = in ? keep_name(in, texts) : NULL;
+		place = !in || by.in ? VEC_PUSH(&tree->done_by) : NULL;
+		if (!place)
+			return -ENOMEM;
+		*place = by;
+	}
+	return 0;
+}
+
+void fxt_by__finish(struct call_tree *tree)
+{
+	for (size_t i = 0; i < tree->done_by.n; i++) {
+		struct done_by *by = &tree->done_by.v[i];
+		const struct call *call = &tree->calls.v[by->call];
+
+		/* Nothing in the file is believed. */
+		if (by->ns > call->end_ns - call->start_ns)
+			by->ns = call->end_ns - call->start_ns;
+	}
+}
+
+/*
+ * Sets the kind, and the reason of a gap or an absence. Calls that are not functions are recognised
+ * by category and by the name that call__name() gave them. A function's call is not changed.
+ */
+static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
+{
+	static const struct {
+		const char *category, *name;
+		enum call_kind kind;
+		uint8_t reason;
+	} kinds[] = {
+		{"kernel", "[syscall]", CALL_SYSCALL, 0},
+		{"kernel", "[memory reclaim]", CALL_SYSCALL, SYSCALL_RECLAIM},
+		{"kernel", "[untraced]", CALL_UNTRACED, 0},
+		{"kernel", "[kernel]", CALL_IN_KERNEL, 0},
+		{"switch", NULL, CALL_SWITCHED, 0},
+		{"off-cpu", "[blocked]", CALL_OFF_CPU, OFF_BLOCKED},
+		{"off-cpu", "[preempted]", CALL_OFF_CPU, OFF_PREEMPTED},
+		{"off-cpu", "[runnable]", CALL_OFF_CPU, OFF_RUNNABLE},
+		{"off-cpu", "[throttled]", CALL_OFF_CPU, OFF_THROTTLED},
+		{"off-cpu", "[stolen]", CALL_OFF_CPU, OFF_STOLEN},
+		{"gap", "[gap]", CALL_GAP, GAP_BETWEEN},
+		{"gap", "[gap: overflow]", CALL_GAP, GAP_OVERFLOW},
+		{"gap", "[gap: outside -start and -stop]", CALL_GAP, GAP_OUTSIDE},
+		{"gap", "[not recorded]", CALL_NOT_RECORDED, 0},
+		{"gap", "[callers not recorded]", CALL_NO_CALLERS, 0},
+		{"gap", "[gap: outside -filter]", CALL_GAP, GAP_FILTERED},
+		{"gap", NULL, CALL_GAP, GAP_LOST},
+		{"inlined", NULL, CALL_INLINED, 0},
+		{"signal", NULL, CALL_SIGNAL, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].category, read->category) ||
+		    (kinds[i].name && strcmp(kinds[i].name, read->name)))
+			continue;
+		call->kind = kinds[i].kind;
+		call->reason = kinds[i].reason;
+		return;
+	}
+	if (strcmp(read->category, "kernel") || !pt_event__parse(read->name))
+		return;
+	call->kind = CALL_UNTRACED;
+	call->reason = pt_event__parse(read->name);
+}
+
+/* Returns a mask of enum call_flags. */
+static uint8_t fxt_call__flags(const struct fxt_read *read)
+{
+	static const struct {
+		const char *key;
+		enum call_flags flag;
+	} names[] = {
+		{"inferred_start", CALL_INFERRED_START},
+		{"inferred_end", CALL_INFERRED_END},
+		{"by_jump", CALL_BY_JUMP},
+		{"cut_short", CALL_CUT_SHORT},
+		{"inferred", CALL_INFERRED},
+		{"sampled", CALL_SAMPLED},
+	};
+	uint8_t flags = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (fxt_read__arg(read, names[i].key))
+			flags |= (uint8_t)names[i].flag;
+	}
+	return flags;
+}
+
+/* The largest integer that a double counts exactly. */
+#define MAX_COUNT 0x1p53
+
+/* The counter's value; 0 if it is not a count. */
+static uint64_t count_of(const struct fxt_read *read)
+{
+	const struct fxt_read_arg *arg = fxt_read__arg(read, FAULT_COUNTER_OF);
+	double value = 0;
+
+	if (arg && arg->type == FXT_ARG_DOUBLE)
+		memcpy(&value, &arg->number, sizeof(value));
+	return value >= 1 && value <= MAX_COUNT ? (uint64_t)value : 0;
+}
+
+/* Each value ends a stretch, which may be one without any. */
+static int take_interrupts(struct fxt_counters *counters, struct call_tree *tree,
+			   const struct fxt_read *read)
+{
+	const struct interrupts_mark mark = {.start_ns = counters->interrupts_until_ns,
+					     .end_ns = read->time_ns,
+					     .ns = count_of(read) - counters->interrupts_ns};
+	bool is_known = counters->has_interrupts && count_of(read) > counters->interrupts_ns;
+
+	counters->has_interrupts = true;
+	counters->interrupts_until_ns = read->time_ns;
+	counters->interrupts_ns = count_of(read);
+	return is_known ? call_tree__add_interrupts(tree, &mark) : 0;
+}
+
+int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
+		       const struct fxt_read *read)
+{
+	bool is_major = !strcmp(read->name, FAULT_COUNTER_MAJOR);
+	bool is_move = !strcmp(read->name, MOVE_COUNTER);
+	const struct fault_mark *last = tree->faults.n ? &tree->faults.v[tree->faults.n - 1] : NULL;
+	uint64_t *seen = &counters->seen[is_move ? 2 : is_major], n = count_of(read);
+	struct fault_mark *mark;
+
+	if (!strcmp(read->name, INTERRUPT_COUNTER))
+		return take_interrupts(counters, tree, read);
+	if ((!is_major && !is_move && strcmp(read->name, FAULT_COUNTER)) || n <= *seen ||
+	    n - *seen > UINT32_MAX || (last && read->time_ns < last->time_ns))
+		return 0;
+	mark = VEC_PUSH(&tree->faults);
+	if (!mark)
+		return -ENOMEM;
+	*mark = (struct fault_mark){.time_ns = read->time_ns,
+				    .n = (uint32_t)(n - *seen),
+				    .is_major = is_major,
+				    .is_move = is_move};
+	*seen = n;
+	return 0;
+}
+
+#define HIT_PREFIX "hit "
+
+static uint64_t moment_of(const char *text)
+{
+	uint64_t unix_ms;
+
+	return units__parse_moment(text, &unix_ms) ? 0 : unix_ms;
+}
+
+static uint8_t counted_of(const char *text)
+{
+	for (uint8_t i = 0; i < COUNTED_ALL; i++)
+		if (counted_texts[i] && !strcmp(counted_texts[i], text))
+			return i;
+	return 0;
+}
+
+/*
+ * Reads all but the hit's function and returns that function's name, which lasts as long as the
+ * event's strings. NULL if the slice is not named like a hit.
+ */
+static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
+{
+	size_t n = strlen(HIT_PREFIX);
+	uint64_t mark_ns = fxt_read__number(read, "since_mark_ns");
+	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
+	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
+	uint64_t region_ns = fxt_read__number(read, "region_ns");
+	const char *trace_id = fxt_read__string(read, "trace_id");
+	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
+
+	*hit = (struct hit_mark){
+		.time_ns = read->end_ns,
+		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns,
+		.threshold_ns = fxt_read__number(read, "threshold_ns"),
+		.unix_ms = moment_of(fxt_read__string(read, "time")),
+		.sequence = fxt_read__number(read, "sequence"),
+		.counted = counted_of(fxt_read__string(read, "counted")),
+		.reason = delay_ns      ? MT_HIT_DELAY
+			  : duration_ns ? MT_HIT_DURATION
+			  : mark_ns	? MT_HIT_MARK
+			  : region_ns	? MT_HIT_REGION
+			  : stall_ns	? MT_HIT_STALL
+					: 0,
+		.stall_from = (uint32_t)fxt_read__number(read, "stall_from"),
+		.pid = (pid_t)read->pid,
+		.tid = (pid_t)fxt_read__number(read, "tid"),
+		.ip = fxt_read__number(read, "address"),
+	};
+	if (trace_id && strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
+	    !trace_id[TRACE_ID_SIZE - 1])
+		strcpy(hit->trace_id, trace_id);
+	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
+}
+
+/* A call, as it is to be moved. */
+struct moved {
+	struct call call;
+	struct fxt_place place;
+	uint32_t from; /* its index */
+};
+
+/* A call's sort key. */
+struct key {
+	uint64_t start_ns;
+	uint32_t from;
+};
+
+#define DIGIT_BITS 11
+#define DIGITS	   (1u << DIGIT_BITS)
+
+static uint32_t digit(const struct key *key, unsigned int shift)
+{
+	return (uint32_t)(key->start_ns >> shift) & (DIGITS - 1);
+}
+
+/* By that digit; those of one digit stay as they are to each other. */
+static void sort_by_digit(const struct key *from, struct key *to, size_t n, unsigned int shift)
+{
+	size_t begins[DIGITS] = {0}, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		begins[digit(&from[i], shift)]++;
+	for (size_t d = 0; d < DIGITS; d++) {
+		size_t count = begins[d];
+
+		begins[d] = at;
+		at += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[begins[digit(&from[i], shift)]++] = from[i];
+}
+
+/*
+ * Sorts calls by their begin with a stable radix sort: there may be ten million, and sorting by
+ * comparison takes ten times as long. NULL: out of memory.
+ */
+static struct key *sort_keys(const struct call_tree *tree)
+{
+	size_t n = tree->calls.n;
+	struct key *keys = malloc((n + 1) * sizeof(*keys)),
+		   *other = malloc((n + 1) * sizeof(*keys));
+	uint64_t bits = 0;
+
+	for (size_t i = 0; keys && other && i < n; i++) {
+		keys[i] = (struct key){tree->calls.v[i].start_ns, (uint32_t)i};
+		bits |= keys[i].start_ns;
+	}
+	for (unsigned int shift = 0; keys && other && shift < 64 && bits >> shift;
+	     shift += DIGIT_BITS) {
+		struct key *sorted = other;
+
+		sort_by_digit(keys, sorted, n, shift);
+		other = keys;
+		keys = sorted;
+	}
+	if (!other) {
+		free(keys);
+		keys = NULL;
+	}
+	free(other);
+	return keys;
+}
+
+static bool is_over(const struct moved *outer, const struct moved *next)
+{
+	if (outer->call.end_ns != next->call.start_ns)
+		return outer->call.end_ns < next->call.start_ns;
+	return outer->place.end < next->place.begin;
+}
+
+static void nest(struct moved *moved, size_t n)
+{
+	uint32_t open = CALL_NO_PARENT;
+
+	for (size_t i = 0; i < n; i++) {
+		while (open != CALL_NO_PARENT && is_over(&moved[open], &moved[i]))
+			open = moved[open].call.parent;
+		moved[i].call.parent = open;
+		moved[i].call.depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
+		/* The file may contain calls that are not nested. */
+		if (open != CALL_NO_PARENT && moved[i].call.end_ns > moved[open].call.end_ns)
+			moved[i].call.end_ns = moved[open].call.end_ns;
+		open = (uint32_t)i;
+	}
+}
+
+static int compare_done_by(const void *a, const void *b)
+{
+	const struct done_by *x = a, *y = b;
+
+	if (x->call != y->call)
+		return x->call > y->call ? 1 : -1;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+	const struct waits_for *x = a, *y = b;
+
+	return (x->call > y->call) - (x->call < y->call);
+}
+
+/* Moves the records that refer to calls by index. */
+static int follow_calls(struct call_tree *tree, const struct moved *moved)
+{
+	size_t n = tree->calls.n;
+	bool any = tree->done_by.n || tree->waits.n;
+	_cleanup_free_ uint32_t *to = any ? malloc(n * sizeof(*to)) : NULL;
+
+	if (!any)
+		return 0;
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		to[moved[i].from] = (uint32_t)i;
+	for (size_t i = 0; i < tree->done_by.n; i++)
+		tree->done_by.v[i].call = to[tree->done_by.v[i].call];
+	for (size_t i = 0; i < tree->waits.n; i++)
+		tree->waits.v[i].call = to[tree->waits.v[i].call];
+	VEC_SORT(&tree->done_by, compare_done_by);
+	VEC_SORT(&tree->waits, compare_waits);
+	return 0;
+}
+
+int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
+{
+	size_t n = tree->calls.n;
+	_cleanup_free_ struct key *keys = sort_keys(tree);
+	_cleanup_free_ struct moved *moved = keys ? malloc((n + 1) * sizeof(*moved)) : NULL;
+
+	if (!moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t from = keys[i].from;
+
+		moved[i] = (struct moved){tree->calls.v[from], places->v[from], from};
+	}
+	nest(moved, n);
+	for (size_t i = 0; i < n; i++)
+		tree->calls.v[i] = moved[i].call;
+	return follow_calls(tree, moved);
+}
+
+static struct fxt_track *add_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	struct call_tree *tree = VEC_PUSH(&trees->trees);
+	struct fxt_track *track = tree ? VEC_PUSH(&trees->tracks) : NULL;
+
+	if (tree)
+		*tree = (struct call_tree){.pid = (pid_t)pid, .tid = (pid_t)tid};
+	if (track)
+		*track = (struct fxt_track){.pid = pid, .tid = tid, .open = CALL_NO_PARENT};
+	return track;
+}
+
+/* Most events are of the track that the last one was of. */
+static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	for (size_t i = trees->tracks.n; i--;) {
+		struct fxt_track *track = &trees->tracks.v[i];
+
+		if (track->tid == tid && track->pid == pid)
+			return track;
+	}
+	return add_track(trees, pid, tid);
+}
+
+static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track *track)
+{
+	return &trees->trees.v[track - trees->tracks.v];
+}
+
+/* Its strings follow it in the same block. */
+static struct function *make_function(const char *name, const char *module)
+{
+	size_t n = strlen(name) + 1, m = strlen(module) + 1;
+	struct function *function = calloc(1, sizeof(*function) + n + m);
+	char *text = (char *)(function + 1);
+
+	if (!function)
+		return NULL;
+	function->name = memcpy(text, name, n);
+	function->module = memcpy(text + n, module, m);
+	return function;
+}
+
+static const struct function *function_of(struct fxt_trees *trees, const char *name,
+					  const char *module)
+{
+	uint64_t hash = hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
+	struct function **place, *function;
+	uint32_t number;
+	size_t at = 0;
+
+	while ((number = hash_index__next(&trees->by_name, hash, &at))) {
+		function = trees->functions.v[number - 1];
+		if (!strcmp(function->name, name) && !strcmp(function->module, module))
+			return function;
+	}
+	function = make_function(name, module);
+	place = function ? VEC_PUSH(&trees->functions) : NULL;
+	if (!place || hash_index__add(&trees->by_name, hash, (uint32_t)trees->functions.n)) {
+		if (place)
+			trees->functions.n--;
+		free(function);
+		return NULL;
+	}
+	return *place = function;
+}
+
+static bool is_function(const struct call *call)
+{
+	return call->kind == CALL_FUNCTION || call->kind == CALL_SIGNAL ||
+	       call->kind == CALL_INLINED;
+}
+
+/* "futex held by helper (123)": the same words as in the recording's report. */
+static int add_wait(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read)
+{
+	const char *text = fxt_read__string(read, "waits_for");
+	struct waits_for wait = {.call = (uint32_t)tree->calls.n - 1, .fd = -1}, *place;
+	char **copy;
+
+	if (!*text)
+		return 0;
+	copy = VEC_PUSH(&trees->texts);
+	place = copy ? VEC_PUSH(&tree->waits) : NULL;
+	if (copy)
+		*copy = place ? strdup(text) : NULL;
+	if (!place || !*copy)
+		return -ENOMEM;
+	label__clean_in_place(*copy);
+	wait.text = *copy;
+	*place = wait;
+	return 0;
+}
+
+static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct fxt_read *read)
+{
+	struct call_tree *tree = tree_of(trees, track);
+	uint32_t parent = track->open;
+	struct call *call = VEC_PUSH(&tree->calls);
+	struct fxt_place *place = VEC_PUSH(&track->places);
+
+	if (!call || !place || tree->calls.n == CALL_NO_PARENT)
+		return -ENOMEM;
+	*call = (struct call){
+		.start_ns = read->time_ns,
+		.end_ns = read->time_ns,
+		.parent = parent,
+		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
+		.flags = fxt_call__flags(read),
+		.self_insns = fxt_read__number(read, "insns"),
+	};
+	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
+	fxt_call__set_kind(call, read);
+	track->open = (uint32_t)tree->calls.n - 1;
+	trees->is_sampled |= call->flags & CALL_SAMPLED;
+	if (!is_function(call))
+		return 0;
+	call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
+	if (call->flags & CALL_SAMPLED && !strcmp(read->category, "kernel"))
+		call->kind = CALL_IN_KERNEL;
+	return call->function ? 0 : -ENOMEM;
+}
+
+static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_ns)
+{
+	struct call *call;
+
+	if (track->open == CALL_NO_PARENT)
+		return;
+	call = &tree_of(trees, track)->calls.v[track->open];
+	if (time_ns > call->end_ns)
+		call->end_ns = time_ns;
+	track->places.v[track->open].end = track->n_edges++;
+	track->open = call->parent;
+}
+
+/*
+ * A slice is in two records, or in one. Its begin names the threads that it waited for; its end
+ * tells how long.
+ */
+static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct fxt_track *track = track_of(trees, read->pid, read->tid);
+	bool is_whole = read->event == FXT_EVENT_COMPLETE && read->end_ns > read->time_ns;
+	uint64_t end_ns = is_whole ? read->end_ns : read->time_ns;
+	int err = 0;
+
+	if (!track)
+		return -ENOMEM;
+	track->is_unsorted |= read->time_ns < track->last_ns;
+	if (end_ns > track->last_ns)
+		track->last_ns = end_ns;
+	if (read->event != FXT_EVENT_END) {
+		err = begin(trees, track, read);
+		if (!err)
+			err = fxt_by__take(tree_of(trees, track), read, &trees->texts);
+		if (!err)
+			err = add_wait(trees, tree_of(trees, track), read);
+	}
+	if (!err && read->event != FXT_EVENT_BEGIN)
+		end(trees, track, end_ns);
+	return err;
+}
+
+/* Functions are known by then: hits come last. */
+static const struct function *find_function(const struct fxt_trees *trees, const char *name)
+{
+	for (size_t i = 0; i < trees->functions.n; i++) {
+		if (!strcmp(trees->functions.v[i]->name, name))
+			return trees->functions.v[i];
+	}
+	return NULL;
+}
+
+static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct hit_mark *hit = VEC_PUSH(&trees->hits);
+	const char *name;
+
+	if (!hit)
+		return -ENOMEM;
+	name = fxt_hit__read(hit, read);
+	if (!name)
+		return 0;
+	hit->function = find_function(trees, name);
+	/* Hits like the stop of a region do not name one. */
+	if (!hit->function && strncmp(name, "0x", 2))
+		hit->function = function_of(trees, name, "");
+	return 0;
+}
+
+/* "service: coroutine 1", on a track with its own id. The thread's name may contain a colon. */
+static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read,
+		       uint64_t tid)
+{
+	const char *name = strrchr(read->name, ':');
+
+	tree->tid = (pid_t)tid;
+	tree->strand = ++trees->n_strands;
+	if (!name || name[1] != ' ')
+		return;
+	snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name), read->name);
+	snprintf(tree->strand_name, sizeof(tree->strand_name), "%s", name + 2);
+	label__clean_in_place(tree->strand_name);
+}
+
+static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	struct fxt_track *track = track_of(trees, read->pid, read->tid);
+	uint64_t thread = fxt_read__number(read, "thread");
+	struct call_tree *tree;
+
+	if (!track)
+		return -ENOMEM;
+	tree = tree_of(trees, track);
+	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
+	if (thread)
+		set_strand(trees, tree, read, thread);
+	label__clean_in_place(tree->comm);
+	return 0;
+}
+
+static int take(struct fxt_trees *trees, const struct fxt_read *read)
+{
+	if (read->kind == FXT_READ_THREAD)
+		return take_name(trees, read);
+	if (read->kind != FXT_READ_EVENT)
+		return 0;
+	switch (read->event) {
+	case FXT_EVENT_COMPLETE:
+		return strcmp(read->category, "hit") ? take_slice(trees, read)
+						     : take_hit(trees, read);
+	case FXT_EVENT_BEGIN:
+	case FXT_EVENT_END:
+		return take_slice(trees, read);
+	case FXT_EVENT_COUNTER: {
+		/* The counters of a thread follow its calls. */
+		for (size_t i = trees->tracks.n; i--;) {
+			struct fxt_track *track = &trees->tracks.v[i];
+
+			if (track->tid == read->tid && track->pid == read->pid)
+				return fxt_counters__take(&track->counters, &trees->trees.v[i],
+							  read);
+		}
+		return 0;
+	}
+	default:
+		return 0;
+	}
+}
+
+static int finish_tree(struct fxt_trees *trees, size_t i)
+{
+	struct call_tree *tree = &trees->trees.v[i];
+	struct fxt_track *track = &trees->tracks.v[i];
+
+	while (track->open != CALL_NO_PARENT)
+		end(trees, track, track->last_ns);
+	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
+		return -ENOMEM;
+	fxt_by__finish(tree);
+	if (!tree->calls.n)
+		return 0;
+	if (!trees->last_ns || tree->calls.v[0].start_ns < trees->first_ns)
+		trees->first_ns = tree->calls.v[0].start_ns;
+	if (track->last_ns > trees->last_ns)
+		trees->last_ns = track->last_ns;
+	return 0;
+}
+
+/* With millions of calls that takes seconds. */
+static void say_order(const struct fxt_trees *trees, struct meter *meter)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (trees->tracks.v[i].is_unsorted)
+			n += trees->trees.v[i].calls.n;
+	if (n)
+		meter__next(meter, &(struct meter_work){"putting in order", METER_CALLS, 0});
+	meter__add(meter, n);
+}
+
+int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
+{
+	struct fxt_reader *reader = fxt_reader__open(fd);
+	struct fxt_read read;
+	int err = 0;
+
+	*trees = (struct fxt_trees){0};
+	if (!reader)
+		return -errno;
+	fxt_reader__count(reader, meter);
+	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
+		err = take(trees, &read);
+	fxt_reader__free(reader);
+	say_order(trees, meter);
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (finish_tree(trees, i))
+			err = -ENOMEM;
+	return err;
+}
+
+void fxt_trees__fini(struct fxt_trees *trees)
+{
+	for (size_t i = 0; i < trees->trees.n; i++)
+		call_tree__fini(&trees->trees.v[i]);
+	for (size_t i = 0; i < trees->functions.n; i++)
+		free(trees->functions.v[i]);
+	for (size_t i = 0; i < trees->tracks.n; i++)
+		VEC_FINI(&trees->tracks.v[i].places);
+	VEC_FINI(&trees->trees);
+	VEC_FINI(&trees->tracks);
+	for (size_t i = 0; i < trees->texts.n; i++)
+		free(trees->texts.v[i]);
+	VEC_FINI(&trees->texts);
+	VEC_FINI(&trees->hits);
+	VEC_FINI(&trees->functions);
+	hash_index__fini(&trees->by_name);
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+#include "trace/slice.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "mtbpf_shared.h"
+
+static void add(struct slice_args *args, struct fxt_arg arg)
+{
+	assert(args->n < FXT_MAX_ARGS);
+	args->v[args->n++] = arg;
+}
+
+static void add_number(struct slice_args *args, const char *key, uint64_t number)
+{
+	add(args, (struct fxt_arg){.key = key, .kind = FXT_UINT, .number = number});
+}
+
+static void add_pointer(struct slice_args *args, const char *key, uint64_t address)
+{
+	add(args, (struct fxt_arg){.key = key, .kind = FXT_POINTER, .number = address});
+}
+
+/* The last one is different each time. */
+static void varies(struct slice_args *args)
+{
+	args->v[args->n - 1].varies = true;
+}
+
+static void add_string(struct slice_args *args, const char *key, const char *string)
+{
+	if (string)
+		add(args, (struct fxt_arg){.key = key, .kind = FXT_STRING, .string = string});
+}
+
+static void add_flags(struct slice_args *args, uint8_t flags)
+{
+	static const struct {
+		enum call_flags flag;
+		const char *key;
+	} names[] = {
+		{CALL_INFERRED_START, "inferred_start"},
+		{CALL_INFERRED_END, "inferred_end"},
+		{CALL_BY_JUMP, "by_jump"},
+		{CALL_CUT_SHORT, "cut_short"},
+		{CALL_INFERRED, "inferred"},
+		{CALL_SAMPLED, "sampled"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (flags & names[i].flag)
+			add_string(args, names[i].key, "true");
+	}
+}
+
+/*
+ * True if the name does not tell the address: "[module+0xoffset]" does, if the function was entered
+ * at its begin. 0 means "unknown" where addresses are kept.
+ */
+static bool has_address(const struct call *call)
+{
+	const struct function *function = call->function;
+
+	return call->entry_ip && (!function || function->kind == FUNCTION_PLT ||
+				  call->flags & (CALL_INSIDE | CALL_INFERRED_START));
+}
+
+/*
+ * True if the call's instructions can be counted: not for an inlined function, whose code is mixed
+ * with the code around it, and not for code known by its names only.
+ */
+static bool has_insns(const struct call *call)
+{
+	const struct function *function = call->function;
+
+	if (call->self_insns)
+		return true;
+	return function && call->kind != CALL_INLINED && !(call->flags & CALL_SAMPLED) &&
+	       !(function->image && !elf_image__has_code(function->image));
+}
+
+static bool has_call_ip(const struct call *call)
+{
+	return call->kind != CALL_INLINED && call->call_ip;
+}
+
+static const struct source_place *called_at(const struct call *call, const struct call_site *site)
+{
+	const struct source_place *place = call->kind == CALL_INLINED ? &call->inlined->call
+					   : site		      ? &site->source
+								      : NULL;
+
+	return place && place->file ? place : NULL;
+}
+
+void slice_args__of_call(struct slice_args *args, const struct call *call,
+			 const struct call_site *site)
+{
+	const struct source_place *called = called_at(call, site);
+	const struct function *function = call->function;
+	struct source_place place;
+
+	args->n = 0;
+	if (has_address(call)) {
+		add_pointer(args, "address", call->entry_ip);
+		varies(args);
+	}
+	if (function) {
+		add_string(args, "module", function->module);
+		if (function__source(function, &place)) {
+			add_string(args, "file", place.file);
+			add_number(args, "line", place.line);
+		}
+	}
+	if (has_call_ip(call)) {
+		add_pointer(args, "call_ip", call->call_ip);
+		varies(args);
+	}
+	if (called) {
+		add_string(args, "call_file", called->file);
+		add_number(args, "call_line", called->line);
+	}
+	if (has_insns(call)) {
+		add_number(args, "insns", call->self_insns);
+		varies(args);
+	}
+	add_flags(args, call->flags);
+	add_string(args, "left_by", left_by__name(call->left_by));
+}
+
+const struct slice_by_key slice_by_keys[SLICE_BY_MAX] = {{"by", "by_ns"},
+							 {"by_2", "by_2_ns"},
+							 {"by_3", "by_3_ns"},
+							 {"by_4", "by_4_ns"},
+							 {"by_5", "by_5_ns"}};
+
+/* Many short turns of one program's threads are its doing, as in the report. */
+static bool has_name(const struct done_by *a, const struct done_by *b)
+{
+	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
+
+	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
+}
+
+static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct done_by *by,
+			 size_t n)
+{
+	size_t n_names = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < n_names && !has_name(&names[k], &by[i]))
+			k++;
+		if (k < n_names)
+			names[k].ns += by[i].ns;
+		else if (k < SLICE_BY_MAX)
+			names[n_names++] = by[i];
+	}
+	return n_names;
+}
+
+void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
+			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
+{
+	struct done_by names[SLICE_BY_MAX];
+	size_t n_names = join_names(names, by, n);
+
+	/* Two each, and what it waits for has to find room as well. */
+	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
+		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d%s%.200s)",
+			 names[i].comm, names[i].pid, names[i].tid,
+			 names[i].is_goroutine ? SLICE_BY_IN : "",
+			 !names[i].is_goroutine ? ""
+			 : names[i].in		? names[i].in
+						: SLICE_BY_NOWHERE);
+		add_string(args, slice_by_keys[i].who, texts[i]);
+		if (n_names > 1)
+			add_number(args, slice_by_keys[i].ns, names[i].ns);
+	}
+}
+
+void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
+			  char text[static WAITS_FOR_SIZE])
+{
+	add_string(args, "waits_for", waits_for__format(wait, text));
+}
+
+struct slice_kind slice__kind(const struct call *call, const struct call_site *site)
+{
+	bool is_kernel = address__is_kernel(call->entry_ip);
+
+	return (struct slice_kind){
+		.function = call->function,
+		.called = called_at(call, site),
+		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
+			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
+			(has_address(call) ? SLICE_HAS_ADDRESS : 0) |
+			(has_call_ip(call) ? SLICE_HAS_CALL_IP : 0) |
+			(has_insns(call) ? SLICE_HAS_INSNS : 0) | (uint32_t)call->left_by << 28,
+	};
+}
+
+const char *const counted_texts[COUNTED_ALL] = {
+	[COUNTED_THROTTLED] = "throttled",
+	[COUNTED_INTERRUPTS] = "interrupts",
+	[COUNTED_THROTTLED | COUNTED_INTERRUPTS] = "throttled, interrupts",
+	[COUNTED_STOLEN] = "stolen",
+	[COUNTED_STOLEN | COUNTED_THROTTLED] = "throttled, stolen",
+	[COUNTED_STOLEN | COUNTED_INTERRUPTS] = "interrupts, stolen",
+	[COUNTED_STOLEN | COUNTED_THROTTLED | COUNTED_INTERRUPTS] = "throttled, interrupts, stolen",
+	[COUNTED_NOT_STOLEN] = "not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_THROTTLED] = "throttled, not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_INTERRUPTS] = "interrupts, not stolen",
+	[COUNTED_NOT_STOLEN | COUNTED_THROTTLED | COUNTED_INTERRUPTS] =
+		"throttled, interrupts, not stolen",
+};
+
+/* The program's own, as far as there is room. */
+static void add_given(struct slice_args *args, const struct hit_mark *hit)
+{
+	static const char *const keys[MT_ARGS_MAX] = {"arg1", "arg2",  "arg3",	"arg4",
+						      "arg5", "arg6",  "arg7",	"arg8",
+						      "arg9", "arg10", "arg11", "arg12"};
+
+	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX && args->n < FXT_MAX_ARGS; i++)
+		if (hit->args_read >> i & 1)
+			add(args,
+			    (struct fxt_arg){.key = keys[i],
+					     .kind = hit->args_signed >> i & 1 ? FXT_INT : FXT_UINT,
+					     .number = hit->args[i]});
+}
+
+void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
+			char moment[static UNITS_MOMENT_SIZE])
+{
+	args->n = 0;
+	if (hit->reason == MT_HIT_DELAY)
+		add_number(args, "delay_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_DURATION)
+		add_number(args, "duration_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_MARK)
+		add_number(args, "since_mark_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_REGION)
+		add_number(args, "region_ns", hit->value_ns);
+	else if (hit->reason == MT_HIT_STALL)
+		add_number(args, "stall_ns", hit->value_ns);
+	if (hit->stall_from)
+		add_number(args, "stall_from", hit->stall_from);
+	if (hit->threshold_ns)
+		add_number(args, "threshold_ns", hit->threshold_ns);
+	if (hit->unix_ms)
+		add_string(args, "time", units__format_moment(moment, hit->unix_ms));
+	add_number(args, "sequence", hit->sequence);
+	add_number(args, "tid", (uint32_t)hit->tid);
+	if (hit->ip)
+		add_pointer(args, "address", hit->ip);
+	if (hit->trace_id[0])
+		add_string(args, "trace_id", hit->trace_id);
+	add_given(args, hit);
+	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
+		add_string(args, "counted", counted_texts[hit->counted]);
+}
+
+/* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */
+static bool is_shared_object(const char *module)
+{
+	const char *so = module ? strstr(module, ".so") : NULL;
+
+	return so && (so[3] == '\0' || so[3] == '.');
+}
+
+const char *slice__category(const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_SIGNAL:
+		return "signal";
+	case CALL_SYSCALL:
+	case CALL_UNTRACED:
+	case CALL_IN_KERNEL:
+		return "kernel";
+	case CALL_OFF_CPU:
+		return "off-cpu";
+	case CALL_SWITCHED:
+		return "switch";
+	case CALL_GAP:
+	case CALL_NOT_RECORDED:
+	case CALL_NO_CALLERS:
+		return "gap";
+	case CALL_INLINED:
+		return "inlined";
+	default:
+		break;
+	}
+	if (address__is_kernel(call->entry_ip))
+		return "kernel";
+	return call->function && is_shared_object(call->function->module) ? "library" : "user";
+}
+
+static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
+		       const struct call_site *site)
+{
+	slice_args__of_call(args, call, site);
+	*event = (struct fxt_event){
+		.category = slice__category(call),
+		.name = call__name(call),
+		.args = args->v,
+		.n_args = args->n,
+	};
+}
+
+/* The places that kinds with the same hash may use. */
+#define PROBES 4
+
+/* The kind's template, or the one it may take over. */
+static struct slice_template *find_template(struct slice_writer *writer,
+					    const struct slice_kind *kind)
+{
+	const uint64_t odd = 0x9e3779b97f4a7c15;
+	uint64_t hash =
+		((uintptr_t)kind->function + (uintptr_t)kind->called + kind->rest) * odd >> 32;
+	uint16_t *place;
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		place = &writer->places[(hash + i) % SLICE_PLACES];
+		if (!*place && writer->n_templates < SLICE_TEMPLATES)
+			*place = ++writer->n_templates;
+		else if (!*place || slice_kind__equals(&writer->templates[*place - 1].kind, kind))
+			break;
+		else
+			continue;
+		break;
+	}
+	return &writer->templates[(*place ? *place : hash % SLICE_TEMPLATES + 1) - 1];
+}
+
+/*
+ * The template for slices of that kind, made from this one if needed; NULL if it cannot have one.
+ */
+static const struct fxt_template *template_of(struct slice_writer *writer,
+					      const struct slice_kind *kind,
+					      const struct call *call, const struct call_site *site)
+{
+	struct slice_template *template = find_template(writer, kind);
+	struct slice_args args;
+	struct fxt_event event;
+
+	if (slice_kind__equals(&template->kind, kind) &&
+	    fxt__is_current(writer->fxt, &template->fxt))
+		return &template->fxt;
+	template->kind = *kind;
+	fill_event(&event, &args, call, site);
+	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
+}
+
+/* Facts about this call alone, which a template cannot hold. */
+struct why {
+	const struct done_by *by;
+	size_t n_by;
+	const struct waits_for *wait;
+};
+
+static struct why why_of(const struct call_tree *tree, const struct call *call)
+{
+	bool is_off = call->kind == CALL_OFF_CPU;
+	const struct done_by *by = is_off ? call_tree__done_by(tree, call) : NULL;
+	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
+	size_t n = 0;
+
+	while (by && by + n < end && by[n].call == by->call)
+		n++;
+	return (struct why){.by = by, .n_by = n, .wait = call_tree__waits_for(tree, call)};
+}
+
+/* Only of these anything may be known. */
+static bool may_have_why(const struct call *call)
+{
+	return call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL;
+}
+
+static void write_event(struct slice_writer *writer, const struct call_tree *tree,
+			const struct call *call, const struct call_site *site,
+			const struct why *why, uint64_t time_ns, uint64_t end_ns)
+{
+	char by[SLICE_BY_MAX][SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE], name[CALL_NAME_SIZE];
+	struct slice_args args;
+	struct fxt_event event;
+
+	fill_event(&event, &args, call, site);
+	event.name = call__full_name(call, name);
+	if (why->by)
+		slice_args__add_by(&args, why->by, why->n_by, by);
+	if (why->wait)
+		slice_args__add_wait(&args, why->wait, waits_for);
+	event.n_args = args.n;
+	event.pid = tree->pid;
+	event.tid = tree->tid;
+	event.time_ns = time_ns;
+	if (end_ns)
+		fxt__complete(writer->fxt, &event, end_ns);
+	else
+		fxt__begin(writer->fxt, &event);
+}
+
+void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
+			 const struct call *call, const struct call_site *site, uint64_t time_ns,
+			 uint64_t end_ns)
+{
+	const struct why why = may_have_why(call) ? why_of(tree, call) : (struct why){0};
+	const struct slice_kind kind = slice__kind(call, site);
+	bool is_alone = why.by || why.wait || call__has_own_name(call);
+	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !is_alone
+						      ? template_of(writer, &kind, call, site)
+						      : NULL;
+	uint64_t numbers[SLICE_NUMBERS];
+
+	if (!template) {
+		write_event(writer, tree, call, site, &why, time_ns, end_ns);
+		return;
+	}
+	slice__get_numbers(call, &kind, numbers);
+	fxt__slice_from(writer->fxt, template, tree->pid, tree->tid, time_ns, end_ns, numbers);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slices of a trace file: the arguments shown when a slice is clicked, and the writer that
+ * encodes them once per kind of slice.
+ */
+#ifndef MTBPF_TRACE_SLICE_H
+#define MTBPF_TRACE_SLICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stack/call_tree.h"
+#include "trace/fxt.h"
+#include "util/units.h"
+
+#define SLICE_BY_SIZE 320
+/* Between a goroutine's thread and its function. */
+#define SLICE_BY_IN	 ", in "
+#define SLICE_BY_NOWHERE "code that is not known"
+/* The most threads or goroutines named as the cause of a call. */
+#define SLICE_BY_MAX 5
+extern const struct slice_by_key {
+	const char *who, *ns;
+} slice_by_keys[SLICE_BY_MAX];
+
+/* Arguments of one event. They point into what they were made from. */
+struct slice_args {
+	unsigned int n;
+	struct fxt_arg v[FXT_MAX_ARGS];
+};
+
+/*
+ * Arguments of a call: address, module, file, line, call_ip, call_file, call_line, insns, its
+ * flags, and how it was left; each if known, and the address only if the name does not tell it.
+ * `site` is the call's, or NULL.
+ */
+void slice_args__of_call(struct slice_args *args, const struct call *call,
+			 const struct call_site *site);
+
+/*
+ * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
+ * If there are several, also the time of each. `texts` must live as long as the arguments.
+ */
+void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
+			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE]);
+
+/* Adds what it waits for; likewise. */
+void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
+			  char text[static WAITS_FOR_SIZE]);
+
+/* The values of a hit's argument "counted", by enum counted; or NULL. */
+extern const char *const counted_texts[COUNTED_ALL];
+
+#define SLICE_NUMBERS 3
+
+/* Bits of slice_kind.rest: the numbers that the slice has. */
+enum slice_has {
+	SLICE_HAS_ADDRESS = 1 << 25,
+	SLICE_HAS_CALL_IP = 1 << 26,
+	SLICE_HAS_INSNS = 1 << 27,
+};
+
+/* Slices of one kind differ in nothing but their times and numbers. */
+struct slice_kind {
+	const struct function *function;
+	const struct source_place *called; /* NULL: it is not known where */
+	uint32_t rest;
+};
+
+struct slice_kind slice__kind(const struct call *call, const struct call_site *site);
+static inline bool slice_kind__equals(const struct slice_kind *a, const struct slice_kind *b)
+{
+	return a->function == b->function && a->called == b->called && a->rest == b->rest;
+}
+
+/* Fills in the numbers that vary among calls of that kind, in order; SLICE_NUMBERS at most. */
+static inline void slice__get_numbers(const struct call *call, const struct slice_kind *kind,
+				      uint64_t numbers[static SLICE_NUMBERS])
+{
+	unsigned int n = 0;
+
+	if (kind->rest & SLICE_HAS_ADDRESS)
+		numbers[n++] = call->entry_ip;
+	if (kind->rest & SLICE_HAS_CALL_IP)
+		numbers[n++] = call->call_ip;
+	if (kind->rest & SLICE_HAS_INSNS)
+		numbers[n++] = call->self_insns;
+}
+
+/*
+ * A hit's: its delay or duration and their threshold, when it was, sequence number, thread and
+ * address; what the program gave. `moment` has to live as long as args.
+ */
+void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
+			char moment[static UNITS_MOMENT_SIZE]);
+
+/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
+const char *slice__category(const struct call *call);
+
+/* One call as the trace file has it, encoded once a kind of slice. */
+
+/* Less than an index of 16 bits; and places for them, a power of two. */
+#define SLICE_TEMPLATES 32768
+#define SLICE_PLACES	65536
+
+struct slice_template {
+	struct slice_kind kind;
+	struct fxt_template fxt;
+};
+
+/* All zeroes at first, but for `fxt`, which stays the caller's. */
+struct slice_writer {
+	struct fxt *fxt;
+	/* Indices of templates, by hash of the kind, counted from 1; 0: empty. */
+	uint16_t places[SLICE_PLACES];
+	uint16_t n_templates;
+	struct slice_template templates[SLICE_TEMPLATES];
+};
+
+/*
+ * Writes the tree's call, made at that site (NULL: unknown): in one record, or, if end_ns is 0,
+ * only its begin, and the caller calls fxt__end(). Sites must outlive the writer, which compares
+ * them.
+ */
+void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
+			 const struct call *call, const struct call_site *site, uint64_t time_ns,
+			 uint64_t end_ns);
+
+#endif

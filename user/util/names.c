@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "util/names.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_tail(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/*
+ * Length of the well-formed UTF-8 sequence at s, or 0: Unicode 15.0, table 3-7. Never reads past a
+ * NUL, which is not a tail. C1 controls (U+0080..9f) count as ill-formed: terminals obey them.
+ */
+static size_t sequence_len(const unsigned char *s)
+{
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	if (s[0] < 0xc2 || s[0] > 0xf4 || !is_tail(s[1]))
+		return 0;
+	if (s[0] < 0xe0)
+		return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : 2;
+	if (!is_tail(s[2]))
+		return 0;
+	if (s[0] < 0xf0) {
+		bool overlong = s[0] == 0xe0 && s[1] < 0xa0;
+		bool surrogate = s[0] == 0xed && s[1] >= 0xa0;
+
+		return overlong || surrogate ? 0 : 3;
+	}
+	if (!is_tail(s[3]) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
+		return 0;
+	return 4;
+}
+
+bool label__is_clean(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t at = 0, step;
+
+	while (at <= LABEL_MAX && (step = sequence_len(s + at)))
+		at += step;
+	return at <= LABEL_MAX && !s[at];
+}
+
+void label__clean_in_place(char *text)
+{
+	unsigned char *s = (unsigned char *)text;
+
+	while (*s) {
+		size_t step = sequence_len(s);
+
+		if (!step)
+			*s = '?';
+		s += step ? step : 1;
+	}
+}
+
+static size_t clean_prefix_len(const unsigned char *s, size_t len)
+{
+	size_t at = 0, step;
+
+	while (at < len && (step = sequence_len(s + at)))
+		at += step;
+	return at;
+}
+
+/* Copies whole sequences while they end within max. */
+static size_t copy_clean(char *out, const unsigned char *s, size_t max)
+{
+	size_t at = 0;
+
+	while (s[at]) {
+		size_t step = sequence_len(s + at);
+
+		if (at + (step ? step : 1) > max)
+			break;
+		if (step)
+			memcpy(out + at, s + at, step);
+		else
+			out[at] = '?';
+		at += step ? step : 1;
+	}
+	return at;
+}
+
+const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n = strnlen(text, LABEL_MAX + 1);
+	bool cut = n > LABEL_MAX;
+
+	if (!cut && clean_prefix_len(s, n) == n) {
+		*len = n;
+		return text;
+	}
+	n = copy_clean(buf, s, cut ? LABEL_MAX - strlen("...") : LABEL_MAX);
+	if (cut) {
+		memcpy(buf + n, "...", strlen("..."));
+		n += strlen("...");
+	}
+	buf[n] = '\0';
+	*len = n;
+	return buf;
+}
+
+/* Rows live on the stack. Longer words (mangled templates) are only compared as prefixes. */
+#define MAX_LEN 255
+
+#define FAR_AWAY UINT16_MAX
+
+/* A third of the letters may be wrong, but never so many that any word would do. */
+static unsigned int cut_off(size_t len)
+{
+	if (len < 2)
+		return 0;
+	if (len < 3)
+		return 1;
+	return len / 3 < 5 ? (unsigned int)(len / 3) : 5;
+}
+
+static unsigned int min(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+struct rows {
+	uint16_t before[MAX_LEN + 1]; /* two letters of `a` ago */
+	uint16_t last[MAX_LEN + 1];
+	uint16_t now[MAX_LEN + 1];
+};
+
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* The cheapest way to turn a[0..i] into b[0..j]: i, j >= 1. */
+static unsigned int cell(const struct rows *rows, const char *a, size_t i, const char *b, size_t j)
+{
+	unsigned int cost = rows->last[j - 1] + !same(a[i - 1], b[j - 1]);
+
+	cost = min(cost, min(rows->last[j], rows->now[j - 1]) + 1u);
+	if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+		cost = min(cost, rows->before[j - 2] + 1u);
+	return cost;
+}
+
+/*
+ * Damerau-Levenshtein with adjacent transpositions ("optimal string alignment"): FAR_AWAY if above
+ * `limit`. Stops at a row that is above it everywhere: symbol tables are large.
+ */
+static unsigned int edits(const char *a, size_t na, const char *b, size_t nb, unsigned int limit)
+{
+	struct rows rows;
+
+	if (na > MAX_LEN || nb > MAX_LEN || (na > nb ? na - nb : nb - na) > limit)
+		return FAR_AWAY;
+	for (size_t j = 0; j <= nb; j++)
+		rows.last[j] = (uint16_t)j;
+	for (size_t i = 1; i <= na; i++) {
+		unsigned int least = (unsigned int)i;
+
+		rows.now[0] = (uint16_t)i;
+		for (size_t j = 1; j <= nb; j++) {
+			rows.now[j] = (uint16_t)cell(&rows, a, i, b, j);
+			least = min(least, rows.now[j]);
+		}
+		if (least > limit)
+			return FAR_AWAY;
+		memcpy(rows.before, rows.last, (nb + 1) * sizeof(*rows.last));
+		memcpy(rows.last, rows.now, (nb + 1) * sizeof(*rows.last));
+	}
+	return rows.last[nb] <= limit ? rows.last[nb] : FAR_AWAY;
+}
+
+/* A word cut short, or with something added; but not one that shares two letters by chance. */
+static bool is_prefix(const char *word, size_t word_len, const char *candidate, size_t len)
+{
+	size_t shorter = word_len < len ? word_len : len;
+
+	return shorter >= 3 && shorter * 2 >= word_len && !strncasecmp(word, candidate, shorter);
+}
+
+void nearest__offer(struct nearest *nearest, const char *candidate)
+{
+	size_t word_len = strlen(nearest->word);
+	size_t len = strlen(candidate);
+	unsigned int limit = cut_off(word_len);
+	unsigned int distance = edits(nearest->word, word_len, candidate, len, limit);
+
+	/* As good as the furthest typing mistake: a nearer spelling wins over it. */
+	if (distance == FAR_AWAY && is_prefix(nearest->word, word_len, candidate, len))
+		distance = limit;
+	if (distance == FAR_AWAY)
+		return;
+	/*
+	 * If two candidates are equally near, the shorter wins: the plainest of all names with this
+	 * prefix.
+	 */
+	if (!nearest->best || distance < nearest->distance ||
+	    (distance == nearest->distance && len < strlen(nearest->best))) {
+		nearest->best = candidate;
+		nearest->distance = distance;
+	}
+}
+
+const char *nearest__result(const struct nearest *nearest)
+{
+	return nearest->best;
+}

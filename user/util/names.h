@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names: makes those that the target controls fit to be shown, and finds the known word nearest to
+ * a typed one.
+ */
+#ifndef MTBPF_UTIL_NAMES_H
+#define MTBPF_UTIL_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the longest label; enough for any readable C++ name. */
+#define LABEL_MAX  4096
+#define LABEL_SIZE (LABEL_MAX + 1)
+
+/*
+ * Returns text as well-formed UTF-8 without control characters. Each offending byte becomes '?';
+ * longer text is cut to LABEL_MAX bytes ending in "...". Returns text itself if nothing changes,
+ * otherwise buf. *len is the result's length.
+ */
+const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *len);
+
+/* True if label__clean() would change nothing. */
+bool label__is_clean(const char *text);
+/* The same where the text lies, however long it is: each offending byte becomes '?'. */
+void label__clean_in_place(char *text);
+
+/* "did you mean": the known word nearest to a mistyped one. */
+
+/* State of a search over any number of candidates; zero-initialise all but `word`. */
+struct nearest {
+	const char *word;
+	const char *best;
+	unsigned int distance; /* of best */
+};
+
+/* Offers one candidate; kept by pointer if it is nearer than those before. */
+void nearest__offer(struct nearest *nearest, const char *candidate);
+
+/* The best candidate, or NULL if none is near enough. */
+const char *nearest__result(const struct nearest *nearest);
+
+#endif
