@@ -24,6 +24,7 @@ static const struct option_spec specs[] = {
 	OPTIONS_REGION,
 	OPTION_DELAY,
 	OPTION_DURATION,
+	OPTIONS_CPU,
 	OPTION_STALL,
 	OPTIONS_LIMITS,
 	OPTION_FULL,

@@ -23,7 +23,7 @@
 
 struct watch_options {
 	struct capture_options common; /* pid, symbol, timeout, v, q */
-	bool durations;
+	bool durations, on_cpu, off_cpu;
 };
 
 static const struct option_spec specs[] = {
@@ -37,6 +37,11 @@ static const struct option_spec specs[] = {
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
+	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
+	 "measure the time on a CPU of that, as -cpu-thresh of attach does",
+	 offsetof(struct watch_options, on_cpu), NULL},
+	{"off-cpu", NULL, 0, OPT_FLAG, NULL, "the same of the time off the CPU",
+	 offsetof(struct watch_options, off_cpu), NULL},
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,
 		     "count how often a thread has been without a hit (with -durations: in a call; "
 		     "with -start: between the two) for this long"),
@@ -173,9 +178,21 @@ static int watch(const struct watch_options *options, const struct target *targe
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
 	puts(status__format(text, &view));
-	print_histogram(&stats, options->durations || options->common.stop ? "duration" : "delay");
+	print_histogram(&stats, options->on_cpu				     ? "time on the CPU"
+				: options->off_cpu			     ? "time off the CPU"
+				: options->durations || options->common.stop ? "duration"
+									     : "delay");
 	say_drops(&stats);
 	return 0;
+}
+
+static int refuse_cpu_measure(bool is_go)
+{
+	log__error("watch: -on-cpu and -off-cpu: %s",
+		   is_go ? "calls of Go functions belong to goroutines, not to threads"
+			 : "the time since mtbpf_mark_start() is not counted");
+	log__hint("without -durations they are of the time between a thread's hits");
+	return -EINVAL;
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct target *target,
@@ -196,6 +213,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.by_links = uprobe_link__is_supported() &&
 			    !(is_one && process__has_workers(target->pids.v[0])),
 		.watch_duration = options->durations || has_regions,
+		.cpu_measure = options->on_cpu	  ? MT_CPU_ON
+			       : options->off_cpu ? MT_CPU_OFF
+						  : MT_CPU_ALL,
 		.stall_thresh_ns = options->common.stall_thresh_ns,
 		.stall_from = has_regions					   ? MT_STALL_REGION
 			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
@@ -214,6 +234,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		err = probes__choose_returns(probes, options->common.return_probes,
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
+	if (!err && config.cpu_measure &&
+	    (config.by_goroutine || (config.since_mark && options->durations)))
+		err = refuse_cpu_measure(config.by_goroutine);
 	if (err)
 		return err;
 	err = gate__open(&gate, &config,
@@ -311,6 +334,11 @@ static int check(struct watch_options *options)
 {
 	int err = capture_options__check(&options->common, watch_table.command);
 
+	if (!err && options->on_cpu && options->off_cpu) {
+		log__error("watch: -on-cpu and -off-cpu cannot both be given");
+		log__hint("the one is the time on a CPU, the other the rest");
+		return -EINVAL;
+	}
 	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))
 		return err;
 	log__error("watch: -start and -stop are measured by themselves, without %s",

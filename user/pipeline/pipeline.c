@@ -51,6 +51,8 @@ static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *h
 {
 	if (hit->reason == MT_HIT_STALL)
 		return rec->stall_thresh_ns;
+	if (hit->reason && hit->reason != MT_HIT_LAST && rec->cpu_measure)
+		return rec->threshold_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -79,22 +81,24 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){.time_ns = hit->time_ns,
-					  .value_ns = hit->value_ns,
-					  .threshold_ns = threshold_of(rec, hit),
-					  .unix_ms = unix_ms_of(rec, hit),
-					  .sequence = hit->sequence,
-					  .counted = counted_in(rec),
-					  .reason = hit->reason,
-					  .stall_from =
-						  hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
-					  .pid = (pid_t)hit->tgid,
-					  .tid = (pid_t)hit->tid,
-					  .ip = recording__probe_of(rec, hit),
-					  .probe = usdt_name(rec),
-					  .n_args = hit->n_args,
-					  .args_read = hit->args_read,
-					  .args_signed = hit->args_signed};
+		*mark = (struct hit_mark){
+			.time_ns = hit->time_ns,
+			.value_ns = hit->value_ns,
+			.threshold_ns = threshold_of(rec, hit),
+			.unix_ms = unix_ms_of(rec, hit),
+			.sequence = hit->sequence,
+			.counted = counted_in(rec),
+			.reason = hit->reason,
+			.cpu_measure = hit->reason == MT_HIT_STALL ? 0 : rec->cpu_measure,
+			.off_cpu_ns = hit->off_cpu_ns,
+			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
+			.pid = (pid_t)hit->tgid,
+			.tid = (pid_t)hit->tid,
+			.ip = recording__probe_of(rec, hit),
+			.probe = usdt_name(rec),
+			.n_args = hit->n_args,
+			.args_read = hit->args_read,
+			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)

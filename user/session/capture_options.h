@@ -41,7 +41,9 @@ struct capture_options {
 	struct option_list symbols;
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
 	struct threshold delay_thresh, duration_thresh;
-	uint64_t stall_thresh_ns;	    /* 0: not given */
+	uint64_t stall_thresh_ns; /* 0: not given */
+	/* At most one of them; without another threshold, of calls or regions. */
+	struct threshold cpu_thresh, off_cpu_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
@@ -66,6 +68,9 @@ struct capture_options {
 	bool strict;	/* what is lost is an error */
 	bool verbose, quiet;
 };
+
+/* What -cpu-thresh and -off-cpu-thresh ask for. */
+enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o);
 
 /* Soft is never chosen for the user: it changes what it measures. */
 enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
@@ -130,6 +135,13 @@ extern const char *const freeze_names[];
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
 		     "trigger when a call of the function takes at least this long, or p99")
+#define OPTIONS_CPU                                                                                \
+	OPTION_VALUE("cpu-thresh", OPT_THRESHOLD, "D", cpu_thresh,                                 \
+		     "trigger when a call has been on a CPU for at least this long, or p99; "      \
+		     "with -start and -stop: the time between them; with -delay-thresh: between "  \
+		     "two hits. Beside another threshold both must be met"),                       \
+		OPTION_VALUE("off-cpu-thresh", OPT_THRESHOLD, "D", off_cpu_thresh,                 \
+			     "the same of the time off the CPU: blocked, or waiting for a CPU")
 #define OPTION_STALL                                                                               \
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,                           \
 		     "trigger when a thread has been in a call of the function for this long, "    \

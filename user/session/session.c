@@ -177,6 +177,14 @@ static bool can_use_links(const struct session *s)
 	       !(pid && process__has_workers(pid));
 }
 
+/* Beside a threshold of the time on or off the CPU, which may be learned, it is fixed. */
+static uint64_t whole_threshold(const struct session *s, const struct threshold *t)
+{
+	if (!threshold__is_set(t))
+		return 0;
+	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -187,9 +195,10 @@ static int open_gate(struct session *s)
 		.with_children = s->options->children,
 		.of_cgroup = s->cgroup != NULL,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
-		.delay_thresh_ns =
-			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
-		.duration_thresh_ns = session__measures_duration(s) ? s->progress.threshold_ns : 0,
+		.delay_thresh_ns = whole_threshold(s, &s->options->delay_thresh),
+		.duration_thresh_ns = whole_threshold(s, &s->options->duration_thresh),
+		.cpu_measure = capture_options__cpu_measure(s->options),
+		.cpu_thresh_ns = s->progress.threshold_ns,
 		.stall_thresh_ns = s->options->stall_thresh_ns,
 		.stall_from = s->stall_from,
 		/* The stepper freezes when anything comes from the trigger. */
@@ -569,7 +578,14 @@ static void say_waiting(const struct session *s)
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
-	if (s->options->stall_thresh_ns && !has_threshold(s))
+	if (capture_options__cpu_measure(o))
+		log__info("waiting for %s %s with at least %s %s the CPU; %s",
+			  threshold__is_set(&o->delay_thresh) ? "two hits of"
+			  : s->regions.stop_triggers	      ? "-start to"
+							      : "a call of",
+			  s->probes.name, text,
+			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
+	else if (s->options->stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
@@ -673,6 +689,7 @@ static int read_snapshot(struct session *s)
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
 	s->rec->stall_from = s->stall_from;
+	s->rec->cpu_measure = capture_options__cpu_measure(s->options);
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);

@@ -24,7 +24,8 @@ struct trigger {
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	VEC(int) links; /* bpf_link descriptors */
+	struct bpf_link *switches; /* NULL: context switches are not looked at */
+	VEC(int) links;		   /* bpf_link descriptors */
 };
 
 /* trigger__new(), but with this latch or none. */

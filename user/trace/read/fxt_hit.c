@@ -32,15 +32,22 @@ const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
 	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
+	uint64_t on_ns = fxt_read__number(read, "on_cpu_ns");
+	uint64_t off_ns = fxt_read__number(read, "off_cpu_ns");
+	uint64_t value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns;
 
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns,
+		.value_ns = value_ns,
+		.cpu_measure = on_ns	? MT_CPU_ON
+			       : off_ns ? MT_CPU_OFF
+					: MT_CPU_ALL,
+		.off_cpu_ns = on_ns && on_ns <= value_ns ? value_ns - on_ns : off_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
 		.counted = counted_of(fxt_read__string(read, "counted")),
-		.reason = delay_ns      ? MT_HIT_DELAY
+		.reason = delay_ns	? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
 			  : region_ns	? MT_HIT_REGION
