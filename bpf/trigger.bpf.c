@@ -12,6 +12,7 @@
 #include "condition.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
+#include "filter.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
 #include "off_cpu.bpf.h"
@@ -211,6 +212,8 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	close_stalled_call(latch);
+	if (!terms_hold(ctx, true))
+		return 0;
 	passed.sequence = call.sequence;
 	passed.probe_ip = call.ip;
 	passed.since_ns = call.entry_ns;
@@ -234,7 +237,7 @@ SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) ? hit(ctx, task_latch(), 0, 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false) ? hit(ctx, task_latch(), 0, 0) : 0;
 }
 
 SEC("uretprobe")
@@ -248,7 +251,7 @@ SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) ? hit(ctx, lru_latch(ctx), 0, 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false) ? hit(ctx, lru_latch(ctx), 0, 0) : 0;
 }
 
 SEC("uretprobe")
@@ -320,7 +323,7 @@ static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
 
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
-	if (stop_triggers && region_ns)
+	if (stop_triggers && region_ns && terms_hold(ctx, false))
 		hit(ctx, latch, region_ns, off_ns);
 	return 1;
 }

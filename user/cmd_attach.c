@@ -17,6 +17,7 @@
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
 	OPTIONS_CPU,     \
+	OPTION_IF,       \
 	OPTION_STALL,    \
 	OPTIONS_LIMITS,  \
 	OPTION_OUTPUT(output_help), \

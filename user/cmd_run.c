@@ -25,6 +25,7 @@ static const struct option_spec specs[] = {
 	OPTION_DELAY,
 	OPTION_DURATION,
 	OPTIONS_CPU,
+	OPTION_IF,
 	OPTION_STALL,
 	OPTIONS_LIMITS,
 	OPTION_FULL,

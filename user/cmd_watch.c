@@ -17,6 +17,7 @@
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/time_namespace.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -37,6 +38,7 @@ static const struct option_spec specs[] = {
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, not how far apart they are",
 	 offsetof(struct watch_options, durations), NULL},
+	OPTION_IF,
 	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
 	 "measure the time on a CPU of that, as -cpu-thresh of attach does",
 	 offsetof(struct watch_options, on_cpu), NULL},
@@ -200,6 +202,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 {
 	const struct probes *probes = &watched->probes;
 	bool has_regions = start_stop__any(&watched->regions);
+	_cleanup_free_ struct mt_args *args = probes__args(probes);
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
 	struct trigger_config config = {
@@ -216,6 +219,10 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.cpu_measure = options->on_cpu	  ? MT_CPU_ON
 			       : options->off_cpu ? MT_CPU_OFF
 						  : MT_CPU_ALL,
+		.terms = options->common.filter.terms,
+		.n_terms = options->common.filter.n,
+		.args = args,
+		.n_args = (uint32_t)probes->all.n,
 		.stall_thresh_ns = options->common.stall_thresh_ns,
 		.stall_from = has_regions					   ? MT_STALL_REGION
 			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
@@ -283,6 +290,8 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 	err = choose_symbols(options, source, &symbols);
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
+	if (!err)
+		err = hit_filter__apply(&options->common.filter, &watched->probes);
 	selectors__fini(&symbols);
 	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
@@ -337,6 +346,11 @@ static int check(struct watch_options *options)
 	if (!err && options->on_cpu && options->off_cpu) {
 		log__error("watch: -on-cpu and -off-cpu cannot both be given");
 		log__hint("the one is the time on a CPU, the other the rest");
+		return -EINVAL;
+	}
+	if (!err && hit_filter__has_return(&options->common.filter) && !options->durations) {
+		log__error("watch: -if: retval is that of a call");
+		log__hint("add -durations");
 		return -EINVAL;
 	}
 	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))

@@ -48,7 +48,7 @@ part() {
 		import json, sys
 		report = json.loads(next(l for l in sys.argv[1].splitlines() if l.startswith("{")))
 		slow = report["account"]["slow"]
-		off = sum(ns for part, ns in slow.items() if part in ("blocked", "runnable", "preempted", "throttled"))
+		off = sum(ns for part, ns in slow.items() if part in ("blocked_ns", "runnable_ns", "preempted_ns", "throttled_ns"))
 		print(slow, off, report["hit"])
 		assert abs(off - report["hit"]["off_cpu_ns"]) < 0.05 * off
 	PYTHON

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls whose time on the CPU and off it is known. Most take a millisecond of each; of twenty, one
- * computes for 8 ms of its thread's CPU time, and one sleeps for 30 ms. The first argument of a call
- * says which it is, and so does what it returns.
+ * computes for 8 ms of its thread's CPU time, and one sleeps for 30 ms. The first argument of a
+ * call says which it is, and so does what it returns.
  */
 #include <stdio.h>
 #include <time.h>

@@ -108,6 +108,22 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 						       : MT_CPU_ALL;
 }
 
+/* What a call returns is known when it does. */
+static int check_condition(struct capture_options *o, const char *command)
+{
+	int err = hit_filter__parse(&o->filter, o->condition);
+
+	if (err || !hit_filter__has_return(&o->filter))
+		return err;
+	if (threshold__is_set(&o->delay_thresh) || o->start || o->return_probes == 2)
+		return refuse(command,
+			      "-if: retval is that of a call, which ends by a return probe",
+			      "with -duration-thresh, or without any threshold");
+	if (!threshold__is_set(&o->duration_thresh))
+		o->duration_thresh.ns = 1;
+	return 0;
+}
+
 /* Without another threshold it is of calls, or of regions, of any duration. */
 static int check_cpu(struct capture_options *o, const char *command)
 {
@@ -146,7 +162,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
 			      "leave -trace-include-kernel out, or use Intel PT");
-	if (check_full(o, command) || check_cpu(o, command))
+	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command))
 		return -EINVAL;
 	if (check_sampling(o, command))
 		return -EINVAL;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "capture/source.h"
+#include "session/probe/hit_filter.h"
 #include "session/target.h"
 #include "cli/options.h"
 #include "util/threshold.h"
@@ -39,6 +40,8 @@ struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
+	const char *condition;	  /* -if; NULL: none */
+	struct hit_filter filter; /* what capture_options__check() makes of it */
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t stall_thresh_ns; /* 0: not given */
@@ -135,6 +138,11 @@ extern const char *const freeze_names[];
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
 		     "trigger when a call of the function takes at least this long, or p99")
+#define OPTION_IF                                                                                  \
+	OPTION_VALUE("if", OPT_STRING, "TERMS", condition,                                         \
+		     "count only hits of which this is true: '(int)arg1 > 100', "                  \
+		     "'(int)retval < 0', 'comm == \"worker\"', 'tid == 12'; up to four, "          \
+		     "joined by &&")
 #define OPTIONS_CPU                                                                                \
 	OPTION_VALUE("cpu-thresh", OPT_THRESHOLD, "D", cpu_thresh,                                 \
 		     "trigger when a call has been on a CPU for at least this long, or p99; "      \

@@ -14,6 +14,7 @@ void progress__init(struct progress *progress, const struct capture_options *o)
 
 	*progress = (struct progress){.began_ns = clock__now_ns()};
 	progress->last_ns = progress->began_ns;
+	progress->has_terms = o->filter.n;
 	progress->threshold_ns = t->percent > 0 ? UINT64_MAX : t->ns;
 	learner__init(&progress->learner, t->percent);
 }
@@ -106,6 +107,8 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	set_threshold(progress, &view);
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
+	else if (progress->has_terms)
+		log__info("%s: no hit of which -if is true", name);
 	else
 		log__info("%s was not called at all: 'mtbpf watch' shows whether it ever is", name);
 }

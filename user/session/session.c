@@ -185,6 +185,15 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
 }
 
+/* A jump out of the function ends the call as well, and what it returns comes later. */
+static int refuse_retval(void)
+{
+	log__error("-if: retval is known to return probes only, and these calls end at the "
+		   "function's own instructions");
+	log__hint("-return-probes uretprobe takes return probes, but not in Go programs");
+	return -EINVAL;
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -213,6 +222,8 @@ static int open_gate(struct session *s)
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
 		.args = args,
 		.n_args = (uint32_t)s->probes.all.n,
+		.terms = s->options->filter.terms,
+		.n_terms = s->options->filter.n,
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops->samples,
@@ -235,6 +246,8 @@ static int open_gate(struct session *s)
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
 					     &config.returns_by_insn);
+	if (!err && config.returns_by_insn && hit_filter__has_return(&s->options->filter))
+		err = refuse_retval();
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
 		err = probes__choose_returns(&s->also, s->options->return_probes,

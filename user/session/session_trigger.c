@@ -177,6 +177,8 @@ static int find_places(struct session *s)
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
+		err = hit_filter__apply(&s->options->filter, &s->probes);
+	if (!err)
 		err = choose_process(s);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);

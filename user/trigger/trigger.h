@@ -61,6 +61,9 @@ struct trigger_config {
 	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
 	bool since_mark;
 	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
+	/* Hits, and with RETVAL calls, of which they are not true do not count. Not kept. */
+	const struct mt_term *terms;
+	uint32_t n_terms;
 	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
 	const struct mt_args *args;
 	uint32_t n_args;

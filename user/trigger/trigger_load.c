@@ -111,6 +111,10 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->skipped = config->n_skipped;
 	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
+	skel->rodata->n_terms = config->n_terms;
+	for (uint32_t i = 0; i < config->n_terms && i < MT_TERMS; i++)
+		memcpy((void *)&skel->rodata->terms[i], &config->terms[i],
+		       sizeof(config->terms[i]));
 	skel->rodata->measure_duration = trigger__needs_return(config);
 	skel->rodata->measure_mark =
 		measures_duration(config) && config->since_mark && !config->stop_triggers;
