@@ -7,6 +7,7 @@
 #   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package        make bundle   one static executable: build/bundle/mtbpf
+#   make screenshots   the picture in README.md
 #   make release    steps the version (STEP=patch|minor|major)
 #   make trust      what docs/dev/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
 #
@@ -60,7 +61,7 @@ UNIT     := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/*/test_*.c t
 BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: all deps test test-all test-rest test-unit test-golden test-cli test-live demo bench bench-trigger bench-sample bench-services bench-decode bench-whole \
-        bench-growth bench-recordings causes install uninstall deb image clean \
+        bench-growth bench-recordings causes screenshots install uninstall deb image clean \
         format format-check vmlinux programs tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -97,7 +98,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 $(MAPPED) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall): $(O)/gen/trigger.skel.h
+$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall syscalls): $(O)/gen/trigger.skel.h
 
 $(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
 $(O)/user/trigger/children.o: $(O)/gen/children.skel.h
@@ -224,6 +225,10 @@ causes: all programs
 
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh
+
+# docs/user/demo.png, as a browser draws it; needs chromium, node and npm.
+screenshots: demo
+	$(Q)O=$(O) tests/perfetto/screenshot $(O)/demo.fxt docs/user/demo.png
 
 include deploy/install.mk deploy/release.mk deploy/bundle/bundle.mk
 

@@ -8,7 +8,7 @@
 
 #include "mtbpf_shared.h"
 
-/* By the cookie of the probe's attachment. User space makes room for all, and fills it. */
+/* By the number of the probe. User space makes room for all, and fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -63,24 +63,23 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 	return true;
 }
 
-static __always_inline void take_args(struct pt_regs *ctx, struct mt_hit *hit)
+static __always_inline void take_args(const struct pt_regs *regs, u32 key, struct mt_hit *hit)
 {
-	u32 key = bpf_get_attach_cookie(ctx);
 	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
 	u32 n = args ? args->n : 0;
 
 	/* At the return they are gone. */
 	if (hit->reason == MT_HIT_DURATION)
 		n = 0;
-	if (args && args->is_library && ctx->dx < n)
-		n = ctx->dx;
+	if (args && args->is_library && regs->dx < n)
+		n = regs->dx;
 	hit->n_args = n;
 	hit->args_read = hit->args_signed = 0;
 	for (u32 i = 0; i < MT_ARGS_MAX; i++) {
 		hit->args[i] = 0;
 		if (!args || i >= n)
 			continue;
-		if (read_arg(ctx, &args->v[i], &hit->args[i]))
+		if (read_arg(regs, &args->v[i], &hit->args[i]))
 			hit->args_read |= 1u << i;
 		if (args->v[i].size < 0)
 			hit->args_signed |= 1u << i;

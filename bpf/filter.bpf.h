@@ -52,7 +52,8 @@ static __always_inline bool arg_holds(const void *ctx, const volatile struct mt_
 	return compare(value, term->value, term->op, args->v[i].size < 0);
 }
 
-static __always_inline bool term_holds(const struct pt_regs *ctx, const volatile struct mt_term *term)
+static __always_inline bool term_holds(const struct pt_regs *ctx,
+				       const volatile struct mt_term *term)
 {
 	switch (term->field) {
 	case MT_FIELD_ARG:

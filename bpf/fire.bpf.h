@@ -34,8 +34,17 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } hits SEC(".maps");
 
+/* Where a program runs: at a uprobe its context is the registers. */
+struct hit_place {
+	void *ctx;
+	struct pt_regs *regs; /* of user space */
+	bool is_syscall;
+	u32 probe; /* of a system call the number of the probe; a uprobe has it as its cookie */
+};
+
 /* What a program has found out about its hit. */
 struct passed {
+	const struct hit_place *place;
 	u64 time_ns;
 	u64 since_ns; /* the start of what took too long */
 	u64 value_ns;
@@ -47,7 +56,7 @@ struct passed {
 };
 
 /* Fills stack[first..] with return addresses, without the ip itself (the 1). Returns the depth. */
-static __always_inline u32 walk_stack(struct pt_regs *ctx, struct mt_hit *hit, const u32 first)
+static __always_inline u32 walk_stack(void *ctx, struct mt_hit *hit, const u32 first)
 {
 	long bytes = bpf_get_stack(ctx, &hit->stack[first], sizeof(hit->stack) - 8 * first,
 				   BPF_F_USER_STACK | 1);
@@ -60,14 +69,14 @@ static __always_inline u32 walk_stack(struct pt_regs *ctx, struct mt_hit *hit, c
  * the caller. Some kernels know (arch/x86/events/core.c: is_uprobe_at_func_entry, for a push
  * %rbp), the others are helped: the return address is at [sp].
  */
-static __always_inline u32 take_stack(struct pt_regs *ctx, struct mt_hit *hit)
+static __always_inline u32 take_stack(const struct pt_regs *regs, void *ctx, struct mt_hit *hit)
 {
 	u64 caller = 0;
 	u32 depth;
 
-	hit->stack[0] = ctx->ip;
+	hit->stack[0] = regs->ip;
 	if (!probe_at_entry || hit->reason == MT_HIT_DURATION ||
-	    bpf_probe_read_user(&caller, sizeof(caller), (void *)ctx->sp))
+	    bpf_probe_read_user(&caller, sizeof(caller), (void *)regs->sp))
 		return walk_stack(ctx, hit, 1);
 	hit->stack[1] = caller;
 	depth = walk_stack(ctx, hit, 2);
@@ -113,6 +122,12 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
 }
 
+/* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */
+static __always_inline u32 probe_of(const struct hit_place *place)
+{
+	return place->is_syscall ? place->probe : bpf_get_attach_cookie(place->ctx);
+}
+
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 				     const struct passed *passed)
 {
@@ -131,8 +146,9 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;
 	hit->cpu = bpf_get_smp_processor_id();
-	hit->stack_depth = take_stack(ctx, hit);
-	take_args(ctx, hit);
+	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
+	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
+	take_args(ctx, probe_of(passed->place), hit);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 

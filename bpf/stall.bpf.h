@@ -32,8 +32,9 @@ struct open_stall {
 	u64 sequence;
 	u64 ip; /* of the probe */
 	u32 tid, tgid;
-	u32 is_told;  /* it has been counted, or has triggered */
-	u32 question; /* from 1: whether its call is still open; 0: not asked yet */
+	u16 is_told;  /* it has been counted, or has triggered */
+	u16 question; /* from 1: whether its call is still open; 0: not asked yet */
+	u32 syscall;  /* as in struct mt_hit */
 };
 
 /* By tid in the initial pid namespace. Programs of perf events want it allocated beforehand. */
@@ -45,19 +46,21 @@ struct {
 } open_stalls SEC(".maps");
 
 /* Replaces the thread's earlier one. sp is 0 unless it is a call. */
-static __always_inline void open_stall(struct pt_regs *ctx, struct mt_counters *stats, u64 now,
-				       u64 sequence, u64 sp)
+static __always_inline void open_stall(const struct hit_place *place, struct mt_counters *stats,
+				       u64 now, u64 sequence, u64 sp)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	u64 pid_tgid = current_pid_tgid();
 	struct open_stall stall = {.since_ns = now,
 				   .task = bpf_get_current_task(),
-				   .regs = (u64)ctx,
+				   .regs = place->is_syscall ? *(const u64 *)place->ctx
+							     : (u64)place->regs,
 				   .sp = sp,
 				   .sequence = sequence,
-				   .ip = ctx->ip,
+				   .ip = place->regs->ip,
 				   .tid = (u32)pid_tgid,
-				   .tgid = pid_tgid >> 32};
+				   .tgid = pid_tgid >> 32,
+				   .syscall = place->is_syscall ? place->regs->orig_ax + 1 : 0};
 
 	if (sp && probe_at_entry)
 		bpf_probe_read_user(&stall.returns_to, sizeof(stall.returns_to), (void *)sp);
@@ -78,12 +81,13 @@ static __always_inline bool stalls_in(u32 from)
 }
 
 /* The thread's outermost open call counts: those inside it began later. */
-static __always_inline void open_stalled_call(struct pt_regs *ctx, struct mt_counters *stats,
-					      const struct latch *latch,
+static __always_inline void open_stalled_call(const struct hit_place *place,
+					      struct mt_counters *stats, const struct latch *latch,
 					      const struct passed *passed)
 {
 	if (stalls_in(MT_STALL_CALL) && latch->depth == 1)
-		open_stall(ctx, stats, passed->time_ns, passed->sequence, ctx->sp);
+		open_stall(place, stats, passed->time_ns, passed->sequence,
+			   place->is_syscall ? 0 : place->regs->sp);
 }
 
 static __always_inline void close_stalled_call(const struct latch *latch)
@@ -187,6 +191,7 @@ static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_s
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->stack[0] = regs->ip;
 	hit->stack_depth = 1;
+	hit->syscall = stall->syscall;
 	hit->copied = 0;
 	hit->n_args = 0;
 	hit->args_read = hit->args_signed = 0;

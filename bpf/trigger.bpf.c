@@ -20,6 +20,7 @@
 #include "ready.bpf.h"
 #include "regions.bpf.h"
 #include "stall.bpf.h"
+#include "syscalls.bpf.h"
 #include "targets.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -161,35 +162,37 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 }
 
 /* region_ns: when the region began that ends with it, and off_cpu_ns() then; 0: it ends none. */
-static __always_inline int hit(struct pt_regs *ctx, struct latch *latch, u64 region_ns,
+static __always_inline int hit(const struct hit_place *place, struct latch *latch, u64 region_ns,
 			       u64 region_off_ns)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns(),
+	struct pt_regs *regs = place->regs;
+	struct passed passed = {.place = place,
+				.time_ns = bpf_ktime_get_ns(),
 				.since_ns = region_ns,
 				.off_ns = region_off_ns,
 				.reason = MT_HIT_REGION,
-				.probe_ip = ctx->ip};
+				.probe_ip = regs->ip};
 
 	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
 	if (!stats || (max_hits && !not_before_ns))
 		return 0;
 	if (max_hits && n_returned >= max_hits)
-		return end(ctx, stats, &passed);
+		return end(regs, stats, &passed);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
 	/* One after the last ends as well: it is armed again where the last was a trigger. */
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
-		return end(ctx, stats, &passed);
+		return end(regs, stats, &passed);
 	add_one(&stats->hits);
-	log_entry(ctx, &passed, 0);
+	log_entry(regs, &passed, 0);
 	if (stalls_in(MT_STALL_HIT))
-		open_stall(ctx, stats, passed.time_ns, passed.sequence, 0);
+		open_stall(place, stats, passed.time_ns, passed.sequence, 0);
 	if (!measure_duration)
-		return judge_hit(ctx, stats, latch, &passed);
-	if (!latch || !begin_call(ctx, latch, &passed))
+		return judge_hit(regs, stats, latch, &passed);
+	if (!latch || !begin_call(regs, latch, &passed))
 		add_one(&stats->unmeasured);
 	else
-		open_stalled_call(ctx, stats, latch, &passed);
+		open_stalled_call(place, stats, latch, &passed);
 	return 0;
 }
 
@@ -201,31 +204,42 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx, by_goroutine), call);
 }
 
+/* The call that is over, whose latch has let it go. */
+static __always_inline int judge_call(const struct hit_place *place, struct mt_counters *stats,
+				      const struct open_call *call)
+{
+	struct pt_regs *regs = place->regs;
+	struct passed passed = {.place = place,
+				.time_ns = bpf_ktime_get_ns(),
+				.reason = MT_HIT_DURATION,
+				.sequence = call->sequence,
+				.probe_ip = call->ip,
+				.since_ns = call->entry_ns};
+	u64 returned;
+	bool passes;
+
+	passed.value_ns = passed.time_ns > call->entry_ns ? passed.time_ns - call->entry_ns : 0;
+	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
+	if (returned > max_hits)
+		return end(regs, stats, &passed);
+	log_entry(regs, &passed, passed.time_ns);
+	passes = count_time(stats, passed.value_ns, call->off_ns, threshold_ns, &passed.off_ns);
+	if (!count_only && passes && fire(regs, stats, &passed))
+		return 1;
+	return max_hits && returned == max_hits ? end(regs, stats, &passed) : 0;
+}
+
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_DURATION};
-	u64 returned;
 	struct open_call call = {};
-	bool passes;
 
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	close_stalled_call(latch);
 	if (!terms_hold(ctx, true))
 		return 0;
-	passed.sequence = call.sequence;
-	passed.probe_ip = call.ip;
-	passed.since_ns = call.entry_ns;
-	passed.value_ns = passed.time_ns > call.entry_ns ? passed.time_ns - call.entry_ns : 0;
-	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
-	if (returned > max_hits)
-		return end(ctx, stats, &passed);
-	log_entry(ctx, &passed, passed.time_ns);
-	passes = count_time(stats, passed.value_ns, call.off_ns, threshold_ns, &passed.off_ns);
-	if (!count_only && passes && fire(ctx, stats, &passed))
-		return 1;
-	return max_hits && returned == max_hits ? end(ctx, stats, &passed) : 0;
+	return judge_call(&(struct hit_place){ctx, ctx}, stats, &call);
 }
 
 static __always_inline bool is_hit(struct pt_regs *ctx)
@@ -237,7 +251,9 @@ SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) && terms_hold(ctx, false) ? hit(ctx, task_latch(), 0, 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false)
+		       ? hit(&(struct hit_place){ctx, ctx}, task_latch(), 0, 0)
+		       : 0;
 }
 
 SEC("uretprobe")
@@ -251,7 +267,9 @@ SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) && terms_hold(ctx, false) ? hit(ctx, lru_latch(ctx), 0, 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false)
+		       ? hit(&(struct hit_place){ctx, ctx}, lru_latch(ctx), 0, 0)
+		       : 0;
 }
 
 SEC("uretprobe")
@@ -312,19 +330,20 @@ int on_start(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	if (begin_region(ctx, off_cpu_ns()) && stalls_in(MT_STALL_REGION))
-		open_stall(ctx, counters_of_cpu(), bpf_ktime_get_ns(), 0, 0);
+		open_stall(&(struct hit_place){ctx, ctx}, counters_of_cpu(), bpf_ktime_get_ns(), 0,
+			   0);
 	return !is_frozen();
 }
 
 /* And pauses it, trigger or not. */
-static __always_inline int stop(struct pt_regs *ctx, struct latch *latch)
+static __always_inline int stop(const struct hit_place *place, struct latch *latch)
 {
 	u64 off_ns = 0, region_ns = end_region(bpf_ktime_get_ns(), &off_ns);
 
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
-	if (stop_triggers && region_ns && terms_hold(ctx, false))
-		hit(ctx, latch, region_ns, off_ns);
+	if (stop_triggers && region_ns && (place->is_syscall || terms_hold(place->regs, false)))
+		hit(place, latch, region_ns, off_ns);
 	return 1;
 }
 
@@ -332,14 +351,86 @@ SEC("uprobe")
 int on_stop(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_target() ? stop(ctx, task_latch()) : 0;
+	return is_target() ? stop(&(struct hit_place){ctx, ctx}, task_latch()) : 0;
 }
 
 SEC("uprobe")
 int on_stop_lru(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_target() ? stop(ctx, lru_latch(ctx)) : 0;
+	return is_target() ? stop(&(struct hit_place){ctx, ctx}, lru_latch(ctx)) : 0;
+}
+
+/*
+ * System calls: on the tracepoints of all of them, or, as copies with another type, on the entry
+ * and the return of one function each, whose context is the same. The kernel keeps such a program
+ * from running within itself on one CPU, so it needs no stack of its own thread's. A copy of the
+ * registers can be read at any offset.
+ */
+static __always_inline struct latch *syscall_latch(const struct pt_regs *regs)
+{
+	return syscalls_use_lru ? latch_of_key(&lru_latches, latch_key(regs, false)) : task_latch();
+}
+
+static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *syscall)
+{
+	struct pt_regs regs;
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe};
+
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
+	    !is_meant(&regs, syscall))
+		return;
+	/* Without regions there is no map of them. */
+	if (has_regions && syscall->roles & MT_SYSCALL_STOPS)
+		stop(&place, syscall_latch(&regs));
+	if (syscall->roles & MT_SYSCALL_HITS)
+		hit(&place, syscall_latch(&regs), 0, 0);
+}
+
+SEC("raw_tp/sys_enter")
+int on_syscall(u64 *ctx)
+{
+	const struct mt_syscall *syscall =
+		is_target() ? probed_syscall(ctx, MT_SYSCALL_HITS | MT_SYSCALL_STOPS) : NULL;
+
+	if (syscall)
+		take_entry(ctx, syscall);
+	return 0;
+}
+
+/* The stack pointer is that of the entry. */
+static __always_inline void take_return(const u64 *ctx, const struct mt_syscall *syscall)
+{
+	struct mt_counters *stats = counters_of_cpu();
+	struct open_call call = {};
+	struct pt_regs regs;
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe};
+	struct latch *latch;
+
+	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
+		return;
+	if (syscall->roles & MT_SYSCALL_RETURNS) {
+		latch = syscall_latch(&regs);
+		if (latch && pop_call_at(latch, regs.sp, &call)) {
+			close_stalled_call(latch);
+			judge_call(&place, stats, &call);
+		}
+	}
+	if (has_regions && syscall->roles & MT_SYSCALL_STARTS && has_done((s64)ctx[1], syscall) &&
+	    is_meant(&regs, syscall) && begin_region(&regs, off_cpu_ns()) &&
+	    stalls_in(MT_STALL_REGION))
+		open_stall(&place, stats, bpf_ktime_get_ns(), 0, 0);
+}
+
+SEC("raw_tp/sys_exit")
+int on_syscall_return(u64 *ctx)
+{
+	const struct mt_syscall *syscall =
+		is_target() ? probed_syscall(ctx, MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS) : NULL;
+
+	if (syscall)
+		take_return(ctx, syscall);
+	return 0;
 }
 
 /*

@@ -27,7 +27,7 @@ install: all
 	$(Q)install -D -m 644 deploy/systemd/web.conf $(DESTDIR)$(docdir)/examples/web.conf
 	$(Q)install -d $(DESTDIR)$(docdir)/docs/user $(DESTDIR)$(docdir)/docs/dev
 	$(Q)install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
-	$(Q)install -m 644 docs/user/*.md $(DESTDIR)$(docdir)/docs/user
+	$(Q)install -m 644 docs/user/*.md docs/user/*.png $(DESTDIR)$(docdir)/docs/user
 	$(Q)install -m 644 docs/dev/*.md $(DESTDIR)$(docdir)/docs/dev
 	$(Q)install -d $(DESTDIR)$(datadir)/man/man1
 	$(Q)for page in $(MADE_PAGES); do \

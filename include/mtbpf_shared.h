@@ -49,6 +49,8 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32
+/* x86-64 has some 470, by their numbers. */
+#define MT_SYSCALLS 512
 /* So many processes can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
 /* Threads that may be in a region at once. */
@@ -136,6 +138,44 @@ struct mt_thread {
 };
 _Static_assert(sizeof(struct mt_thread) == 144, "mt_thread");
 
+enum mt_file_kind {
+	MT_FILE_ANY = 0,
+	MT_FILE_SOCKET = 1,
+	MT_FILE_REGULAR = 2,
+	MT_FILE_PIPE = 3, /* and FIFOs */
+	MT_FILE_TTY = 4,
+	MT_FILE_EVENTFD = 5,
+	MT_FILE_EPOLL = 6,
+	MT_FILE_TIMERFD = 7,
+	MT_FILE_OTHER = 8,
+};
+
+/* What a system call is to the trigger. */
+enum mt_syscall_role {
+	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
+	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
+	MT_SYSCALL_STARTS = 4,	/* a region begins where it has returned */
+	MT_SYSCALL_STOPS = 8,	/* it ends where it is entered */
+};
+
+struct mt_syscall {
+	__mt_u32 probe;	   /* its number */
+	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
+	__mt_u8 file_kind; /* enum mt_file_kind: what its first argument has to be open on */
+	__mt_u8 reads;	   /* a result of 0 means that there was nothing */
+	__mt_u8 pad;
+};
+_Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
+
+/* Offsets in the kernel's structs, in bytes: from a thread to what a descriptor is open on. */
+struct mt_file_offsets {
+	__mt_u32 task_files, files_fdt, fdt_fd, fdt_max;
+	__mt_u32 file_inode, file_dentry, dentry_name;
+	__mt_u32 inode_mode, inode_rdev, inode_sb, sb_magic;
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
+
 enum mt_arg_kind {
 	MT_ARG_UNKNOWN = 0,  /* in a place that is not read: a vector register */
 	MT_ARG_CONSTANT = 1, /* value */
@@ -198,8 +238,9 @@ struct mt_hit {
 	__mt_u64 r14;
 	__mt_u64 r15;
 	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
-	__mt_u32 n_args;
-	__mt_u16 args_read;   /* bit i: args[i] could be read */
+	__mt_u16 n_args;
+	__mt_u16 syscall;   /* its number + 1, where the probe is on a system call; 0: it is not */
+	__mt_u16 args_read; /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */

@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "confine.h"
 #include "util/interrupts.h"
+#include "session/labels.h"
 #include "session/session.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
@@ -50,6 +51,10 @@ static void say_end(enum session_end end, bool has_trigger)
 	case SESSION_TIMED_OUT:
 		log__info("%s: the snapshot is of now, the target runs on",
 			  has_trigger ? "no trigger within the timeout" : "the time is over");
+		break;
+	case SESSION_COMMAND_ENDED:
+		log__info("the command has ended%s: the snapshot is of now, the target runs on",
+			  has_trigger ? " before a trigger" : "");
 		break;
 	case SESSION_ASKED: /* of a session with an observer only */
 		break;
@@ -123,12 +128,15 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 	return empty_snapshot__refuse(rec, is_one ? start->target->pids.v[0] : 0);
 }
 
-static int write_recording(struct recording *rec, const char *path)
+static int write_recording(struct recording *rec, const struct option_list *labels,
+			   const char *path)
 {
 	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes = 0;
 	int err = recording_dir__create(path);
 
+	if (!err)
+		err = labels__add(rec, "", labels);
 	if (!err)
 		err = recording__write(rec, path);
 	/* Whatever it was: when it was looked at, the place would do. */
@@ -235,29 +243,37 @@ static bool say_recorded(const struct recording *rec, const char *path, const st
 }
 
 struct outcome {
-	enum session_end end;
-	bool is_whole; /* nothing was lost */
+	bool is_untriggered; /* what was waited for did not come */
+	bool is_whole;	     /* nothing was lost */
 };
+
+static bool is_untriggered(enum session_end end, const struct recording *rec)
+{
+	return end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER ||
+	       (end == SESSION_COMMAND_ENDED && *rec->trigger && !rec->hits.n);
+}
 
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
 			     const struct output_names *names, bool decode, struct outcome *outcome)
 {
+	enum session_end end = SESSION_INTERRUPTED;
 	struct recording rec;
 	struct phases phases;
 	int err;
 
 	recording__init(&rec);
 	phases__begin(&phases);
-	err = session__capture_again(options, start, &rec, &outcome->end);
+	err = session__capture_again(options, start, &rec, &end);
 	if (!err && !recording__traced_bytes(&rec))
 		err = refuse_nothing(options, start, &rec);
 	phases__end(&phases, "capturing");
 	if (!err) {
+		outcome->is_untriggered = is_untriggered(end, &rec);
 		if (options->full)
-			say_full_end(outcome->end, &rec);
+			say_full_end(end, &rec);
 		else
-			say_end(outcome->end, *rec.trigger);
-		err = write_recording(&rec, names->recording);
+			say_end(end, *rec.trigger);
+		err = write_recording(&rec, &options->labels, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
 	if (!err && decode)
@@ -283,7 +299,7 @@ static void name_folder(char folder[static PATH_MAX], const char *path)
 int capture_command__run(const struct capture_options *options, struct session_start *start,
 			 bool decode)
 {
-	struct outcome outcome = {.end = SESSION_INTERRUPTED};
+	struct outcome outcome = {0};
 	struct output_names names;
 	char folder[PATH_MAX];
 	int err = output_names__from(&names, options->output);
@@ -303,7 +319,7 @@ int capture_command__run(const struct capture_options *options, struct session_s
 		err = show__trace(names.trace, &(struct show_options){0});
 	if (!err && options->strict && !outcome.is_whole)
 		return refuse_lost(start->exec_path ? "run" : decode ? "attach" : "record");
-	if (!err && (outcome.end == SESSION_TIMED_OUT || outcome.end == SESSION_HITS_OVER))
+	if (!err && outcome.is_untriggered)
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);
 }

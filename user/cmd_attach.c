@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* attach and record: a process that runs already. */
 #include <errno.h>
+#include <string.h>
 
 #include "capture_command.h"
+#include "captures.h"
+#include "child.h"
 #include "cmd.h"
 #include "cmd_table.h"
 #include "keep/keeper.h"
@@ -14,6 +17,7 @@
 	OPTION_CHILDREN(CHILDREN_HELP), \
 	OPTION_SYMBOL,   \
 	OPTIONS_REGION,  \
+	OPTION_REQUESTS, \
 	OPTION_DELAY,    \
 	OPTION_DURATION, \
 	OPTIONS_CPU,     \
@@ -30,7 +34,7 @@
 static const struct option_spec attach_specs[] = {OPTIONS_RUNNING(OUTPUT_HELP), OPTION_NO_INLINE,
 						  OPTION_VIEW};
 static const struct option_spec record_specs[] = {
-	OPTIONS_RUNNING("the recording: NAME.mtbpf (trace.mtbpf)"), OPTIONS_KEEP};
+	OPTIONS_RUNNING("the recording: NAME.mtbpf (default trace.mtbpf)"), OPTIONS_KEEP};
 
 const struct option_table attach_table = {
 	.command = "attach",
@@ -45,14 +49,15 @@ const struct option_table attach_table = {
 			"mtbpf attach -container web -symbol one_iter -delay-thresh 10ms",
 			"mtbpf attach -cgroup system.slice/web.service -symbol "
 			"one_iter -delay-thresh 10ms",
+			"mtbpf attach -pid 1234 -symbol one_iter -delay-thresh 10ms -- sleep 10",
 			NULL},
 	.usage = "attach -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
-		 "-duration-thresh D] [options]",
-	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With no "
-		   "process given, at a terminal, you pick one. Without "
-		   "-symbol the program's own mtbpf_take_snapshot() triggers; where it has none, "
-		   "Ctrl-C ends the recording.",
+		 "-duration-thresh D] [options] [-- CMD ARGS]",
+	.summary = "Waits for the slow call, freezes the trace at it, and decodes it. With CMD, "
+		   "starts it and records while it runs. With no process given, at a terminal, you "
+		   "pick one. Without -symbol the program's own mtbpf_take_snapshot() triggers; if "
+		   "it does not contain that, Ctrl-C ends the recording.",
 	.specs = attach_specs,
 	.count = sizeof(attach_specs) / sizeof(attach_specs[0]),
 };
@@ -68,8 +73,8 @@ const struct option_table record_table = {
 			NULL},
 	.usage = "record -pid PID | -name GLOB | -container NAME | ... [-symbol NAME] "
 		 "[-delay-thresh D | "
-		 "-duration-thresh D] [options]",
-	.summary = "What attach does, but for the decoding: 'mtbpf decode NAME.mtbpf' does that "
+		 "-duration-thresh D] [options] [-- CMD ARGS]",
+	.summary = "Captures like attach, but does not decode: 'mtbpf decode NAME.mtbpf' does that "
 		   "later.",
 	.specs = record_specs,
 	.count = sizeof(record_specs) / sizeof(record_specs[0]),
@@ -83,11 +88,31 @@ static int refuse_no_target(const struct option_table *table)
 	return EXIT_USAGE;
 }
 
+/* command NULL: none, and until Ctrl-C; otherwise as long as that runs, which is started here. */
+static int capture_while(const struct capture_options *options, struct target *target,
+			 char **command, bool decode)
+{
+	struct session_start start = {.target = target};
+	char path[PATH_MAX];
+	struct child child;
+	int code;
+
+	if (!command)
+		return capture_command__run(options, &start, decode);
+	if (child__find_program(*command, path))
+		return EXIT_USAGE;
+	if (child__fork(&child, path, command))
+		return EXIT_FAILED;
+	start.command = child.pid;
+	start.go_fd = child.go_fd;
+	code = capture_command__run(options, &start, decode);
+	return child__wait(&child) && !code ? EXIT_FAILED : code;
+}
+
 static int capture_target(const struct option_table *table, const struct capture_options *options,
-			  bool decode)
+			  char **command, bool decode)
 {
 	struct target target;
-	struct session_start start = {.target = &target};
 	int code, err = target__choose(&target, &options->target);
 
 	if (err == -ENODATA)
@@ -97,27 +122,40 @@ static int capture_target(const struct option_table *table, const struct capture
 	else if (target__is_cgroup(&target) && !cgroup__populated(&target.cgroup))
 		code = exit_code_for(target__refuse_empty(&target));
 	else
-		code = capture_command__run(options, &start, decode);
+		code = capture_while(options, &target, command, decode);
 	target__close(&target);
 	return code;
+}
+
+static int refuse_command_for_weeks(const struct option_table *table)
+{
+	log__error("%s: -dir records for weeks, and not while a command runs", table->command);
+	log__hint("leave -dir out, or the command behind '--'");
+	return EXIT_USAGE;
 }
 
 static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
 {
 	struct record_options all = {.capture = CAPTURE_DEFAULTS, .keep = KEEP_DEFAULTS};
 	struct capture_options *options = &all.capture;
+	char **command = NULL;
 	int rest, err;
 
 	err = options__parse(table, &all, argc, argv, &rest);
 	if (err)
 		return exit_code_for_options(err);
-	if (rest < argc)
+	if (rest < argc && !strcmp(argv[rest - 1], "--"))
+		command = argv + rest;
+	else if (rest < argc)
 		return refuse_word(table, argv[rest]);
+	all.keep.summarise = captures__summarise_kept;
 	if (capture_options__check(options, table->command) ||
 	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;
 	if (!all.keep.dir)
-		return capture_target(table, options, decode);
+		return capture_target(table, options, command, decode);
+	if (command)
+		return refuse_command_for_weeks(table);
 	if (!target_options__any(&options->target))
 		return refuse_no_target(table);
 	return exit_code_for(keeper__run(&all));

@@ -17,7 +17,7 @@ struct check_options {
 
 static const struct option_spec specs[] = {
 	{"json", NULL, 0, OPT_FLAG, NULL,
-	 "an array of objects: name, state, reason, remedy, needed, facts",
+	 "print a JSON array of objects: name, state, reason, remedy, needed, facts",
 	 offsetof(struct check_options, json), NULL},
 };
 
@@ -26,10 +26,10 @@ const struct option_table check_table = {
 	.examples = (const char *const[]){"mtbpf check", "sudo mtbpf check",
 					  "sudo mtbpf check -json", NULL},
 	.usage = "check [-json]",
-	.summary = "One line a need: what is there, and what to do about what is not.\n"
-		   "Everything is tried on mtbpf itself; no other process is touched.\n"
-		   "Without Intel PT attach takes samples (limited).\n"
-		   "Status 0 where attach would work with Intel PT, 1 where not.",
+	.summary = "Tests each requirement and prints one line for it, with a remedy if it is "
+		   "missing.\nAll tests use mtbpf's own process; no other process is "
+		   "touched.\nWithout Intel PT attach takes samples (limited).\nStatus 0 if attach "
+		   "would work with Intel PT, 1 if not.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

@@ -18,36 +18,36 @@ static const char *const format_names[] = {"fxt", "text", NULL};
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
-	 "the trace: NAME.fxt.gz, .fxt or .fxt.zst (the recording's name with .fxt.gz), or "
-	 "NAME.txt",
+	 "the trace: NAME.fxt.gz, .fxt, .fxt.zst, or NAME.txt (default: the recording's name with "
+	 ".fxt.gz)",
 	 offsetof(struct decode_options, output), NULL},
 	{"format", NULL, 0, OPT_CHOICE, "FORMAT",
-	 "fxt, or text: a line a slice (tid depth start end name), on stdout without -o",
+	 "fxt, or text: one line per slice (tid depth start end name), on stdout without -o",
 	 offsetof(struct decode_options, format), format_names},
 	{"filter", NULL, 0, OPT_LIST, "FROM..TO", FILTER_HELP,
 	 offsetof(struct decode_options, filters), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL, NO_INLINE_HELP,
 	 offsetof(struct decode_options, no_inline), NULL},
 	{"print", NULL, 0, OPT_CHOICE, "WHAT",
-	 "instead of a trace, lines on stdout: calls (those of -format text) or branches (tid time "
+	 "print lines on stdout instead of a trace: calls (as -format text) or branches (tid time "
 	 "kind from to)",
 	 offsetof(struct decode_options, print), print_names},
 	{"ocaml-traps", NULL, 0, OPT_STRING, "FILE",
-	 "where handlers of OCaml exceptions are in code that no ELF file holds: a hexadecimal "
-	 "address a line",
+	 "addresses of OCaml exception handlers in code that is in no ELF file: one hexadecimal "
+	 "address per line",
 	 offsetof(struct decode_options, ocaml_traps), NULL},
 	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
 	 offsetof(struct decode_options, max_memory), NULL},
 	{"portable", NULL, 0, OPT_FLAG, NULL,
-	 "instead of a trace, NAME.mtbpf: the recording with all programs and libraries in it, "
+	 "write NAME.mtbpf instead of a trace: the recording with all programs and libraries, "
 	 "which decodes on any machine",
 	 offsetof(struct decode_options, portable), NULL},
 	{"view", NULL, 0, OPT_FLAG, NULL, VIEW_HELP, offsetof(struct decode_options, view), NULL},
 	{"strict", NULL, 0, OPT_FLAG, NULL, STRICT_HELP, offsetof(struct decode_options, strict),
 	 NULL},
-	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct decode_options, verbose),
+	{"v", "verbose", 0, OPT_FLAG, NULL, "print more", offsetof(struct decode_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	{"q", "quiet", 0, OPT_FLAG, NULL, "print only errors and the report",
 	 offsetof(struct decode_options, quiet), NULL},
 };
 
@@ -65,12 +65,11 @@ const struct option_table decode_table = {
 			"| mtbpf decode -",
 			"perf script --show-switch-events -F +pid | mtbpf decode -", NULL},
 	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt.gz]",
-	.summary =
-		"Decodes a recording, a perf.data of 'perf record -e intel_pt//u' or -g, or what\n"
-		"perf script prints of these (- is stdin): branches that perf itself can\n"
-		"decode, or samples with their stacks and context switches.\n"
-		"Branches without text: perf script --itrace=be --dlfilter mtbpf-dlfilter.so\n"
-		"--dlarg NAME.fxt, with the filter from PREFIX/lib/mtbpf.",
+	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u' or -g, or "
+		   "the\noutput of perf script for these (- is stdin): branches that perf can "
+		   "decode,\nor samples with stacks and context switches. Branches also without "
+		   "text:\nperf script --itrace=be --dlfilter mtbpf-dlfilter.so --dlarg "
+		   "NAME.fxt,\nwith the filter from PREFIX/lib/mtbpf.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

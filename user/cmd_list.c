@@ -26,9 +26,9 @@ const struct option_table list_table = {
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
 					  "mtbpf list -pid 1234 'usdt:*'", NULL},
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
-	.summary = "The functions of a process that can be triggers: address, size, module, name; "
-		   "with "
-		   "'usdt:GLOB' its USDT probes, with line:FILE:N where a line's code is.",
+	.summary = "Lists the functions of a process that can be triggers: address, size, module, "
+		   "name; with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source "
+		   "line.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

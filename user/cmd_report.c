@@ -10,53 +10,73 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "captures.h"
 #include "cmd_table.h"
-#include "confine.h"
+#include "input.h"
 #include "mtbpf_shared.h"
-#include "pipeline/output_name.h"
-#include "pipeline/perf_pipeline.h"
+#include "keep/stamp.h"
 #include "pipeline/pipeline.h"
 #include "session/capture_options.h"
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/memory_limit.h"
 #include "cli/options.h"
+#include "util/units.h"
 #include "view/folded.h"
+#include "view/page.h"
+#include "view/pattern.h"
 
 struct report_options {
 	int top;
 	uint64_t max_memory;
-	struct option_list filters;
+	struct option_list filters, labels;
 	struct trace_filter filter; /* what these are */
-	bool json, folded, no_inline;
+	const char *since, *html;
+	bool json, folded, csv, diff, again, no_inline;
 	bool verbose, quiet;
 };
 
 static const struct option_spec specs[] = {
-	{"json", NULL, 0, OPT_FLAG, NULL, "an object on one line, of all functions",
+	{"json", NULL, 0, OPT_FLAG, NULL, "print a JSON object on one line, with all functions",
 	 offsetof(struct report_options, json), NULL},
+	{"csv", NULL, 0, OPT_FLAG, NULL, "of many captures: a row for each cause",
+	 offsetof(struct report_options, csv), NULL},
 	{"folded", NULL, 0, OPT_FLAG, NULL,
-	 "instead: all stacks of the trace and the nanoseconds in each, for flame graphs and "
-	 "speedscope",
+	 "print all stacks of the trace with their nanoseconds instead, for flame graphs and "
+	 "speedscope; with several captures, the stacks of their slow iterations",
 	 offsetof(struct report_options, folded), NULL},
-	{"top", NULL, 0, OPT_INT, "N", "so many functions (10)",
+	{"html", NULL, 0, OPT_STRING, "FILE",
+	 "of one capture or many: a page for a browser, with nothing else that it needs",
+	 offsetof(struct report_options, html), NULL},
+	{"diff", NULL, 0, OPT_FLAG, NULL,
+	 "compare two folders: causes that appeared, disappeared or changed",
+	 offsetof(struct report_options, diff), NULL},
+	{"since", NULL, 0, OPT_STRING, "TIME",
+	 "only captures of the last 2h or 7d, or since 2026-11-21 or 2026-11-21T10:00:00.000Z",
+	 offsetof(struct report_options, since), NULL},
+	{"label", NULL, 0, OPT_LIST, "KEY=VALUE", "only captures with this label",
+	 offsetof(struct report_options, labels), NULL},
+	{"again", NULL, 0, OPT_FLAG, NULL, "decode each capture again, even if it has a summary",
+	 offsetof(struct report_options, again), NULL},
+	{"top", NULL, 0, OPT_INT, "N", "number of functions to print (default 10)",
 	 offsetof(struct report_options, top), NULL},
 	{"filter", NULL, 0, OPT_LIST, "FROM..TO", "of a recording: " FILTER_HELP,
 	 offsetof(struct report_options, filters), NULL},
 	{"max-memory", NULL, 0, OPT_SIZE, "SIZE", MAX_MEMORY_HELP,
 	 offsetof(struct report_options, max_memory), NULL},
 	{"no-inline", NULL, 0, OPT_FLAG, NULL,
-	 "of a recording: no inlined functions apart from their callers",
+	 "for a recording: count inlined functions as their callers",
 	 offsetof(struct report_options, no_inline), NULL},
-	{"v", "verbose", 0, OPT_FLAG, NULL, "say more", offsetof(struct report_options, verbose),
+	{"v", "verbose", 0, OPT_FLAG, NULL, "print more", offsetof(struct report_options, verbose),
 	 NULL},
-	{"q", "quiet", 0, OPT_FLAG, NULL, "say only errors; the report stays",
+	{"q", "quiet", 0, OPT_FLAG, NULL, "print only errors and the report",
 	 offsetof(struct report_options, quiet), NULL},
 };
 
 #define N_SPECS (sizeof(specs) / sizeof(specs[0]))
-/* The first of them, which are about one report. */
-#define N_OF_REPORT 2
+/* The first of them, which are about report alone. */
+#define N_OF_REPORT 8
 
 const struct option_table report_table = {
 	.command = "report",
@@ -65,11 +85,13 @@ const struct option_table report_table = {
 				      "mtbpf report slow.mtbpf -filter hit-20ms..hit",
 				      "mtbpf report slow.fxt.gz -json | jq '.functions[0]'",
 				      "mtbpf report slow.fxt.gz -folded | flamegraph.pl > slow.svg",
-				      NULL},
-	.usage = "report RECORDING|TRACE [options]",
-	.summary =
-		"What made the slow iteration slow: functions by the time that they took beyond\n"
-		"the ordinary iterations of the same trace.",
+				      "mtbpf report /var/lib/mtbpf -since 24h",
+				      "mtbpf report /var/lib/mtbpf -html slow.html",
+				      "mtbpf report -diff before/ after/", NULL},
+	.usage = "report RECORDING|TRACE|DIR... [options]",
+	.summary = "Prints what made the slow iteration slow: functions by their time beyond "
+		   "that\nin the ordinary iterations of the same trace. For several captures or "
+		   "folders:\nthe causes, most time lost first.",
 	.specs = specs,
 	.count = N_SPECS,
 };
@@ -78,142 +100,11 @@ const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",
-	.summary = "Of two recordings or traces: what the slow iteration of B spent more time in "
-		   "than\n"
-		   "that of A, or less, by function.",
+	.summary = "Compares the slow iterations of two recordings or traces: in which functions "
+		   "B\nspent more time than A, or less.",
 	.specs = specs + N_OF_REPORT,
 	.count = N_SPECS - N_OF_REPORT,
 };
-
-/* Of either kind. */
-struct input {
-	const char *path;
-	bool is_read;	      /* rec is */
-	struct recording rec; /* of a trace it is empty */
-	struct decoded decoded;
-};
-
-static int refuse_missing(const char *path, int err)
-{
-	log__error("cannot open %s: %s", path, strerror(-err));
-	log__hint("give a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
-	return err;
-}
-
-static int refuse_trace(const char *path)
-{
-	log__error("%s is no FXT trace, whatever its name says", path);
-	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
-	return -EINVAL;
-}
-
-/* What is not is tried as a trace first. */
-static bool is_recording(const char *path, const struct stat *st)
-{
-	static const char magic[] = "PERFILE2";
-	_cleanup_close_ int fd = -1;
-	char start[sizeof(magic) - 1];
-
-	if (!S_ISREG(st->st_mode))
-		return true;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && read(fd, start, sizeof(start)) == sizeof(start) &&
-	       !memcmp(start, magic, sizeof(start));
-}
-
-static int read_recording(struct input *input)
-{
-	int err = recording__read(&input->rec, input->path);
-
-	input->is_read = true;
-	return err ? err : recording__hold_roots(&input->rec);
-}
-
-/* What cannot be done by a process that is confined. */
-static int begin_input(struct input *input)
-{
-	struct stat st;
-
-	if (stat(input->path, &st))
-		return refuse_missing(input->path, -errno);
-	return is_recording(input->path, &st) ? read_recording(input) : 0;
-}
-
-static int refuse_trace_filter(const char *path)
-{
-	log__error("-filter: %s is a trace, and was decoded already", path);
-	log__hint("give the recording that it was made of: -filter decodes a part of that");
-	return -EINVAL;
-}
-
-static int make_from_text(struct input *input, int fd, const struct report_options *options)
-{
-	struct perf_text_input text = {
-		.fd = fd, .name = input->path, .no_inline = options->no_inline};
-	struct perf_text_summary summary;
-
-	if (options->filters.n)
-		return perf_text__refuse_filter(input->path);
-	return decoded__make_from_text(&input->decoded, &input->rec, &text, &summary);
-}
-
-static int make_input(struct input *input, const struct report_options *options)
-{
-	struct tree_options trees = {.no_inline = options->no_inline, .filter = &options->filter};
-	_cleanup_close_ int fd = -1;
-	int err = 0;
-
-	if (!input->is_read) {
-		if (options->filters.n && is_trace_name(input->path))
-			return refuse_trace_filter(input->path);
-		err = decoded__make_from_fxt(&input->decoded, input->path);
-		if (err != -EBADMSG)
-			return err;
-		if (is_trace_name(input->path))
-			return refuse_trace(input->path);
-		decoded__fini(&input->decoded);
-		input->decoded = (struct decoded){0};
-		fd = open(input->path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && perf_text__may_be(fd))
-			return make_from_text(input, fd, options);
-		err = read_recording(input);
-	}
-	return err ? err : decoded__make(&input->decoded, &input->rec, &trees);
-}
-
-static void init_inputs(struct input *inputs, const char *const *paths, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		inputs[i] = (struct input){.path = paths[i]};
-		recording__init(&inputs[i].rec);
-	}
-}
-
-/* 0, or -errno after a line and a hint. */
-static int open_inputs(struct input *inputs, size_t n, const struct report_options *options)
-{
-	const struct recording *recs[2];
-	int err = 0;
-
-	confine__reading();
-	for (size_t i = 0; i < n && !err; i++) {
-		recs[i] = &inputs[i].rec;
-		err = begin_input(&inputs[i]);
-	}
-	if (!err)
-		confine__decoding(NULL, false, recs, n);
-	for (size_t i = 0; i < n && !err; i++)
-		err = make_input(&inputs[i], options);
-	return err;
-}
-
-static void fini_inputs(struct input *inputs, size_t n)
-{
-	while (n) {
-		decoded__fini(&inputs[--n].decoded);
-		recording__fini(&inputs[n].rec);
-	}
-}
 
 static int refuse_report(const char *path)
 {
@@ -231,14 +122,15 @@ static int print_json(const struct input *input)
 	const struct decoded *decoded = &input->decoded;
 	struct report *report = decoded__report(decoded);
 	int cause = errno;
-	ssize_t hit = decoded__slowest_hit(decoded);
+	const struct hit_mark *hit = decoded__slowest_hit(decoded);
+	size_t index = hit ? (size_t)(hit - decoded->hits.v) : SIZE_MAX;
 	struct thread_places places;
-	int err = decoded__thread_places(decoded, &input->rec, (size_t)hit, &places);
+	int err = decoded__thread_places(decoded, &input->rec, index, &places);
 
 	if (!err && report)
 		err = report__print_json(stdout, report, &places);
 	else if (!err && places.all.n && cause == ENODATA)
-		err = thread_places__print_json(stdout, &places, &decoded->hits.v[hit]);
+		err = thread_places__print_json(stdout, &places, hit);
 	else if (!err) {
 		errno = cause;
 		err = refuse_report(input->path);
@@ -284,29 +176,259 @@ static int exit_code(int err)
 	return err == -ENODATA ? EXIT_FAILED : exit_code_for(err);
 }
 
+/* "2h", "7d" until now; "2026-11-21", or a moment as it is printed. */
+static int parse_since(const char *text, uint64_t *ms)
+{
+	char moment[UNITS_MOMENT_SIZE];
+	uint64_t ns, now = stamp__now_ms();
+
+	*ms = 0;
+	if (!text)
+		return 0;
+	if (!units__parse_duration(text, &ns)) {
+		*ms = ns / 1000000 < now ? now - ns / 1000000 : 0;
+		return 0;
+	}
+	snprintf(moment, sizeof(moment), "%s%s", text,
+		 strlen(text) == strlen("2026-11-21") ? "T00:00:00.000Z" : "");
+	if (!units__parse_moment(moment, ms))
+		return 0;
+	log__error("report: -since %s is no time", text);
+	log__hint("-since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
+	return -EINVAL;
+}
+
+static bool has_labels(const struct summary *s, const struct option_list *labels)
+{
+	for (size_t i = 0; i < labels->n; i++) {
+		const char *equals = strchr(labels->v[i], '=');
+		_cleanup_free_ char *key = strndup(labels->v[i], (size_t)(equals - labels->v[i]));
+		const char *value = key ? summary__label(s, key) : NULL;
+
+		if (!value || strcmp(value, equals + 1))
+			return false;
+	}
+	return true;
+}
+
+static int check_labels(const struct option_list *labels)
+{
+	for (size_t i = 0; i < labels->n; i++) {
+		if (strchr(labels->v[i], '='))
+			continue;
+		log__error("report: -label %s has no value", labels->v[i]);
+		log__hint("-label KEY=VALUE, as it was given to record, or host=NAME");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void keep_labelled(struct summaries *summaries, const struct option_list *labels)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < summaries->all.n; i++) {
+		if (has_labels(&summaries->all.v[i], labels))
+			summaries->all.v[n++] = summaries->all.v[i];
+		else
+			summary__fini(&summaries->all.v[i]);
+	}
+	summaries->all.n = n;
+}
+
+/* What is so of the captures, beside their causes. */
+static void say_unread(const struct summaries *s)
+{
+	if (s->n_unread)
+		log__warn("%zu capture%s could not be read", s->n_unread,
+			  s->n_unread == 1 ? "" : "s");
+	if (s->n_unkept)
+		log__info("the summaries of %zu captures are not kept (traces, perf.data, or no "
+			  "right to write): they are decoded each time",
+			  s->n_unkept);
+}
+
+static int refuse_none(size_t n_found, const struct summaries *s)
+{
+	if (!n_found) {
+		log__error("no capture there: neither recordings (NAME.mtbpf) nor traces "
+			   "(NAME.fxt.gz)");
+		log__hint("'mtbpf record -dir DIR' fills a folder with them");
+	} else if (s->n_unread) {
+		log__error("no capture could be read");
+	} else {
+		log__error("no capture is left: -since or -label leaves all %zu out", n_found);
+		log__hint("without them, all are in the report");
+	}
+	return -ENODATA;
+}
+
+/* Those that the words name, behind those that are there. */
+static int summarise(struct summaries *out, const char *const *words, size_t n,
+		     const struct report_options *options, uint64_t since_ms)
+{
+	const struct summarise_options how = {.no_inline = options->no_inline,
+					      .again = options->again,
+					      .since_ms = since_ms,
+					      .max_memory = options->max_memory};
+	struct capture_paths paths = {0};
+	struct summaries found = {0};
+	int err = captures__find(&paths, words, n);
+
+	if (!err)
+		err = captures__summarise(&found, &paths, &how);
+	if (!err) {
+		keep_labelled(&found, &options->labels);
+		say_unread(&found);
+	}
+	if (!err && !found.all.n)
+		err = refuse_none(paths.all.n, &found);
+	if (!err)
+		err = VEC_ADD_ALL(&out->all, &found.all);
+	/* They are there now. */
+	if (!err)
+		found.all.n = 0;
+	summaries__fini(&found);
+	capture_paths__fini(&paths);
+	return err;
+}
+
+static int refuse_page(const char *path, int err)
+{
+	log__error("cannot write %s: %s", path, strerror(-err));
+	log__hint("-html FILE names a file in a folder that may be written to");
+	return err;
+}
+
+/* Whole or not at all. */
+static int write_page(const struct patterns *p, const char *path)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err = out ? page__print(out, p, &(struct page_options){0}) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = fs__write(path, text, size);
+	if (err)
+		return refuse_page(path, err);
+	log__info("%s: %zu captures, in a page of its own", path, p->n);
+	return 0;
+}
+
+static int print_patterns(const struct patterns *p, const struct report_options *options,
+			  size_t n_first)
+{
+	if (options->diff)
+		return patterns__print_difference(stdout, p, n_first, options->json);
+	if (options->html)
+		return write_page(p, options->html);
+	if (options->json)
+		return patterns__print_json(stdout, p);
+	if (options->csv)
+		patterns__print_csv(stdout, p);
+	else if (options->folded)
+		patterns__print_folded(stdout, p);
+	else
+		patterns__print(stdout, p, (size_t)options->top);
+	return 0;
+}
+
+static int report_many(const char *const *words, size_t n, const struct report_options *options)
+{
+	struct summaries summaries = {0};
+	struct patterns patterns = {0};
+	uint64_t since_ms;
+	size_t n_first = options->diff ? 1 : n;
+	int err = parse_since(options->since, &since_ms);
+
+	if (!err)
+		err = check_labels(&options->labels);
+	if (!err)
+		err = summarise(&summaries, words, n_first, options, since_ms);
+	n_first = summaries.all.n;
+	if (!err && options->diff)
+		err = summarise(&summaries, words + 1, n - 1, options, since_ms);
+	if (!err)
+		err = patterns__find(&patterns, summaries.all.v, summaries.all.n);
+	if (!err)
+		err = print_patterns(&patterns, options, n_first);
+	patterns__fini(&patterns);
+	summaries__fini(&summaries);
+	return err;
+}
+
+static int report_one(const char *path, struct report_options *options)
+{
+	const struct input_options how = {options->no_inline, &options->filter};
+	struct input input;
+	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
+
+	inputs__init(&input, &path, 1);
+	if (!err)
+		err = inputs__open(&input, 1, &how);
+	if (!err)
+		err = print_report(&input, options);
+	inputs__fini(&input, 1);
+	trace_filter__fini(&options->filter);
+	return err;
+}
+
+/* One capture has a report of its own, unless what is asked for is about several. */
+static bool is_of_many(const char *const *words, size_t n, const struct report_options *options)
+{
+	return n > 1 || options->csv || options->html || options->diff || options->since ||
+	       options->labels.n || options->again || captures__is_folder(words[0]);
+}
+
+static int check(const struct report_options *options, int n_words, bool is_many)
+{
+	if (options->json + options->folded + options->csv + !!options->html > 1) {
+		log__error("report: -json, -csv, -folded and -html exclude each other");
+		log__hint("leave all of them out but one");
+		return -EINVAL;
+	}
+	if (options->diff && (n_words != 2 || options->csv || options->folded || options->html)) {
+		log__error("report: -diff is about two folders, as text or -json");
+		log__hint("mtbpf report -diff BEFORE/ AFTER/");
+		return -EINVAL;
+	}
+	if (is_many && options->filters.n) {
+		log__error("report: -filter is about one recording");
+		log__hint("give one NAME.mtbpf");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int parse_words(struct report_options *options, int argc, char **argv, const char **words,
+		       int *n)
+{
+	int err = parse_around_words(&report_table, options, argc, argv, words, argc, n);
+
+	if (err || *n)
+		return err;
+	log__error("report: which recording?");
+	log__hint("usage: mtbpf %s", report_table.usage);
+	return -EINVAL;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct report_options options = {.top = REPORT_ROWS};
-	const char *path;
-	struct input input;
-	int err = parse_with_words(&report_table, &options, argc, argv, "recording", &path, 1);
+	_cleanup_free_ const char **words = calloc((size_t)argc + 1, sizeof(*words));
+	bool is_many;
+	int n, err = words ? parse_words(&options, argc, argv, words, &n) : -ENOMEM;
 
 	if (err)
 		return exit_code_for_options(err);
 	apply(&options);
-	if (options.json && options.folded) {
-		log__error("report: -json and -folded are two things");
-		log__hint("leave one of the two out");
+	is_many = is_of_many(words, (size_t)n, &options);
+	if (check(&options, n, is_many))
 		return EXIT_USAGE;
-	}
-	err = trace_filter__parse(&options.filter, options.filters.v, options.filters.n);
-	init_inputs(&input, &path, 1);
-	if (!err)
-		err = open_inputs(&input, 1, &options);
-	if (!err)
-		err = print_report(&input, &options);
-	fini_inputs(&input, 1);
-	trace_filter__fini(&options.filter);
+	err = is_many ? report_many(words, (size_t)n, &options) : report_one(words[0], &options);
 	return exit_code(err);
 }
 
@@ -326,23 +448,34 @@ static int print_difference(const struct input inputs[2], size_t top)
 	return err;
 }
 
+static int diff_two(const char *const paths[2], struct report_options *options)
+{
+	const struct input_options how = {options->no_inline, &options->filter};
+	struct input inputs[2];
+	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
+
+	inputs__init(inputs, paths, 2);
+	if (!err)
+		err = inputs__open(inputs, 2, &how);
+	if (!err)
+		err = print_difference(inputs, (size_t)options->top);
+	inputs__fini(inputs, 2);
+	trace_filter__fini(&options->filter);
+	return err;
+}
+
 int cmd_diff(int argc, char **argv)
 {
 	struct report_options options = {.top = REPORT_ROWS};
 	const char *paths[2];
-	struct input inputs[2];
 	int err = parse_with_words(&diff_table, &options, argc, argv, "recording", paths, 2);
 
 	if (err)
 		return exit_code_for_options(err);
 	apply(&options);
-	err = trace_filter__parse(&options.filter, options.filters.v, options.filters.n);
-	init_inputs(inputs, paths, 2);
-	if (!err)
-		err = open_inputs(inputs, 2, &options);
-	if (!err)
-		err = print_difference(inputs, (size_t)options.top);
-	fini_inputs(inputs, 2);
-	trace_filter__fini(&options.filter);
-	return exit_code(err);
+	options.diff = captures__is_folder(paths[0]) || captures__is_folder(paths[1]);
+	if (options.diff && check(&options, 2, true))
+		return EXIT_USAGE;
+	return exit_code(options.diff ? report_many(paths, 2, &options)
+				      : diff_two(paths, &options));
 }

@@ -8,7 +8,6 @@
 #include "cli/options.h"
 #include "cmd.h"
 #include "cmd_table.h"
-#include "selftest/results.h"
 #include "selftest/selftest.h"
 #include "util/log.h"
 
@@ -20,22 +19,23 @@ struct selftest_command {
 
 static const struct option_spec specs[] = {
 	{"source", NULL, 0, OPT_LIST, "SOURCE",
-	 "pt, sample or soft; may be given several times (all that work here)",
+	 "pt, sample or soft; may be given several times (default: all that work here)",
 	 offsetof(struct selftest_command, sources), NULL},
-	{"only", NULL, 0, OPT_LIST, "NAME",
-	 "only this recording, as -keep names it: pt, pt-pause, sample-fp, ...; may be given "
-	 "several times",
+	{"only", NULL, 0, OPT_LIST, "CHECK",
+	 "only this check, or those of this recording, as -keep names it: longjmp, pt-pause, "
+	 "sample-fp, ...; may be given several times",
 	 offsetof(struct selftest_command, only), NULL},
-	{"keep", NULL, 0, OPT_STRING, "DIR", "a folder that keeps the recordings",
+	{"keep", NULL, 0, OPT_STRING, "DIR", "keep the recordings in this folder",
 	 offsetof(struct selftest_command, keep), NULL},
 	{"bundle", NULL, 0, OPT_STRING, "FILE.tar.zst",
-	 "recordings, results and what the CPU and the kernel say of themselves, to send to "
-	 "somebody",
+	 "write the recordings, the results and facts about CPU and kernel to a file for a bug "
+	 "report",
 	 offsetof(struct selftest_command, bundle), NULL},
 	{"replay", NULL, 0, OPT_STRING, "FILE.tar.zst",
 	 "judge the recordings of a bundle, which may come from another machine",
 	 offsetof(struct selftest_command, replay), NULL},
-	{"json", NULL, 0, OPT_FLAG, NULL, "an array of objects: source, name, verdict, found, loss",
+	{"json", NULL, 0, OPT_FLAG, NULL,
+	 "print a JSON array of objects: source, name, verdict, found, loss, meanwhile",
 	 offsetof(struct selftest_command, json), NULL},
 };
 
@@ -44,11 +44,13 @@ const struct option_table selftest_table = {
 	.examples = (const char *const[]){"sudo mtbpf selftest", "sudo mtbpf selftest -source pt",
 					  "sudo mtbpf selftest -bundle selftest.tar.zst",
 					  "mtbpf selftest -replay selftest.tar.zst", NULL},
-	.usage = "selftest [-source SOURCE]... [-only NAME]... [-keep DIR] [-bundle FILE | -replay "
-		 "FILE] [-json]",
-	.summary = "Records programs of mtbpf's own, whose calls and times are known exactly, and\n"
-		   "compares the decoded traces with them: one line per check. Only its own child\n"
-		   "processes are touched. Status 0 if no check failed, 1 if one did or none was "
+	.usage =
+		"selftest [-source SOURCE]... [-only CHECK]... [-keep DIR] [-bundle FILE | -replay "
+		"FILE] [-json]",
+	.summary = "Records its own test programs, whose calls and times are known exactly, "
+		   "and\ncompares the decoded traces with them: one line per check. Only its own "
+		   "child\nprocesses are touched. Status 0 if no check failed, 1 if one did or "
+		   "none was "
 		   "made.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),

@@ -16,7 +16,8 @@ struct version_options {
 };
 
 static const struct option_spec specs[] = {
-	{"json", NULL, 0, OPT_FLAG, NULL, "an object: version, commit, libraries, features",
+	{"json", NULL, 0, OPT_FLAG, NULL,
+	 "print a JSON object: version, commit, libraries, features",
 	 offsetof(struct version_options, json), NULL},
 };
 
@@ -25,8 +26,8 @@ const struct option_table version_table = {
 	.examples = (const char *const[]){"mtbpf version", "mtbpf version -json | jq .libraries",
 					  "mtbpf -version", NULL},
 	.usage = "version [-json]",
-	.summary = "The version, the libraries that it runs with, and what it finds here.\n"
-		   "'mtbpf -version' is the first line alone.",
+	.summary = "Prints the version, the libraries that it runs with, and the features found "
+		   "here.\n'mtbpf -version' prints only the first line.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

@@ -16,14 +16,14 @@ struct view_options {
 
 static const struct option_spec specs[] = {
 	{"ui", NULL, 0, OPT_STRING, "DIR",
-	 "Perfetto's UI, unpacked (or $MTBPF_PERFETTO_UI, or /usr/share/mtbpf/perfetto-ui): "
-	 "nothing "
-	 "comes from the internet then",
+	 "folder with Perfetto's UI, so that nothing comes from the internet (default: "
+	 "$MTBPF_PERFETTO_UI or /usr/share/mtbpf/perfetto-ui, if present)",
 	 offsetof(struct view_options, show.ui), NULL},
 	{"port", NULL, 0, OPT_INT, "N",
-	 "of 127.0.0.1 (any; 9001 without a UI: its page needs that)",
+	 "port on 127.0.0.1 (default: any; 9001 without a local UI, because ui.perfetto.dev needs "
+	 "that)",
 	 offsetof(struct view_options, show.port), NULL},
-	{"no-open", NULL, 0, OPT_FLAG, NULL, "print the address, start no browser",
+	{"no-open", NULL, 0, OPT_FLAG, NULL, "print the address and start no browser",
 	 offsetof(struct view_options, show.no_open), NULL},
 	{"q", "quiet", 0, OPT_FLAG, NULL, "print nothing but the address",
 	 offsetof(struct view_options, quiet), NULL},
@@ -34,9 +34,9 @@ const struct option_table view_table = {
 	.examples = (const char *const[]){"mtbpf view slow.fxt.gz",
 					  "mtbpf view -ui ~/perfetto-ui slow.fxt.gz", NULL},
 	.usage = "view TRACE [options]",
-	.summary =
-		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto: the slowest\n"
-		"hit in view, its thread pinned. Only who has the printed address can read it.",
+	.summary = "Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto with the "
+		   "slowest\nhit in view and its thread pinned. Only the printed address gives "
+		   "access to it.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

@@ -31,12 +31,13 @@ static const struct option_spec specs[] = {
 	OPTIONS_TARGET,
 	OPTION_CHILDREN(CHILDREN_HELP),
 	OPTION_SYMBOL,
-	OPTION_VALUE("start", OPT_STRING, "NAME", start,
-		     "with -stop: measure how long a thread takes from its hit of this, named as "
-		     "in -symbol, ..."),
-	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this"),
+	OPTION_VALUE(
+		"start", OPT_STRING, "NAME", start,
+		"with -stop: measure the time from a thread's hit of NAME (as in -symbol) ..."),
+	OPTION_VALUE("stop", OPT_STRING, "NAME", stop, "... to its next hit of this NAME"),
+	OPTION_REQUESTS,
 	{"durations", NULL, 0, OPT_FLAG, NULL,
-	 "measure how long calls take, not how far apart they are",
+	 "measure how long calls take, instead of the time between them",
 	 offsetof(struct watch_options, durations), NULL},
 	OPTION_IF,
 	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
@@ -160,6 +161,111 @@ static void say_drops(const struct mt_stats *stats)
 			log__warn("lost: %s", drop__format(text, i, counts[i]));
 }
 
+/* As a shell takes it for one word. */
+static void print_word(const char *word)
+{
+	if (*word && !word[strcspn(word, " \t\n'\"\\$`*?[](){}<>|&;!#~")]) {
+		printf(" %s", word);
+		return;
+	}
+	printf(" '");
+	for (; *word; word++)
+		if (*word == '\'')
+			printf("'\\''");
+		else
+			putchar(*word);
+	printf("'");
+}
+
+static void print_option(const char *name, const char *value)
+{
+	if (!value)
+		return;
+	printf(" -%s", name);
+	print_word(value);
+}
+
+static void print_target(const struct capture_options *o, const struct target *target)
+{
+	const struct target_options *t = &o->target;
+
+	if (target_options__any(t)) {
+		print_option("pid", t->pids);
+		print_option("name", t->name);
+		print_option("container", t->container);
+		print_option("k8s-pod", t->pod);
+		print_option("cgroup", t->cgroup);
+	} else if (target->pids.n) {
+		/* It was picked. */
+		printf(" -pid %d", (int)target->pids.v[0]);
+	}
+	if (o->children)
+		printf(" -children");
+}
+
+/* How many of the values lie above that percentile. */
+static uint64_t count_above(const struct mt_stats *stats, double percent)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < MT_FINE_BUCKETS; i++)
+		all += stats->fine[i];
+	return (uint64_t)((double)all * (100 - percent) / 100);
+}
+
+/* What would have caught a few of those that were seen, ready to be pasted. */
+static void offer_threshold(const struct watch_options *options, const struct target *target,
+			    const struct mt_stats *stats, double percent)
+{
+	const struct capture_options *o = &options->common;
+	uint64_t ns = mt_stats__percentile(stats, percent);
+	uint64_t passed = count_above(stats, percent);
+	char text[UNITS_TEXT_SIZE], *space;
+
+	/* Of fewer nobody knows it. */
+	if (passed < 2 || !ns)
+		return;
+	units__format_duration(text, ns);
+	space = strchr(text, ' ');
+	if (space)
+		memmove(space, space + 1, strlen(space));
+	printf("mtbpf attach");
+	print_target(o, target);
+	for (size_t i = 0; i < o->symbols.n; i++)
+		print_option("symbol", o->symbols.v[i]);
+	print_option("start", o->start);
+	print_option("stop", o->stop);
+	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
+	       options->durations || o->stop ? "duration" : "delay", text, percent,
+	       (unsigned long long)passed);
+}
+
+static void offer_thresholds(const struct watch_options *options, const struct target *target,
+			     const struct mt_stats *stats)
+{
+	offer_threshold(options, target, stats, 99.9);
+	offer_threshold(options, target, stats, 99);
+	/* Of few, at least one that triggers at all. */
+	if (count_above(stats, 99) < 2)
+		offer_threshold(options, target, stats, 90);
+}
+
+/* Where nothing was hit. Who forks its workers seldom does their work. */
+static void hint_at_children(const struct capture_options *o, const struct target *target)
+{
+	for (size_t i = 0; i < target->pids.n && !o->children; i++) {
+		pid_t pid = target->pids.v[i];
+
+		if (!process__has_children(pid))
+			continue;
+		log__info("no hits, but process %d has children, which are not watched: -pid can "
+			  "name them too ('pgrep -P %d' lists them), and -children follows those "
+			  "that it forks later",
+			  (int)pid, (int)pid);
+		return;
+	}
+}
+
 static int watch(const struct watch_options *options, const struct target *target,
 		 const struct trigger *trigger)
 {
@@ -184,6 +290,11 @@ static int watch(const struct watch_options *options, const struct target *targe
 				: options->off_cpu			     ? "time off the CPU"
 				: options->durations || options->common.stop ? "duration"
 									     : "delay");
+	/* They are thresholds of the whole time. */
+	if (!options->on_cpu && !options->off_cpu)
+		offer_thresholds(options, target, &stats);
+	if (!stats.hits)
+		hint_at_children(&options->common, target);
 	say_drops(&stats);
 	return 0;
 }
@@ -271,6 +382,8 @@ static int choose_symbols(const struct watch_options *options, const struct prob
 	int err = own ? selectors__add(symbols, own)
 		      : selectors__split(symbols, &options->common.symbols, "-symbol");
 
+	if (!err)
+		err = default_trigger__replace_dot(symbols, source);
 	if (err || symbols->names.n)
 		return err;
 	log__error("watch: which function? %s mtbpf_take_snapshot()",

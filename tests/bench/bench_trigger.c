@@ -125,12 +125,13 @@ static double run_insns(const struct target *target, const struct way *way)
 		&(struct trigger_config){.duration_thresh_ns = HOUR_NS, .returns_by_insn = true});
 }
 
-/* A call that is looked at by the clock, which is not attached: its cost is per look, not per hit. */
+/* A call that is looked at by the clock, which is not attached: its cost is per look, not per hit.
+ */
 static double run_stall(const struct target *target, const struct way *way)
 {
-	return run_config(target, way,
-			  &(struct trigger_config){.stall_thresh_ns = HOUR_NS,
-						   .stall_from = MT_STALL_CALL});
+	return run_config(
+		target, way,
+		&(struct trigger_config){.stall_thresh_ns = HOUR_NS, .stall_from = MT_STALL_CALL});
 }
 
 static double run_cpu(const struct target *target, const struct way *way)

@@ -77,3 +77,12 @@ no_circles=(decode)
 	# shellcheck disable=SC2086 # file names
 	! grep -nE '\b(top|frame|caller|base)->(call\.[a-z_]+|return_ip|resume_ip|role|slack|is_resolving) *[-+|&]?=[^=]' $others
 }
+
+# The walk through the code names functions as `name()`.
+@test "the functions that the page names are in the code" {
+	grep -oE '`[a-z_]+\(\)`' "$page" | tr -d '`()' | sort -u >"$BATS_TEST_TMPDIR/named"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/named")" -gt 20 ]
+	while read -r name; do
+		grep -rqE "\b$name\(" --include='*.[ch]' user bpf || { echo "$page: no $name()"; return 1; }
+	done <"$BATS_TEST_TMPDIR/named"
+}

@@ -50,7 +50,7 @@ is() {
 		is freeze_pause missing 'not tried: no intel_pt'
 	fi
 	mtbpf_run check -help
-	[[ $output == *"Status 0 where attach would work with Intel PT, 1 where not"* ]]
+	[[ $output == *"Status 0 if attach would work with Intel PT, 1 if not"* ]]
 }
 
 @test "check -json: the same needs, states, reasons and remedies" {

@@ -56,3 +56,15 @@ parsed_to_the_end() {
 		parsed_to_the_end "$line"
 	done < <(code_of "$root/docs/man/mtbpf.scd" | commands_in)
 }
+
+# A message of the first column is in backquotes; ... is what differs, and each piece between is in the program.
+@test "the messages that troubleshooting.md explains are mtbpf's" {
+	strings -n 6 "$O/mtbpf" >strings
+	n=0
+	while read -r piece; do
+		grep -qF -- "$piece" strings || { echo "no message has: $piece"; return 1; }
+		n=$((n + 1))
+	done < <(sed -n 's/^| `\([^`]*\)` |.*/\1/p' "$root/docs/user/troubleshooting.md" | sed "s/\.\.\./\n/g" |
+		sed "s/^[ ,':]*//; s/[ ,':]*$//" | grep -E '.{6}')
+	[ "$n" -gt 15 ]
+}

@@ -201,12 +201,15 @@ setup() {
 	complains "x.fxt.gz"
 }
 
-@test "-trace-kernel-only is Intel PT's, and -full-execution that of what follows every call" {
+@test "-trace-kernel-only and -trace-power are Intel PT's, and -full-execution that of what follows every call" {
 	for source in sample soft; do
 		mtbpf_run record -pid $$ -trace-kernel-only -source $source
 		[ "$status" -eq 2 ]
 		complains "-trace-kernel-only needs Intel PT: -source $source does not trace it" "hint: "
 	done
+	mtbpf_run attach -pid $$ -trace-power -source sample
+	[ "$status" -eq 2 ]
+	complains "-trace-power needs Intel PT: -source sample does not record power events" "hint: "
 	mtbpf_run run -full-execution -source sample -- /bin/true
 	[ "$status" -eq 2 ]
 	complains "samples are not everything" "hint: "

@@ -50,3 +50,15 @@ gives() {
 	"$mtbpf" decode nest -format text -filter hit-40ms..hit | grep -q ' spin$'
 	! "$mtbpf" decode nest -format text -filter ..hit-40.2ms | grep -q ' stop$'
 }
+
+# Packets of Event Trace where the program was in its code, as a CPU writes them when it is interrupted there.
+@test "what interrupted the program names the time outside of it" {
+	cp -r nest "$BATS_TEST_TMPDIR/events"
+	../oracle/events -interrupt nest/data "$BATS_TEST_TMPDIR/events/data"
+	gives nest-events.txt "$BATS_TEST_TMPDIR/events"
+	for name in 'page fault 0x7f0012345678' 'page fault' NMI 'timer interrupt' int3 interrupt SMI 'VM exit' untraced; do
+		[ "$(grep -c " \[$name\]$" nest-events.txt)" -eq 5 ]
+	done
+	# The calls are the same.
+	diff <(cut -d' ' -f2,5- nest.txt) <(cut -d' ' -f2,5- nest-events.txt | grep -Ev '^[0-9]+ \[.*\]$')
+}

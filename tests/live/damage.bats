@@ -20,7 +20,7 @@ setup() {
 	[[ ${lines[-1]} =~ ^(2[4-9]|3[0-9])' cases, mtbpf worse than perf in 0'$ ]]
 }
 
-@test "values of PTWRITE and power events are those that perf decodes" {
+@test "values of PTWRITE, power events and Event Trace are those that perf decodes" {
 	run tests/oracle/events
 	echo "$output"
 	[ "$status" -eq 0 ]

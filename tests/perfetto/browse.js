@@ -16,7 +16,7 @@ const deadline = Date.now() + 1000 * (seconds || 60);
 
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'mtbpf-browse-'));
 const browser = spawn(process.env.CHROMIUM || 'chromium',
-	['--headless', '--no-sandbox', '--disable-gpu', '--window-size=1600,900', '--no-first-run',
+	['--headless', '--no-sandbox', '--disable-gpu', `--window-size=${process.env.WINDOW || '1600,900'}`, '--no-first-run',
 	 '--disable-background-networking', `--user-data-dir=${profile}`, '--remote-debugging-pipe'],
 	{ stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 

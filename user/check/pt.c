@@ -78,9 +78,13 @@ static uint32_t cap(const char *name)
 static void list_caps(char *list, size_t size)
 {
 	static const char *const listed[][2] = {
-		{"psb_cyc", "psb_cyc"},		  {"mtc", "mtc"},
-		{"topa_output", "topa"},	  {"topa_multiple_entries", "multiple entries"},
-		{"ptwrite", "ptwrite"},		  {"event_trace", "event_trace"},
+		{"psb_cyc", "psb_cyc"},
+		{"mtc", "mtc"},
+		{"topa_output", "topa"},
+		{"topa_multiple_entries", "multiple entries"},
+		{"ptwrite", "ptwrite"},
+		{"event_trace", "event_trace"},
+		{"power_event_trace", "power_event_trace"},
 		{"ip_filtering", "ip_filtering"},
 	};
 	int n = 0;

@@ -11,7 +11,9 @@
 
 #define FIRST_SLOTS 1024
 
-/* A branch's two ends, and where it is followed to, mostly lie in the same few. */
+/*
+ * A branch's two ends, and the place where it is followed to, are mostly in the same few functions.
+ */
 #define KNOWN_FUNCTIONS 4
 
 struct blocks_slot {

@@ -35,7 +35,7 @@ enum block_flags {
 typedef uint64_t block_counts;
 #define BLOCK_TAKEN (1ull << 32)
 
-/* Where a call returns to. */
+/* The address that a call returns to. */
 struct block_site {
 	uint64_t ret_ip;
 	struct block *after; /* NULL until it is looked up */
@@ -52,7 +52,7 @@ struct block_step {
 };
 
 struct block {
-	block_counts counts;   /* behind the last step, the last instruction included */
+	block_counts counts;   /* after the last step, the last instruction included */
 	struct block *next[2]; /* COND: not taken, taken; else next[0]; NULL until looked up */
 	uint8_t end;	       /* enum block_end */
 	uint8_t flags;
@@ -66,7 +66,7 @@ struct block {
 	struct block_site site; /* CALL */
 	uint64_t last_ip;	/* of the last instruction */
 	uint64_t target;	/* COND */
-	/* Where the last transfer went, as far as who reads the branches knows. */
+	/* The target of the last transfer that readers of the branches know of. */
 	const struct function *known_function;
 	uint64_t stamp; /* blocks.stamp when it was built */
 };
@@ -84,12 +84,12 @@ void blocks__clear(struct blocks *blocks);
 
 /* The block at ip; NULL where memory ran out. */
 struct block *blocks__find(struct blocks *blocks, uint64_t ip);
-/* Where a block's condition leads, or how it goes on: next[which], looked up. */
+/* The block that a block's condition leads to, or that it goes on with: next[which], looked up. */
 struct block *blocks__link(struct blocks *blocks, struct block *block, unsigned int which);
 /* A block that ended where code was missing, once more. 0 or -ENOMEM. */
 int blocks__renew(struct blocks *blocks, struct block *block);
 
-/* How far a thread came in a block. */
+/* The instructions that a thread has executed in a block. */
 struct block_reach {
 	unsigned int n_steps; /* steps that happened */
 	block_counts counts;  /* since the last of them */

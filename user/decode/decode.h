@@ -21,7 +21,7 @@ int decode__run(const struct decode_request *request);
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
 		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals);
 
-/* Of libipt, as it says itself. */
+/* libipt's version, from the library itself. */
 void decode__library_version(char *text, size_t size);
 
 #endif

@@ -99,7 +99,7 @@ static void keep_counts(struct joiner *j, const struct branch *b)
 	j->n_branches += b->n_branches;
 }
 
-/* What comes before is handed on while the map shows the code that it ran in. */
+/* Hands on what comes before, while the map shows the code that it ran in. */
 static int update_map(struct joiner *j, const struct branch *b)
 {
 	const struct decode_request *r = j->request;
@@ -239,7 +239,7 @@ static void note(struct joiner *j, const struct branch *b)
 	out->cpu = j->request->aux->cpu;
 }
 
-/* What is not just a branch. */
+/* Takes an entry that is more than a branch. */
 static int take_other(struct joiner *j, const struct branch *b)
 {
 	int err = 0;

@@ -31,7 +31,7 @@ struct joiner {
 /* 0 or -ENOMEM; joiner__fini() in any case. */
 int joiner__init(struct joiner *joiner, const struct decode_request *request);
 void joiner__fini(struct joiner *joiner);
-/* What follows is of another snapshot. */
+/* The next entries are from another snapshot. */
 void joiner__begin(struct joiner *joiner);
 /*
  * An outbox_fn (regions.h), with the joiner as ctx: nothing waits to be handed on behind it. 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How fast code ran: a CPU's clock, and how much a thread did in which time. */
+/* The speed of code: a CPU's clock, and how much work a thread did in which time. */
 #ifndef MTBPF_DECODE_PACE_H
 #define MTBPF_DECODE_PACE_H
 
@@ -41,7 +41,7 @@ struct clock_rates {
  */
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		     const struct rec_aux *aux);
-/* At that time, or the first one; 0 where there is none. */
+/* The value at that time, or the first one; 0 if there is none. */
 uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns);
 
 #endif

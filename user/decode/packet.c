@@ -218,6 +218,31 @@ static void read_psb(struct packet_reader *r, const uint8_t *at, struct packet *
 	set(r, at, out, PACKET_PSB, PSB_SIZE);
 }
 
+/* SDM "Control Flow Event (CFE) Packet". libipt 2.0 does not know it. */
+static void read_cfe(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	set(r, at, out, PACKET_CFE, 4);
+	if (out->kind == PACKET_END)
+		return;
+	set_event(out, PT_NOTE_CFE, true, (at[2] & 0x1f) | (uint64_t)at[3] << 8);
+	if (!(at[2] & 0x80))
+		out->kind = PACKET_CFE;
+}
+
+/* SDM "Event Data (EVD) Packet": it precedes the CFE that it belongs to. */
+static void read_evd(struct packet_reader *r, const uint8_t *at, struct packet *out)
+{
+	static const uint8_t kinds[] = {PT_NOTE_PFA, PT_NOTE_VMXQ, PT_NOTE_VMXR};
+	unsigned int type;
+
+	set(r, at, out, PACKET_OTHER, 11);
+	if (out->kind == PACKET_END)
+		return;
+	type = at[2] & 0x3f;
+	if (type < sizeof(kinds))
+		set_event(out, (enum pt_note_kind)kinds[type], false, packet__load(at + 3, r->end));
+}
+
 /* Behind 02. */
 static void read_extended(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
@@ -244,6 +269,12 @@ static void read_extended(struct packet_reader *r, const uint8_t *at, struct pac
 		break;
 	case 0x23:
 		set(r, at, out, PACKET_PSBEND, 2);
+		break;
+	case 0x13:
+		read_cfe(r, at, out);
+		break;
+	case 0x53:
+		read_evd(r, at, out);
 		break;
 	default:
 		read_rare(r, at, out);

@@ -32,7 +32,9 @@ enum packet_kind {
 	PACKET_PSB,
 	PACKET_PSBEND,
 	PACKET_OVF,
-	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP, MWAIT: the next FUP tells where, and nothing else */
+	PACKET_BEFORE_FUP, /* PTWRITE, EXSTOP, MWAIT, CFE: the next FUP tells where, and nothing
+			      else */
+	PACKET_CFE,	   /* CFE without an IP of its own: the FUP of its branch tells where */
 	PACKET_OTHER,
 };
 
@@ -40,7 +42,7 @@ struct packet {
 	uint8_t kind; /* enum packet_kind */
 	uint8_t len;
 	uint8_t n;	/* TNT: how many bits; IP: the IPBytes field */
-	uint8_t event;	/* enum pt_note_kind, with its value; of PACKET_BEFORE_FUP, and of others */
+	uint8_t event;	/* enum pt_note_kind, with its value; of the above, and of others */
 	uint16_t fc;	/* TMA: fast counter */
 	uint64_t value; /* TNT: bits, the oldest in bit 63; IP: as sent; else the payload */
 };

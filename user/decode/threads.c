@@ -124,7 +124,7 @@ static int begin_thread(struct pieces *p, const struct branch *b)
 	return 0;
 }
 
-/* What a walker's outbox holds; an outbox_fn. 0 or -ENOMEM. */
+/* Takes the entries of a walker's outbox; an outbox_fn. 0 or -ENOMEM. */
 static int pieces__take(void *pieces, struct branch *branches, size_t n)
 {
 	struct pieces *p = pieces;
@@ -164,7 +164,7 @@ static void pieces__sort(struct pieces *p)
 
 /* ---- a thread */
 
-/* One thread's way from its bytes to the taker. */
+/* The stages from one thread's bytes to the functions that take its branches. */
 struct thread {
 	const struct thread_taker *taker;
 	struct losses losses;
@@ -190,7 +190,7 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 		return -ENOMEM;
 	request->take = t->taker->take;
 	request->ctx = t->taker->ctx;
-	/* Of most threads nothing was lost: their branches are spared the way. */
+	/* Most threads have not lost anything: their branches skip this stage. */
 	if (losses__are_any(&t->losses)) {
 		request->take = hand_on_marked;
 		request->ctx = t;

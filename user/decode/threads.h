@@ -5,13 +5,16 @@
 
 #include "decode/decode.h"
 
-/* Who takes them. What any of these returns but 0 stops the decoder, which returns it. */
+/*
+ * The functions that take the result. If one returns anything but 0, decoding stops, and returns
+ * that.
+ */
 struct thread_taker {
-	/* What follows is of this thread; `map` shows its code as it was at each branch. */
+	/* The next branches are this thread's; `map` shows its code as it was at each branch. */
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
 	/* A few thousand at a time; `map` as begin() got it. */
 	branches_fn take;
-	/* What CPUs told while no thread ran, before the first thread; may be NULL. */
+	/* Events that CPUs reported while no thread ran, before the first thread; may be NULL. */
 	int (*take_notes)(void *ctx, const struct pt_note *v, size_t n);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
@@ -21,20 +24,20 @@ struct thread_taker {
 };
 
 /*
- * Every snapshot of a thread, with a GAP_BETWEEN between two, and a GAP_LOST where the capture lost
- * something. Adds to totals. 0; -ENOMEM; or what the taker returned.
+ * Decodes every snapshot of a thread, with a GAP_BETWEEN between two, and a GAP_LOST where the
+ * capture lost something. Adds to totals. 0; -ENOMEM; or what `take` returned.
  */
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
 		    const struct thread_taker *taker, struct decode_totals *totals);
 
-/* Of a whole recording; 0 and 0 where nothing can be decoded. */
+/* The bounds of a whole recording; 0 and 0 if nothing can be decoded. */
 struct decode_bounds {
 	uint64_t first_ns, last_ns;
 };
 
 /*
- * What totals.first_ns and last_ns will be, without decoding more than both ends of each ring.
- * 0 or -ENOMEM.
+ * Finds totals.first_ns and last_ns without decoding more than both ends of each ring. 0 or
+ * -ENOMEM.
  */
 int decode__find_bounds(const struct recording *rec, struct images *images,
 			struct decode_bounds *bounds);

@@ -3,14 +3,18 @@
 
 #include <errno.h>
 
+#include "keep/after.h"
 #include "util/log.h"
 
 static int check_alone(const struct keep_options *keep, const char *command)
 {
 	if (keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET && !keep->max_size &&
-	    !keep->metrics)
+	    !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns &&
+	    !keep->no_summary)
 		return 0;
-	log__error("%s: -keep, -max-size, -max-per-hour and -metrics need a folder", command);
+	log__error("%s: -keep, -max-size, -max-per-hour, -metrics, -on-capture and -no-summary "
+		   "need a folder",
+		   command);
 	log__hint("add -dir DIR: it goes on after each capture, and keeps recordings there");
 	return -EINVAL;
 }
@@ -56,6 +60,10 @@ int keep_options__check(struct record_options *options, const char *command)
 		keep->max_per_hour = KEEP_MAX_PER_HOUR_DEFAULT;
 	if (!keep->max_size)
 		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
+	if (!keep->on_capture_timeout_ns)
+		keep->on_capture_timeout_ns = AFTER_TIMEOUT_NS;
+	if (keep->no_summary)
+		keep->summarise = NULL;
 	/* Of all captures, not of each. */
 	keep->timeout_ns = options->capture.timeout_ns;
 	options->capture.timeout_ns = 0;

@@ -5,7 +5,11 @@
 
 #include <stdint.h>
 
+#include "metrics/metrics.h"
 #include "session/capture_options.h"
+
+/* Of one capture. */
+#define KEEP_CAUSES_MAX 4
 
 struct keep_options {
 	const char *dir; /* NULL: one capture, as ever; nothing else is valid */
@@ -13,7 +17,15 @@ struct keep_options {
 	int max_per_hour;
 	uint64_t max_size; /* 0: not given */
 	const char *metrics;
-	uint64_t timeout_ns; /* of capture's -timeout; 0: none */
+	uint64_t timeout_ns;	/* of capture's -timeout; 0: none */
+	const char *on_capture; /* a program that is run with each recording's path, or NULL */
+	uint64_t on_capture_timeout_ns;
+	bool no_summary;
+	/*
+	 * Makes the recording's summary, and tells its causes, largest first: how many, or -errno.
+	 * This process has nothing else to do after it. NULL: no summary is wanted.
+	 */
+	int (*summarise)(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 };
 
 struct record_options {
@@ -40,8 +52,8 @@ struct record_options {
 	 0,                                                                                        \
 	 OPT_STRING,                                                                               \
 	 "DIR",                                                                                    \
-	 "go on after each capture, and keep the newest there: NAME-TIME.mtbpf; SIGUSR1 takes "    \
-	 "one now",                                                                                \
+	 "continue after each capture and keep the newest recordings in DIR, as NAME-TIME.mtbpf; " \
+	 "SIGUSR1 takes one now",                                                                  \
 	 KEEP_OPTION(dir),                                                                         \
 	 NULL},                                                                                    \
 		{"keep",                                                                           \
@@ -49,7 +61,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_INT,                                                                          \
 		 "N",                                                                              \
-		 "with -dir: so many recordings (20)",                                             \
+		 "with -dir: keep at most N recordings (default 20)",                              \
 		 KEEP_OPTION(keep),                                                                \
 		 NULL},                                                                            \
 		{"max-size",                                                                       \
@@ -57,7 +69,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_SIZE,                                                                         \
 		 "SIZE",                                                                           \
-		 "with -dir: of all of them together (1G)",                                        \
+		 "with -dir: keep at most SIZE of recordings (default 1G)",                        \
 		 KEEP_OPTION(max_size),                                                            \
 		 NULL},                                                                            \
 		{"max-per-hour",                                                                   \
@@ -65,12 +77,36 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_INT,                                                                          \
 		 "M",                                                                              \
-		 "with -dir: so many captures in any hour (60; 0: no limit)",                      \
+		 "with -dir: capture at most M times in any hour (default 60; 0: no limit)",       \
 		 KEEP_OPTION(max_per_hour),                                                        \
+		 NULL},                                                                            \
+		{"on-capture",                                                                     \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_STRING,                                                                       \
+		 "CMD",                                                                            \
+		 "with -dir: run this program with the path of each recording, once it is whole",  \
+		 KEEP_OPTION(on_capture),                                                          \
+		 NULL},                                                                            \
+		{"on-capture-timeout",                                                             \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_DURATION,                                                                     \
+		 "D",                                                                              \
+		 "end it, and the summary, after this long (60s)",                                 \
+		 KEEP_OPTION(on_capture_timeout_ns),                                               \
+		 NULL},                                                                            \
+		{"no-summary",                                                                     \
+		 NULL,                                                                             \
+		 0,                                                                                \
+		 OPT_FLAG,                                                                         \
+		 NULL,                                                                             \
+		 "with -dir: do not decode recordings here; 'mtbpf report DIR' does it later",     \
+		 KEEP_OPTION(no_summary),                                                          \
 		 NULL},                                                                            \
 	{                                                                                          \
 		"metrics", NULL, 0, OPT_STRING, "ADDRESS",                                         \
-			"with -dir: Prometheus' text at 127.0.0.1:9464, or unix:/run/mtbpf.sock",  \
+			"with -dir: Prometheus metrics at 127.0.0.1:9464 or unix:/run/mtbpf.sock", \
 			KEEP_OPTION(metrics), NULL                                                 \
 	}
 

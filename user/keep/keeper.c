@@ -46,6 +46,7 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	mt_stats__add(&k->metrics.stats, stats);
 	k->metrics.skipped[SKIPPED_LIMITS] = k->metrics.stats.let_pass;
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
+	after__look(&k->after, &k->metrics);
 	metrics_server__set(k->server, &k->metrics);
 }
 
@@ -213,6 +214,7 @@ static int run(struct keeper *k)
 		log__info("-max-hits %d are over", k->options->capture.max_hits);
 	if (k->held)
 		say_let_pass(k);
+	after__end(&k->after, &k->metrics);
 	if (!err || err == -EINTR)
 		log__info("%llu recordings made, %llu in %s",
 			  (unsigned long long)(k->metrics.captures + k->metrics.requests),
@@ -233,6 +235,7 @@ int keeper__run(const struct record_options *options)
 	};
 	int err = 0;
 
+	after__init(&k.after, &options->keep);
 	interrupts__hold();
 	interrupts__hold_requests();
 	if (options->keep.timeout_ns)

@@ -4,6 +4,7 @@
 #ifndef MTBPF_KEEP_KEEPER_INTERNAL_H
 #define MTBPF_KEEP_KEEPER_INTERNAL_H
 
+#include "keep/after.h"
 #include "keep/keeper.h"
 #include "keep/quota.h"
 #include "keep/shelf.h"
@@ -14,6 +15,7 @@ struct keeper {
 	const struct record_options *options;
 	struct shelf shelf;
 	struct quota quota;
+	struct after after;
 	struct metrics metrics;
 	struct mt_stats before; /* of targets that are gone */
 	uint64_t unarmed;	/* of this one: seen so far */

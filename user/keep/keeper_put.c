@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "keep/stamp.h"
+#include "session/labels.h"
 #include "session/session.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -93,14 +94,18 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 
 	if (err)
 		return err;
-	err = recording__save(rec, slot.partial);
+	err = labels__add(rec, "", &k->options->capture.labels);
+	if (!err)
+		err = recording__save(rec, slot.partial);
 	if (err)
 		shelf__abandon(&slot);
 	else
 		err = shelf__finish(&k->shelf, &slot, &bytes);
-	if (!err)
-		say_put(rec, unix_ms, bytes, slot.path);
-	return err;
+	if (err)
+		return err;
+	say_put(rec, unix_ms, bytes, slot.path);
+	after__add(&k->after, slot.path, &k->metrics);
+	return 0;
 }
 
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)

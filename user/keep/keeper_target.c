@@ -9,6 +9,7 @@
 
 #include "target/process.h"
 #include "session/target.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define SETTLE_LOOKS	   10
@@ -27,14 +28,26 @@ static bool told_to_end(struct keeper *k)
 	return false;
 }
 
+/* While recordings wait for their summaries, it wakes up now and then. */
+static uint64_t next_look(const struct keeper *k)
+{
+	return k->after.n ? clock__now_ns() + SETTLE_INTERVAL_MS * 1000000ull : UINT64_MAX;
+}
+
 static int wait_for_target(struct keeper *k)
 {
-	int err;
+	const enum log_level level = log__level();
+	int err = 0;
 
 	do {
+		/* That it waits has been said. */
+		if (err == -ETIME && level > LOG_QUIET)
+			log__set_level(LOG_QUIET);
 		err = target__wait(&k->target, &k->options->capture.target, k->signal_fd,
-				   UINT64_MAX);
-	} while (err == -EINTR && !told_to_end(k));
+				   next_look(k));
+		log__set_level(level);
+		after__look(&k->after, &k->metrics);
+	} while (err == -ETIME || (err == -EINTR && !told_to_end(k)));
 	return err;
 }
 

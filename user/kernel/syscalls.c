@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#define OF_FILE(name)	 [SYS_##name] = {#name, true}
-#define OF_NO_FILE(name) [SYS_##name] = {#name, false}
+#define OF_FILE(name)	 [SYS_##name] = {SYSCALL_PREFIX #name, true}
+#define OF_NO_FILE(name) [SYS_##name] = {SYSCALL_PREFIX #name, false}
 
 static const struct known {
-	const char *name;
+	const char *selector;
 	bool is_of_file;
 } known[] = {
 	OF_FILE(read),
@@ -57,6 +57,57 @@ static const struct known {
 	OF_FILE(io_uring_enter),
 	OF_FILE(readahead),
 	OF_FILE(fadvise64),
+	OF_FILE(getsockopt),
+	OF_FILE(setsockopt),
+	OF_FILE(getsockname),
+	OF_FILE(getpeername),
+	OF_FILE(fchmod),
+	OF_FILE(fchown),
+	OF_FILE(fchdir),
+	OF_FILE(timerfd_gettime),
+	OF_FILE(inotify_add_watch),
+	OF_FILE(getdents),
+	OF_NO_FILE(execveat),
+	OF_NO_FILE(kill),
+	OF_NO_FILE(tgkill),
+	OF_NO_FILE(tkill),
+	OF_NO_FILE(socket),
+	OF_NO_FILE(socketpair),
+	OF_NO_FILE(bind),
+	OF_NO_FILE(listen),
+	OF_NO_FILE(dup),
+	OF_NO_FILE(dup2),
+	OF_NO_FILE(dup3),
+	OF_NO_FILE(pipe),
+	OF_NO_FILE(pipe2),
+	OF_NO_FILE(eventfd2),
+	OF_NO_FILE(timerfd_create),
+	OF_NO_FILE(epoll_create1),
+	OF_NO_FILE(inotify_init1),
+	OF_NO_FILE(memfd_create),
+	OF_NO_FILE(getpid),
+	OF_NO_FILE(getppid),
+	OF_NO_FILE(gettid),
+	OF_NO_FILE(prctl),
+	OF_NO_FILE(rt_sigaction),
+	OF_NO_FILE(rt_sigprocmask),
+	OF_NO_FILE(rt_sigreturn),
+	OF_NO_FILE(sched_setaffinity),
+	OF_NO_FILE(io_submit),
+	OF_NO_FILE(io_uring_setup),
+	OF_NO_FILE(link),
+	OF_NO_FILE(linkat),
+	OF_NO_FILE(symlink),
+	OF_NO_FILE(symlinkat),
+	OF_NO_FILE(chmod),
+	OF_NO_FILE(fchmodat),
+	OF_NO_FILE(chdir),
+	OF_NO_FILE(mkdirat),
+	OF_NO_FILE(utimensat),
+	OF_NO_FILE(mlockall),
+	OF_NO_FILE(munlock),
+	OF_NO_FILE(setpriority),
+	OF_NO_FILE(ioprio_set),
 	OF_NO_FILE(futex),
 	OF_NO_FILE(futex_waitv),
 	OF_NO_FILE(poll),
@@ -132,7 +183,14 @@ static const struct known *find(int number)
 
 const char *syscall__name(int number)
 {
-	return find(number)->name;
+	const char *selector = find(number)->selector;
+
+	return selector ? selector + sizeof(SYSCALL_PREFIX) - 1 : NULL;
+}
+
+const char *syscall__selector(int number)
+{
+	return find(number)->selector;
 }
 
 bool syscall__is_of_file(int number)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The text format, version 0.0.4: prometheus.io/docs/instrumenting/exposition_formats; names and
@@ -12,6 +13,8 @@
 
 static const char *const skipped_names[N_SKIPPED] = {"rate", "limits", "busy", "size", "disk"};
 static const char *const lost_names[N_LOST] = {"triggers", "trace", "records"};
+
+static const char *const on_capture_names[N_ON_CAPTURE] = {"ok", "failed"};
 
 static void head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -79,6 +82,67 @@ static void print_captures(FILE *out, const struct metrics *m)
 		 N_SKIPPED);
 	head(out, "mtbpf_lost_total", "counter", "What recordings lack.");
 	labelled(out, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
+	head(out, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
+	labelled(out, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
+		 N_ON_CAPTURE);
+}
+
+void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
+{
+	struct metrics_cause *other = &m->causes[METRICS_CAUSES_MAX], *to = other;
+
+	for (size_t i = 0; i < m->n_causes && to == other; i++)
+		if (!strcmp(m->causes[i].kind, cause->kind) &&
+		    !strcmp(m->causes[i].function, cause->function))
+			to = &m->causes[i];
+	if (to == other && m->n_causes < METRICS_CAUSES_MAX) {
+		to = &m->causes[m->n_causes++];
+		*to = *cause;
+		to->ns = to->n = 0;
+	}
+	to->ns += cause->ns;
+	to->n++;
+}
+
+/* A label's value: the format escapes these three. */
+static void print_value(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\\' || *text == '"')
+			fputc('\\', out);
+		if (*text == '\n')
+			fputs("\\n", out);
+		else
+			fputc(*text, out);
+	}
+}
+
+static void print_cause(FILE *out, const char *name, const struct metrics_cause *cause)
+{
+	bool is_other = !cause->kind[0];
+
+	fprintf(out, "%s{kind=\"%s\",function=\"", name, is_other ? "other" : cause->kind);
+	print_value(out, cause->function);
+	fputs("\"} ", out);
+}
+
+static void print_causes(FILE *out, const struct metrics *m)
+{
+	head(out, "mtbpf_cause_seconds_total", "counter",
+	     "Time of slow iterations beyond ordinary ones, by cause.");
+	for (size_t i = 0; i <= METRICS_CAUSES_MAX; i++) {
+		if (!m->causes[i].n)
+			continue;
+		print_cause(out, "mtbpf_cause_seconds_total", &m->causes[i]);
+		fprintf(out, "%.9f\n", (double)m->causes[i].ns / 1e9);
+	}
+	head(out, "mtbpf_cause_captures_total", "counter", "Captures that had this cause.");
+	for (size_t i = 0; i <= METRICS_CAUSES_MAX; i++) {
+		if (!m->causes[i].n)
+			continue;
+		print_cause(out, "mtbpf_cause_captures_total", &m->causes[i]);
+		fprintf(out, "%" PRIu64 "\n", m->causes[i].n);
+	}
 }
 
 static void print_state(FILE *out, const struct metrics *m)
@@ -111,6 +175,7 @@ char *metrics__print(const struct metrics *m)
 	print_state(out, m);
 	print_hits(out, m);
 	print_captures(out, m);
+	print_causes(out, m);
 	failed = ferror(out);
 	if (!fclose(out) && !failed)
 		return text;

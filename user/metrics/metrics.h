@@ -4,6 +4,7 @@
 #define MTBPF_METRICS_METRICS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "trigger/trigger.h"
@@ -26,6 +27,19 @@ enum metrics_lost {
 	N_LOST
 };
 
+/* What became of the user's command for a recording. */
+enum metrics_on_capture { ON_CAPTURE_OK, ON_CAPTURE_FAILED, N_ON_CAPTURE };
+
+/* What a slow iteration was slow for, and by how much. */
+struct metrics_cause {
+	char kind[16];	   /* "blocked" */
+	char function[96]; /* the innermost; "": none */
+	uint64_t ns, n;	   /* n: captures */
+};
+
+/* So many causes have a series each; what comes then is counted as "other". */
+#define METRICS_CAUSES_MAX 20
+
 /* Since the program began, over all targets that it has had; sizes are of now. */
 struct metrics {
 	struct mt_stats stats;
@@ -35,9 +49,15 @@ struct metrics {
 	uint64_t attaches;
 	uint64_t captures, requests; /* by a trigger, by SIGUSR1 */
 	uint64_t skipped[N_SKIPPED], lost[N_LOST];
+	uint64_t on_capture[N_ON_CAPTURE];
+	struct metrics_cause causes[METRICS_CAUSES_MAX + 1]; /* the last one: all others */
+	size_t n_causes;
 	uint64_t recordings, recordings_bytes;
 	uint64_t newest_unix_ms; /* recording; 0: none */
 };
+
+/* A capture's. */
+void metrics__add_cause(struct metrics *metrics, const struct metrics_cause *cause);
 
 /* The text, freed by the caller; NULL where memory ran out. */
 char *metrics__print(const struct metrics *metrics);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "perf/perf_flags.h"
-#include "stack/spread.h"
+#include "decode/spread.h"
 #include "stack/stack.h"
 #include "util/hash_index.h"
 #include "util/label.h"

@@ -56,13 +56,15 @@ static void write_rates(struct trace_writer *writer, const struct clock_rates *r
 	}
 }
 
-/* Whether the stretch lies in the ring. */
+/* True if the stretch was recorded in this ring. */
 static bool is_of(const struct thread_pace *p, const struct rec_aux *aux)
 {
 	return aux->tid ? p->tid == aux->tid : p->pace.cpu == aux->cpu;
 }
 
-/* Each stretch's; behind it, where none follows at once, nothing. */
+/*
+ * Writes the values of one stretch. If no other stretch follows at once, the counters end after it.
+ */
 static void write_pace(struct trace_writer *writer, const struct thread_pace *p, uint32_t mhz,
 		       bool is_last)
 {
@@ -106,7 +108,7 @@ static bool is_first_of_ring(const struct recording *rec, size_t i)
 	return true;
 }
 
-/* Of all its snapshots. */
+/* Writes the counters of all snapshots of one ring. */
 static int write_ring(const struct counters *counters, const struct recording *rec, size_t first,
 		      const struct decode_filter *filter, struct trace_writer *writer)
 {

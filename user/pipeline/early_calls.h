@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "pipeline/early_queue.h"
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 #include "stack/call_tree.h"
 #include "target/code_map.h"
 
@@ -17,9 +17,9 @@ struct early_calls {
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */
 	bool no_inline;
-	struct call_tree part; /* what is told, with the sites of all that has been */
+	struct call_tree part; /* the calls that are handed on, with the sites of all so far */
 	struct inline_pass inlined;
-	/* What was asked about last: that call is mostly the next to be told. */
+	/* The last site that was asked for: mostly that of the call which is handed on next. */
 	uint64_t site_ip;
 	const struct call_site *site;
 	/* The writer tells slices of a kind by their sites: those stay. */

@@ -12,7 +12,10 @@
 /* 64 bytes each: what one thread has written should still be in a cache that the other reaches. */
 #define BATCH_CALLS 1024
 #define MAX_BATCHES 16
-/* So many at once: who is woken often takes the CPU from those that find calls. */
+/*
+ * The writer is woken for several batches at once: a thread that wakes up often takes the CPU from
+ * those that find calls.
+ */
 #define WORTH_WAKING (MAX_BATCHES / 2)
 
 struct batch {
@@ -65,7 +68,7 @@ static void write_batch(struct early_queue *queue, const struct batch *batch)
 	trace_writer__calls(queue->writer, &tree, batch->sites.v);
 }
 
-/* NULL where there will be none. */
+/* Returns NULL if no batch will come. */
 static struct batch *next_batch(struct early_queue *queue)
 {
 	struct batch *batch;
@@ -129,7 +132,7 @@ static void hand_on(struct early_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Where there is no thread for it. */
+/* Writes the batch here if there is no writing thread. */
 static void write_filling(struct early_queue *queue)
 {
 	write_batch(queue, queue->filling);

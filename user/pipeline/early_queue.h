@@ -15,7 +15,7 @@
 
 struct early_queue;
 
-/* Whose calls they are, and what the trace's times begin at. */
+/* The thread that made the calls, and the time that the trace's times are relative to. */
 struct early_owner {
 	pid_t pid, tid;
 	uint64_t base_ns;
@@ -33,7 +33,10 @@ void early_queue__begin(struct early_queue *queue, const struct early_owner *own
  * that of the first since early_queue__begin(). NULL: no memory.
  */
 struct call *early_queue__add(struct early_queue *queue, const struct call_site *site);
-/* Returns when all that was added is written; nothing is added behind it. Twice is fine. */
+/*
+ * Returns when everything that was added is written; nothing may be added after it. May be called
+ * twice.
+ */
 void early_queue__finish(struct early_queue *queue);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "decode/threads.h"
+#include "decode/spread.h"
 #include "sampled/sample_stack.h"
-#include "stack/spread.h"
 #include "stack/tree_passes.h"
 #include "stack/stack.h"
 #include "kernel/address.h"
@@ -19,7 +19,7 @@ const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 	return "";
 }
 
-/* What ran behind the hit, although it was to be frozen? */
+/* The branches that ran after the hit, before the ring was frozen. */
 struct behind_hit {
 	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
 	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
@@ -52,12 +52,15 @@ struct tree_maker {
 	const struct tree_options *options;
 	pid_t pid, tid; /* of the thread that is taken now */
 	struct code_map *map;
-	/* Of its branches: first the times that are shown, by which the filter chooses. */
+	/* Gives the thread's branches their times, by which the filter then chooses. */
 	struct spread spread;
 	struct selection *selection; /* NULL: no filter */
 	struct behind_hit behind;
 	struct stack *stack;
-	VEC(uint64_t) hits; /* its hits' times, ascending */
+	/* A PT_NOTE_CFE, until a branch tells if a slice shows it. kind 0: none. */
+	struct pt_note event;
+	uint64_t fault_address; /* of the next one */
+	VEC(uint64_t) hits;	/* its hits' times, ascending */
 };
 
 static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
@@ -71,7 +74,7 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 		return -ENOMEM;
 	}
 	*slot = early;
-	/* Of one thread it is known when there is something to write. */
+	/* With a single thread, totals.first_ns is known before its first call is written. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
 	stack__set_consumer(m->stack, &early->consumer);
@@ -172,8 +175,55 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
 	int err = 0;
 
+	/* Of interrupts between threads the kind is enough. */
 	for (size_t i = 0; i < n && !err; i++)
-		err = take_note(ctx, &v[i]);
+		if (v[i].kind < PT_NOTE_PFA ||
+		    (v[i].kind == PT_NOTE_CFE && pt_event__of(v[i].value)))
+			err = take_note(ctx, &v[i]);
+	return err;
+}
+
+/*
+ * An event that takes the thread out of what is traced is a slice; what ends such a stay is
+ * neither. Direct branches before it may come between the two: no packet told of them until then.
+ */
+static int settle_event(struct tree_maker *m, const struct branch *next)
+{
+	struct pt_note event = m->event;
+	bool is_slice = next && next->kind >= BRANCH_END_SYSCALL && next->kind <= BRANCH_END &&
+			next->from == event.ip;
+
+	if (next && next->kind < BRANCH_ENTER)
+		return 0;
+	m->event.kind = PT_NOTE_NONE;
+	return is_slice || !event.kind || !pt_event__of(event.value) ? 0 : take_note(m, &event);
+}
+
+/* The function that ip is in, as the code is now. */
+static const char *function_at(const struct tree_maker *m, uint64_t ip)
+{
+	struct code_place place;
+
+	if (!ip || !code_map__find(m->map, ip, &place) || !place.function)
+		return NULL;
+	return place.function->name;
+}
+
+static int take_own_note(struct tree_maker *m, struct pt_note *note)
+{
+	int err = settle_event(m, NULL);
+
+	note->in = function_at(m, note->ip);
+	if (note->kind == PT_NOTE_PFA) {
+		m->fault_address = note->value;
+	} else if (note->kind == PT_NOTE_CFE) {
+		if (pt_event__of(note->value) == PT_EVENT_PAGE_FAULT)
+			note->address = m->fault_address;
+		m->event = *note;
+		m->fault_address = 0;
+	} else if (!err) {
+		err = take_note(m, note);
+	}
 	return err;
 }
 
@@ -183,7 +233,7 @@ static int take_entry(struct tree_maker *m, const struct branch *entry)
 	struct pace pace = branch__pace(entry);
 
 	if (entry->kind == ENTRY_NOTE)
-		return take_note(m, &note);
+		return take_own_note(m, &note);
 	return entry->kind == ENTRY_PACE ? take_pace(m, &pace) : 0;
 }
 
@@ -199,6 +249,8 @@ static int take_timed(struct tree_maker *m, struct branch_batch batch)
 	for (size_t i = 0; i < batch.n && !err; i++)
 		if (branch__is_entry(&batch.v[i]))
 			err = take_entry(m, &batch.v[i]);
+		else if (m->event.kind)
+			err = settle_event(m, &batch.v[i]);
 	return err ? err : stack__take(m->stack, batch.v, batch.n);
 }
 
@@ -213,7 +265,7 @@ static int take_branches(void *ctx, struct branch *v, size_t n)
 	return err;
 }
 
-/* Of the thread's own stack, and of its coroutines'. */
+/* Adds the trees of the thread's own stack and of its coroutines. */
 static int add_trees(struct tree_maker *m)
 {
 	struct stack *stack = m->stack;
@@ -243,7 +295,8 @@ static int end_tree(void *ctx)
 
 	spread__finish(&m->spread, &rest);
 	err = take_timed(m, rest);
-
+	if (!err)
+		err = settle_event(m, NULL);
 	if (!err && !(m->selection && m->selection->is_empty))
 		err = add_trees(m);
 	stack__free(m->stack);
@@ -256,7 +309,7 @@ static int end_tree(void *ctx)
 	return err;
 }
 
-/* Of coroutines that have left their thread. */
+/* Drops trees of coroutines whose calls were all moved to another thread. */
 static void drop_empty(struct decoded *decoded)
 {
 	size_t n = 0;

@@ -6,8 +6,8 @@
 #include "pipeline/pipeline.h"
 
 /*
- * Fills decoded's trees, its totals, and what ran behind the hit. 0; -ENOMEM; or -ENODATA after a
- * line and a hint: the filter leaves nothing.
+ * Fills decoded's trees, its totals, and the branches after the hit. 0; -ENOMEM; or -ENODATA after
+ * a line and a hint: the filter leaves nothing.
  */
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options);

@@ -17,7 +17,7 @@ struct output_names {
  */
 int output_names__from(struct output_names *names, const char *output);
 
-/* Whether it is called as traces are. */
+/* True if the name is one that a trace may have. */
 bool is_trace_name(const char *path);
 
 #endif

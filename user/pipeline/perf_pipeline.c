@@ -43,7 +43,7 @@ static int report(int err, const char *name)
 	return err;
 }
 
-/* Of words alone, nothing is a call. */
+/* Warns if the kind of no branch was understood. */
 static void warn_of_flags(const struct perf_text_totals *totals, uint64_t branches)
 {
 	if (totals->unknown_flags < branches)

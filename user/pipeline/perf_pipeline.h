@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What perf has decoded, to trees: joins perf and stack, as pipeline.h joins decode and stack. */
+/*
+ * Makes trees of what perf has decoded: joins perf and stack, as pipeline.h joins decode and stack.
+ */
 #ifndef MTBPF_PIPELINE_PERF_PIPELINE_H
 #define MTBPF_PIPELINE_PERF_PIPELINE_H
 
@@ -16,7 +18,7 @@ struct perf_text_input {
 	bool no_inline;			 /* of samples: without frames of inlined functions */
 };
 
-/* What the text had that no tree shows, and what it had not. */
+/* Parts of the text that no tree shows, and parts that it lacked. */
 struct perf_text_summary {
 	struct perf_text_totals text;
 	struct perf_samples_totals samples; /* of text without branches */

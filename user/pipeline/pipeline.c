@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "decode/threads.h"
+#include "kernel/syscalls.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
 #include "trace/read/fxt_trees.h"
@@ -36,7 +37,10 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/* Where one USDT probe was all that triggers: its name says more than that of the code it is in. */
+/*
+ * The name of the USDT probe, if it was the only trigger: it says more than the name of its
+ * function.
+ */
 static const char *usdt_name(const struct recording *rec)
 {
 	const char *name = rec->trigger;
@@ -95,7 +99,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.pid = (pid_t)hit->tgid,
 			.tid = (pid_t)hit->tid,
 			.ip = recording__probe_of(rec, hit),
-			.probe = usdt_name(rec),
+			.probe = syscall__selector(hit->syscall - 1) ?: usdt_name(rec),
+			.is_syscall = syscall__selector(hit->syscall - 1),
 			.n_args = hit->n_args,
 			.args_read = hit->args_read,
 			.args_signed = hit->args_signed};
@@ -125,8 +130,8 @@ static bool has_one_ring(const struct recording *rec, pid_t tid)
 }
 
 /*
- * Of a thread with a hit there is a report, which needs all calls: those of the others need not be
- * kept. Where rings are CPUs', threads' branches come together in memory first.
+ * A thread with a hit gets a report, which needs all of its calls; calls of the other threads need
+ * not be kept. If rings belong to CPUs, the branches of threads are first collected in memory.
  */
 static bool can_begin(const struct recording *rec, const struct tree_options *options)
 {
@@ -171,7 +176,7 @@ static int make_trees(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-/* What times are relative to, before anything is written. */
+/* Finds the time that all times are relative to, before anything is written. */
 static int find_base(struct decoded *decoded, const struct recording *rec)
 {
 	struct decode_bounds bounds = decoded->part.bounds;
@@ -244,7 +249,10 @@ static void say_left_out(const struct recording *rec)
 	log__hint("'mtbpf decode -max-memory SIZE' of the recording allows more");
 }
 
-/* What triggered is the newest; and what is left out is in the recording. */
+/*
+ * If memory does not suffice, the older half is left out: the hit is at the new end, and the
+ * recording itself stays whole.
+ */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options)
 {
@@ -293,7 +301,7 @@ uint64_t decoded__base(const struct decoded *decoded)
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
 
-/* Of a cgroup there are several; each is called what its main thread is. */
+/* A cgroup has several processes. Each gets the name of its main thread. */
 static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
 			   const struct recording *rec)
 {
@@ -310,7 +318,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* A CPU's stand in the process that was recorded. */
+/* Events of a CPU are shown in the process that was recorded. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {
@@ -323,7 +331,7 @@ static void write_event(struct trace_writer *writer, const struct pt_note *event
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct meter meter;
-	/* Without a hit there is no report, which reads them again. */
+	/* Only a report, which a hit has, reads the calls again. */
 	struct trace_options options = {.base_ns = decoded__base(decoded),
 					.forget_calls = !decoded->hits.n,
 					.meter = &meter};

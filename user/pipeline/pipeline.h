@@ -21,7 +21,7 @@
 
 struct meter;
 
-/* A decoded recording: a tree a thread, and the hits with their functions. */
+/* A decoded recording: its trees, one per stack of a thread, and the hits with their functions. */
 struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
@@ -35,10 +35,10 @@ struct decoded {
 	size_t ring_bytes;	   /* what kept the samples, and was full; 0: none was */
 	bool is_sampled;	   /* the calls were seen now and then, not followed */
 	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
-	/* Where the trace is written while it is decoded, or NULL. */
+	/* The writer of a trace that is written while decoding, or NULL. */
 	struct trace_writer *writer;
 	struct early_queue *queue;	 /* to it, while it is decoded */
-	VEC(struct early_calls *) early; /* of which no tree tells, of a thread each */
+	VEC(struct early_calls *) early; /* one per thread whose calls are in no tree */
 	struct counters counters;
 	VEC(struct pt_note) events;
 	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */
@@ -46,55 +46,62 @@ struct decoded {
 	struct filter_part part; /* which it is then */
 };
 
-/* What is made of a recording. */
+/* Options for making trees of a recording. */
 struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
 	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
 	const struct ocaml_traps *ocaml_traps;
-	/* Where decoded__write_trace() will write it, which may begin at once; or NULL. */
+	/*
+	 * The path that decoded__write_trace() will write, so that writing may begin at once; or
+	 * NULL.
+	 */
 	const char *trace;
 	const struct trace_filter *filter; /* what part of it, or NULL */
 };
 
 /*
- * 0, or -errno after a line and a hint. decoded__fini() in any case. Where memory_limit__set()'s
- * does not do, rec loses the older half of its rings, and half of that, until it does. With a
- * filter, it loses first what lies outside of that.
+ * 0, or -errno after a line and a hint. decoded__fini() in any case. If the limit of
+ * memory_limit__set() does not suffice, rec loses the older half of its rings, and half of the
+ * rest, until it does. With a filter, it first loses everything outside of that.
  */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options);
 /*
- * The same from a trace file that mtbpf has written; rec is then an empty one. -EBADMSG, and
- * nothing is said, where path is no FXT file at all.
+ * The same from a trace file that mtbpf has written; rec is then an empty one. -EBADMSG, without a
+ * message, if path is not an FXT file.
  */
 int decoded__make_from_fxt(struct decoded *decoded, const char *path);
 void decoded__fini(struct decoded *decoded);
 
 /*
- * Writes the trace file; without a hit the trees' calls are undefined behind it, since nothing that
- * follows reads them. 0, or -errno after a line and a hint.
+ * Writes the trace file. Without a hit the trees' calls are undefined afterwards, since nothing
+ * reads them again. 0, or -errno after a line and a hint.
  */
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path);
-/* Every slice as a line: tid depth start end name. */
+/* One line per slice: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, FILE *out);
 /* The same, to a file. 0, or -errno after a line and a hint. */
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
 
-/* What times in the trace are relative to: the beginning, also where that is filtered out. */
+/*
+ * The time that times in the trace are relative to: its beginning, even if a filter removed that.
+ */
 uint64_t decoded__base(const struct decoded *decoded);
 
 /* Functions in a report. */
 #define REPORT_ROWS 10
 /*
- * What happened, in the terminal: the trigger, the report (`top` functions of it), what was lost,
- * how far it looks back.
+ * Prints the summary: the trigger, the report (`top` functions of it), the losses, and how far the
+ * trace looks back.
  */
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top);
 
-/* Whether nothing was lost: what the summary would have said of that. */
+/* True if nothing was lost, by the same tests as in the summary. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
 
+/* The hit that triggered, of several the slowest; NULL: none did. */
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
 /*
  * Where the threads were at a stall, by the hit's index; none where it is none. They refer to
  * decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
@@ -102,12 +109,9 @@ bool decoded__is_whole(const struct decoded *decoded, const struct recording *re
 int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
 			   struct thread_places *places);
 
-/* The index of the hit that the report is of; -1: none triggered. */
-ssize_t decoded__slowest_hit(const struct decoded *decoded);
-
 /*
- * Of the slowest hit; it refers to decoded. NULL with errno: ENODATA where there is none, or the
- * lookback does not hold its iteration; ENOMEM.
+ * The report of the slowest hit; it refers to decoded. NULL with errno: ENODATA if there is no hit,
+ * or the lookback does not hold its iteration; ENOMEM.
  */
 struct report *decoded__report(const struct decoded *decoded);
 

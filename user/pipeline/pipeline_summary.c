@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a decoded recording says in the terminal. */
+/* Prints the summary of a decoded recording. */
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 	}
 }
 
-/* What else is known of it: its time finds it in other logs. */
+/* Prints the threshold and the time of the hit, which finds it in other logs. */
 static void print_moment(const struct hit_mark *hit, FILE *out)
 {
 	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE], part[UNITS_TEXT_SIZE];
@@ -160,7 +160,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 }
 
 /* The one that the report is of; NULL: none triggered. */
-static const struct hit_mark *slowest_hit(const struct decoded *decoded)
+const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
@@ -171,13 +171,6 @@ static const struct hit_mark *slowest_hit(const struct decoded *decoded)
 			slowest = hit;
 	}
 	return slowest;
-}
-
-ssize_t decoded__slowest_hit(const struct decoded *decoded)
-{
-	const struct hit_mark *slowest = slowest_hit(decoded);
-
-	return slowest ? slowest - decoded->hits.v : -1;
 }
 
 static void print_threads(const struct decoded *decoded, const struct recording *rec, size_t hit,
@@ -192,7 +185,7 @@ static void print_threads(const struct decoded *decoded, const struct recording 
 
 struct report *decoded__report(const struct decoded *decoded)
 {
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report_input input = {
 		.trees = decoded->trees.v,
 		.n_trees = decoded->trees.n,
@@ -206,7 +199,7 @@ struct report *decoded__report(const struct decoded *decoded)
 	return slowest ? report__new(&input) : NULL;
 }
 
-/* What it is made of; a trace file does not tell. */
+/* Prints the amount of data that the trace was made from; a trace file does not tell. */
 static void print_amount(const struct decoded *decoded, FILE *out)
 {
 	const struct sampled_totals *s = &decoded->sampled;
@@ -221,7 +214,7 @@ static void print_amount(const struct decoded *decoded, FILE *out)
 		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 }
 
-/* Where nothing was sampled before the hit: what came with it. */
+/* No sample was taken before the hit: prints what was recorded at the hit itself. */
 static void print_hit_alone(const struct decoded *decoded, const struct hit_mark *hit, FILE *out)
 {
 	const struct call_tree *tree = NULL;
@@ -251,7 +244,7 @@ static bool is_whole(const struct decode_totals *totals)
 	return (totals->insns || totals->branches) && !gaps;
 }
 
-/* Of samples: when the first stack was seen. Exact calls and switches may be known from before. */
+/* The time of the first sampled stack. Exact calls and switches may be known from before. */
 static uint64_t first_stack_ns(const struct decoded *decoded)
 {
 	uint64_t first_ns = decoded->totals.last_ns;
@@ -266,7 +259,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 	return first_ns;
 }
 
-/* How far stacks look back, where they are not all that it has; else 0. */
+/* How far stacks look back, if that is less than the trace does; otherwise 0. */
 static uint64_t stacks_ns(const struct decoded *decoded)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -276,7 +269,7 @@ static uint64_t stacks_ns(const struct decoded *decoded)
 	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
 }
 
-/* Of a trace that stacks look back in not as far: so far, if not 0. */
+/* Prints the span of the trace; seen_ns, if not 0, is how far stacks look back in it. */
 static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -293,13 +286,16 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 
 static void print_events(const struct decoded *decoded, FILE *out)
 {
-	size_t n[PT_NOTE_PWRX + 1] = {0};
+	size_t n[PT_NOTE_KINDS] = {0};
 
 	for (size_t i = 0; i < decoded->events.n; i++)
 		n[decoded->events.v[i].kind]++;
-	for (int kind = PT_NOTE_PTWRITE; kind <= PT_NOTE_PWRX; kind++)
+	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
-			fprintf(out, "%s: %zu\n", pt_note__name((enum pt_note_kind)kind), n[kind]);
+			fprintf(out, "%s: %zu\n",
+				kind == PT_NOTE_CFE ? "interruptions that are no slice"
+						    : pt_note__name((enum pt_note_kind)kind),
+				n[kind]);
 }
 
 static void print_filtered(const struct decoded *decoded, FILE *out)
@@ -320,7 +316,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 			size_t top)
 {
 	const struct decode_totals *t = &decoded->totals;
-	const struct hit_mark *slowest = slowest_hit(decoded);
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report *report;
 	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
@@ -354,7 +350,10 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)
 		print_hit_alone(decoded, slowest, out);
-	/* Where the return decides, the probe's own instruction is not what it stopped at. */
+	/*
+	 * If the return decides, the thread was stopped there, and not at the probe's own
+	 * instruction.
+	 */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,

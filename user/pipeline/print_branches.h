@@ -10,9 +10,9 @@
 #include "pipeline/trace_filter.h"
 
 /*
- * Every branch as it is decoded, as a line: tid time kind from to, and behind a gap its reason; and
- * what else the stream tells: tid time ptwrite ip value. Of the part that the filter leaves
- * (trace_filter__apply()), unless it is NULL. 0, or -errno with a line.
+ * Prints every branch as it is decoded, one line each: "tid time kind from to", with the reason
+ * after a gap; and other events of the stream: "tid time ptwrite ip value". Prints the part that
+ * the filter leaves (trace_filter__apply()), or all if it is NULL. 0, or -errno with a line.
  */
 int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out);
 /* One of these lines. */

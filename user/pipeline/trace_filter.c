@@ -24,7 +24,7 @@ static const struct {
 	int base;
 } bases[] = {{"begin", FILTER_BEGIN}, {"end", FILTER_END}, {"hit", FILTER_HIT}};
 
-/* The rest of the text behind a base's name; NULL where it does not begin with one. */
+/* Returns the rest of the text after a base's name; NULL if it does not begin with one. */
 static const char *behind_base(const char *text, struct filter_point *point)
 {
 	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
@@ -195,7 +195,7 @@ static int refuse_hit(void)
 	return -EINVAL;
 }
 
-/* `open`: what it is where nothing is said. */
+/* `open` is the result for a point that is not given. */
 static int resolve(const struct filter_point *point, const struct recording *rec,
 		   const struct decode_bounds *bounds, uint64_t open, uint64_t *ns)
 {
@@ -351,7 +351,7 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 	tree->calls.n = n;
 	RENUMBER(&tree->done_by, call, numbers);
 	RENUMBER(&tree->waits, call, numbers);
-	/* Samples have none: a leap is seen by who follows each call. */
+	/* Trees of samples do not have leaps: only a source that follows each call sees them. */
 	tree->leaps.n = 0;
 	for (size_t i = 0; i < tree->faults.n; i++)
 		if (decode_filter__has_time(&part->decode, tree->faults.v[i].time_ns))

@@ -53,7 +53,7 @@ static inline bool trace_filter__is_set(const struct trace_filter *filter)
 	return filter && (filter->has_times || filter->has_functions);
 }
 
-/* What a filter has become for one recording. */
+/* A filter that has been resolved for one recording. */
 struct filter_part {
 	bool is_known; /* what follows, and the recording has lost the rest */
 	struct decode_filter decode;
@@ -62,21 +62,24 @@ struct filter_part {
 };
 
 /*
- * Finds the times that are meant. 0, or -EINVAL after a line and a hint: there is no hit, or it
- * ends before it begins.
+ * Finds the times that the filter names. 0, or -EINVAL after a line and a hint: the recording has
+ * no hit, or the part ends before it begins.
  */
 int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
 			  const struct decode_bounds *bounds, struct filter_part *part);
 /*
- * The same for a recording of Intel PT, of which only the part stays: what must be decoded of its
- * rings, and its hits. 0, -ENOMEM, or as above.
+ * The same for a recording of Intel PT. Removes everything else: bytes of its rings that need not
+ * be decoded, and other hits. 0, -ENOMEM, or as above.
  */
 int trace_filter__apply(const struct trace_filter *filter, struct recording *rec,
 			struct images *images, struct filter_part *part);
 
 /* Hits outside of the part are in the recording no more. */
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec);
-/* What lies outside of it is in the tree no more; what it cuts has inferred edges there. */
+/*
+ * Removes everything outside of the part from the tree. Slices that it cuts get inferred edges
+ * there.
+ */
 int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree);
 /* After decoding. 0, or -ENODATA after a line and a hint: nothing is left. */
 int filter_part__check(const struct filter_part *part, const struct filter_totals *found);

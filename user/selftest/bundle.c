@@ -3,10 +3,12 @@
 
 #include <cpuid.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/recording/recording.h"
+#include "decode/images.h"
+#include "decode/threads.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 /* ---- what the machine says */
 
@@ -133,6 +139,278 @@ int bundle__write_facts(const char *dir)
 	return fs__write(path, text, len);
 }
 
+/* ---- only what a decoder needs of the programs */
+
+#define PAGE 4096
+
+/* A file in a recording, and which of its pages hold code that ran or may have called what ran. */
+struct kept_file {
+	const struct rec_file *file;
+	bool *pages;
+	size_t n_pages;
+	bool is_used; /* any of them */
+};
+
+struct usage {
+	const struct recording *rec;
+	VEC(struct kept_file) files;
+	const struct rec_map *last; /* the mapping that was found last */
+	pid_t pid;
+	uint64_t from; /* where the thread went last; 0: not known */
+};
+
+static bool is_in(const struct rec_map *map, uint64_t ip)
+{
+	return ip >= map->start && ip - map->start < map->len;
+}
+
+/* Of this process; a process that was forked has what its parent had. NULL: none. */
+static const struct rec_map *find_map(struct usage *usage, uint64_t ip)
+{
+	const struct recording *rec = usage->rec;
+	const struct rec_map *found = NULL;
+
+	if (usage->last && is_in(usage->last, ip))
+		return usage->last;
+	for (size_t i = 0; i < rec->maps.n; i++)
+		if (is_in(&rec->maps.v[i], ip) && (!found || rec->maps.v[i].pid == usage->pid))
+			found = &rec->maps.v[i];
+	if (found)
+		usage->last = found;
+	return found;
+}
+
+static void use_page(struct usage *usage, uint64_t ip)
+{
+	const struct rec_map *map = find_map(usage, ip);
+	const struct rec_file *file =
+		map ? recording__find_file(usage->rec, map->path, map->ino) : NULL;
+	uint64_t page;
+
+	if (!file)
+		return;
+	page = (ip - map->start + map->pgoff) / PAGE;
+	for (size_t i = 0; i < usage->files.n; i++) {
+		struct kept_file *kept = &usage->files.v[i];
+
+		if (kept->file == file && page < kept->n_pages)
+			kept->pages[page] = kept->is_used = true;
+	}
+}
+
+/* An instruction may reach into the next page, and a return address stands after its call. */
+static void use_code(struct usage *usage, uint64_t from, uint64_t to)
+{
+	if (from < 16 || to < 16 || to >> 48)
+		return; /* no address of user code */
+	if (to < from || to - from > 64 * PAGE)
+		from = to; /* not one stretch of code */
+	for (uint64_t page = (from - 16) / PAGE; page <= (to + 16) / PAGE; page++)
+		use_page(usage, page * PAGE);
+}
+
+static int begin_thread(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
+{
+	struct usage *usage = ctx;
+
+	usage->pid = pid;
+	usage->from = 0;
+	usage->last = NULL;
+	return 0;
+}
+
+static int use_branches(void *ctx, struct branch *v, size_t n)
+{
+	struct usage *usage = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		if (branch__is_entry(&v[i]))
+			continue;
+		if (v[i].from)
+			use_code(usage, usage->from ?: v[i].from, v[i].from);
+		usage->from = v[i].to;
+	}
+	return 0;
+}
+
+static int end_thread(void *ctx)
+{
+	return 0;
+}
+
+/* What may be a return address. */
+static void use_stack(struct usage *usage, const uint8_t *stack, size_t size)
+{
+	for (size_t at = 0; at + 8 <= size; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, stack + at, sizeof(word));
+		use_code(usage, word, word);
+	}
+}
+
+static void use_samples(struct usage *usage)
+{
+	const struct recording *rec = usage->rec;
+
+	usage->pid = rec->pid;
+	for (size_t i = 0; i < rec->sample_ips.n; i++)
+		use_code(usage, rec->sample_ips.v[i], rec->sample_ips.v[i]);
+	for (size_t i = 0; i < rec->sample_users.n; i++) {
+		const struct rec_user *user = &rec->sample_users.v[i];
+
+		use_code(usage, user->ip, user->ip);
+		use_stack(usage, user->stack, user->size);
+	}
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		use_stack(usage, rec->stacks.v[i].data, rec->stacks.v[i].size);
+	for (size_t i = 0; i < rec->hits.n; i++)
+		use_code(usage, rec->hits.v[i].ip, rec->hits.v[i].ip);
+}
+
+/* Which pages the recording's decoder reads. 0 or -errno. */
+static int find_usage(struct usage *usage)
+{
+	const struct recording *rec = usage->rec;
+	const struct thread_taker taker = {
+		.begin = begin_thread, .take = use_branches, .end = end_thread, .ctx = usage};
+	struct decode_totals totals = {0};
+	struct images *images;
+	struct stat st;
+	int err = 0;
+
+	for (size_t i = 0; i < rec->files.n && !err; i++) {
+		struct kept_file kept = {.file = &rec->files.v[i]};
+
+		if (!kept.file->name || fstat(kept.file->fd, &st))
+			continue;
+		kept.n_pages = (size_t)st.st_size / PAGE + 1;
+		kept.pages = calloc(kept.n_pages, sizeof(*kept.pages));
+		err = kept.pages ? VEC_ADD(&usage->files, kept) : -ENOMEM;
+	}
+	if (err)
+		return err;
+	use_samples(usage);
+	images = images__new(rec);
+	if (!images)
+		return -ENOMEM;
+	err = decode__threads(rec, images, true, &taker, &totals);
+	images__free(images);
+	return err;
+}
+
+static void usage__fini(struct usage *usage)
+{
+	for (size_t i = 0; i < usage->files.n; i++)
+		free(usage->files.v[i].pages);
+	VEC_FINI(&usage->files);
+}
+
+/* What names functions, and unwinds them. */
+static bool is_needed(const char *section)
+{
+	static const char *const starts[] = {".symtab",	  ".strtab",	   ".shstrtab", ".dyn",
+					     ".hash",	  ".gnu.hash",	   ".gnu.ver",	".rel",
+					     ".eh_frame", ".gcc_except",   ".note",	".got",
+					     ".plt",	  ".gnu_debuglink"};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(section, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+static void clear_unused(uint8_t *data, uint64_t from, uint64_t size, const struct kept_file *kept)
+{
+	for (uint64_t at = from; at < from + size;) {
+		uint64_t end = (at / PAGE + 1) * PAGE;
+
+		if (end > from + size)
+			end = from + size;
+		if (!kept->pages || !kept->pages[at / PAGE])
+			memset(data + at, 0, end - at);
+		at = end;
+	}
+}
+
+/*
+ * Clears what is not needed; its place stays, so that offsets are right, and costs nothing once it
+ * is compressed. Without debug info, nobody looks for it. A file that is no such ELF stays whole.
+ */
+static void clear_sections(uint8_t *data, size_t size, const struct kept_file *kept)
+{
+	Elf64_Ehdr *elf = (Elf64_Ehdr *)data;
+	Elf64_Shdr *sections, *names;
+
+	if (size < sizeof(*elf) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
+	    elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_shentsize != sizeof(*sections) ||
+	    elf->e_shstrndx >= elf->e_shnum || elf->e_shoff % _Alignof(Elf64_Shdr) ||
+	    elf->e_shoff > size || elf->e_shnum > (size - elf->e_shoff) / sizeof(*sections))
+		return;
+	sections = (Elf64_Shdr *)(data + elf->e_shoff);
+	names = &sections[elf->e_shstrndx];
+	if (names->sh_offset > size || names->sh_size > size - names->sh_offset ||
+	    !names->sh_size || data[names->sh_offset + names->sh_size - 1])
+		return;
+	for (int i = 1; i < elf->e_shnum; i++) {
+		Elf64_Shdr *s = &sections[i];
+		const char *name;
+
+		if (s->sh_type == SHT_NOBITS || s->sh_name >= names->sh_size ||
+		    s->sh_offset > size || s->sh_size > size - s->sh_offset)
+			continue;
+		name = (const char *)data + names->sh_offset + s->sh_name;
+		if (is_needed(name) && (kept->is_used || s == names || !strncmp(name, ".note", 5)))
+			continue;
+		if (s->sh_flags & SHF_EXECINSTR)
+			clear_unused(data, s->sh_offset, s->sh_size, kept);
+		else
+			memset(data + s->sh_offset, 0, s->sh_size);
+		if (!strncmp(name, ".debug", 6) || !strncmp(name, ".zdebug", 7))
+			s->sh_type = SHT_NOBITS;
+	}
+}
+
+static int slim_file(const char *recording, const char *name, const struct kept_file *kept)
+{
+	_cleanup_free_ char *data = NULL;
+	char path[PATH_MAX];
+	size_t size;
+	int err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", recording, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	err = fs__read(path, &data, &size);
+	if (err)
+		return err;
+	clear_sections((uint8_t *)data, size, kept);
+	return fs__write(path, data, size);
+}
+
+int bundle__slim(const char *recording)
+{
+	struct recording rec;
+	struct usage usage = {.rec = &rec};
+	int err;
+
+	recording__init(&rec);
+	err = recording__read(&rec, recording);
+	if (!err)
+		err = find_usage(&usage);
+	for (size_t i = 0; i < usage.files.n && !err; i++) {
+		const struct kept_file *kept = &usage.files.v[i];
+		/* A separate file of debug info has no code. */
+		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
+
+		err = slim_file(recording, kept->file->name, kept);
+		if (!err && kept->file->debug_name)
+			err = slim_file(recording, kept->file->debug_name, &debug);
+	}
+	usage__fini(&usage);
+	recording__fini(&rec);
+	return err;
+}
+
 /* ---- the archive */
 
 /* Its exit code, or -errno. */
@@ -168,7 +446,7 @@ static int explain(int code, const char *what, const char *bundle, const char *h
 }
 
 /* All recordings hold the same programs: a window larger than these finds that. */
-#define COMPRESS "zstd -q --long=27"
+#define COMPRESS "zstd -q -15 --long=27"
 
 int bundle__pack(const char *dir, const char *bundle)
 {

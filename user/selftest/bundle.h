@@ -10,6 +10,12 @@
 /* Writes what the machine says into the folder: facts.txt. 0 or -errno. */
 int bundle__write_facts(const char *dir);
 
+/*
+ * Clears of the programs and libraries in a recording what its decoder does not read: code that did
+ * not run, data, debug info. 0, or -errno, perhaps after a line and a hint.
+ */
+int bundle__slim(const char *recording);
+
 /* The folder's files into the bundle, or out of it. 0, or -errno after a line and a hint. */
 int bundle__pack(const char *dir, const char *bundle);
 int bundle__unpack(const char *bundle, const char *dir);

@@ -2,9 +2,15 @@
 #include "selftest/judge.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "mtbpf_shared.h"
+#include "util/cleanup.h"
 
 #define NOT_NOTED UINT16_MAX
 
@@ -15,7 +21,7 @@ struct seen_call {
 	uint16_t depth;
 	pid_t tid;
 	size_t order; /* in the trees, which are in pre-order */
-	unsigned int syscalls, untraced;
+	unsigned int syscalls, untraced, in_kernel;
 };
 
 typedef VEC(struct seen_call) seen_calls;
@@ -57,6 +63,28 @@ static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
 		seen->v[of].untraced++;
 }
 
+/* The system call of PROGRAM_SYSCALLS, as the kernel names it. */
+static bool is_kernels_getppid(const struct call *call)
+{
+	return call->function && strstr(call->function->name, "_sys_getppid") &&
+	       !strstr(call->function->name, "mtbpf_");
+}
+
+/* Counts it for the nearest noted caller. */
+static void count_in_kernel(seen_calls *seen, const struct call_tree *tree, const uint32_t *numbers,
+			    const struct call *call)
+{
+	while (call->parent != CALL_NO_PARENT) {
+		uint32_t number = numbers[call->parent];
+
+		if (number != UINT32_MAX) {
+			seen->v[number].in_kernel++;
+			return;
+		}
+		call = &tree->calls.v[call->parent];
+	}
+}
+
 /* Adds the program's calls in one tree. */
 static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program program,
 		    uint64_t end_ns, size_t *order)
@@ -74,6 +102,8 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 
 		if (has_parent)
 			count_part(seen, numbers.v[call->parent], call);
+		if (is_kernels_getppid(call))
+			count_in_kernel(seen, tree, numbers.v, call);
 		if (function != NOT_NOTED && program_functions[function].program == program &&
 		    call->start_ns <= end_ns) {
 			number = (uint32_t)seen->n;
@@ -113,13 +143,15 @@ static void add_right(struct judged_calls *judged, const struct seen_call *seen,
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	if (least > judged->least_shift_ns)
+	/* Of a call that began before the trace, or ends after it, that time is not known. */
+	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
-	if (most < judged->most_shift_ns)
+	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)
 		judged->most_shift_ns = most;
 	judged->right++;
 	judged->syscalls += seen->syscalls;
 	judged->untraced += seen->untraced;
+	judged->in_kernel += seen->in_kernel;
 }
 
 /*
@@ -227,6 +259,7 @@ void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judg
 	sum->unnoted += judged->unnoted;
 	sum->syscalls += judged->syscalls;
 	sum->untraced += judged->untraced;
+	sum->in_kernel += judged->in_kernel;
 	if (judged->least_shift_ns > sum->least_shift_ns)
 		sum->least_shift_ns = judged->least_shift_ns;
 	if (judged->most_shift_ns < sum->most_shift_ns)
@@ -310,4 +343,108 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 							      : &judged->waited_ns) += ns;
 		}
 	}
+}
+
+uint64_t judge__busy_ns(const struct decoded *decoded)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		const struct call_tree *tree = &decoded->trees.v[i];
+
+		for (size_t c = 0; c < tree->calls.n; c++)
+			if (is_called(&tree->calls.v[c], "mtbpf_selftest_busy_main"))
+				ns += tree->calls.v[c].end_ns - tree->calls.v[c].start_ns;
+	}
+	return ns;
+}
+
+/* ---- perf, as a second judge */
+
+static bool is_ours(const char *name)
+{
+	for (unsigned int i = 0; i < n_program_functions; i++)
+		if (!strcmp(program_functions[i].name, name))
+			return true;
+	return false;
+}
+
+/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
+static void count_line(char *line, struct perf_calls *calls)
+{
+	char *name;
+
+	if (strstr(line, "instruction trace error")) {
+		calls->errors++;
+		return;
+	}
+	line[strcspn(line, "\n")] = '\0';
+	name = strrchr(line, ' ');
+	if (name && strstr(line, " call ") && is_ours(name + 1))
+		calls->perfs++;
+}
+
+static pid_t start_perf(const char *recording, int out)
+{
+	const char *const words[] = {
+		"perf", "script", "-i", recording, "--itrace=be", "-F", "tid,flags,ip,sym,addr",
+		NULL};
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execvp("perf", (char *const *)words);
+	_exit(127);
+}
+
+/* Its exit code, or -errno. */
+static int read_perf(const char *recording, struct perf_calls *calls)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	int ends[2], status;
+	pid_t pid;
+	FILE *f;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = start_perf(recording, ends[1]);
+	close(ends[1]);
+	f = fdopen(ends[0], "r");
+	while (f && getline(&line, &size, f) > 0)
+		count_line(line, calls);
+	if (f)
+		fclose(f);
+	else
+		close(ends[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -ECHILD;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
+}
+
+int judge__with_perf(const struct decoded *decoded, const char *recording, struct perf_calls *calls)
+{
+	int code;
+
+	*calls = (struct perf_calls){0};
+	code = read_perf(recording, calls);
+	if (code == 127)
+		return -ENOENT;
+	/* perf may end with an error, or crash, after it has printed all branches. */
+	if (code && !calls->perfs)
+		return -EIO;
+	for (size_t i = 0; i < decoded->trees.n; i++) {
+		const struct call_tree *tree = &decoded->trees.v[i];
+
+		for (size_t c = 0; c < tree->calls.n; c++) {
+			const struct call *call = &tree->calls.v[c];
+
+			calls->ours += call->kind == CALL_FUNCTION && call->function &&
+				       !(call->flags & CALL_INFERRED_START) &&
+				       is_ours(call->function->name);
+		}
+	}
+	return 0;
 }

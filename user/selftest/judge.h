@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares a decoded trace of the programs with what they have noted themselves. */
+/*
+ * Compares a decoded trace of the programs with what they have noted themselves, and with what
+ * `perf script` finds in the same recording.
+ */
 #ifndef MTBPF_SELFTEST_JUDGE_H
 #define MTBPF_SELFTEST_JUDGE_H
 
@@ -22,6 +25,7 @@ struct judged_calls {
 	int64_t least_shift_ns, most_shift_ns;
 	/* Within the right calls: slices of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
+	unsigned int in_kernel; /* calls of the kernel's getppid(), where the kernel is traced */
 };
 
 /*
@@ -50,5 +54,19 @@ struct judged_time {
 /* `function` is a name as in program_functions. The trace's times are CLOCK_MONOTONIC. */
 void judge__time(const struct decoded *decoded, const struct iteration *iteration,
 		 const char *function, struct judged_time *judged);
+
+/* How long the loop of PROGRAM_BUSY takes in the trace, all iterations together. */
+uint64_t judge__busy_ns(const struct decoded *decoded);
+
+/* A second judge: how many calls of the programs' functions `perf script` finds. */
+struct perf_calls {
+	unsigned int perfs;  /* calls that perf finds */
+	unsigned int ours;   /* calls in the trace */
+	unsigned int errors; /* that perf reports */
+};
+
+/* 0; -ENOENT: perf is not installed, or reads no Intel PT; another -errno. */
+int judge__with_perf(const struct decoded *decoded, const char *recording,
+		     struct perf_calls *calls);
 
 #endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "selftest/programs.h"
 
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +31,13 @@
 	F(tail_third, TAIL_CALLS)                                                                  \
 	F(recursion_main, RECURSION)                                                               \
 	F(recursion_step, RECURSION)                                                               \
+	F(throw_main, EXCEPTIONS)                                                                  \
+	F(throw_catcher, EXCEPTIONS)                                                               \
+	F(throw_outer, EXCEPTIONS)                                                                 \
+	F(throw_inner, EXCEPTIONS)                                                                 \
+	F(throw_begin, EXCEPTIONS)                                                                 \
+	F(throw_cleanup, EXCEPTIONS)                                                               \
+	F(throw_after, EXCEPTIONS)                                                                 \
 	F(unwind_main, UNWINDING)                                                                  \
 	F(unwind_outer, UNWINDING)                                                                 \
 	F(unwind_inner, UNWINDING)                                                                 \
@@ -58,6 +67,10 @@
 	F(stack_main, STACKS)                                                                      \
 	F(stack_other, STACKS)                                                                     \
 	F(stack_leaf, STACKS)                                                                      \
+	F(any_main, ANY_THREAD)                                                                    \
+	F(any_work, ANY_THREAD)                                                                    \
+	F(any_leaf, ANY_THREAD)                                                                    \
+	F(busy_main, BUSY)                                                                         \
 	F(time_main, TIME)                                                                         \
 	F(time_long, TIME)                                                                         \
 	F(time_short, TIME)                                                                        \
@@ -191,7 +204,8 @@ TRACED(void, tail_main, unsigned int depth)
 
 /* ---- deep recursion */
 
-#define RECURSION_DEPTH 60
+/* More than the 64 callers that a CPU can remember to compress returns. */
+#define RECURSION_DEPTH 80
 
 TRACED(void, recursion_step, unsigned int depth, unsigned int left)
 {
@@ -208,7 +222,122 @@ TRACED(void, recursion_main, unsigned int depth)
 	NOT_LAST();
 }
 
-/* ---- an exception: the unwinder that C++ has as well, and two clean-ups on its way */
+/*
+ * ---- an exception: thrown and caught as in C++, by the same unwinder in two phases, over two
+ * functions with clean-ups. The function that catches it is in assembly, since C has no catch; it
+ * needs no libstdc++.
+ */
+
+TRACED(void, throw_cleanup, unsigned int *depth)
+{
+	note(FN_throw_cleanup, *depth + 1);
+	NOT_LAST();
+}
+
+TRACED(void, throw_begin, unsigned int depth)
+{
+	static struct _Unwind_Exception exception;
+
+	note(FN_throw_begin, depth);
+	exception = (struct _Unwind_Exception){0};
+	_Unwind_RaiseException(&exception);
+	abort(); /* nobody catches it */
+}
+
+TRACED(void, throw_inner, unsigned int depth)
+{
+	__attribute__((cleanup(mtbpf_selftest_throw_cleanup))) unsigned int own = depth;
+
+	note(FN_throw_inner, depth);
+	mtbpf_selftest_throw_begin(depth + 1);
+}
+
+TRACED(void, throw_outer, unsigned int depth)
+{
+	__attribute__((cleanup(mtbpf_selftest_throw_cleanup))) unsigned int own = depth;
+
+	note(FN_throw_outer, depth);
+	mtbpf_selftest_throw_inner(depth + 1);
+}
+
+TRACED(void, throw_after, unsigned int depth)
+{
+	note(FN_throw_after, depth);
+	NOT_LAST();
+}
+
+/* For the assembly. */
+extern const char selftest_landing_pad[];
+void selftest_note_catcher(unsigned int depth);
+_Unwind_Reason_Code selftest_catch(int version, _Unwind_Action actions,
+				   _Unwind_Exception_Class class,
+				   struct _Unwind_Exception *exception,
+				   struct _Unwind_Context *context);
+
+__attribute__((used)) void selftest_note_catcher(unsigned int depth)
+{
+	note(FN_throw_catcher, depth);
+}
+
+/* The personality routine of throw_catcher: it catches everything. */
+__attribute__((used)) _Unwind_Reason_Code selftest_catch(int version, _Unwind_Action actions,
+							 _Unwind_Exception_Class class,
+							 struct _Unwind_Exception *exception,
+							 struct _Unwind_Context *context)
+{
+	if (actions & _UA_SEARCH_PHASE)
+		return _URC_HANDLER_FOUND;
+	if (!(actions & _UA_HANDLER_FRAME))
+		return _URC_CONTINUE_UNWIND;
+	_Unwind_SetIP(context, (uintptr_t)selftest_landing_pad);
+	return _URC_INSTALL_CONTEXT;
+}
+
+/* 0x1b: DW_EH_PE_pcrel | DW_EH_PE_sdata4. The table names the landing pad, as a compiler's does. */
+__asm__(".pushsection .text\n"
+	".globl " PREFIX "throw_catcher\n"
+	".type " PREFIX "throw_catcher, @function\n" PREFIX "throw_catcher:\n"
+	".cfi_startproc\n"
+	".cfi_personality 0x1b, selftest_catch\n"
+	".cfi_lsda 0x1b, 3f\n"
+	"	push %rbx\n"
+	".cfi_adjust_cfa_offset 8\n"
+	".cfi_offset %rbx, -16\n"
+	"	mov %edi, %ebx\n"
+	"	call selftest_note_catcher\n"
+	"	lea 1(%rbx), %edi\n"
+	"1:	call " PREFIX "throw_outer\n"
+	"2:	ud2\n"
+	"selftest_landing_pad:\n"
+	"	lea 1(%rbx), %edi\n"
+	"	call " PREFIX "throw_after\n"
+	"	pop %rbx\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size " PREFIX "throw_catcher, . - " PREFIX "throw_catcher\n"
+	".popsection\n"
+	".pushsection .gcc_except_table, \"a\", @progbits\n"
+	"3:	.byte 0xff, 0xff, 1\n"
+	"	.uleb128 5f - 4f\n"
+	"4:	.uleb128 1b - " PREFIX "throw_catcher\n"
+	"	.uleb128 2b - 1b\n"
+	"	.uleb128 selftest_landing_pad - " PREFIX "throw_catcher\n"
+	"	.uleb128 0\n"
+	"5:\n"
+	".popsection\n");
+
+void mtbpf_selftest_throw_catcher(unsigned int depth);
+
+TRACED(void, throw_main, unsigned int depth)
+{
+	note(FN_throw_main, depth);
+	mtbpf_selftest_throw_catcher(depth + 1);
+	NOT_LAST();
+}
+
+/* ---- forced unwinding, as pthread_cancel() does it: two clean-ups on its way, nobody catches it
+ */
 
 static jmp_buf handler;
 static unsigned int n_cleaned;
@@ -382,6 +511,61 @@ TRACED(void, thread_main, unsigned int depth)
 		sem_wait(&threads_done);
 }
 
+/* ---- a thread that triggers: not the one that the process began with */
+
+static sem_t tell_any, any_done;
+static uint64_t any_iteration;
+
+TRACED(void, any_leaf, unsigned int depth)
+{
+	note(FN_any_leaf, depth);
+	NOT_LAST();
+}
+
+TRACED(void, any_work, unsigned int depth)
+{
+	note(FN_any_work, depth);
+	mtbpf_selftest_any_leaf(depth + 1);
+	mtbpf_selftest_any_leaf(depth + 1);
+	NOT_LAST();
+}
+
+static void *run_any_thread(void *unused)
+{
+	own_tid = (pid_t)syscall(SYS_gettid);
+	for (;;) {
+		sem_wait(&tell_any);
+		mtbpf_selftest_any_work(0);
+		mtbpf_take_snapshot_with_arg(any_iteration);
+		sem_post(&any_done);
+	}
+	return NULL;
+}
+
+static void start_any_thread(void)
+{
+	pthread_t thread;
+
+	sem_init(&tell_any, 0, 0);
+	sem_init(&any_done, 0, 0);
+	if (pthread_create(&thread, NULL, run_any_thread, NULL))
+		abort();
+}
+
+TRACED(void, any_main, unsigned int depth)
+{
+	note(FN_any_main, depth);
+	NOT_LAST();
+}
+
+/* Makes the other thread do its work and hit the probe. */
+static void hit_from_another_thread(uint64_t k)
+{
+	any_iteration = k;
+	sem_post(&tell_any);
+	sem_wait(&any_done);
+}
+
 /* ---- fork() */
 
 TRACED(void, fork_after, unsigned int depth)
@@ -469,12 +653,44 @@ TRACED(void, syscall_once, unsigned int depth)
 	__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
 }
 
+/*
+ * A second count of the thread's system calls: the kernel's, by its tracepoint. -1: it does not
+ * let us. Reading it is a system call.
+ */
+static int open_syscall_counter(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
+	FILE *f = fopen("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id", "re");
+	unsigned long long id;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%llu", &id) != 1)
+		id = 0;
+	fclose(f);
+	attr.config = id;
+	return id ? (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) : -1;
+}
+
+static int syscall_counter = -1;
+
+static uint64_t count_syscalls(void)
+{
+	uint64_t n;
+
+	return syscall_counter >= 0 && read(syscall_counter, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
 TRACED(void, syscall_main, unsigned int depth)
 {
+	uint64_t before = count_syscalls(), after;
+
 	note(FN_syscall_main, depth);
 	for (int i = 0; i < N_SYSCALLS; i++)
 		mtbpf_selftest_syscall_once(depth + 1);
-	NOT_LAST();
+	after = count_syscalls();
+	/* The counter has counted the second time that it was read. */
+	current->kernels_syscalls = after > before ? (unsigned int)(after - before - 1) : 0;
 }
 
 /* ---- page faults */
@@ -578,12 +794,52 @@ TRACED(void, time_main, unsigned int depth)
 	note(FN_time_main, depth);
 }
 
+/* ---- a loop of calls: what recording costs, and how many bytes it makes */
+
+static __attribute__((noipa)) void call_nothing(void)
+{
+	NOT_LAST();
+}
+
+static unsigned int busy_loops = 1;
+
+TRACED(void, busy_main, unsigned int depth)
+{
+	uint64_t before;
+
+	note(FN_busy_main, depth);
+	before = now_ns();
+	for (unsigned int i = 0; i < busy_loops; i++)
+		call_nothing();
+	current->busy_ns = now_ns() - before;
+}
+
+/* Before anything is recorded: so many loops that they take BUSY_NS, and the shortest time of them.
+ */
+static void calibrate_busy(void)
+{
+	static struct iteration unused;
+
+	current = &unused;
+	while (unused.busy_ns < BUSY_NS && busy_loops < 1u << 20) {
+		busy_loops *= 2;
+		mtbpf_selftest_busy_main(0);
+	}
+	program_log->plain_busy_ns = unused.busy_ns;
+	for (int i = 0; i < 20; i++) {
+		mtbpf_selftest_busy_main(0);
+		if (unused.busy_ns < program_log->plain_busy_ns)
+			program_log->plain_busy_ns = unused.busy_ns;
+	}
+}
+
 /* ---- all of them */
 
 static void (*const mains[PROGRAMS])(unsigned int depth) = {
 	[PROGRAM_CALLS] = mtbpf_selftest_calls_main,
 	[PROGRAM_TAIL_CALLS] = mtbpf_selftest_tail_main,
 	[PROGRAM_RECURSION] = mtbpf_selftest_recursion_main,
+	[PROGRAM_EXCEPTIONS] = mtbpf_selftest_throw_main,
 	[PROGRAM_UNWINDING] = mtbpf_selftest_unwind_main,
 	[PROGRAM_LONGJMP] = mtbpf_selftest_longjmp_main,
 	[PROGRAM_SIGNALS] = mtbpf_selftest_signal_main,
@@ -594,6 +850,8 @@ static void (*const mains[PROGRAMS])(unsigned int depth) = {
 	[PROGRAM_SYSCALLS] = mtbpf_selftest_syscall_main,
 	[PROGRAM_FAULTS] = mtbpf_selftest_fault_main,
 	[PROGRAM_STACKS] = mtbpf_selftest_stack_main,
+	[PROGRAM_ANY_THREAD] = mtbpf_selftest_any_main,
+	[PROGRAM_BUSY] = mtbpf_selftest_busy_main,
 	[PROGRAM_TIME] = mtbpf_selftest_time_main,
 };
 
@@ -601,10 +859,15 @@ static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 {
 	current = &program_log->iterations[k % KEPT_ITERATIONS];
 	current->n = 0;
+	current->kernels_syscalls = 0;
+	current->busy_ns = 0;
 	for (int i = 0; i < PROGRAMS; i++)
 		if (mask & 1u << i)
 			mains[i](0);
-	mtbpf_take_snapshot_with_arg(k);
+	if (mask & 1u << PROGRAM_ANY_THREAD)
+		hit_from_another_thread(k);
+	else
+		mtbpf_take_snapshot_with_arg(k);
 	program_log->n_iterations = k;
 }
 
@@ -619,6 +882,12 @@ _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 	make_jit();
 	if (mask & 1u << PROGRAM_THREADS)
 		start_threads();
+	if (mask & 1u << PROGRAM_ANY_THREAD)
+		start_any_thread();
+	if (mask & 1u << PROGRAM_SYSCALLS)
+		syscall_counter = open_syscall_counter();
+	if (mask & 1u << PROGRAM_BUSY)
+		calibrate_busy();
 	for (uint64_t k = 1;; k++) {
 		iterate(k, mask);
 		nanosleep(&pause, NULL);

@@ -12,9 +12,11 @@
 #include <sys/types.h>
 
 enum program {
+	PROGRAM_BUSY, /* a loop of calls; first, since it fills rings */
 	PROGRAM_CALLS,
 	PROGRAM_TAIL_CALLS,
 	PROGRAM_RECURSION,
+	PROGRAM_EXCEPTIONS,
 	PROGRAM_UNWINDING,
 	PROGRAM_LONGJMP,
 	PROGRAM_SIGNALS,
@@ -25,7 +27,8 @@ enum program {
 	PROGRAM_SYSCALLS,
 	PROGRAM_FAULTS,
 	PROGRAM_STACKS,
-	PROGRAM_TIME, /* for samples: functions that take long */
+	PROGRAM_ANY_THREAD, /* another thread than the first one hits the probe */
+	PROGRAM_TIME,	    /* for samples: functions that take long */
 	PROGRAMS,
 };
 
@@ -52,6 +55,8 @@ struct noted_call {
 struct iteration {
 	atomic_uint n; /* how many were noted, of which calls[] holds the first MAX_NOTED */
 	struct noted_call calls[MAX_NOTED];
+	unsigned int kernels_syscalls; /* of PROGRAM_SYSCALLS, as the kernel counts; 0: not known */
+	uint64_t busy_ns;	       /* how long the loop of PROGRAM_BUSY took */
 };
 
 /* How many iterations are kept: the last ones. */
@@ -61,17 +66,21 @@ struct iteration {
 /* Pages that PROGRAM_FAULTS touches first. */
 #define N_FAULTS 8
 
+/* How long PROGRAM_BUSY runs at least where it is not recorded. */
+#define BUSY_NS 100000
 /* How long PROGRAM_TIME sleeps. */
 #define SLEEP_NS 15000000
 
 struct program_log {
 	atomic_ulong n_iterations; /* those that have ended */
+	uint64_t plain_busy_ns;	   /* the shortest time of PROGRAM_BUSY's loop, unrecorded */
 	struct iteration iterations[KEPT_ITERATIONS];
 };
 
 /*
  * Runs the programs of the mask (1 << enum program) until it is killed; never returns. At the end
- * of iteration k, from 1 on, it calls mtbpf_take_snapshot_with_arg(k): see include/mtbpf.h.
+ * of iteration k, from 1 on, it calls mtbpf_take_snapshot_with_arg(k): see include/mtbpf.h; with
+ * PROGRAM_ANY_THREAD another thread than its first one does.
  * iterations[k % KEPT_ITERATIONS] is of k.
  */
 _Noreturn void programs__run(struct program_log *log, unsigned int mask);

@@ -26,13 +26,13 @@ struct selftest_result {
 	const char *name; /* static */
 	enum selftest_verdict verdict;
 	char found[SELFTEST_TEXT_SIZE]; /* what was found; of one that is skipped, why */
-	const char *loss;		/* static: what a user loses where it fails, and what to do
-					   meanwhile */
+	/* Static, of a check that failed: what a user loses by it, and what to do meanwhile. */
+	const char *loss, *meanwhile;
 };
 
 struct selftest_options {
 	bool sources[SELFTEST_SOURCES]; /* which to test */
-	const char *const *only; /* names of recordings, of which n_only are made; n_only 0: all */
+	const char *const *only;	/* names of checks, or of recordings; n_only 0: all */
 	size_t n_only;
 	const char *keep;   /* a folder that keeps the recordings, or NULL */
 	const char *bundle; /* a file to write for another machine, or NULL */
@@ -45,5 +45,19 @@ struct selftest_options {
  */
 int selftest__run(const struct selftest_options *options,
 		  void (*on_result)(void *ctx, const struct selftest_result *result), void *ctx);
+
+/* Prints results, as lines or as JSON, and counts them. */
+struct selftest_results;
+
+/* NULL: out of memory. */
+struct selftest_results *selftest_results__new(bool json);
+void selftest_results__free(struct selftest_results *results);
+
+/* Of selftest__run(), with the results as ctx. Prints a line at once; JSON comes at the end. */
+void selftest_results__take(void *results, const struct selftest_result *result);
+
+/* Prints what is left, and fills n[] by enum selftest_verdict. 0 or -errno. */
+int selftest_results__finish(const struct selftest_results *results,
+			     unsigned int n[static SELFTEST_VERDICTS]);
 
 #endif

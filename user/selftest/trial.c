@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +42,14 @@ static pid_t start_programs(const struct trial *trial)
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	if (trial->cpu) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(trial->cpu - 1, &set);
+		if (sched_setaffinity(0, sizeof(set), &set))
+			_exit(1);
+	}
 	/* yama allows only ancestors to single-step a process; `mtbpf record` is a sibling. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	programs__run(trial->log, trial->programs);
@@ -55,6 +65,43 @@ static bool goes_on(const struct trial *trial, unsigned long more)
 	return trial->log->n_iterations >= end;
 }
 
+/* ---- a cgroup for the programs, below the root of the file system of cgroups (v2) */
+
+#define CGROUPS "/sys/fs/cgroup"
+
+static void name_cgroup(char name[static 64])
+{
+	snprintf(name, 64, "mtbpf-selftest.%d", getpid());
+}
+
+static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
+{
+	char name[64], path[PATH_MAX], pid[16];
+
+	name_cgroup(name);
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	trial->has_cgroup = !mkdir(path, 0755);
+	snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", name);
+	snprintf(pid, sizeof(pid), "%d", trial->child);
+	if (trial->has_cgroup && !fs__write(path, pid, strlen(pid)))
+		return true;
+	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
+	return false;
+}
+
+/* Its process has ended. */
+static void remove_cgroup(const struct trial *trial)
+{
+	char name[64], path[PATH_MAX];
+
+	if (!trial->has_cgroup)
+		return;
+	name_cgroup(name);
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	for (int i = 0; i < 100 && rmdir(path) && errno == EBUSY; i++)
+		usleep(10000);
+}
+
 /* ---- the recording */
 
 #define MAX_WORDS 32
@@ -62,15 +109,28 @@ static bool goes_on(const struct trial *trial, unsigned long more)
 /* Runs `mtbpf record` as a user would; its messages go to a file. Its exit code, or -errno. */
 static int run_record(const struct trial *trial, const char *recording, const char *messages)
 {
-	char pid_text[16];
+	char of[64];
 	/* The first hit may end an iteration that had begun before the recording: -skip. */
-	const char *words[MAX_WORDS] = {"mtbpf", "record",   "-q",   "-source", trial->source,
-					"-o",	 recording,  "-pid", pid_text,	"-skip",
-					"1",	 "-timeout", "60s"};
+	const char *words[MAX_WORDS] = {"mtbpf",
+					"record",
+					"-q",
+					"-source",
+					trial->source,
+					"-o",
+					recording,
+					trial->is_of_cgroup ? "-cgroup" : "-pid",
+					of,
+					"-skip",
+					"1",
+					"-timeout",
+					"60s"};
 	int n = 13, status;
 	pid_t pid;
 
-	snprintf(pid_text, sizeof(pid_text), "%d", trial->child);
+	if (trial->is_of_cgroup)
+		name_cgroup(of);
+	else
+		snprintf(of, sizeof(of), "%d", trial->child);
 	if (trial->is_portable)
 		words[n++] = "-portable";
 	for (const char *const *word = trial->options; *word && n < MAX_WORDS - 1; word++)
@@ -103,7 +163,10 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 		 text ? (int)strcspn(text, "\n") : 0, text ?: "");
 }
 
-/* ---- what the programs noted, as text: the iteration, then a line for each call */
+/*
+ * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
+ * then a line for each call
+ */
 
 static int write_truth(const struct trial *trial, uint64_t k)
 {
@@ -114,7 +177,9 @@ static int write_truth(const struct trial *trial, uint64_t k)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "iteration %" PRIu64 "\n", k);
+	fprintf(f, "iteration %" PRIu64 "\nof %d %" PRIu64 " %" PRIu64 " %u\n", k, trial->child,
+		trial->iteration->busy_ns, trial->log->plain_busy_ns,
+		trial->iteration->kernels_syscalls);
 	for (unsigned int i = 0; i < trial->iteration->n; i++) {
 		const struct noted_call *call = &trial->iteration->calls[i];
 
@@ -146,7 +211,7 @@ static int read_call(struct iteration *iteration, const char *line)
 }
 
 /* Into the log, as if that iteration had just ended. 0 or -errno. */
-static int read_truth(const struct trial *trial)
+static int read_truth(struct trial *trial)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
@@ -165,6 +230,9 @@ static int read_truth(const struct trial *trial)
 	trial->log->n_iterations = k;
 	iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
 	iteration->n = 0;
+	if (fscanf(f, "of %d %" SCNu64 " %" SCNu64 " %u\n", &trial->first, &iteration->busy_ns,
+		   &trial->log->plain_busy_ns, &iteration->kernels_syscalls) != 4)
+		return -EBADMSG;
 	while (!err && getline(&line, &size, f) > 0)
 		err = read_call(iteration, line);
 	return err;
@@ -185,6 +253,19 @@ static uint64_t find_iteration(struct trial *trial)
 	if (trial->iteration->n > MAX_NOTED)
 		return 0;
 	return k;
+}
+
+/* The shortest loop of the last iterations that were recorded: others share the CPU. */
+static void find_busy(const struct trial *trial, uint64_t k)
+{
+	struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
+
+	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
+		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
+
+		if (ns && ns < own->busy_ns)
+			own->busy_ns = ns;
+	}
 }
 
 /* The iteration, or 0 after `why` is set. */
@@ -219,11 +300,13 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 	int code, err;
 
 	begin(trial);
-	trial->child = start_programs(trial);
+	trial->child = trial->first = start_programs(trial);
 	if (trial->child < 0 || !goes_on(trial, 1)) {
 		snprintf(why, TRIAL_TEXT_SIZE, "the programs of this test did not run");
 		return false;
 	}
+	if (trial->is_of_cgroup && !make_cgroup(trial, why))
+		return false;
 	name_file(trial, "mtbpf", recording);
 	name_file(trial, "log", messages);
 	code = run_record(trial, recording, messages);
@@ -234,6 +317,8 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	}
 	k = decode(trial, why);
+	if (k)
+		find_busy(trial, k);
 	err = k ? write_truth(trial, k) : 0;
 	if (err)
 		snprintf(why, TRIAL_TEXT_SIZE, "cannot write %s.truth: %s", trial->name,
@@ -269,6 +354,7 @@ void trial__end(struct trial *trial)
 		kill(trial->child, SIGKILL);
 		waitpid(trial->child, NULL, 0);
 	}
+	remove_cgroup(trial);
 	decoded__fini(&trial->decoded);
 	recording__fini(&trial->rec);
 }

@@ -21,12 +21,16 @@ struct trial {
 	unsigned int programs;	    /* which programs run: 1 << enum program */
 	struct program_log *log;    /* mapped MAP_SHARED */
 	bool is_portable;	    /* to be decoded on another machine, too */
+	bool is_of_cgroup;	    /* record a cgroup that has the programs, not a process */
+	int cpu;		    /* 1 + the CPU that they run on; 0: any */
 	/* The result of trial__make() and trial__load(). */
 	pid_t child; /* the process that runs the programs, stopped; 0 if loaded */
+	pid_t first; /* the same, also if loaded */
 	struct recording rec;
 	struct decoded decoded;
 	const struct hit_mark *hit;	   /* the last of the trace */
 	const struct iteration *iteration; /* the one that the hit ended */
+	bool has_cgroup;
 };
 
 #define TRIAL_TEXT_SIZE 200

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "session/labels.h"
+#include "session/probe/syscall_probe.h"
 #include "util/log.h"
 #include "util/units.h"
 
@@ -55,6 +57,20 @@ static int check_followed(const struct capture_options *o, const char *command)
 	if (o->children && (t->cgroup || t->container || t->pod))
 		return refuse(command, "-children belongs to -pid and -name",
 			      "what a cgroup's processes fork is in it: leave -children out");
+	return 0;
+}
+
+/* What a server reads and writes, by whatever library. */
+static int take_requests(struct capture_options *o, const char *command)
+{
+	if (!o->requests)
+		return 0;
+	if (o->start || o->stop)
+		return refuse(command, "-requests is a -start and a -stop of its own",
+			      "leave -start and -stop out, or -requests");
+	o->start = SYSCALL_REQUEST_START;
+	o->stop = SYSCALL_REQUEST_STOP;
+	log__info("-requests: as -start '%s' -stop '%s'", o->start, o->stop);
 	return 0;
 }
 
@@ -142,14 +158,27 @@ static int check_cpu(struct capture_options *o, const char *command)
 	return 0;
 }
 
+static int check_power(const struct capture_options *o, const char *command)
+{
+	if (!o->power || o->source == SOURCE_AUTO || o->source == SOURCE_PT)
+		return 0;
+	log__error("%s: -trace-power needs Intel PT: -source %s does not record power events",
+		   command, source_names[o->source]);
+	log__hint("leave -trace-power out, or use -source pt");
+	return -EINVAL;
+}
+
 int capture_options__check(struct capture_options *o, const char *command)
 {
+	int err;
+
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");
 	if (target_options__check(&o->target, command) || check_followed(o, command) ||
-	    check_region(o, command))
+	    take_requests(o, command) || check_region(o, command) ||
+	    labels__check(&o->labels, command))
 		return -EINVAL;
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
@@ -164,12 +193,14 @@ int capture_options__check(struct capture_options *o, const char *command)
 			      "leave -trace-include-kernel out, or use Intel PT");
 	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command))
 		return -EINVAL;
-	if (check_sampling(o, command))
+	if (check_sampling(o, command) || check_power(o, command))
 		return -EINVAL;
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy cannot be more than %dK", command, MT_COPY_MAX / 1024);
 		log__hint("a record of perf's file holds no more; 16K is the default");
 		return -EINVAL;
 	}
-	return pt_timing__parse(o->resolution, &o->timing);
+	err = pt_timing__parse(o->resolution, &o->timing);
+	o->timing.pwr_evt |= o->power;
+	return err;
 }

@@ -43,6 +43,7 @@ struct capture_options {
 	const char *condition;	  /* -if; NULL: none */
 	struct hit_filter filter; /* what capture_options__check() makes of it */
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
+	bool requests;		  /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t stall_thresh_ns; /* 0: not given */
 	/* At most one of them; without another threshold, of calls or regions. */
@@ -51,14 +52,15 @@ struct capture_options {
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
 	const char *output;
-	int source; /* index into source_names */
+	struct option_list labels; /* KEY=VALUE */
+	int source;		   /* index into source_names */
 	uint64_t snapshot_size, max_memory;
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
 	struct sample_options sample;
-	bool multi_thread, immediate_stop, kernel, portable;
+	bool multi_thread, immediate_stop, kernel, power, portable;
 	bool kernel_only; /* with `kernel`: and not user code */
 	const char *resolution;
 	struct pt_timing timing; /* what capture_options__check() makes of it */
@@ -107,37 +109,42 @@ extern const char *const freeze_names[];
 
 #define OPTIONS_TARGET                                                                             \
 	OPTION_AS("pid", NULL, 'p', OPT_STRING, "PID", target.pids,                                \
-		  "the process, or several: 17,4; all threads of it, later ones too"),             \
+		  "the process, or several: 17,4; all of its threads, including later ones"),      \
 		OPTION_AS("name", NULL, 'n', OPT_STRING, "GLOB", target.name,                      \
-			  "all processes with this name, as ps shows it, or whose file has it"),   \
+			  "all processes with this name, as shown by ps, or with this program "    \
+			  "file name"),                                                            \
 		OPTION_VALUE("container", OPT_STRING, "NAME", target.container,                    \
 			     "a container (docker, podman, containerd, CRI-O) by its name or ID"), \
 		OPTION_VALUE("k8s-pod", OPT_STRING, "NS/POD", target.pod,                          \
 			     "a pod of this node; NS/POD/CONTAINER is one of its containers"),     \
 		OPTION_VALUE("cgroup", OPT_STRING, "PATH", target.cgroup,                          \
-			     "all processes of a cgroup (v2) and below it, a buffer a CPU")
-#define CHILDREN_HELP	      "with -pid and -name: what they fork from now on as well"
+			     "all processes in and below a cgroup (v2), one buffer per CPU")
+#define CHILDREN_HELP	      "with -pid and -name: also record processes that they fork from now on"
 #define OPTION_CHILDREN(help) OPTION_FLAG("children", children, help)
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
-		  "what triggers: a function, a glob of one, lib.so:NAME, NAME+0x10, "             \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, or ? to pick one; "             \
-		  "several: A,B, or once each, any of which hits; without: "                       \
-		  "mtbpf_take_snapshot(), where the program calls it")
+		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, . for the "       \
+		  "program's "                                                                     \
+		  "own mtbpf_take_snapshot(), or ? to pick one; several as "                       \
+		  "A,B or as several options (default: .)")
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
-		     "with -stop: record a thread only from its hit of this on, which is "         \
-		     "named as in -symbol"),                                                       \
+		     "with -stop: record a thread only from its hit of NAME (as in -symbol) ..."), \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
-			     "to its next hit of this; without -symbol that is the trigger, and "  \
-			     "-duration-thresh is from -start to -stop")
+			     "... to its next hit of this NAME; without -symbol that hit is the "  \
+			     "trigger, and -duration-thresh is the time from -start to -stop")
+#define OPTION_REQUESTS                                                                            \
+	OPTION_FLAG("requests", requests,                                                          \
+		    "for a server: -start after it has read from a socket and -stop when it "      \
+		    "writes to one, by its system calls; needs no symbol")
 #define OPTION_DELAY                                                                               \
 	OPTION_VALUE("delay-thresh", OPT_THRESHOLD, "D", delay_thresh,                             \
-		     "trigger when a thread's hits lie at least this far apart: 10ms, or "         \
-		     "p99.9: further than 99.9 % of them, learned meanwhile")
+		     "trigger when at least this much time passed since the thread's previous "    \
+		     "hit: 10ms, or p99.9: longer than 99.9 % of them, learned while waiting")
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
-		     "trigger when a call of the function takes at least this long, or p99")
+		     "trigger when a call of the function takes at least this long: 10ms, or p99")
 #define OPTION_IF                                                                                  \
 	OPTION_VALUE("if", OPT_STRING, "TERMS", condition,                                         \
 		     "count only hits of which this is true: '(int)arg1 > 100', "                  \
@@ -159,81 +166,87 @@ extern const char *const freeze_names[];
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
 	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \
-		      "durations: auto (the default), uretprobe (replaces return "                 \
-		      "addresses), or ret-insns (probes the return instructions: for Go, "         \
-		      "and programs that look at their stack; slower, since they are "             \
+		      "how to measure durations: auto (default), uretprobe (replaces return "      \
+		      "addresses), or ret-insns (probes on the return instructions: for Go and "   \
+		      "programs that inspect their own stack; slower, because these are "          \
 		      "single-stepped)")
 #define OPTION_MAX_HITS                                                                            \
 	OPTION_VALUE("max-hits", OPT_INT, "N", max_hits,                                           \
-		     "end after N hits (of durations: returns), triggers or not, as 'perf "        \
-		     "trace --max-events' does")
+		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \
+		     "not, like 'perf trace --max-events'")
 /* What else decides whether a hit triggers. */
 #define OPTIONS_LIMITS                                                                             \
 	OPTION_VALUE("after", OPT_DURATION, "D", after_ns, "do not trigger in the first D"),       \
 		OPTION_VALUE("min-interval", OPT_DURATION, "D", min_interval_ns,                   \
-			     "at least this long between two triggers (see -multi-snapshot)"),     \
+			     "minimum time between two triggers (see -multi-snapshot)"),           \
 		OPTION_VALUE("skip", OPT_INT, "N", skip,                                           \
-			     "let the first N that would trigger pass"),                           \
+			     "ignore the first N hits that would trigger"),                        \
 		OPTION_RETURN_PROBES, OPTION_MAX_HITS
 #define OUTPUT_HELP                                                                                \
-	"NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it (trace.fxt.gz)"
+	"the trace: NAME.fxt.gz, .fxt or .fxt.zst; the recording is NAME.mtbpf beside it "         \
+	"(default trace.fxt.gz)"
 #define OPTION_OUTPUT(help) OPTION_AS("output", NULL, 'o', OPT_STRING, "FILE", output, help)
 #define OPTION_FULL                                                                                \
 	OPTION_FLAG("full-execution", full,                                                        \
-		    "pt, soft: record all of it, to disk while it runs, and trigger "              \
-		    "nothing; -snapshot-size is then what waits for the disk: where that "         \
-		    "is full, pt loses a stretch, which is said, and soft waits")
+		    "pt, soft: record the whole run to disk, without a trigger; -snapshot-size "   \
+		    "is then the buffer for the disk: if it is full, pt loses data and reports "   \
+		    "it, soft waits")
 #define OPTION_VIEW	 OPTION_FLAG("view", view, VIEW_HELP)
 #define OPTION_NO_INLINE OPTION_FLAG("no-inline", no_inline, NO_INLINE_HELP)
-#define VIEW_HELP	 "then open the trace in Perfetto, as 'mtbpf view' does"
+#define VIEW_HELP	 "then open the trace in Perfetto, like 'mtbpf view'"
 #define MAX_MEMORY_HELP                                                                            \
-	"that decoding may take (three quarters of what is free); the oldest trace is left out "   \
-	"where it does not do"
-#define NO_INLINE_HELP "no slices for functions that the compiler put into others"
-#define STRICT_HELP    "exit with 4 where anything was lost: events, trace, triggers, threads"
+	"memory limit for decoding (default: three quarters of the free memory); beyond it the "   \
+	"oldest part of the trace is left out"
+#define NO_INLINE_HELP "no slices for inlined functions"
+#define STRICT_HELP    "exit with 4 if anything was lost: events, trace data, triggers, threads"
 #define OPTION_STRICT  OPTION_FLAG("strict", strict, STRICT_HELP)
 #define OPTIONS_LOG                                                                                \
-	OPTION_AS("v", "verbose", 0, OPT_FLAG, NULL, verbose, "say more"),                         \
+	OPTION_AS("v", "verbose", 0, OPT_FLAG, NULL, verbose, "print more"),                       \
 		OPTION_AS("q", "quiet", 0, OPT_FLAG, NULL, quiet,                                  \
-			  "say only errors; the report stays")
+			  "print only errors and the report")
 #define OPTIONS_CAPTURE                                                                            \
 	OPTION_CHOICE("source", "SOURCE", source, source_names,                                    \
-		      "auto (the default: pt, or else sample), pt (Intel PT), sample "             \
-		      "(stacks by the clock: any machine) or soft (single-stepping: any "          \
-		      "machine, far slower)"),                                                     \
+		      "auto (default: pt if available, otherwise sample), pt (Intel PT), sample "  \
+		      "(stacks by a timer; any machine) or soft (single-stepping; any machine, "   \
+		      "far slower)"),                                                              \
+		OPTION_VALUE("snapshot-size", OPT_SIZE, "SIZE", snapshot_size,                     \
+			     "trace buffer per thread, or per CPU: determines the lookback "       \
+			     "(default 4M)"),                                                      \
 		OPTION_VALUE(                                                                      \
-			"snapshot-size", OPT_SIZE, "SIZE", snapshot_size,                          \
-			"bytes of trace kept a thread, or a CPU: how far back it looks (4M)"),     \
-		OPTION_VALUE("max-memory", OPT_SIZE, "SIZE", max_memory,                           \
-			     "of all buffers together, and of decoding beside them (1G)"),         \
+			"max-memory", OPT_SIZE, "SIZE", max_memory,                                \
+			"limit for all buffers together, and again for decoding (default 1G)"),    \
 		OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns,                             \
-			     "give up waiting after this long: snapshot, exit code 3"),            \
+			     "stop waiting after this long: takes the snapshot, exit code 3"),     \
 		OPTION_VALUE("multi-snapshot", OPT_COUNT, "[N]", multi_snapshot,                   \
 			     "capture N triggers, or until Ctrl-C, into one trace"),               \
 		OPTION_FLAG("multi-thread", multi_thread,                                          \
-			    "pt: record every thread, a buffer each (soft always does)"),          \
+			    "pt: record every thread, one buffer per thread (soft always does)"),  \
 		OPTION_FLAG("trace-include-kernel", kernel,                                        \
-			    "the kernel as well: system calls, interrupts, page faults; sample: "  \
-			    "its stacks"),                                                         \
-		OPTION_FLAG("trace-kernel-only", kernel_only,                                      \
-			    "pt: the kernel, and no user code; a kernel thread can be the "        \
-			    "target, too"),                                                        \
-		OPTION_FLAG("portable", portable,                                                  \
-			    "the recording holds the programs too: to decode it on another "       \
-			    "machine"),                                                            \
+			    "also trace the kernel: system calls, interrupts, page faults; "       \
+			    "sample: kernel stacks"),                                              \
+		OPTION_FLAG(                                                                       \
+			"trace-kernel-only", kernel_only,                                          \
+			"pt: only the kernel, no user code; the target may be a kernel thread"),   \
+		OPTION_VALUE("label", OPT_LIST, "KEY=VALUE", labels,                               \
+			     "label for the recording; 'mtbpf report DIR -label' selects by it"),  \
+		OPTION_FLAG(                                                                       \
+			"portable", portable,                                                      \
+			"store the programs in the recording, to decode it on another machine"),   \
 		OPTION_VALUE("stack-copy", OPT_SIZE, "SIZE", stack_copy,                           \
-			     "bytes of the stack that are copied at a hit, to unwind it: 60K at "  \
-			     "most (16K)"),                                                        \
+			     "bytes of the stack to copy at a hit, to find callers (default 16K, " \
+			     "at most 60K)"),                                                      \
 		OPTION_FLAG("no-stack-copy", no_stack_copy,                                        \
-			    "no memory of the program goes into the recording: callers by frame "  \
+			    "store no memory of the program in the recording: callers by frame "   \
 			    "pointer only"),                                                       \
 		OPTION_VALUE("timer-resolution", OPT_STRING, "RESOLUTION", resolution,             \
-			     "pt: low, normal, high, or custom:TERMS (perf\'s own); finer looks "  \
-			     "less far back"),                                                     \
+			     "pt: low, normal, high, or custom:TERMS (perf's terms); finer times " \
+			     "mean less lookback"),                                                \
+		OPTION_FLAG("trace-power", power,                                                  \
+			    "pt: power states of the CPUs: C-states and MWAIT"),                   \
 		OPTION_FLAG("immediate-stop", immediate_stop,                                      \
-			    "pt: insist on freezing in the kernel, at the hit"),                   \
+			    "pt: require freezing in the kernel, at the hit"),                     \
 		OPTION_CHOICE("freeze", "METHOD", freeze_method, freeze_names,                     \
-			      "pt: auto (the best there is), pause, refresh or disable"),          \
+			      "pt: auto (the best that works), pause, refresh or disable"),        \
 		OPTION_VALUE("truth", OPT_STRING, "FILE", truth,                                   \
 			     "soft: log the true stack after every call and return"),              \
 		OPTION_FLAG("no-ret-compression", no_ret_compression,                              \
@@ -241,22 +254,23 @@ extern const char *const return_probe_names[];
 
 #define OPTIONS_SAMPLE                                                                             \
 	OPTION_VALUE("sample-rate", OPT_INT, "HZ", sample.rate,                                    \
-		     "sample: stacks a second and thread, while it runs (1000, or what "           \
-		     "costs 5 %)"),                                                                \
-		OPTION_VALUE(                                                                      \
-			"max-overhead", OPT_STRING, "P%", sample.max_overhead,                     \
-			"sample: fewer, where they and the probes' hits would cost more of "       \
-			"the target's CPU time; measured here. Without: a probe that takes a "     \
-			"fifth of it is removed; none: never"),                                    \
+		     "sample: stacks per second of a running thread (default 1000, or fewer if "   \
+		     "they would cost more than 5 %)"),                                            \
+		OPTION_VALUE("max-overhead", OPT_STRING, "P%", sample.max_overhead,                \
+			     "sample: limit for the cost of stacks and probe hits, as a share of " \
+			     "the target's CPU time; takes fewer stacks to stay below it "         \
+			     "(default: only a probe that takes a fifth of the CPU time is "       \
+			     "removed; none: not even that)"),                                     \
 		OPTION_CHOICE("unwind", "HOW", sample.unwind, unwind_names,                        \
-			      "sample: callers by fp (frame pointers), dwarf (from copies of the " \
-			      "stack), lbr (as the CPU notes them), or auto: tried"),              \
-		OPTION_VALUE("also", OPT_LIST, "NAME", sample.also,                                \
-			     "sample: calls of these functions (as -symbol; all of a glob, 64 at " \
-			     "most) are exact as well; costs the target two probes a call"),       \
+			      "sample: find callers by fp (frame pointers), dwarf (copies of the " \
+			      "stack), lbr (recorded by the CPU), or auto (tries them; default)"), \
+		OPTION_VALUE(                                                                      \
+			"also", OPT_LIST, "NAME", sample.also,                                     \
+			"sample: also record each call of these functions exactly (as -symbol; a " \
+			"glob means all that match, at most 64); costs two probe hits per call"),  \
 		OPTION_VALUE("syscall-thresh", OPT_DURATION, "D", sample.syscall_thresh_ns,        \
-			     "sample: system calls of at least that are slices, exact; costs "     \
-			     "every process half a microsecond a call")
+			     "sample: record system calls that take at least D, with exact "       \
+			     "edges; costs every system call of every process half a microsecond")
 
 /* Sets the log level; parses and checks what belongs together. 0, or -EINVAL after a line and a
  * hint. */

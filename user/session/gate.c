@@ -29,6 +29,16 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
+static int add_syscall(struct gate *gate, const struct probe *probe, size_t i,
+		       enum mt_syscall_role role)
+{
+	struct trigger_syscall syscall = probe->syscall;
+
+	syscall.what.roles = (uint8_t)role;
+	syscall.what.probe = (uint32_t)i;
+	return VEC_ADD(&gate->syscalls, syscall) ? -ENOMEM : 0;
+}
+
 static int add_entries(struct gate *gate, const struct probed *probed)
 {
 	int err = 0;
@@ -37,6 +47,11 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		const struct probe *probe = &probed->v[i];
 		/* Exits are matched by the stack pointer at the entry, so that is probed. */
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
+
+		if (probe__is_syscall(probe)) {
+			err = add_syscall(gate, probe, i, MT_SYSCALL_HITS);
+			continue;
+		}
 		const struct uprobe_spec spec = {.path = probe->path,
 						 .offset = is_moved ? probe->entry_offset
 								    : probe->offset,
@@ -64,6 +79,10 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .offset = probe->entry_offset,
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
+		if (probe__is_syscall(probe)) {
+			err = add_syscall(gate, probe, i, MT_SYSCALL_RETURNS);
+			continue;
+		}
 		struct trigger_event event = {
 			.kind = TRIGGER_RETURN, .probe = (uint32_t)i, .is_also = probed->is_also};
 
@@ -92,7 +111,12 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 						 .role = kind == TRIGGER_START ? UPROBE_STARTS
 									       : UPROBE_STOPS};
 
-		err = add(gate, &spec, &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
+		err = probe__is_syscall(probe)
+			      ? add_syscall(gate, probe, i,
+					    kind == TRIGGER_START ? MT_SYSCALL_STARTS
+								  : MT_SYSCALL_STOPS)
+			      : add(gate, &spec,
+				    &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
 	}
 	return err;
 }
@@ -152,6 +176,9 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
+	all.syscalls = gate->syscalls.n;
+	for (size_t i = 0; i < gate->syscalls.n; i++)
+		all.file_kinds |= gate->syscalls.v[i].what.file_kind != MT_FILE_ANY;
 	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
@@ -265,6 +292,8 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 
 	if (!err && gate->stall_thresh_ns)
 		err = start_clock(gate);
+	if (!err && gate->syscalls.n)
+		err = trigger__attach_syscalls(gate->trigger, gate->syscalls.v, gate->syscalls.n);
 	gate->attached = !err;
 	return err;
 }
@@ -467,6 +496,7 @@ void gate__close(struct gate *gate)
 	gate__detach(gate);
 	VEC_FINI(&gate->specs);
 	VEC_FINI(&gate->events);
+	VEC_FINI(&gate->syscalls);
 	trigger__free(gate->trigger);
 	gate->trigger = NULL;
 }

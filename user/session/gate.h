@@ -24,6 +24,7 @@ struct gate {
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
+	VEC(struct trigger_syscall) syscalls;
 	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
 	bool attached, frozen;
 	uint64_t began_ns;	   /* entries and regions that ended before were not recorded */

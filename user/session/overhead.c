@@ -415,7 +415,8 @@ void session__measure_hits(struct session *s)
 	enum log_level level = log__level();
 	char text[UNITS_TEXT_SIZE];
 
-	if (!s->gate.trigger || s->ops->steps)
+	/* Of system calls, the entry of a function of the kernel's: less than any of these. */
+	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
 	if (level < LOG_VERBOSE)

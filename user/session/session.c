@@ -8,9 +8,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
+#include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
@@ -60,6 +63,22 @@ static int arm(struct session *s)
 	return err;
 }
 
+/* The child that waits for us: the target of `run`, or the command beside it. 0: none. */
+static pid_t child_of(const struct session *s)
+{
+	return s->start->exec_path ? s->start->pid : s->start->command;
+}
+
+/* It stays a zombie: its status is for whoever has started it. */
+static bool has_command_ended(const struct session *s)
+{
+	siginfo_t info = {0};
+
+	return s->start->command &&
+	       !waitid(P_PID, (id_t)s->start->command, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid;
+}
+
 /* 1 where the session is over: *end says why. 0 if it goes on; or -errno. */
 static int look(struct session *s, enum session_end *end)
 {
@@ -76,9 +95,11 @@ static int look(struct session *s, enum session_end *end)
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
 		/* A terminal sends it to the program too, kill(1) only to us. */
-		if (s->start->exec_path && info.ssi_code == SI_USER)
+		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
-	} else if (clock__now_ns() >= s->deadline_ns)
+	} else if (has_command_ended(s))
+		*end = SESSION_COMMAND_ENDED;
+	else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
 	else
 		return 0;
@@ -259,6 +280,14 @@ static int open_gate(struct session *s)
 	return err ? err : watch_fd(s, trigger__fd(s->gate.trigger));
 }
 
+static int open_command(struct session *s)
+{
+	if (!s->start->command)
+		return 0;
+	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
+	return s->command_fd < 0 ? -errno : watch_fd(s, s->command_fd);
+}
+
 static int open_loop(struct session *s)
 {
 	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
@@ -267,7 +296,7 @@ static int open_loop(struct session *s)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	return watch_fd(s, s->signal_fd);
+	return watch_fd(s, s->signal_fd) ?: open_command(s);
 }
 
 /* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
@@ -373,7 +402,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = o->freeze_method,
+		.freeze_method = s->gate.syscalls.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
@@ -508,7 +537,7 @@ struct session *session__open(const struct capture_options *options,
 		return NULL;
 	s->options = options;
 	s->start = start;
-	s->epoll_fd = s->signal_fd = -1;
+	s->epoll_fd = s->signal_fd = s->command_fd = -1;
 	s->deadline_ns = UINT64_MAX;
 	err = prepare(s);
 	if (!err)
@@ -535,6 +564,8 @@ void session__close(struct session *s)
 		close(s->epoll_fd);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
+	if (s->command_fd >= 0)
+		close(s->command_fd);
 	if (s->has_process)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
@@ -615,6 +646,8 @@ static void say_waiting(const struct session *s)
 		log__info("waiting for a call of %s; %s", s->probes.name, now);
 	else if (s->start->spool_dir)
 		log__info("recording all of it, to disk; Ctrl-C ends the recording");
+	else if (s->start->command)
+		log__info("recording while the command runs; Ctrl-C takes the snapshot");
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
 							      : "Ctrl-C takes the snapshot");
@@ -662,7 +695,7 @@ static int describe(struct session *s)
 
 static int let_go(struct session *s)
 {
-	if (!s->start->exec_path || s->snapshots)
+	if (!child_of(s) || s->snapshots)
 		return 0;
 	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
 }
@@ -774,7 +807,7 @@ static int record_one(struct session *s, enum session_end *end)
 	if (!err)
 		err = s->ops->freeze(s->source);
 	if (s->forward)
-		kill(s->start->pid, s->forward);
+		kill(child_of(s), s->forward);
 	if (!err)
 		err = stall__take_threads(s);
 	s->snapshots++;
@@ -878,7 +911,7 @@ int session__capture_again(const struct capture_options *options, struct session
 		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
 	int err = session__capture(&left, start, rec, end);
 
-	while (!err && *end == SESSION_EXITED && goes_on(options, rec)) {
+	while (!err && *end == SESSION_EXITED && !start->command && goes_on(options, rec)) {
 		uint64_t now;
 
 		recording__fini(rec);

@@ -18,6 +18,7 @@ enum session_end {
 	SESSION_HITS_OVER, /* as many as were to be looked at */
 	SESSION_EXITED,	   /* the target is gone */
 	SESSION_ASKED,	   /* SIGUSR1 */
+	SESSION_COMMAND_ENDED,
 };
 
 struct session;
@@ -28,6 +29,8 @@ struct session_start {
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;
+	/* With a target: a child that waits likewise, and whose end ends the session; 0: none. */
+	pid_t command;
 	/* All of it is recorded, into a file of this folder's file system; NULL: rings. */
 	const char *spool_dir;
 	/* `record -dir`: SIGUSR1 asks for a snapshot; NULL: it does not. */

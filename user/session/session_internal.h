@@ -51,6 +51,7 @@ struct session {
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* that the look-back does not fit the threshold */
 	int epoll_fd, signal_fd;
+	int command_fd;	      /* readable once the command has ended; -1: there is none */
 	int snapshots;	      /* taken */
 	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */

@@ -17,8 +17,8 @@ static bool may_sample(const struct capture_options *options)
 {
 	struct pt_pmu pmu;
 
-	return !options->immediate_stop && !options->freeze_method && !options->kernel_only &&
-	       !options->full && pt_pmu__read(&pmu);
+	return !options->immediate_stop && !options->power && !options->freeze_method &&
+	       !options->kernel_only && !options->full && pt_pmu__read(&pmu);
 }
 
 static const struct source_ops *ops_of(const struct capture_options *options)
@@ -34,13 +34,48 @@ static const struct source_ops *ops_of(const struct capture_options *options)
 	return &source_sample;
 }
 
+/* An option of one source only. */
+struct own_option {
+	bool is_given;
+	const char *name;
+	const struct source_ops *of;
+	const char *others; /* what the others do instead; NULL: nothing */
+};
+
+/* An option that does nothing is a wish that is not met: that is said. */
+static void say_without_effect(const struct capture_options *o, const struct source_ops *ops)
+{
+	const struct own_option all[] = {
+		{o->multi_thread && !o->full, "-multi-thread", &source_pt,
+		 "it records every thread anyway"},
+		{strcmp(o->resolution, "normal"), "-timer-resolution", &source_pt, NULL},
+		{o->freeze_method, "-freeze", &source_pt, NULL},
+		{o->immediate_stop, "-immediate-stop", &source_pt,
+		 "nothing is recorded behind the trigger anyway"},
+		{o->sample.rate != SAMPLE_RATE_AUTO, "-sample-rate", &source_sample,
+		 "it follows every call"},
+		{o->sample.unwind != UNWIND_AUTO, "-unwind", &source_sample,
+		 "it follows every call"},
+		{o->sample.syscall_thresh_ns, "-syscall-thresh", &source_sample, NULL},
+		{o->truth, "-truth", &source_soft, NULL},
+		{o->no_ret_compression, "-no-ret-compression", &source_soft, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is_given && all[i].of != ops)
+			log__warn("%s has no effect with -source %s%s%s", all[i].name, ops->name,
+				  all[i].others ? ": " : "", all[i].others ?: "");
+}
+
 const struct source_ops *source_choice__make(const struct capture_options *options)
 {
 	const struct source_ops *ops = ops_of(options);
 	int err = ops->probe ? ops->probe() : 0;
 
-	if (!err)
+	if (!err) {
+		say_without_effect(options, ops);
 		return ops;
+	}
 	errno = -err;
 	return NULL;
 }

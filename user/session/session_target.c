@@ -12,7 +12,8 @@
 
 static bool is_of(const struct probe *probe, const struct mapping *m)
 {
-	return m->ino == probe->file.ino && m->maj == probe->file.maj && m->min == probe->file.min;
+	return !probe__is_syscall(probe) && m->ino == probe->file.ino &&
+	       m->maj == probe->file.maj && m->min == probe->file.min;
 }
 
 static bool maps_probe(const struct process *process, const struct probe *probe)
@@ -20,7 +21,8 @@ static bool maps_probe(const struct process *process, const struct probe *probe)
 	for (size_t i = 0; i < process->maps.n; i++)
 		if (is_of(probe, &process->maps.v[i]))
 			return true;
-	return false;
+	/* Anybody can make a system call. */
+	return probe__is_syscall(probe);
 }
 
 static bool are_in_memory(const struct probes *probes, const struct mappings *maps)

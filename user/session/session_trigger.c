@@ -169,11 +169,16 @@ static int check_cpu_measure(const struct session *s)
 	return -EINVAL;
 }
 
+static struct probe_source source_of(struct session *s)
+{
+	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
+				     .exec_path = s->start->exec_path,
+				     .programs = s->programs.all.n ? &s->programs : NULL};
+}
+
 static int find_places(struct session *s)
 {
-	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
-					    .exec_path = s->start->exec_path,
-					    .programs = s->programs.all.n ? &s->programs : NULL};
+	const struct probe_source source = source_of(s);
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
@@ -189,15 +194,51 @@ static int find_places(struct session *s)
 	return err ? err : find_also(s, &source);
 }
 
+static bool have_syscalls(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probe__is_syscall(&probes->all.v[i]))
+			return true;
+	return false;
+}
+
+/* Intel PT is paused and resumed by perf events, which are on the program's own code. */
+static int check_syscalls(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	bool in_regions = have_syscalls(&s->regions.starts) || have_syscalls(&s->regions.stops);
+
+	if (in_regions && !s->ops->samples) {
+		log__error("-start and -stop: -source %s cannot begin and end at a system call",
+			   s->ops->name);
+		log__hint("-source sample can; or name functions");
+		return -EINVAL;
+	}
+	if (have_syscalls(&s->probes) && s->ops == &source_pt &&
+	    (o->immediate_stop || o->freeze_method)) {
+		log__error("%s cannot freeze Intel PT at a system call: user space does that, some "
+			   "50 us later",
+			   o->immediate_stop ? "-immediate-stop" : "-freeze");
+		log__hint("leave it out, or name a function: -symbol libc.so.6:fsync");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int session__find_trigger(struct session *s)
 {
 	bool is_running = s->has_process || s->programs.all.n;
+	const struct probe_source source = source_of(s);
 	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
 
 	if (!err)
 		err = find_default(s);
 	if (!err)
+		err = default_trigger__replace_dot(&s->symbols, &source);
+	if (!err)
 		err = find_places(s);
+	if (!err)
+		err = check_syscalls(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped, and runs nothing until 'kill -CONT %d'",
 			  s->process.pid, s->process.pid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What an event does to the frames, by a handful of operations. */
+/* Applies events to the frames, by a handful of operations. */
 #include "stack/rules.h"
 
 #include <string.h>
@@ -77,6 +77,19 @@ void stack__give_back(struct frame *frame)
 	frame->role = ROLE_NONE;
 	frame->return_ip = frame->resume_ip;
 	frame->resume_ip = 0;
+}
+
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
+{
+	const struct landing *own;
+	struct frame *top;
+
+	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
+	top = unwinding__find_longjmp(s->frames, &own);
+	top->role = ROLE_SWITCH;
+	top->return_ip = 0;
+	top->resume_ip = own->ip;
+	top->slack = own->slack;
 }
 
 void stack__break_segment(struct stack *s, const struct branch *b)
@@ -158,7 +171,7 @@ void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *corout
 	coroutine->began_at = ip;
 }
 
-/* Where the trace breaks off. passes.c goes on behind it. */
+/* The trace breaks off. passes.c goes on after the gap. */
 
 void stack__open_gap(struct stack *s, const struct branch *b)
 {
@@ -252,7 +265,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 
 /* Landings. */
 
-/* The frame that took the exception lies below all frames that the segment has shown. */
+/* The frame that took the exception is below all frames that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
 				 const struct departure *by, bool is_lowest, uint32_t distance)
 {
@@ -314,10 +327,19 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Out of user code and back, by what is not traced. */
 
-/* Pushes a slice of that kind, which lasts until the thread goes on. */
+/* Pushes a slice of this kind. It lasts until the thread goes on. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
-	stack__push(s, &(struct frame){.call = branch__call(b, NULL, kind)});
+	struct frame frame = {.call = branch__call(b, NULL, kind)};
+
+	if (stack__is_interrupted(s, b)) {
+		frame.call.kind = CALL_UNTRACED;
+		frame.call.reason = s->interruption.event;
+		frame.call.entry_ip = s->interruption.address;
+	}
+	s->interruption.event = 0;
+	s->interruption.address = 0;
+	stack__push(s, &frame);
 	s->outside = true;
 	s->resume_ip = resume_ip;
 }
@@ -366,6 +388,7 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 
 static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
+	s->interruption.event = 0;
 	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL),
 				       .resume_ip = b->from + b->len});
 	if (!address__is_kernel(b->from))
@@ -383,7 +406,9 @@ static void end_entry(struct stack *s, const struct branch *b, const struct even
 		put_below_all(s, b, e->function);
 }
 
-/* Ends the entry from user code, with the entries on top of it; false if there is none. */
+/*
+ * Ends the entry from user code, with the entries on top of it. Returns false if there is no entry.
+ */
 static bool leave_kernel(struct stack *s, const struct branch *b, const struct event *e)
 {
 	struct frame *entry = NULL, *frame = frames__top(s->frames);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Who had called whom, of the frames that ended without a return. */
+/* Remembers the callers of frames that ended without a return. */
 #include "stack/stitch.h"
 
 #include <errno.h>
 
-/* More is no runtime's doing. */
+/* No runtime needs more. */
 #define MAX_EDGES 16384
 /* Functions that one frame may be. */
 #define STEP_MAX 32
@@ -58,7 +58,7 @@ int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
 	return hash_index__add(&edges->index, hash_callee(edge->callee), number);
 }
 
-/* What may lie so many calls below the end. */
+/* The functions that may be a given number of calls below the end. */
 struct step {
 	const struct function *function[STEP_MAX];
 	bool is_on_path[STEP_MAX]; /* from the beginning */
@@ -80,7 +80,9 @@ static bool may_lead(const struct call_edge *edge, const struct function *callee
 	return edge->callee == callee && (has_landed || edge->is_passed);
 }
 
-/* All that may have called what is in `above`. False: too many. */
+/*
+ * Lists all functions that may have called those in `above`. Returns false if there are too many.
+ */
 static bool step_down(const struct call_edges *edges, const struct step *above, bool has_landed,
 		      struct step *below)
 {
@@ -105,7 +107,10 @@ static bool step_down(const struct call_edges *edges, const struct step *above, 
 	return true;
 }
 
-/* Of those above, what is reached from below; if it is one, what is known of it. */
+/*
+ * Marks the functions in `above` that can be reached from `below`. Returns what is known of the
+ * function if there is only one.
+ */
 static struct held step_up(const struct call_edges *edges, const struct step *below,
 			   struct step *above, bool has_landed)
 {
@@ -158,7 +163,7 @@ bool call_edges__pass(const struct call_edges *edges, const struct function *fro
 		struct held held =
 			step_up(edges, &steps[i], &steps[i - 1], i == last && has_landed);
 
-		/* Where a frame was seen first is where what it called returns to. */
+		/* A frame was first seen at the place where its callee returned to. */
 		if (i < last)
 			between[n - i].entry_ip = held.return_ip;
 		if (i > 1)

@@ -56,7 +56,7 @@ static bool is_of(const struct call_site *site, const struct call_tree *tree,
 	return tree->calls.v[call->parent].function == site->function;
 }
 
-/* Of ip, or a free one; NULL: no memory. */
+/* The place of ip, or a free one; NULL: no memory. */
 static struct site_place *find_place(struct call_sites *sites, uint64_t ip)
 {
 	if (2 * sites->n >= sites->n_places && grow(sites))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the calls of a tree were made: there are millions of calls, but only thousands of
- * instructions that make them.
+ * The instructions that made a tree's calls: there are millions of calls, but only thousands of
+ * such instructions.
  */
 #ifndef MTBPF_STACK_CALL_SITES_H
 #define MTBPF_STACK_CALL_SITES_H
@@ -14,7 +14,7 @@
 struct call_tree;
 struct code_map;
 
-/* What is known of one; not kept where that is nothing. */
+/* What is known of one instruction. A site without inlined code and source is not stored. */
 struct call_site {
 	const struct function *function; /* whose code it is */
 	const struct inlined *inlined;	 /* the innermost there; NULL: none */
@@ -36,10 +36,13 @@ struct call_sites {
  */
 int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
 			 struct code_map *map);
-/* Of one instruction: as `map` shows the code now, unless it has been asked for before. */
+/*
+ * Looks up one instruction. The first search for an ip reads the code that `map` shows now; later
+ * ones return the same result.
+ */
 const struct call_site *call_sites__find_in(struct call_sites *sites, uint64_t ip,
 					    struct code_map *map);
-/* What `from` knows of. 0 or -ENOMEM. */
+/* Adds the sites of `from`. 0 or -ENOMEM. */
 int call_sites__add_all(struct call_sites *sites, const struct call_sites *from);
 void call_sites__fini(struct call_sites *sites);
 

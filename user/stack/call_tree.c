@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decode/branch.h"
+#include "decode/pt_note.h"
 #include "kernel/syscalls.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
@@ -46,7 +47,7 @@ const char *call__name(const struct call *call)
 	case CALL_SYSCALL:
 		return call->reason == SYSCALL_RECLAIM ? "[memory reclaim]" : "[syscall]";
 	case CALL_UNTRACED:
-		return "[untraced]";
+		return pt_event__name(call->reason) ?: "[untraced]";
 	case CALL_SWITCHED:
 		return "[switched out]";
 	case CALL_GAP:
@@ -67,6 +68,13 @@ const char *call__name(const struct call *call)
 	if (!call->function || !call->function->name || !*call->function->name)
 		return "[unknown]";
 	return call->function->name;
+}
+
+const char *call__full_name(const struct call *call, char text[static CALL_NAME_SIZE])
+{
+	if (!call__has_own_name(call) || !pt_event__name(call->reason))
+		return call__name(call);
+	return pt_event__format(call->reason, call->entry_ip, text);
 }
 
 const char *left_by__name(enum left_by left_by)
@@ -130,7 +138,7 @@ int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_ma
 	return 0;
 }
 
-/* What a thread that is blocked waits for, in a call tree and in words. */
+/* The object or event that a blocked thread waits for, in a call tree and in words. */
 
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call)
 {

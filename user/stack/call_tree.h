@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What stack hands to trace: the finished call trees of one thread, one a stack that it ran on. */
+/*
+ * The finished call trees of one thread, which stack hands to trace: one per stack that the thread
+ * ran on.
+ */
 #ifndef MTBPF_STACK_CALL_TREE_H
 #define MTBPF_STACK_CALL_TREE_H
 
@@ -20,7 +23,8 @@ enum call_kind {
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall: enum syscall_reason; function is NULL */
-	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap; function is NULL */
+	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap, as pt_event__of() in
+			  `reason` if the CPU told; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
@@ -29,7 +33,8 @@ enum call_kind {
 	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
 			   it began or ended */
 	CALL_NOT_RECORDED, /* samples: no stack tells what ran there; function is NULL */
-	CALL_NO_CALLERS,   /* samples: stands for callers that a stack lacks; function is NULL */
+	CALL_NO_CALLERS,   /* samples: a placeholder for callers that are missing from the stack;
+			      function is NULL */
 };
 
 enum call_flags {
@@ -52,7 +57,7 @@ enum syscall_reason {
 enum off_reason {
 	OFF_BLOCKED,   /* it waited for something */
 	OFF_PREEMPTED, /* it could have run: somebody else did */
-	OFF_RUNNABLE,  /* what it waited for had come, but it had no CPU yet */
+	OFF_RUNNABLE,  /* it was ready to run, but waited for a CPU */
 	OFF_THROTTLED, /* it could have run, but its cgroup's quota of CPU time was used up */
 	OFF_STOLEN,    /* it had a CPU, but that did not run: the hypervisor's doing */
 };
@@ -70,15 +75,15 @@ struct done_by {
 	const char *in; /* of a goroutine: the function that it was in; NULL: not known */
 };
 
-/* What a thread that is blocked waits for: the system call that it left its CPU in. */
+/* What a blocked thread waits for: the system call in which it left its CPU. */
 struct waits_for {
 	uint32_t call; /* its index: of a CALL_OFF_CPU */
 	int syscall;
-	int fd;		  /* its first argument; -1: that is no file */
+	int fd;		  /* its first argument; -1: not a file descriptor */
 	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
 	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
 	char owner_comm[16];
-	/* In words, as a trace file tells all of it; NULL: they are made of what stands above. */
+	/* The text from a trace file, which tells all of it; NULL: made from the members above. */
 	const char *text;
 };
 
@@ -97,7 +102,7 @@ struct interrupts_mark {
 	uint64_t ns; /* not more than that */
 };
 
-/* What ended a call that did not return. */
+/* The reason why a call ended without a return. */
 enum left_by {
 	LEFT_BY_UNKNOWN, /* or by a return */
 	LEFT_BY_THROW,	 /* a C++ exception */
@@ -111,7 +116,8 @@ enum left_by {
 /* One activation: one slice. */
 struct call {
 	uint64_t start_ns, end_ns; /* start <= end */
-	uint64_t entry_ip;	   /* where the function was entered, or first seen */
+	uint64_t entry_ip;	   /* where the function was entered, or first seen; of a page fault
+				      its address, or 0 */
 	union {
 		uint64_t call_ip;	       /* address of the calling instruction; 0 unknown */
 		const struct inlined *inlined; /* CALL_INLINED: where it was put */
@@ -135,15 +141,15 @@ struct leap {
 	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
 	uint64_t end_ns;   /* the thread went on in the one that took it */
 	/*
-	 * Indices of these two calls: `to` is a caller of `from`, at any distance, unless they lie
-	 * on both sides of a gap.
+	 * Indices of these two calls: `to` is a direct or indirect caller of `from`, unless a gap
+	 * is between them.
 	 */
 	uint32_t from, to;
 	enum left_by left_by;
 };
 
 /*
- * Calls stand in pre-order: a parent before its children, siblings by time; a child's interval lies
+ * Calls are in pre-order: a parent before its children, siblings by time. A child's interval is
  * within its parent's; siblings do not overlap. Writers walk the array once.
  */
 struct call_tree {
@@ -168,8 +174,8 @@ int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_ma
 uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns);
 
 /*
- * Takes calls before their tree is finished: those that nothing can change any more. What is told
- * so is in no tree.
+ * Takes calls before their tree is finished, as soon as nothing can change them. Calls that were
+ * taken are in no tree.
  */
 struct call_consumer {
 	/*
@@ -217,28 +223,50 @@ struct hit_mark {
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
-	const char *probe; /* of a USDT probe its name: "usdt:app:request"; else NULL */
-	/* What the program gave: arguments that could not be read are left out, "arg2" stays it. */
+	/* Name of a USDT probe or system call: "usdt:app:request", "syscall:fsync"; or NULL. */
+	const char *probe;
+	bool is_syscall; /* `function` is where the system call was made */
+	/*
+	 * Arguments from the program. Those that could not be read are left out; the others keep
+	 * their numbers: "arg2".
+	 */
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
 };
 
+/* What was hit, by the name that is told; only where its function is known. */
+static inline const char *hit_mark__name(const struct hit_mark *hit)
+{
+	return hit->is_syscall ? hit->probe : hit->function->name;
+}
+
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call);
 
-/* Whose doing this call is, mostly; others of the call follow it. NULL where that is not known. */
+/*
+ * The main cause of this call; entries for other causes of the same call follow it. NULL: not
+ * known.
+ */
 const struct done_by *call_tree__done_by(const struct call_tree *tree, const struct call *call);
 
-/* What it waits for; NULL where that is not known, or it does not wait. */
+/* What it waits for; NULL if that is not known, or if it does not wait. */
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
 #define WAITS_FOR_SIZE 192
 /* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
 /* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[not recorded]",
- * "[callers not recorded]". */
+ * "[callers not recorded]", "[page fault]". */
 const char *call__name(const struct call *call);
+#define CALL_NAME_SIZE 80
+/* The same, with the address of a page fault: "[page fault 0x7f00]". It may return text. */
+const char *call__full_name(const struct call *call, char text[static CALL_NAME_SIZE]);
+/* Its full name differs from that of others of its kind and reason. */
+static inline bool call__has_own_name(const struct call *call)
+{
+	return call->kind == CALL_UNTRACED && call->reason && call->entry_ip;
+}
 /* "throw", "panic"; NULL for LEFT_BY_UNKNOWN. */
 const char *left_by__name(enum left_by left_by);
 

@@ -89,7 +89,7 @@ static bool is_free(const struct coroutine *coroutine, bool is_loose)
 	       (!is_loose || !coroutine->frames.parts.n);
 }
 
-/* Of the one that was there before it keeps its track only. */
+/* Clears everything about the coroutine that was there before, except its track. */
 static struct coroutine *use_again(struct coroutines *coroutines, struct coroutine *coroutine)
 {
 	if (coroutines->system == coroutine)
@@ -150,24 +150,210 @@ void coroutines__name(const struct coroutines *coroutines, const struct coroutin
 		snprintf(buf, size, "%s %" PRIu32, kind, coroutine->number);
 }
 
-/* The thread's own is never over, and getcontext() may have remembered where another goes on. */
-static void leave(struct stack *s, const struct branch *b)
-{
-	struct coroutine *coroutine = s->coroutines.running;
-	const struct frame *top = frames__top(s->frames);
-	bool comes_back = top->role == ROLE_SWITCH || top->role == ROLE_MAY_SWITCH;
+/*
+ * Goroutines (Go's src/runtime/asm_amd64.s, proc.go). Each thread has a stack for the scheduler,
+ * g0's. mcall() and morestack() leave a goroutine by calling a function on that stack, which does
+ * not return: the scheduler goes to a goroutine by gogo(), a jump to where that one called mcall()
+ * or morestack(), or to its first function. systemstack() calls functions on that stack as well,
+ * but they return like any call, and are shown as calls.
+ */
 
-	if (top->role == ROLE_GOGO) {
-		stack__leave_system(s, b);
-		return;
-	}
-	if (comes_back || coroutine == &s->coroutines.own || s->frames->landings.n)
-		stack__suspend(s, b->time_ns, comes_back ? top->resume_ip : 0);
-	else
-		stack__end(s, b->time_ns, CALL_CUT_SHORT);
+bool stack__is_preemption(const struct function *function)
+{
+	return function__is_named(function, "runtime.asyncPreempt") ||
+	       function__is_named(function, "runtime.asyncPreempt.abi0");
 }
 
-void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
+static struct frame *find_frame(const struct frames *frames, const char *name)
+{
+	struct frame *frame = frames__top(frames);
+
+	while (frame && !function__is_named(frame->call.function, name))
+		frame = frames__parent(frames, frame);
+	return frame;
+}
+
+/* Its last frame is goexit1()'s, which Goexit() calls, or what every goroutine returns to. */
+static void end_goroutine(struct stack *s, const struct branch *b)
+{
+	bool by_goexit = find_frame(s->frames, "runtime.Goexit");
+
+	frames__cut_to(s->frames, NULL, b->time_ns, by_goexit ? LEFT_BY_GOEXIT : LEFT_BY_UNKNOWN);
+	if (s->coroutines.running == &s->coroutines.own)
+		stack__suspend(s, b->time_ns, 0);
+	else
+		stack__end(s, b->time_ns, 0);
+}
+
+static void leave_goroutine(struct stack *s, const struct branch *b,
+			    const struct function *function)
+{
+	struct coroutine *coroutine = s->coroutines.running;
+
+	coroutine->is_goroutine = true;
+	if (function__is_named(function, "runtime.goexit0"))
+		end_goroutine(s, b);
+	else
+		stack__suspend(s, b->time_ns, frames__top(s->frames)->resume_ip);
+	if (function__is_named(function, "runtime.recovery"))
+		s->coroutines.recovering = coroutine;
+}
+
+/* The scheduler's frames that stay, in a new segment: another one runs in them each time. */
+static void begin_system(struct stack *s, uint64_t time_ns)
+{
+	const held_vec *base = &s->coroutines.system_base;
+
+	frames__begin_with(s->frames, time_ns, (struct held_stack){base->v, base->n}, CALL_INSIDE);
+	if (base->n && frames__top(s->frames)) {
+		s->coroutines.system_depth = s->frames->open.n - 1;
+		s->coroutines.system_index = frames__top(s->frames)->index;
+	}
+}
+
+/* It ran when a gap began, and has been left in it. */
+static void find_system(struct stack *s, const struct branch *b)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system = coroutines->lost_system;
+
+	coroutines->lost_system = NULL;
+	if (!system || system->state != COROUTINE_PARKED)
+		return;
+	stack__end_wait(s, system, b->time_ns, false);
+	coroutines->system = system;
+}
+
+static void on_mcall(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system;
+
+	if (!coroutines->system)
+		find_system(s, b);
+	system = coroutines->system;
+	if (!system)
+		system = coroutines__add(coroutines, false);
+	if (!system || system == coroutines->running) {
+		stack__push_call(s, b, function);
+		return;
+	}
+	leave_goroutine(s, b, function);
+	if (system != coroutines->system) {
+		coroutines->system = system;
+		stack__begin_at(s, b->time_ns, system, b->to);
+		return;
+	}
+	if (system->state == COROUTINE_WAITS) {
+		stack__resume(s, b->time_ns, system);
+	} else {
+		stack__switch_to(s, system);
+		begin_system(s, b->time_ns);
+	}
+	stack__push(s, &(struct frame){.call = branch__call(b, function, CALL_FUNCTION)});
+}
+
+/* It begins each time where mstart1() was called, which is seen but once. */
+static struct frame *find_base(struct stack *s)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct frames *frames = s->frames;
+	struct frame *first = find_frame(frames, "runtime.mstart1");
+	struct frame *base = first ? frames__parent(frames, first) : NULL;
+
+	if (base) {
+		coroutines->system_depth = (size_t)(base - frames->open.v);
+		coroutines->system_index = base->index;
+		coroutines->system_base.n = 0;
+		frames__list_open(frames, coroutines->system_depth + 1, &coroutines->system_base);
+		return base;
+	}
+	if (coroutines->system_depth >= frames->open.n)
+		return NULL;
+	base = &frames->open.v[coroutines->system_depth];
+	return !base->is_root && base->index == coroutines->system_index ? base : NULL;
+}
+
+/* The scheduler runs and has not been recognised since the gap: it is the one from before. */
+static void join_system(struct stack *s)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *system = coroutines->system;
+
+	if (!system && coroutines->lost_system &&
+	    coroutines->lost_system->state == COROUTINE_PARKED)
+		system = coroutines->lost_system;
+	if (!system || system == coroutines->running || !coroutines->running->is_loose)
+		return;
+	if (system->since > coroutines->n_before_gap || system->state == COROUTINE_OVER)
+		return;
+	stack__join(s, coroutines->running, system, false);
+	coroutines->system = system;
+	coroutines->lost_system = NULL;
+}
+
+void stack__settle_system(struct stack *s)
+{
+	struct held_stack begin;
+
+	if (!s->coroutines.running->is_loose)
+		return;
+	begin = frames__show_begin(s->frames);
+	for (size_t i = 0; i < begin.n; i++)
+		if (function__is_named(begin.v[i].function, "runtime.schedule")) {
+			join_system(s);
+			return;
+		}
+}
+
+static void leave_system(struct stack *s, const struct branch *b)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct frame *base;
+
+	join_system(s);
+	base = find_base(s);
+	frames__pop_to(s->frames, base, b->time_ns, 0);
+	if (!base && coroutines->system_base.n)
+		begin_system(s, b->time_ns);
+	coroutines->system = coroutines->running;
+	stack__suspend(s, b->time_ns, 0);
+}
+
+/*
+ * Not so newstack(), which goes back to the one whose stack has grown. And one that parked has been
+ * made ready by another one, which puts it first of all.
+ */
+bool stack__is_queued(const struct stack *s, const struct branch *b)
+{
+	bool is_entry;
+
+	return frames__top(s->frames)->role == ROLE_GOGO &&
+	       find_frame(s->frames, "runtime.execute") &&
+	       !function__is_named(stack__function_at(s, b->to, &is_entry), "runtime.gopark");
+}
+
+/* recovery() has the goroutine return once more from what deferred the call that recovered. */
+static void recover(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct coroutine *coroutine = s->coroutines.recovering;
+	struct frame *frame;
+
+	leave_system(s, b);
+	stack__resume(s, b->time_ns, coroutine);
+	s->coroutines.recovering = NULL;
+	frame = stack__find_caller(s, function);
+	if (frame)
+		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_PANIC);
+	else
+		stack__land(s, b, NULL, unwinding__departure_to(s, NULL, LEFT_BY_PANIC));
+}
+
+/*
+ * The frames that run, but for n_above of them, went on at waits_at: stack__find_other() begins
+ * there if it turns out that another stack did.
+ */
+static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
 	s->coroutines.has_mark = true;
 	s->own_frames.consumer = NULL;
@@ -176,8 +362,278 @@ void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_
 }
 
 /*
- * To itself, or to one that is not known yet and waits at the same address. What only looks like a
- * switch does not undo what is known of one.
+ * OCaml 5's effects (its runtime/amd64.S). Code under a handler runs on a fiber: caml_runstack()
+ * makes one, calls a function there, and goes back when that has returned or raised. The fiber's
+ * parent is the stack that waits for it. caml_perform() goes to the parent, by a jump to the
+ * handler, which takes the place of the parent's top frame, and keeps the fiber; caml_reperform()
+ * goes on to the parent's parent and keeps both. caml_resume() goes back to a kept fiber, by a jump
+ * to a function that returns for caml_perform(): only that return tells which fiber it is.
+ */
+
+/* The one that the others, which were kept with it, have come to. */
+static struct coroutine *last_of(struct coroutine *fiber)
+{
+	for (struct coroutine *parent; (parent = coroutines__parent_of(fiber));)
+		fiber = parent;
+	return fiber;
+}
+
+static void wait_for(struct coroutine *parent, struct coroutine *fiber)
+{
+	fiber->parent = parent;
+	parent->child = fiber;
+}
+
+/* is_loose: it has been there before, as one that is not known. */
+static struct coroutine *add_fiber(struct stack *s, bool is_loose)
+{
+	struct coroutine *fiber = coroutines__add(&s->coroutines, is_loose);
+
+	if (!fiber)
+		return NULL;
+	fiber->is_fiber = true;
+	return fiber;
+}
+
+/* caml_runstack() has a frame on both stacks: the function that is called here returns to it. */
+static void begin_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
+{
+	const struct frame base = {.call = {.start_ns = b->time_ns,
+					    .entry_ip = b->from,
+					    .function = frames__top(s->frames)->call.function},
+				   .role = ROLE_FIBER};
+
+	wait_for(s->coroutines.running, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin(s, b->time_ns, fiber);
+	stack__push(s, &base);
+}
+
+/* The parent is one from before a gap, which is not known before it returns. */
+static void return_to_unknown(struct stack *s, const struct branch *b)
+{
+	struct coroutine *parent = add_fiber(s, true);
+
+	if (!parent)
+		return;
+	stack__end(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, parent, b->from);
+	parent->began_at = 0;
+}
+
+/* Its base goes on on the parent's stack, in the place of what that waits in. */
+static void end_fiber(struct stack *s, const struct branch *b, struct coroutine *parent)
+{
+	const struct function *runner = frames__top(s->frames)->call.function;
+	struct frame *top;
+
+	stack__end(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, parent);
+	top = frames__top(s->frames);
+	if (top && top->call.function == runner)
+		stack__give_back(top);
+	else
+		stack__replace_top(s, &(struct branch){.time_ns = b->time_ns, .to = b->from},
+				   runner);
+}
+
+/* Nobody handles the effect: the runtime goes back to the fiber that performed it, which raises. */
+static void go_unhandled(struct stack *s, const struct branch *b)
+{
+	struct coroutine *performer = s->coroutines.performer;
+
+	if (frames__top(s->frames)->role != ROLE_REPERFORM || !performer)
+		return;
+	stack__suspend(s, b->time_ns, 0);
+	stack__resume(s, b->time_ns, performer);
+}
+
+/* The handler's stack, which a fiber from before the trace has not told. */
+static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
+{
+	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, true);
+
+	if (!parent)
+		return false;
+	stack__suspend(s, b->time_ns, waits_at);
+	stack__begin_at(s, b->time_ns, parent, b->to);
+	parent->is_loose = true;
+	parent->performed = running;
+	return true;
+}
+
+static void go_to_handler(struct stack *s, const struct branch *b, struct coroutine *parent,
+			  uint64_t waits_at, const struct function *function)
+{
+	struct coroutine *running = s->coroutines.running;
+
+	stack__suspend(s, b->time_ns, waits_at);
+	running->parent = NULL;
+	parent->performed = running;
+	stack__resume(s, b->time_ns, parent);
+	stack__replace_top(s, b, function);
+}
+
+static bool perform(struct stack *s, const struct branch *b, const struct function *function)
+{
+	const struct frame *top = frames__top(s->frames);
+	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
+	/*
+	 * A fiber that performs again is not resumed there, but through the fiber that it waits
+	 * for.
+	 */
+	bool is_first = top->role == ROLE_PERFORM;
+	uint64_t waits_at = is_first ? top->resume_ip : 0;
+
+	if (function__is_named(function, "caml_c_call")) {
+		go_unhandled(s, b);
+		stack__replace_top(s, b, function);
+		return true;
+	}
+	if (is_first)
+		s->coroutines.performer = s->coroutines.running;
+	if (!parent)
+		return go_to_unknown(s, b, waits_at);
+	go_to_handler(s, b, parent, waits_at, function);
+	return true;
+}
+
+/* Goes on in caml_perform(), which is shared. */
+static void reperform(struct stack *s, const struct branch *b, const struct function *function)
+{
+	struct coroutine *running = s->coroutines.running, *last = running->performed;
+
+	if (last)
+		wait_for(running, last);
+	stack__replace_top(s, b, function);
+	stack__take_role(s, ROLE_REPERFORM);
+}
+
+/* The one that performed last, of those that are kept. */
+static struct coroutine *find_latest(struct stack *s)
+{
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *latest = NULL;
+
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
+
+		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at &&
+		    (!latest || coroutine->since > latest->since))
+			latest = coroutine;
+	}
+	return latest;
+}
+
+/* The function takes the place of caml_perform()'s frame. */
+static void resume_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
+{
+	struct coroutine *resumer = s->coroutines.running;
+	struct frame frame = {
+		.call = {.start_ns = b->time_ns, .entry_ip = b->to, .flags = CALL_BY_JUMP},
+		.return_ip = fiber->waits_at,
+		.slack = fiber->slack};
+	bool is_entry;
+
+	wait_for(resumer, last_of(fiber));
+	stack__suspend(s, b->time_ns, 0);
+	stack__switch_to(s, fiber);
+	s->coroutines.resumer = resumer;
+	set_mark(s, b->time_ns, fiber->waits_at, 2);
+	frames__pop(s->frames, b->time_ns, 0);
+	frames__pop(s->frames, b->time_ns, 0);
+	frame.call.function = stack__function_at(s, b->to, &is_entry);
+	stack__push(s, &frame);
+}
+
+void stack__settle_resume(struct stack *s, const struct branch *next)
+{
+	struct branch *b = &s->resumes;
+	struct coroutine *running = s->coroutines.running, *fiber;
+
+	s->is_resuming = false;
+	if (next->kind == BRANCH_GAP)
+		return;
+	fiber = next->kind == BRANCH_RETURN
+			? coroutines__find_waiting(&s->coroutines, next->to, false)
+			: find_latest(s);
+	if (fiber) {
+		resume_fiber(s, b, fiber);
+		return;
+	}
+	/* It was kept before the trace began. */
+	fiber = add_fiber(s, true);
+	if (!fiber)
+		return;
+	wait_for(running, fiber);
+	stack__suspend(s, b->time_ns, 0);
+	stack__begin_at(s, b->time_ns, fiber, b->to);
+	fiber->is_loose = true;
+}
+
+static void resume_other(struct stack *s, struct coroutine *fiber)
+{
+	struct coroutine *resumer = s->coroutines.resumer;
+
+	if (resumer)
+		wait_for(resumer, last_of(fiber));
+}
+
+static bool apply_effect(struct stack *s, const struct branch *b, const struct event *e)
+{
+	struct coroutine *parent = coroutines__parent_of(s->coroutines.running), *fiber;
+
+	switch ((enum event_kind)e->rule->event) {
+	case EVENT_FIBER_BEGIN:
+		fiber = add_fiber(s, false);
+		if (fiber)
+			begin_fiber(s, b, fiber);
+		return true;
+	case EVENT_FIBER_END:
+		end_fiber(s, b, parent);
+		if (b->kind == BRANCH_CALL)
+			return true;
+		stack__replace_top(s, b, e->function);
+		return false;
+	case EVENT_FIBER_END_UNKNOWN:
+		return_to_unknown(s, b);
+		return true;
+	case EVENT_FIBER_PERFORM:
+		return !perform(s, b, e->function);
+	case EVENT_FIBER_REPERFORM:
+		reperform(s, b, e->function);
+		return false;
+	case EVENT_FIBER_RESUME:
+		s->resumes = *b;
+		s->is_resuming = true;
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* Switches. */
+
+/* The thread's own is never over, and getcontext() may have remembered where another goes on. */
+static void leave(struct stack *s, const struct branch *b)
+{
+	struct coroutine *coroutine = s->coroutines.running;
+	const struct frame *top = frames__top(s->frames);
+	bool comes_back = top->role == ROLE_SWITCH || top->role == ROLE_MAY_SWITCH;
+
+	if (top->role == ROLE_GOGO) {
+		leave_system(s, b);
+		return;
+	}
+	if (comes_back || coroutine == &s->coroutines.own || s->frames->landings.n)
+		stack__suspend(s, b->time_ns, comes_back ? top->resume_ip : 0);
+	else
+		stack__end(s, b->time_ns, CALL_CUT_SHORT);
+}
+
+/*
+ * A switch to the running stack itself, or to an unknown one that waits at the same address. A
+ * function that only looks like a switch does not discard what is known of a real one.
  */
 static void come_back(struct stack *s, const struct branch *b)
 {
@@ -188,7 +644,7 @@ static void come_back(struct stack *s, const struct branch *b)
 		s->coroutines.switched_by = top->call.function;
 		s->coroutines.running->waits_at = top->resume_ip;
 		s->coroutines.running->slack = top->slack;
-		stack__mark(s, b->time_ns, b->to, 1);
+		set_mark(s, b->time_ns, b->to, 1);
 	}
 	frames__pop(s->frames, b->time_ns, 0);
 }
@@ -198,7 +654,7 @@ static void resume(struct stack *s, const struct branch *b, struct coroutine *co
 {
 	leave(s, b);
 	stack__switch_to(s, coroutine);
-	stack__mark(s, b->time_ns, b->to, 2);
+	set_mark(s, b->time_ns, b->to, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
 	s->coroutines.switched_by = frames__top(s->frames)->call.function;
 	frames__pop(s->frames, b->time_ns, 0);
@@ -249,8 +705,9 @@ static struct coroutine *find_parked(const struct stack *s, const struct branch 
 }
 
 /*
- * Of those that wait, the one that returns there; or whose caller is not known. Where that of the
- * one that runs is not known either: one that has waited since before a gap, and returns there.
+ * Finds a waiting stack that returns there, or one whose caller is not known. If the caller of the
+ * running stack is not known either, it may be a stack that has waited since before a gap and
+ * returns there.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other)
 {
@@ -304,7 +761,7 @@ static void run_other(struct stack *s, struct coroutine *other)
 		other = add_unknown(s);
 	if (!other)
 		return;
-	stack__resume_other(s, other);
+	resume_other(s, other);
 	stack__switch_to(s, other);
 	if (frames_mark__move(&coroutines->mark, frames, s->frames))
 		s->frames->failed = true;
@@ -315,6 +772,8 @@ static void run_other(struct stack *s, struct coroutine *other)
 
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
 {
+	if (e->frame && e->rule->event <= EVENT_SWITCH_LANDING)
+		stack__make_switch(s, b, e->frame);
 	switch ((enum event_kind)e->rule->event) {
 	case EVENT_SWITCH:
 		resume(s, b, e->coroutine);
@@ -334,12 +793,12 @@ bool stack__apply_switch(struct stack *s, const struct branch *b, const struct e
 		run_other(s, e->coroutine);
 		return true;
 	case EVENT_GO_MCALL:
-		stack__on_mcall(s, b, e->function);
+		on_mcall(s, b, e->function);
 		return false;
 	case EVENT_GO_RECOVERY:
-		stack__recover(s, b, e->function);
+		recover(s, b, e->function);
 		return false;
 	default:
-		return stack__apply_effect(s, b, e);
+		return apply_effect(s, b, e);
 	}
 }

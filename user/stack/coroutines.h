@@ -13,7 +13,7 @@
 #include "stack/frames.h"
 #include "util/vec.h"
 
-/* Beyond it nothing is told apart. */
+/* Coroutines beyond this number are not distinguished. */
 #define COROUTINES_MAX 4096
 
 enum coroutine_state {
@@ -30,20 +30,22 @@ struct coroutine {
 	uint64_t since;	      /* how many switches there were before it began to wait */
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum coroutine_state */
-	uint8_t slack;	      /* it may go on so many bytes behind waits_at as well */
+	uint8_t slack;	      /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
-	/* OCaml's: see effects.c. */
+	/* OCaml's: coroutines.c. */
 	bool is_fiber;
 	struct coroutine *parent;    /* that waits for it; none, of one that is kept */
 	struct coroutine *child;     /* that it waits for */
 	struct coroutine *performed; /* the last that was kept when its handler was called */
-	/* It went on behind a gap, from began_at (0: from where that ended): as which is not known.
+	/*
+	 * It went on after a gap, and it is not known which coroutine it is. It began at began_at;
+	 * 0: it ran when the gap ended.
 	 */
 	bool is_loose;
 	bool is_rootless; /* none was found for it: below it there may be anything */
 	uint64_t began_at;
 	unsigned int generation; /* how many there were before it, in this place and others */
-	/* Of one that is parked. */
+	/* If it is parked: */
 	held_vec pending; /* frames */
 	uint64_t left_ns; /* where none is open: nothing is known of it since */
 };
@@ -102,7 +104,7 @@ static inline struct coroutine *coroutines__parent_of(const struct coroutine *fi
 	return parent && parent->child == fiber && parent->state == COROUTINE_WAITS ? parent : NULL;
 }
 
-/* There are some from before a gap of which nothing has been seen since. */
+/* True if there is a coroutine from before a gap that has not been seen since. */
 bool coroutines__has_parked(const struct coroutines *coroutines);
 
 /* The one that waits at ip and began to last, or first; or NULL. */
@@ -110,8 +112,8 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 					   bool is_first);
 
 /*
- * Of those in that state that wait where the running one did, the last whose frames fit: see
- * frames_mark__fits().
+ * Of the coroutines in that state that wait where the running one did, the last whose frames fit:
+ * see frames_mark__fits().
  */
 struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
 					 enum coroutine_state state);

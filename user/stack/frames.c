@@ -9,7 +9,7 @@
 #include "kernel/huge_pages.h"
 #include "stack/unwinding.h"
 
-/* An index of 32 bits for each, with the roots, and one that stands for none. */
+/* Each call and each root has an index of 32 bits, and one value means none. */
 #define MAX_CALLS ((size_t)1 << 31)
 
 void frames__init(struct frames *frames)
@@ -189,7 +189,7 @@ bool frames__is_last(const struct frames *frames)
 	return top && !top->is_root && top->index == n_calls(frames) - 1;
 }
 
-/* A nested part without frames is over. False where it is the segment that has none. */
+/* Ends a nested part without frames. Returns false if it is the segment that has no frames. */
 static bool join(struct frames *frames)
 {
 	struct part *part = running_part(frames);
@@ -209,7 +209,7 @@ struct frame *frames__push(struct frames *frames, const struct call *call)
 		return NULL;
 	}
 	*frame = (struct frame){.call = *call, .kept_ns = call->start_ns};
-	/* What is not known yet is how many roots there will be below it. */
+	/* The number of roots below it is not known yet. */
 	frame->call.depth = (uint32_t)frames->open.n - 1 - frames->n_roots;
 	if (!add_place(frames, &frame->index)) {
 		frames->open.n--;
@@ -360,22 +360,22 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 }
 
 /*
- * Calls that are told before the tree is finished. One that has ended is final, unless it may run
- * on behind a gap, or is named by its place. It is told with what it called, and its places are
- * free again.
+ * Calls that are handed to the consumer before the tree is finished. A call that has ended is
+ * final, unless it may run on after a gap, or something refers to it by its place. It is handed on
+ * with its callees, and their places are free again.
  *
- * Callees that were made in one inlined call share its slice: these are told together, when a later
- * callee lies elsewhere.
+ * Callees that were made in one inlined call share its slice: they are handed on together, when a
+ * later callee is elsewhere.
  *
- * Who takes it writes it down behind what was told before, but readers order events by time. So its
- * begin must not have the time of another event that comes before it and is told later: the begin
- * of its caller, or the end of a call that is kept.
+ * The consumer writes a call after those that it was given before, but readers order events by
+ * time. So the begin of a call must not have the time of another event that comes before it and is
+ * handed on later: the begin of its caller, or the end of a call that is kept.
  */
 
 /* Deeper ones wait until it is known how many roots are below them: files have a limit. */
 #define MAX_DEPTH 256
 
-/* What came since may have to be found by its place: parts, and calls of leaps. */
+/* Parts, and calls of leaps, may still have to be found by their places. */
 static bool is_named(const struct frames *frames, uint32_t index)
 {
 	const struct part *part = &frames->parts.v[frames->parts.n - 1];
@@ -389,7 +389,7 @@ void frames__name(struct frames *frames, const struct frame *frame)
 		frames->n_named = frame->index + 1;
 }
 
-/* Where a call was made that ran before its segment began: behind a gap, it may be any. */
+/* Stands for the site of a call that ran before its segment began: after a gap it may be any. */
 static const struct inlined any;
 
 /* Some of its callees wait to be told. */
@@ -398,7 +398,7 @@ static bool has_waiting(const struct frame *caller)
 	return caller->in && !caller->keeps_in;
 }
 
-/* Those of its caller's that wait come before it. */
+/* The waiting callees of its caller come before it. */
 static bool is_final(const struct frames *frames, const struct frame *frame,
 		     const struct frame *caller)
 {
@@ -448,7 +448,10 @@ static void stay(struct frames *frames, const struct frame *frame, struct frame 
 	caller->has_told = false;
 }
 
-/* The frame, of such a depth, is told with its caller; or without one at the end. */
+/*
+ * Keeps the frame, at this depth, until its caller is handed on; a frame without a caller is kept
+ * until the end.
+ */
 static void keep(struct frames *frames, struct frame *frame, size_t depth)
 {
 	struct frame *caller = depth ? frame - 1 : NULL;
@@ -505,7 +508,7 @@ void frames__tell(struct frames *frames, struct frame *frame)
 	}
 }
 
-/* What a segment tells of its two ends, for it to be stitched to its neighbours. */
+/* What a segment tells of its two ends, by which it is stitched to its neighbours. */
 
 static struct part *running_segment(const struct frames *frames)
 {
@@ -590,7 +593,7 @@ static void show_first_calls(struct frames *frames, const struct part *segment)
 	}
 }
 
-/* What it shows of the stack that it began with: its roots, and its first calls. */
+/* Lists what the segment shows of the stack that it began with: its roots, and its first calls. */
 static void show_begin(struct frames *frames, const struct part *segment)
 {
 	uint32_t root = segment->last_root;

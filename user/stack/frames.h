@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of one thread. Those that run stand on a stack; a frame that has ended is a call, in
- * the place that it was given when it began: so calls lie in pre-order, and stay where they are. A
- * caller discovered late belongs under everything seen before: it waits aside, and is put in its
- * place when the tree is finished. Within a segment there may be parts whose callers are found in
- * the same way; such a nested part stands on the frame that it is to come back to.
+ * The frames of one thread. Running frames are on a stack. A frame that has ended is a call, in the
+ * place that it was given when it began: so calls are in pre-order, and stay where they are. A
+ * caller that is discovered late belongs below everything seen before: it is stored apart, and is
+ * put in its place when the tree is finished. Within a segment there may be parts whose callers are
+ * found in the same way; such a nested part is on top of the frame that it will return to.
  */
 #ifndef MTBPF_STACK_FRAMES_H
 #define MTBPF_STACK_FRAMES_H
@@ -35,13 +35,13 @@ struct frame {
 	uint32_t index;	      /* its place among the calls, or among the roots */
 	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
-	uint32_t first_in;    /* the first of the callees made in `in`, which are told together */
-	bool keeps_in;	      /* they are not told before this frame is */
-	bool has_told;	      /* a callee since the last one that was not told */
-	bool keeps;	      /* the same: what it called, and itself */
-	bool is_resolving;    /* a stub's, that is binding its function */
-	uint8_t slack;	      /* its RET may go so many bytes behind return_ip as well */
-	uint8_t role;	      /* enum function_role: it switches stacks; else 0 */
+	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
+	bool keeps_in;	   /* they are not told before this frame is */
+	bool has_told;	   /* a callee since the last one that was not told */
+	bool keeps;	   /* the same: what it called, and itself */
+	bool is_resolving; /* a stub's, that is binding its function */
+	uint8_t slack;	   /* its RET may go up to this many bytes after return_ip as well */
+	uint8_t role;	   /* enum function_role: it switches stacks; else 0 */
 };
 
 /* A RET to ip, which is not 0, may be its own. */
@@ -66,10 +66,10 @@ struct part {
 	uint32_t first, end; /* its calls, with those of the parts in it */
 	uint32_t n_roots;
 	uint32_t last_root; /* of its roots; the one before is in root.before */
-	/* Of a segment. */
+	/* If it is a segment: */
 	uint64_t end_ns;
 	enum boundary boundary; /* between the one before and it */
-	struct waiting catcher; /* of the leap to it */
+	struct waiting catcher; /* the frame in which the leap to this segment landed */
 	uint32_t distance;	/* below all that the one before showed; 0: not known */
 };
 
@@ -80,14 +80,14 @@ struct root {
 	uint32_t index;	 /* in the tree: frames__finish() */
 };
 
-/* A place behind a setjmp() that a longjmp() may come back to, while its frame lives. */
+/* The address after a call of setjmp(), where longjmp() may land while the frame lives. */
 struct landing {
 	uint64_t ip;
 	size_t depth;	/* of the frame among those open */
 	uint32_t index; /* of the frame, as is_root is */
 	bool is_root;
 	uint8_t left_by; /* enum left_by: what a call is left by that is cut by it */
-	uint8_t slack;	 /* it may land so many bytes behind ip as well */
+	uint8_t slack;	 /* it may land up to this many bytes after ip as well */
 };
 
 struct frames {
@@ -95,7 +95,7 @@ struct frames {
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	VEC(struct leap) leaps;	      /* their calls are told as frame__id() does */
+	VEC(struct leap) leaps;	      /* they refer to calls by frame__id() */
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
 	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
@@ -125,23 +125,24 @@ void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_sta
 			uint8_t flags);
 
 /*
- * The same, after a leap to a frame below all that the one before it showed: `catcher`, if it is
- * known of those that wait. It lies so many frames below the lowest of these; 0: not known.
+ * The same, after a leap to a frame below all that the segment before it showed: `catcher`, if that
+ * is known of the waiting frames. The frame is `distance` frames below the lowest of these; 0: not
+ * known.
  */
 void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance);
 
 /* The segment that runs, if any, and the parts in it are over. */
 void frames__end_segment(struct frames *frames);
-/* The same, and the next one has nothing to do with what was before. */
+/* The same, and the next segment is not related to those before. */
 void frames__forget(struct frames *frames);
 
 /* A part of the segment, on the running frame, that begins without frames. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
-/* Where a nested part has no frames: the one it stands on. Else NULL. */
+/* If a nested part has no frames: the frame that it is on top of. Otherwise NULL. */
 struct frame *frames__below(const struct frames *frames);
 
-/* The running frame, or NULL where the segment, or the part, has none. */
+/* The running frame; NULL if the segment, or the part, does not have one. */
 static inline struct frame *frames__top(const struct frames *frames)
 {
 	size_t n = frames->open.n;
@@ -149,14 +150,14 @@ static inline struct frame *frames__top(const struct frames *frames)
 	return n > frames->n_below ? &frames->open.v[n - 1] : NULL;
 }
 
-/* Its caller, or the frame that its nested part stands on; or NULL. */
+/* Its caller, or the frame that its nested part is on top of; or NULL. */
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame);
 /* The running frame is the latest of all calls, and has called nothing. */
 bool frames__is_last(const struct frames *frames);
 
 /*
- * Enters a frame: `call`'s start, function, kind and flags are the caller's to fill. Pointers to
- * frames are no good after it.
+ * Enters a frame: the caller fills `call`'s start, function, kind and flags. Invalidates pointers
+ * to frames.
  */
 struct frame *frames__push(struct frames *frames, const struct call *call);
 /* The top frame ends. */
@@ -176,18 +177,18 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
  * exception came past that caller. */
 void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
-/* The frame will be known by its place: a leap begins with it. */
+/* The frame will be found by its place: a leap begins with it. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
 /* frames_finish.c: leaps. */
 
-/* Which call a leap begins with, or ends in, before frames__finish(). */
+/* The id of the call that a leap begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)
 {
 	return frame->index | (uint32_t)frame->is_root << 31;
 }
 
-/* A leap, complete but for `to`, has landed in that frame. */
+/* A leap has landed in that frame. It is complete except for `to`. */
 void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to);
 /* The latest that landed in the frame, or NULL. Good until the next one is added. */
 struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame);
@@ -211,8 +212,8 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 void frames__take_stack(struct frames *frames, struct held_stack stack);
 
 /*
- * What the first segment has shown of the stack that it began with, or one that it has leapt to if
- * that has shown enough. Good until it is asked again.
+ * The stack with which the first segment began, as far as it has shown that; or the one of a later
+ * segment that was reached by a leap and has shown enough. Valid until the next call.
  */
 struct held_stack frames__show_begin(struct frames *frames);
 /* Adds the n lowest frames that run, of functions. */
@@ -228,11 +229,11 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 int frames__finish(struct frames *frames, struct call_tree *tree);
 
 /*
- * What was taken for one stack's may turn out to be another's, by a return to where only that one
- * returns: all that was done since is moved there.
+ * Branches that were taken for one stack's may turn out to be another's, by a return to where only
+ * that one returns: everything done since is moved there.
  */
 
-/* How far back frames that end can be had back. */
+/* The number of frames that can be restored after they have ended. */
 #define MARK_DEPTH 512
 
 /* Frames as they were when their switch came back. */

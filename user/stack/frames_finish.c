@@ -37,7 +37,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* An id's place, to be asked for when the call that lies there has moved. */
+/* Asks for an id's place again after the call there has moved. */
 static void want(struct wanted *wanted, uint32_t *id)
 {
 	*wanted = (struct wanted){*id & ROOT_BIT ? UINT32_MAX : *id, id};
@@ -75,8 +75,8 @@ static int compare_leaps(const void *a, const void *b)
 }
 
 /*
- * What a leap left and no branch showed has come to the tree since: a caller that was put between,
- * on the way from one to the other, and ends where they do.
+ * A leap left a frame that no branch showed, and the frame has been added to the tree since: a
+ * caller that was inserted between the two calls of the leap, and that ends when they do.
  */
 static void mark_inserted(const struct call_tree *tree, const struct leap *leap)
 {
@@ -126,7 +126,7 @@ struct pass {
 	const struct call *from; /* moves down within one array, or stays */
 	struct call *to;
 	size_t in, out;		     /* next call to move; where to */
-	uint32_t part;		     /* that `in` lies in */
+	uint32_t part;		     /* that contains `in` */
 	uint32_t deeper;	     /* than it was known to lie when it began */
 	uint32_t outside;	     /* depth of what lies before the next segment */
 	uint32_t n_joined;	     /* calls to come that have been there before */
@@ -224,7 +224,7 @@ static const struct placement *next_placement(const struct pass *p)
 	return &p->stitcher->placements.v[p->segment];
 }
 
-/* How deep the first frame of the next segment lies. */
+/* The depth of the next segment's first frame. */
 static uint32_t depth_of_next(const struct pass *p)
 {
 	return (uint32_t)(p->runs.v[next_placement(p)->run] + next_placement(p)->base);
@@ -262,7 +262,7 @@ static int put_callers(struct pass *p, const struct part *part)
 	return err;
 }
 
-/* What runs below all that the segment shows runs on in it. */
+/* The frames below all that the segment shows run on in it. */
 static void stretch_below(struct pass *p, const struct part *part)
 {
 	for (uint32_t depth = 0; depth < p->deeper; depth++) {
@@ -307,7 +307,7 @@ static int enter_part(struct pass *p, uint32_t index)
 	return err;
 }
 
-/* A run that lies in another one comes after it. */
+/* A run inside another one comes after it. */
 static int place_runs(struct pass *p)
 {
 	for (size_t i = 0; i < p->stitcher->runs.n; i++) {

@@ -6,7 +6,7 @@
 #include "stack/frames.h"
 
 #define ROOT_NONE UINT32_MAX
-/* What frame__id() marks roots with. */
+/* frame__id() sets this bit for roots. */
 #define ROOT_BIT (1u << 31)
 
 /*
@@ -18,20 +18,20 @@
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
 
-/* The top frame, which is no root, has ended; its call is in its place. */
+/* The top frame has ended and its call is in its place. It must not be a root. */
 void frames__tell(struct frames *frames, struct frame *frame);
 
-/* What frames__finish() has to find out, and what it does with it. */
+/* For frames__finish(): places that have to be found. */
 
-/* A call of a leap: the index that it gets in the tree goes to *index. */
+/* A call of a leap: its index in the tree is stored in *index. */
 struct wanted {
-	uint32_t place; /* UINT32_MAX, behind the last: none */
+	uint32_t place; /* UINT32_MAX, after the last place: none */
 	uint32_t *index;
 };
 
 /* Ascending by place, in memory that the caller frees; NULL: no memory. */
 struct wanted *frames__list_wanted(struct frames *frames);
-/* Where the wanted ones and the roots are is known. */
+/* To be called when the places of the wanted calls and of the roots are known. */
 void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree);
 
 /* The segment's frames are about to end. goes_on: they may run on in the next one. */

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* What turns out to be one stack, joined: calls name one another, and others, by their places. */
+/*
+ * Joins frames that turn out to be one stack's: calls refer to one another, and others to them, by
+ * their places.
+ */
 #include "stack/frames_internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Where the first of `from` comes to be in `to`. */
+/* The places that the first elements of `from` get in `to`. */
 struct offsets {
 	uint32_t calls, parts, roots, leaps;
 };
@@ -34,7 +37,7 @@ static int append_calls(struct frames *to, const struct frames *from)
 	return 0;
 }
 
-/* What names calls, or others, by their places. */
+/* Appends everything that refers to calls, or to others, by places. */
 static int append_others(struct frames *to, const struct frames *from, const struct offsets *by)
 {
 	size_t n_open = to->open.n;
@@ -70,7 +73,7 @@ static int append_others(struct frames *to, const struct frames *from, const str
 	return 0;
 }
 
-/* Segments that have ended; they are stitched anew. */
+/* Stitches the segments that have ended again. */
 static void stitch(struct frames *to, size_t first)
 {
 	uint32_t running = to->part;

@@ -12,8 +12,8 @@
 #define MAX_SIZE 512
 
 /*
- * Whether it can be there at all, without decoding: mov r/m64, %rsp (REX.W 8b /4), mov %r64, %rsp
- * (REX.W 89 /r to 4) and the same of xchg (87). Intel SDM vol. 2, "MOV", "XCHG".
+ * True if the code may load the stack pointer, without decoding it: mov r/m64, %rsp (REX.W 8b /4),
+ * mov %r64, %rsp (REX.W 89 /r to 4) and the same of xchg (87). Intel SDM vol. 2, "MOV", "XCHG".
  */
 static bool may_load_sp(const uint8_t *code, size_t len)
 {
@@ -31,8 +31,8 @@ static bool may_load_sp(const uint8_t *code, size_t len)
 }
 
 /*
- * pop slot(%r14), behind mov slot(%r14),%rsp: OCaml's innermost trap frame, which lies on the same
- * stack (amd64 emit, Lraise).
+ * pop slot(%r14), after mov slot(%r14),%rsp: OCaml's innermost trap frame, on the same stack (amd64
+ * emit, Lraise).
  */
 static bool takes_trap(const struct insn_move *load, const struct insn_move *next)
 {
@@ -40,7 +40,7 @@ static bool takes_trap(const struct insn_move *load, const struct insn_move *nex
 	       next->kind == MOVE_POP_MEM && next->base == INSN_R14 && next->disp == load->disp;
 }
 
-/* Where the code is in a function, in the order that it lies in. */
+/* The state of the search through a function's code, in address order. */
 struct switch_search {
 	struct insn_move before; /* the instruction before */
 	uint32_t saved;		 /* registers that hold this stack's pointer, a bit each */
@@ -96,8 +96,9 @@ static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 }
 
 /*
- * xor %fs:0x30, %r64 (REX.W 33 /r, behind the prefix of %fs): glibc keeps the pointers of a jmp_buf
- * so (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). It is longjmp(), which keeps to its stack.
+ * xor %fs:0x30, %r64 (REX.W 33 /r, after the prefix of %fs): glibc stores the pointers of a jmp_buf
+ * scrambled so (sysdeps/unix/sysv/linux/x86_64/pointer_guard.h). This is longjmp(), which stays on
+ * its stack.
  */
 static bool takes_guarded_pointer(const uint8_t *code, size_t len)
 {
@@ -154,7 +155,7 @@ static const struct {
 	{"caml_runstack", ROLE_RUNSTACK},
 };
 
-/* A stub is called what its function is, with "@plt" behind it. */
+/* A stub has the name of its function followed by "@plt". */
 static bool is_called(const struct function *function, const char *name)
 {
 	const char *raw_name = function->raw_name;
@@ -206,7 +207,9 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 		role = by_name(function);
 	else if (!strncmp(function->module, "ld-", strlen("ld-")))
 		return ROLE_LINKER;
-	/* In newer ones runtime.gogo() only goes to gogo(): rules.c, where there is no code.
+	/*
+	 * In newer versions runtime.gogo() has no code that is known, and only goes to gogo(): see
+	 * rules.c.
 	 */
 	if (role == ROLE_GOGO && elf_image__has_code(function->image))
 		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
@@ -236,7 +239,7 @@ const struct function *function_cache__look_up(struct function_cache *cache, uin
 	struct code_place place;
 
 	*is_entry = false;
-	/* Code that comes where there was none makes nothing wrong that is cached. */
+	/* Code that is mapped where there was none does not make cached entries wrong. */
 	if (!code_map__find(cache->map, ip, &place))
 		return NULL;
 	*is_entry = place.entry == ip;

@@ -25,8 +25,8 @@ enum function_role {
 	ROLE_SWITCH,	 /* it does */
 	ROLE_SETCONTEXT, /* it does, and does not come back */
 	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
-	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, never comes back itself */
-	/* OCaml's effects: effects.c */
+	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, and never returns itself */
+	/* OCaml's effects: coroutines.c */
 	ROLE_PERFORM,
 	ROLE_REPERFORM,
 	ROLE_RESUME,
@@ -50,12 +50,13 @@ static inline bool function_role__is_effect(enum function_role role)
 	return role >= ROLE_PERFORM;
 }
 
-/* Of the function that begins at `place`, or of what a stub there leads to. */
+/*
+ * The role of the function that begins at `place`, or of the function that a stub there leads to.
+ */
 enum function_role function_role__at(struct code_map *map, const struct code_place *place);
 
 /*
- * Which function lies at an address: a trace asks for the same few thousand addresses millions of
- * times.
+ * Maps addresses to functions: a trace asks for the same few thousand addresses millions of times.
  */
 
 /* A power of two. */
@@ -73,7 +74,9 @@ struct function_cache {
 	} places[FUNCTION_CACHE_SIZE];
 };
 
-/* Of memory that is zero, so that no more of it is touched than is used. The map must outlive it.
+/*
+ * The cache must be zeroed memory, so that only the pages that are used are touched. The map must
+ * outlive it.
  */
 void function_cache__init(struct function_cache *cache, struct code_map *map);
 
@@ -89,9 +92,9 @@ static inline struct cached_function *function_cache__place(struct function_cach
 }
 
 /*
- * The function at `place` takes the stack pointer from a register or from memory, and goes on by a
- * return or an indirect jump: a switch of coroutines does, and the end of some functions that align
- * their stack. glibc's longjmp() is told from them.
+ * True if the function at `place` takes the stack pointer from a register or from memory, and goes
+ * on by a return or an indirect jump, as a switch of coroutines does. The ends of some functions
+ * that align their stack do so, too. glibc's longjmp() is recognised, and is not one.
  */
 bool switch_code__is_at(struct code_map *map, const struct code_place *place);
 

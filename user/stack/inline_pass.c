@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls stand in pre-order, so that one walk finds all slices that are to be put in, and where each
- * call will stand then: a call's new index is its old one and the number of slices before it. They
+ * Calls are in pre-order, so that one walk finds all slices that are to be inserted, and where each
+ * call will be then: a call's new index is its old one plus the number of slices before it. Calls
  * are moved there from the last to the first, each at most once.
  */
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/tree_passes.h"
-
 #include "kernel/huge_pages.h"
 #include "util/memory_limit.h"
 
-/* What the call was made in, as far as is known. */
+/* The innermost inlined function that the call was made in, if known. */
 static const struct inlined *place_of(const struct inline_pass *p, const struct call *call,
 				      const struct inline_level *caller)
 {
@@ -31,7 +29,7 @@ static const struct inlined *place_of(const struct inline_pass *p, const struct 
 	return site ? site->inlined : NULL;
 }
 
-/* What both lie in, or are. */
+/* The innermost inlined function that contains both, or is both. */
 static const struct inlined *common(const struct inlined *a, const struct inlined *b)
 {
 	while (a != b) {
@@ -98,7 +96,7 @@ static void begin_slices(struct inline_pass *p, struct inline_level *level,
 		begin_slice(p, level, inlined, first);
 }
 
-/* The slices of `level` become those that the call lies in. */
+/* Replaces the open slices of `level` by those that contain the call. */
 static void enter(struct inline_pass *p, struct inline_level *level, const struct call *call)
 {
 	const struct inlined *inlined;
@@ -152,7 +150,7 @@ static int walk(struct inline_pass *p)
 	return p->failed ? -ENOMEM : 0;
 }
 
-/* Where a call stands then. */
+/* The call's index after the insertions. */
 static uint32_t new_index(const struct inline_pass *p, uint32_t index)
 {
 	size_t n = VEC_PARTITION_POINT(&p->slices, e, e->before <= index);
@@ -160,7 +158,7 @@ static uint32_t new_index(const struct inline_pass *p, uint32_t index)
 	return index + (uint32_t)n;
 }
 
-/* What tells calls by their places. */
+/* Updates everything that refers to calls by their indices. */
 static void follow_calls(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;

@@ -8,25 +8,29 @@
 #include "decode/branch.h"
 #include "stack/functions.h"
 
-/* A tree, and its slices of times switched out, ascending, that lie on what had switched. */
+/*
+ * A tree, and its CALL_SWITCHED slices, ascending, each of which is on the frames that had
+ * switched.
+ */
 struct waiter {
 	struct call_tree *tree;
 	VEC(uint32_t) waits;
 };
 
 /*
- * What a tree begins with, if that is a stack that was there before: calls 0 to `top` had called
- * one another when the thread went on in the last of them. Those up to `end` are on that stack.
+ * The beginning of a tree, if that is a stack from before: calls 0 to `top` had called one another
+ * when the thread went on in the last of them. Calls before `end` are on that stack.
  */
 struct newcomer {
 	struct call_tree *tree;
 	uint32_t top, end;
 };
 
-/* How what waits is the newcomer. */
+/* How a newcomer matches a stack that waits. */
 struct match {
-	uint32_t lowest;  /* the call that newcomer's first is, or, of n_below, the outermost */
-	uint32_t n_below; /* so many of the newcomer's first calls are below all that waits shows */
+	uint32_t lowest;   /* the call that newcomer's first is, or, of n_below, the outermost */
+	uint32_t n_below;  /* this many of the newcomer's first calls are below all that the waiting
+			      stack shows */
 	uint32_t n_agreed; /* return addresses */
 };
 
@@ -81,7 +85,7 @@ static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
 	while (top + 1 < n && calls[top + 1].parent == top && was_running(&calls[top + 1]) &&
 	       calls[top + 1].start_ns == calls[0].start_ns)
 		top++;
-	/* Its first function, which a late root may lie below. */
+	/* Its first function. A late root may be below it. */
 	if (top + 1 < n && calls[top + 1].parent == top && !calls[top + 1].call_ip &&
 	    calls[top + 1].start_ns == calls[0].start_ns)
 		return false;
@@ -91,7 +95,7 @@ static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
 	return true;
 }
 
-/* Where its return goes, if its caller, below it, was seen first when it did. */
+/* True if the call returns to ip. Its caller, below it, was first seen when it returned there. */
 static bool returns_to(const struct call_tree *tree, const struct call *call, uint64_t ip)
 {
 	/* A call that a handler has put in where it had interrupted. */
@@ -102,7 +106,7 @@ static bool returns_to(const struct call_tree *tree, const struct call *call, ui
 	return call->parent != CALL_NO_PARENT && tree->calls.v[call->parent].entry_ip == ip;
 }
 
-/* What every goroutine returns to: nobody has called it, and it is seen at the end only. */
+/* Every goroutine returns to this function. It is never called, and is seen at the end only. */
 static bool is_goexit(const struct call *call)
 {
 	return function__is_named(call->function, "runtime.goexit") ||
@@ -128,7 +132,10 @@ static bool is_newcomer(const struct newcomer *newcomer, const struct call_tree 
 		above = callee->parent;
 		if (calls[above].function != mine->function || calls[above].kind > CALL_SIGNAL)
 			return false;
-		/* Of a tail call nobody knows where what it has replaced was to return. */
+		/*
+		 * For a tail call it is not known where the function that it replaced was to
+		 * return.
+		 */
 		if (returns_to(tree, callee, mine->entry_ip))
 			match->n_agreed += left <= newcomer->top;
 		else if (!(callee->flags & CALL_BY_JUMP))
@@ -158,7 +165,7 @@ static int make_room(struct call_tree *tree, uint32_t at, uint32_t n)
 	return 0;
 }
 
-/* What names calls from `at` on, which have moved by n. */
+/* Adds n to everything that refers to calls from `at` on. */
 static void shift_names(struct waiter *waiter, uint32_t at, int64_t n)
 {
 	struct call_tree *tree = waiter->tree;
@@ -205,7 +212,7 @@ static int splice_below(struct waiter *waiter, uint32_t root, uint32_t end, cons
 	return 0;
 }
 
-/* Of each of its calls, what it is in the other tree. */
+/* Maps each of the newcomer's calls to its index in the other tree. */
 static uint32_t *map_calls(const struct call_tree *to, const struct newcomer *newcomer)
 {
 	uint32_t *map = malloc(newcomer->end * sizeof(*map));
@@ -353,7 +360,7 @@ struct joiner {
 };
 
 struct candidate {
-	struct waiter *waiter; /* NULL: there is none */
+	struct waiter *waiter; /* NULL: none */
 	uint32_t wait;
 	struct match match;
 };
@@ -435,7 +442,7 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 	       b->waiter->tree->calls.v[b->wait].start_ns;
 }
 
-/* Of those that it may be; none, if they have different callers. */
+/* The best of the stacks that the arrival may be; none if they have different callers. */
 static struct candidate find(const struct joiner *j, const struct arrival *arrival)
 {
 	struct candidate best = {0};

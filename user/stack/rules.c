@@ -67,6 +67,12 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
 }
 
+/* Event Trace told of it: an int3, for one, is an instruction like a syscall otherwise. */
+bool stack__is_interrupted(const struct stack *s, const struct branch *b)
+{
+	return s->interruption.event && s->interruption.ip && s->interruption.ip == b->from;
+}
+
 /* sysret, sysexit or iret at ip. A virtual machine is entered by another one. */
 static bool returns_to_user(const struct stack *s, uint64_t ip)
 {
@@ -174,17 +180,22 @@ static bool switches_to_setjmp(ARGS)
 	return top_of(s)->role && unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
-static bool switches_to_others_setjmp(ARGS)
+static bool find_others_setjmp(ARGS)
 {
 	struct coroutines *coroutines = (struct coroutines *)&s->coroutines;
 
-	for (size_t i = 0; top_of(s)->role && i < coroutines__count(coroutines); i++) {
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
 		e->coroutine = coroutines__at(coroutines, i);
 		if (e->coroutine->state == COROUTINE_WAITS &&
 		    unwinding__has_setjmp(coroutines__frames_of(coroutines, e->coroutine), b->to))
 			return true;
 	}
 	return false;
+}
+
+static bool switches_to_others_setjmp(ARGS)
+{
+	return top_of(s)->role && find_others_setjmp(s, b, e);
 }
 
 static bool recovers(ARGS)
@@ -200,6 +211,38 @@ static bool may_have_unwound(const struct stack *s, const struct event *e)
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return false;
 	return !e->function || (!e->is_entry && stack__find_caller(s, e->function));
+}
+
+/*
+ * A switch that is made of setjmp() and longjmp(): the function that calls longjmp() has called
+ * setjmp() itself, to be come back to.
+ */
+
+static bool longjmps_to_waiting(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	e->coroutine =
+		e->frame && own ? coroutines__find_waiting(&s->coroutines, b->to, false) : NULL;
+	return e->coroutine;
+}
+
+static bool longjmps_to_itself(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	return e->frame && own && b->to - own->ip <= own->slack;
+}
+
+static bool longjmps_to_others_setjmp(ARGS)
+{
+	const struct landing *own;
+
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	return e->frame && own && !unwinding__has_setjmp(s->frames, b->to) &&
+	       find_others_setjmp(s, b, e);
 }
 
 /* No call returns there, no function begins there, and no known coroutine waits there. */
@@ -376,7 +419,7 @@ static bool from_kernel(ARGS)
 
 static bool is_interrupt(ARGS)
 {
-	return b->kind == BRANCH_END_ASYNC;
+	return b->kind == BRANCH_END_ASYNC || stack__is_interrupted(s, b);
 }
 
 static bool returns_to_user_alone(ARGS)
@@ -508,7 +551,7 @@ static bool sent_to_caller(ARGS)
 
 static const struct rule calls[] = {
 	{"call of the next instruction",
-	 "a call to the address behind it, which reads the instruction pointer", "SDM vol. 2, CALL",
+	 "a call to the address after it, which reads the instruction pointer", "SDM vol. 2, CALL",
 	 EVENT_NONE, calls_next},
 	{"goroutine leaves",
 	 "a call out of `mcall` or `morestack`: what is called runs on the scheduler's stack, "
@@ -522,7 +565,7 @@ static const struct rule calls[] = {
 	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
 	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
 	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_BEGIN, calls_from_runstack},
-	{"call", "a near call: its RET will go to the address behind it", "SDM vol. 2, CALL",
+	{"call", "a near call: its RET will go to the address after it", "SDM vol. 2, CALL",
 	 EVENT_CALL, always},
 };
 
@@ -530,7 +573,7 @@ static const struct rule calls[] = {
 
 static const struct rule jumps[] = {
 	{"jump to unknown code",
-	 "no code is known there, or it is the kernel's one RET that stands for all",
+	 "no code is known there, or it is the RET that all of the kernel's returns jump to",
 	 "arch/x86/lib/retpoline.S", EVENT_NONE, goes_nowhere_known},
 	{"raise within a function",
 	 "OCaml's raise (`pop`, `pop`, `jmp *`) to one of the handlers of its own function: "
@@ -569,7 +612,7 @@ static const struct rule switches[] = {
 	{"switch that comes back", "it goes on behind its own call",
 	 "the names and the code of switches", EVENT_SWITCH_BACK, comes_back},
 	{"setcontext",
-	 "out of a switch to behind a `setjmp` or `getcontext` of the stack that runs",
+	 "out of a switch to the address after a `setjmp` or `getcontext` of the running stack",
 	 "POSIX.1-2001, setcontext", EVENT_LANDING, switches_to_setjmp},
 	{"setcontext of another stack", "the same, of a stack that waits",
 	 "POSIX.1-2001, setcontext", EVENT_SWITCH_LANDING, switches_to_others_setjmp},
@@ -613,8 +656,8 @@ static const struct rule late_returns[] = {
 };
 
 static const struct rule outer_returns[] = {
-	{"landing pad behind a call",
-	 "the pad of an outer frame lies right behind a call that does not return",
+	{"landing pad after a call",
+	 "the pad of an outer frame is right after a call that does not return",
 	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_behind_call},
 	{"return to an outer frame",
 	 "it goes where an outer frame's call said: those above it have ended", "SDM vol. 2, RET",
@@ -639,8 +682,20 @@ static const struct rule unmatched_returns[] = {
 /* Into the middle of a function. */
 
 static const struct rule landings[] = {
+	{"switch by longjmp",
+	 "`longjmp` goes to where another stack waits that was left in the same way: the "
+	 "function that calls it has called `setjmp` before, to be come back to",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH, longjmps_to_waiting},
+	{"switch by longjmp that comes back",
+	 "the same, to the address after that `setjmp`: it is that stack, or one that is not known "
+	 "yet",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_BACK, longjmps_to_itself},
+	{"switch by longjmp to a setjmp",
+	 "the same, to the address after a `setjmp` of a stack that was left in another way",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_LANDING,
+	 longjmps_to_others_setjmp},
 	{"longjmp",
-	 "behind a `setjmp` that a frame which still lives has called: of several the "
+	 "the address after a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",
 	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
 	{"raise",
@@ -710,7 +765,7 @@ static const struct rule irets[] = {
 	 "arch/x86/include/asm/sync_core.h", EVENT_NONE, synchronizes},
 	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c",
 	 EVENT_KERNEL_FIXUP, leaves_to_kernel},
-	{"fixup in a caller", "behind a fault that is expected, in a function that a caller runs",
+	{"fixup in a caller", "after a fault that is expected, in a function that a caller runs",
 	 "arch/x86/mm/extable.c", EVENT_CUT, fixed_up_in_caller},
 	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", EVENT_TAIL_CALL,
 	 fixed_up},
@@ -721,7 +776,7 @@ static const struct rule resumptions[] = {
 	 "sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
 	{"return from the kernel", "it goes on where it left, or at the syscall once more",
 	 "signal(7), SA_RESTART", EVENT_NONE, goes_on},
-	{"return that was stepped", "a probe lies on the RET: the kernel has stepped a copy of it",
+	{"return that was stepped", "a probe is on the RET: the kernel has stepped a copy of it",
 	 "kernel/events/uprobes.c", EVENT_RETURN, was_stepped},
 	{"aborted sequence",
 	 "the signature of abort handlers lies before the target: it is a part of the frame "
@@ -780,8 +835,8 @@ static bool may_be_effect(ARGS)
 
 /*
  * True if the branch may be a landing. Code that leaves frames takes its target from a register or
- * from the stack. A direct jump into the middle of a function stays within one function, whose
- * second part has no symbol that says so.
+ * from the stack. A direct jump into the middle of a function stays within one function whose
+ * second part lacks a symbol.
  */
 static bool may_land(ARGS)
 {

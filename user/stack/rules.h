@@ -23,7 +23,8 @@ enum event_kind {
 	EVENT_RECEIVER,	      /* the same, of a __builtin_setjmp() whose frame is not known */
 	EVENT_LOST,	      /* nothing known leads there: the segment ends */
 
-	/* Stacks of one thread. */
+	/* Stacks of one thread. With an event.frame it is longjmp(), in that frame, that switches.
+	 */
 	EVENT_SWITCH,	      /* to event.coroutine, where it waits */
 	EVENT_SWITCH_BACK,    /* to the stack that runs */
 	EVENT_SWITCH_LANDING, /* to a frame of event.coroutine that called getcontext() or setjmp()
@@ -96,9 +97,9 @@ extern const struct rule_group rule_groups[];
 extern const size_t n_rule_groups;
 
 /*
- * Finds the event of `b`, taken as a branch of that kind. If e->group is not NULL, *e is an event
- * that only corrected the state, and the search goes on with the rule after it. False: no condition
- * holds.
+ * Finds the event of `b`, classified as the kind `as`. If e->group is not NULL, *e is an event that
+ * only corrected the state, and the search goes on with the rule after it. Returns false if no
+ * condition holds.
  */
 bool rules__classify(const struct stack *s, const struct branch *b, enum branch_kind as,
 		     struct event *e);

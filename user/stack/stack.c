@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "decode/pt_note.h"
 #include "stack/rules.h"
 #include "util/log.h"
 
@@ -200,6 +201,7 @@ static void on_branch(struct stack *s, const struct branch *b)
 /* Tracing goes on: in a new segment, or where the thread had left what is traced. */
 static void on_begin(struct stack *s, const struct branch *b)
 {
+	s->interruption.event = 0;
 	if (!s->in_segment) {
 		stack__start_segment(s, b);
 	} else if (s->outside) {
@@ -222,11 +224,34 @@ static void take(struct stack *s, const struct branch *b)
 		on_branch(s, b);
 }
 
+/* What the CPU tells of an interrupt comes before the branch out of the code. */
+static void on_note(struct stack *s, const struct pt_note *note)
+{
+	if (note->kind == PT_NOTE_PFA)
+		s->interruption.address = note->value;
+	if (note->kind != PT_NOTE_CFE)
+		return;
+	s->interruption.event = pt_event__of(note->value);
+	s->interruption.ip = note->ip;
+	if (s->interruption.event != PT_EVENT_PAGE_FAULT)
+		s->interruption.address = 0;
+}
+
+static void take_entry(struct stack *s, const struct branch *entry)
+{
+	struct pt_note note = branch__note(entry, s->pid, s->tid);
+
+	if (entry->kind == ENTRY_NOTE)
+		on_note(s, &note);
+}
+
 int stack__take(struct stack *s, const struct branch *v, size_t n)
 {
 	function_cache__follow(&s->functions);
 	for (size_t i = 0; i < n && !s->frames->failed; i++)
-		if (!branch__is_entry(&v[i]))
+		if (branch__is_entry(&v[i]))
+			take_entry(s, &v[i]);
+		else
 			take(s, &v[i]);
 	return s->frames->failed ? -ENOMEM : 0;
 }

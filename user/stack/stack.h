@@ -19,16 +19,20 @@ void stack__free(struct stack *stack);
 /* Handlers of exceptions in code that no ELF file tells them of. NULL: none. Not taken over. */
 void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
-/* Who takes calls of the thread's own stack before stack__finish(); not taken over. */
+/*
+ * Sets who takes calls of the thread's own stack before stack__finish(). The consumer stays the
+ * caller's.
+ */
 void stack__set_consumer(struct stack *stack, const struct call_consumer *consumer);
 
 /*
- * What is known only later is found by passes over segments that have ended, in this order. All run
- * unless they are switched off, before the first branch. (Of other threads: tree_passes.h.)
+ * Passes over segments that have ended, in this order, find what is known only later. All run
+ * unless they are switched off before the first branch. (Passes over several threads:
+ * tree_passes.h.)
  */
 enum stack_pass {
 	PASS_ROOTS = 1 << 0,	  /* callers that a return shows have run since the segment began */
-	PASS_COROUTINES = 1 << 1, /* which of those from before a gap goes on behind it */
+	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
 	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
 	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
 	PASS_CALLERS = 1 << 4,	  /* the same, by the code, at the end */
@@ -62,13 +66,18 @@ void call_tree__fini(struct call_tree *tree);
 
 /* For tests against the true stack. */
 
-/* Which of the thread's stacks runs: 0 is its own, and each one that begins has the next number. */
+/*
+ * The number of the stack that runs: 0 is the thread's own, and each one that begins has the next
+ * number.
+ */
 unsigned int stack__coroutine(const struct stack *stack);
 
-/* How many calls deeper the thread is than where that one, or its segment, began; negative above
- * it. */
+/*
+ * The depth of the top frame, counted from where that stack, or its segment, began; negative above
+ * that.
+ */
 long stack__level(const struct stack *stack);
-/* The function on top, time outside of user code not counted; NULL where there is none. */
+/* The function on top, ignoring a slice of time outside user code; NULL: none. */
 const struct function *stack__top(const struct stack *stack);
 
 #endif

@@ -40,7 +40,12 @@ struct stack {
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */
 	bool outside;
-	uint64_t restorer_ip;	/* where a handler returned to last; 0: none has */
+	uint64_t restorer_ip; /* where a handler returned to last; 0: none has */
+	/* What Event Trace told of the interrupt that comes next. event 0: nothing. */
+	struct {
+		uint8_t event; /* pt_event__of() */
+		uint64_t ip, address;
+	} interruption;
 	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
 	bool stopped_in_kernel; /* it is kernel code that it is outside of */
@@ -58,7 +63,7 @@ struct stack {
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
 	struct branch resumes;
-	/* Between a GAP and the BEGIN behind it. */
+	/* Between a GAP and the BEGIN after it. */
 	bool in_gap;
 	uint8_t gap_reason;
 	uint64_t gap_ns;
@@ -70,7 +75,7 @@ struct stack {
 
 /* stack.c */
 
-/* Off the common path: what `b`, taken as a branch of that kind, is evidence of, is done. */
+/* Off the common path: classifies `b` as a branch of that kind, and applies the event. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
 
 /* rules.c: what the code tells. */
@@ -79,7 +84,7 @@ void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind a
 static inline const struct function *stack__function_at(const struct stack *s, uint64_t ip,
 							bool *is_entry)
 {
-	/* What is cached is no state: asking changes nothing. */
+	/* The cache is not state: a search changes nothing else. */
 	return function_cache__find((struct function_cache *)&s->functions, ip, is_entry);
 }
 
@@ -100,14 +105,16 @@ bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
 /* The kernel's trampoline, which a return probe has put where the return address was. */
 bool stack__is_uretprobe(const struct function *function);
 /*
- * Where the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): this is
- * its function, at ip.
+ * If the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): true if
+ * this is that RET's function, and ip is in it.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
+/* The CPU told what took the thread out of its code at `b`: stack.interruption. */
+bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 
 /*
- * apply.c: what an event does. True: that has set something right, and the branch itself is still
- * to be classified by the rules behind this one.
+ * apply.c: applies an event. Returns true if that only corrected the state, so that the branch has
+ * to be classified again, by the rules after this one.
  */
 bool event__apply(struct stack *s, const struct branch *b, const struct event *e);
 
@@ -116,7 +123,7 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
  * changes frames, but for the common case in stack.c.
  */
 
-/* What `b` has called, however it did. */
+/* A call made by `b`, whatever kind of branch that is. */
 static inline struct call branch__call(const struct branch *b, const struct function *function,
 				       uint8_t kind)
 {
@@ -142,8 +149,8 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
 		    bool is_entry);
 /*
- * The frames above `frame` end without a return, which began with `by`. NULL: all that the segment
- * has shown, and what `b` went to lies below.
+ * The frames above `frame` end without a return; `by` says what began that. NULL: everything that
+ * the segment has shown ends, and the target of `b` is below it.
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
 /*
@@ -153,7 +160,9 @@ void stack__break_segment(struct stack *s, const struct branch *b);
 
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
-/* It switches no stacks this time. */
+/* longjmp() as a switch: its outermost frame waits, as swapcontext()'s frame would. */
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
+/* It does not switch stacks this time. */
 void stack__give_back(struct frame *frame);
 
 /* The coroutine's frames are those that run. */
@@ -169,7 +178,7 @@ void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine
 /* The same, at ip: in a function, or in the middle of one that has run before. */
 void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
 
-/* The trace breaks off: all frames that run end, and may go on behind it. */
+/* The trace breaks off: all running frames end, and may go on after the gap. */
 void stack__open_gap(struct stack *s, const struct branch *b);
 
 /* coroutines.c: stacks of one thread. */
@@ -177,63 +186,31 @@ void stack__open_gap(struct stack *s, const struct branch *b);
 /* True as event__apply(), of the events that are about them. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /*
- * The frames that run, but for n_above of them, went on at waits_at: should others turn out to have
- * done, stack__find_other() begins there.
- */
-void stack__mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above);
-/*
  * The top frame returns to where it does not: true where another stack may have run all the time
  * since the last switch. *other is NULL if that is one that is not known.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other);
 
-/* go.c: its scheduler runs on a stack of its own, and switches goroutines. */
-
-/* `b` is the call that the running frame's role is about, to `function`. */
-void stack__on_mcall(struct stack *s, const struct branch *b, const struct function *function);
-/* The scheduler goes to the goroutine that recovers from a panic, in that function. */
-void stack__recover(struct stack *s, const struct branch *b, const struct function *function);
-/* The scheduler goes to a goroutine: its frames begin anew the next time. */
-void stack__leave_system(struct stack *s, const struct branch *b);
-/* Behind a gap the scheduler may run: it is the one from before. */
+/* Go: after a gap the scheduler may run: it is the one from before. */
 void stack__settle_system(struct stack *s);
-/* The call that a handler puts in where it has interrupted a goroutine: it returns to there. */
+/*
+ * Go: true for the function whose call a signal handler inserts at the instruction that it has
+ * interrupted.
+ */
 bool stack__is_preemption(const struct function *function);
-/* `b` goes to a goroutine for the scheduler, which takes those first that have waited longest. */
+/*
+ * Go: true if the scheduler goes to a goroutine from its queue. The goroutine that has waited
+ * longest is first.
+ */
 bool stack__is_queued(const struct stack *s, const struct branch *b);
-
-/* effects.c: OCaml's fibers. */
-
-/* True as event__apply(), of the events that are about them. */
-bool stack__apply_effect(struct stack *s, const struct branch *b, const struct event *e);
-/* s->resumes was a resumption: of which fiber, what comes next tells. */
+/* OCaml: s->resumes resumed a fiber; the next branch tells which one. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
-/* It was this one that was resumed last. */
-void stack__resume_other(struct stack *s, struct coroutine *fiber);
 
 /* passes.c: the trace goes on. */
 
 void stack__start_segment(struct stack *s, const struct branch *b);
 /* There are no more branches. */
 void stack__end_segments(struct stack *s);
-
-/*
- * Passes, in the order in which they run when segments have ended: in the gap behind them, or at
- * the end of the trace. frames.h says what a segment has: its calls, the levels that they lie on,
- * and what it shows of the stacks at its two ends.
- */
-struct segment_end {
-	uint64_t before_ns; /* the next one begins then; UINT64_MAX: there is none */
-	bool is_last;
-};
-
-/* coroutine_pass.c: those that have run since the last gap are found among those from before it. */
-void stack__find_coroutines(struct stack *s, const struct segment_end *end);
-/* caller_pass.c: callers that the stacks at hits show; and, at the end, that the code tells. */
-void stack__use_anchors(struct stack *s, const struct segment_end *end);
-void stack__find_callers(struct stack *s, const struct segment_end *end);
-
-/* coroutine_pass.c: what go.c needs as well. */
 
 /* The coroutine, from before a gap, goes on in a new segment; if it has_waited, the switch is over.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What ran on both sides of a gap: how one stack lies on another, which run of segments a segment
- * goes on with, and where such runs lie on one another.
+ * Stitches segments: finds how one stack matches another, which run a segment continues, and where
+ * runs are relative to one another.
  */
 #include "stack/stitch.h"
 
@@ -10,9 +10,9 @@
 
 #include "stack/functions.h"
 
-/* Frames that are compared to find where one stack lies on another: recursion may be deep. */
+/* Limit for the frames that are compared to match two stacks: recursion may be deep. */
 #define MAX_COMPARED 1024
-/* The same where each place is looked at: as many that agree are no accident. */
+/* The same for the search over all offsets: 64 frames do not agree by accident. */
 #define ENOUGH_COMPARED 64
 
 bool held__is_outermost(const struct held *held)
@@ -52,7 +52,7 @@ static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, 
 	size_t k = fit.first, i = (size_t)((int64_t)k + offset);
 
 	fit.distance = (size_t)(tops < 0 ? -tops : tops);
-	/* Of the lower of the two it is not known where it returns to. */
+	/* The return address of the lower of the two is not known. */
 	if (!a.v[i].function || a.v[i].function != b.v[k].function)
 		return fit;
 	if (a.v[i].return_ip && b.v[k].return_ip && !return_alike(&a.v[i], &b.v[k]))
@@ -144,28 +144,30 @@ static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary 
 	return is_enough(a, b, best, boundary);
 }
 
-/* Which of the runs a segment goes on with. */
+/* Finds the run that a segment continues. */
 
 static struct held_stack stack_of(const struct stitched *end)
 {
 	return (struct held_stack){end->stack.v, end->stack.n};
 }
 
-/* What lies between it and a segment that begins behind such a boundary. */
+/* The boundary between this end and a segment that begins after such a boundary. */
 static enum boundary boundary_to(const struct stitched *end, enum boundary boundary)
 {
 	return end->is_old ? BOUNDARY_LONG : boundary;
 }
 
-/* What runs on those before: but for its lowest, which may be one of these. */
+/*
+ * The number of frames that are certainly on top of earlier runs: the lowest may be one of theirs.
+ */
 static size_t count_above(const struct stitched *end)
 {
 	return end->stack.n ? end->stack.n - 1 : 0;
 }
 
 /*
- * The run that most speaks for, counted from 1; 0: there is none, or it is not sure enough. What
- * has begun since has ended where it is not the last one.
+ * The run with the most evidence, counted from 1; 0: none, or the evidence is too weak. If it is
+ * not the last run, the frames of the later ones have ended.
  */
 static size_t find_likeliest(const struct stitcher *stitcher, const struct beginning *begin,
 			     struct fit *best)
@@ -191,7 +193,10 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 	return found;
 }
 
-/* That of the frame that was leapt to, unless what is below it shows that it was another one. */
+/*
+ * The run of the frame that the leap was to, unless the frames below it show that it was another
+ * one.
+ */
 static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
 			 struct fit *fit)
 {
@@ -206,8 +211,8 @@ static size_t find_taken(const struct stitcher *stitcher, const struct beginning
 }
 
 /*
- * The place among stitcher->ends, counted from 1, of the run that a segment goes on with which
- * begins like that, and how it lies on it. 0: there is none, or it may be one of several.
+ * The index in stitcher->ends, counted from 1, of the run that a segment with this beginning
+ * continues, and how it matches. 0: none, or it may be one of several.
  */
 static size_t search(const struct stitcher *stitcher, const struct beginning *begin,
 		     struct fit *fit)
@@ -216,7 +221,7 @@ static size_t search(const struct stitcher *stitcher, const struct beginning *be
 
 	if (found)
 		return found;
-	/* Which of those that have thrown it is shows where the exception lands. */
+	/* Several runs may have thrown the exception: its landing will tell which. */
 	if (begin->is_unwinding && begin->boundary == BOUNDARY_GAP)
 		return 0;
 	return find_likeliest(stitcher, begin, fit);
@@ -263,13 +268,13 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 }
 
 /*
- * An exception comes to every frame with a landing pad in turn. Of one that was on its way in a gap
- * it is not known which level of a recursion it had come to: the innermost is taken. When it has
- * left the recursion, and there are levels over that it should have come to, it was so many further
- * below: those are the ones that it had left in the gap.
+ * An exception comes to every frame with a landing pad in turn. If one was on its way during a gap,
+ * it is not known which level of a recursion it had reached: the innermost is assumed. When it has
+ * left the recursion, and levels remain that it should have passed, it was that many frames further
+ * below: it had left those in the gap.
  */
 
-/* All that is known is where it landed. */
+/* True if nothing but the landing is known. */
 static bool is_landing(const struct beginning *begin)
 {
 	return begin->boundary == BOUNDARY_LEAP && begin->frames.n == 1 && !begin->n_roots;
@@ -309,7 +314,7 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n)
 		if (stitcher->placements.v[i].run == last->run)
 			stitcher->placements.v[i].base -= (int64_t)n;
 	stitcher->runs.v[stitcher->unwinding.run].base -= (int64_t)n;
-	/* What ran further up has been left: it is another call. */
+	/* The frame further up has been left: this is another call. */
 	stitcher->placements.v[stitcher->unwinding.placement].n_joined = 0;
 	last->stack.n -= n;
 	last->left_ip = last->stack.v[last->stack.n].return_ip;
@@ -331,7 +336,10 @@ static uint32_t begin_new_run(struct stitcher *stitcher, struct held_stack begin
 	return index;
 }
 
-/* What is known of the first frame's return elsewhere; of a segment's own it is not known yet. */
+/*
+ * Takes the return of the first frame from elsewhere: a segment does not know it of its own first
+ * frame.
+ */
 static void inherit_return(struct held *held, const struct held *from)
 {
 	if (held->return_ip)
@@ -363,7 +371,7 @@ static int learn_callers(struct run *run, struct held_stack callers, const struc
 	return 0;
 }
 
-/* All that is known of the stack that it began with. */
+/* Lists everything that is known of the stack with which the run began. */
 static int look(struct stitcher *stitcher, const struct run *run)
 {
 	stitcher->view.n = 0;
@@ -378,7 +386,7 @@ static struct held_stack view(const struct stitcher *stitcher)
 	return (struct held_stack){stitcher->view.v, stitcher->view.n};
 }
 
-/* Whether the run, with its callers, began on frames of that end, or has shown callers of these. */
+/* True if the run, with its callers, began on frames of that end, or has shown callers of these. */
 static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
 		     enum boundary boundary, struct fit *on)
 {
@@ -396,7 +404,10 @@ static int hand_callers(struct stitcher *stitcher, struct run *from, struct run 
 	return learn_callers(to, (struct held_stack){stitcher->view.v, n}, &stitcher->view.v[n]);
 }
 
-/* It began with so many frames of the run `outer`, the lowest of which lies at `depth` on that. */
+/*
+ * The run's first n_joined frames, callers included, are frames of the run `outer`; the lowest of
+ * them is at `depth` there.
+ */
 static void place_run(struct stitcher *stitcher, struct run *run, uint32_t outer, int64_t depth,
 		      size_t n_joined)
 {
@@ -426,8 +437,9 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 }
 
 /*
- * A segment goes on with frames of the end, of whose stack the first `left` ran all the time: runs
- * since then lie on these, or on others of it: behind a leap on the innermost, as that has left it.
+ * A segment continues frames of an end. The first `left` frames of its stack ran all the time, so
+ * runs since then are on top of these, or of others above them. After a leap they are on the
+ * innermost, since the leap left it.
  */
 static void place_runs_since(struct stitcher *stitcher, const struct placement *placement,
 			     int64_t base, struct held_stack stack, size_t left,
@@ -460,7 +472,10 @@ static void place_runs_since(struct stitcher *stitcher, const struct placement *
 	stitcher->loose.n = n;
 }
 
-/* What the frames are that were left between `from` and the run, which are so many; or nobody. */
+/*
+ * Adds the n frames that an exception left between `from` and the run, if the edges it has passed
+ * tell what they are.
+ */
 static int add_passed(const struct stitcher *stitcher, struct run *run, const struct held *from,
 		      bool has_landed, size_t n, bool *has_found)
 {
@@ -507,9 +522,9 @@ static int add_hidden(const struct stitcher *stitcher, struct run *run, struct h
 }
 
 /*
- * The last segment but one, which began with a run's first frames, was left for the frame that lies
- * so far below: its run, of which nothing else is known, lies at that distance on the stack's frame
- * `catcher`, whose depth that is. 0 or -ENOMEM.
+ * The last segment but one began with a run's first frames, and was left for the frame that is
+ * `distance` below. Its run, of which nothing else is known, is placed at that distance above the
+ * stack's frame `catcher`, which has this depth. 0 or -ENOMEM.
  */
 static int place_at_distance(struct stitcher *stitcher, const struct placement *placement,
 			     int64_t depth, struct held_stack stack, size_t catcher,
@@ -588,7 +603,7 @@ static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct 
 	return set_stack(end, 0, stack);
 }
 
-/* The one that the last run, with all of its callers that are known, lies on; NULL: none. */
+/* The end that the last run, with all of its known callers, is on; NULL: none. */
 static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boundary,
 				   struct fit *on)
 {
@@ -603,7 +618,7 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boun
 	return NULL;
 }
 
-/* The last run lies on frames of that one, and goes on as both. */
+/* The last run is on frames of `outer`, and continues as both. */
 static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struct fit *on)
 {
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
@@ -641,7 +656,7 @@ static int find_place(struct stitcher *stitcher, enum boundary boundary)
 	return err;
 }
 
-/* Runs since the end lie on the frames of it that have been there all the time, at least. */
+/* Runs since the end are on its frames that have been there all the time, or above these. */
 static int place_since(struct stitcher *stitcher, const struct stitched *end,
 		       const struct placement *placement, const struct beginning *from)
 {
@@ -697,7 +712,7 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 	return err || !callers.n ? err : find_place(stitcher, BOUNDARY_GAP);
 }
 
-/* Frames that were left between all that the last run has shown and what was leapt to. */
+/* The number of frames between all that the last run has shown and the target of the leap. */
 static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
 {
 	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
@@ -709,7 +724,7 @@ static int64_t count_hidden(const struct stitcher *stitcher, const struct beginn
 	return left->run == end->run ? end->base - left->base + begin->distance - 1 : 0;
 }
 
-/* What the segment began with is below the run before it. */
+/* The segment began with frames below the run before it. */
 static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 		     struct held_stack stack, struct placement *placement)
 {
@@ -727,8 +742,8 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 }
 
 /*
- * The same, where it shows that the frames which it agrees with are an earlier run's: what was
- * leapt to, and all between, is on those, and below the last run.
+ * The same, if the segment shows that its frames agree with an earlier run's: the target of the
+ * leap, and all frames in between, are on those, and below the last run.
  */
 static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
 			struct held_stack stack, struct stitched *outer, const struct fit *fit)
@@ -743,7 +758,7 @@ static int go_around_on(struct stitcher *stitcher, const struct beginning *begin
 	return lie_on(stitcher, outer, fit);
 }
 
-/* It was leapt to a frame that only this segment shows: none that has waited is that one. */
+/* The target of the leap is a frame that only this segment shows, and none of the waiting ones. */
 static bool is_new_catcher(const struct stitcher *stitcher, const struct beginning *begin,
 			   size_t found, const struct fit *fit)
 {
@@ -781,7 +796,7 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 	if (is_new_catcher(stitcher, begin, found, &fit))
 		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
 	if (found) {
-		/* It becomes the last: those behind it are over. */
+		/* It becomes the last one: the ends after it are over. */
 		stitcher->n_ends = found;
 		return go_on(stitcher, begin, end, &fit, placement);
 	}
@@ -800,7 +815,7 @@ int stitcher__finish(struct stitcher *stitcher)
 		err = find_place(stitcher, BOUNDARY_SETTLED);
 		if (stitcher->n_ends < n)
 			continue;
-		/* It stands by itself: what comes before it does not lie under it. */
+		/* It stays apart: runs before it are not below it. */
 		while (stitcher->loose.n &&
 		       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
 			stitcher->loose.n--;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ran on both sides of a gap. A segment ends with frames that have not returned, and shows, by
- * its returns, which had been running when it began. Where the frames before a gap and those
- * behind it agree, in their functions and the addresses that they return to, they are the same
- * activations: the segments form a run, with one stack. The stack taken at a trigger is the frames
- * of its moment in the same way, and may know callers that no branch has shown.
+ * Finds frames that ran on both sides of a gap. A segment ends with frames that have not returned,
+ * and shows, by its returns, which frames had been running when it began. If frames before a gap
+ * and after it agree, in their functions and return addresses, they are the same activations: the
+ * segments form a run, with one stack. The stack that was copied at a trigger is treated in the
+ * same way, and may know callers that no branch has shown.
  */
 #ifndef MTBPF_STACK_STITCH_H
 #define MTBPF_STACK_STITCH_H
@@ -22,7 +22,7 @@ struct held {
 	const struct function *function;
 	uint64_t return_ip; /* into the frame before it; 0: not known */
 	uint64_t entry_ip;
-	uint8_t slack; /* as of a frame: it may return so many bytes behind return_ip as well */
+	uint8_t slack; /* it may return up to this many bytes after return_ip as well */
 };
 
 struct held_stack {
@@ -35,7 +35,7 @@ typedef VEC(struct held) held_vec;
 /* Runs once, below everything: two of them are the same activation. */
 bool held__is_outermost(const struct held *held);
 
-/* How one stack lies on another: b[k] is a[k + offset], for as many frames as agree. */
+/* How one stack matches another: b[k] is a[k + offset], for as many frames as agree. */
 struct fit {
 	int64_t offset;
 	size_t first;	  /* the lowest of b that has one in a */
@@ -45,32 +45,33 @@ struct fit {
 	bool is_certain;  /* by a return, or since it runs once: not by a function alone */
 };
 
-/* What lies between a segment and the one before it. */
+/* The boundary between a segment and the one before it. */
 enum boundary {
 	BOUNDARY_GAP,
 	BOUNDARY_LONG,	  /* much may have happened meanwhile */
 	BOUNDARY_WAIT,	  /* another stack has run, and has gone to where this one waited */
-	BOUNDARY_SETTLED, /* a gap, of which nothing more will show: what is likeliest is taken */
+	BOUNDARY_SETTLED, /* a gap, and no more evidence will come: the most likely match is taken
+			   */
 	BOUNDARY_LEAP, /* nothing: the one before was left for a frame below all that it showed */
 };
 
 /*
- * How much speaks for it: one frame that agrees as much as one that must have ended, or begun, in
- * the gap speaks against it. In a recursion frames agree at many depths.
+ * The weight of the evidence: a frame that agrees counts as much for a match as one that must have
+ * ended or begun in the gap counts against it. In a recursion frames agree at many depths.
  */
 static inline int64_t fit__weight(const struct fit *fit)
 {
 	return (int64_t)fit->n_agreed - (int64_t)fit->n_changed;
 }
 
-/* Whether b may be what goes on of a, and how, as well as can be told. */
+/* True if b may continue a. *best says how, as well as can be told. */
 bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary boundary,
 		      struct fit *best);
 
 /*
- * Who had called whom, of the frames that ended without a return: an exception's runtime is reached
- * the same way each time. So it is known what lies between a frame and the runtime, where a gap has
- * swallowed the calls, and the exception the returns.
+ * The callers of frames that ended without a return: programs reach an exception's runtime by the
+ * same path each time. So the frames between a function and the runtime are known even if a gap
+ * hides their calls, and the exception their returns.
  */
 struct call_edge {
 	const struct function *caller, *callee;
@@ -89,7 +90,7 @@ void call_edges__fini(struct call_edges *edges);
 /* 0 or -ENOMEM. */
 int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 
-/* Frames of which only their number is known. */
+/* The most frames that can be inferred from their number alone. */
 #define BETWEEN_MAX 32
 
 /*
@@ -113,9 +114,9 @@ struct placement {
 /* Segments that hang together. Others between them may hang together only with each other. */
 struct run {
 	held_vec below; /* callers that only later segments showed; the outermost is last */
-	uint32_t outer; /* the run that it lies on, or RUN_NONE */
+	uint32_t outer; /* the run that it is on, or RUN_NONE */
 	int64_t base;	/* its depth on that, at least */
-	/* What its first segment began with, and which that is. */
+	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
 };
@@ -133,17 +134,17 @@ struct stitched {
 #define STITCHED_MAX 8
 
 struct stitcher {
-	bool is_off;			  /* each segment stands by itself */
+	bool is_off;			  /* no segment is joined to another */
 	VEC(struct placement) placements; /* a segment each, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
 	size_t n_ends;
-	VEC(uint32_t) loose; /* runs of which it is not known what they lie on, ascending */
+	VEC(uint32_t) loose; /* runs that have not been placed on another run, ascending */
 	struct unwinding {
 		bool is_followed;
 		uint32_t placement, run; /* that it began with */
 		uint64_t pad;		 /* the last that it has come to; 0: none */
-	} unwinding;			 /* from behind the last gap: stitch.c */
+	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
 	struct call_edges edges;	 /* of what was left without a return */
 };
@@ -152,18 +153,18 @@ struct stitcher {
 struct waiting {
 	uint32_t end, at;
 	/*
-	 * Of the same: the frame that what leapt here was called in, and the end of those that may
-	 * have been that; 0: not known.
+	 * The frame that called the function which leapt to this one, and the end of the frames
+	 * that may have been it; 0: not known.
 	 */
 	uint32_t from, from_end;
 };
 #define WAITING_NONE ((struct waiting){UINT32_MAX, 0, 0, 0})
 
-/* What a segment began with, as far as it showed it. */
+/* The frames with which a segment began, as far as it has shown them. */
 struct beginning {
 	struct held_stack frames;
 	enum boundary boundary;
-	/* Behind a leap: the frame that it was to, and so many of `frames` are below that. */
+	/* After a leap: the frame that it was to. The first n_roots of `frames` are below that. */
 	struct waiting catcher;
 	size_t n_roots;
 	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
@@ -173,12 +174,12 @@ struct beginning {
 
 void stitcher__fini(struct stitcher *stitcher);
 
-/* Of the frames that wait to go on behind a gap: those below a segment that begins like that. */
+/* The frames from before a gap that are below a segment with this beginning. */
 struct held_stack stitcher__below(const struct stitcher *stitcher, const struct beginning *begin);
 
 /*
- * The innermost frame that waits for which `takes` is true, which is told its function and where
- * what it called returns to; or WAITING_NONE.
+ * The innermost waiting frame for which `takes`, given its function and the return address of its
+ * callee, is true; or WAITING_NONE.
  */
 struct waiting stitcher__find(const struct stitcher *stitcher,
 			      bool (*takes)(void *ctx, const struct function *function,
@@ -186,14 +187,14 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 			      void *ctx);
 
 /*
- * The frame that lies so far below all that the last segment showed, if it is known of those that
- * wait: not where it hangs together with none of these. Else WAITING_NONE.
+ * The waiting frame at that distance below all that the last segment showed; WAITING_NONE if the
+ * segment does not continue a run that waits.
  */
 struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance);
 
 /*
- * stitch.c: the end that an unwinding from behind a gap has come to, and where it landed last:
- * which of the frames that can have taken it did, is a guess. 0: there is none.
+ * stitch.c: the end that an unwinding since a gap has reached, and where it landed last. Which of
+ * the frames that can have taken it did, is a guess. 0: none.
  */
 uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
 /* It has landed n frames further below than was thought, all the time since the gap. */
@@ -203,7 +204,7 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
 /* There are no more: what has not found its place by a return lies where it fits. 0 or -ENOMEM. */
 int stitcher__finish(struct stitcher *stitcher);
-/* Below all that the last segment lies on: as it was first seen. NULL: there is none. */
+/* The lowest frame under the last segment, as it was first seen. NULL: none. */
 const struct held *stitcher__lowest(const struct stitcher *stitcher);
 /* The stack taken near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);

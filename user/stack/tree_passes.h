@@ -9,19 +9,55 @@
 #include "stack/call_tree.h"
 
 /*
- * Coroutines that one thread has left, and another one goes on with: goroutines mostly. Where what
- * a thread went on with had been left by another one, at that address, with those callers, it is
- * put behind that: its own tree then lacks it, and may be empty. Where it cannot be told which of
- * several it was, but they all have the same callers below, it gets these.
+ * Coroutines that one thread has left, and another one continues: mostly goroutines. If a thread
+ * continued a stack that another one had left, at that address and with those callers, the calls
+ * are moved there: the thread's own tree then lacks them, and may be empty. If several stacks
+ * match, but all have the same callers, the calls stay and get these callers.
  */
 int migration_pass__run(struct call_tree *trees, size_t n);
 
 /*
- * Slices for functions that the compiler put into others. A call that was made in inlined code gets
- * that code's function, or functions, between it and its caller. Neighbours that share them lie in
- * one slice: where it began and ended is known only to lie between two calls, so that it spans the
- * calls that are in it, and has both CALL_INFERRED flags. Wants tree->sites.
+ * Slices for functions that the compiler inlined. A call that was made in inlined code gets that
+ * code's function, or functions, between it and its caller. Neighbours that share them are in one
+ * slice. The times when it began and ended are only known to be between two calls, so it spans the
+ * calls in it, and has both CALL_INFERRED flags. Needs tree->sites.
  */
 int inline_pass__run(struct call_tree *trees, size_t n);
+
+/* The same slices, found in a part of a tree. */
+
+/* A slice that is to be put in. */
+struct inline_slice {
+	struct call call;
+	uint32_t before; /* the call, as they stood, that it is put in front of */
+	uint32_t outer;	 /* the slice that contains it; undefined for an outermost one */
+};
+
+/* A call that the walk is in. */
+struct inline_level {
+	uint32_t index;		    /* its new one */
+	uint32_t depth;		    /* its new one */
+	uint32_t inner;		    /* the innermost slice in it that is open */
+	const struct inlined *open; /* the inlined function of that slice; NULL: none */
+	uint64_t last_ns;	    /* when its last callee ended */
+};
+
+/* All zeroes at first; its memory is used again. */
+struct inline_pass {
+	VEC(struct inline_slice) slices; /* in the order of their places */
+	VEC(struct inline_level) path;
+	struct call_tree *tree;
+	uint32_t above; /* what is added to a call's depth for its level's number */
+	uint32_t at;	/* the call that the walk has reached */
+	bool failed;	/* out of memory */
+};
+
+/*
+ * Finds the slices of a part of a tree: the first call, and those of its depth, are callees of one
+ * that is not in it. The calls get the depths that they will have, counted from there. 0 or
+ * -ENOMEM.
+ */
+int inline_pass__find(struct inline_pass *pass, struct call_tree *part);
+void inline_pass__fini(struct inline_pass *pass);
 
 #endif

@@ -129,7 +129,7 @@ static struct departure find_unnamed(const struct frames *frames, const struct f
 				  .left_by = left_by};
 }
 
-/* The unwinder's library has names, but the runtime that has called it has none: whose is it? */
+/* True if the unwinder's library has names, but the runtime that called it does not. */
 static bool is_runtime_unnamed(const struct frames *frames, const struct departure *found)
 {
 	const struct frame *caller = frames__parent(frames, found->frame);
@@ -167,9 +167,9 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
 }
 
 /*
- * setjmp() and longjmp(): a frame that calls setjmp() is remembered with the address behind that
- * call, where longjmp() lands. A jmp_buf is in no packet: of several frames with the same address,
- * as in a recursion, the innermost that lives is taken.
+ * setjmp() and longjmp(): a frame that calls setjmp() is stored with the address after that call,
+ * where longjmp() lands. A jmp_buf is in no packet: of several frames with the same address, as in
+ * a recursion, the innermost one that lives is taken.
  */
 static bool lives(const struct frames *frames, const struct landing *landing)
 {
@@ -193,7 +193,10 @@ static enum left_by left_by_of(enum function_role role)
 	}
 }
 
-/* Those of frames that have ended lie at the end: the others' lie further out than `depth`. */
+/*
+ * Landings of frames that have ended are last in the array. Those of `depth` and of frames further
+ * out stay.
+ */
 static void forget_dead(struct frames *frames, size_t depth)
 {
 	size_t n = frames->landings.n;
@@ -255,6 +258,35 @@ bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip)
 	return find(frames, ip);
 }
 
+static const struct landing *landing_at_depth(const struct frames *frames, size_t depth)
+{
+	for (size_t i = frames->landings.n; i--;) {
+		const struct landing *landing = &frames->landings.v[i];
+
+		if (landing->depth == depth && lives(frames, landing))
+			return landing;
+	}
+	return NULL;
+}
+
+struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own)
+{
+	struct frame *found = NULL, *frame = frames__top(frames);
+
+	for (; frame && frame->call.function; frame = frames__parent(frames, frame)) {
+		const struct unwinder *unwinder = unwinder_of(frame);
+
+		if (unwinder && unwinder->left_by == LEFT_BY_LONGJMP)
+			found = frame;
+		else if (frame->call.function->kind != FUNCTION_UNKNOWN)
+			break;
+	}
+	*own = found && frames__parent(frames, found)
+		       ? landing_at_depth(frames, (size_t)(found - frames->open.v) - 1)
+		       : NULL;
+	return found;
+}
+
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
 			    struct departure *by)
 {
@@ -268,12 +300,12 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
 }
 
 /*
- * How far an exception has come. libgcc's unwinder goes from frame to frame twice: to find who
- * takes the exception, and to leave those above (libgcc/unwind.inc: _Unwind_RaiseException(), and
- * its second phase, a function of its own, which _Unwind_Resume() calls as well). Of each frame,
- * from the caller of these on and with the one that it lands in, it asks _Unwind_Find_FDE() once
- * (unwind-dw2.c: uw_frame_state_for()). So the branches tell how many frames were left, of those
- * too that a gap has hidden.
+ * Counts how far an exception has come. libgcc's unwinder goes from frame to frame twice: to find
+ * the frame that takes the exception, and to leave those above (libgcc/unwind.inc:
+ * _Unwind_RaiseException(), and its second phase, a function of its own, which _Unwind_Resume()
+ * calls as well). It calls _Unwind_Find_FDE() once per frame (unwind-dw2.c: uw_frame_state_for()),
+ * from the caller of these functions to the frame that it lands in. So the branches tell how many
+ * frames were left, including those that a gap has hidden.
  */
 
 void unwinding__note_step(struct stack *s)
@@ -282,7 +314,8 @@ void unwinding__note_step(struct stack *s)
 	const struct frame *phase = top ? frames__parent(s->frames, top) : NULL;
 	const struct frame *unwinder = phase ? frames__parent(s->frames, phase) : NULL;
 
-	/* A phase that had begun before the trace did, so that there were more, has no caller yet.
+	/*
+	 * A phase that began before the trace has made more steps, and does not have a caller yet.
 	 */
 	if (!unwinder) {
 		s->steps.n = 0;
@@ -322,7 +355,7 @@ static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 	return ip ? ip - 1 : 0;
 }
 
-/* Whether an exception that leaves what is called at `site` comes to `pad`, which lies at ip. */
+/* True if an exception that leaves the callee of `site` comes to `pad`, at ip. */
 static bool leads_to(const struct stack *s, uint64_t site, const struct code_place *pad,
 		     uint64_t ip)
 {
@@ -333,7 +366,7 @@ static bool leads_to(const struct stack *s, uint64_t site, const struct code_pla
 	       landing_pads__find(from.image, from.vaddr) == pad->vaddr;
 }
 
-/* Functions without symbols are pieces, as .eh_frame has them: a pad may lie in another one. */
+/* Functions without symbols are the pieces in .eh_frame: a pad may be in another piece. */
 static bool may_hold(const struct function *function, const struct code_place *pad)
 {
 	return function == pad->function ||
@@ -350,7 +383,7 @@ static struct frame *find_catcher(const struct stack *s, const struct branch *b,
 		if (may_hold(frame->call.function, pad) &&
 		    leads_to(s, pending_site(frame, top, b), pad, b->to))
 			return frame;
-		/* What an interrupt or a syscall lies on is no caller. */
+		/* A frame below an interrupt or a syscall is not a caller. */
 		if (frame->call.kind == CALL_KERNEL)
 			return NULL;
 	}
@@ -385,7 +418,7 @@ static void find_thrower(const struct stitched *end, struct waiting *catcher)
 	}
 }
 
-/* So many frames above it has the exception come past that it would have landed in. */
+/* The number of frames above `catcher`, if the exception would have landed in each of them. */
 static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t catcher,
 			   uint64_t pad)
 {
@@ -401,7 +434,7 @@ static size_t count_passed(const struct landed *landed, const struct stitched *e
 	return n - 1 - catcher;
 }
 
-/* If it is the same exception: it was so much further below, from the gap on. */
+/* If it is the same exception, it was that many frames further below since the gap. */
 static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		       const struct waiting *catcher)
 {
@@ -420,7 +453,7 @@ static bool takes_at(const struct landed *landed, const struct stitched *end, si
 		     at + 1 < end->stack.n ? above->return_ip : end->left_ip);
 }
 
-/* Of the frames from before a gap: the innermost whose pending call has that pad. */
+/* Finds the innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 				       const struct departure *by, bool is_lowest,
 				       uint32_t distance)
@@ -438,7 +471,10 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 	catcher = stitcher__find(stitcher, takes, &landed);
 	if (catcher.end >= stitcher->n_ends)
 		return catcher;
-	/* A panic is caught wherever anything is; what is thrown anew may be of another type. */
+	/*
+	 * Every catch of a panic takes any panic; an exception that is thrown again may have
+	 * another type.
+	 */
 	if (by->resumes || by->left_by == LEFT_BY_PANIC)
 		mend_level(&landed, stitcher, &catcher);
 	if (is_lowest && !by->resumes)
@@ -446,7 +482,10 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 	return catcher;
 }
 
-/* The frame that was unwound to lies so far below all that the segment has shown; 0: not known. */
+/*
+ * How many frames the target of the unwinding is below all that the segment has shown; 0: not
+ * known.
+ */
 uint32_t unwinding__count_below(const struct stack *s)
 {
 	size_t n = count_steps(s), shown = s->frames->open.n;

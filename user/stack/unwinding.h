@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How calls end without a return: by exceptions, longjmp() and the like. Who began it, by the
- * names of runtimes, and in which frame it lands, by what lies there.
+ * Recognises calls that end without a return, by exceptions, longjmp() and the like. The names of
+ * runtimes tell which frame began it, and the code at the target tells in which frame it lands.
  */
 #ifndef MTBPF_STACK_UNWINDING_H
 #define MTBPF_STACK_UNWINDING_H
@@ -20,28 +20,31 @@ struct unwinder {
 	bool resumes;
 };
 
-/* What a function does as its readable name says (function.name); NULL where it is no unwinder. */
+/* The unwinder that the readable name (function.name) stands for; NULL: not an unwinder. */
 const struct unwinder *unwinder__find(const char *name);
 
-/* What ends frames without a return: which of them began it, and by what. */
+/* The reason why frames end without a return. */
 struct departure {
-	struct frame *frame; /* the outermost unwinder that ends; NULL: there is none */
+	struct frame *frame; /* the outermost unwinder that ends; NULL: none */
 	enum left_by left_by;
 	bool resumes;		/* it goes on with what an earlier one began */
 	struct frame *resuming; /* the innermost one that throws, if it does that */
 };
 
-/* Of the frames above `stop`, or of all of them where it is NULL, by the names of unwinders. */
+/* Searches the frames above `stop` (NULL: all frames) for the names of unwinders. */
 struct departure departure__find(const struct frames *frames, const struct frame *stop);
-/* What runs is an unwinder, or a part of one that has no name. */
+/* True if the running frame is an unwinder's, or a nameless part of one. */
 bool departure__is_near(const struct frames *frames);
-/* That frame is gone to: what left those above it is this, unless an unwinder is seen to have. */
+/*
+ * The departure of the frames above `frame`, which control has come to: `left_by`, unless an
+ * unwinder is among them.
+ */
 struct departure unwinding__departure_to(const struct stack *s, struct frame *frame,
 					 enum left_by left_by);
 
 /*
- * Where the branch lands, in which frame, and what has left those above it. A frame that is NULL
- * is below all that is known. False: not in such a place.
+ * Finds the frame in which the branch lands, and what ended those above it. A NULL frame is below
+ * all that is known. Returns false if the target is not such a place.
  */
 /* At a landing pad: the innermost frame whose pending call has that pad. */
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
@@ -54,8 +57,13 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
 			    struct departure *by);
 /* One of these frames called it there. */
 bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip);
+/*
+ * The outermost of the longjmp() frames on top, or NULL. *own is a setjmp() that the function below
+ * that frame has called, or NULL.
+ */
+struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own);
 
-/* Of the frames from before a gap: the innermost whose pending call has that pad. */
+/* The innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 				       const struct departure *by, bool is_lowest,
 				       uint32_t distance);
@@ -65,8 +73,8 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 /* The running frame asks for the unwind table's entry of the next frame. */
 void unwinding__note_step(struct stack *s);
 /*
- * The frame that the running one has unwound to lies so far below all that the segment has shown;
- * 0: not known. Good at the moment when it goes there.
+ * How many frames the target of the running unwinding is below all that the segment has shown; 0:
+ * not known. Valid only when the branch goes there.
  */
 uint32_t unwinding__count_below(const struct stack *s);
 

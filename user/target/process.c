@@ -213,7 +213,8 @@ bool process__stopped(pid_t pid)
 	return !task_status__read(&status, pid) && status.state == 'T';
 }
 
-static bool has_worker(pid_t pid, pid_t tid, const struct stat *exe)
+/* exe NULL: whatever it runs. */
+static bool has_child(pid_t pid, pid_t tid, const struct stat *exe)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	char path[64];
@@ -225,26 +226,38 @@ static bool has_worker(pid_t pid, pid_t tid, const struct stat *exe)
 		struct stat st;
 
 		snprintf(path, sizeof(path), "/proc/%d/exe", child);
-		if (!stat(path, &st) && st.st_dev == exe->st_dev && st.st_ino == exe->st_ino)
+		if (!exe ||
+		    (!stat(path, &st) && st.st_dev == exe->st_dev && st.st_ino == exe->st_ino))
 			return true;
 	}
 	return false;
 }
 
-bool process__has_workers(pid_t pid)
+static bool has_child_of_any(pid_t pid, const struct stat *exe)
 {
 	_cleanup_free_ pid_t *tids = NULL;
-	struct stat exe;
-	char path[64];
 	size_t n = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (stat(path, &exe) || process__threads(pid, &tids, &n))
+	if (process__threads(pid, &tids, &n))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (has_worker(pid, tids[i], &exe))
+		if (has_child(pid, tids[i], exe))
 			return true;
 	return false;
+}
+
+bool process__has_workers(pid_t pid)
+{
+	struct stat exe;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return !stat(path, &exe) && has_child_of_any(pid, &exe);
+}
+
+bool process__has_children(pid_t pid)
+{
+	return has_child_of_any(pid, NULL);
 }
 
 bool process__alive(pid_t pid)

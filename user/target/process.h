@@ -45,6 +45,8 @@ bool process__alive(pid_t pid);
  * the kernel does not list children (no CONFIG_PROC_CHILDREN).
  */
 bool process__has_workers(pid_t pid);
+/* The same of any child. */
+bool process__has_children(pid_t pid);
 
 /*
  * Opens the file behind a mapping read-only: through /proc/PID/map_files, else /proc/PID/root +

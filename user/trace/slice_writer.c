@@ -84,11 +84,12 @@ static void write_event(struct slice_writer *writer, const struct call_tree *tre
 			const struct call *call, const struct call_site *site,
 			const struct why *why, uint64_t time_ns, uint64_t end_ns)
 {
-	char by[SLICE_BY_MAX][SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE];
+	char by[SLICE_BY_MAX][SLICE_BY_SIZE], waits_for[WAITS_FOR_SIZE], name[CALL_NAME_SIZE];
 	struct slice_args args;
 	struct fxt_event event;
 
 	fill_event(&event, &args, call, site);
+	event.name = call__full_name(call, name);
 	if (why->by)
 		slice_args__add_by(&args, why->by, why->n_by, by);
 	if (why->wait)
@@ -109,7 +110,8 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 {
 	const struct why why = may_have_why(call) ? why_of(tree, call) : (struct why){0};
 	const struct slice_kind kind = slice__kind(call, site);
-	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !why.by && !why.wait
+	bool is_alone = why.by || why.wait || call__has_own_name(call);
+	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !is_alone
 						      ? template_of(writer, &kind, call, site)
 						      : NULL;
 	uint64_t numbers[SLICE_NUMBERS];

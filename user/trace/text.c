@@ -32,13 +32,13 @@ static int print_thread(FILE *out, const struct call_tree *tree)
 
 static int print_call(FILE *out, const struct call *call, uint64_t base_ns)
 {
-	char buf[LABEL_SIZE];
+	char buf[LABEL_SIZE], name[CALL_NAME_SIZE];
 	size_t len;
 
 	return fprintf(out, " %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", call->depth,
 		       timeline__relative(base_ns, call->start_ns),
 		       timeline__relative(base_ns, call->end_ns),
-		       label__clean(buf, call__name(call), &len), suffix(call));
+		       label__clean(buf, call__full_name(call, name), &len), suffix(call));
 }
 
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)

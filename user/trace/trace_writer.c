@@ -380,16 +380,19 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 	struct fxt_arg args[] = {
 		{.key = "value", .kind = FXT_UINT, .number = e->value},
 		{.key = "ip", .kind = FXT_POINTER, .number = e->ip},
+		{.key = "in", .kind = FXT_STRING, .string = e->in},
 	};
 	char name[PT_NOTE_TEXT_SIZE];
 	struct fxt_event event = {.time_ns =
 					  timeline__relative(writer->options.base_ns, e->time_ns),
 				  .pid = e->pid,
 				  .tid = e->tid ?: name_cpu_track(writer, e),
-				  .category = e->kind == PT_NOTE_PTWRITE ? "ptwrite" : "power",
+				  .category = pt_note__category((enum pt_note_kind)e->kind),
 				  .name = pt_note__format(e, name),
 				  .args = args,
-				  .n_args = e->ip ? 2 : 1};
+				  .n_args = e->in   ? 3
+					    : e->ip ? 2
+						    : 1};
 
 	fxt__instant(writer->fxt, &event);
 }

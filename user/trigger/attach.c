@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/insn.h"
 #include "util/log.h"
@@ -18,6 +19,14 @@ void trigger__detach(struct trigger *trigger)
 {
 	while (trigger->links.n)
 		close(trigger->links.v[--trigger->links.n]);
+	trigger_syscalls__free(trigger->syscalls);
+	trigger->syscalls = NULL;
+}
+
+int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n)
+{
+	trigger->syscalls = trigger_syscalls__attach(trigger->skel, all, n);
+	return trigger->syscalls ? 0 : -errno;
 }
 
 /*

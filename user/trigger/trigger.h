@@ -13,6 +13,8 @@
 
 #include "mtbpf_shared.h"
 
+struct trigger_syscall;
+
 struct trigger_config {
 	pid_t tgid; /* only hits of this process count, in the initial pid namespace, ... */
 	/* ... or those of several, and tgid is 0; read while it loads */
@@ -94,6 +96,8 @@ struct trigger_config {
 	 */
 	bool ready;
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
+	/* Some of the probes are on system calls; of some of these the descriptor's kind counts. */
+	bool syscalls, file_kinds;
 	/* Its programs run without perf events: see trigger__program(). */
 	bool by_links;
 	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
@@ -144,6 +148,13 @@ enum trigger_probe {
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
+/* A probe on a system call: its entry, or its return; a region starts at a return. */
+struct trigger_syscall {
+	const char *name; /* "fsync"; NULL: it is none */
+	int number;
+	struct mt_syscall what; /* of which `roles` has one */
+};
+
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
@@ -188,6 +199,11 @@ void trigger__answer(struct trigger *trigger, const struct mt_hit *question, boo
  * which stays the caller's, until it lets go of its events. 0, or -errno after a line.
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
+/*
+ * Beside events, or without: sets probes on system calls, until trigger__detach(). The target is
+ * looked at by each. 0 or -errno after a line and a hint.
+ */
+int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n);
 
 /* Lets go of the events: its programs run at no hit until it is attached again. */
 void trigger__detach(struct trigger *trigger);

@@ -10,6 +10,7 @@
 #include "util/vec.h"
 
 struct trigger_bpf;
+struct trigger_syscalls;
 
 enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
@@ -24,8 +25,9 @@ struct trigger {
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	struct bpf_link *switches; /* NULL: context switches are not looked at */
-	VEC(int) links;		   /* bpf_link descriptors */
+	struct bpf_link *switches;	   /* NULL: context switches are not looked at */
+	VEC(int) links;			   /* bpf_link descriptors */
+	struct trigger_syscalls *syscalls; /* NULL: none is probed */
 };
 
 /* trigger__new(), but with this latch or none. */

@@ -11,6 +11,7 @@
 #include "trigger.skel.h"
 #include "trigger/hit_ring.h"
 #include "trigger/stall.h"
+#include "trigger/syscalls.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -265,6 +266,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = select_stall(skel, config);
 	if (!err)
 		err = select_cpu(skel, config);
+	if (!err)
+		err = trigger_syscalls__select(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)

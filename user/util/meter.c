@@ -23,7 +23,8 @@ static const char *format_amount(char buf[static UNITS_TEXT_SIZE], enum meter_un
 {
 	static const char *const names[] = {[METER_CALLS] = "calls",
 					    [METER_SAMPLES] = "samples",
-					    [METER_BRANCHES] = "branches"};
+					    [METER_BRANCHES] = "branches",
+					    [METER_CAPTURES] = "captures"};
 
 	if (unit == METER_BYTES)
 		return units__format_size(buf, n);

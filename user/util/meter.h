@@ -18,6 +18,7 @@ enum meter_unit {
 	METER_CALLS,
 	METER_SAMPLES,
 	METER_BRANCHES,
+	METER_CAPTURES,
 };
 
 /* What is being done. */

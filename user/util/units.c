@@ -18,8 +18,15 @@ struct unit {
 };
 
 static const struct unit duration_units[] = {
-	{"ns", 1},	 {"us", 1000},	    {"\u00b5s", 1000}, /* the micro sign */
-	{"ms", 1000000}, {"s", 1000000000}, {"min", 60000000000}, {"h", 3600000000000}, {NULL, 0},
+	{"ns", 1},
+	{"us", 1000},
+	{"\u00b5s", 1000}, /* the micro sign */
+	{"ms", 1000000},
+	{"s", 1000000000},
+	{"min", 60000000000},
+	{"h", 3600000000000},
+	{"d", 86400000000000},
+	{NULL, 0},
 };
 
 static const struct unit size_units[] = {

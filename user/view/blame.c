@@ -109,6 +109,13 @@ static const struct blamed *next(const struct blame *blame, const struct blamed 
 	return found;
 }
 
+const struct done_by *blame__most(const struct blame *blame)
+{
+	const struct blamed *most = next(blame, NULL);
+
+	return most && most->ns >= blame->ns / BLAME_SHARE ? most->by : NULL;
+}
+
 static void print_name(FILE *out, const struct done_by *by)
 {
 	if (!by->is_goroutine)

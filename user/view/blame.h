@@ -33,6 +33,8 @@ struct blame {
 void blame__add(struct blame *blame, const struct call_tree *tree, const struct call *call);
 /* What it waited for the longest; NULL: not known for a third of the time. */
 const struct waits_for *blame__wait(const struct blame *blame);
+/* Who had the most of it; NULL: nobody had a third of the time. */
+const struct done_by *blame__most(const struct blame *blame);
 /*
  * ": read of pipe:[812] (fd 5)", ": chan receive and select": the longest, and those that took
  * nearly as long; nothing if blame__wait() knows none, or it is the name of the function that it

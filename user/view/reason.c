@@ -16,17 +16,6 @@
 #define NAMED_SHARE 4
 #define CAUSES_MAX  8
 
-enum cause_kind {
-	CAUSE_CPU,	  /* in `path` */
-	CAUSE_BLOCKED,	  /* in `row` */
-	CAUSE_RECLAIM,	  /* most in `row` */
-	CAUSE_INTERRUPTS, /* the same */
-	CAUSE_WAITING,	  /* for a CPU: `row` */
-	CAUSE_THROTTLED,
-	CAUSE_STOLEN,
-	CAUSE_UNKNOWN,
-};
-
 /* A part of the excess. */
 struct cause {
 	enum cause_kind kind;
@@ -214,6 +203,84 @@ static void find_causes(struct causes *c, const struct report *r)
 		n++;
 	if (c->n > n)
 		c->n = n;
+}
+
+static bool is_of_path(const struct cause *cause)
+{
+	return cause->kind == CAUSE_CPU || cause->kind == CAUSE_TRACED ||
+	       cause->kind == CAUSE_SYSCALL;
+}
+
+/* The longest path that ends in what the row stands for; 0: none. */
+static uint32_t find_row_path(const struct report *r, const struct row *row)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 1; i < r->paths.n; i++)
+		if (r->paths.v[i].key == row->key &&
+		    (!found || r->paths.v[i].slow_ns > r->paths.v[found].slow_ns))
+			found = i;
+	return found;
+}
+
+/* Of a trace of every call: the functions whose own code, or system calls, have the excess. */
+static void find_traced_causes(struct causes *c, const struct report *r)
+{
+	int64_t excess = (int64_t)report__slow_ns(r);
+	size_t shown = 0;
+
+	if (r->periods.n > 1)
+		excess -= (int64_t)r->ordinary_ns;
+	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
+	for (size_t i = 0; i < r->rows.n && r->rows.v[i].extra_ns > 0; i++) {
+		const struct row *row = &r->rows.v[i];
+
+		if (shown++ && row->extra_ns < c->least_ns)
+			break;
+		add(c, &(struct cause){.kind = row->kind == ROW_CPU	 ? CAUSE_TRACED
+					       : row->kind == ROW_KERNEL ? CAUSE_SYSCALL
+									 : CAUSE_UNKNOWN,
+				       .ns = row->extra_ns,
+				       .path = find_row_path(r, row)});
+	}
+}
+
+const char *cause_kind__key(enum cause_kind kind)
+{
+	static const char *const keys[CAUSE_KINDS] = {
+		[CAUSE_CPU] = "on_cpu",
+		[CAUSE_KERNEL] = "kernel",
+		[CAUSE_BLOCKED] = "blocked",
+		[CAUSE_RECLAIM] = "reclaim",
+		[CAUSE_INTERRUPTS] = "interrupts",
+		[CAUSE_WAITING] = "runnable",
+		[CAUSE_THROTTLED] = "throttled",
+		[CAUSE_STOLEN] = "stolen",
+		[CAUSE_TRACED] = "user_code",
+		[CAUSE_SYSCALL] = "system_call",
+		[CAUSE_UNKNOWN] = "not_recorded",
+	};
+
+	return keys[kind];
+}
+
+const char *cause_kind__name(enum cause_kind kind)
+{
+	static const char *const names[CAUSE_KINDS] = {
+		[CAUSE_CPU] = "on the CPU",
+		[CAUSE_KERNEL] = "on the CPU in the kernel",
+		[CAUSE_BLOCKED] = "blocked",
+		[CAUSE_RECLAIM] = "memory reclaim",
+		[CAUSE_INTERRUPTS] = "interrupts and softirqs",
+		[CAUSE_WAITING] = "ready to run, without a CPU",
+		[CAUSE_THROTTLED] = "throttled",
+		[CAUSE_STOLEN] = "stolen by the hypervisor",
+		[CAUSE_TRACED] = "user code",
+		[CAUSE_SYSCALL] = "system call",
+		[CAUSE_UNKNOWN] = "not recorded",
+	};
+
+	return names[kind];
 }
 
 static enum mark_kind mark_kind(const struct fault_mark *mark)
@@ -482,8 +549,16 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 	case CAUSE_STOLEN:
 		fprintf(out, "ready to run, but the hypervisor did not run its CPU");
 		break;
+	case CAUSE_TRACED:
+	case CAUSE_SYSCALL:
+		fprintf(out, "%sin ", cause->kind == CAUSE_SYSCALL ? "a system call " : "");
+		print_where(out, r, cause->path, NULL);
+		break;
 	case CAUSE_UNKNOWN:
 		print_unknown(out, r);
+		break;
+	case CAUSE_KERNEL:
+	case CAUSE_KINDS:
 		break;
 	}
 	units__format_duration(duration, (uint64_t)cause->ns);
@@ -494,21 +569,86 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 			units__format_duration(all, report__slow_ns(r)));
 }
 
-static int add_reason(struct reasons *reasons, const struct causes *c, const struct cause *cause)
+static char *cause_text(const struct causes *c, const struct cause *cause)
 {
-	char *text = NULL, **place;
+	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
-		return -ENOMEM;
+		return NULL;
 	print_cause(out, c, cause);
-	if (fclose(out) || !(place = VEC_PUSH(&reasons->all))) {
-		free(text);
-		return -ENOMEM;
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The functions that lead to it, the outermost first. */
+static int add_path(struct reason *reason, const struct report *r, uint32_t path)
+{
+	uint32_t frames[REASON_PATH_MAX];
+	size_t n = 0;
+	int err = 0;
+
+	for (; path && n < REASON_PATH_MAX; path = r->paths.v[path].parent)
+		frames[n++] = path;
+	while (n-- > 0 && !err) {
+		const struct call *call = r->paths.v[frames[n]].call;
+
+		err = VEC_ADD(&reason->path,
+			      (struct reason_frame){call__name(call), call->kind == CALL_INLINED});
 	}
-	*place = text;
-	return 0;
+	return err;
+}
+
+/* Of a cause that is a row: where the slow iteration was in it for the longest. */
+static int add_row_path(struct reason *reason, const struct report *r, const struct row *row)
+{
+	uint32_t path = user_part(r, find_path(r, row));
+
+	if (path)
+		return add_path(reason, r, path);
+	return row->inside ? VEC_ADD(&reason->path, (struct reason_frame){row->inside->name, false})
+			   : 0;
+}
+
+/* What it waited for, whose quota it was, or who took its CPU; NULL: nothing says so. */
+static int add_of(struct reason *reason, const struct row *row)
+{
+	const struct waits_for *wait = blame__wait(&row->blame);
+	const struct done_by *by = blame__most(&row->blame);
+	char text[WAITS_FOR_SIZE];
+
+	if (wait)
+		reason->of = strdup(waits_for__format(wait, text));
+	else if (reason->kind == CAUSE_WAITING && by)
+		reason->of = strdup(by->comm);
+	else
+		return 0;
+	return reason->of ? 0 : -ENOMEM;
+}
+
+static int add_reason(struct reasons *reasons, const struct causes *c, const struct cause *cause)
+{
+	struct reason *reason = VEC_PUSH(&reasons->all);
+	int err = 0;
+
+	if (!reason)
+		return -ENOMEM;
+	*reason = (struct reason){.kind = cause->kind, .ns = (uint64_t)cause->ns};
+	if (cause->kind == CAUSE_CPU && cause->in_kernel)
+		reason->kind = CAUSE_KERNEL;
+	reason->text = cause_text(c, cause);
+	if (!reason->text)
+		err = -ENOMEM;
+	if (!err && is_of_path(cause))
+		err = add_path(reason, c->r, user_part(c->r, cause->path));
+	else if (!err && cause->row && cause->kind != CAUSE_WAITING)
+		err = add_row_path(reason, c->r, cause->row);
+	if (!err && cause->row)
+		err = add_of(reason, cause->row);
+	return err;
 }
 
 int report__reasons(const struct report *r, struct reasons *reasons)
@@ -517,9 +657,12 @@ int report__reasons(const struct report *r, struct reasons *reasons)
 	int err = 0;
 
 	*reasons = (struct reasons){0};
-	if (!r->sampled || (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns))
+	if (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns)
 		return 0;
-	find_causes(&causes, r);
+	if (r->sampled)
+		find_causes(&causes, r);
+	else
+		find_traced_causes(&causes, r);
 	for (size_t i = 0; i < causes.n && !err; i++)
 		err = add_reason(reasons, &causes, &causes.v[i]);
 	return err;
@@ -527,7 +670,10 @@ int report__reasons(const struct report *r, struct reasons *reasons)
 
 void reasons__fini(struct reasons *reasons)
 {
-	for (size_t i = 0; i < reasons->all.n; i++)
-		free(reasons->all.v[i]);
+	for (size_t i = 0; i < reasons->all.n; i++) {
+		free(reasons->all.v[i].text);
+		free(reasons->all.v[i].of);
+		VEC_FINI(&reasons->all.v[i].path);
+	}
 	VEC_FINI(&reasons->all);
 }

@@ -50,6 +50,8 @@ static int fill(struct report *r, const struct report_input *input)
 
 	if (!r->tree || !input->hit->function)
 		return -ENODATA;
+	r->trees = input->trees;
+	r->n_trees = input->n_trees;
 	r->hit = *input->hit;
 	r->sampled = input->sampled;
 	r->is_of_several = input->is_of_several;

@@ -104,7 +104,7 @@ static void print_head(FILE *out, const char *which, const struct report *r)
 	char slow[UNITS_TEXT_SIZE], ordinary[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
 	fprintf(out, "%s: the slow iteration of %s", which,
-		short_name(name, r->hit.function->name));
+		short_name(name, hit_mark__name(&r->hit)));
 	report__print_which(out, r);
 	fprintf(out, " took %s",
 		units__format_duration(slow, report__slow(r)->end_ns - report__slow(r)->start_ns));

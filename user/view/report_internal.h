@@ -7,6 +7,7 @@
 
 #include "util/vec.h"
 #include "view/blame.h"
+#include "view/parts.h"
 #include "view/report.h"
 
 /* One iteration. The last is the slow one. */
@@ -14,26 +15,6 @@ struct period {
 	uint64_t start_ns, end_ns;
 	uint64_t unseen_ns; /* of samples: so much of it has no stacks */
 };
-
-/* What the time of an iteration can be: each nanosecond of it is one of these. */
-enum part {
-	PART_CPU,	      /* it ran, in code that is known */
-	PART_INTERRUPTS,      /* it had a CPU, but that ran interrupts and softirqs */
-	PART_RECLAIM_CPU,     /* it freed memory before it got some, on the CPU, ... */
-	PART_RECLAIM_BLOCKED, /* ... or blocked in that */
-	PART_BLOCKED,	      /* it waited for something */
-	PART_RUNNABLE,	      /* woken, waiting for a CPU */
-	PART_PREEMPTED,	      /* it could run on, but its CPU was taken */
-	PART_THROTTLED,	      /* it could run, but its cgroup's quota was used up */
-	PART_STOLEN,	      /* it had a CPU, but the hypervisor did not run that */
-	PART_SYSCALL, /* in the kernel, running or waiting: a trace of user code cannot tell */
-	PART_UNKNOWN, /* nothing tells what it did: gaps, and what no stack was taken of */
-	PARTS,
-};
-
-/* "on CPU", as the account's line has it; and "on_cpu_ns", as -json has it. */
-const char *part__name(enum part part);
-const char *part__key(enum part part);
 
 struct account {
 	uint64_t ns[PARTS];
@@ -79,6 +60,8 @@ struct path {
 
 struct report {
 	const struct call_tree *tree;
+	const struct call_tree *trees; /* all of them */
+	size_t n_trees;
 	struct hit_mark hit;
 	bool sampled, is_of_several;
 	size_t ring_bytes;
@@ -148,18 +131,36 @@ void report__print_name(FILE *out, const struct row *row);
 void report__print_which(FILE *out, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
+/* What the time is of which the call is the innermost one. */
+enum part report__part_of(const struct report *r, const struct call *call);
 /* Counts the marks in the slow iteration, or in all ordinary ones together. */
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
 
-/* A reason in words; to be freed. */
+/* So many functions of a path are kept, the innermost. */
+#define REASON_PATH_MAX 64
+
+struct reason_frame {
+	const char *name;
+	bool is_inlined;
+};
+
+struct reason {
+	enum cause_kind kind;
+	uint64_t ns;
+	char *text;		       /* in words */
+	char *of;		       /* what it waited for, or who took its CPU; NULL: unknown */
+	VEC(struct reason_frame) path; /* of user code, outermost first; names are the report's */
+};
+
 struct reasons {
-	VEC(char *) all;
+	VEC(struct reason) all;
 };
 
 /*
- * Of samples, why the slow iteration took longer: each part that makes up a quarter of the excess,
+ * Why the slow iteration took longer: each part that makes up a quarter of the excess,
  * the largest first: on a CPU, blocked, in wait of one, or not known, and where and by whom. None
- * where it did not. 0 or -ENOMEM; reasons__fini() in any case.
+ * where it did not. Of a trace of every call, the functions whose own code or system calls have it.
+ * 0 or -ENOMEM; reasons__fini() in any case.
  */
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);

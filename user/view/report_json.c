@@ -22,8 +22,8 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 							    : "delay";
 	char moment[UNITS_MOMENT_SIZE];
 
-	if (hit->function)
-		cJSON_AddStringToObject(object, "function", hit->function->name);
+	if (hit->function || hit->probe)
+		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
@@ -133,12 +133,12 @@ static void add_reasons(cJSON *root, const struct report *r)
 	struct reasons reasons;
 	cJSON *list = NULL;
 
-	if (!report__reasons(r, &reasons) && reasons.all.n) {
-		cJSON_AddStringToObject(root, "reason", reasons.all.v[0]);
+	if (!report__reasons(r, &reasons) && r->sampled && reasons.all.n) {
+		cJSON_AddStringToObject(root, "reason", reasons.all.v[0].text);
 		list = cJSON_AddArrayToObject(root, "reasons");
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i]));
+		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i].text));
 	reasons__fini(&reasons);
 }
 

@@ -61,9 +61,9 @@ static void print_head(FILE *out, const struct report *r)
 	/* Without a threshold any may have triggered. */
 	fprintf(out, "the %s", ns > r->ordinary_ns ? "slow " : "");
 	if (r->hit.reason == MT_HIT_REGION)
-		fprintf(out, "region from -start to %s", short_name(name, r->hit.function->name));
+		fprintf(out, "region from -start to %s", short_name(name, hit_mark__name(&r->hit)));
 	else
-		fprintf(out, "iteration of %s", short_name(name, r->hit.function->name));
+		fprintf(out, "iteration of %s", short_name(name, hit_mark__name(&r->hit)));
 	report__print_which(out, r);
 	fprintf(out, r->hit.reason == MT_HIT_STALL ? " has taken %s so far" : " took %s",
 		units__format_duration(a, ns));
@@ -137,10 +137,10 @@ static void print_reasons(FILE *out, const struct report *r)
 	struct reasons reasons;
 	bool is_unnamed = false;
 
-	if (!report__reasons(r, &reasons))
+	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
-			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i]);
-			is_unnamed |= strstr(reasons.all.v[i], "[jit+") != NULL;
+			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
+			is_unnamed |= strstr(reasons.all.v[i].text, "[jit+") != NULL;
 		}
 	if (is_unnamed)
 		fprintf(out, "  hint: [jit+...] is code that a runtime has compiled; a perf map "

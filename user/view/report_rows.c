@@ -76,7 +76,7 @@ static enum row_kind off_kind(uint8_t reason)
 					 : ROW_WAITING;
 }
 
-static enum part part_of(const struct report *r, const struct call *call)
+enum part report__part_of(const struct report *r, const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
 		return off_part(call->reason);
@@ -90,7 +90,7 @@ static enum part part_of(const struct report *r, const struct call *call)
 
 static const struct call *reclaim_of(const struct report *r, const struct call *call)
 {
-	enum part part = part_of(r, call);
+	enum part part = report__part_of(r, call);
 
 	return r->sampled && (part == PART_CPU || part == PART_BLOCKED)
 		       ? call_tree__reclaim(r->tree, call)
@@ -174,7 +174,7 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 {
 	uint32_t at = path_in(r, call, p); /* which may move them */
 	struct path *path = &r->paths.v[at];
-	bool on_cpu = part_of(r, call) == PART_CPU && !reclaim_of(r, call);
+	bool on_cpu = report__part_of(r, call) == PART_CPU && !reclaim_of(r, call);
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
 	if (on_cpu)
@@ -219,7 +219,7 @@ static uint64_t spend_interrupts(struct report *r, const struct call *call, uint
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
 	const struct call *reclaim = reclaim_of(r, call);
-	enum part part = part_of(r, call);
+	enum part part = report__part_of(r, call);
 	enum part of = !reclaim ? part : part == PART_CPU ? PART_RECLAIM_CPU : PART_RECLAIM_BLOCKED;
 
 	while (from < to && r->period < r->periods.n) {

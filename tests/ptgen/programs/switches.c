@@ -4,7 +4,8 @@
  *
  *   switches HOW WHAT ROUNDS
  *
- * HOW they switch: context (swapcontext), ret or jump: assembler that ends in such an instruction.
+ * HOW they switch: context (swapcontext), ret or jump: assembler that ends in such an instruction;
+ * longjmp: setjmp() and longjmp(), as QEMU's util/coroutine-ucontext.c does.
  * WHAT they do: one (is entered again and again), many (are entered in turn, and come back),
  * nested (enter one another), ring (each goes on to the next, and none comes back), short (end,
  * and others begin on their stacks), signal (a handler runs on their stacks, and is left by
@@ -26,6 +27,7 @@ enum { STACK = 1 << 20, MAX = 5, DEPTH = 6 };
 
 struct coroutine {
 	ucontext_t context;
+	sigjmp_buf env;
 	void *sp;
 	void (*run)(void);
 	struct coroutine *caller;
@@ -58,6 +60,7 @@ __asm__(".text\n"
 	".size switch_jump, . - switch_jump\n");
 
 static void (*switch_by)(void **save, void *to); /* NULL: swapcontext() */
+static int by_longjmp;
 static struct coroutine all[MAX], first, *running = &first;
 static unsigned long rounds;
 
@@ -71,7 +74,10 @@ APART void go_to(struct coroutine *to)
 	struct coroutine *from = running;
 
 	running = to;
-	if (switch_by)
+	if (by_longjmp) {
+		if (!sigsetjmp(from->env, 0))
+			siglongjmp(to->env, 1);
+	} else if (switch_by)
 		switch_by(&from->sp, to->sp);
 	else
 		swapcontext(&from->context, &to->context);
@@ -95,7 +101,7 @@ static void begin(void)
 {
 	running->run();
 	running->ended = 1;
-	if (!switch_by)
+	if (!switch_by && !by_longjmp)
 		return; /* uc_link */
 	go_to(running->caller);
 	abort();
@@ -105,6 +111,29 @@ static void begin_context(void)
 {
 	begin();
 	running = running->caller;
+}
+
+static struct coroutine *made;
+static sigjmp_buf maker;
+
+/* On the new stack: it waits to be entered. */
+static void trampoline(void)
+{
+	struct coroutine *c = made;
+
+	if (!sigsetjmp(c->env, 0))
+		siglongjmp(maker, 1);
+	begin();
+}
+
+APART void make_env(struct coroutine *c)
+{
+	ucontext_t here;
+
+	made = c;
+	makecontext(&c->context, trampoline, 0);
+	if (!sigsetjmp(maker, 0))
+		swapcontext(&here, &c->context);
 }
 
 static void prepare(struct coroutine *c, void (*run)(void), unsigned depth)
@@ -127,7 +156,10 @@ static void prepare(struct coroutine *c, void (*run)(void), unsigned depth)
 	c->context.uc_stack.ss_sp = c->memory;
 	c->context.uc_stack.ss_size = STACK;
 	c->context.uc_link = &first.context;
-	makecontext(&c->context, begin_context, 0);
+	if (by_longjmp)
+		make_env(c);
+	else
+		makecontext(&c->context, begin_context, 0);
 }
 
 APART void yield_from(unsigned depth)
@@ -268,6 +300,7 @@ int main(int argc, char **argv)
 		switch_by = switch_ret;
 	else if (!strcmp(argv[1], "jump"))
 		switch_by = switch_jump;
+	by_longjmp = !strcmp(argv[1], "longjmp");
 	rounds = strtoul(argv[3], NULL, 10);
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (!strcmp(argv[2], acts[i].name))

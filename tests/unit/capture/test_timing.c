@@ -69,6 +69,36 @@ static void test_values_and_power_events(void **state)
 	assert_non_null(strstr(stderr_capture__end(&capture), "has no 'ptw'"));
 }
 
+/* Event Trace wherever it can be had; power events where they are asked for, or refused. */
+static void test_events_and_power(void **state)
+{
+	struct pt_pmu newer = skylake;
+	struct pt_timing timing = PT_TIMING_NORMAL;
+	struct stderr_capture capture;
+	uint64_t config;
+
+	newer.event = (struct pt_field){31, 1};
+	newer.pwr_evt = (struct pt_field){4, 1};
+	assert_int_equal(config_of("normal", &newer), config_of("normal", &skylake));
+	newer.cap_event_trace = newer.cap_power_events = 1;
+	assert_int_equal(config_of("normal", &newer),
+			 config_of("normal", &skylake) | PT_CONFIG_EVENT);
+	assert_int_equal(config_of("custom:event", &newer), BASE | PT_CONFIG_EVENT);
+	assert_int_equal(config_of("custom:cyc", &newer), config_of("custom:cyc", &skylake));
+	timing.pwr_evt = true;
+	assert_int_equal(pt_timing__config(&timing, &newer, &config), 0);
+	assert_int_equal(config, config_of("normal", &newer) | 1u << 4);
+	stderr_capture__begin(&capture);
+	assert_int_equal(pt_timing__config(&timing, &skylake, &config), -EINVAL);
+	assert_non_null(strstr(stderr_capture__end(&capture), "-trace-power: "));
+	/* Without cycle packets the rest stays. */
+	newer.cap_psb_cyc = 0;
+	stderr_capture__begin(&capture);
+	assert_int_equal(pt_timing__config(&timing, &newer, &config), 0);
+	stderr_capture__end(&capture);
+	assert_int_equal(config, config_of("low", &newer) | 1u << 4);
+}
+
 static void test_the_three_levels(void **state)
 {
 	assert_int_equal(config_of("low", &skylake), BASE | 1u << 9 | 3u << 14);
@@ -147,6 +177,7 @@ static void test_what_the_pmu_lacks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_events_and_power),
 		cmocka_unit_test(test_the_three_levels),
 		cmocka_unit_test(test_values_and_power_events),
 		cmocka_unit_test(test_levels_take_what_there_is),

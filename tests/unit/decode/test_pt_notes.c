@@ -4,6 +4,7 @@
 
 #include "decode/pt_note.h"
 #include "decode/threads.h"
+#include "pipeline/pipeline.h"
 
 struct notes {
 	VEC(struct pt_note) all;
@@ -216,12 +217,208 @@ static void test_power(void **state)
 	notes__fini(&notes);
 }
 
+/* SDM "Control Flow Event (CFE) Packet", "Event Data (EVD) Packet". */
+static void put_cfe(struct traced *t, uint8_t type, uint8_t vector, bool has_ip)
+{
+	put(t, (const uint8_t[]){0x02, 0x13, (uint8_t)(type | (has_ip ? 0x80 : 0)), vector}, 4);
+}
+
+static void put_evd(struct traced *t, uint8_t type, uint64_t value)
+{
+	uint8_t packet[11] = {0x02, 0x53, type};
+
+	memcpy(packet + 3, &value, sizeof(value));
+	put(t, packet, sizeof(packet));
+}
+
+/* A page fault: its address, then the event, whose place is the FUP of its branch. */
+static void test_an_event_of_a_branch(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	put_psb(t, 1000, BASE);
+	put_evd(t, 0, 0x7f0012345678);
+	put_cfe(t, CFE_INTR, 14, false);
+	put_ip(t, PT_FUP, BASE + F);
+	put_ip(t, PT_TIP_PGD, 0);
+	/* Not in user code any more: nothing tells where. */
+	put_cfe(t, CFE_SMI, 0, false);
+	put_tsc(t, 1010);
+	put_ip(t, PT_TIP_PGE, BASE + F);
+	put_ip(t, PT_FUP, BASE + F);
+	put_ip(t, PT_TIP_PGD, 0);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.all.n, 3);
+	assert_note(&notes, 0, PT_NOTE_PFA, 1000, 0, 0x7f0012345678);
+	assert_note(&notes, 1, PT_NOTE_CFE, 1000, BASE + F, CFE_INTR | 14 << 8);
+	assert_note(&notes, 2, PT_NOTE_CFE, 1000, 0, CFE_SMI);
+	assert_int_equal(notes.branches.n, 5);
+	assert_int_equal(notes.branches.v[2].kind, BRANCH_END_ASYNC);
+	assert_int_equal(notes.branches.v[2].from, BASE + F);
+	assert_int_equal(notes.branches.v[3].kind, BRANCH_BEGIN);
+	assert_int_equal(notes.branches.v[4].kind, BRANCH_END_ASYNC);
+	notes__fini(&notes);
+}
+
+/* With the IP bit the FUP is the event's alone: the branches are the same as without. */
+static void test_an_event_with_its_own_fup(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	put_psb(t, 1000, BASE);
+	put_evd(t, 2, 0x30);
+	put_evd(t, 1, 0x181);
+	put_evd(t, 9, 1); /* no such type */
+	put_cfe(t, CFE_VMEXIT, 0, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_tnt(t, "T");
+	put_cfe(t, CFE_IRET, 0, true);
+	put_tip(t, G);
+	put_ip(t, PT_FUP, BASE + G);
+	put_ip(t, PT_TIP_PGD, 0);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.all.n, 4);
+	assert_note(&notes, 0, PT_NOTE_VMXR, 1000, 0, 0x30);
+	assert_note(&notes, 1, PT_NOTE_VMXQ, 1000, 0, 0x181);
+	assert_note(&notes, 2, PT_NOTE_CFE, 1000, BASE + F, CFE_VMEXIT);
+	assert_int_equal(notes.branches.n, 5);
+	assert_int_equal(notes.branches.v[2].kind, BRANCH_RETURN);
+	assert_int_equal(notes.branches.v[3].kind, BRANCH_CALL);
+	notes__fini(&notes);
+}
+
+/* A packet that the end of the data cuts is none. */
+static void test_a_cut_event(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	put_psb(t, 1000, BASE);
+	put(t, (const uint8_t[]){0x02, 0x53, 0, 1, 2, 3}, 6);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.all.n, 0);
+	notes__fini(&notes);
+}
+
+/*
+ * A CLI or STI: with Event Trace the FUP after its MODE.Exec tells where it was, and is of no
+ * branch.
+ */
+static void test_the_interrupt_flag(void **state)
+{
+	struct traced *t = *state;
+	struct notes notes = {0};
+
+	t->rec.pt.config |= PT_CONFIG_EVENT;
+	put_psb(t, 1000, BASE);
+	put(t, (const uint8_t[]){0x99, 0x01 | 0x04}, 2);
+	put_ip(t, PT_FUP, BASE + F);
+	put_tnt(t, "T");
+	put_tip(t, G);
+	decode_notes(t, &notes, false);
+	assert_int_equal(notes.branches.v[1].kind, BRANCH_CALL);
+	assert_int_equal(notes.branches.v[2].kind, BRANCH_RETURN);
+	assert_int_equal(notes.branches.v[3].kind, BRANCH_CALL);
+	notes__fini(&notes);
+}
+
+/*
+ * Instants of a trace: a value with its function, and an event that leads nowhere (the kernel is
+ * traced too); but not one that is a slice, and nothing that ends one.
+ */
+static void test_instants(void **state)
+{
+	struct traced *t = *state;
+	struct rec_aux aux = {.pid = PID, .tid = TID};
+	struct decoded decoded;
+
+	put_psb(t, 1000, BASE);
+	put_ptw(t, 42, false, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_cfe(t, CFE_IRET, 0, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_evd(t, 0, 0x7f00);
+	put_cfe(t, CFE_INTR, 14, true);
+	put_ip(t, PT_FUP, BASE + F);
+	put_tnt(t, "T"); /* the RET of F */
+	put_tsc(t, 1020);
+	put_tip(t, G);
+	put_evd(t, 0, 0x7f11);
+	put_cfe(t, CFE_INTR, 14, false);
+	put_ip(t, PT_FUP, BASE + G);
+	put_ip(t, PT_TIP_PGD, 0);
+	aux.tsc = t->now;
+	aux.size = t->out.bytes.n;
+	aux.data = malloc(aux.size);
+	assert_non_null(aux.data);
+	memcpy(aux.data, t->out.bytes.v, aux.size);
+	assert_int_equal(recording__add_aux(&t->rec, &aux), 0);
+	assert_int_equal(decoded__make(&decoded, &t->rec, &(struct tree_options){0}), 0);
+	assert_int_equal(decoded.events.n, 2);
+	assert_int_equal(decoded.events.v[0].kind, PT_NOTE_PTWRITE);
+	assert_int_equal(decoded.events.v[0].value, 42);
+	assert_non_null(decoded.events.v[0].in);
+	assert_int_equal(decoded.events.v[1].kind, PT_NOTE_CFE);
+	assert_int_equal(decoded.events.v[1].address, 0x7f00);
+	decoded__fini(&decoded);
+}
+
+static void assert_event(enum cfe_type type, unsigned int vector, uint64_t address,
+			 const char *expected)
+{
+	struct pt_note note = {
+		.kind = PT_NOTE_CFE, .value = (uint64_t)type | vector << 8, .address = address};
+	uint8_t event = pt_event__of(note.value);
+	char text[PT_NOTE_TEXT_SIZE];
+
+	assert_string_equal(pt_note__format(&note, text), expected);
+	assert_int_equal(pt_event__parse(text), event);
+	if (event && !address)
+		assert_string_equal(pt_event__name(event), expected);
+}
+
+static void test_names_of_events(void **state)
+{
+	char text[PT_EVENT_TEXT_SIZE];
+
+	assert_event(CFE_INTR, 14, 0x7f0012345678, "[page fault 0x7f0012345678]");
+	assert_event(CFE_INTR, 14, 0, "[page fault]");
+	assert_event(CFE_INTR, 2, 0, "[NMI]");
+	assert_event(CFE_INTR, 3, 0, "[int3]");
+	assert_event(CFE_INTR, 0xec, 0, "[timer interrupt]");
+	assert_event(CFE_INTR, 0x21, 0, "[interrupt]");
+	assert_event(CFE_INTR, 0, 0, "[divide error]");
+	assert_event(CFE_SMI, 0, 0, "[SMI]");
+	assert_event(CFE_VMEXIT, 0, 0, "[VM exit]");
+	assert_event(CFE_INTR, 0x80, 0, "cfe"); /* a system call */
+	assert_event(CFE_IRET, 0, 0, "cfe");
+	assert_event(31, 0, 0, "cfe");
+	/* No other text is one. */
+	assert_int_equal(pt_event__parse("[untraced]"), 0);
+	assert_int_equal(pt_event__parse("[page fault"), 0);
+	assert_int_equal(pt_event__parse("page fault"), 0);
+	assert_int_equal(pt_event__parse(""), 0);
+	for (unsigned int event = 1; event < PT_EVENT_END; event++) {
+		uint8_t back = pt_event__parse(pt_event__format((uint8_t)event, 0, text));
+
+		assert_string_equal(pt_event__name(back), pt_event__name((uint8_t)event));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_values),
 		TEST(test_values_without_their_fup),
 		TEST(test_power),
+		TEST(test_an_event_of_a_branch),
+		TEST(test_an_event_with_its_own_fup),
+		TEST(test_a_cut_event),
+		TEST(test_the_interrupt_flag),
+		TEST(test_instants),
+		TEST(test_names_of_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

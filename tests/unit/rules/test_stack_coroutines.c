@@ -368,6 +368,113 @@ static void test_random_switches_give_trees(void **state)
 	assert_true(n_coroutines > 1000);
 }
 
+/* Coroutines that switch by setjmp() and longjmp(). */
+enum { SETJMP = 0xf000, LONGJMP = 0x10000 };
+
+/* The function at `from` calls both, and longjmp() goes to `to`. */
+static void longjmp_to(struct thread *t, uint64_t from, uint64_t to)
+{
+	call(t, from, SETJMP);
+	ret(t, SETJMP + 0x20, from + CALL_LEN);
+	call(t, from + 0x10, LONGJMP);
+	jump(t, LONGJMP + 0x20, to);
+}
+
+static void add_longjmp(struct thread *t)
+{
+	add_function(t, SETJMP, "__sigsetjmp", "", 0);
+	add_function(t, LONGJMP, "siglongjmp", "", 0);
+}
+
+/* a() waits to be entered, as QEMU's trampoline does; b() switches. */
+static void begin_longjmps(struct thread *t)
+{
+	add_longjmp(t);
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, SETJMP);
+	ret(t, SETJMP + 0x20, MAIN + 0x15);
+	call(t, MAIN + 0x20, SWAPCONTEXT);
+	ret(t, SWAPCONTEXT + 0x20, A);
+	longjmp_to(t, A + 0x10, MAIN + 0x15);
+}
+
+static void test_a_switch_by_longjmp(void **state)
+{
+	struct thread *t = *state;
+
+	begin_longjmps(t);
+	assert_on_top(t, "main", 0);
+	call(t, MAIN + 0x30, B);
+	longjmp_to(t, B + 0x10, A + 0x15);
+	assert_on_top(t, "a", 0);
+	call(t, A + 0x30, B);
+	longjmp_to(t, B + 0x10, B + 0x15);
+	assert_on_top(t, "b", 1);
+	ret(t, B + 0x40, MAIN + 0x35);
+	assert_on_top(t, "main", 0);
+	call(t, MAIN + 0x30, B);
+	longjmp_to(t, B + 0x10, B + 0x15);
+	ret(t, B + 0x40, A + 0x35);
+	assert_on_top(t, "a", 0);
+}
+
+/* longjmp() returns to who waits, as the function of any other switch does. */
+static void test_a_longjmp_ends_a_wait(void **state)
+{
+	struct thread *t = *state;
+
+	begin_longjmps(t);
+	longjmp_to(t, MAIN + 0x30, A + 0x15);
+	assert_finished(t, "main 10-130 inferred-start inferred-end\n"
+			   "  __sigsetjmp 20-30\n"
+			   "  swapcontext 40-90 cut by-siglongjmp\n"
+			   "    [switched out] 50-90 cut by-siglongjmp\n"
+			   "  __sigsetjmp 100-110\n"
+			   "  siglongjmp 120-130 inferred-end\n"
+			   "    [switched out] 130-130 inferred-end\n");
+	assert_next(t, "coroutine 1",
+		    "a 50-130 inferred-end\n"
+		    "  __sigsetjmp 60-70\n"
+		    "  siglongjmp 80-130\n"
+		    "    [switched out] 90-130\n");
+}
+
+static void test_a_longjmp_to_another_stacks_setjmp(void **state)
+{
+	struct thread *t = *state;
+
+	begin_longjmps(t);
+	interrupt(t, MAIN + 0x30);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  __sigsetjmp 20-30\n"
+			   "  swapcontext 40-90 cut by-siglongjmp\n"
+			   "    [switched out] 50-90 cut by-siglongjmp\n");
+	assert_next(t, "coroutine 1",
+		    "a 50-100 inferred-end\n"
+		    "  __sigsetjmp 60-70\n"
+		    "  siglongjmp 80-100 inferred-end\n"
+		    "    [switched out] 90-100 inferred-end\n");
+	assert_no_more(t);
+}
+
+/* The trace begins when the other stack waits already. */
+static void test_a_longjmp_to_a_stack_that_is_not_known(void **state)
+{
+	struct thread *t = *state;
+
+	add_longjmp(t);
+	begin(t, MAIN);
+	call(t, MAIN + 0x30, B);
+	longjmp_to(t, B + 0x10, B + 0x15);
+	assert_on_top(t, "b", 1);
+	ret(t, B + 0x40, A + 0x35);
+	assert_on_top(t, "a", -1);
+	call(t, A + 0x30, B);
+	longjmp_to(t, B + 0x10, B + 0x15);
+	ret(t, B + 0x40, MAIN + 0x35);
+	assert_on_top(t, "main", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +493,10 @@ int main(void)
 		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),
 		TEST(test_random_switches_give_trees),
+		TEST(test_a_switch_by_longjmp),
+		TEST(test_a_longjmp_ends_a_wait),
+		TEST(test_a_longjmp_to_another_stacks_setjmp),
+		TEST(test_a_longjmp_to_a_stack_that_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

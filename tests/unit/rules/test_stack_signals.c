@@ -2,6 +2,8 @@
 /* Out of user code and back, wherever the kernel sends the thread; and anything at random. */
 #include "stack_fixture.h"
 
+#include "decode/pt_note.h"
+
 static void test_syscalls_are_slices(void **state)
 {
 	struct thread *t = *state;
@@ -20,6 +22,72 @@ static void test_syscalls_are_slices(void **state)
 			   "    [syscall] 30-40\n"
 			   "  [untraced] 60-70\n"
 			   "  [syscall] 80-80 inferred-end\n");
+}
+
+/* What Event Trace tells before the branch. */
+static void note(struct thread *t, enum pt_note_kind kind, uint64_t ip, uint64_t value)
+{
+	struct branch entry = {.time_ns = t->now,
+			       .from = ip,
+			       .to = value,
+			       .kind = ENTRY_NOTE,
+			       .reason = (uint8_t)kind};
+
+	assert_int_equal(stack__branch(t->stack, &entry), 0);
+}
+
+static void test_events_name_what_is_untraced(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	note(t, PT_NOTE_PFA, 0, 0x7f00);
+	note(t, PT_NOTE_CFE, MAIN + 0x10, CFE_INTR | 14 << 8);
+	interrupt(t, MAIN + 0x10);
+	begin(t, MAIN + 0x10);
+	/* The address was of that one only. */
+	note(t, PT_NOTE_CFE, MAIN + 0x12, CFE_INTR | 14 << 8);
+	interrupt(t, MAIN + 0x12);
+	begin(t, MAIN + 0x12);
+	note(t, PT_NOTE_PFA, 0, 0x7f00);
+	note(t, PT_NOTE_CFE, MAIN + 0x14, CFE_INTR | 0xec << 8);
+	interrupt(t, MAIN + 0x14);
+	begin(t, MAIN + 0x14);
+	/* An int3 is an instruction, as a syscall is. */
+	note(t, PT_NOTE_CFE, MAIN + 0x16, CFE_INTR | 3 << 8);
+	enter_kernel(t, MAIN + 0x16);
+	begin(t, MAIN + 0x17);
+	note(t, PT_NOTE_CFE, MAIN + 0x18, CFE_INTR | 3 << 8);
+	branch(t, BRANCH_END, MAIN + 0x18, 0, 1);
+	begin(t, MAIN + 0x18);
+	assert_finished(t, "main 10-110 inferred-start inferred-end\n"
+			   "  [page fault] 20-30\n"
+			   "  [page fault] 40-50\n"
+			   "  [timer interrupt] 60-70\n"
+			   "  [int3] 80-90\n"
+			   "  [int3] 100-110\n");
+}
+
+/* It is told where it happened, and is forgotten with that. */
+static void test_an_event_names_its_own_stay_only(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	note(t, PT_NOTE_CFE, MAIN + 0x10, CFE_INTR | 2 << 8);
+	interrupt(t, MAIN + 0x20);
+	begin(t, MAIN + 0x20);
+	interrupt(t, MAIN + 0x10);
+	begin(t, MAIN + 0x10);
+	note(t, PT_NOTE_CFE, MAIN + 0x30, CFE_INTR | 0x80 << 8);
+	enter_kernel(t, MAIN + 0x30);
+	begin(t, MAIN + 0x32);
+	note(t, PT_NOTE_CFE, 0, CFE_SMI);
+	interrupt(t, MAIN + 0x40);
+	assert_finished(t, "main 10-80 inferred-start inferred-end\n"
+			   "  [untraced] 20-30\n"
+			   "  [untraced] 40-50\n"
+			   "  [syscall] 60-70\n");
 }
 
 /* The kernel sets the thread back to the syscall, which may be a function's first instruction. */
@@ -352,6 +420,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_syscalls_are_slices),
+		TEST(test_events_name_what_is_untraced),
+		TEST(test_an_event_names_its_own_stay_only),
 		TEST(test_a_restarted_syscall),
 		TEST(test_a_probed_instruction_is_no_signal),
 		TEST(test_a_probed_return),

@@ -160,8 +160,8 @@ static void test_sum(void **state)
 {
 	struct judged_calls sum = JUDGED_NONE;
 
-	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2});
-	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1});
+	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 3});
+	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 4});
 	assert_int_equal(sum.noted, 7);
 	assert_int_equal(sum.right, 6);
 	assert_int_equal(sum.unnoted, 1);

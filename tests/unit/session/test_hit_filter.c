@@ -31,7 +31,9 @@ static void test_terms(void **state)
 	assert_int_equal(parse(&f, NULL), 0);
 	assert_int_equal(f.n, 0);
 	assert_int_equal(
-		parse(&f, " (unsigned int)arg3>=0x10&&tid!=-1 && comm == \"a b\" && (int)retval&8 "), 0);
+		parse(&f,
+		      " (unsigned int)arg3>=0x10&&tid!=-1 && comm == \"a b\" && (int)retval&8 "),
+		0);
 	assert_int_equal(f.n, 4);
 	assert_int_equal(f.terms[0].field, MT_FIELD_ARG);
 	assert_int_equal(f.terms[0].arg, 2);
@@ -92,7 +94,7 @@ static int apply(const char *text, struct probe *probe)
 static void test_arguments(void **state)
 {
 	static struct probe function, inside = {.is_inside = true}, go = {.is_go = true},
-				    usdt = {.args = {.n = 2}};
+				      usdt = {.args = {.n = 2}};
 
 	assert_int_equal(apply("(short)arg6 == 1 && (long)arg1 == 1", &function), 0);
 	assert_int_equal(function.args.n, 6);

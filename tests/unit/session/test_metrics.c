@@ -64,6 +64,32 @@ static void test_counters_and_gauges(void **state)
 	expect_line(text, "mtbpf_delay_seconds_sum 2.500000001");
 }
 
+/* Names that a program chose, and more of them than a server would want. */
+static void test_causes_are_series_up_to_a_bound(void **state)
+{
+	struct metrics m = {0};
+	_cleanup_free_ char *text = NULL;
+	size_t lines = 0;
+
+	for (int i = 0; i < 100; i++) {
+		struct metrics_cause cause = {.kind = "on_cpu", .ns = 1000000000, .n = 1};
+
+		snprintf(cause.function, sizeof(cause.function), "f%d\"\\", i);
+		metrics__add_cause(&m, &cause);
+		metrics__add_cause(&m, &cause);
+	}
+	m.on_capture[ON_CAPTURE_FAILED] = 3;
+	text = metrics__print(&m);
+	expect_line(text, "mtbpf_cause_seconds_total{kind=\"on_cpu\",function=\"f0\\\"\\\\\"} "
+			  "2.000000000");
+	expect_line(text, "mtbpf_cause_seconds_total{kind=\"other\",function=\"\"} 160.000000000");
+	expect_line(text, "mtbpf_cause_captures_total{kind=\"other\",function=\"\"} 160");
+	expect_line(text, "mtbpf_on_capture_total{result=\"failed\"} 3");
+	for (const char *at = text; (at = strstr(at, "\nmtbpf_cause_seconds_total{")); at++)
+		lines++;
+	assert_int_equal(lines, METRICS_CAUSES_MAX + 1);
+}
+
 /* Each bucket has those below its end; the last of ours is also for what is larger. */
 static void test_the_histogram_adds_up(void **state)
 {
@@ -223,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counters_and_gauges),
+		cmocka_unit_test(test_causes_are_series_up_to_a_bound),
 		cmocka_unit_test(test_the_histogram_adds_up),
 		cmocka_unit_test(test_without_a_recording_there_is_no_time_of_it),
 		cmocka_unit_test(test_a_threshold_that_is_not_learned_yet),

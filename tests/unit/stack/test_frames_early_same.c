@@ -6,7 +6,7 @@
 #include "frames_early_fixture.h"
 #include "inlined_tree.h"
 
-#include "stack/inline_pass.h"
+#include "stack/tree_passes.h"
 
 /* Where calls are made, by entry_ip. */
 static const uint64_t places[] = {IN_MAIN, IN_A, IN_B, IN_A, IN_OTHER_B, 0};

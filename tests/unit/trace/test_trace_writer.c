@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "decode/branch.h"
+#include "decode/pt_note.h"
 #include "util/meter.h"
 
 struct expected {
@@ -254,13 +255,16 @@ static void test_names_and_categories_of_kinds(void **state)
 {
 	static const struct {
 		enum call_kind kind;
-		enum gap_reason reason;
+		unsigned int reason;
 		const char *name, *category;
 		uint64_t ip;
 	} kinds[] = {
 		{CALL_SIGNAL, GAP_NONE, "main", "signal", 0},
 		{CALL_SYSCALL, GAP_NONE, "[syscall]", "kernel", 0},
 		{CALL_UNTRACED, GAP_NONE, "[untraced]", "kernel", 0},
+		{CALL_UNTRACED, PT_EVENT_PAGE_FAULT, "[page fault 0x7f00]", "kernel", 0x7f00},
+		{CALL_UNTRACED, PT_EVENT_PAGE_FAULT, "[page fault]", "kernel", 0},
+		{CALL_UNTRACED, CFE_SMI, "[SMI]", "kernel", 0},
 		{CALL_SWITCHED, GAP_NONE, "[switched out]", "switch", 0},
 		{CALL_GAP, GAP_OVERFLOW, "[gap: overflow]", "gap", 0},
 		{CALL_GAP, GAP_LOST, "[gap: lost]", "gap", 0},

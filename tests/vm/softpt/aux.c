@@ -9,6 +9,9 @@ static bool partial;
 module_param(partial, bool, 0644);
 MODULE_PARM_DESC(partial, "flag the next end of a trace as PARTIAL, once");
 
+/* A ring that is broken so keeps what came first. */
+#define STALE_AFTER (32 << 10)
+
 void *softpt_aux__setup(struct perf_event *event, void **pages, int nr_pages, bool snapshot)
 {
 	struct softpt_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
@@ -35,6 +38,9 @@ void softpt_aux__write(void *ctx, const u8 *bytes, unsigned int len)
 		buffer->lost = true;
 		return;
 	}
+	buffer->total += len;
+	if (buffer->total > STALE_AFTER && softpt_step__broken() == SOFTPT_BROKEN_STALE)
+		return;
 	for (i = 0; i < len; i++) {
 		((u8 *)buffer->pages[buffer->at >> PAGE_SHIFT])[offset_in_page(buffer->at)] =
 			bytes[i];

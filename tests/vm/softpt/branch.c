@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "softpt.h"
 
+#include <linux/uaccess.h>
+
 #define MAX_INSN_LEN 15
 
 /* Prefixes in 64-bit mode: Intel SDM vol. 2, 2.1.1 and 2.2.1. */
@@ -44,6 +46,66 @@ static unsigned int modrm_length(const u8 *modrm)
 		return 1 + sib + 4;
 	}
 	return 1;
+}
+
+/* As the encodings of ModRM and SIB number them. */
+static u64 read_register(const struct pt_regs *regs, unsigned int number)
+{
+	const unsigned long all[] = {regs->ax,	regs->cx,  regs->dx,  regs->bx,
+				     regs->sp,	regs->bp,  regs->si,  regs->di,
+				     regs->r8,	regs->r9,  regs->r10, regs->r11,
+				     regs->r12, regs->r13, regs->r14, regs->r15};
+
+	return all[number & 15];
+}
+
+/* Of a memory operand: Intel SDM vol. 2, tables 2-2 and 2-3. next: of the instruction behind it. */
+static u64 address_of(const u8 *modrm, unsigned int rex, const struct pt_regs *regs, u64 next)
+{
+	unsigned int mod = modrm[0] >> 6, rm = modrm[0] & 7, base = rm, index = 4;
+	const u8 *displacement = modrm + 1;
+	u64 address = 0;
+	s32 wide;
+
+	if (rm == 4) {
+		base = displacement[0] & 7;
+		index = (displacement[0] >> 3 & 7) | (rex & 2) << 2;
+		if (index != 4)
+			address = read_register(regs, index) << (displacement[0] >> 6);
+		displacement++;
+	}
+	memcpy(&wide, displacement, sizeof(wide));
+	if (mod == 0 && base == 5)
+		return address + wide + (rm == 4 ? 0 : next);
+	address += read_register(regs, base | (rex & 1) << 3);
+	return address + (mod == 1 ? (s8)*displacement : mod == 2 ? wide : 0);
+}
+
+/* F3 0F AE /4, with REX.W or without: Intel SDM vol. 2, "PTWRITE". */
+bool softpt_branch__is_ptwrite(const u8 *code, const struct pt_regs *regs,
+			       struct softpt_ptwrite *out)
+{
+	unsigned int n = count_prefixes(code), rex = 0, size;
+	const u8 *modrm = code + n + 2;
+	u64 address;
+
+	if (code[0] != 0xf3 || n > 2 || code[n] != 0x0f || code[n + 1] != 0xae ||
+	    (modrm[0] >> 3 & 7) != 4)
+		return false;
+	if (n == 2)
+		rex = code[1] & 0x0f;
+	if (n == 2 && (code[1] & 0xf0) != 0x40)
+		return false;
+	*out = (struct softpt_ptwrite){.is_wide = rex & 8, .len = n + 2 + modrm_length(modrm)};
+	size = out->is_wide ? 8 : 4;
+	if (modrm[0] >> 6 == 3) {
+		u64 value = read_register(regs, (modrm[0] & 7) | (rex & 1) << 3);
+
+		memcpy(&out->value, &value, size);
+		return true;
+	}
+	address = address_of(modrm, rex, regs, regs->ip + out->len);
+	return !copy_from_user_nofault(&out->value, (void __user *)address, size);
 }
 
 static bool encode_cond(struct pt_stream *stream, u64 next, s64 offset, u64 to)

@@ -35,7 +35,9 @@ static bool is_legal(enum softpt_cap cap, u64 value)
 static bool config_is_valid(u64 config)
 {
 	const u64 known = CTL_PASSTHROUGH | CTL_CYC | CTL_MTC | CTL_TSC | CTL_DISRETC | CTL_BRANCH |
-			  CTL_MTC_PERIOD | CTL_CYC_THRESH | CTL_PSB_PERIOD;
+			  CTL_MTC_PERIOD | CTL_CYC_THRESH | CTL_PSB_PERIOD |
+			  (softpt_cap(CAP_PTWRITE) ? CTL_PTW | CTL_FUP_ON_PTW : 0) |
+			  (softpt_cap(CAP_EVENT_TRACE) ? CTL_EVENT : 0);
 	u64 psb = FIELD_GET(CTL_PSB_PERIOD, config), thresh = FIELD_GET(CTL_CYC_THRESH, config);
 
 	if (config & ~known)
@@ -103,6 +105,63 @@ static void start_tracing(struct softpt_cpu *cpu, struct perf_event *event)
 		softpt_step__trace(cpu);
 }
 
+/* pt_event_addr_filters_validate(): ranges only, for PT has no trigger at a single address. */
+static int filters_validate(struct list_head *filters)
+{
+	struct perf_addr_filter *filter;
+	u32 n = 0;
+
+	list_for_each_entry(filter, filters, entry)
+	{
+		if (!filter->size || filter->action == PERF_ADDR_FILTER_ACTION_START)
+			return -EOPNOTSUPP;
+		if (++n > softpt_cap(CAP_ADDRESS_RANGES))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* pt_event_addr_filters_sync(): a file that is not mapped has no range yet, and nothing passes. */
+static void filters_sync(struct perf_event *event)
+{
+	struct perf_addr_filters_head *head = perf_event_addr_filters(event);
+	struct perf_addr_filter_range *range = event->addr_filter_ranges;
+	struct softpt_event *e = softpt_event(event);
+	struct perf_addr_filter *filter;
+
+	e->n_filters = 0;
+	e->has_ranges = false;
+	if (!range)
+		return;
+	list_for_each_entry(filter, &head->list, entry)
+	{
+		bool stops = filter->action == PERF_ADDR_FILTER_ACTION_STOP;
+
+		e->has_ranges |= !stops;
+		if (e->n_filters < SOFTPT_FILTERS && range->start)
+			e->filters[e->n_filters++] = (struct softpt_filter){
+				range->start, range->start + range->size - 1, stops};
+		range++;
+	}
+}
+
+/* Of the CPUs that have fewer caps than sysfs tells, as the efficiency cores of a hybrid one. */
+static unsigned long little;
+module_param(little, ulong, 0644);
+MODULE_PARM_DESC(little, "mask of CPUs whose unit writes no CYC, PTW, CFE and EVD packets");
+
+static void start_unit(struct perf_event *event)
+{
+	struct softpt_event *e = softpt_event(event);
+
+	e->ctl = event->attr.config;
+	if (READ_ONCE(little) >> smp_processor_id() & 1)
+		e->ctl &= ~(CTL_CYC | CTL_PTW | CTL_FUP_ON_PTW | CTL_EVENT);
+	pt_stream__count_cycles(&e->stream, e->ctl & CTL_CYC ? softpt_nonturbo_ratio() : 0);
+	e->stopped = false;
+	perf_event_addr_filters_sync(event);
+}
+
 static void event_start(struct perf_event *event, int mode)
 {
 	struct softpt_cpu *cpu = this_cpu_ptr(&softpt_cpus);
@@ -121,6 +180,7 @@ static void event_start(struct perf_event *event, int mode)
 	event->hw.state = 0;
 	/* Another event may have written into the same buffer meanwhile. */
 	softpt_event(event)->stream.last_ip_known = false;
+	start_unit(event);
 	cpu->may_pause = true;
 	start_tracing(cpu, event);
 }
@@ -135,7 +195,10 @@ static void event_stop(struct perf_event *event, int mode)
 			return;
 		atomic_inc(&pauses);
 		paused_ip = instruction_pointer(task_pt_regs(current));
-		softpt_step__stop(cpu);
+		if (softpt_step__broken() == SOFTPT_BROKEN_LATE)
+			cpu->late = SOFTPT_LATE;
+		else
+			softpt_step__stop(cpu);
 		return;
 	}
 #endif
@@ -183,7 +246,13 @@ static struct pmu pmu = {
 	.read = event_read,
 	.setup_aux = softpt_aux__setup,
 	.free_aux = softpt_aux__free,
+	.addr_filters_validate = filters_validate,
+	.addr_filters_sync = filters_sync,
 };
+
+static bool old;
+module_param(old, bool, 0444);
+MODULE_PARM_DESC(old, "a CPU without Event Trace, PTWRITE and address filters");
 
 static int show_steps(char *page, const struct kernel_param *param)
 {
@@ -205,6 +274,9 @@ static int __init softpt_init(void)
 #else
 	aux_pause = false;
 #endif
+	if (old)
+		softpt_make_old();
+	pmu.nr_addr_filters = softpt_cap(CAP_ADDRESS_RANGES);
 	err = perf_pmu_register(&pmu, "intel_pt", -1);
 	if (err)
 		softpt_step__exit();

@@ -16,13 +16,16 @@
 /* IA32_RTIT_CTL, Intel SDM vol. 3, table "IA32_RTIT_CTL MSR". */
 #define CTL_PASSTHROUGH BIT_ULL(0)
 #define CTL_CYC		BIT_ULL(1)
+#define CTL_FUP_ON_PTW	BIT_ULL(5)
 #define CTL_MTC		BIT_ULL(9)
 #define CTL_TSC		BIT_ULL(10)
 #define CTL_DISRETC	BIT_ULL(11)
+#define CTL_PTW		BIT_ULL(12)
 #define CTL_BRANCH	BIT_ULL(13)
 #define CTL_MTC_PERIOD	GENMASK_ULL(17, 14)
 #define CTL_CYC_THRESH	GENMASK_ULL(22, 19)
 #define CTL_PSB_PERIOD	GENMASK_ULL(27, 24)
+#define CTL_EVENT	BIT_ULL(31)
 
 enum softpt_cap {
 	CAP_PSB_CYC,
@@ -30,7 +33,17 @@ enum softpt_cap {
 	CAP_MTC_PERIODS,
 	CAP_CYCLE_THRESHOLDS,
 	CAP_PSB_PERIODS,
+	CAP_PTWRITE,
+	CAP_EVENT_TRACE,
+	CAP_ADDRESS_RANGES,
 };
+
+/* A range that is traced, or one that stops the trace (TraceStop). */
+struct softpt_filter {
+	u64 first, last;
+	bool stops;
+};
+#define SOFTPT_FILTERS 2
 
 /* What an AUX buffer is made of, and where in it we are. */
 struct softpt_buffer {
@@ -40,6 +53,7 @@ struct softpt_buffer {
 	u64 at;	       /* offset of the next byte */
 	u64 space;     /* bytes to the end of what may be written; not in overwrite mode */
 	u64 written;   /* since perf_aux_output_begin() */
+	u64 total;     /* since it was set up */
 	bool lost;     /* packets did not fit */
 };
 
@@ -47,6 +61,11 @@ struct softpt_buffer {
 struct softpt_event {
 	struct pt_stream stream;
 	struct softpt_buffer *buffer; /* while it is started */
+	u64 ctl;		      /* as this CPU's unit takes it */
+	struct softpt_filter filters[SOFTPT_FILTERS];
+	u32 n_filters;
+	bool has_ranges; /* one of them is traced, and nothing else */
+	bool stopped;	 /* by TraceStop, until it is started again */
 };
 
 struct softpt_cpu {
@@ -59,6 +78,8 @@ struct softpt_cpu {
 	bool armed;   /* the next step trap of `task` tells what the instruction at ip did */
 	bool tf_ours; /* we set its trap flag */
 	bool stepped; /* the kernel was entered by nothing but our own trap */
+	struct pt_stream_event event; /* what has taken the task out of user code */
+	unsigned int late; /* a pause is due behind so many instructions; broken on purpose */
 	u64 ip;
 };
 
@@ -72,6 +93,8 @@ static inline struct softpt_event *softpt_event(struct perf_event *event)
 /* sysfs.c: format/, caps/ and the clock ratios. */
 extern const struct attribute_group *softpt_groups[];
 u32 softpt_cap(enum softpt_cap cap);
+/* A CPU without Event Trace, PTWRITE and address filters. */
+void softpt_make_old(void);
 /*
  * Core crystal clock ticks are TSC ticks * den / num: CPUID leaf 15H, EBX and EAX. The encoder
  * wants whole TSC ticks.
@@ -100,11 +123,25 @@ unsigned long softpt_step__count(void);
 /* What is broken on purpose; 0: nothing. */
 #define SOFTPT_BROKEN_PAUSE 3
 #define SOFTPT_BROKEN_END   4
+#define SOFTPT_BROKEN_LATE  5
+#define SOFTPT_LATE	    200 /* instructions */
+#define SOFTPT_BROKEN_STALE 6
 int softpt_step__broken(void);
 
 /* branch.c: the packets of the instruction `code` at `from` that went to `to`; false: it cannot
  * have. */
 bool softpt_branch__encode(struct pt_stream *stream, const u8 *code, u64 from, u64 to);
 bool softpt_branch__is_pushf(const u8 *code);
+/*
+ * True for a PTWRITE, which no CPU of QEMU's has: its operand's value, 4 bytes or 8, and its
+ * length.
+ */
+struct softpt_ptwrite {
+	u64 value;
+	bool is_wide;
+	u8 len;
+};
+bool softpt_branch__is_ptwrite(const u8 *code, const struct pt_regs *regs,
+			       struct softpt_ptwrite *out);
 
 #endif

@@ -13,7 +13,9 @@
 #include <linux/uaccess.h>
 #include <linux/uprobes.h>
 #include <asm/debugreg.h>
+#include <asm/irq_regs.h>
 #include <asm/processor-flags.h>
+#include <asm/trapnr.h>
 #include <asm/tsc.h>
 
 #define MAX_INSN_LEN 15
@@ -50,12 +52,18 @@ MODULE_PARM_DESC(int3_fup, "an int3 leaves a FUP before its TIP.PGD");
 /* For tests that must notice a PMU which does not do its work. */
 enum broken {
 	BROKEN_CLOCK = 1, /* times run away by 1 % */
-	BROKEN_TIP,	  /* every 1000th instruction has no packet */
+	BROKEN_TIP,	  /* one instruction of broken_every has no packet */
+	BROKEN_VECTOR = 7,
 };
 static int broken;
 module_param(broken, int, 0644);
 MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
-			 "4: the newest 2 KB are missing");
+			 "4: the newest 2 KB are missing; 5: a pause comes 200 instructions late; "
+			 "6: a ring keeps its first 32 KB only; 7: events have another vector");
+
+static int broken_every = 1000;
+module_param(broken_every, int, 0644);
+MODULE_PARM_DESC(broken_every, "with broken=2: one instruction of so many has no packet");
 
 int softpt_step__broken(void)
 {
@@ -76,11 +84,26 @@ static u64 now_tsc(void)
 	return now + (now - since) / 100;
 }
 
+/* The first that happens in user code is what has left it. */
+static void note_event(struct softpt_cpu *cpu, u8 vector, bool has_address, u64 address)
+{
+	if (cpu->event.type)
+		return;
+	cpu->event = (struct pt_stream_event){.type = PT_CFE_INTR,
+					      .vector = vector,
+					      .has_address = has_address,
+					      .address = address};
+	if (READ_ONCE(broken) == BROKEN_VECTOR)
+		cpu->event.vector ^= 1;
+}
+
 static void leave_how(struct softpt_cpu *cpu, u64 ip, bool tells_ip)
 {
 	struct pt_stream *stream = stream_of(cpu);
 
 	if (stream->enabled) {
+		if (softpt_event(cpu->handle.event)->ctl & CTL_EVENT)
+			stream->event = cpu->event;
 		pt_stream__time(stream, now_tsc());
 		if (tells_ip)
 			pt_stream__disable_async(stream, ip);
@@ -105,6 +128,33 @@ static struct softpt_cpu *armed_cpu(void)
 	return cpu->tracing && cpu->armed && cpu->task == current ? cpu : NULL;
 }
 
+/* The ranges of address filters. */
+static bool lies_in(const struct softpt_event *e, u64 ip, bool stops)
+{
+	u32 i;
+
+	for (i = 0; i < e->n_filters; i++)
+		if (e->filters[i].stops == stops && ip >= e->filters[i].first &&
+		    ip <= e->filters[i].last)
+			return true;
+	return false;
+}
+
+static bool is_traced(const struct softpt_event *e, u64 ip)
+{
+	return !e->stopped && (!e->has_ranges || lies_in(e, ip, false)) && !lies_in(e, ip, true);
+}
+
+/* The instruction goes where nothing is traced, and perhaps never again. */
+static void leave_ranges(struct softpt_event *e, u64 to)
+{
+	pt_stream__leave_range(&e->stream, to);
+	if (!lies_in(e, to, true))
+		return;
+	pt_stream__trace_stop(&e->stream);
+	e->stopped = true;
+}
+
 /* uprobes run the probed instruction out of line, with a trap flag of their own. */
 static bool is_out_of_line(void)
 {
@@ -117,17 +167,20 @@ static void on_return(struct user_return_notifier *notifier)
 {
 	struct softpt_cpu *cpu = container_of(notifier, struct softpt_cpu, on_return);
 	struct pt_regs *regs = task_pt_regs(current);
+	struct softpt_event *e;
 	struct pt_stream *stream;
 
 	if (!cpu->tracing)
 		return;
-	stream = stream_of(cpu);
+	e = softpt_event(cpu->handle.event);
+	stream = &e->stream;
 	/* An interrupt or a fault; or the task goes on elsewhere: a handler, an rseq abort. */
 	if (stream->enabled && (!cpu->stepped || regs->ip != cpu->ip))
 		leave(cpu, cpu->ip);
+	cpu->event.type = 0;
 	if (!user_64bit_mode(regs))
 		return;
-	if (!stream->enabled) {
+	if (!stream->enabled && is_traced(e, regs->ip)) {
 		pt_stream__time(stream, now_tsc());
 		pt_stream__enable(stream, regs->ip);
 	}
@@ -176,15 +229,22 @@ static void stop_at_full_buffer(struct softpt_cpu *cpu, struct pt_stream *stream
 
 static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 {
-	struct pt_stream *stream = stream_of(cpu);
+	struct softpt_event *e = softpt_event(cpu->handle.event);
+	struct pt_stream *stream = &e->stream;
 	u8 code[MAX_INSN_LEN + 8];
 
 	this_cpu_inc(steps);
 	pt_stream__time(stream, now_tsc());
-	if (READ_ONCE(broken) == BROKEN_TIP && this_cpu_read(steps) % 1000 == 0)
+	if (!stream->enabled) {
+		if (is_traced(e, regs->ip))
+			pt_stream__enable(stream, regs->ip);
+	} else if (!is_traced(e, regs->ip)) {
+		leave_ranges(e, regs->ip);
+	} else if (READ_ONCE(broken) == BROKEN_TIP &&
+		   this_cpu_read(steps) % max(broken_every, 1) == 0) {
 		; /* as if the instruction had not been a branch */
-	else if (!read_code(cpu->ip, code) ||
-		 !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
+	} else if (!read_code(cpu->ip, code) ||
+		   !softpt_branch__encode(stream, code, cpu->ip, regs->ip)) {
 		pt_stream__disable_async(stream, cpu->ip);
 	} else if (is_out_of_line()) {
 		/* This trap is one of the kernel's own. */
@@ -194,7 +254,9 @@ static void stepped(struct softpt_cpu *cpu, struct pt_regs *regs)
 	}
 	cpu->ip = regs->ip;
 	cpu->stepped = true;
-	if (!softpt_aux__turn(cpu))
+	if (cpu->late && !--cpu->late)
+		softpt_step__stop(cpu);
+	else if (!softpt_aux__turn(cpu))
 		stop_at_full_buffer(cpu, stream);
 }
 
@@ -205,7 +267,7 @@ static void on_debug_trap(struct softpt_cpu *cpu, struct die_args *args)
 
 	if (!(*dr6 & DR_STEP))
 		return;
-	if (stream_of(cpu)->enabled)
+	if (stream_of(cpu)->enabled || softpt_event(cpu->handle.event)->has_ranges)
 		stepped(cpu, args->regs);
 	clear_trap_flag(cpu, args->regs);
 	/* exc_debug_user() sends SIGTRAP for what is left of either. */
@@ -213,6 +275,29 @@ static void on_debug_trap(struct softpt_cpu *cpu, struct die_args *args)
 		*dr6 &= ~DR_STEP;
 		current->thread.virtual_dr6 &= ~DR_STEP;
 	}
+}
+
+/* True for a PTWRITE, which is an invalid opcode here: it has happened. */
+static bool emulate_ptwrite(struct softpt_cpu *cpu, struct pt_regs *regs)
+{
+	struct softpt_event *e = cpu ? softpt_event(cpu->handle.event) : NULL;
+	struct softpt_ptwrite write;
+	u8 code[MAX_INSN_LEN + 8];
+
+	if (!read_code(regs->ip, code) || !softpt_branch__is_ptwrite(code, regs, &write))
+		return false;
+	if (e && e->stream.enabled && e->ctl & CTL_PTW) {
+		pt_stream__time(&e->stream, now_tsc());
+		pt_stream__ptwrite(&e->stream, write.value, write.is_wide,
+				   e->ctl & CTL_FUP_ON_PTW ? regs->ip : 0);
+	}
+	regs->ip += write.len;
+	if (!cpu)
+		return true;
+	cpu->ip = regs->ip;
+	cpu->stepped = true;
+	clear_trap_flag(cpu, regs);
+	return true;
 }
 
 /*
@@ -223,18 +308,25 @@ static int on_trap(struct notifier_block *block, unsigned long event, void *data
 {
 	struct die_args *args = data;
 	struct softpt_cpu *cpu;
+	int done = NOTIFY_DONE;
 	unsigned long flags;
 
 	if (!args->regs || !user_mode(args->regs))
 		return NOTIFY_DONE;
 	local_irq_save(flags);
 	cpu = armed_cpu();
-	if (cpu && event == DIE_DEBUG)
+	if (event == DIE_TRAP && args->trapnr == X86_TRAP_UD && emulate_ptwrite(cpu, args->regs)) {
+		done = NOTIFY_STOP;
+	} else if (cpu && event == DIE_DEBUG) {
 		on_debug_trap(cpu, args);
-	else if (cpu && event == DIE_INT3)
+	} else if (cpu && event == DIE_INT3) {
+		note_event(cpu, X86_TRAP_BP, false, 0);
 		leave_how(cpu, args->regs->ip - 1, int3_fup); /* the IP of the int3 itself */
+	} else if (cpu && (event == DIE_TRAP || event == DIE_GPF)) {
+		note_event(cpu, args->trapnr, false, 0);
+	}
 	local_irq_restore(flags);
-	return NOTIFY_DONE;
+	return done;
 }
 
 static struct notifier_block trap_notifier = {.notifier_call = on_trap, .priority = INT_MAX};
@@ -251,6 +343,7 @@ static void on_syscall(void *data, struct pt_regs *regs, long number)
 			pt_stream__time(stream_of(cpu), now_tsc());
 			pt_stream__disable(stream_of(cpu));
 		}
+		cpu->event.type = 0;
 		/* The syscall instruction left the flags there as well. */
 		if (cpu->tf_ours)
 			regs->r11 &= ~X86_EFLAGS_TF;
@@ -282,12 +375,41 @@ static void on_switch(void *data, bool preempt, struct task_struct *prev, struct
 		leave(cpu, cpu->ip);
 }
 
+/* Of interrupts and page faults: those in user code, before the kernel does anything for them. */
+static void on_interrupt(void *data, int vector)
+{
+	struct pt_regs *regs = get_irq_regs();
+	struct softpt_cpu *cpu;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	cpu = armed_cpu();
+	if (cpu && regs && user_mode(regs))
+		note_event(cpu, vector, false, 0);
+	local_irq_restore(flags);
+}
+
+static void on_page_fault(void *data, unsigned long address, struct pt_regs *regs,
+			  unsigned long error)
+{
+	struct softpt_cpu *cpu;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	cpu = armed_cpu();
+	if (cpu)
+		note_event(cpu, X86_TRAP_PF, true, address);
+	local_irq_restore(flags);
+}
+
 void softpt_step__trace(struct softpt_cpu *cpu)
 {
+	cpu->late = 0;
 	if (cpu->tracing)
 		return;
 	cpu->tracing = true;
 	cpu->armed = false;
+	cpu->event.type = 0;
 	cpu->on_return.on_user_return = on_return;
 	user_return_notifier_register(&cpu->on_return);
 }
@@ -309,6 +431,12 @@ static struct hook {
 	{"sys_enter", on_syscall},
 	{"signal_deliver", on_signal},
 	{"sched_switch", on_switch},
+	{"page_fault_user", on_page_fault},
+	{"local_timer_entry", on_interrupt},
+	{"reschedule_entry", on_interrupt},
+	{"call_function_entry", on_interrupt},
+	{"call_function_single_entry", on_interrupt},
+	{"irq_work_entry", on_interrupt},
 };
 
 /* None of them is exported by its name. */

@@ -51,18 +51,18 @@ static ssize_t show_cap(struct device *dev, struct device_attribute *attr, char 
 CAP(max_subleaf, 1);
 CAP(cr3_filtering, 0);
 CAP(psb_cyc, 1);
-CAP(ip_filtering, 0);
+CAP(ip_filtering, 1);
 CAP(mtc, 1);
-CAP(ptwrite, 0);
+CAP(ptwrite, 1);
 CAP(power_event_trace, 0);
-CAP(event_trace, 0);
+CAP(event_trace, 1);
 CAP(tnt_disable, 0);
 CAP(topa_output, 1);
 CAP(topa_multiple_entries, 1);
 CAP(single_range_output, 0);
 CAP(output_subsys, 0);
 CAP(payloads_lip, 0);
-CAP(num_address_ranges, 0);
+CAP(num_address_ranges, SOFTPT_FILTERS);
 /* Not 0: an instruction takes a microsecond here, and MTC packets would fill the buffer. */
 CAP(mtc_periods, 0x248);
 CAP(cycle_thresholds, 0x1fff);
@@ -90,6 +90,12 @@ static struct attribute *cap_attrs[] = {
 	NULL,
 };
 
+void softpt_make_old(void)
+{
+	cap_ptwrite.value = cap_event_trace.value = 0;
+	cap_ip_filtering.value = cap_num_address_ranges.value = 0;
+}
+
 u32 softpt_cap(enum softpt_cap cap)
 {
 	switch (cap) {
@@ -103,6 +109,12 @@ u32 softpt_cap(enum softpt_cap cap)
 		return cap_cycle_thresholds.value;
 	case CAP_PSB_PERIODS:
 		return cap_psb_periods.value;
+	case CAP_PTWRITE:
+		return cap_ptwrite.value;
+	case CAP_EVENT_TRACE:
+		return cap_event_trace.value;
+	case CAP_ADDRESS_RANGES:
+		return cap_num_address_ranges.value;
 	}
 	return 0;
 }

@@ -15,11 +15,15 @@ for function in perf_trace_buf_alloc perf_tp_event perf_trace_run_bpf_submit __p
 	done
 done
 start /build/programs/service -scale small
-for _ in $(seq 10); do
-	mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 20s -freeze pause \
-		-snapshot-size 64K -q -o /tmp/s.fxt >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
-	grep -q ': 0 branches after the hit' /tmp/out || fail "$(grep '^frozen' /tmp/out)"
-done
+mtbpf attach -pid "$pid" -symbol one_iter -delay-thresh 5ms -timeout 60s -freeze pause -multi-snapshot 10 \
+	-snapshot-size 64K -q -o /tmp/s.fxt >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
+# Each snapshot ends where its hit was, at the probe. One that was hit as soon as it was armed may be empty.
+mtbpf decode /tmp/s.mtbpf -print branches 2>/dev/null |
+	awk '$3 ~ /^(cfe|pfa)$/ { next } / between snapshots$/ { print last } { last = $3 " " $4 }
+		END { print last }' | sort | uniq -c >/tmp/ends
+cat /tmp/ends
+[ "$(wc -l </tmp/ends)" = 1 ] || fail "the target ran on"
+awk '$1 < 8 || $2 != "end-async" { exit 1 }' /tmp/ends || fail "not the ends of ten snapshots"
 echo 0 >events/slow/enable
 for probe in events/slow/*/trigger; do echo '!stacktrace' >"$probe"; done
 sed -n 's/^p:\(slow[^ ]*\) .*/-:\1/p' kprobe_events >/tmp/remove

@@ -63,8 +63,10 @@ int pt_pmu__read(struct pt_pmu *pmu)
 	pmu->ptw = read_field("ptw");
 	pmu->fup_on_ptw = read_field("fup_on_ptw");
 	pmu->pwr_evt = read_field("pwr_evt");
+	pmu->event = read_field("event");
 	pt_pmu__read_cap("ptwrite", &pmu->cap_ptwrite);
 	pt_pmu__read_cap("power_event_trace", &pmu->cap_power_events);
+	pt_pmu__read_cap("event_trace", &pmu->cap_event_trace);
 	pt_pmu__read_cap("mtc", &pmu->cap_mtc);
 	pt_pmu__read_cap("psb_cyc", &pmu->cap_psb_cyc);
 	pt_pmu__read_cap("mtc_periods", &pmu->cap_mtc_periods);
@@ -127,7 +129,7 @@ static int bad_term(const char *term)
 {
 	log__error("-timer-resolution: '%s' is not a setting of Intel PT's clocks", term);
 	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
-		  "fup_on_ptw, pwr_evt: as in "
+		  "fup_on_ptw, pwr_evt, event: as in "
 		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
 	return -EINVAL;
 }
@@ -145,6 +147,7 @@ static int set_term(struct pt_timing *t, const char *name, unsigned int value)
 		{"ptw", &t->ptw, NULL},
 		{"fup_on_ptw", &t->fup_on_ptw, NULL},
 		{"pwr_evt", &t->pwr_evt, NULL},
+		{"event", &t->event, NULL},
 		{"cyc_thresh", NULL, &t->cyc_thresh},
 		{"mtc_period", NULL, &t->mtc_period},
 		{"psb_period", NULL, &t->psb_period},
@@ -233,6 +236,13 @@ static int refuse_flag(const char *name)
 	return -EINVAL;
 }
 
+static int refuse_power(void)
+{
+	log__error("-trace-power: this CPU's Intel PT does not record power events");
+	log__hint("leave it out: the counter \"CPU MHz\" shows how fast the CPU runs on any");
+	return -EINVAL;
+}
+
 static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
 {
 	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width))
@@ -247,6 +257,8 @@ static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
 		return refuse_flag("fup_on_ptw without ptw");
 	if (t->pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
 		return refuse_flag("pwr_evt");
+	if (t->event && !(pmu->cap_event_trace && pmu->event.width))
+		return refuse_flag("event");
 	return 0;
 }
 
@@ -286,13 +298,18 @@ static uint64_t put(struct pt_field field, uint64_t value)
 
 static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 {
+	bool pwr_evt = t->pwr_evt;
+
 	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width)) {
 		log__warn("this CPU has no cycle packets: times are exact to about 1 us only");
 		*t = levels[0].timing;
+		t->pwr_evt = pwr_evt;
 	}
 	t->mtc = t->mtc && pmu->cap_mtc;
 	/* Programs that write no values pay nothing for it. */
 	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
+	/* A few bytes for each interrupt. */
+	t->event = pmu->cap_event_trace && pmu->event.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
 	/* PSBs as often as can be: a wrapped buffer loses what lies before its first. */
@@ -306,10 +323,13 @@ int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, 
 
 	if (t.exact)
 		err = check_exact(&t, pmu);
+	else if (t.pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
+		err = refuse_power();
 	else
 		fit(&t, pmu);
 	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
-		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt);
+		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt) |
+		  put(pmu->event, t.event);
 	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
 	if (pmu->pt.width && pmu->branch.width)
 		*config |= put(pmu->pt, 1) | put(pmu->branch, 1);

@@ -18,10 +18,10 @@ struct pt_field {
 struct pt_pmu {
 	uint32_t type;
 	struct pt_field pt, cyc, mtc, tsc, noretcomp, branch, mtc_period, cyc_thresh, psb_period;
-	struct pt_field ptw, fup_on_ptw, pwr_evt;
+	struct pt_field ptw, fup_on_ptw, pwr_evt, event;
 	/* caps/: the last three are bitmaps of legal values. */
 	uint32_t cap_mtc, cap_psb_cyc, cap_mtc_periods, cap_cycle_thresholds, cap_psb_periods;
-	uint32_t cap_ptwrite, cap_power_events;
+	uint32_t cap_ptwrite, cap_power_events, cap_event_trace;
 	uint32_t max_nonturbo_ratio;
 	uint32_t tsc_art_num, tsc_art_den; /* CPUID 15H EBX, EAX */
 };
@@ -43,6 +43,7 @@ struct pt_timing {
 	bool ptw, fup_on_ptw; /* values that programs write, and where they do: wherever it can be
 				 had */
 	bool pwr_evt;	      /* what the CPU does to save power */
+	bool event;	      /* what interrupts a thread: wherever it can be had */
 	unsigned int cyc_thresh, mtc_period, psb_period;
 	bool exact; /* the user's own numbers: to be had as they are, or refused */
 };

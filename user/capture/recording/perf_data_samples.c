@@ -42,7 +42,8 @@ static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *h
 	if (raw->end - raw->at < 8)
 		return 0;
 	word = take_u64(raw);
-	hit->n_args = (uint32_t)word;
+	hit->n_args = (uint16_t)word;
+	hit->syscall = (uint16_t)(word >> 16);
 	hit->args_read = (uint16_t)(word >> 32);
 	hit->args_signed = (uint16_t)(word >> 48);
 	if (hit->n_args > MT_ARGS_MAX)

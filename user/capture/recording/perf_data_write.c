@@ -179,11 +179,14 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
 
-	if (!hit->n_args && !branches && !w->rec->cpu_measure)
+	if (!hit->n_args && !hit->syscall && !branches && !w->rec->cpu_measure)
 		return;
-	/* The number of arguments, then a bit for each that was read, and for each that is signed.
+	/*
+	 * The number of arguments, the system call, then a bit for each argument that was read, and
+	 * for each that is signed.
 	 */
-	put_u64(w, hit->n_args | (uint64_t)hit->args_read << 32 | (uint64_t)hit->args_signed << 48);
+	put_u64(w, hit->n_args | (uint64_t)hit->syscall << 16 | (uint64_t)hit->args_read << 32 |
+			   (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * n);
 	if (!branches && !w->rec->cpu_measure)
 		return;

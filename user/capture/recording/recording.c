@@ -105,6 +105,7 @@ void recording__fini(struct recording *rec)
 	END_ALL(&rec->sample_users, free(e->stack));
 	END_ALL(&rec->open_files, free(e->path));
 	END_ALL(&rec->quotas, free(e->text));
+	END_ALL(&rec->labels, (free(e->key), free(e->value)));
 	END_ALL(&rec->roots, e->is_owner ? close(e->fd) : 0);
 	VEC_FINI(&rec->stops);
 	VEC_FINI(&rec->threads);
@@ -578,6 +579,45 @@ int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const
 		return -ENOMEM;
 	*out = (struct rec_quota){.pid = pid, .of_memory = of_memory, .text = strdup(text)};
 	return out->text ? 0 : -ENOMEM;
+}
+
+static struct rec_label *find_label(const struct recording *rec, const char *key)
+{
+	for (size_t i = 0; i < rec->labels.n; i++)
+		if (!strcmp(rec->labels.v[i].key, key))
+			return &rec->labels.v[i];
+	return NULL;
+}
+
+int recording__set_label(struct recording *rec, const char *key, const char *value)
+{
+	struct rec_label *label = find_label(rec, key);
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	label__clean_in_place(copy);
+	if (!label) {
+		label = VEC_PUSH(&rec->labels);
+		if (label)
+			*label = (struct rec_label){.key = strdup(key)};
+	}
+	if (!label || !label->key) {
+		rec->labels.n -= label != NULL;
+		free(copy);
+		return -ENOMEM;
+	}
+	label__clean_in_place(label->key);
+	free(label->value);
+	label->value = copy;
+	return 0;
+}
+
+const char *recording__find_label(const struct recording *rec, const char *key)
+{
+	const struct rec_label *label = find_label(rec, key);
+
+	return label ? label->value : NULL;
 }
 
 static const struct {

@@ -228,6 +228,11 @@ struct rec_quota {
 	char *text;
 };
 
+/* What is known of where it was made, or what the user said of it: "host", "web-3". */
+struct rec_label {
+	char *key, *value;
+};
+
 /* The kernel's code, where it was traced. */
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
@@ -236,15 +241,18 @@ struct rec_kernel {
 };
 
 /* What a decoder must know of the stream. TSC to ns: zero + (tsc * mult >> shift). */
+/* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
+#define PT_CONFIG_EVENT (1ull << 31)
+
 struct rec_pt_config {
 	uint16_t time_shift;
 	uint32_t time_mult;
 	uint64_t time_zero;
-	uint64_t config;			      /* the intel_pt event's attr.config */
-	uint32_t mtc_freq;			      /* MTC period, as in the format field */
-	uint32_t nom_freq;			      /* max non-turbo ratio, x 100 MHz */
-	uint32_t tsc_ctc_num;			      /* CPUID 15H EBX */
-	uint32_t tsc_ctc_den;			      /* CPUID 15H EAX */
+	uint64_t config;      /* the intel_pt event's attr.config, PT_CONFIG_* */
+	uint32_t mtc_freq;    /* MTC period, as in the format field */
+	uint32_t nom_freq;    /* max non-turbo ratio, x 100 MHz */
+	uint32_t tsc_ctc_num; /* CPUID 15H EBX */
+	uint32_t tsc_ctc_den; /* CPUID 15H EAX */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0/0/0: not an Intel CPU's stream */
 };
 
@@ -287,12 +295,13 @@ struct recording {
 	VEC(struct rec_open_file) open_files;
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
-	bool knows_taken;	   /* else nobody has looked for it */
-	enum rec_steal steal;	   /* of that: what the hypervisor takes */
-	bool knows_interrupts;	   /* sched_bys have what these took, if they took anything */
-	uint64_t sample_period_ns; /* of the clock's; 0: none was asked for */
-	uint64_t ring_bytes;	   /* what kept the stacks, and was full; 0: none was */
-	uint64_t sampled_ns;	   /* how long the source of the last snapshot ran; not kept */
+	VEC(struct rec_label) labels; /* no two of one key */
+	bool knows_taken;	      /* else nobody has looked for it */
+	enum rec_steal steal;	      /* of that: what the hypervisor takes */
+	bool knows_interrupts;	      /* sched_bys have what these took, if they took anything */
+	uint64_t sample_period_ns;    /* of the clock's; 0: none was asked for */
+	uint64_t ring_bytes;	      /* what kept the stacks, and was full; 0: none was */
+	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
 	/* Of the last snapshot: from when on the rings of all CPUs have all of it; not kept. */
 	uint64_t complete_ns;
 	VEC(struct rec_image) images;
@@ -400,6 +409,11 @@ int recording__add_thread_state(struct recording *rec, const struct rec_thread_s
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL where it is not known. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
+/* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
+ */
+int recording__set_label(struct recording *rec, const char *key, const char *value);
+/* NULL where it has none. */
+const char *recording__find_label(const struct recording *rec, const char *key);
 /* Copies the text; the first one of a process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL where it was not throttled. */

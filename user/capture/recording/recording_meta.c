@@ -339,6 +339,19 @@ static int parse_thread_state(struct recording *rec, const cJSON *item,
 	return recording__add_thread_state(rec, &state, ips);
 }
 
+static void add_label(const struct recording *rec, size_t i, cJSON *item)
+{
+	cJSON_AddStringToObject(item, "key", rec->labels.v[i].key);
+	cJSON_AddStringToObject(item, "value", rec->labels.v[i].value);
+}
+
+static int parse_label(struct recording *rec, const cJSON *item, const struct image_reader *reader)
+{
+	const char *key = text_of(item, "key"), *value = text_of(item, "value");
+
+	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
+}
+
 static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
@@ -364,6 +377,7 @@ static const struct list {
 	{"quotas", offsetof(struct recording, quotas.n), add_quota, parse_quota},
 	{"threads_at_stall", offsetof(struct recording, thread_states.n), add_thread_state,
 	 parse_thread_state},
+	{"labels", offsetof(struct recording, labels.n), add_label, parse_label},
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
 

@@ -92,6 +92,37 @@ unsigned int pt_packet__ip(uint8_t *out, enum pt_ip_packet packet, enum pt_ip_by
 	return 1 + put_le(out + 1, ip, lengths[bytes]);
 }
 
+/* "PTW Packet": 4 or 8 bytes by bits 6:5 of the second byte, IP in bit 7. */
+unsigned int pt_packet__ptw(uint8_t *out, uint64_t value, bool is_wide, bool has_ip)
+{
+	out[0] = 0x02;
+	out[1] = (uint8_t)(0x12 | (is_wide ? 0x20 : 0) | (has_ip ? 0x80 : 0));
+	return 2 + put_le(out + 2, value, is_wide ? 8 : 4);
+}
+
+/* "Control Flow Event (CFE) Packet" */
+unsigned int pt_packet__cfe(uint8_t *out, uint8_t type, uint8_t vector, bool has_ip)
+{
+	return put_le(
+		out, 0x1302 | (uint32_t)(type | (has_ip ? 0x80 : 0)) << 16 | (uint32_t)vector << 24,
+		4);
+}
+
+/* "Event Data (EVD) Packet" */
+unsigned int pt_packet__evd(uint8_t *out, uint8_t type, uint64_t value)
+{
+	out[0] = 0x02;
+	out[1] = 0x53;
+	out[2] = type;
+	return 3 + put_le(out + 3, value, 8);
+}
+
+/* "TraceStop Packet" */
+unsigned int pt_packet__trace_stop(uint8_t *out)
+{
+	return put_le(out, 0x8302, 2);
+}
+
 enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known)
 {
 	if (known && ip >> 16 == last >> 16)
@@ -363,10 +394,25 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to)
 
 void pt_stream__disable(struct pt_stream *stream)
 {
+	stream->event.type = 0;
 	update_time_at_switch(stream);
 	flush_tnt(stream);
 	emit_cyc(stream, stream->now);
 	emit_pgd(stream);
+}
+
+/* SDM "Event Trace": before the FUP of the event's branch, its data first. */
+static void emit_event(struct pt_stream *stream)
+{
+	struct pt_stream_event event = stream->event;
+	uint8_t packet[PT_PACKET_MAX];
+
+	stream->event.type = 0;
+	if (!event.type)
+		return;
+	if (event.has_address)
+		emit(stream, packet, pt_packet__evd(packet, PT_EVD_PFA, event.address));
+	emit(stream, packet, pt_packet__cfe(packet, event.type, event.vector, false));
 }
 
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
@@ -374,8 +420,45 @@ void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
 	update_time_at_switch(stream);
 	flush_tnt(stream);
 	emit_cyc(stream, stream->now);
+	emit_event(stream);
 	emit_ip(stream, PT_FUP, ip);
 	emit_pgd(stream);
+}
+
+void pt_stream__leave_range(struct pt_stream *stream, uint64_t to)
+{
+	update_time_at_switch(stream);
+	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
+	emit_ip(stream, PT_TIP_PGD, to);
+	stream->enabled = false;
+	stream->depth = 0;
+}
+
+void pt_stream__ptwrite(struct pt_stream *stream, uint64_t value, bool is_wide, uint64_t ip)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	update_time(stream, stream->config.tsc_interval);
+	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
+	emit(stream, packet, pt_packet__ptw(packet, value, is_wide, ip));
+	if (ip)
+		emit_ip(stream, PT_FUP, ip);
+}
+
+void pt_stream__trace_stop(struct pt_stream *stream)
+{
+	uint8_t packet[PT_PACKET_MAX];
+
+	emit(stream, packet, pt_packet__trace_stop(packet));
+}
+
+void pt_stream__count_cycles(struct pt_stream *stream, uint8_t nom_freq)
+{
+	if (nom_freq && !stream->config.nom_freq)
+		stream->cycles = stream->now * stream->config.cbr / nom_freq;
+	stream->config.nom_freq = nom_freq;
 }
 
 void pt_stream__overflow(struct pt_stream *stream, uint64_t ip)

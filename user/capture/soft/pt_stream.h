@@ -60,6 +60,14 @@ unsigned int pt_packet__tnt(uint8_t *out, uint8_t bits, unsigned int n);
 unsigned int pt_packet__ip(uint8_t *out, enum pt_ip_packet packet, enum pt_ip_bytes bytes,
 			   uint64_t ip);
 
+/* What PTWRITE wrote, 4 bytes or 8; has_ip: a FUP follows, which tells where. */
+unsigned int pt_packet__ptw(uint8_t *out, uint64_t value, bool is_wide, bool has_ip);
+/* Event Trace: control flow changed, by `type`; has_ip: a FUP of its own follows. */
+unsigned int pt_packet__cfe(uint8_t *out, uint8_t type, uint8_t vector, bool has_ip);
+/* Event Trace: data of the CFE that follows. */
+unsigned int pt_packet__evd(uint8_t *out, uint8_t type, uint64_t value);
+unsigned int pt_packet__trace_stop(uint8_t *out);
+
 /*
  * The shortest IPBytes from which a decoder whose last IP is `last` rebuilds ip. Without a known
  * last IP (known == false: after a PSB) only forms that do not need it.
@@ -81,8 +89,19 @@ struct pt_stream_config {
 	uint16_t ctc_ticks; /* TSC ticks in one of the CTC's, below 512; 0: no MTC packets */
 };
 
+/* What takes the thread out of user code: the types of CFE and EVD packets. */
+struct pt_stream_event {
+	uint8_t type; /* 0: not told */
+	uint8_t vector;
+	bool has_address; /* of a page fault */
+	uint64_t address;
+};
+#define PT_CFE_INTR 1
+#define PT_EVD_PFA  0
+
 struct pt_stream {
 	struct pt_stream_config config;
+	struct pt_stream_event event; /* of the next pt_stream__disable_async() */
 	void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len);
 	void *ctx;
 	bool enabled;	    /* packets are being generated: between PGE and PGD */
@@ -128,6 +147,14 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to);
 void pt_stream__disable(struct pt_stream *stream);
 /* Left user code before the instruction at ip (fault, interrupt, signal, int3): FUP, TIP.PGD. */
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip);
+/* The instruction at ip goes to `to`, which is outside of the ranges that are traced. */
+void pt_stream__leave_range(struct pt_stream *stream, uint64_t to);
+/* The PTWRITE instruction at ip wrote a value; ip 0: it does not tell where. */
+void pt_stream__ptwrite(struct pt_stream *stream, uint64_t value, bool is_wide, uint64_t ip);
+/* In either state: no packet more until it is enabled again. */
+void pt_stream__trace_stop(struct pt_stream *stream);
+/* In either state: CYC packets from now on; with 0 none. */
+void pt_stream__count_cycles(struct pt_stream *stream, uint8_t nom_freq);
 /* Packets were lost; tracing goes on at ip: OVF, FUP. */
 void pt_stream__overflow(struct pt_stream *stream, uint64_t ip);
 

@@ -24,6 +24,7 @@ int walker__init(struct walker *w, const struct decode_request *request, struct 
 	packet_reader__init(&w->reader, aux->data, aux->size);
 	errata__of(&w->errata, &request->rec->pt);
 	w->reader.skd007 = w->errata.skd007;
+	w->has_events = request->rec->pt.config & PT_CONFIG_EVENT;
 	pt_time__init(&w->time, &request->rec->pt);
 	return 0;
 }

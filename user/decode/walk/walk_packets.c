@@ -20,18 +20,45 @@ static void tell(struct walker *w, uint8_t kind, uint64_t ip, uint64_t value, ui
 /* Hands on the event that waits for its FUP. ip: the FUP's; 0: the FUP is missing. */
 static void place_event(struct walker *w, uint64_t ip)
 {
+	/* So that who reads it knows the code there. */
+	if (w->event.kind && ip && w->state == WALK_START)
+		walker__wake(w);
 	if (w->event.kind)
 		tell(w, w->event.kind, ip, w->event.value, w->event.tsc);
 	w->event.kind = PT_NOTE_NONE;
 }
 
+/* What the next packet is about, besides the time. `at`: where it is. */
+static enum packet_kind kind_of_next(struct walker *w, const uint8_t *at)
+{
+	struct packet packet;
+
+	do {
+		packet__read(&w->reader, at, &packet);
+		at += packet.len;
+	} while (packet.kind == PACKET_PAD ||
+		 (packet.kind >= PACKET_TSC && packet.kind <= PACKET_CBR));
+	return (enum packet_kind)packet.kind;
+}
+
+/*
+ * True if a FUP will tell where the event happened. SDM "Event Trace": a CFE without the IP bit
+ * precedes the FUP of its branch, while branches are traced.
+ */
+static bool has_fup(struct walker *w, const struct packet *packet, const uint8_t *next)
+{
+	return packet->kind == PACKET_BEFORE_FUP ||
+	       (packet->kind == PACKET_CFE && w->state != WALK_OFF &&
+		kind_of_next(w, next) == PACKET_FUP);
+}
+
 /* SDM "Power Event Tracing": a PWRE may come between an MWAIT and its FUP. */
-static void on_event(struct walker *w, const struct packet *packet)
+static void on_event(struct walker *w, const struct packet *packet, const uint8_t *next)
 {
 	/* It may be garbage that looks like a packet. */
 	if (walker__doubts(w))
 		return;
-	if (packet->kind != PACKET_BEFORE_FUP) {
+	if (!has_fup(w, packet, next)) {
 		tell(w, packet->event, 0, packet->value, w->time.tsc);
 		return;
 	}
@@ -340,31 +367,21 @@ static void end_of_stream(struct walker *w)
 
 /* ---- packets that change how the next ones are read */
 
-/* True if the next packet about branches is a TNT. */
-static bool is_before_tnt(struct walker *w)
-{
-	const uint8_t *at = w->next;
-	struct packet packet;
-
-	do {
-		packet__read(&w->reader, at, &packet);
-		at += packet.len;
-	} while (packet.kind == PACKET_PAD ||
-		 (packet.kind >= PACKET_TSC && packet.kind <= PACKET_CBR));
-	return packet.kind == PACKET_TNT;
-}
-
 /*
  * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to.
- * Elsewhere, damaged bytes look like one.
+ * Elsewhere, damaged bytes look like one. With Event Trace a CLI, STI or POPF that changes the
+ * interrupt flag sends one as well, with a FUP that tells where, and nothing else.
  */
 static void on_mode_exec(struct walker *w, uint64_t bits)
 {
 	/* CS.L and not CS.D. */
 	bool is_other = (bits & 3) != 1;
+	enum packet_kind next = kind_of_next(w, w->next);
 
-	if (!is_other || !is_before_tnt(w))
+	if (!is_other || next != PACKET_TNT)
 		w->is_other_mode = is_other;
+	if (next == PACKET_FUP && w->has_events)
+		w->ignores_fup = true;
 }
 
 /* The next place to try after a bad byte: the next PSB at the latest. */
@@ -473,7 +490,7 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 
 	packet__read(&w->reader, at, &packet);
 	if (packet.event)
-		on_event(w, &packet);
+		on_event(w, &packet, at + packet.len);
 	w->next = at + packet.len;
 	switch ((enum packet_kind)packet.kind) {
 	case PACKET_END:

@@ -80,6 +80,7 @@ struct walker {
 	bool lost_calls;    /* after a gap: unknown calls may have pushed a return address */
 	bool is_trial;	    /* this is a copy that walker__try() uses */
 	bool is_other_mode; /* not 64-bit code */
+	bool has_events;    /* recorded with Event Trace */
 	uint64_t fup_ip;
 	uint64_t sure_ip; /* while !knows_ip: the last IP before the bad bytes */
 	/* An event that waits for the FUP with its IP; PT_NOTE_NONE: there is no such event. */

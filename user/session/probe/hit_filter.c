@@ -44,11 +44,11 @@ static const struct {
 	const char *name;
 	int8_t size;
 } types[] = {
-	{"(int)", -4},		  {"(unsigned)", 4},   {"(unsigned int)", 4}, {"(long)", -8},
-	{"(unsigned long)", 8},	  {"(long long)", -8}, {"(size_t)", 8},	      {"(ssize_t)", -8},
-	{"(short)", -2},	  {"(char)", -1},      {"(bool)", 1},	      {"(unsigned short)", 2},
-	{"(unsigned char)", 1},	  {"(int8_t)", -1},    {"(int16_t)", -2},     {"(int32_t)", -4},
-	{"(int64_t)", -8},	  {"(uint8_t)", 1},    {"(uint16_t)", 2},     {"(uint32_t)", 4},
+	{"(int)", -4},		{"(unsigned)", 4},   {"(unsigned int)", 4}, {"(long)", -8},
+	{"(unsigned long)", 8}, {"(long long)", -8}, {"(size_t)", 8},	    {"(ssize_t)", -8},
+	{"(short)", -2},	{"(char)", -1},	     {"(bool)", 1},	    {"(unsigned short)", 2},
+	{"(unsigned char)", 1}, {"(int8_t)", -1},    {"(int16_t)", -2},	    {"(int32_t)", -4},
+	{"(int64_t)", -8},	{"(uint8_t)", 1},    {"(uint16_t)", 2},	    {"(uint32_t)", 4},
 	{"(uint64_t)", 8},
 };
 
@@ -203,9 +203,8 @@ static int read_register(struct probe *probe, const struct mt_term *term)
 		return refuse_arg(probe, term, "its type is not known: say it, as in (int)arg1");
 	if (arg->kind && arg->size != term->size)
 		return refuse_arg(probe, term, "it has two types");
-	*arg = (struct mt_arg){.kind = MT_ARG_REGISTER,
-			       .base = arg_registers[term->arg],
-			       .size = term->size};
+	*arg = (struct mt_arg){
+		.kind = MT_ARG_REGISTER, .base = arg_registers[term->arg], .size = term->size};
 	return 0;
 }
 
@@ -238,6 +237,13 @@ int hit_filter__apply(const struct hit_filter *filter, struct probes *probes)
 {
 	int err = 0;
 
+	for (size_t i = 0; i < probes->all.n && filter->n; i++)
+		if (probe__is_syscall(&probes->all.v[i])) {
+			log__error("-if is not looked at for system calls: %s",
+				   probes->all.v[i].name);
+			log__hint("leave -if out, or name a function");
+			return -EINVAL;
+		}
 	for (size_t i = 0; i < probes->all.n && !err; i++)
 		err = apply_to(filter, &probes->all.v[i]);
 	return err;

@@ -13,6 +13,7 @@
 #include "mtbpf_shared.h"
 #include "trigger/exit_sites.h"
 #include "trigger/probe_site.h"
+#include "trigger/trigger.h"
 
 struct probe {
 	char path[PATH_MAX]; /* a name of the file that open(2) takes here */
@@ -35,7 +36,17 @@ struct probe {
 	struct mt_args args;   /* what is read at a hit */
 	uint64_t semaphore;    /* file offset of a counter that the kernel raises; 0: none */
 	uint8_t code[16];      /* at the probe; zeroes after the function's end */
+	/*
+	 * With a name: it is on a system call, in no file. Then `path` is its name, and `offset`
+	 * its number.
+	 */
+	struct trigger_syscall syscall;
 };
+
+static inline bool probe__is_syscall(const struct probe *probe)
+{
+	return probe->syscall.name;
+}
 
 struct programs;
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "session/probe/programs.h"
+#include "session/probe/syscall_probe.h"
 #include "target/symbols/symbols_usdt.h"
 #include "util/log.h"
 
@@ -292,7 +293,7 @@ static int add_all_also(const struct selectors *selectors, const struct probe_so
 
 	for (size_t i = 0; i < selectors->names.n && !err; i++) {
 		adder->name = selectors->names.v[i];
-		err = usdt__is_selector(adder->name)
+		err = usdt__is_selector(adder->name) || syscall_probe__is_selector(adder->name)
 			      ? refuse_place(adder->name)
 			      : probe__each_function(in, adder->name, add_also, adder);
 	}

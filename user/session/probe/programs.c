@@ -11,6 +11,7 @@
 #include <sys/user.h>
 
 #include "session/probe/probe.h"
+#include "session/probe/probes.h"
 #include "target/symbols/symbols.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -334,6 +335,34 @@ const char *default_trigger__of(const struct programs *programs)
 		if (programs__have(programs, stubs[i]))
 			return stubs[i];
 	return NULL;
+}
+
+static const char *own_of(const struct probe_source *source)
+{
+	return source->programs ? default_trigger__of(source->programs)
+				: default_trigger__find(source->process, source->exec_path);
+}
+
+int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source)
+{
+	for (size_t i = 0; i < selectors->names.n; i++) {
+		char **name = &selectors->names.v[i], *own;
+
+		if (strcmp(*name, "."))
+			continue;
+		if (!own_of(source)) {
+			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and it "
+				   "has none");
+			log__hint("-symbol '?' lets you pick a function, -symbol NAME names one");
+			return -EINVAL;
+		}
+		own = strdup(own_of(source));
+		if (!own)
+			return -ENOMEM;
+		free(*name);
+		*name = own;
+	}
+	return 0;
 }
 
 /* The first of three: the mark is the second, and the third says whether the first counts. */

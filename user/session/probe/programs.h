@@ -64,6 +64,13 @@ const char *default_trigger__find(const struct process *process, const char *exe
 /* The same of the first of several programs that has one. */
 const char *default_trigger__of(const struct programs *programs);
 
+struct selectors;
+/*
+ * Puts the default in the place of ".", which is magic-trace's name for it. 0; -EINVAL after a line
+ * and a hint: there is none; -ENOMEM.
+ */
+int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source);
+
 /* True for the name of a library's stub, which may be in several files: all of them are meant. */
 bool default_trigger__is_stub(const char *symbol);
 

@@ -186,3 +186,72 @@ int container_names__read(struct container_names *names, const char *root)
 		err = container_names__each_entry(names, path, take_driver);
 	return err ? err : take_containerd(names, root);
 }
+
+static char *docker_image(const char *root, const char *id)
+{
+	char path[PATH_MAX];
+	const char *image;
+	char *copy;
+	cJSON *json;
+
+	snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root, id);
+	json = read_json(path);
+	image = text_of(cJSON_GetObjectItemCaseSensitive(json, "Config"), "Image");
+	copy = image ? strdup(image) : NULL;
+	cJSON_Delete(json);
+	return copy;
+}
+
+/* A bundle's config.json: what the kubelet, or nerdctl, noted in it. */
+static char *bundle_image(const char *path)
+{
+	static const char *const keys[] = {"io.kubernetes.cri.image-name",
+					   "io.kubernetes.cri-o.ImageName", "nerdctl/image"};
+	cJSON *json = read_json(path);
+	const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(json, "annotations");
+	char *copy = NULL;
+
+	for (size_t i = 0; !copy && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *image = text_of(annotations, keys[i]);
+
+		copy = image ? strdup(image) : NULL;
+	}
+	cJSON_Delete(json);
+	return copy;
+}
+
+static char *containerd_image(const char *root, const char *id)
+{
+	static const char *const namespaces[] = {"k8s.io", "default", "moby"};
+	const size_t n = sizeof(namespaces) / sizeof(namespaces[0]);
+	char path[PATH_MAX], *image = NULL;
+
+	for (size_t i = 0; !image && i < sizeof(containerd_states) / sizeof(*containerd_states);
+	     i++)
+		for (size_t k = 0; !image && k < n; k++) {
+			snprintf(path, sizeof(path),
+				 "%s%s/io.containerd.runtime.v2.task/%s/%s/config.json", root,
+				 containerd_states[i], namespaces[k], id);
+			image = bundle_image(path);
+		}
+	return image;
+}
+
+static char *storage_image(const char *root, const char *id)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path),
+		 "%s/var/lib/containers/storage/overlay-containers/%s/userdata/config.json", root,
+		 id);
+	return bundle_image(path);
+}
+
+char *container_names__image(const char *root, const char *id)
+{
+	char *image = docker_image(root, id);
+
+	if (!image)
+		image = containerd_image(root, id);
+	return image ? image : storage_image(root, id);
+}

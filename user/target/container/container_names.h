@@ -35,4 +35,10 @@ int container_names__read(struct container_names *names, const char *root);
  */
 int pod_names__read(struct container_names *names, const char *root);
 
+/*
+ * The image that a container was made of, as docker, containerd or CRI-O noted it; freed by the
+ * caller. NULL: none is known.
+ */
+char *container_names__image(const char *root, const char *id);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/branch.h"
+#include "decode/pt_note.h"
 #include "stack/stack.h"
 
 void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
@@ -42,6 +43,10 @@ void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		call->reason = kinds[i].reason;
 		return;
 	}
+	if (strcmp(read->category, "kernel") || !pt_event__parse(read->name))
+		return;
+	call->kind = CALL_UNTRACED;
+	call->reason = pt_event__parse(read->name);
 }
 
 uint8_t fxt_call__flags(const struct fxt_read *read)

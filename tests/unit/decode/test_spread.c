@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack/spread.h"
+#include "decode/spread.h"
 
 struct fixture {
 	struct spread spread;

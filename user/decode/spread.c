@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stack/spread.h"
+#include "decode/spread.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static uint64_t share(uint64_t len, uint64_t part, uint64_t whole)
 	return (uint64_t)((unsigned __int128)len * part / whole);
 }
 
-/* The next hit behind the run's time; UINT64_MAX: none. */
+/* The next hit after the run's time; UINT64_MAX: none. */
 static uint64_t next_hit(struct spread *s)
 {
 	while (s->n_hits && *s->hits <= s->now_ns) {
@@ -46,7 +46,7 @@ static uint64_t next_hit(struct spread *s)
 	return s->n_hits ? *s->hits : UINT64_MAX;
 }
 
-/* How long the run's instructions took at the speed of others; 0 where that is not known. */
+/* The time that the run's instructions would take at the average speed; 0 if that is not known. */
 static uint64_t usual_ns(const struct spread *s)
 {
 	if (!s->known_insns)
@@ -54,7 +54,7 @@ static uint64_t usual_ns(const struct spread *s)
 	return share(s->known_ns, s->insns, s->known_insns);
 }
 
-/* How long the run took, whose end is not later than end_ns. */
+/* The time that the run took. It has ended by end_ns. */
 static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 {
 	uint64_t hit_ns = next_hit(s), len, usual;
@@ -66,7 +66,10 @@ static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 	return usual < len ? usual : len;
 }
 
-/* Of those of the run `insns` have come before. Returns how many have come by then. */
+/*
+ * Sets the times of n branches, given the run's instructions before them. Returns that number for
+ * the branches after them.
+ */
 static uint64_t set_times(const struct spread *s, struct branch *v, size_t n, uint64_t len,
 			  uint64_t insns)
 {
@@ -79,7 +82,7 @@ static uint64_t set_times(const struct spread *s, struct branch *v, size_t n, ui
 	return insns;
 }
 
-/* What waits is ready, spread over len. */
+/* Spreads the waiting branches over len nanoseconds. They are ready then. */
 static void release(struct spread *s, uint64_t len)
 {
 	if (len && s->insns)
@@ -113,7 +116,7 @@ static void begin_run(struct spread *s, const struct branch *b)
 	s->is_long = false;
 }
 
-/* Nothing is known of what lies behind it. */
+/* Nothing is known of the time after a gap. */
 static void begin_gap(struct spread *s, const struct branch *b)
 {
 	release(s, 0);
@@ -147,13 +150,13 @@ static bool take_branch(struct spread *s, const struct branch *b)
 	}
 	if (b->time_ns == s->now_ns && !s->has_begun)
 		return holds(s, b);
-	/* A begin is no branch: the one behind it is the run's first. */
+	/* A begin does not count as a branch: the run's first is the one after it. */
 	s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
 	begin_run(s, b);
 	return false;
 }
 
-/* What waits is of the code as it was before. */
+/* The waiting branches ran in the code as it was before: they are ready. */
 static void settle(struct spread *s, const struct branch *map)
 {
 	s->insns += map->n_insns;
@@ -174,7 +177,7 @@ static bool take(struct spread *s, const struct branch *b)
 	return false;
 }
 
-/* Who waits still does so elsewhere: `v` is not ours for longer. */
+/* Copies the branches that still wait: `v` is valid only during the call. */
 static int hold(struct spread *s)
 {
 	for (size_t i = 0; i < s->n_new; i++)

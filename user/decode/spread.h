@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Times for branches that the trace gives none of their own, before they come to the stack. */
-#ifndef MTBPF_STACK_SPREAD_H
-#define MTBPF_STACK_SPREAD_H
+#ifndef MTBPF_DECODE_SPREAD_H
+#define MTBPF_DECODE_SPREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,14 +11,15 @@
 #include "util/vec.h"
 
 /*
- * Intel PT tells the time now and then: branches in between have the time that was told last. The
- * first of such a run keeps it. The others are spread up to the next known time, as the
- * instructions between them are: so that calls have a length, and none a wrong order.
+ * Intel PT tells the time now and then: a branch in between has the last time that was told.
+ * Branches with the same time are a run. The first of a run keeps its time; the others are spread
+ * up to the next known time in proportion to the instructions between them, so that calls have a
+ * length, and their order is right.
  *
- * Where the thread left user code meanwhile, that took some of the time: its instructions are taken
- * to have been as fast as they were in all. Nothing moves behind a hit. Gaps stay where they are,
- * and so do runs of more than SPREAD_MAX branches, and those of which no end is known. The order is
- * kept: where there are more branches than nanoseconds, some still share one.
+ * If the thread left user code meanwhile, that took some of the time: its instructions are assumed
+ * to have been as fast as on average. Nothing moves past a hit. Gaps stay where they are, and so do
+ * runs of more than SPREAD_MAX branches, and runs whose end is not known. The order is kept: if
+ * there are more branches than nanoseconds, some still share a time.
  */
 #define SPREAD_MAX 65536
 
@@ -31,16 +32,16 @@ struct spread {
 	uint64_t insns;	  /* since its first branch; by_branches: branches */
 	bool is_outside;  /* left user code since then */
 	bool is_long;	  /* more than can be held */
-	bool has_begun;	  /* by_branches: there was nothing but a begin */
+	bool has_begun;	  /* by_branches: the run consists of a begin only */
 	/*
-	 * Those that wait for the end of their run: of earlier batches, and behind them the n_new
-	 * from `v` on.
+	 * Branches that wait for the end of their run: `held` is from earlier batches; the n_new
+	 * from `v` on come after them.
 	 */
 	VEC(struct branch) held, was_held; /* was_held: their times are known by now */
 	struct branch *v;
 	size_t n_new;
 	uint32_t n_held; /* branches among them */
-	/* Where the thread stayed in user code, from one known time to the next. */
+	/* Time that the thread spent in user code, from one known time to the next. */
 	uint64_t known_ns, known_insns;
 };
 
@@ -49,9 +50,9 @@ void spread__init(struct spread *spread, const uint64_t *hits, size_t n_hits);
 void spread__fini(struct spread *spread);
 #define SPREAD_BATCHES 2
 /*
- * ready[0] and behind it ready[1], until the next call: those whose times are known by now, of
- * those from before and of these, which get their times where they lie; entries stay in their
- * places. Times ascend. What stands before an ENTRY_MAP is ready with it. 0 or -ENOMEM.
+ * Returns the branches whose times are known now: ready[0], from earlier batches, and after them
+ * ready[1], which are changed where they are. Both are valid until the next call; entries keep
+ * their places. Times ascend. Everything before an ENTRY_MAP is ready with it. 0 or -ENOMEM.
  */
 int spread__take(struct spread *spread, struct branch *v, size_t n,
 		 struct branch_batch ready[static SPREAD_BATCHES]);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * System calls as probes. A program's context begins with the address of user space's registers,
+ * and, at the return, has the result next: on the tracepoints sys_enter and sys_exit as on the
+ * entry and the return of __x64_sys_X(const struct pt_regs *regs).
+ */
+#ifndef MTBPF_SYSCALLS_BPF_H
+#define MTBPF_SYSCALLS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+/* Where the kernel has its members; user space finds out from the kernel's BTF. */
+const volatile struct mt_file_offsets file_offsets;
+
+#define ANON_INODE_FS_MAGIC 0x09041934
+
+#define S_IFMT	 0170000
+#define S_IFIFO	 0010000
+#define S_IFCHR	 0020000
+#define S_IFREG	 0100000
+#define S_IFSOCK 0140000
+
+static __always_inline u64 read_kernel_word(u64 at)
+{
+	u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const void *)at);
+	return word;
+}
+
+static __always_inline u32 read_kernel_u32(u64 at)
+{
+	u32 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const void *)at);
+	return word;
+}
+
+/* The struct file of a descriptor of the current thread's; 0: there is none. */
+static __always_inline u64 file_of(u32 fd)
+{
+	u64 task = bpf_get_current_task();
+	u64 table = read_kernel_word(read_kernel_word(task + file_offsets.task_files) +
+				     file_offsets.files_fdt);
+
+	if (!table || fd >= read_kernel_u32(table + file_offsets.fdt_max))
+		return 0;
+	return read_kernel_word(read_kernel_word(table + file_offsets.fdt_fd) + 8ull * fd);
+}
+
+/* drivers/tty: TTY_MAJOR, TTYAUX_MAJOR, UNIX98_PTY_SLAVE_MAJOR and its seven others. */
+static __always_inline bool is_tty(u64 inode)
+{
+	u32 major = read_kernel_u32(inode + file_offsets.inode_rdev) >> 20;
+
+	return major == 4 || major == 5 || (major >= 136 && major <= 143);
+}
+
+/* By the name that /proc/PID/fd shows: "[eventfd]". */
+static __always_inline u32 anonymous_kind(u64 file)
+{
+	char name[8] = {};
+	u64 dentry = read_kernel_word(file + file_offsets.file_dentry);
+	u64 at = read_kernel_word(dentry + file_offsets.dentry_name);
+
+	bpf_probe_read_kernel(name, sizeof(name), (const void *)at);
+	if (name[0] != '[')
+		return MT_FILE_OTHER;
+	if (name[1] == 'e' && name[2] == 'v' && name[6] == 'f')
+		return MT_FILE_EVENTFD;
+	if (name[1] == 'e' && name[2] == 'v' && name[6] == 'p')
+		return MT_FILE_EPOLL;
+	if (name[1] == 't' && name[2] == 'i')
+		return MT_FILE_TIMERFD;
+	return MT_FILE_OTHER;
+}
+
+static __always_inline u32 file_kind(u32 fd)
+{
+	u64 file = file_of(fd), inode, block;
+
+	if (!file)
+		return MT_FILE_ANY;
+	inode = read_kernel_word(file + file_offsets.file_inode);
+	block = read_kernel_word(inode + file_offsets.inode_sb);
+	if (read_kernel_word(block + file_offsets.sb_magic) == ANON_INODE_FS_MAGIC)
+		return anonymous_kind(file);
+	switch (read_kernel_u32(inode + file_offsets.inode_mode) & S_IFMT) {
+	case S_IFSOCK:
+		return MT_FILE_SOCKET;
+	case S_IFREG:
+		return MT_FILE_REGULAR;
+	case S_IFIFO:
+		return MT_FILE_PIPE;
+	case S_IFCHR:
+		return is_tty(inode) ? MT_FILE_TTY : MT_FILE_OTHER;
+	}
+	return MT_FILE_OTHER;
+}
+
+/* By their numbers, those that are probed; user space fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MT_SYSCALLS);
+	__type(key, u32);
+	__type(value, struct mt_syscall);
+} probed_syscalls SEC(".maps");
+
+/* Without BTF of the kernel's there is no task storage. */
+const volatile bool syscalls_use_lru;
+
+/* The probed system call of this context, if it has one of these roles; at the return as well. */
+static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u32 roles)
+{
+	const struct pt_regs *regs = (const void *)ctx[0];
+	const struct mt_syscall *syscall;
+	u64 number = -1;
+	u32 key;
+
+	bpf_probe_read_kernel(&number, sizeof(number), &regs->orig_ax);
+	key = number < MT_SYSCALLS ? number : MT_SYSCALLS;
+	syscall = bpf_map_lookup_elem(&probed_syscalls, &key);
+	return syscall && syscall->roles & roles ? syscall : NULL;
+}
+
+/* The descriptor is the first argument of all that user space asks this for. */
+static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
+{
+	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;
+}
+
+/* True if the call was successful. A read that returns 0 was not: it is at the end. */
+static __always_inline bool has_done(s64 result, const struct mt_syscall *syscall)
+{
+	return result > 0 || (!result && !syscall->reads);
+}
+
+#endif

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+# System calls as triggers: what is counted is compared with what the program has done.
+
+load ../helpers
+
+setup() {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+}
+
+teardown() {
+	end_started
+}
+
+# Two threads: one asks over a socket, one answers, each 20th time 60 ms late. Between two questions the first
+# thread uses a file, a pipe and an eventfd, and so it goes on.
+write_server() {
+	cat >server.py <<-'END'
+		import os, socket, sys, threading, time
+		print("pid", os.getpid(), flush=True)
+		ours, theirs = socket.socketpair()
+		file = os.open("data", os.O_CREAT | os.O_RDWR)
+		out, into = os.pipe()
+		def answer():
+		    while True:
+		        asked = theirs.recv(100)
+		        time.sleep(0.06 if asked == b"late" else 0.001)
+		        theirs.send(asked)
+		threading.Thread(target=answer, daemon=True).start()
+		rounds = 0
+		while True:
+		    os.write(file, b"x" * 512)
+		    os.fsync(file)
+		    os.write(into, b"y")
+		    os.read(out, 1)
+		    rounds += 1
+		    ours.send(b"late" if rounds % 20 == 0 else b"soon")
+		    ours.recv(100)
+	END
+	start_file python3 server.py
+}
+
+# How many hits watch counts of what is done 300 times, once it watches. $1: the statement; others: its options.
+count() {
+	local statement=$1
+	shift
+	rm -f go log
+	cat >counted.py <<-END
+		import os, socket, time
+		print("pid", os.getpid(), flush=True)
+		file = os.open("data", os.O_CREAT | os.O_RDWR)
+		out, into = os.pipe()
+		a, b = socket.socketpair()
+		while not os.path.exists("go"):
+		    time.sleep(0.01)
+		for i in range(300):
+		    $statement
+		open("done", "w")
+		time.sleep(100)
+	END
+	rm -f done
+	start_file python3 counted.py
+	"$O/mtbpf" watch -pid "$target" "$@" >counts 2>log 3>&- &
+	watching=$!
+	started+=("$watching")
+	eventually 10 grep -q '^watching' log
+	touch go
+	eventually 10 test -e done
+	kill "$watching"
+	wait "$watching"
+	cat log counts
+	kill "$target"
+	hits=$(sed -n 's/ hits .*//p' counts)
+}
+
+@test "each call of the one that is named is a hit, and no other; by the kind of its descriptor" {
+	count 'os.fsync(file); os.fstat(file)' -symbol syscall:fsync -durations
+	[ "$hits" -eq 300 ]
+	[ "$(awk -F ' : ' '/ - / { n += $2 } END { print n + 0 }' counts)" -eq 300 ]
+	both='os.write(file, b"x"); os.write(into, b"y"); os.read(out, 1); a.send(b"z"); b.recv(1)'
+	count "$both" -symbol 'syscall:write(pipe)'
+	[ "$hits" -eq 300 ]
+	count "$both" -symbol 'syscall:write(pipe),syscall:sendto|recv*(socket)'
+	[ "$hits" -eq 900 ]
+}
+
+@test "-start and -stop: from what it has read to what it answers; -requests is that" {
+	# The second read finds nothing, and begins nothing.
+	one=$'a.send(b"q"); b.recv(9); time.sleep(0.002); b.setblocking(False)
+    try: b.recv(9)
+    except BlockingIOError: pass
+    b.setblocking(True); b.send(b"r"); a.recv(9)'
+	count "$one" -requests
+	# The same thread's other end is a server, too: from its last answer to the next question.
+	[ "$hits" -ge 599 ] && [ "$hits" -le 600 ]
+	grep -q "^-requests: as -start 'syscall:read|readv|recvfrom|recvmsg(socket)' -stop" log
+}
+
+@test "-duration-thresh: the late answer is found, with its callers and why" {
+	write_server
+	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 40ms -timeout 30s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ [0-9]+:\ [67][0-9.]+\ ms\ after\ -start,\ in\ send ]]
+	[[ $output == *"the slow region from -start to syscall:sendto took"* ]]
+	[[ $output =~ reason:\ blocked\ in\ .*clock_nanosleep ]]
+	mtbpf_run report x.mtbpf -json
+	[[ $output == *'"syscall:sendto"'* ]]
+	mtbpf_run record -source sample -pid "$target" -symbol 'syscall:recv*(socket)' -duration-thresh 40ms \
+		-timeout 30s -o y.mtbpf
+	[ "$status" -eq 0 ]
+	mtbpf_run report y.mtbpf
+	[[ $output =~ call\ [0-9]+\ of\ syscall:recvfrom,\ thread\ $target:\ took\ [67][0-9.]+\ ms,\ in\ recv ]]
+}
+
+@test "what cannot be is said: an unknown name, a kind, a source that cannot begin there" {
+	write_server
+	mtbpf_run watch -pid "$target" -symbol syscall:fsyncs
+	[ "$status" -eq 2 ]
+	complains "'syscall:fsyncs': no such system call" "did you mean syscall:fsync?"
+	mtbpf_run watch -pid "$target" -symbol 'syscall:read(sock)'
+	[ "$status" -eq 2 ]
+	complains "there is no kind of descriptor 'sock'" "socket, file, pipe"
+	mtbpf_run watch -pid "$target" -symbol 'syscall:nanosleep(socket)'
+	[ "$status" -eq 2 ]
+	complains "no such system call that takes a descriptor first"
+	mtbpf_run record -source soft -pid "$target" -requests -o x.mtbpf
+	[ "$status" -eq 2 ]
+	complains "-source soft cannot begin and end at a system call" "-source sample"
+	mtbpf_run watch -pid "$target" -requests -start main -stop exit
+	[ "$status" -eq 2 ]
+	complains "-requests is a -start and a -stop of its own"
+}
+
+@test "the stepper is frozen by a system call as well" {
+	write_server
+	mtbpf_run record -source soft -pid "$target" -symbol 'syscall:fsync' -timeout 60s -o x.mtbpf
+	[ "$status" -eq 0 ]
+	[[ $output == *"triggered"* ]]
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# Each check of mtbpf selftest fails where what it checks is broken: in the PMU, or in the process that is recorded.
+# only: 6.12
+. /tests/vm/lib.sh
+need_pmu
+parameters=/sys/module/softpt/parameters
+clean_up() {
+	echo 0 >$parameters/broken
+}
+trap clean_up EXIT
+
+# reds BROKEN CHECK...: with the PMU broken like this, each of these checks fails in one of five runs. Where packets are
+# lost, chance decides which program they are of: checks that have not failed yet run again, and more packets are lost.
+reds() {
+	local check left=() words try began
+	began=$(date +%s)
+	echo "$1" >$parameters/broken
+	shift
+	for try in 1 2 3 4 5; do
+		words=()
+		for check; do words+=(-only "$check"); done
+		mtbpf selftest -source pt "${words[@]}" >/tmp/out 2>&1
+		left=()
+		for check; do
+			grep -E "^pt +$check +failed " /tmp/out || left+=("$check")
+		done
+		set -- "${left[@]}"
+		[ $# != 0 ] || break
+		echo $(($(cat $parameters/broken_every) / 2)) >$parameters/broken_every
+	done
+	echo 0 >$parameters/broken
+	[ $# = 0 ] || fail "have not failed: $(printf "'%s' " "$@") $(cat /tmp/out)"
+	echo "$try runs, $(($(date +%s) - began)) s"
+}
+
+# Packets are missing: stacks, and what perf decodes.
+echo 30 >$parameters/broken_every
+reds 2 calls "tail calls" recursion exceptions "forced unwinding" longjmp signals threads fork libraries \
+	"code without file" "system calls" "page faults" "second stack" gaps
+echo 300 >$parameters/broken_every
+reds 2 "perf's judgement"
+echo 60 >$parameters/broken_every
+reds 2 "returns compressed" "returns in full" "20 snapshots" "cores: all" cgroup "any thread" "freeze: disable" "small ring"
+# The clock of the trace runs 1 % too fast.
+reds 1 times "timer: low" "timer: normal" "timer: high" "freeze: refresh"
+# A pause has no effect: the trace goes on after the hit.
+reds 3 freeze "cores: all"
+# The newest 2 KB of the ring are old.
+reds 4 "overhead: low"
+
+# Somebody's probe is left in the process.
+mtbpf selftest -source pt -only "target afterwards" >/tmp/out 2>&1 &
+selftest=$!
+for _ in $(seq 100); do
+	read -r child _ <"/proc/$selftest/task/$selftest/children"
+	[ -z "$child" ] || break
+	sleep 0.05
+done
+[ -n "$child" ] || fail "selftest has no child"
+start mtbpf record -q -pid "$child" -source sample -delay-thresh 60s -timeout 60s -o /tmp/left.mtbpf
+wait $selftest
+grep -E '^pt +target afterwards +failed +a probe is left in it' /tmp/out || fail "no harm was seen: $(cat /tmp/out)"

@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: MIT
+#include "captures.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "input.h"
+#include "mtbpf_shared.h"
+#include "pipeline/output_name.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/label.h"
+#include "util/log.h"
+#include "util/memory_limit.h"
+#include "util/meter.h"
+#include "view/pattern.h"
+
+#define SUMMARY_FILE "summary.json"
+/* So many folders within each other. */
+#define DEPTH_MAX   16
+#define WORKERS_MAX 64
+
+/* Finding them. */
+
+static bool has_file(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < PATH_MAX && !access(path, F_OK);
+}
+
+static bool is_recording_folder(const char *path)
+{
+	return has_file(path, "meta.json") || has_file(path, "data");
+}
+
+static int add_path(struct capture_paths *found, const char *path)
+{
+	char *copy = strdup(path);
+	int err = copy ? VEC_ADD(&found->all, copy) : -ENOMEM;
+
+	if (err)
+		free(copy);
+	return err;
+}
+
+/* The recording's name, of the trace that was made of it. */
+static bool has_recording(const char *trace)
+{
+	const char *suffix = strstr(strrchr(trace, '/') ?: trace, ".fxt");
+	char path[PATH_MAX];
+
+	return suffix &&
+	       snprintf(path, sizeof(path), "%.*s.mtbpf", (int)(suffix - trace), trace) <
+		       PATH_MAX &&
+	       is_recording_folder(path);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && !strcmp(name + n - k, end);
+}
+
+/* What may not be looked into is told by its name. */
+bool captures__is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) &&
+	       !ends_with(path, ".mtbpf") && !ends_with(path, ".mtbpf/");
+}
+
+static int add_from(struct capture_paths *found, const char *dir, int depth);
+
+static int add_entry(struct capture_paths *found, const char *path, int depth)
+{
+	const char *name = strrchr(path, '/') + 1;
+	struct stat st;
+
+	if (name[0] == '.' || lstat(path, &st))
+		return 0;
+	if (S_ISDIR(st.st_mode) && is_recording_folder(path))
+		/* Without meta.json it is being written. */
+		return has_file(path, "meta.json") ? add_path(found, path) : 0;
+	if (S_ISDIR(st.st_mode))
+		return depth < DEPTH_MAX ? add_from(found, path, depth + 1) : 0;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (is_trace_name(name))
+		return has_recording(path) ? 0 : add_path(found, path);
+	return !strcmp(name, "perf.data") || ends_with(name, ".perf.data") ? add_path(found, path)
+									   : 0;
+}
+
+static int add_from(struct capture_paths *found, const char *dir, int depth)
+{
+	struct dirent **entries;
+	int n = scandir(dir, &entries, NULL, alphasort), err = n < 0 ? -errno : 0;
+	char path[PATH_MAX];
+
+	for (int i = 0; i < n; i++) {
+		int length = snprintf(path, sizeof(path), "%s%s%s", dir,
+				      ends_with(dir, "/") ? "" : "/", entries[i]->d_name);
+
+		if (!err && length < PATH_MAX)
+			err = add_entry(found, path, depth);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	/* One that may not be read is no reason to read none. */
+	if (err == -EACCES && depth) {
+		log__warn("cannot read the folder %s: %s", dir, strerror(EACCES));
+		return 0;
+	}
+	return err;
+}
+
+static int refuse_word(const char *word, int err)
+{
+	log__error("cannot read %s: %s", word, strerror(-err));
+	log__hint("give recordings (NAME.mtbpf), traces (NAME.fxt.gz), or folders of these");
+	return err;
+}
+
+int captures__find(struct capture_paths *found, const char *const *words, size_t n)
+{
+	struct stat st;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		if (stat(words[i], &st))
+			return refuse_word(words[i], -errno);
+		err = captures__is_folder(words[i]) ? add_from(found, words[i], 0)
+						    : add_path(found, words[i]);
+		if (err)
+			return refuse_word(words[i], err);
+	}
+	return 0;
+}
+
+void capture_paths__fini(struct capture_paths *found)
+{
+	for (size_t i = 0; i < found->all.n; i++)
+		free(found->all.v[i]);
+	VEC_FINI(&found->all);
+}
+
+/* The file that a recording's summary is kept in. */
+
+/* A folder that others write to may have links in it. */
+static int open_kept(int dir)
+{
+	int fd = openat(dir, SUMMARY_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+static int open_dir(const char *path)
+{
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static uint64_t data_size(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "data", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
+}
+
+/* 0; or -errno where there is none, or none that counts. */
+static int read_kept(struct summary *s, const char *path)
+{
+	_cleanup_close_ int dir = open_dir(path);
+	_cleanup_close_ int fd = dir < 0 ? -1 : open_kept(dir);
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int err = fd < 0 ? -ENOENT : fs__read_fd(fd, SUMMARY_SIZE_MAX, &text, &size);
+
+	*s = (struct summary){0};
+	if (!err)
+		err = summary__parse(s, path, text, data_size(dir));
+	s->is_kept = true;
+	return err;
+}
+
+/* Whole or not at all, and the recording's owner's. */
+static int keep(const char *path, const char *text)
+{
+	_cleanup_close_ int dir = open_dir(path);
+	_cleanup_close_ int fd = -1;
+	char partial[64];
+	struct stat st;
+	int err;
+
+	if (dir < 0 || fstatat(dir, "meta.json", &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	snprintf(partial, sizeof(partial), ".summary-%d", (int)getpid());
+	fd = openat(dir, partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = fs__write_fd(fd, text, strlen(text));
+	if (!err && st.st_uid != geteuid() && fchown(fd, st.st_uid, st.st_gid))
+		log__debug("%s: its summary is not its owner's: %s", path, strerror(errno));
+	if (!err && renameat(dir, partial, dir, SUMMARY_FILE))
+		err = -errno;
+	if (err)
+		unlinkat(dir, partial, 0);
+	return err;
+}
+
+/* Making one. */
+
+static const char *explain_no_report(const struct decoded *decoded)
+{
+	const struct hit_mark *hit = NULL;
+
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		if (decoded->hits.v[i].reason != MT_HIT_LAST)
+			hit = &decoded->hits.v[i];
+	if (!hit)
+		return "no hit triggered it";
+	if (hit->reason == MT_HIT_EVERY)
+		return "its trigger has no threshold";
+	return "the whole iteration is not in it";
+}
+
+/* The mapping that the trigger lies in. */
+static const struct rec_map *find_program(const struct recording *rec, const struct hit_mark *hit)
+{
+	const struct rec_map *found = NULL;
+
+	for (size_t i = 0; hit && i < rec->maps.n; i++) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid == hit->pid && hit->ip >= map->start &&
+		    hit->ip - map->start < map->len)
+			found = map;
+	}
+	return found;
+}
+
+static uint64_t time_of(const struct recording *rec)
+{
+	return rec->unix_zero_ns && rec->frozen_ns ? (rec->unix_zero_ns + rec->frozen_ns) / 1000000
+						   : 0;
+}
+
+static uint64_t size_of_data(const char *path)
+{
+	_cleanup_close_ int dir = open_dir(path);
+	struct stat st;
+
+	if (dir >= 0)
+		return data_size(dir);
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* The first ones: nobody has more. */
+#define LABELS_MAX 64
+
+static char *make_text(const struct input *input)
+{
+	struct summary_label labels[LABELS_MAX];
+	const struct recording *rec = &input->rec;
+	struct report *report = decoded__report(&input->decoded);
+	const struct hit_mark *hit = decoded__slowest_hit(&input->decoded);
+	const struct rec_map *program = find_program(rec, hit);
+	const struct rec_file *file =
+		program ? recording__find_file(rec, program->path, program->ino) : NULL;
+	const char *build_id = file && file->build_id[0] ? file->build_id
+			       : program		 ? program->build_id
+							 : "";
+	struct summary_facts facts = {
+		.hit = hit,
+		.no_report = report ? NULL : explain_no_report(&input->decoded),
+		.unix_ms = time_of(rec),
+		.data_bytes = size_of_data(input->path),
+		.command = rec->command,
+		.program = program ? program->path : NULL,
+		.build_id = build_id[0] ? build_id : NULL,
+		.labels = labels,
+	};
+	char *text;
+
+	for (; facts.n_labels < rec->labels.n && facts.n_labels < LABELS_MAX; facts.n_labels++)
+		labels[facts.n_labels] = (struct summary_label){
+			rec->labels.v[facts.n_labels].key, rec->labels.v[facts.n_labels].value};
+	text = summary__make(report, &facts);
+	report__free(report);
+	return text;
+}
+
+static int make(const char *path, const struct summarise_options *options, char **text)
+{
+	const struct input_options input_options = {.no_inline = options->no_inline};
+	struct input input;
+	int err;
+
+	inputs__init(&input, &path, 1);
+	err = inputs__open(&input, 1, &input_options);
+	if (!err) {
+		*text = make_text(&input);
+		err = *text ? 0 : -ENOMEM;
+	}
+	inputs__fini(&input, 1);
+	return err;
+}
+
+/* A process for each: one that crashes, or takes all memory, ends alone. */
+
+struct worker {
+	pid_t pid; /* 0: it has nothing to do */
+	int fd;
+	size_t index; /* of its capture */
+	char *text;
+	size_t size, cap;
+};
+
+struct summariser {
+	const struct capture_paths *paths;
+	const struct summarise_options *options;
+	struct summaries *out;
+	struct worker workers[WORKERS_MAX];
+	size_t n_workers, next, done, total;
+	uint64_t began_ns, said_ns, memory;
+	VEC(size_t) todo; /* captures without a summary */
+};
+
+static void work_and_exit(const struct summariser *s, const char *path, int to, pid_t parent)
+{
+	_cleanup_free_ char *text = NULL;
+	int err;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	/* What it says of its work is about one of many; errors are to be seen. */
+	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
+	memory_limit__set(s->memory);
+	err = make(path, s->options, &text);
+	if (err && !log__has_error())
+		log__error("%s: %s", path, strerror(-err));
+	if (!err)
+		err = fs__write_fd(to, text, strlen(text));
+	fflush(NULL);
+	_exit(err != 0);
+}
+
+static int begin(struct summariser *s, struct worker *w)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	*w = (struct worker){.index = s->todo.v[s->next++], .fd = ends[0]};
+	fflush(NULL);
+	w->pid = fork();
+	if (!w->pid)
+		work_and_exit(s, s->paths->all.v[w->index], ends[1], parent);
+	close(ends[1]);
+	if (w->pid > 0)
+		return 0;
+	w->pid = 0;
+	close(w->fd);
+	return -errno;
+}
+
+/* False: it has told all. */
+static bool take(struct worker *w)
+{
+	ssize_t n;
+
+	if (w->cap - w->size < 65536) {
+		char *text = realloc(w->text, w->cap + 262144);
+
+		if (!text)
+			return false;
+		w->text = text;
+		w->cap += 262144;
+	}
+	n = read(w->fd, w->text + w->size, w->cap - w->size - 1);
+	if (n > 0)
+		w->size += (size_t)n;
+	return n > 0 && w->size <= SUMMARY_SIZE_MAX;
+}
+
+/* What is no recording has no place for it. */
+static bool put(struct summariser *s, const char *path, const char *text)
+{
+	struct stat st;
+	int err = stat(path, &st) || !S_ISDIR(st.st_mode) ? -ENOTDIR : keep(path, text);
+
+	s->out->n_made++;
+	s->out->n_unkept += err != 0;
+	if (err && err != -ENOTDIR)
+		log__debug("%s: its summary cannot be kept: %s", path, strerror(-err));
+	return !err;
+}
+
+static int finish(struct summariser *s, struct worker *w)
+{
+	const char *path = s->paths->all.v[w->index];
+	struct summary *summary;
+	int status = 0, err = 0;
+
+	close(w->fd);
+	while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	w->pid = 0;
+	if (WIFSIGNALED(status))
+		log__error("%s: decoding it was ended by a signal: %s", path,
+			   strsignal(WTERMSIG(status)));
+	if (status || !w->size) {
+		s->out->n_unread++;
+		goto out;
+	}
+	w->text[w->size] = '\0';
+	summary = VEC_PUSH(&s->out->all);
+	if (!summary) {
+		err = -ENOMEM;
+		goto out;
+	}
+	err = summary__parse(summary, path, w->text, 0);
+	if (err) {
+		log__error("%s: its summary cannot be read: %s", path, strerror(-err));
+		summary__fini(summary);
+		s->out->all.n--;
+		s->out->n_unread++;
+		err = err == -ENOMEM ? err : 0;
+	} else {
+		summary->is_kept = put(s, path, w->text);
+	}
+out:
+	free(w->text);
+	*w = (struct worker){0};
+	s->done++;
+	return err;
+}
+
+/* No thread shows it: the processes that are started would have half of one. */
+static void show(struct summariser *s)
+{
+	const struct meter_work work = {"decoding", METER_CAPTURES, s->total};
+	uint64_t now = clock__now_ns();
+	bool has_line = log__has_line();
+	char text[METER_TEXT_SIZE];
+
+	if (now - s->said_ns < (has_line ? 150000000 : 3000000000))
+		return;
+	s->said_ns = now;
+	meter__format(text, &work, s->done, now - s->began_ns, has_line);
+	if (has_line)
+		log__line(text);
+	else
+		log__info("%s", text);
+}
+
+static int wait_for_some(struct summariser *s)
+{
+	struct pollfd fds[WORKERS_MAX];
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < s->n_workers; i++)
+		fds[i] = (struct pollfd){.fd = s->workers[i].pid ? s->workers[i].fd : -1,
+					 .events = POLLIN};
+	n = s->n_workers;
+	if (poll(fds, n, 100) < 0 && errno != EINTR)
+		return -errno;
+	for (size_t i = 0; i < n && !err; i++)
+		if (s->workers[i].pid && fds[i].revents && !take(&s->workers[i]))
+			err = finish(s, &s->workers[i]);
+	show(s);
+	return err;
+}
+
+static bool is_working(const struct summariser *s)
+{
+	for (size_t i = 0; i < s->n_workers; i++)
+		if (s->workers[i].pid)
+			return true;
+	return false;
+}
+
+static void end_workers(struct summariser *s)
+{
+	for (size_t i = 0; i < s->n_workers; i++) {
+		struct worker *w = &s->workers[i];
+
+		if (!w->pid)
+			continue;
+		kill(w->pid, SIGKILL);
+		close(w->fd);
+		waitpid(w->pid, NULL, 0);
+		free(w->text);
+		w->pid = 0;
+	}
+}
+
+static int make_missing(struct summariser *s)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int err = 0;
+
+	s->total = s->todo.n;
+	s->n_workers = cpus < 1 ? 1 : cpus > WORKERS_MAX ? WORKERS_MAX : (size_t)cpus;
+	s->n_workers = s->n_workers < s->total ? s->n_workers : s->total;
+	memory_limit__set(s->options->max_memory);
+	s->memory = memory_limit__get() / (s->n_workers ?: 1);
+	s->began_ns = s->said_ns = clock__now_ns();
+	while (!err && (s->next < s->total || is_working(s))) {
+		for (size_t i = 0; i < s->n_workers && s->next < s->total && !err; i++)
+			if (!s->workers[i].pid)
+				err = begin(s, &s->workers[i]);
+		if (!err)
+			err = wait_for_some(s);
+	}
+	log__end_line();
+	end_workers(s);
+	return err;
+}
+
+/* Nothing in it can have happened after it was written. */
+static bool is_too_old(const char *path, uint64_t since_ms)
+{
+	char meta[PATH_MAX];
+	struct stat st;
+
+	if (!since_ms)
+		return false;
+	snprintf(meta, sizeof(meta), "%s/meta.json", path);
+	return !stat(meta, &st) && (uint64_t)st.st_mtime * 1000 + 1000 < since_ms;
+}
+
+static int read_known(struct summariser *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->paths->all.n && !err; i++) {
+		const char *path = s->paths->all.v[i];
+		struct summary summary = {0};
+
+		if (is_too_old(path, s->options->since_ms))
+			continue;
+		err = s->options->again ? -ENOENT : read_kept(&summary, path);
+		if (!err)
+			err = VEC_ADD(&s->out->all, summary);
+		else
+			summary__fini(&summary);
+		if (err && err != -ENOMEM)
+			err = VEC_ADD(&s->todo, i);
+	}
+	return err;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct summary *)a)->path, ((const struct summary *)b)->path);
+}
+
+static void leave_out_older(struct summaries *out, uint64_t since_ms)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < out->all.n; i++) {
+		if (out->all.v[i].unix_ms < since_ms)
+			summary__fini(&out->all.v[i]);
+		else
+			out->all.v[n++] = out->all.v[i];
+	}
+	out->all.n = n;
+}
+
+int captures__summarise(struct summaries *out, const struct capture_paths *paths,
+			const struct summarise_options *options)
+{
+	struct summariser s = {.paths = paths, .options = options, .out = out};
+	int err;
+
+	*out = (struct summaries){0};
+	confine__reading();
+	err = read_known(&s);
+	if (!err)
+		err = make_missing(&s);
+	VEC_FINI(&s.todo);
+	if (err) {
+		log__error("cannot read the captures: %s", strerror(-err));
+		log__hint("fewer of them, or a larger -max-memory, may do");
+		return err;
+	}
+	leave_out_older(out, options->since_ms);
+	VEC_SORT(&out->all, by_path);
+	return 0;
+}
+
+void summaries__fini(struct summaries *summaries)
+{
+	for (size_t i = 0; i < summaries->all.n; i++)
+		summary__fini(&summaries->all.v[i]);
+	VEC_FINI(&summaries->all);
+}
+
+/* A production machine has other uses for its memory. */
+#define KEPT_MEMORY (512u << 20)
+
+static void tell_cause(struct metrics_cause *to, const struct summary_cause *cause)
+{
+	size_t n = cause->path.n;
+	char *function = pattern__function(n ? cause->path.v[n - 1].name : "");
+
+	*to = (struct metrics_cause){.ns = cause->ns, .n = 1};
+	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
+	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
+	label__clean_in_place(to->function);
+	free(function);
+}
+
+int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX])
+{
+	const struct summarise_options options = {.max_memory = KEPT_MEMORY};
+	struct capture_paths paths = {0};
+	struct summaries found = {0};
+	int n = 0, err;
+
+	/* A capture that cannot be decoded here is no error of the recording's. */
+	log__set_level(LOG_SILENT);
+	err = captures__find(&paths, &path, 1);
+	if (!err)
+		err = captures__summarise(&found, &paths, &options);
+	if (!err && found.all.n)
+		for (; n < KEEP_CAUSES_MAX && (size_t)n < found.all.v[0].causes.n; n++)
+			tell_cause(&causes[n], &found.all.v[0].causes.v[n]);
+	summaries__fini(&found);
+	capture_paths__fini(&paths);
+	return err ? err : n;
+}

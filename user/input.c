@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "confine.h"
+#include "pipeline/output_name.h"
+#include "pipeline/perf_pipeline.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+static int refuse_missing(const char *path, int err)
+{
+	log__error("cannot open %s: %s", path, strerror(-err));
+	log__hint("give a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
+	return err;
+}
+
+static int refuse_trace(const char *path)
+{
+	log__error("%s is no FXT trace, whatever its name says", path);
+	log__hint("'mtbpf decode NAME.mtbpf' makes one of a recording");
+	return -EINVAL;
+}
+
+/* What is not is tried as a trace first. */
+static bool is_recording(const char *path, const struct stat *st)
+{
+	static const char magic[] = "PERFILE2";
+	_cleanup_close_ int fd = -1;
+	char start[sizeof(magic) - 1];
+
+	if (!S_ISREG(st->st_mode))
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && read(fd, start, sizeof(start)) == sizeof(start) &&
+	       !memcmp(start, magic, sizeof(start));
+}
+
+static int read_recording(struct input *input)
+{
+	int err = recording__read(&input->rec, input->path);
+
+	input->is_read = true;
+	return err ? err : recording__hold_roots(&input->rec);
+}
+
+/* What cannot be done by a process that is confined. */
+static int begin_input(struct input *input)
+{
+	struct stat st;
+
+	if (stat(input->path, &st))
+		return refuse_missing(input->path, -errno);
+	return is_recording(input->path, &st) ? read_recording(input) : 0;
+}
+
+static int refuse_trace_filter(const char *path)
+{
+	log__error("-filter: %s is a trace, and was decoded already", path);
+	log__hint("give the recording that it was made of: -filter decodes a part of that");
+	return -EINVAL;
+}
+
+static int make_from_text(struct input *input, int fd, const struct input_options *options)
+{
+	struct perf_text_input text = {
+		.fd = fd, .name = input->path, .no_inline = options->no_inline};
+	struct perf_text_summary summary;
+
+	if (trace_filter__is_set(options->filter))
+		return perf_text__refuse_filter(input->path);
+	return decoded__make_from_text(&input->decoded, &input->rec, &text, &summary);
+}
+
+static int make_input(struct input *input, const struct input_options *options)
+{
+	struct tree_options trees = {.no_inline = options->no_inline, .filter = options->filter};
+	_cleanup_close_ int fd = -1;
+	int err = 0;
+
+	if (!input->is_read) {
+		if (trace_filter__is_set(options->filter) && is_trace_name(input->path))
+			return refuse_trace_filter(input->path);
+		err = decoded__make_from_fxt(&input->decoded, input->path);
+		if (err != -EBADMSG)
+			return err;
+		if (is_trace_name(input->path))
+			return refuse_trace(input->path);
+		decoded__fini(&input->decoded);
+		input->decoded = (struct decoded){0};
+		fd = open(input->path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && perf_text__may_be(fd))
+			return make_from_text(input, fd, options);
+		err = read_recording(input);
+	}
+	return err ? err : decoded__make(&input->decoded, &input->rec, &trees);
+}
+
+void inputs__init(struct input *inputs, const char *const *paths, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		inputs[i] = (struct input){.path = paths[i]};
+		recording__init(&inputs[i].rec);
+	}
+}
+
+int inputs__open(struct input *inputs, size_t n, const struct input_options *options)
+{
+	const struct recording *recs[INPUTS_MAX];
+	int err = 0;
+
+	confine__reading();
+	for (size_t i = 0; i < n && !err; i++) {
+		recs[i] = &inputs[i].rec;
+		err = begin_input(&inputs[i]);
+	}
+	if (!err)
+		confine__decoding(NULL, false, recs, n);
+	for (size_t i = 0; i < n && !err; i++)
+		err = make_input(&inputs[i], options);
+	return err;
+}
+
+void inputs__fini(struct input *inputs, size_t n)
+{
+	while (n) {
+		decoded__fini(&inputs[--n].decoded);
+		recording__fini(&inputs[n].rec);
+	}
+}

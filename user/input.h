@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What report and diff read: a recording, a trace, a perf.data, or perf's text. */
+#ifndef MTBPF_INPUT_H
+#define MTBPF_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "capture/recording/recording.h"
+#include "pipeline/pipeline.h"
+
+struct input_options {
+	bool no_inline;
+	const struct trace_filter *filter; /* NULL: none */
+};
+
+/* Of either kind. */
+struct input {
+	const char *path;
+	bool is_read;	      /* rec is */
+	struct recording rec; /* of a trace it is empty */
+	struct decoded decoded;
+};
+
+#define INPUTS_MAX 2
+
+/* inputs__fini() in any case, from here on. */
+void inputs__init(struct input *inputs, const char *const *paths, size_t n);
+/*
+ * Reads and decodes them, INPUTS_MAX at most; this process is confined from then on. 0, or -errno
+ * after a line and a hint.
+ */
+int inputs__open(struct input *inputs, size_t n, const struct input_options *options);
+void inputs__fini(struct input *inputs, size_t n);
+
+#endif

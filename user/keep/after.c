@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "keep/after.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/units.h"
+
+#define LOOK_MS 20
+/* Below all else on the machine. */
+#define NICE 19
+
+/* The exit codes of the process; those of the command are its own. */
+enum { EXIT_NO_EXEC = 126, EXIT_NO_COMMAND = 127 };
+
+void after__init(struct after *after, const struct keep_options *options)
+{
+	*after = (struct after){.options = options, .from = -1};
+}
+
+static void fail(struct metrics *m)
+{
+	m->on_capture[ON_CAPTURE_FAILED]++;
+}
+
+/* Its capabilities are given up for good: in a process of its own, as the command may need them. */
+static void summarise(const struct keep_options *options, const char *path, int to)
+{
+	const struct sched_param idle = {0};
+	struct metrics_cause causes[KEEP_CAUSES_MAX];
+	pid_t pid = fork();
+	int n;
+
+	if (pid > 0) {
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		return;
+	}
+	if (pid < 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpriority(PRIO_PROCESS, 0, NICE);
+	sched_setscheduler(0, SCHED_IDLE, &idle);
+	n = options->summarise(path, causes);
+	if (n > 0)
+		fs__write_fd(to, causes, (size_t)n * sizeof(causes[0]));
+	_exit(0);
+}
+
+static void work_and_exit(const struct keep_options *options, const char *path, int to,
+			  pid_t parent)
+{
+	char *const words[] = {(char *)options->on_capture, (char *)path, NULL};
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_NO_EXEC);
+	/* What mtbpf has in the kernel would stay there with its descriptors. */
+	dup2(null, STDIN_FILENO);
+	fs__close_all_but(3, to, -1);
+	/* It is not removed meanwhile, however many come after it: see shelf.h. */
+	flock(open(path, O_RDONLY | O_DIRECTORY), LOCK_SH | LOCK_NB);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (options->summarise)
+		summarise(options, path, to);
+	close(to);
+	if (!options->on_capture)
+		_exit(0);
+	/* Its own processes may go on. */
+	prctl(PR_SET_PDEATHSIG, 0);
+	execvp(words[0], words);
+	log__error("-on-capture: cannot run %s: %s", words[0], strerror(errno));
+	_exit(errno == ENOENT ? EXIT_NO_COMMAND : EXIT_NO_EXEC);
+}
+
+static void drop_first(struct after *after)
+{
+	memmove(after->queue[0], after->queue[1], --after->n * sizeof(after->queue[0]));
+	after->pid = 0;
+}
+
+static void begin(struct after *after, struct metrics *m)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (!pipe2(ends, O_CLOEXEC)) {
+		after->until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
+		fflush(NULL);
+		after->pid = fork();
+		if (!after->pid)
+			work_and_exit(after->options, after->queue[0], ends[1], parent);
+		close(ends[1]);
+		after->from = ends[0];
+		if (after->pid > 0)
+			return;
+		close(after->from);
+	}
+	log__warn("cannot start a process for %s: %s", after->queue[0], strerror(errno));
+	fail(m);
+	drop_first(after);
+}
+
+static void take_causes(struct after *after, struct metrics *m)
+{
+	struct metrics_cause causes[KEEP_CAUSES_MAX];
+	ssize_t n;
+
+	fcntl(after->from, F_SETFL, O_NONBLOCK);
+	n = read(after->from, causes, sizeof(causes));
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(causes[0]); i++)
+		metrics__add_cause(m, &causes[i]);
+	close(after->from);
+}
+
+static void say_status(const struct after *after, int status, struct metrics *m)
+{
+	if (!after->options->on_capture)
+		return;
+	m->on_capture[status ? ON_CAPTURE_FAILED : ON_CAPTURE_OK]++;
+	if (WIFSIGNALED(status))
+		log__warn("-on-capture: %s %s was ended by a signal: %s",
+			  after->options->on_capture, after->queue[0], strsignal(WTERMSIG(status)));
+	else if (status)
+		log__warn("-on-capture: %s %s exited with %d", after->options->on_capture,
+			  after->queue[0], WEXITSTATUS(status));
+}
+
+static void kill_group(const struct after *after)
+{
+	/* Before it has made a group of its own there is none. */
+	if (kill(-after->pid, SIGKILL))
+		kill(after->pid, SIGKILL);
+}
+
+static void check_time(const struct after *after)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	if (clock__now_ns() < after->until_ns)
+		return;
+	log__warn("-on-capture: %s takes longer than %s: it is ended", after->queue[0],
+		  units__format_duration(text, after->options->on_capture_timeout_ns));
+	kill_group(after);
+}
+
+void after__look(struct after *after, struct metrics *m)
+{
+	int status;
+	pid_t ended;
+
+	if (after->pid) {
+		check_time(after);
+		ended = waitpid(after->pid, &status, WNOHANG);
+		if (!ended)
+			return;
+		take_causes(after, m);
+		if (ended > 0)
+			say_status(after, status, m);
+		drop_first(after);
+	}
+	if (after->n)
+		begin(after, m);
+}
+
+void after__add(struct after *after, const char *path, struct metrics *m)
+{
+	const struct keep_options *options = after->options;
+	char absolute[PATH_MAX];
+
+	if (!options->summarise && !options->on_capture)
+		return;
+	if (after->n == AFTER_QUEUE_MAX || !realpath(path, absolute)) {
+		log__warn("-on-capture: %s is left out: %d recordings wait already", path,
+			  AFTER_QUEUE_MAX);
+		fail(m);
+		return;
+	}
+	strcpy(after->queue[after->n++], absolute);
+	after__look(after, m);
+}
+
+void after__end(struct after *after, struct metrics *m)
+{
+	uint64_t until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
+
+	if (after->n > 1 || (after->n && after->options->on_capture))
+		log__info("waiting for what is done with %zu recording%s", after->n,
+			  after->n == 1 ? "" : "s");
+	while (after->n && clock__now_ns() < until_ns) {
+		after__look(after, m);
+		if (after->n)
+			poll(NULL, 0, LOOK_MS);
+	}
+	if (!after->n)
+		return;
+	log__warn("-on-capture: %zu recordings are left out: the time is over", after->n);
+	m->on_capture[ON_CAPTURE_FAILED] += after->n;
+	if (!after->pid)
+		return;
+	kill_group(after);
+	waitpid(after->pid, NULL, 0);
+	close(after->from);
+	after->pid = 0;
+}

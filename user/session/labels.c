@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "session/labels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "target/container/container_names.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+
+#define ID_SIZE 64
+
+static bool is_set(const char *text)
+{
+	return text && *text;
+}
+
+static int set(struct recording *rec, const char *key, const char *value)
+{
+	return is_set(value) ? recording__set_label(rec, key, value) : 0;
+}
+
+static int add_machine(struct recording *rec)
+{
+	struct utsname name;
+	int err = set(rec, "mtbpf", MTBPF_VERSION);
+
+	if (err || uname(&name))
+		return err;
+	err = set(rec, "host", name.nodename);
+	return err ? err : set(rec, "kernel", name.release);
+}
+
+/* A container's ID in the name of a cgroup: 64 hexadecimal digits, the last ones of the text. */
+static const char *find_id(const char *cgroups, char id[static ID_SIZE + 1])
+{
+	const char *found = NULL;
+
+	for (const char *at = cgroups; *at;) {
+		size_t n = strspn(at, "0123456789abcdef");
+
+		if (n == ID_SIZE)
+			found = at;
+		at += n ? n : 1;
+	}
+	if (!found)
+		return NULL;
+	memcpy(id, found, ID_SIZE);
+	id[ID_SIZE] = '\0';
+	return id;
+}
+
+static const char *name_of(const struct container_names *names, const char *id)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (!strcmp(names->v[i].id, id) && strcmp(names->v[i].name, id))
+			return names->v[i].name;
+	return NULL;
+}
+
+/* "NAMESPACE/POD/CONTAINER" */
+static int set_pod(struct recording *rec, const char *name)
+{
+	const char *last = name ? strrchr(name, '/') : NULL;
+	_cleanup_free_ char *pod = last ? strndup(name, (size_t)(last - name)) : NULL;
+	int err = last && !pod ? -ENOMEM : set(rec, "pod", pod);
+
+	return err || !last ? err : set(rec, "container", last + 1);
+}
+
+static int add_container(struct recording *rec, const char *root, const char *id)
+{
+	struct container_names names = {0}, pods = {0};
+	_cleanup_free_ char *image = NULL;
+	int err = set(rec, "container", id);
+
+	if (!err)
+		err = container_names__read(&names, root);
+	if (!err)
+		err = pod_names__read(&pods, root);
+	if (!err)
+		err = set(rec, "container", name_of(&names, id));
+	if (!err)
+		err = set_pod(rec, name_of(&pods, id));
+	if (!err) {
+		image = container_names__image(root, id);
+		err = set(rec, "image", image);
+	}
+	container_names__fini(&names);
+	container_names__fini(&pods);
+	return err;
+}
+
+static pid_t process_of(const struct recording *rec)
+{
+	return rec->hits.n ? (pid_t)rec->hits.v[rec->hits.n - 1].tgid : rec->pid;
+}
+
+/* The program's own file: of what is mapped, that which /proc/PID/exe is. */
+static int add_program(struct recording *rec, pid_t pid)
+{
+	char link[64], path[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return 0;
+	path[n] = '\0';
+	for (size_t i = 0; i < rec->files.n; i++)
+		if (!strcmp(rec->files.v[i].path, path))
+			return set(rec, "build_id", rec->files.v[i].build_id);
+	return 0;
+}
+
+static int add_user(struct recording *rec, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	_cleanup_free_ char *key = strndup(text, (size_t)(equals - text));
+
+	return key ? recording__set_label(rec, key, equals + 1) : -ENOMEM;
+}
+
+int labels__add(struct recording *rec, const char *root, const struct option_list *users)
+{
+	pid_t pid = process_of(rec);
+	_cleanup_free_ char *cgroups = NULL;
+	char path[64], id[ID_SIZE + 1];
+	size_t size;
+	int err = add_machine(rec);
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	if (!err && !fs__read(path, &cgroups, &size) && find_id(cgroups, id))
+		err = add_container(rec, root, id);
+	if (!err)
+		err = add_program(rec, pid);
+	for (size_t i = 0; i < users->n && !err; i++)
+		err = add_user(rec, users->v[i]);
+	return err;
+}
+
+int labels__check(const struct option_list *users, const char *command)
+{
+	for (size_t i = 0; i < users->n; i++) {
+		if (strchr(users->v[i], '=') && users->v[i][0] != '=')
+			continue;
+		log__error("%s: -label %s is not KEY=VALUE", command, users->v[i]);
+		log__hint("for example -label zone=eu-1");
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,703 @@
+// SPDX-License-Identifier: MIT
+#include "view/page.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/units.h"
+#include "view/page_style.h"
+#include "view/short_name.h"
+
+#define NAME_SIZE SHORT_NAME_SIZE
+/* Colours of causes; those that come after them share the last. */
+#define COLOURS 8
+/* Of the iteration's time, what is narrower is left out of a flame graph, in percent. */
+#define FRAME_LEAST 0.3
+#define ROW_HEIGHT  18
+#define ROWS_MAX    48
+/* Functions of a hot path. */
+#define HOT_MAX	  12
+#define HOT_SHARE 10
+
+struct page {
+	FILE *out;
+	const struct patterns *p;
+	const struct page_options *options;
+	size_t *cause_of; /* of each summary: 1 + the pattern that is its main one; 0: none */
+	bool *is_shown;	  /* each summary: it has a part of its own */
+};
+
+/* Text */
+
+/* Marks that turn the direction of text would show a name as another one. */
+static size_t direction_mark(const char *at)
+{
+	const unsigned char *s = (const unsigned char *)at;
+
+	if (s[0] == 0xe2 && s[1] == 0x80 &&
+	    ((s[2] >= 0xaa && s[2] <= 0xae) || s[2] == 0x8e || s[2] == 0x8f))
+		return 3;
+	return s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0;
+}
+
+/* Names are what a program, or whoever wrote a summary, chose. */
+static void put(FILE *out, const char *text)
+{
+	while (*text) {
+		size_t mark = direction_mark(text);
+
+		if (mark) {
+			fputc('?', out);
+			text += mark;
+			continue;
+		}
+		switch (*text) {
+		case '&':
+			fputs("&amp;", out);
+			break;
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		case '"':
+			fputs("&quot;", out);
+			break;
+		case '\'':
+			fputs("&#39;", out);
+			break;
+		default:
+			fputc(*text, out);
+		}
+		text++;
+	}
+}
+
+static void put_duration(FILE *out, uint64_t ns)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	fputs(units__format_duration(text, ns), out);
+}
+
+/* "2026-11-21 10:00:00" */
+static void put_moment(FILE *out, uint64_t ms)
+{
+	char text[UNITS_MOMENT_SIZE];
+
+	if (!ms) {
+		fputs("at an unknown time", out);
+		return;
+	}
+	units__format_moment(text, ms);
+	fprintf(out, "%.10s %.8s", text, text + 11);
+}
+
+static void put_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
+{
+	put_moment(out, first_ms);
+	if (last_ms == first_ms)
+		return;
+	fputs(" to ", out);
+	put_moment(out, last_ms);
+}
+
+static void put_hosts(FILE *out, const char *const *hosts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		fputs(i ? ", " : "", out);
+		put(out, hosts[i]);
+	}
+}
+
+static int put_title(FILE *out, const struct pattern *pattern)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return -ENOMEM;
+	pattern__print_title(to, pattern);
+	if (!fclose(to))
+		put(out, text);
+	free(text);
+	return 0;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static size_t colour_of(size_t pattern)
+{
+	return pattern < COLOURS ? pattern : COLOURS - 1;
+}
+
+/* The table of causes */
+
+static int put_pattern(const struct page *page, size_t i)
+{
+	const struct pattern *pattern = &page->p->all.v[i];
+	FILE *out = page->out;
+	size_t also = pattern->entries.n - pattern->n_main;
+	double share = percent(pattern->lost_ns, page->p->lost_ns);
+
+	fprintf(out, "<tr><td class=\"n\" data-l=\"lost\">");
+	put_duration(out, pattern->lost_ns);
+	fprintf(out,
+		"</td><td data-l=\"share\"><svg class=\"bar\" width=\"100%%\" height=\"14\">"
+		"<rect class=\"k%zu\" width=\"%.1f%%\" height=\"14\"/></svg> %.0f %%</td>",
+		colour_of(i), share > 100 ? 100 : share, share);
+	fprintf(out, "<td class=\"n\" data-l=\"captures\">%zu", pattern->n_main);
+	if (also)
+		fprintf(out, "+%zu", also);
+	fprintf(out, "</td><td class=\"n\" data-l=\"median\">");
+	put_duration(out, pattern->median_ns);
+	fprintf(out, "</td><td class=\"n\" data-l=\"worst\">");
+	put_duration(out, pattern->entries.v[0].cause->ns);
+	fprintf(out, "</td><td class=\"c\"><a href=\"#cause-%zu\">", i);
+	if (put_title(out, pattern))
+		return -ENOMEM;
+	fprintf(out, "</a><small>");
+	put_span(out, pattern->first_ms, pattern->last_ms);
+	if (pattern->hosts.n) {
+		fputs("; ", out);
+		put_hosts(out, pattern->hosts.v, pattern->hosts.n);
+	}
+	fprintf(out, "</small></td></tr>\n");
+	return 0;
+}
+
+static int put_table(const struct page *page)
+{
+	int err = 0;
+
+	fputs("<h2>Causes</h2>\n<table class=\"causes\"><thead><tr><th>lost</th><th>share</th>"
+	      "<th>captures</th><th>median</th><th>worst</th><th>cause</th></tr></thead><tbody>\n",
+	      page->out);
+	for (size_t i = 0; i < page->p->all.n && !err; i++)
+		err = put_pattern(page, i);
+	fputs("</tbody></table>\n", page->out);
+	return err;
+}
+
+/* Delays over time */
+
+#define PLOT_HEIGHT 220
+#define PLOT_BOTTOM 24
+
+struct scale {
+	uint64_t first_ms, last_ms;
+	double low, high; /* decades of nanoseconds */
+};
+
+static struct scale scale_of(const struct patterns *p)
+{
+	struct scale scale = {p->first_ms, p->last_ms, 19, 0};
+
+	for (size_t i = 0; i < p->n; i++) {
+		double log = log10((double)(summary__excess(&p->summaries[i]) ?: 1));
+
+		if (p->summaries[i].no_report || log < 1)
+			continue;
+		scale.low = log < scale.low ? log : scale.low;
+		scale.high = log > scale.high ? log : scale.high;
+	}
+	scale.low = floor(scale.low);
+	scale.high = ceil(scale.high);
+	if (scale.high <= scale.low)
+		scale.high = scale.low + 1;
+	return scale;
+}
+
+static double place_y(const struct scale *scale, uint64_t ns)
+{
+	double log = log10((double)(ns ?: 1));
+	double part = (log - scale->low) / (scale->high - scale->low);
+
+	part = part < 0 ? 0 : part > 1 ? 1 : part;
+	return 8 + (1 - part) * (PLOT_HEIGHT - PLOT_BOTTOM - 8);
+}
+
+/* Room for the axis is on the left. */
+static double place_x(const struct scale *scale, uint64_t ms)
+{
+	double span = (double)(scale->last_ms - scale->first_ms);
+
+	return span > 0 ? 18 + 80 * (double)(ms - scale->first_ms) / span : 55;
+}
+
+static void put_axes(FILE *out, const struct scale *scale)
+{
+	char text[UNITS_MOMENT_SIZE];
+
+	for (double decade = scale->low; decade <= scale->high; decade++) {
+		double y = place_y(scale, (uint64_t)pow(10, decade));
+
+		fprintf(out,
+			"<line class=\"axis\" x1=\"0%%\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			"<text x=\"3\" y=\"%.1f\">",
+			y, y, y < 20 ? y + 12 : y - 3);
+		put_duration(out, (uint64_t)pow(10, decade));
+		fputs("</text>\n", out);
+	}
+	units__format_moment(text, scale->first_ms);
+	fprintf(out, "<text x=\"3\" y=\"%d\">%.16s</text>", PLOT_HEIGHT - 4, text);
+	units__format_moment(text, scale->last_ms);
+	if (scale->last_ms > scale->first_ms)
+		fprintf(out, "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">%.16s</text>\n",
+			PLOT_HEIGHT - 4, text);
+}
+
+static void put_point(const struct page *page, const struct scale *scale, size_t i)
+{
+	const struct summary *s = &page->p->summaries[i];
+	FILE *out = page->out;
+	bool has_link = page->is_shown[i];
+
+	if (s->no_report || !s->unix_ms)
+		return;
+	if (has_link)
+		fprintf(out, "<a href=\"#capture-%zu\">", i);
+	fprintf(out, "<circle class=\"k%zu\" cx=\"%.2f%%\" cy=\"%.1f\" r=\"4\"><title>",
+		page->cause_of[i] ? colour_of(page->cause_of[i] - 1) : COLOURS,
+		place_x(scale, s->unix_ms), place_y(scale, summary__excess(s)));
+	put_moment(out, s->unix_ms);
+	fputs(": ", out);
+	put_duration(out, summary__excess(s));
+	if (s->host) {
+		fputs(", ", out);
+		put(out, s->host);
+	}
+	fprintf(out, "</title></circle>%s\n", has_link ? "</a>" : "");
+}
+
+static void put_plot(const struct page *page)
+{
+	struct scale scale = scale_of(page->p);
+	FILE *out = page->out;
+
+	if (!page->p->first_ms || !page->p->n_reports)
+		return;
+	fprintf(out,
+		"<h2>Delays over time</h2>\n<p class=\"note\">Each point is a capture, by how much "
+		"longer than an ordinary iteration it took, in the colour of its largest cause; "
+		"times are UTC.</p>\n<svg class=\"plot\" width=\"100%%\" height=\"%d\" "
+		"role=\"img\">\n",
+		PLOT_HEIGHT);
+	put_axes(out, &scale);
+	for (size_t i = 0; i < page->p->n; i++)
+		put_point(page, &scale, i);
+	fputs("</svg>\n", out);
+}
+
+/* The account */
+
+static void put_bar(FILE *out, const char *name, const uint64_t parts[static PARTS], uint64_t whole)
+{
+	double at = 0;
+
+	fprintf(out, "<div class=\"row\"><span>%s</span><svg width=\"100%%\" height=\"18\">", name);
+	for (int i = 0; i < PARTS; i++) {
+		double width = percent(parts[i], whole);
+
+		if (!parts[i])
+			continue;
+		fprintf(out,
+			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
+			"height=\"18\"><title>%s ",
+			i, at, width, part__name((enum part)i));
+		put_duration(out, parts[i]);
+		fputs("</title></rect>", out);
+		at += width;
+	}
+	fputs("</svg></div>\n", out);
+}
+
+static void put_legend(FILE *out, const uint64_t parts[static PARTS],
+		       const uint64_t others[static PARTS])
+{
+	fputs("<p class=\"legend\">", out);
+	for (int i = 0; i < PARTS; i++) {
+		if (!parts[i] && !others[i])
+			continue;
+		fprintf(out,
+			"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" width=\"10\" "
+			"height=\"10\"/></svg> %s ",
+			i, part__name((enum part)i));
+		put_duration(out, parts[i]);
+		fputs(" (", out);
+		put_duration(out, others[i]);
+		fputs(")</span> ", out);
+	}
+	fputs("</p>\n", out);
+}
+
+static uint64_t sum_of(const uint64_t parts[static PARTS])
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < PARTS; i++)
+		sum += parts[i];
+	return sum;
+}
+
+/* Both to the scale of the longer one. */
+static void put_account(FILE *out, const uint64_t slow[static PARTS],
+			const uint64_t ordinary[static PARTS])
+{
+	uint64_t whole = sum_of(slow), other = sum_of(ordinary);
+
+	whole = other > whole ? other : whole;
+	put_bar(out, "slow", slow, whole);
+	if (other)
+		put_bar(out, "ordinary", ordinary, whole);
+	put_legend(out, slow, ordinary);
+}
+
+/* A flame graph */
+
+struct flames {
+	FILE *out;
+	uint64_t whole_ns;
+	uint64_t ends_ns[ROWS_MAX + 1]; /* by depth: where the next sibling begins */
+	uint32_t rows;
+	bool only_count;
+};
+
+/* The place of a frame, below that of its caller; false: it is too narrow, or too deep. */
+static bool place_frame(struct flames *f, uint32_t depth, uint64_t ns, uint64_t *from_ns)
+{
+	if (depth >= ROWS_MAX)
+		return false;
+	*from_ns = f->ends_ns[depth];
+	f->ends_ns[depth] += ns;
+	f->ends_ns[depth + 1] = *from_ns;
+	if (percent(ns, f->whole_ns) < FRAME_LEAST)
+		return false;
+	f->rows = depth + 1 > f->rows ? depth + 1 : f->rows;
+	return true;
+}
+
+static unsigned int hue_of(const char *name)
+{
+	unsigned int hash = 0;
+
+	if (name[0] == '[')
+		return 9;
+	while (*name)
+		hash = hash * 31 + (unsigned char)*name++;
+	return hash % 6;
+}
+
+static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
+{
+	struct flames *f = (struct flames *)ctx;
+	char text[NAME_SIZE];
+	uint64_t from_ns;
+
+	if (!place_frame(f, depth, ns, &from_ns) || f->only_count)
+		return;
+	fprintf(f->out,
+		"<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%d\"><rect class=\"f%u\" "
+		"width=\"100%%\" height=\"%d\"/><text x=\"3\" y=\"13\">",
+		percent(from_ns, f->whole_ns), depth * ROW_HEIGHT, percent(ns, f->whole_ns),
+		ROW_HEIGHT - 1, hue_of(name), ROW_HEIGHT - 1);
+	put(f->out, short_name(text, name));
+	fputs("</text><title>", f->out);
+	put(f->out, name);
+	fputs(" ", f->out);
+	put_duration(f->out, ns);
+	fputs("</title></svg>\n", f->out);
+}
+
+static void put_flames(FILE *out, const struct summary *s)
+{
+	struct flames f = {.out = out, .whole_ns = s->slow_ns, .only_count = true};
+
+	summary__each_frame(s, put_frame, &f);
+	if (!f.rows)
+		return;
+	fprintf(out,
+		"<h4>Where the time went: callers above, as wide as they took</h4>\n<svg "
+		"class=\"flame\" width=\"100%%\" height=\"%u\">\n",
+		f.rows * ROW_HEIGHT);
+	f = (struct flames){.out = out, .whole_ns = s->slow_ns};
+	summary__each_frame(s, put_frame, &f);
+	fputs("</svg>\n", out);
+}
+
+/* The hot path: the functions that have a tenth of the iteration. */
+
+struct hot {
+	FILE *out;
+	uint64_t whole_ns;
+	size_t n;
+};
+
+static void put_hot(void *ctx, uint32_t depth, const char *name, uint64_t ns)
+{
+	struct hot *hot = (struct hot *)ctx;
+	char text[NAME_SIZE];
+
+	if (ns < hot->whole_ns / HOT_SHARE || hot->n >= HOT_MAX)
+		return;
+	if (!hot->n++)
+		fputs("<h4>Hot path</h4>\n<pre>", hot->out);
+	fprintf(hot->out, "%*s", (int)(depth < 20 ? depth : 20), "");
+	put(hot->out, short_name(text, name));
+	fputs("  ", hot->out);
+	put_duration(hot->out, ns);
+	fputc('\n', hot->out);
+}
+
+static void put_hot_path(FILE *out, const struct summary *s)
+{
+	struct hot hot = {out, s->slow_ns, 0};
+
+	summary__each_frame(s, put_hot, &hot);
+	if (hot.n)
+		fputs("</pre>\n", out);
+}
+
+/* The timeline */
+
+static int part_of_letter(char letter)
+{
+	for (int i = 0; i < PARTS; i++)
+		if (part__letter((enum part)i) == letter)
+			return i;
+	return -1;
+}
+
+static void put_thread(FILE *out, const struct summary_thread *thread)
+{
+	fprintf(out, "<div class=\"row\"><span%s>", thread->is_slow ? " class=\"slow\"" : "");
+	put(out, thread->name);
+	fprintf(out, " %" PRIu64 "</span><svg width=\"100%%\" height=\"14\">", thread->tid);
+	for (int i = 0, n; i < SUMMARY_BINS; i += n) {
+		int part = part_of_letter(thread->bins[i]);
+
+		for (n = 1; i + n < SUMMARY_BINS && thread->bins[i + n] == thread->bins[i]; n++)
+			;
+		if (part >= 0)
+			fprintf(out,
+				"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
+				"height=\"14\"><title>%s</title></rect>",
+				part, 100.0 * i / SUMMARY_BINS, 100.0 * n / SUMMARY_BINS,
+				part__name((enum part)part));
+	}
+	fputs("</svg></div>\n", out);
+}
+
+static void put_timeline(FILE *out, const struct summary *s)
+{
+	struct summary_thread thread;
+
+	if (!summary__thread(s, 0, &thread))
+		return;
+	fputs("<h4>The slow iteration, and what other threads did meanwhile</h4>\n", out);
+	for (size_t i = 0; summary__thread(s, i, &thread); i++)
+		put_thread(out, &thread);
+	fputs("<div class=\"row\"><span></span><span class=\"ends\"><b>0</b><b>", out);
+	put_duration(out, s->slow_ns);
+	fputs("</b></span></div>\n", out);
+}
+
+/* Captures */
+
+static void put_capture_head(FILE *out, const struct summary *s)
+{
+	char name[NAME_SIZE];
+
+	put_moment(out, s->unix_ms);
+	fputs(" <b>", out);
+	put_duration(out, s->slow_ns);
+	fputs("</b>", out);
+	if (s->function) {
+		fputs(" ", out);
+		put(out, short_name(name, s->function));
+	}
+	if (s->host) {
+		fputs(", ", out);
+		put(out, s->host);
+	}
+}
+
+static void put_capture(const struct page *page, size_t i, size_t cause)
+{
+	const struct summary *s = &page->p->summaries[i];
+	const char *link = page->options->link ? page->options->link(page->options->ctx, i) : NULL;
+	FILE *out = page->out;
+
+	fprintf(out,
+		"<details class=\"capture\" id=\"capture-%zu\"><summary><i class=\"k%zu\"></i>", i,
+		colour_of(cause));
+	put_capture_head(out, s);
+	fputs("</summary>\n<p><code>", out);
+	put(out, s->path);
+	fputs("</code>", out);
+	if (link) {
+		fputs(" <a class=\"open\" href=\"", out);
+		put(out, link);
+		fputs("\">open in Perfetto</a>", out);
+	}
+	fputs("</p>\n<ul>", out);
+	for (size_t k = 0; k < s->causes.n; k++) {
+		fputs("<li>", out);
+		put(out, s->causes.v[k].text);
+		fputs("</li>", out);
+	}
+	fputs("</ul>\n", out);
+	put_account(out, s->slow, s->ordinary);
+	put_timeline(out, s);
+	put_flames(out, s);
+	put_hot_path(out, s);
+	fputs("</details>\n", out);
+}
+
+static int put_cause(const struct page *page, size_t i)
+{
+	const struct pattern *pattern = &page->p->all.v[i];
+	size_t left = 0;
+	FILE *out = page->out;
+	int err;
+
+	fprintf(out, "<section id=\"cause-%zu\"><h3><i class=\"k%zu\"></i>", i, colour_of(i));
+	err = put_title(out, pattern);
+	fputs("</h3>\n", out);
+	for (size_t k = 0; k < pattern->entries.n; k++) {
+		size_t at = (size_t)(pattern->entries.v[k].summary - page->p->summaries);
+
+		if (!pattern->entries.v[k].is_main)
+			fprintf(out,
+				"<p class=\"note\">another cause of <a href=\"#capture-%zu\">a "
+				"capture</a> of the cause that was larger there</p>\n",
+				at);
+		else if (page->is_shown[at])
+			put_capture(page, at, i);
+		else
+			left++;
+	}
+	if (left)
+		fprintf(out, "<p class=\"note\">%zu captures that lost less are left out</p>\n",
+			left);
+	fputs("</section>\n", out);
+	return err;
+}
+
+/* In turns, so that each cause has some. */
+static void choose_shown(const struct page *page)
+{
+	size_t shown = 0;
+	bool any = true;
+
+	for (size_t k = 0; any && shown < PAGE_CAPTURES_MAX; k++) {
+		any = false;
+		for (size_t i = 0; i < page->p->all.n && shown < PAGE_CAPTURES_MAX; i++) {
+			const struct pattern *pattern = &page->p->all.v[i];
+
+			if (k >= pattern->entries.n)
+				continue;
+			any = true;
+			if (!pattern->entries.v[k].is_main)
+				continue;
+			page->is_shown[pattern->entries.v[k].summary - page->p->summaries] = true;
+			shown++;
+		}
+	}
+}
+
+static void find_causes(const struct page *page)
+{
+	for (size_t i = 0; i < page->p->all.n; i++)
+		for (size_t k = 0; k < page->p->all.v[i].entries.n; k++) {
+			const struct pattern_entry *entry = &page->p->all.v[i].entries.v[k];
+
+			if (entry->is_main)
+				page->cause_of[entry->summary - page->p->summaries] = i + 1;
+		}
+}
+
+static void put_head(const struct page *page)
+{
+	const struct patterns *p = page->p;
+	FILE *out = page->out;
+
+	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "style-src 'sha256-" PAGE_STYLE_SHA256 "'; base-uri 'none'; form-action 'none'\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	      "<meta name=\"referrer\" content=\"no-referrer\">\n"
+	      "<title>mtbpf: why it was slow</title>\n<style>" PAGE_STYLE "</style></head>\n"
+	      "<body><header><h1>",
+	      out);
+	put_duration(out, p->lost_ns);
+	fprintf(out, " lost in %zu slow iteration%s</h1><p>", p->n_reports,
+		p->n_reports == 1 ? "" : "s");
+	put_span(out, p->first_ms, p->last_ms);
+	fputs(" UTC", out);
+	if (p->hosts.n) {
+		fprintf(out, "; %zu host%s: ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
+		put_hosts(out, p->hosts.v, p->hosts.n);
+	}
+	if (p->n > p->n_reports)
+		fprintf(out, "; %zu more captures without a report", p->n - p->n_reports);
+	fputs("</p></header>\n", out);
+}
+
+static void put_functions(const struct page *page)
+{
+	const struct patterns *p = page->p;
+	char name[NAME_SIZE];
+
+	fputs("<h2>All slow iterations</h2>\n", page->out);
+	put_account(page->out, p->slow, p->ordinary);
+	fputs("<table "
+	      "class=\"functions\"><thead><tr><th>extra</th><th>captures</th><th>function</th>"
+	      "</tr></thead><tbody>\n",
+	      page->out);
+	for (size_t i = 0; i < p->functions.n && i < 10 && p->functions.v[i].extra_ns > 0; i++) {
+		fputs("<tr><td class=\"n\">", page->out);
+		put_duration(page->out, (uint64_t)p->functions.v[i].extra_ns);
+		fprintf(page->out, "</td><td class=\"n\">%zu</td><td>", p->functions.v[i].n);
+		put(page->out, short_name(name, p->functions.v[i].name));
+		fputs("</td></tr>\n", page->out);
+	}
+	fputs("</tbody></table>\n", page->out);
+}
+
+int page__print(FILE *out, const struct patterns *p, const struct page_options *options)
+{
+	struct page page = {.out = out,
+			    .p = p,
+			    .options = options,
+			    .cause_of = calloc(p->n + 1, sizeof(*page.cause_of)),
+			    .is_shown = calloc(p->n + 1, sizeof(*page.is_shown))};
+	int err = page.cause_of && page.is_shown ? 0 : -ENOMEM;
+
+	if (!err) {
+		find_causes(&page);
+		choose_shown(&page);
+		put_head(&page);
+		err = put_table(&page);
+	}
+	if (!err) {
+		put_plot(&page);
+		put_functions(&page);
+		fputs("<h2>Captures</h2>\n", out);
+	}
+	for (size_t i = 0; i < p->all.n && !err; i++)
+		err = put_cause(&page, i);
+	fputs("<footer>mtbpf " MTBPF_VERSION "</footer></body></html>\n", out);
+	free(page.cause_of);
+	free(page.is_shown);
+	return err;
+}

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: MIT
+#include "view/pattern.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Stands for callers that a stack lacks: any number of them. */
+#define NO_CALLERS "[callers not recorded]"
+
+/* Names. */
+
+static bool is_hex(char c)
+{
+	return isxdigit((unsigned char)c);
+}
+
+/* What compilers append: GCC's clones, Clang's and the linker's, and what is theirs. */
+static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
+				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
+
+static void cut(char *name, const char *at)
+{
+	name[at - name] = '\0';
+}
+
+/* "::h0123456789abcdef" of Rust's older names. */
+static void cut_rust_hash(char *name)
+{
+	size_t n = strlen(name), digits = 0;
+
+	while (digits < 16 && digits < n && is_hex(name[n - 1 - digits]))
+		digits++;
+	if (digits == 16 && n > 19 && !strncmp(name + n - 19, "::h", 3))
+		name[n - 19] = '\0';
+}
+
+/* glibc calls one function by several names. */
+static const char *skip_libc(const char *name)
+{
+	static const char *const prefixes[] = {"__GI_", "__libc_", "__"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (!strncmp(name, prefixes[i], n) &&
+		    (islower((unsigned char)name[n]) || name[n] == '_'))
+			name += n;
+	}
+	return name;
+}
+
+/* "[jit+0x1f]" and "0x7f12" are other addresses in the next process. */
+static void drop_address(char *name)
+{
+	char *at = strstr(name, "0x");
+
+	if ((name[0] == '[' || at == name) && at && is_hex(at[2])) {
+		size_t n = strspn(at + 2, "0123456789abcdefABCDEF");
+
+		memmove(at + 1, at + 2 + n, strlen(at + 2 + n) + 1);
+		*at = '*';
+	}
+}
+
+char *pattern__function(const char *name)
+{
+	char *copy = strdup(name[0] == '_' ? skip_libc(name) : name), *at;
+
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
+		if ((at = strstr(copy, clones[i])) && at != copy)
+			cut(copy, at);
+	/* Versions of a library's symbols; "@plt". */
+	at = strchr(copy, '@');
+	if (at && at != copy &&
+	    (at[1] == '@' || isupper((unsigned char)at[1]) || !strcmp(at, "@plt")))
+		cut(copy, at);
+	cut_rust_hash(copy);
+	drop_address(copy);
+	return copy;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c);
+}
+
+/* 8-4-4-4-12 hexadecimal digits. */
+static bool is_uuid(const char *at)
+{
+	for (int i = 0; i < 36; i++) {
+		bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (is_dash ? at[i] != '-' : !is_hex(at[i]))
+			return false;
+	}
+	return true;
+}
+
+/* How much from here on is a number: digits, a hash, or a UUID; 0: nothing. */
+static size_t number_len(const char *at, char before)
+{
+	size_t n = strspn(at, "0123456789"), hex = strspn(at, "0123456789abcdefABCDEF");
+	bool has_digit = strcspn(at, "0123456789") < hex;
+
+	if (!is_word(before) && is_uuid(at))
+		return 36;
+	if (hex >= 8 && has_digit && !is_word(before) && !is_word(at[hex]))
+		return hex;
+	return n;
+}
+
+/* A port that a service listens at, or that a client connects to: below those that are given out.
+ */
+#define EPHEMERAL_FIRST 32768
+
+/* ":6379" of "10.0.0.1:6379" tells which service it is. */
+static bool is_service_port(const char *at, size_t n, char before, size_t dots)
+{
+	return before == ':' && dots && n < 6 && strtoul(at, NULL, 10) < EPHEMERAL_FIRST &&
+	       !is_word(at[n]) && at[n] != '.';
+}
+
+/* " (fd 5)", " (123)": the number of a descriptor or of a thread. */
+static size_t bracket_len(const char *at)
+{
+	size_t n = !strncmp(at, " (fd ", 5) ? 5 : !strncmp(at, " (", 2) ? 2 : 0;
+	size_t digits = n ? strspn(at + n, "0123456789") : 0;
+
+	return digits && at[n + digits] == ')' ? n + digits + 1 : 0;
+}
+
+char *pattern__of(const char *of)
+{
+	/* The values of a quota stay: another quota is another cause. */
+	const char *quota = strstr(of, ", quota ");
+	char *out = malloc(strlen(of) + 1), *to = out;
+	size_t dots = 0;
+
+	if (!out)
+		return NULL;
+	for (const char *at = of; *at;) {
+		char before = at == of ? ' ' : at[-1];
+		size_t n = bracket_len(at);
+
+		if (n) {
+			at += n;
+			continue;
+		}
+		if (quota && at >= quota) {
+			to = stpcpy(to, at);
+			break;
+		}
+		dots = *at == '.' ? dots + 1 : *at == ' ' || *at == '/' ? 0 : dots;
+		n = number_len(at, before);
+		if (n && is_service_port(at, n, before, dots)) {
+			to = mempcpy(to, at, n);
+			at += n;
+		} else if (n) {
+			if (to == out || to[-1] != '*')
+				*to++ = '*';
+			at += n;
+		} else {
+			*to++ = *at++;
+		}
+	}
+	*to = '\0';
+	return out;
+}
+
+/* Groups. */
+
+/* Of the others, where it happened is chance: they befall whatever runs. */
+static bool has_place(enum cause_kind kind)
+{
+	return kind == CAUSE_CPU || kind == CAUSE_KERNEL || kind == CAUSE_BLOCKED ||
+	       kind == CAUSE_TRACED || kind == CAUSE_SYSCALL;
+}
+
+/* Who called the trigger's function is no part of it: stacks of some captures lack that. */
+static size_t first_frame(const struct summary *summary, const struct summary_cause *cause)
+{
+	size_t i = 0;
+
+	while (summary->function && i < cause->path.n &&
+	       strcmp(cause->path.v[i].name, summary->function))
+		i++;
+	return summary->function && i < cause->path.n ? i : 0;
+}
+
+static int fill_key(struct pattern *pattern, const struct summary *summary,
+		    const struct summary_cause *cause)
+{
+	size_t n = has_place(cause->kind) ? cause->path.n : 0;
+	int err = 0;
+
+	*pattern = (struct pattern){.kind = cause->kind};
+	if (cause->of) {
+		pattern->of = pattern__of(cause->of);
+		err = pattern->of ? 0 : -ENOMEM;
+	}
+	for (size_t i = first_frame(summary, cause); i < n && !err; i++) {
+		struct pattern_frame frame = {pattern__function(cause->path.v[i].name),
+					      cause->path.v[i].is_inlined};
+
+		err = frame.name ? VEC_ADD(&pattern->path, frame) : -ENOMEM;
+		if (err)
+			free(frame.name);
+	}
+	return err;
+}
+
+static void fini_pattern(struct pattern *pattern)
+{
+	for (size_t i = 0; i < pattern->path.n; i++)
+		free(pattern->path.v[i].name);
+	VEC_FINI(&pattern->path);
+	VEC_FINI(&pattern->entries);
+	VEC_FINI(&pattern->hosts);
+	free(pattern->of);
+}
+
+static bool is_of_same(const struct pattern *a, const struct pattern *b)
+{
+	return a->kind == b->kind && !strcmp(a->of ?: "", b->of ?: "");
+}
+
+static bool is_same(const struct pattern *a, const struct pattern *b)
+{
+	if (!is_of_same(a, b) || a->path.n != b->path.n)
+		return false;
+	for (size_t i = 0; i < a->path.n; i++)
+		if (strcmp(a->path.v[i].name, b->path.v[i].name))
+			return false;
+	return true;
+}
+
+static void take_inlined(struct pattern *known, const struct pattern *key)
+{
+	for (size_t i = 0; i < key->path.n && i < known->path.n; i++)
+		known->path.v[i].is_inlined |= key->path.v[i].is_inlined;
+}
+
+/* What a hash table would be for: there are few causes, and many captures of each. */
+static struct pattern *find(struct patterns *p, const struct pattern *key)
+{
+	for (size_t i = 0; i < p->all.n; i++)
+		if (is_same(&p->all.v[i], key))
+			return &p->all.v[i];
+	return NULL;
+}
+
+static int add_cause(struct patterns *p, const struct summary *summary, size_t i)
+{
+	const struct pattern_entry entry = {summary, &summary->causes.v[i], !i};
+	struct pattern key, *known;
+	int err = fill_key(&key, summary, entry.cause);
+
+	known = err ? NULL : find(p, &key);
+	if (known) {
+		take_inlined(known, &key);
+	} else if (!err) {
+		known = VEC_PUSH(&p->all);
+		if (known) {
+			*known = key;
+			key = (struct pattern){0};
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	fini_pattern(&key);
+	return err ? err : VEC_ADD(&known->entries, entry);
+}
+
+/* Paths of one cause, as two builds show it. */
+
+static const char *build_of(const struct pattern_entry *entry)
+{
+	return entry->summary->build_id;
+}
+
+static bool has_build(const struct pattern *pattern, const char *build)
+{
+	for (size_t i = 0; i < pattern->entries.n; i++) {
+		const char *other = build_of(&pattern->entries.v[i]);
+
+		if (!build || !other || !strcmp(build, other))
+			return true;
+	}
+	return false;
+}
+
+/* One program shows each of its paths in one way: two paths of it are two. Unknown builds may be
+ * one. */
+static bool share_build(const struct pattern *a, const struct pattern *b)
+{
+	for (size_t i = 0; i < a->entries.n; i++)
+		if (has_build(b, build_of(&a->entries.v[i])))
+			return true;
+	return false;
+}
+
+struct seek {
+	const char *name;
+	bool found;
+};
+
+static void seek_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
+{
+	struct seek *seek = (struct seek *)ctx;
+	char *plain = seek->found ? NULL : pattern__function(name);
+
+	(void)depth;
+	(void)ns;
+	seek->found |= plain && !strcmp(plain, seek->name);
+	free(plain);
+}
+
+/* Whether a capture of the pattern's builds shows the function at all. */
+static bool knows_function(const struct patterns *p, const struct pattern *pattern,
+			   const char *name)
+{
+	struct seek seek = {.name = name};
+
+	for (size_t i = 0; i < p->n && !seek.found; i++)
+		if (p->summaries[i].build_id && has_build(pattern, p->summaries[i].build_id))
+			summary__each_frame(&p->summaries[i], seek_frame, &seek);
+	return seek.found;
+}
+
+/* What a path may have more than another of the same cause. */
+static bool may_lack(const struct patterns *p, const struct pattern *shorter,
+		     const struct pattern_frame *frame)
+{
+	return frame->is_inlined || !knows_function(p, shorter, frame->name);
+}
+
+/*
+ * Whether the shorter path is the longer one without functions that its build has inlined, and its
+ * debug info, or its lack, does not show.
+ */
+static bool is_shortened(const struct patterns *p, const struct pattern *shorter,
+			 const struct pattern *longer)
+{
+	size_t at = 0;
+
+	if (!shorter->path.n || shorter->path.n >= longer->path.n)
+		return false;
+	for (size_t i = 0; i < longer->path.n; i++) {
+		const struct pattern_frame *frame = &longer->path.v[i];
+
+		if (at < shorter->path.n && !strcmp(shorter->path.v[at].name, frame->name))
+			at++;
+		else if (!i || !may_lack(p, shorter, frame))
+			return false;
+	}
+	return at == shorter->path.n;
+}
+
+static size_t find_wildcard(const struct pattern *pattern)
+{
+	size_t i = 0;
+
+	while (i < pattern->path.n && strcmp(pattern->path.v[i].name, NO_CALLERS))
+		i++;
+	return i;
+}
+
+static bool has_part(const struct pattern *whole, size_t at, const struct pattern *part,
+		     size_t from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(whole->path.v[at + i].name, part->path.v[from + i].name))
+			return false;
+	return true;
+}
+
+/* Whether a path that lacks callers in its middle fits one that has all. */
+static bool is_with_gap(const struct pattern *gap, const struct pattern *whole)
+{
+	size_t at = find_wildcard(gap), rest;
+
+	if (at == gap->path.n || find_wildcard(whole) != whole->path.n)
+		return false;
+	rest = gap->path.n - at - 1;
+	return rest && whole->path.n >= at + rest && has_part(whole, 0, gap, 0, at) &&
+	       has_part(whole, whole->path.n - rest, gap, at + 1, rest);
+}
+
+static bool may_be_one(const struct patterns *p, const struct pattern *a, const struct pattern *b)
+{
+	return is_of_same(a, b) &&
+	       (is_with_gap(a, b) || (!share_build(a, b) && is_shortened(p, a, b)));
+}
+
+static int join(struct patterns *p, size_t from, size_t to)
+{
+	struct pattern *a = &p->all.v[from], *b = &p->all.v[to];
+	int err = VEC_ADD_ALL(&b->entries, &a->entries);
+
+	if (err)
+		return err;
+	fini_pattern(a);
+	VEC_REMOVE(&p->all, from);
+	return 0;
+}
+
+/* Only if there is one that it fits: of several nobody knows which it is. */
+static int join_same(struct patterns *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->all.n && !err;) {
+		size_t n = 0, fits = 0;
+
+		for (size_t k = 0; k < p->all.n && n < 2; k++)
+			if (k != i && may_be_one(p, &p->all.v[i], &p->all.v[k])) {
+				fits = k;
+				n++;
+			}
+		if (n == 1)
+			err = join(p, i, fits);
+		else
+			i++;
+	}
+	return err;
+}
+
+/* Figures. */
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct pattern_entry *x = a, *y = b;
+
+	if (x->cause->ns != y->cause->ns)
+		return x->cause->ns < y->cause->ns ? 1 : -1;
+	return strcmp(x->summary->path, y->summary->path);
+}
+
+static int by_lost(const void *a, const void *b)
+{
+	const struct pattern *x = a, *y = b;
+
+	if (x->lost_ns != y->lost_ns)
+		return x->lost_ns < y->lost_ns ? 1 : -1;
+	return strcmp(x->entries.v[0].cause->text, y->entries.v[0].cause->text);
+}
+
+static void add_time(uint64_t *first_ms, uint64_t *last_ms, uint64_t ms)
+{
+	if (!ms)
+		return;
+	if (!*first_ms || ms < *first_ms)
+		*first_ms = ms;
+	if (ms > *last_ms)
+		*last_ms = ms;
+}
+
+#define ADD_HOST(hosts, host)                                                                      \
+	({                                                                                         \
+		size_t i_ = 0;                                                                     \
+                                                                                                   \
+		while ((host) && i_ < (hosts)->n && strcmp((hosts)->v[i_], (host)))                \
+			i_++;                                                                      \
+		(host) && i_ == (hosts)->n ? VEC_ADD(hosts, host) : 0;                             \
+	})
+
+static int settle(struct pattern *pattern)
+{
+	size_t n = pattern->entries.n;
+	int err = 0;
+
+	VEC_SORT(&pattern->entries, by_ns);
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct pattern_entry *entry = &pattern->entries.v[i];
+
+		pattern->lost_ns += entry->cause->ns;
+		pattern->n_main += entry->is_main;
+		add_time(&pattern->first_ms, &pattern->last_ms, entry->summary->unix_ms);
+		err = ADD_HOST(&pattern->hosts, entry->summary->host);
+	}
+	pattern->median_ns =
+		(pattern->entries.v[n / 2].cause->ns + pattern->entries.v[(n - 1) / 2].cause->ns) /
+		2;
+	return err;
+}
+
+/* "memcpy in parse": what is no function is one with where it was. */
+static char *function_name(const struct summary_function *function)
+{
+	char *name = pattern__function(function->name), *in, *text = NULL;
+
+	if (!name || !function->in)
+		return name;
+	in = pattern__function(function->in);
+	if (!in || asprintf(&text, "%s in %s", name, in) < 0)
+		text = NULL;
+	free(in);
+	free(name);
+	return text;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct pattern_function *)a)->name,
+		      ((const struct pattern_function *)b)->name);
+}
+
+static int by_extra(const void *a, const void *b)
+{
+	const struct pattern_function *x = a, *y = b;
+
+	if (x->extra_ns != y->extra_ns)
+		return x->extra_ns < y->extra_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static int add_functions(struct patterns *p, const struct summary *summary)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < summary->functions.n && !err; i++) {
+		const struct summary_function *function = &summary->functions.v[i];
+		struct pattern_function out = {function_name(function), 1, function->extra_ns};
+
+		err = out.name ? VEC_ADD(&p->functions, out) : -ENOMEM;
+		if (err)
+			free(out.name);
+	}
+	return err;
+}
+
+/* Those of one name come together. */
+static void sum_functions(struct patterns *p)
+{
+	size_t n = 0;
+
+	VEC_SORT(&p->functions, by_name);
+	for (size_t i = 0; i < p->functions.n; i++) {
+		struct pattern_function *function = &p->functions.v[i];
+		struct pattern_function *last = n ? &p->functions.v[n - 1] : NULL;
+
+		if (!last || strcmp(last->name, function->name)) {
+			p->functions.v[n++] = *function;
+			continue;
+		}
+		last->n++;
+		last->extra_ns += function->extra_ns;
+		free(function->name);
+	}
+	p->functions.n = n;
+	VEC_SORT(&p->functions, by_extra);
+}
+
+static int add_summary(struct patterns *p, const struct summary *summary)
+{
+	int err = ADD_HOST(&p->hosts, summary->host);
+
+	add_time(&p->first_ms, &p->last_ms, summary->unix_ms);
+	if (summary->no_report)
+		return err;
+	p->n_reports++;
+	p->lost_ns += summary__excess(summary);
+	for (int i = 0; i < PARTS; i++) {
+		p->slow[i] += summary->slow[i];
+		p->ordinary[i] += summary->ordinary[i];
+	}
+	for (size_t i = 0; i < summary->causes.n && !err; i++)
+		err = add_cause(p, summary, i);
+	return err ? err : add_functions(p, summary);
+}
+
+int patterns__find(struct patterns *p, const struct summary *summaries, size_t n)
+{
+	int err = 0;
+
+	*p = (struct patterns){.summaries = summaries, .n = n};
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_summary(p, &summaries[i]);
+	if (!err)
+		err = join_same(p);
+	for (size_t i = 0; i < p->all.n && !err; i++)
+		err = settle(&p->all.v[i]);
+	if (err)
+		return err;
+	VEC_SORT(&p->all, by_lost);
+	sum_functions(p);
+	return 0;
+}
+
+void patterns__fini(struct patterns *p)
+{
+	for (size_t i = 0; i < p->all.n; i++)
+		fini_pattern(&p->all.v[i]);
+	for (size_t i = 0; i < p->functions.n; i++)
+		free(p->functions.v[i].name);
+	VEC_FINI(&p->all);
+	VEC_FINI(&p->functions);
+	VEC_FINI(&p->hosts);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pattern of many captures: their causes, grouped by what they have in common. Two causes are
+ * one if their kind, their functions, and what was waited for are the same; addresses, numbers of
+ * threads and descriptors, and what differs from request to request are left out.
+ */
+#ifndef MTBPF_VIEW_PATTERN_H
+#define MTBPF_VIEW_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "util/vec.h"
+#include "view/summary.h"
+
+struct pattern_frame {
+	char *name; /* without what a compiler or a version adds */
+	bool is_inlined;
+};
+
+/* A cause of one capture. */
+struct pattern_entry {
+	const struct summary *summary;
+	const struct summary_cause *cause;
+	bool is_main; /* its largest */
+};
+
+/* A cause of several captures. */
+struct pattern {
+	enum cause_kind kind;
+	char *of;			   /* with '*' for what differs; NULL: nothing says so */
+	VEC(struct pattern_frame) path;	   /* outermost first */
+	VEC(struct pattern_entry) entries; /* largest first */
+	size_t n_main;			   /* captures whose largest cause it is */
+	uint64_t lost_ns, median_ns;	   /* of all entries */
+	uint64_t first_ms, last_ms;	   /* since 1970; 0: unknown */
+	VEC(const char *) hosts;	   /* each once */
+};
+
+/* What a function took beyond ordinary iterations, in all captures. */
+struct pattern_function {
+	char *name;
+	size_t n; /* captures */
+	int64_t extra_ns;
+};
+
+struct patterns {
+	const struct summary *summaries; /* the caller's */
+	size_t n;
+	size_t n_reports;			/* of them: the others have no cause */
+	VEC(struct pattern) all;		/* most time lost first */
+	VEC(struct pattern_function) functions; /* the same */
+	VEC(const char *) hosts;
+	uint64_t lost_ns; /* excess of all captures */
+	uint64_t first_ms, last_ms;
+	uint64_t slow[PARTS], ordinary[PARTS]; /* account of all */
+};
+
+/* summaries stay the caller's, and as they are. 0 or -ENOMEM; patterns__fini() in any case. */
+int patterns__find(struct patterns *p, const struct summary *summaries, size_t n);
+void patterns__fini(struct patterns *p);
+
+/* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
+ * memory. */
+char *pattern__function(const char *name);
+/* What was waited for, with '*' for numbers that differ from one to the next; NULL: no memory. */
+char *pattern__of(const char *of);
+
+/* "blocked in handle > read_config: read of /tmp/req-*" */
+void pattern__print_title(FILE *out, const struct pattern *pattern);
+/* The innermost function; "": there is none. */
+const char *pattern__leaf(const struct pattern *pattern);
+
+/* The table of causes, the account, and `top` functions of all. */
+void patterns__print(FILE *out, const struct patterns *p, size_t top);
+/* An object on one line. 0 or -ENOMEM. */
+int patterns__print_json(FILE *out, const struct patterns *p);
+/* A row for each cause, as RFC 4180 has it. */
+void patterns__print_csv(FILE *out, const struct patterns *p);
+/* The stacks of all slow iterations, below the name of the program. */
+void patterns__print_folded(FILE *out, const struct patterns *p);
+/*
+ * The first n_first summaries are one set, A, the others another, B: which causes came, went, and
+ * became more or less. 0 or -ENOMEM.
+ */
+int patterns__print_difference(FILE *out, const struct patterns *p, size_t n_first, bool json);
+
+#endif

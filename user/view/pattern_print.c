@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: MIT
+/* The pattern of many captures: as text, as JSON, as CSV, as stacks, and against another one. */
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/units.h"
+#include "view/pattern.h"
+#include "view/short_name.h"
+
+/* So many functions of a path stand in a line, the innermost. */
+#define NAMES_MAX 6
+#define HOSTS_MAX 4
+
+const char *pattern__leaf(const struct pattern *pattern)
+{
+	return pattern->path.n ? pattern->path.v[pattern->path.n - 1].name : "";
+}
+
+static void print_path(FILE *out, const struct pattern *pattern)
+{
+	size_t n = pattern->path.n, first = n > NAMES_MAX ? n - NAMES_MAX : 0;
+	char name[SHORT_NAME_SIZE];
+
+	if (!n)
+		fprintf(out, "code that is not known");
+	for (size_t i = first; i < n; i++)
+		fprintf(out, "%s%s", i > first ? " > " : "",
+			short_name(name, pattern->path.v[i].name));
+}
+
+void pattern__print_title(FILE *out, const struct pattern *pattern)
+{
+	static const char *const openings[CAUSE_KINDS] = {
+		[CAUSE_CPU] = "on the CPU, in ",
+		[CAUSE_KERNEL] = "on the CPU, in the kernel, for ",
+		[CAUSE_BLOCKED] = "blocked in ",
+		[CAUSE_TRACED] = "in ",
+		[CAUSE_SYSCALL] = "a system call in ",
+	};
+	const char *opening = openings[pattern->kind];
+
+	fputs(opening ?: cause_kind__name(pattern->kind), out);
+	if (opening)
+		print_path(out, pattern);
+	if (pattern->of && strcmp(pattern->of, pattern__leaf(pattern)))
+		fprintf(out, "%s%s", pattern->kind == CAUSE_WAITING ? ", taken by " : ": ",
+			pattern->of);
+}
+
+static unsigned int percent(uint64_t part, uint64_t whole)
+{
+	return whole ? (unsigned int)((part * 100.0) / (double)whole + 0.5) : 0;
+}
+
+static void print_hosts(FILE *out, const char *const *hosts, size_t n)
+{
+	for (size_t i = 0; i < n && i < HOSTS_MAX; i++)
+		fprintf(out, "%s%s", i ? ", " : "", hosts[i]);
+	if (n > HOSTS_MAX)
+		fprintf(out, " and %zu more", n - HOSTS_MAX);
+}
+
+static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
+{
+	char first[UNITS_MOMENT_SIZE], last[UNITS_MOMENT_SIZE];
+
+	if (!first_ms)
+		fprintf(out, "at unknown times");
+	else if (first_ms == last_ms)
+		fprintf(out, "%s", units__format_moment(first, first_ms));
+	else
+		fprintf(out, "%s to %s", units__format_moment(first, first_ms),
+			units__format_moment(last, last_ms));
+}
+
+static void print_head(FILE *out, const struct patterns *p)
+{
+	char lost[UNITS_TEXT_SIZE];
+
+	fprintf(out, "%zu capture%s", p->n, p->n == 1 ? "" : "s");
+	if (p->hosts.n) {
+		fprintf(out, " of %zu host%s, ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
+		print_hosts(out, p->hosts.v, p->hosts.n);
+	}
+	fprintf(out, ", ");
+	print_span(out, p->first_ms, p->last_ms);
+	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n",
+		units__format_duration(lost, p->lost_ns));
+}
+
+/* "12", "12+3": the largest cause of 12, and another one of 3. */
+static const char *format_count(char buf[static 32], const struct pattern *pattern)
+{
+	size_t also = pattern->entries.n - pattern->n_main;
+
+	if (also)
+		snprintf(buf, 32, "%zu+%zu", pattern->n_main, also);
+	else
+		snprintf(buf, 32, "%zu", pattern->n_main);
+	return buf;
+}
+
+static void print_pattern(FILE *out, const struct patterns *p, const struct pattern *pattern)
+{
+	const struct pattern_entry *worst = &pattern->entries.v[0];
+	char lost[UNITS_TEXT_SIZE], median[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE], count[32];
+
+	fprintf(out, "  %10s %4u %% %8s %10s %10s  ",
+		units__format_duration(lost, pattern->lost_ns),
+		percent(pattern->lost_ns, p->lost_ns), format_count(count, pattern),
+		units__format_duration(median, pattern->median_ns),
+		units__format_duration(most, worst->cause->ns));
+	pattern__print_title(out, pattern);
+	fprintf(out, "\n%49s", "");
+	print_span(out, pattern->first_ms, pattern->last_ms);
+	if (p->hosts.n > 1) {
+		fprintf(out, "; ");
+		print_hosts(out, pattern->hosts.v, pattern->hosts.n);
+	}
+	fprintf(out, "\n%49s%s\n", "", worst->summary->path);
+}
+
+static void print_account(FILE *out, const char *name, const uint64_t parts[static PARTS],
+			  const uint64_t others[static PARTS])
+{
+	char text[UNITS_TEXT_SIZE];
+
+	fprintf(out, "  %-9s", name);
+	for (int i = 0, n = 0; i < PARTS; i++)
+		if (parts[i] || others[i])
+			fprintf(out, "%s%s %s", n++ ? " · " : "", part__name(i),
+				units__format_duration(text, parts[i]));
+	fputc('\n', out);
+}
+
+static void print_functions(FILE *out, const struct patterns *p, size_t top)
+{
+	char extra[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+
+	fprintf(out, "  %10s %8s  function\n", "extra", "captures");
+	for (size_t i = 0; i < p->functions.n && i < top && p->functions.v[i].extra_ns > 0; i++)
+		fprintf(out, "  %10s %8zu  %s\n",
+			units__format_duration(extra, (uint64_t)p->functions.v[i].extra_ns),
+			p->functions.v[i].n, short_name(name, p->functions.v[i].name));
+}
+
+/* Why there is nothing to be said of a capture; each reason once. */
+static void print_without_cause(FILE *out, const struct patterns *p)
+{
+	static const char is_none[] = "the iteration was not slower than ordinary ones";
+	const char *said[8];
+	size_t n_said = 0;
+
+	for (size_t i = 0; i < p->n && n_said < 8; i++) {
+		const struct summary *s = &p->summaries[i];
+		const char *why = s->no_report ?: s->causes.n ? NULL : is_none;
+		size_t n = 0, k = 0;
+
+		while (why && k < n_said && strcmp(said[k], why))
+			k++;
+		if (!why || k < n_said)
+			continue;
+		said[n_said++] = why;
+		for (size_t m = i; m < p->n; m++) {
+			const char *other = p->summaries[m].no_report
+						    ?: p->summaries[m].causes.n ? NULL
+										: is_none;
+
+			n += other && !strcmp(other, why);
+		}
+		fprintf(out, "no cause in %zu capture%s: %s; %s\n", n, n == 1 ? "" : "s", why,
+			s->path);
+	}
+}
+
+void patterns__print(FILE *out, const struct patterns *p, size_t top)
+{
+	if (p->n_reports) {
+		print_head(out, p);
+		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "lost", "share", "captures",
+			"median", "worst", "cause, when, and the worst capture");
+	} else {
+		fprintf(out, "%zu capture%s, and no cause in any\n", p->n, p->n == 1 ? "" : "s");
+	}
+	for (size_t i = 0; i < p->all.n; i++)
+		print_pattern(out, p, &p->all.v[i]);
+	if (p->n_reports) {
+		fprintf(out, "all slow iterations, and as many ordinary ones:\n");
+		print_account(out, "slow", p->slow, p->ordinary);
+		print_account(out, "ordinary", p->ordinary, p->slow);
+		print_functions(out, p, top);
+	}
+	print_without_cause(out, p);
+}
+
+/* JSON */
+
+static void add_number(cJSON *object, const char *key, uint64_t number)
+{
+	cJSON_AddNumberToObject(object, key, (double)number);
+}
+
+static void add_moment(cJSON *object, const char *key, uint64_t ms)
+{
+	char text[UNITS_MOMENT_SIZE];
+
+	if (ms)
+		cJSON_AddStringToObject(object, key, units__format_moment(text, ms));
+}
+
+static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "hosts");
+
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(hosts[i]));
+}
+
+static char *title_of(const struct pattern *pattern)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	pattern__print_title(out, pattern);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void add_title(cJSON *object, const struct pattern *pattern)
+{
+	char *title = title_of(pattern);
+	cJSON *path = cJSON_AddArrayToObject(object, "path");
+
+	cJSON_AddStringToObject(object, "cause", title ?: "");
+	free(title);
+	cJSON_AddStringToObject(object, "kind", cause_kind__key(pattern->kind));
+	if (pattern->of)
+		cJSON_AddStringToObject(object, "of", pattern->of);
+	for (size_t i = 0; i < pattern->path.n; i++)
+		cJSON_AddItemToArray(path, cJSON_CreateString(pattern->path.v[i].name));
+}
+
+static void add_figures(cJSON *object, const struct patterns *p, const struct pattern *pattern)
+{
+	add_number(object, "captures", pattern->n_main);
+	add_number(object, "also_in", pattern->entries.n - pattern->n_main);
+	add_number(object, "lost_ns", pattern->lost_ns);
+	cJSON_AddNumberToObject(object, "share",
+				p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0);
+	add_number(object, "median_ns", pattern->median_ns);
+	add_number(object, "worst_ns", pattern->entries.v[0].cause->ns);
+}
+
+static void add_pattern(cJSON *list, const struct patterns *p, const struct pattern *pattern)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddItemToArray(list, object);
+	add_title(object, pattern);
+	add_figures(object, p, pattern);
+	add_hosts(object, pattern->hosts.v, pattern->hosts.n);
+	add_moment(object, "first", pattern->first_ms);
+	add_moment(object, "last", pattern->last_ms);
+	cJSON_AddStringToObject(object, "example", pattern->entries.v[0].summary->path);
+	cJSON_AddStringToObject(object, "reason", pattern->entries.v[0].cause->text);
+}
+
+static void add_account(cJSON *parent, const char *name, const uint64_t parts[static PARTS])
+{
+	cJSON *object = cJSON_AddObjectToObject(parent, name);
+
+	for (int i = 0; i < PARTS; i++)
+		add_number(object, part__key(i), parts[i]);
+}
+
+/* Each capture, so that a script finds what belongs together. */
+static void add_captures(cJSON *root, const struct patterns *p)
+{
+	cJSON *list = cJSON_AddArrayToObject(root, "files");
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct summary *s = &p->summaries[i];
+		cJSON *object = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, object);
+		cJSON_AddStringToObject(object, "file", s->path);
+		add_moment(object, "time", s->unix_ms);
+		if (s->host)
+			cJSON_AddStringToObject(object, "host", s->host);
+		if (s->build_id)
+			cJSON_AddStringToObject(object, "build_id", s->build_id);
+		if (s->no_report)
+			cJSON_AddStringToObject(object, "no_report", s->no_report);
+		else
+			add_number(object, "slow_ns", s->slow_ns);
+		for (size_t k = 0; k < p->all.n; k++)
+			for (size_t e = 0; e < p->all.v[k].entries.n; e++)
+				if (p->all.v[k].entries.v[e].summary == s &&
+				    p->all.v[k].entries.v[e].is_main)
+					add_number(object, "cause", k);
+	}
+}
+
+static int print_object(FILE *out, cJSON *root)
+{
+	char *text = cJSON_PrintUnformatted(root);
+
+	cJSON_Delete(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(out, "%s\n", text);
+	cJSON_free(text);
+	return 0;
+}
+
+int patterns__print_json(FILE *out, const struct patterns *p)
+{
+	cJSON *root = cJSON_CreateObject(), *list, *account;
+
+	add_number(root, "captures", p->n);
+	add_number(root, "captures_without_report", p->n - p->n_reports);
+	add_number(root, "lost_ns", p->lost_ns);
+	add_hosts(root, p->hosts.v, p->hosts.n);
+	add_moment(root, "first", p->first_ms);
+	add_moment(root, "last", p->last_ms);
+	list = cJSON_AddArrayToObject(root, "causes");
+	for (size_t i = 0; i < p->all.n; i++)
+		add_pattern(list, p, &p->all.v[i]);
+	account = cJSON_AddObjectToObject(root, "account");
+	add_account(account, "slow", p->slow);
+	add_account(account, "ordinary", p->ordinary);
+	list = cJSON_AddArrayToObject(root, "functions");
+	for (size_t i = 0; i < p->functions.n; i++) {
+		cJSON *object = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, object);
+		cJSON_AddStringToObject(object, "name", p->functions.v[i].name);
+		add_number(object, "captures", p->functions.v[i].n);
+		cJSON_AddNumberToObject(object, "extra_ns", (double)p->functions.v[i].extra_ns);
+	}
+	add_captures(root, p);
+	return print_object(out, root);
+}
+
+/* CSV */
+
+/* A spreadsheet takes what begins with these for a formula: an apostrophe makes it text. */
+static void print_field(FILE *out, const char *text)
+{
+	fputc('"', out);
+	if (*text && strchr("=+-@\t\r", *text))
+		fputc('\'', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void print_row(FILE *out, const struct patterns *p, const struct pattern *pattern)
+{
+	char first[UNITS_MOMENT_SIZE] = "", last[UNITS_MOMENT_SIZE] = "";
+	char *title = title_of(pattern);
+
+	if (pattern->first_ms) {
+		units__format_moment(first, pattern->first_ms);
+		units__format_moment(last, pattern->last_ms);
+	}
+	print_field(out, title ?: "");
+	fprintf(out, ",%s,", cause_kind__key(pattern->kind));
+	print_field(out, pattern__leaf(pattern));
+	fputc(',', out);
+	print_field(out, pattern->of ?: "");
+	fprintf(out, ",%zu,%zu,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",\"", pattern->n_main,
+		pattern->entries.n - pattern->n_main, pattern->lost_ns,
+		p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
+		pattern->median_ns, pattern->entries.v[0].cause->ns);
+	for (size_t i = 0; i < pattern->hosts.n; i++)
+		for (const char *at = pattern->hosts.v[i]; *at || at == pattern->hosts.v[i]; at++) {
+			if (at == pattern->hosts.v[i] && i)
+				fputc(' ', out);
+			if (!*at)
+				break;
+			fputc(*at == '"' ? '\'' : *at, out);
+		}
+	fprintf(out, "\",%s,%s,", first, last);
+	print_field(out, pattern->entries.v[0].summary->path);
+	fputs("\r\n", out);
+	free(title);
+}
+
+void patterns__print_csv(FILE *out, const struct patterns *p)
+{
+	fputs("cause,kind,function,of,captures,also_in,lost_ns,share,median_ns,worst_ns,hosts,"
+	      "first,last,example\r\n",
+	      out);
+	for (size_t i = 0; i < p->all.n; i++)
+		print_row(out, p, &p->all.v[i]);
+}
+
+/* Stacks */
+
+#define FOLDED_DEPTH 512
+
+struct folding {
+	FILE *out;
+	const char *command;
+	const char *names[FOLDED_DEPTH];
+	uint64_t self_ns[FOLDED_DEPTH]; /* of the open ones: what their callees have not */
+	uint32_t open;
+};
+
+/* The format's own separator is not to be in a name. */
+static void print_folded_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ';' || *name == '\n' ? ':' : *name, out);
+}
+
+static void close_to(struct folding *f, uint32_t depth)
+{
+	while (f->open > depth) {
+		uint64_t ns = f->self_ns[--f->open];
+
+		if (!ns)
+			continue;
+		print_folded_name(f->out, f->command);
+		for (uint32_t i = 0; i <= f->open; i++) {
+			fputc(';', f->out);
+			print_folded_name(f->out, f->names[i]);
+		}
+		fprintf(f->out, " %" PRIu64 "\n", ns);
+	}
+}
+
+static void fold(void *ctx, uint32_t depth, const char *name, uint64_t ns)
+{
+	struct folding *f = (struct folding *)ctx;
+
+	if (depth >= FOLDED_DEPTH)
+		return;
+	close_to(f, depth);
+	if (depth && f->self_ns[depth - 1] >= ns)
+		f->self_ns[depth - 1] -= ns;
+	f->names[depth] = name;
+	f->self_ns[depth] = ns;
+	f->open = depth + 1;
+}
+
+void patterns__print_folded(FILE *out, const struct patterns *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct folding f = {.out = out, .command = p->summaries[i].command ?: "thread"};
+
+		summary__each_frame(&p->summaries[i], fold, &f);
+		close_to(&f, 0);
+	}
+}
+
+/* Two sets */
+
+enum change { CHANGE_CAME, CHANGE_WENT, CHANGE_MORE, CHANGE_LESS, CHANGE_NONE };
+
+/* A cause's figures in one of the sets. */
+struct side {
+	size_t n; /* captures */
+	uint64_t lost_ns, median_ns;
+	const struct pattern_entry *worst; /* NULL: none */
+};
+
+struct change_of {
+	const struct pattern *pattern;
+	struct side sides[2];
+	enum change change;
+	double per_capture[2]; /* lost, for each capture of the set (ns) */
+};
+
+struct changes {
+	size_t n_reports[2];
+	VEC(struct change_of) all;
+};
+
+static const char *const change_names[] = {"came", "went", "more", "less", "same"};
+
+/* Entries stand largest first. */
+static struct side side_of(const struct patterns *p, const struct pattern *pattern, size_t n_first,
+			   bool is_second)
+{
+	struct side side = {0};
+	size_t at = 0;
+
+	for (size_t i = 0; i < pattern->entries.n; i++)
+		side.n += ((size_t)(pattern->entries.v[i].summary - p->summaries) >= n_first) ==
+			  is_second;
+	for (size_t i = 0; i < pattern->entries.n; i++) {
+		const struct pattern_entry *entry = &pattern->entries.v[i];
+
+		if (((size_t)(entry->summary - p->summaries) >= n_first) != is_second)
+			continue;
+		if (!side.worst)
+			side.worst = entry;
+		side.lost_ns += entry->cause->ns;
+		if (at == side.n / 2 || at == (side.n - 1) / 2)
+			side.median_ns += entry->cause->ns / (side.n % 2 ? 1 : 2);
+		at++;
+	}
+	return side;
+}
+
+/*
+ * How often it came is a count, and counts vary by their square root: a difference of less than
+ * twice that, or by less than a half, is none. Longer is what took half as long again.
+ */
+static enum change compare(const struct change_of *c, const struct changes *changes)
+{
+	const struct side *a = &c->sides[0], *b = &c->sides[1];
+	double scale = (double)changes->n_reports[1] / (double)(changes->n_reports[0] ?: 1);
+	double expected = (double)a->n * scale, difference = (double)b->n - expected;
+	double variance = (double)b->n + expected * scale;
+	bool is_other_often = difference * difference > 4 * variance;
+	double longer = (double)b->median_ns / (double)(a->median_ns ?: 1);
+	bool is_other_long = a->n >= 3 && b->n >= 3 && (longer > 1.5 || longer < 1 / 1.5);
+	double ratio = c->per_capture[0] > 0 ? c->per_capture[1] / c->per_capture[0] : 1;
+
+	if (!a->n || !b->n)
+		return a->n ? CHANGE_WENT : CHANGE_CAME;
+	if (!is_other_often && !is_other_long)
+		return CHANGE_NONE;
+	return ratio > 1.5 ? CHANGE_MORE : ratio < 1 / 1.5 ? CHANGE_LESS : CHANGE_NONE;
+}
+
+static int find_changes(struct changes *changes, const struct patterns *p, size_t n_first)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		changes->n_reports[i >= n_first] += !p->summaries[i].no_report;
+	for (size_t i = 0; i < p->all.n && !err; i++) {
+		struct change_of c = {.pattern = &p->all.v[i]};
+
+		for (int k = 0; k < 2; k++) {
+			c.sides[k] = side_of(p, c.pattern, n_first, k);
+			c.per_capture[k] =
+				(double)c.sides[k].lost_ns / (double)(changes->n_reports[k] ?: 1);
+		}
+		c.change = compare(&c, changes);
+		err = VEC_ADD(&changes->all, c);
+	}
+	return err;
+}
+
+static double size_of(const struct change_of *c)
+{
+	double d = c->per_capture[1] - c->per_capture[0];
+
+	return d < 0 ? -d : d;
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct change_of *x = a, *y = b;
+
+	if (x->change != y->change)
+		return (int)x->change - (int)y->change;
+	return (size_of(x) < size_of(y)) - (size_of(x) > size_of(y));
+}
+
+static const char *format_side(char buf[static 64], const struct side *side, double per_capture)
+{
+	char lost[UNITS_TEXT_SIZE];
+
+	if (!side->n)
+		snprintf(buf, 64, "-");
+	else
+		snprintf(buf, 64, "%s in %zu", units__format_duration(lost, (uint64_t)per_capture),
+			 side->n);
+	return buf;
+}
+
+static const struct pattern_entry *example_of(const struct change_of *c)
+{
+	return c->sides[1].worst ?: c->sides[0].worst;
+}
+
+static void print_changes(FILE *out, const struct changes *changes)
+{
+	fprintf(out,
+		"A has %zu captures, B %zu; time lost for each capture of the set, and in how "
+		"many:\n  %-6s %18s %18s  cause\n",
+		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
+	for (size_t i = 0; i < changes->all.n; i++) {
+		const struct change_of *c = &changes->all.v[i];
+		char a[64], b[64];
+
+		fprintf(out, "  %-6s %18s %18s  ", change_names[c->change],
+			format_side(a, &c->sides[0], c->per_capture[0]),
+			format_side(b, &c->sides[1], c->per_capture[1]));
+		pattern__print_title(out, c->pattern);
+		fprintf(out, "\n%48s%s\n", "", example_of(c)->summary->path);
+	}
+}
+
+static void add_side(cJSON *object, const char *key, const struct side *side)
+{
+	cJSON *item = side->n ? cJSON_AddObjectToObject(object, key) : NULL;
+
+	if (!item)
+		return;
+	add_number(item, "captures", side->n);
+	add_number(item, "lost_ns", side->lost_ns);
+	add_number(item, "median_ns", side->median_ns);
+	add_number(item, "worst_ns", side->worst->cause->ns);
+	cJSON_AddStringToObject(item, "example", side->worst->summary->path);
+}
+
+static int print_changes_json(FILE *out, const struct changes *changes)
+{
+	cJSON *root = cJSON_CreateObject(), *list;
+
+	add_number(root, "captures_a", changes->n_reports[0]);
+	add_number(root, "captures_b", changes->n_reports[1]);
+	list = cJSON_AddArrayToObject(root, "changes");
+	for (size_t i = 0; i < changes->all.n; i++) {
+		const struct change_of *c = &changes->all.v[i];
+		cJSON *object = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, object);
+		cJSON_AddStringToObject(object, "change", change_names[c->change]);
+		add_title(object, c->pattern);
+		add_side(object, "a", &c->sides[0]);
+		add_side(object, "b", &c->sides[1]);
+	}
+	return print_object(out, root);
+}
+
+int patterns__print_difference(FILE *out, const struct patterns *p, size_t n_first, bool json)
+{
+	struct changes changes = {0};
+	int err = find_changes(&changes, p, n_first);
+
+	if (!err) {
+		VEC_SORT(&changes.all, by_change);
+		if (json)
+			err = print_changes_json(out, &changes);
+		else
+			print_changes(out, &changes);
+	}
+	VEC_FINI(&changes.all);
+	return err;
+}

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: MIT
+#include "view/summary.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mtbpf_shared.h"
+#include "util/label.h"
+#include "view/report_internal.h"
+
+#define FUNCTIONS_MAX 30
+/* Of a stack, what is less than this part of the slow iteration is left out. */
+#define FRAME_SHARE 300
+#define FRAMES_MAX  400
+/* Threads beside the one that triggered. */
+#define THREADS_MAX 7
+/* A longer path, or more causes, is nobody's. */
+#define CAUSES_MAX 16
+
+static void add_number(cJSON *object, const char *key, uint64_t number)
+{
+	cJSON_AddNumberToObject(object, key, (double)number);
+}
+
+static void add_text(cJSON *object, const char *key, const char *text)
+{
+	if (text)
+		cJSON_AddStringToObject(object, key, text);
+}
+
+static const char *reason_name(const struct hit_mark *hit)
+{
+	return hit->reason == MT_HIT_DURATION ? "duration"
+	       : hit->reason == MT_HIT_MARK   ? "mark"
+	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_DELAY  ? "delay"
+					      : "none";
+}
+
+static void add_hit(cJSON *root, const struct hit_mark *hit)
+{
+	cJSON *object = cJSON_AddObjectToObject(root, "hit");
+
+	add_text(object, "function", hit->function ? hit->function->name : NULL);
+	add_text(object, "probe", hit->probe);
+	add_text(object, "reason", reason_name(hit));
+	add_number(object, "value_ns", hit->value_ns);
+	if (hit->threshold_ns)
+		add_number(object, "threshold_ns", hit->threshold_ns);
+	add_number(object, "sequence", hit->sequence);
+	add_number(object, "pid", (uint64_t)hit->pid);
+	add_number(object, "tid", (uint64_t)hit->tid);
+}
+
+static void add_account(cJSON *parent, const char *name, const struct report *r,
+			const struct account *account)
+{
+	cJSON *object = cJSON_AddObjectToObject(parent, name);
+
+	for (int i = 0; i < PARTS; i++)
+		if (account->ns[i] || report__counts(r, i))
+			add_number(object, part__key(i), account->ns[i]);
+}
+
+static void add_cause(cJSON *list, const struct reason *reason)
+{
+	cJSON *object = cJSON_CreateObject(), *path, *inlined = NULL;
+
+	cJSON_AddItemToArray(list, object);
+	add_text(object, "kind", cause_kind__key(reason->kind));
+	add_number(object, "ns", reason->ns);
+	add_text(object, "text", reason->text);
+	add_text(object, "of", reason->of);
+	path = cJSON_AddArrayToObject(object, "path");
+	for (size_t i = 0; i < reason->path.n; i++) {
+		cJSON_AddItemToArray(path, cJSON_CreateString(reason->path.v[i].name));
+		if (!reason->path.v[i].is_inlined)
+			continue;
+		if (!inlined)
+			inlined = cJSON_AddArrayToObject(object, "inlined");
+		cJSON_AddItemToArray(inlined, cJSON_CreateNumber((double)i));
+	}
+}
+
+static int add_causes(cJSON *root, const struct report *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(root, "causes");
+	struct reasons reasons;
+	int err = report__reasons(r, &reasons);
+
+	for (size_t i = 0; i < reasons.all.n && !err; i++)
+		add_cause(list, &reasons.all.v[i]);
+	reasons__fini(&reasons);
+	return err;
+}
+
+static void add_functions(cJSON *root, const struct report *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(root, "functions");
+
+	for (size_t i = 0; i < r->rows.n && i < FUNCTIONS_MAX; i++) {
+		const struct row *row = &r->rows.v[i];
+		cJSON *object = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, object);
+		add_text(object, "name", row->name);
+		if (row->suffix[0])
+			cJSON_AddTrueToObject(object, "inlined");
+		add_text(object, "in", row->inside ? row->inside->name : NULL);
+		cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
+		add_number(object, "slow_ns", row->slow_ns);
+	}
+}
+
+static void add_frame(cJSON *list, uint32_t depth, const struct path *path)
+{
+	cJSON *frame = cJSON_CreateArray();
+
+	cJSON_AddItemToArray(list, frame);
+	cJSON_AddItemToArray(frame, cJSON_CreateNumber(depth));
+	cJSON_AddItemToArray(frame, cJSON_CreateString(call__name(path->call)));
+	cJSON_AddItemToArray(frame, cJSON_CreateNumber((double)path->slow_ns));
+}
+
+/* Paths in pre-order; their tree may be too deep for a recursion. */
+static void add_frames(cJSON *root, const struct report *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(root, "frames");
+	uint64_t least_ns = report__slow_ns(r) / FRAME_SHARE;
+	uint32_t at = r->paths.v[0].first_child, depth = 0;
+	size_t n = 0;
+
+	while (at && n < FRAMES_MAX) {
+		const struct path *path = &r->paths.v[at];
+		bool is_shown = path->slow_ns && path->slow_ns >= least_ns;
+
+		if (is_shown) {
+			add_frame(list, depth, path);
+			n++;
+		}
+		if (is_shown && path->first_child) {
+			at = path->first_child;
+			depth++;
+			continue;
+		}
+		while (at && !r->paths.v[at].next) {
+			at = r->paths.v[at].parent;
+			depth -= at != 0;
+		}
+		at = at ? r->paths.v[at].next : 0;
+	}
+}
+
+char part__letter(enum part part)
+{
+	static const char letters[PARTS + 1] = "CIrRBwPTSY.";
+
+	_Static_assert(sizeof(letters) == PARTS + 1, "one for each");
+	return letters[part];
+}
+
+/* A thread's time in each stretch of the slow iteration, by what it did. */
+struct bins {
+	uint64_t start_ns, ns; /* of the iteration */
+	uint64_t v[SUMMARY_BINS][PARTS];
+	uint64_t cpu_ns;
+};
+
+static uint64_t bin_start(const struct bins *bins, uint64_t i)
+{
+	return bins->start_ns + (uint64_t)((__uint128_t)bins->ns * i / SUMMARY_BINS);
+}
+
+static void spend(struct bins *bins, enum part part, uint64_t from, uint64_t to)
+{
+	uint64_t end = bins->start_ns + bins->ns;
+
+	from = from > bins->start_ns ? from : bins->start_ns;
+	to = to < end ? to : end;
+	if (from >= to)
+		return;
+	if (part == PART_CPU)
+		bins->cpu_ns += to - from;
+	for (uint64_t i =
+		     (uint64_t)((__uint128_t)(from - bins->start_ns) * SUMMARY_BINS / bins->ns);
+	     i < SUMMARY_BINS && bin_start(bins, i) < to; i++) {
+		uint64_t a = bin_start(bins, i), b = bin_start(bins, i + 1);
+
+		a = a > from ? a : from;
+		b = b < to ? b : to;
+		if (a < b)
+			bins->v[i][part] += b - a;
+	}
+}
+
+/* Calls stand in pre-order: one pass, with the open ones found through their parents. */
+static void fill_bins(struct bins *bins, const struct report *r, const struct call_tree *tree)
+{
+	const struct call *calls = tree->calls.v;
+	uint32_t open = CALL_NO_PARENT;
+	uint64_t now = 0;
+
+	for (size_t i = 0; i <= tree->calls.n; i++) {
+		uint32_t parent = i < tree->calls.n ? calls[i].parent : CALL_NO_PARENT;
+
+		for (; open != CALL_NO_PARENT && open != parent; open = calls[open].parent) {
+			spend(bins, report__part_of(r, &calls[open]), now, calls[open].end_ns);
+			now = calls[open].end_ns;
+		}
+		if (i == tree->calls.n)
+			return;
+		if (open != CALL_NO_PARENT)
+			spend(bins, report__part_of(r, &calls[open]), now, calls[i].start_ns);
+		now = calls[i].start_ns;
+		open = (uint32_t)i;
+	}
+}
+
+/* What took most of each stretch; a space where nothing is known of the thread. */
+static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bins)
+{
+	for (size_t i = 0; i < SUMMARY_BINS; i++) {
+		int most = -1;
+
+		for (int part = 0; part < PARTS; part++)
+			if (bins->v[i][part] && (most < 0 || bins->v[i][part] > bins->v[i][most]))
+				most = part;
+		text[i] = most < 0 ? ' ' : part__letter((enum part)most);
+	}
+	text[SUMMARY_BINS] = '\0';
+}
+
+static void add_thread(cJSON *list, const struct call_tree *tree, const struct bins *bins,
+		       bool is_slow)
+{
+	cJSON *object = cJSON_CreateObject();
+	char text[SUMMARY_BINS + 1];
+
+	cJSON_AddItemToArray(list, object);
+	add_text(object, "name", tree->strand ? tree->strand_name : tree->comm);
+	add_number(object, "tid", (uint64_t)tree->tid);
+	if (is_slow)
+		cJSON_AddTrueToObject(object, "slow");
+	print_bins(text, bins);
+	add_text(object, "bins", text);
+}
+
+/* The thread that triggered, then those of the others that ran the longest meanwhile. */
+static int add_threads(cJSON *root, const struct report *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(root, "threads");
+	const struct period *slow = report__slow(r);
+	const struct bins empty = {.start_ns = slow->start_ns, .ns = slow->end_ns - slow->start_ns};
+	struct bins *bins = malloc(sizeof(*bins));
+	uint64_t *cpu_ns = calloc(r->n_trees + 1, sizeof(*cpu_ns));
+
+	if (!bins || !cpu_ns || !empty.ns)
+		goto out;
+	for (size_t i = 0; i < r->n_trees; i++) {
+		*bins = empty;
+		fill_bins(bins, r, &r->trees[i]);
+		cpu_ns[i] = &r->trees[i] == r->tree ? UINT64_MAX : bins->cpu_ns;
+	}
+	for (int shown = 0; shown <= THREADS_MAX; shown++) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < r->n_trees; i++)
+			if (cpu_ns[i] > cpu_ns[most])
+				most = i;
+		if (!cpu_ns[most])
+			break;
+		*bins = empty;
+		fill_bins(bins, r, &r->trees[most]);
+		add_thread(list, &r->trees[most], bins, &r->trees[most] == r->tree);
+		cpu_ns[most] = 0;
+	}
+out:
+	free(cpu_ns);
+	free(bins);
+	return bins && cpu_ns ? 0 : -ENOMEM;
+}
+
+static int add_report(cJSON *root, const struct report *r)
+{
+	cJSON *account = cJSON_AddObjectToObject(root, "account");
+	int err;
+
+	if (r->sampled)
+		cJSON_AddTrueToObject(root, "sampled");
+	add_number(root, "slow_ns", report__slow_ns(r));
+	add_number(root, "ordinary_ns", r->ordinary_ns);
+	add_number(root, "ordinary_iterations", r->n_ordinary);
+	add_account(account, "slow", r, &r->slow);
+	if (r->periods.n > 1)
+		add_account(account, "ordinary", r, &r->ordinary);
+	err = add_causes(root, r);
+	add_functions(root, r);
+	add_frames(root, r);
+	return err ? err : add_threads(root, r);
+}
+
+char *summary__make(const struct report *r, const struct summary_facts *facts)
+{
+	cJSON *root = cJSON_CreateObject(), *labels;
+	const struct hit_mark *hit = facts->hit;
+	uint64_t unix_ms = hit && hit->unix_ms ? hit->unix_ms : facts->unix_ms;
+	char *text;
+	int err = 0;
+
+	add_number(root, "summary", SUMMARY_VERSION);
+	add_text(root, "tool", "mtbpf " MTBPF_VERSION);
+	add_number(root, "data_bytes", facts->data_bytes);
+	add_text(root, "command", facts->command);
+	add_text(root, "program", facts->program);
+	add_text(root, "build_id", facts->build_id);
+	if (unix_ms)
+		add_number(root, "unix_ms", unix_ms);
+	labels = cJSON_AddObjectToObject(root, "labels");
+	for (size_t i = 0; i < facts->n_labels; i++)
+		add_text(labels, facts->labels[i].key, facts->labels[i].value);
+	if (hit)
+		add_hit(root, hit);
+	if (r)
+		err = add_report(root, r);
+	else
+		add_text(root, "no_report", facts->no_report);
+	text = err ? NULL : cJSON_PrintUnformatted(root);
+	cJSON_Delete(root);
+	return text;
+}
+
+/* Reading: what a recording has that somebody sent is nobody's word. */
+
+static const cJSON *item_of(const cJSON *object, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(item_of(object, key));
+}
+
+/* 0 for what is no number, or is less. */
+static uint64_t number(const cJSON *item)
+{
+	double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+
+	return value > 0 && value < 9e18 ? (uint64_t)value : 0;
+}
+
+static uint64_t number_of(const cJSON *object, const char *key)
+{
+	return number(item_of(object, key));
+}
+
+/* cJSON bounds how deep it reads (CJSON_NESTING_LIMIT): no recursion is deeper. */
+static void clean(cJSON *item)
+{
+	for (; item; item = item->next) {
+		if (item->string)
+			label__clean_in_place(item->string);
+		if (cJSON_IsString(item))
+			label__clean_in_place(item->valuestring);
+		clean(item->child);
+	}
+}
+
+static bool is_inlined(const cJSON *list, int i)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valueint == i) return true;
+	return false;
+}
+
+static int parse_path(struct summary_cause *cause, const cJSON *object)
+{
+	const cJSON *inlined = item_of(object, "inlined"), *item;
+	int i = 0, err = 0;
+
+	cJSON_ArrayForEach(item, item_of(object, "path"))
+	{
+		const char *name = cJSON_GetStringValue(item);
+
+		if (!name || i >= REASON_PATH_MAX)
+			return -EINVAL;
+		if (!err)
+			err = VEC_ADD(&cause->path,
+				      (struct summary_frame){name, is_inlined(inlined, i)});
+		i++;
+	}
+	return err;
+}
+
+static int parse_cause(struct summary *s, const cJSON *object)
+{
+	const char *kind = text_of(object, "kind"), *text = text_of(object, "text");
+	struct summary_cause *cause;
+	int i = 0;
+
+	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kind__key(i)))
+		i++;
+	if (!kind || i == CAUSE_KINDS || !text || s->causes.n >= CAUSES_MAX)
+		return -EINVAL;
+	cause = VEC_PUSH(&s->causes);
+	if (!cause)
+		return -ENOMEM;
+	*cause = (struct summary_cause){.kind = i,
+					.ns = number_of(object, "ns"),
+					.text = text,
+					.of = text_of(object, "of")};
+	return parse_path(cause, object);
+}
+
+static int parse_function(struct summary *s, const cJSON *object)
+{
+	const cJSON *extra = item_of(object, "extra_ns");
+	const char *name = text_of(object, "name");
+
+	if (!name || !cJSON_IsNumber(extra) || !(extra->valuedouble > -9e18) ||
+	    !(extra->valuedouble < 9e18) || s->functions.n >= FUNCTIONS_MAX)
+		return -EINVAL;
+	return VEC_ADD(
+		&s->functions,
+		(struct summary_function){.name = name,
+					  .in = text_of(object, "in"),
+					  .is_inlined = cJSON_IsTrue(item_of(object, "inlined")),
+					  .extra_ns = (int64_t)extra->valuedouble,
+					  .slow_ns = number_of(object, "slow_ns")});
+}
+
+static void parse_account(uint64_t parts[static PARTS], const cJSON *object)
+{
+	for (int i = 0; i < PARTS; i++)
+		parts[i] = number_of(object, part__key(i));
+}
+
+static int parse(struct summary *s)
+{
+	const cJSON *root = s->root, *account = item_of(root, "account"), *item;
+	const cJSON *hit = item_of(root, "hit");
+	int err = 0;
+
+	s->no_report = text_of(root, "no_report");
+	s->command = text_of(root, "command");
+	s->program = text_of(root, "program");
+	s->build_id = text_of(root, "build_id");
+	s->host = summary__label(s, "host");
+	s->function = text_of(hit, "probe") ?: text_of(hit, "function");
+	s->unix_ms = number_of(root, "unix_ms");
+	s->slow_ns = number_of(root, "slow_ns");
+	s->ordinary_ns = number_of(root, "ordinary_ns");
+	parse_account(s->slow, item_of(account, "slow"));
+	parse_account(s->ordinary, item_of(account, "ordinary"));
+	cJSON_ArrayForEach(item, item_of(root, "causes")) if (!err) err = parse_cause(s, item);
+	cJSON_ArrayForEach(item, item_of(root, "functions")) if (!err) err =
+		parse_function(s, item);
+	if (!err && !s->no_report && !s->slow_ns)
+		err = -EINVAL;
+	return err;
+}
+
+int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes)
+{
+	*s = (struct summary){.path = strdup(path)};
+	if (!s->path)
+		return -ENOMEM;
+	s->root = cJSON_Parse(text);
+	if (!cJSON_IsObject(s->root))
+		return -EINVAL;
+	if (number_of(s->root, "summary") != SUMMARY_VERSION)
+		return -EPROTO;
+	if (data_bytes && number_of(s->root, "data_bytes") != data_bytes)
+		return -ESTALE;
+	clean(s->root->child);
+	return parse(s);
+}
+
+void summary__fini(struct summary *s)
+{
+	for (size_t i = 0; i < s->causes.n; i++)
+		VEC_FINI(&s->causes.v[i].path);
+	VEC_FINI(&s->causes);
+	VEC_FINI(&s->functions);
+	cJSON_Delete(s->root);
+	free(s->path);
+}
+
+const char *summary__label(const struct summary *s, const char *key)
+{
+	return text_of(item_of(s->root, "labels"), key);
+}
+
+uint64_t summary__excess(const struct summary *s)
+{
+	return s->slow_ns > s->ordinary_ns ? s->slow_ns - s->ordinary_ns : 0;
+}
+
+void summary__each_frame(const struct summary *s,
+			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
+			 void *ctx)
+{
+	uint32_t last = 0, n = 0;
+	const cJSON *frame;
+
+	cJSON_ArrayForEach(frame, item_of(s->root, "frames"))
+	{
+		const cJSON *depth = cJSON_GetArrayItem(frame, 0);
+		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
+		uint64_t at = number(depth);
+
+		/* Each lies below one that came before. */
+		if (!cJSON_IsNumber(depth) || !name || at > (n ? last + 1 : 0) || n++ >= FRAMES_MAX)
+			return;
+		last = (uint32_t)at;
+		visit(ctx, last, name, number(cJSON_GetArrayItem(frame, 2)));
+	}
+}
+
+bool summary__thread(const struct summary *s, size_t i, struct summary_thread *out)
+{
+	const cJSON *thread = cJSON_GetArrayItem(item_of(s->root, "threads"), (int)i);
+	const char *bins = text_of(thread, "bins"), *name = text_of(thread, "name");
+
+	if (i > THREADS_MAX || !bins || !name || strlen(bins) != SUMMARY_BINS)
+		return false;
+	*out = (struct summary_thread){.name = name,
+				       .bins = bins,
+				       .tid = number_of(thread, "tid"),
+				       .is_slow = cJSON_IsTrue(item_of(thread, "slow"))};
+	return true;
+}

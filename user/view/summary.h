@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one capture says, small enough to be kept beside it and to be read by the thousand: a JSON
+ * object with the hit, the account, the causes, the functions, and as much of the slow iteration's
+ * stacks and threads as a page shows.
+ */
+#ifndef MTBPF_VIEW_SUMMARY_H
+#define MTBPF_VIEW_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/vec.h"
+#include "view/parts.h"
+
+struct cJSON;
+struct report;
+struct hit_mark;
+
+/* Grows with each change of what is in it; others are made again. */
+#define SUMMARY_VERSION 1
+/* A larger file is not one. */
+#define SUMMARY_SIZE_MAX (4u << 20)
+/* So many stretches of equal length an iteration's timeline has. */
+#define SUMMARY_BINS 240
+
+struct summary_label {
+	const char *key, *value;
+};
+
+/* What is known of a capture beside its report. */
+struct summary_facts {
+	const struct hit_mark *hit; /* NULL: none */
+	const char *no_report;	    /* why there is no report; NULL: there is one */
+	uint64_t unix_ms;	    /* if there is no hit; 0: unknown */
+	uint64_t data_bytes;	    /* of the recording's data: another size is another recording */
+	const char *command;	    /* NULL: unknown */
+	/* The file that the trigger is in, and its build id; NULL: unknown. */
+	const char *program, *build_id;
+	const struct summary_label *labels;
+	size_t n_labels;
+};
+
+/* The JSON text, freed by the caller. r: NULL where facts say why. NULL: no memory. */
+char *summary__make(const struct report *r, const struct summary_facts *facts);
+
+struct summary_frame {
+	const char *name;
+	bool is_inlined;
+};
+
+struct summary_cause {
+	enum cause_kind kind;
+	uint64_t ns;
+	const char *text, *of;		/* of: NULL if nothing says so */
+	VEC(struct summary_frame) path; /* outermost first */
+};
+
+struct summary_function {
+	const char *name, *in; /* in: NULL if it is a function of its own */
+	bool is_inlined;
+	int64_t extra_ns;
+	uint64_t slow_ns;
+};
+
+/* All texts are fit to be shown, and belong to `root`. */
+struct summary {
+	struct cJSON *root;
+	char *path;	       /* of the capture; summary__fini() frees it */
+	bool is_kept;	       /* in the capture's folder */
+	const char *no_report; /* why there are no causes; NULL: there is a report */
+	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
+	uint64_t unix_ms;					    /* 0: unknown */
+	uint64_t slow_ns, ordinary_ns;
+	uint64_t slow[PARTS], ordinary[PARTS]; /* account */
+	VEC(struct summary_cause) causes;      /* largest first */
+	VEC(struct summary_function) functions;
+};
+
+/*
+ * 0; -EPROTO: of another version; -ESTALE: of other data (0: any); -EINVAL: no summary; -ENOMEM.
+ * summary__fini() in any case. path: copied.
+ */
+int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes);
+void summary__fini(struct summary *s);
+
+/* NULL where it has none. */
+const char *summary__label(const struct summary *s, const char *key);
+/* How much longer the slow iteration was than an ordinary one. */
+uint64_t summary__excess(const struct summary *s);
+
+/*
+ * Calls visit for each function of the slow iteration's stacks, callers first: `ns` with what it
+ * called. Few names of a stack that came to little are left out.
+ */
+void summary__each_frame(const struct summary *s,
+			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
+			 void *ctx);
+
+/* A thread's slow iteration: a letter for each of SUMMARY_BINS stretches, part__letter()'s. */
+struct summary_thread {
+	const char *name, *bins;
+	uint64_t tid;
+	bool is_slow; /* the one that triggered */
+};
+/* The i-th; false: there is none. */
+bool summary__thread(const struct summary *s, size_t i, struct summary_thread *out);
+
+#endif
