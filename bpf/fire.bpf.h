@@ -49,6 +49,7 @@ struct passed {
 	u64 time_ns;
 	u64 since_ns; /* the start of what took too long */
 	u64 value_ns;
+	u64 off_ns; /* of that, if it is measured */
 	u64 sequence;
 	u64 probe_ip; /* of the probe that was hit, or of the call's entry */
 	u32 reason;
@@ -141,6 +142,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->reason = passed->reason;
 	hit->arming = passed->arming;
 	hit->probe_ip = passed->probe_ip;
+	hit->off_cpu_ns = passed->off_ns;
 	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;

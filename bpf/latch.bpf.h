@@ -17,12 +17,14 @@ struct open_call {
 	u64 entry_ns;
 	u64 sp; /* at the entry probe */
 	u64 sequence;
-	u64 ip; /* of the entry probe */
+	u64 ip;	    /* of the entry probe */
+	u64 off_ns; /* off_cpu_ns() then */
 };
 
 struct latch {
-	u64 last_ns; /* time of the previous hit; 0: none */
-	u32 depth;   /* calls that are valid, outermost first, so by falling sp */
+	u64 last_ns;	 /* time of the previous hit; 0: none */
+	u64 last_off_ns; /* off_cpu_ns() then */
+	u32 depth;	 /* calls that are valid, outermost first, so by falling sp */
 	u32 pad;
 	struct open_call calls[MT_CALL_DEPTH];
 };

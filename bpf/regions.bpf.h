@@ -20,7 +20,7 @@ struct {
 __u64 n_regions;
 
 /* False where one is open: it goes on. */
-static __always_inline bool begin_region(const struct pt_regs *ctx)
+static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	u64 pid_tgid = current_pid_tgid();
@@ -29,6 +29,7 @@ static __always_inline bool begin_region(const struct pt_regs *ctx)
 		.tid = (u32)pid_tgid,
 		.tgid = pid_tgid >> 32,
 		.ip = ctx->ip,
+		.returns_to = off_ns, /* until it ends: a region returns nowhere */
 	};
 
 	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
@@ -49,8 +50,8 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 	end_write(&logged->start_ns, region->start_ns);
 }
 
-/* When it began; 0: there is none. */
-static __always_inline u64 end_region(u64 now)
+/* When it began, and what begin_region() was given; 0: there is none. */
+static __always_inline u64 end_region(u64 now, u64 *off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	const struct mt_entry *region = bpf_map_lookup_elem(&open_regions, &tid);
@@ -59,6 +60,7 @@ static __always_inline u64 end_region(u64 now)
 	if (!region)
 		return 0;
 	start_ns = region->start_ns;
+	*off_ns = region->returns_to;
 	log_region(region, now);
 	bpf_map_delete_elem(&open_regions, &tid);
 	return start_ns;

@@ -9,6 +9,7 @@
 
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "task.bpf.h"
 
 const volatile __u64 stall_thresh_ns; /* 0: nothing is looked at */
 const volatile __u64 stall_period_ns; /* of the clock */
@@ -18,8 +19,6 @@ const volatile bool stall_counts;     /* `watch`: each is counted once, and none
 const volatile bool stall_asks;
 /* The source itself traces the threads with ptrace(2): do not take it for a debugger. */
 const volatile bool traced_by_us;
-/* Without a CO-RE relocation, which none of these programs may have. */
-const volatile struct mt_task_offsets task_at;
 
 /* A call, a region or a delay of one thread that has not ended yet. */
 struct open_stall {
@@ -34,7 +33,7 @@ struct open_stall {
 	u64 ip; /* of the probe */
 	u32 tid, tgid;
 	u16 is_told;  /* it has been counted, or has triggered */
-	u16 is_asked; /* whether its call is open still */
+	u16 question; /* from 1: whether its call is still open; 0: not asked yet */
 	u32 syscall;  /* as in struct mt_hit */
 };
 
@@ -97,14 +96,6 @@ static __always_inline void close_stalled_call(const struct latch *latch)
 		close_stall();
 }
 
-static __always_inline u32 read_task(u64 task, u32 offset)
-{
-	u32 value = 0;
-
-	bpf_probe_read_kernel(&value, sizeof(value), (const void *)(task + offset));
-	return value;
-}
-
 /* include/linux/sched.h, include/linux/sched/signal.h, include/linux/sched/jobctl.h */
 #define PF_EXITING	    0x4
 #define TASK_STOPPED_TRACED 0xc
@@ -151,6 +142,10 @@ static __always_inline bool was_left(const struct open_stall *stall, const struc
 	return stall->sp && regs->sp > stall->sp;
 }
 
+/* By the question's number: since_ns of the call that user space has found open. */
+volatile __u64 stall_answers[MT_ANSWERS];
+__u32 n_questions;
+
 struct stall_look {
 	u64 now_ns;
 	struct mt_counters *stats;
@@ -189,6 +184,7 @@ static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_s
 	hit->reason = passed->reason;
 	hit->arming = passed->arming;
 	hit->probe_ip = passed->probe_ip;
+	hit->off_cpu_ns = 0;
 	take_registers(regs, hit);
 	hit->tid = stall->tid;
 	hit->tgid = stall->tgid;
@@ -224,20 +220,21 @@ static __always_inline int fire_stall(struct open_stall *stall, const struct pt_
 }
 
 /*
- * User space can read what stands now where the call's return address was, which this program, in
+ * User space can read what now stands where the call's return address was, which this program, in
  * an interrupt of another process, cannot. It is asked a little before the threshold is met, by a
- * hit of no arming, and forgets the call if it is over.
+ * hit of no arming, and answers, or forgets the call if it is over. Until then nothing triggers.
  */
 static __always_inline void ask(struct open_stall *stall, u32 tid)
 {
 	struct mt_hit *hit;
 
-	stall->is_asked = 1;
 	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
 	if (!hit)
 		return;
+	stall->question = __sync_fetch_and_add(&n_questions, 1) % MT_ANSWERS + 1;
 	hit->reason = MT_HIT_STALL;
 	hit->arming = 0;
+	hit->sequence = stall->question;
 	hit->time_ns = stall->since_ns;
 	hit->tid = tid;
 	hit->tgid = stall->tgid;
@@ -245,6 +242,15 @@ static __always_inline void ask(struct open_stall *stall, u32 tid)
 	hit->ip = stall->returns_to;
 	hit->copied = hit->stack_depth = hit->n_args = hit->n_branches = 0;
 	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline bool is_confirmed(const struct open_stall *stall)
+{
+	u32 i = stall->question - 1;
+
+	if (!stall_asks || !stall->returns_to)
+		return true;
+	return i < MT_ANSWERS && stall_answers[i] == stall->since_ns;
 }
 
 /* A callback of bpf_for_each_map_elem(): 1 ends it. */
@@ -261,7 +267,7 @@ static long look_at_stall(void *map, const void *key, void *value, void *context
 		return 0;
 	}
 	value_ns = lasted(stall, look->now_ns);
-	if (stall->returns_to && stall_asks && !stall->is_asked && armed && value_ns &&
+	if (stall->returns_to && stall_asks && !stall->question && armed && value_ns &&
 	    value_ns + 2 * stall_period_ns >= stall_thresh_ns)
 		ask(stall, tid);
 	if (value_ns < stall_thresh_ns || stall->is_told || !read_regs(stall, &regs) ||
@@ -272,7 +278,9 @@ static long look_at_stall(void *map, const void *key, void *value, void *context
 		add_one(&look->stats->stalls);
 		return 0;
 	}
-	return may_fire(stall, look->now_ns) ? fire_stall(stall, &regs, look, value_ns) : 0;
+	if (!is_confirmed(stall) || !may_fire(stall, look->now_ns))
+		return 0;
+	return fire_stall(stall, &regs, look, value_ns);
 }
 
 #endif

@@ -12,8 +12,10 @@
 #include "condition.bpf.h"
 #include "counters.bpf.h"
 #include "entries.bpf.h"
+#include "filter.bpf.h"
 #include "fire.bpf.h"
 #include "latch.bpf.h"
+#include "off_cpu.bpf.h"
 #include "own_stack.bpf.h"
 #include "ready.bpf.h"
 #include "regions.bpf.h"
@@ -76,13 +78,21 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct latch *latch, struct passed *passed)
 {
-	u64 delay = 0;
+	u64 delay = 0, off_ns = off_cpu_ns(), last_off_ns;
+	bool passes = !threshold_ns;
 
-	if (!latch)
+	if (!latch) {
 		add_one(&stats->unmeasured);
-	else if (take_delay(latch, passed->time_ns, &delay))
-		count_value(stats, delay);
-	if (count_only || delay < threshold_ns)
+	} else {
+		last_off_ns = latch->last_off_ns;
+		latch->last_off_ns = off_ns;
+		if (take_delay(latch, passed->time_ns, &delay))
+			passes = count_time(stats, delay, last_off_ns, threshold_ns,
+					    &passed->off_ns);
+		else
+			passes = !cpu_measure && delay >= threshold_ns;
+	}
+	if (count_only || !passes)
 		return 0;
 	passed->reason = has_delay_thresh ? MT_HIT_DELAY : MT_HIT_EVERY;
 	passed->value_ns = has_delay_thresh ? delay : 0;
@@ -90,15 +100,17 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-/* From since_ns to the hit. */
+/* From since_ns to the hit; off_ns: off_cpu_ns() at since_ns. */
 static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *stats,
-				      struct passed *passed)
+				      struct passed *passed, u64 off_ns)
 {
+	bool passes;
+
 	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
-	count_value(stats, passed->value_ns);
-	if (count_only || passed->value_ns < threshold_ns)
+	passes = count_time(stats, passed->value_ns, off_ns, threshold_ns, &passed->off_ns);
+	if (count_only || !passes)
 		return 0;
 	return fire(ctx, stats, passed);
 }
@@ -112,7 +124,7 @@ static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *st
 		return 0;
 	passed->since_ns = mark - mark_offset_ns;
 	passed->reason = MT_HIT_MARK;
-	return pass_since(ctx, stats, passed);
+	return pass_since(ctx, stats, passed, 0);
 }
 
 static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, struct latch *latch,
@@ -120,7 +132,7 @@ static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, 
 {
 	if (measure_mark)
 		return pass_mark(ctx, stats, passed);
-	return measure_region ? pass_since(ctx, stats, passed)
+	return measure_region ? pass_since(ctx, stats, passed, passed->off_ns)
 			      : pass_delay(ctx, stats, latch, passed);
 }
 
@@ -143,19 +155,22 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 		.sp = stack_place(ctx, by_goroutine),
 		.sequence = passed->sequence,
 		.ip = ctx->ip,
+		.off_ns = off_cpu_ns(),
 	};
 
 	return push_call(latch, &call);
 }
 
-/* region_ns: when the region began that ends with it; 0: it ends none. */
-static __always_inline int hit(const struct hit_place *place, struct latch *latch, u64 region_ns)
+/* region_ns: when the region began that ends with it, and off_cpu_ns() then; 0: it ends none. */
+static __always_inline int hit(const struct hit_place *place, struct latch *latch, u64 region_ns,
+			       u64 region_off_ns)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct pt_regs *regs = place->regs;
 	struct passed passed = {.place = place,
 				.time_ns = bpf_ktime_get_ns(),
 				.since_ns = region_ns,
+				.off_ns = region_off_ns,
 				.reason = MT_HIT_REGION,
 				.probe_ip = regs->ip};
 
@@ -201,14 +216,15 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 				.probe_ip = call->ip,
 				.since_ns = call->entry_ns};
 	u64 returned;
+	bool passes;
 
 	passed.value_ns = passed.time_ns > call->entry_ns ? passed.time_ns - call->entry_ns : 0;
 	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
 	if (returned > max_hits)
 		return end(regs, stats, &passed);
 	log_entry(regs, &passed, passed.time_ns);
-	count_value(stats, passed.value_ns);
-	if (!count_only && passed.value_ns >= threshold_ns && fire(regs, stats, &passed))
+	passes = count_time(stats, passed.value_ns, call->off_ns, threshold_ns, &passed.off_ns);
+	if (!count_only && passes && fire(regs, stats, &passed))
 		return 1;
 	return max_hits && returned == max_hits ? end(regs, stats, &passed) : 0;
 }
@@ -221,6 +237,8 @@ static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	close_stalled_call(latch);
+	if (!terms_hold(ctx, true))
+		return 0;
 	return judge_call(&(struct hit_place){ctx, ctx}, stats, &call);
 }
 
@@ -233,7 +251,9 @@ SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) ? hit(&(struct hit_place){ctx, ctx}, task_latch(), 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false)
+		       ? hit(&(struct hit_place){ctx, ctx}, task_latch(), 0, 0)
+		       : 0;
 }
 
 SEC("uretprobe")
@@ -247,7 +267,9 @@ SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) ? hit(&(struct hit_place){ctx, ctx}, lru_latch(ctx), 0) : 0;
+	return is_hit(ctx) && terms_hold(ctx, false)
+		       ? hit(&(struct hit_place){ctx, ctx}, lru_latch(ctx), 0, 0)
+		       : 0;
 }
 
 SEC("uretprobe")
@@ -307,7 +329,7 @@ int on_start(struct pt_regs *ctx)
 	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
-	if (begin_region(ctx) && stalls_in(MT_STALL_REGION))
+	if (begin_region(ctx, off_cpu_ns()) && stalls_in(MT_STALL_REGION))
 		open_stall(&(struct hit_place){ctx, ctx}, counters_of_cpu(), bpf_ktime_get_ns(), 0,
 			   0);
 	return !is_frozen();
@@ -316,12 +338,12 @@ int on_start(struct pt_regs *ctx)
 /* And pauses it, trigger or not. */
 static __always_inline int stop(const struct hit_place *place, struct latch *latch)
 {
-	u64 region_ns = end_region(bpf_ktime_get_ns());
+	u64 off_ns = 0, region_ns = end_region(bpf_ktime_get_ns(), &off_ns);
 
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
-	if (stop_triggers && region_ns)
-		hit(place, latch, region_ns);
+	if (stop_triggers && region_ns && (place->is_syscall || terms_hold(place->regs, false)))
+		hit(place, latch, region_ns, off_ns);
 	return 1;
 }
 
@@ -362,7 +384,7 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	if (has_regions && syscall->roles & MT_SYSCALL_STOPS)
 		stop(&place, syscall_latch(&regs));
 	if (syscall->roles & MT_SYSCALL_HITS)
-		hit(&place, syscall_latch(&regs), 0);
+		hit(&place, syscall_latch(&regs), 0, 0);
 }
 
 SEC("raw_tp/sys_enter")
@@ -395,7 +417,8 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 		}
 	}
 	if (has_regions && syscall->roles & MT_SYSCALL_STARTS && has_done((s64)ctx[1], syscall) &&
-	    is_meant(&regs, syscall) && begin_region(&regs) && stalls_in(MT_STALL_REGION))
+	    is_meant(&regs, syscall) && begin_region(&regs, off_cpu_ns()) &&
+	    stalls_in(MT_STALL_REGION))
 		open_stall(&place, stats, bpf_ktime_get_ns(), 0, 0);
 }
 
@@ -462,5 +485,13 @@ int on_stall_clock(void *ctx)
 
 	if (look.stats)
 		bpf_for_each_map_elem(&open_stalls, look_at_stall, &look, 0);
+	return 0;
+}
+
+/* (bool preempt, struct task_struct *prev, struct task_struct *next, ...) */
+SEC("raw_tp/sched_switch")
+int on_switch(u64 *ctx)
+{
+	note_switch(ctx[2], bpf_ktime_get_ns());
 	return 0;
 }

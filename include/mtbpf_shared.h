@@ -68,12 +68,50 @@ enum mt_hit_reason {
 	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
 };
 
+/* -if: what a term compares, how, and with what. All of at most MT_TERMS have to be true. */
+#define MT_TERMS 4
+
+enum mt_field {
+	MT_FIELD_ARG = 1, /* an argument, from 0: in struct mt_args, with its size */
+	MT_FIELD_RETVAL = 2,
+	MT_FIELD_TID = 3,  /* as user space sees it */
+	MT_FIELD_COMM = 4, /* MT_OP_EQ or MT_OP_NE */
+};
+
+enum mt_op {
+	MT_OP_EQ = 1,
+	MT_OP_NE = 2,
+	MT_OP_LT = 3,
+	MT_OP_LE = 4,
+	MT_OP_GT = 5,
+	MT_OP_GE = 6,
+	MT_OP_AND = 7, /* they have a bit in common */
+};
+
+struct mt_term {
+	__mt_u64 value;
+	__mt_u64 comm[2]; /* the thread's name, padded with zeroes */
+	__mt_u8 field, op, arg;
+	__mt_s8 size; /* of the returned value: 1, 2, 4 or 8 bytes; negative: signed */
+	__mt_u32 pad;
+};
+_Static_assert(sizeof(struct mt_term) == 32, "mt_term");
+
+/* What of a duration, a region or a delay is measured. */
+enum mt_cpu_measure {
+	MT_CPU_ALL = 0, /* the whole time */
+	MT_CPU_ON = 1,	/* that on a CPU */
+	MT_CPU_OFF = 2, /* that off it: blocked, or ready and waiting for one */
+};
+
 /* What a stalled thread is still in. */
 enum mt_stall_from {
 	MT_STALL_CALL = 1,   /* a call of the function */
 	MT_STALL_HIT = 2,    /* the time since its last hit */
 	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
 };
+/* So many questions whether a call is open may wait for their answers. */
+#define MT_ANSWERS 256
 /* As many threads may be in one at once. */
 #define MT_STALLS_MAX 8192
 
@@ -208,9 +246,10 @@ struct mt_hit {
 	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
 	__mt_u32 arming;     /* whose trigger it is: the number that user space gave; not kept */
 	struct mt_branch branches[MT_BRANCHES_MAX];
+	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
 };
 _Static_assert(sizeof(struct mt_hit) ==
-		       136 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
+		       144 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
 	       "mt_hit");
 
 enum mt_entry_kind {

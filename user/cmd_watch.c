@@ -17,13 +17,15 @@
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
+#include "target/time_namespace.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/units.h"
 
 struct watch_options {
 	struct capture_options common; /* pid, symbol, timeout, v, q */
-	bool durations;
+	bool durations, on_cpu, off_cpu;
 };
 
 static const struct option_spec specs[] = {
@@ -38,6 +40,12 @@ static const struct option_spec specs[] = {
 	{"durations", NULL, 0, OPT_FLAG, NULL,
 	 "measure how long calls take, instead of the time between them",
 	 offsetof(struct watch_options, durations), NULL},
+	OPTION_IF,
+	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
+	 "measure the time on a CPU of that, as -cpu-thresh of attach does",
+	 offsetof(struct watch_options, on_cpu), NULL},
+	{"off-cpu", NULL, 0, OPT_FLAG, NULL, "the same of the time off the CPU",
+	 offsetof(struct watch_options, off_cpu), NULL},
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,
 		     "count how often a thread has been without a hit (with -durations: in a call; "
 		     "with -start: between the two) for this long"),
@@ -279,12 +287,26 @@ static int watch(const struct watch_options *options, const struct target *targe
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
 	puts(status__format(text, &view));
-	print_histogram(&stats, options->durations || options->common.stop ? "duration" : "delay");
-	offer_thresholds(options, target, &stats);
+	print_histogram(&stats, options->on_cpu				     ? "time on the CPU"
+				: options->off_cpu			     ? "time off the CPU"
+				: options->durations || options->common.stop ? "duration"
+									     : "delay");
+	/* They are thresholds of the whole time. */
+	if (!options->on_cpu && !options->off_cpu)
+		offer_thresholds(options, target, &stats);
 	if (!stats.hits)
 		hint_at_children(&options->common, target);
 	say_drops(&stats);
 	return 0;
+}
+
+static int refuse_cpu_measure(bool is_go)
+{
+	log__error("watch: -on-cpu and -off-cpu: %s",
+		   is_go ? "calls of Go functions belong to goroutines, not to threads"
+			 : "the time since mtbpf_mark_start() is not counted");
+	log__hint("without -durations they are of the time between a thread's hits");
+	return -EINVAL;
 }
 
 static int attach_and_watch(const struct watch_options *options, const struct target *target,
@@ -292,6 +314,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 {
 	const struct probes *probes = &watched->probes;
 	bool has_regions = start_stop__any(&watched->regions);
+	_cleanup_free_ struct mt_args *args = probes__args(probes);
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
 	struct trigger_config config = {
@@ -305,6 +328,13 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.by_links = uprobe_link__is_supported() &&
 			    !(is_one && process__has_workers(target->pids.v[0])),
 		.watch_duration = options->durations || has_regions,
+		.cpu_measure = options->on_cpu	  ? MT_CPU_ON
+			       : options->off_cpu ? MT_CPU_OFF
+						  : MT_CPU_ALL,
+		.terms = options->common.filter.terms,
+		.n_terms = options->common.filter.n,
+		.args = args,
+		.n_args = (uint32_t)probes->all.n,
 		.stall_thresh_ns = options->common.stall_thresh_ns,
 		.stall_from = has_regions					   ? MT_STALL_REGION
 			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
@@ -323,6 +353,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		err = probes__choose_returns(probes, options->common.return_probes,
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
+	if (!err && config.cpu_measure &&
+	    (config.by_goroutine || (config.since_mark && options->durations)))
+		err = refuse_cpu_measure(config.by_goroutine);
 	if (err)
 		return err;
 	err = gate__open(&gate, &config,
@@ -371,6 +404,8 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 	err = choose_symbols(options, source, &symbols);
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
+	if (!err)
+		err = hit_filter__apply(&options->common.filter, &watched->probes);
 	selectors__fini(&symbols);
 	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
@@ -422,6 +457,16 @@ static int check(struct watch_options *options)
 {
 	int err = capture_options__check(&options->common, watch_table.command);
 
+	if (!err && options->on_cpu && options->off_cpu) {
+		log__error("watch: -on-cpu and -off-cpu cannot both be given");
+		log__hint("the one is the time on a CPU, the other the rest");
+		return -EINVAL;
+	}
+	if (!err && hit_filter__has_return(&options->common.filter) && !options->durations) {
+		log__error("watch: -if: retval is that of a call");
+		log__hint("add -durations");
+		return -EINVAL;
+	}
 	if (err || !options->common.stop || (!options->common.symbols.n && !options->durations))
 		return err;
 	log__error("watch: -start and -stop exclude %s",

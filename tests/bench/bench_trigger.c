@@ -175,6 +175,43 @@ static double run_other_syscall(const struct target *target, const struct way *w
 				  SYS_fsync);
 }
 
+/* A call that is looked at by the clock, which is not attached: its cost is per look, not per hit.
+ */
+static double run_stall(const struct target *target, const struct way *way)
+{
+	return run_config(
+		target, way,
+		&(struct trigger_config){.stall_thresh_ns = HOUR_NS, .stall_from = MT_STALL_CALL});
+}
+
+static double run_cpu(const struct target *target, const struct way *way)
+{
+	return run_config(target, way,
+			  &(struct trigger_config){.duration_thresh_ns = HOUR_NS,
+						   .cpu_measure = MT_CPU_ON,
+						   .cpu_thresh_ns = HOUR_NS});
+}
+
+/* Four terms, all of them true. */
+static double run_filtered(const struct target *target, const struct way *way)
+{
+	static const struct mt_args args = {
+		.n = 1, .v[0] = {.kind = MT_ARG_REGISTER, .base = 112, .size = -4}};
+	static const struct mt_term terms[MT_TERMS] = {
+		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123456},
+		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123457},
+		{.field = MT_FIELD_TID, .op = MT_OP_NE, .value = 1},
+		{.field = MT_FIELD_COMM, .op = MT_OP_NE},
+	};
+
+	return run_config(target, way,
+			  &(struct trigger_config){.delay_thresh_ns = HOUR_NS,
+						   .args = &args,
+						   .n_args = 1,
+						   .terms = terms,
+						   .n_terms = MT_TERMS});
+}
+
 /* The program decides, and nothing is hit. */
 static double run_unhit(const struct target *target, const struct way *way)
 {
@@ -271,6 +308,9 @@ static const struct way ways[] = {
 	{"endbr64 itself (single-stepped)", run_delay, AT(victim_endbr64), 0, 20000, 0},
 	{"push and uretprobe: durations", run_duration, AT(victim_push), 0, 100000, 0},
 	{"push and ret-insns: durations", run_insns, AT(victim_push), 0, 20000, 0},
+	{"and that looked at: -stall-thresh", run_stall, AT(victim_push), 0, 100000, 0},
+	{"and its time on the CPU: -cpu-thresh", run_cpu, AT(victim_push), 0, 100000, 0},
+	{"push, and four terms of -if", run_filtered, AT(victim_push), 0, 200000, 0},
 	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0},
 	{"library: mtbpf_min_duration(), no hit", run_unhit, victim_library_if_slow, LIBRARY, 0,
 	 1000000, 0},

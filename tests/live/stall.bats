@@ -67,7 +67,7 @@ is_deadlock() {
 	ends
 	[ "$status" -eq 0 ]
 	# Both are there still: the program runs on, as it was.
-	[ "$(grep -c futex "/proc/$target/task/"*/wchan)" -ge 2 ]
+	[ "$(cat "/proc/$target/task/"*/syscall | grep -c "^202 ")" -eq 2 ]
 	mtbpf_run report x.mtbpf
 	within 400 1200
 	[[ $output == *"has been in call "*" of transfer for "*", and still is, threshold 400 ms"* ]]

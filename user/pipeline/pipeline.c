@@ -67,6 +67,8 @@ static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *h
 {
 	if (hit->reason == MT_HIT_STALL)
 		return rec->stall_thresh_ns;
+	if (hit->reason && hit->reason != MT_HIT_LAST && rec->cpu_measure)
+		return rec->threshold_ns;
 	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
 		       ? rec->threshold_ns
 		       : 0;
@@ -114,6 +116,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.sequence = hit->sequence,
 			.counted = counted_in(rec),
 			.reason = hit->reason,
+			.cpu_measure = hit->reason == MT_HIT_STALL ? 0 : rec->cpu_measure,
+			.off_cpu_ns = hit->off_cpu_ns,
 			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
 			.pid = (pid_t)hit->tgid,
 			.tid = (pid_t)hit->tid,

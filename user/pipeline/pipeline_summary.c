@@ -29,11 +29,20 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 /* Prints the threshold and the time of the hit, which finds it in other logs. */
 static void print_moment(const struct hit_mark *hit, FILE *out)
 {
-	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE];
+	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE], part[UNITS_TEXT_SIZE];
+	bool is_off = hit->cpu_measure == MT_CPU_OFF;
 
+	if (hit->cpu_measure)
+		fprintf(out, ", %s of it %s the CPU",
+			units__format_duration(part, is_off ? hit->off_cpu_ns
+							    : hit->value_ns - hit->off_cpu_ns),
+			is_off ? "off" : "on");
 	if (hit->threshold_ns)
-		fprintf(out, ", threshold %s",
-			units__format_duration(threshold, hit->threshold_ns));
+		fprintf(out, ", threshold %s%s",
+			units__format_duration(threshold, hit->threshold_ns),
+			is_off		   ? " off it"
+			: hit->cpu_measure ? " on it"
+					   : "");
 	if (hit->unix_ms)
 		fprintf(out, ", at %s", units__format_moment(moment, hit->unix_ms));
 }

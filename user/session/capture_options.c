@@ -95,8 +95,9 @@ static int check_full(struct capture_options *o, const char *command)
 {
 	bool triggers = o->symbols.n || o->start || threshold__is_set(&o->delay_thresh) ||
 			threshold__is_set(&o->duration_thresh) || o->stall_thresh_ns ||
-			o->after_ns || o->min_interval_ns || o->skip || o->max_hits ||
-			o->multi_snapshot != 1 || o->immediate_stop || o->freeze_method;
+			capture_options__cpu_measure(o) || o->after_ns || o->min_interval_ns ||
+			o->skip || o->max_hits || o->multi_snapshot != 1 || o->immediate_stop ||
+			o->freeze_method;
 
 	if (!o->full)
 		return 0;
@@ -112,6 +113,47 @@ static int check_full(struct capture_options *o, const char *command)
 			      "-source pt or soft follows every call; without "
 			      "-full-execution, samples look back");
 	o->multi_thread = true;
+	return 0;
+}
+
+enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o)
+{
+	return threshold__is_set(&o->cpu_thresh)       ? MT_CPU_ON
+	       : threshold__is_set(&o->off_cpu_thresh) ? MT_CPU_OFF
+						       : MT_CPU_ALL;
+}
+
+/* What a call returns is known when it does. */
+static int check_condition(struct capture_options *o, const char *command)
+{
+	int err = hit_filter__parse(&o->filter, o->condition);
+
+	if (err || !hit_filter__has_return(&o->filter))
+		return err;
+	if (threshold__is_set(&o->delay_thresh) || o->start || o->return_probes == 2)
+		return refuse(command,
+			      "-if: retval is that of a call, which ends by a return probe",
+			      "with -duration-thresh, or without any threshold");
+	if (!threshold__is_set(&o->duration_thresh))
+		o->duration_thresh.ns = 1;
+	return 0;
+}
+
+/* Without another threshold it is of calls, or of regions, of any duration. */
+static int check_cpu(struct capture_options *o, const char *command)
+{
+	struct threshold *whole =
+		threshold__is_set(&o->delay_thresh) ? &o->delay_thresh : &o->duration_thresh;
+
+	if (threshold__is_set(&o->cpu_thresh) && threshold__is_set(&o->off_cpu_thresh))
+		return refuse(command, "-cpu-thresh and -off-cpu-thresh cannot both be given",
+			      "the one is of the time on a CPU, the other of the rest");
+	if (capture_options__cpu_measure(o) && whole->percent > 0)
+		return refuse(command,
+			      "-cpu-thresh and -off-cpu-thresh cannot be beside a percentile",
+			      "they may be one themselves: -cpu-thresh p99");
+	if (capture_options__cpu_measure(o) && !whole->ns)
+		whole->ns = 1;
 	return 0;
 }
 
@@ -148,7 +190,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
 			      "leave out -trace-include-kernel, or use Intel PT");
-	if (check_full(o, command))
+	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command))
 		return -EINVAL;
 	if (check_sampling(o, command) || check_power(o, command))
 		return -EINVAL;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "capture/source.h"
+#include "session/probe/hit_filter.h"
 #include "session/target.h"
 #include "cli/options.h"
 #include "util/units.h"
@@ -39,10 +40,14 @@ struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
+	const char *condition;	  /* -if; NULL: none */
+	struct hit_filter filter; /* what capture_options__check() makes of it */
 	const char *start, *stop; /* a region's; NULL: everything is recorded */
 	bool requests;		  /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
-	uint64_t stall_thresh_ns;	    /* 0: not given */
+	uint64_t stall_thresh_ns; /* 0: not given */
+	/* At most one of them; without another threshold, of calls or regions. */
+	struct threshold cpu_thresh, off_cpu_thresh;
 	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
 	int return_probes;		    /* enum return_probes */
 	int skip, max_hits;		    /* 0: none, and no end */
@@ -68,6 +73,9 @@ struct capture_options {
 	bool strict;	/* what is lost is an error */
 	bool verbose, quiet;
 };
+
+/* What -cpu-thresh and -off-cpu-thresh ask for. */
+enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o);
 
 /* Soft is never chosen for the user: it changes what it measures. */
 enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
@@ -138,6 +146,18 @@ extern const char *const freeze_names[];
 #define OPTION_DURATION                                                                            \
 	OPTION_VALUE("duration-thresh", OPT_THRESHOLD, "D", duration_thresh,                       \
 		     "trigger when a call of the function takes at least this long: 10ms, or p99")
+#define OPTION_IF                                                                                  \
+	OPTION_VALUE("if", OPT_STRING, "TERMS", condition,                                         \
+		     "count only hits of which this is true: '(int)arg1 > 100', "                  \
+		     "'(int)retval < 0', 'comm == \"worker\"', 'tid == 12'; up to four, "          \
+		     "joined by &&")
+#define OPTIONS_CPU                                                                                \
+	OPTION_VALUE("cpu-thresh", OPT_THRESHOLD, "D", cpu_thresh,                                 \
+		     "trigger when a call has been on a CPU for at least this long, or p99; "      \
+		     "with -start and -stop: the time between them; with -delay-thresh: between "  \
+		     "two hits. Beside another threshold both must be met"),                       \
+		OPTION_VALUE("off-cpu-thresh", OPT_THRESHOLD, "D", off_cpu_thresh,                 \
+			     "the same of the time off the CPU: blocked, or waiting for a CPU")
 #define OPTION_STALL                                                                               \
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,                           \
 		     "trigger when a thread has been in a call of the function for this long, "    \

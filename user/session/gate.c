@@ -446,16 +446,15 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* What cannot be read stays open. */
+/* What cannot be read counts as open. */
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;
 	uint64_t now;
+	bool is_open = process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
+		       now == question->ip || (gate->has_return_probes && is_trampoline(pid, now));
 
-	if (process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
-	    now == question->ip || (gate->has_return_probes && is_trampoline(pid, now)))
-		return;
-	trigger__forget_call(gate->trigger, question);
+	trigger__answer(gate->trigger, question, is_open);
 }
 
 int gate__take_hit(struct gate *gate, struct recording *rec)

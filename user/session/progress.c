@@ -6,13 +6,17 @@
 
 void progress__init(struct progress *progress, const struct capture_options *o)
 {
-	double percent = o->delay_thresh.percent + o->duration_thresh.percent;
+	enum mt_cpu_measure measure = capture_options__cpu_measure(o);
+	const struct threshold *t = measure == MT_CPU_ON		  ? &o->cpu_thresh
+				    : measure == MT_CPU_OFF		  ? &o->off_cpu_thresh
+				    : threshold__is_set(&o->delay_thresh) ? &o->delay_thresh
+									  : &o->duration_thresh;
 
 	*progress = (struct progress){.began_ns = clock__now_ns()};
 	progress->last_ns = progress->began_ns;
-	progress->threshold_ns =
-		percent > 0 ? UINT64_MAX : o->delay_thresh.ns + o->duration_thresh.ns;
-	learner__init(&progress->learner, percent);
+	progress->has_terms = o->filter.n;
+	progress->threshold_ns = t->percent > 0 ? UINT64_MAX : t->ns;
+	learner__init(&progress->learner, t->percent);
 }
 
 static bool is_learning(const struct progress *progress)
@@ -103,6 +107,8 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	set_threshold(progress, &view);
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
+	else if (progress->has_terms)
+		log__info("%s: no hit of which -if is true", name);
 	else
 		log__info("%s was not called at all; 'mtbpf watch' shows whether it ever is", name);
 }

@@ -15,6 +15,7 @@
 #include "view/status.h"
 
 struct progress {
+	bool has_terms;	       /* -if: hits of which it is not true are not counted */
 	uint64_t threshold_ns; /* now; 0: none, UINT64_MAX: not learned yet */
 	struct learner learner;
 	struct mt_stats last_stats;

@@ -197,6 +197,23 @@ static bool can_use_links(const struct session *s)
 	       !(pid && process__has_workers(pid));
 }
 
+/* Beside a threshold of the time on or off the CPU, which may be learned, it is fixed. */
+static uint64_t whole_threshold(const struct session *s, const struct threshold *t)
+{
+	if (!threshold__is_set(t))
+		return 0;
+	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
+}
+
+/* A jump out of the function ends the call as well, and what it returns comes later. */
+static int refuse_retval(void)
+{
+	log__error("-if: retval is known to return probes only, and these calls end at the "
+		   "function's own instructions");
+	log__hint("-return-probes uretprobe takes return probes, but not in Go programs");
+	return -EINVAL;
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -207,9 +224,10 @@ static int open_gate(struct session *s)
 		.with_children = s->options->children,
 		.of_cgroup = s->cgroup != NULL,
 		.cgroup_fd = s->cgroup ? s->cgroup->fd : -1,
-		.delay_thresh_ns =
-			threshold__is_set(&s->options->delay_thresh) ? s->progress.threshold_ns : 0,
-		.duration_thresh_ns = session__measures_duration(s) ? s->progress.threshold_ns : 0,
+		.delay_thresh_ns = whole_threshold(s, &s->options->delay_thresh),
+		.duration_thresh_ns = whole_threshold(s, &s->options->duration_thresh),
+		.cpu_measure = capture_options__cpu_measure(s->options),
+		.cpu_thresh_ns = s->progress.threshold_ns,
 		.stall_thresh_ns = s->options->stall_thresh_ns,
 		.stall_from = s->stall_from,
 		/* The stepper freezes when anything comes from the trigger. */
@@ -224,6 +242,8 @@ static int open_gate(struct session *s)
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
 		.args = args,
 		.n_args = (uint32_t)s->probes.all.n,
+		.terms = s->options->filter.terms,
+		.n_terms = s->options->filter.n,
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops->samples,
@@ -246,6 +266,8 @@ static int open_gate(struct session *s)
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
 					     &config.returns_by_insn);
+	if (!err && config.returns_by_insn && hit_filter__has_return(&s->options->filter))
+		err = refuse_retval();
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
 		err = probes__choose_returns(&s->also, s->options->return_probes,
@@ -598,7 +620,14 @@ static void say_waiting(const struct session *s)
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
-	if (s->options->stall_thresh_ns && !has_threshold(s))
+	if (capture_options__cpu_measure(o))
+		log__info("waiting for %s %s with at least %s %s the CPU; %s",
+			  threshold__is_set(&o->delay_thresh) ? "two hits of"
+			  : s->regions.stop_triggers	      ? "-start to"
+							      : "a call of",
+			  s->probes.name, text,
+			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
+	else if (s->options->stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
@@ -704,6 +733,7 @@ static int read_snapshot(struct session *s)
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
 	s->rec->stall_from = s->stall_from;
+	s->rec->cpu_measure = capture_options__cpu_measure(s->options);
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);

@@ -154,6 +154,22 @@ static int choose_process(struct session *s)
 	return err;
 }
 
+/* Nothing knows what a thread did before a mark; a goroutine's call is on several threads. */
+static int check_cpu_measure(const struct session *s)
+{
+	bool is_go = probes__are_go(&s->probes) && session__measures_duration(s) &&
+		     !s->regions.stop_triggers;
+
+	if (!capture_options__cpu_measure(s->options) || !s->probes.all.n ||
+	    !(is_go || (session__measures_duration(s) && probes__are_library(&s->probes))))
+		return 0;
+	log__error("-cpu-thresh and -off-cpu-thresh: %s",
+		   is_go ? "calls of Go functions belong to goroutines, not to threads"
+			 : "the time since mtbpf_mark_start() is not counted");
+	log__hint("with -delay-thresh they are of the time between a thread's hits");
+	return -EINVAL;
+}
+
 static struct probe_source source_of(struct session *s)
 {
 	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
@@ -167,11 +183,15 @@ static int find_places(struct session *s)
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
+		err = hit_filter__apply(&s->options->filter, &s->probes);
+	if (!err)
 		err = choose_process(s);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);
 	if (!err)
 		err = stall__choose(s);
+	if (!err)
+		err = check_cpu_measure(s);
 	return err ? err : find_also(s, &source);
 }
 

@@ -218,8 +218,10 @@ struct hit_mark {
 	uint64_t threshold_ns; /* which that has passed; 0: none was set */
 	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
-	uint32_t reason;     /* enum mt_hit_reason */
-	uint32_t stall_from; /* of a stall: enum mt_stall_from; 0: not known */
+	uint32_t reason;      /* enum mt_hit_reason */
+	uint32_t cpu_measure; /* enum mt_cpu_measure: what of value_ns the threshold is of, ... */
+	uint64_t off_cpu_ns;  /* ... and how much of that was off the CPU, if it is measured */
+	uint32_t stall_from;  /* of a stall: enum mt_stall_from; 0: not known */
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */

@@ -246,10 +246,17 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
 	const char *trace_id = fxt_read__string(read, "trace_id");
 	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
+	uint64_t on_ns = fxt_read__number(read, "on_cpu_ns");
+	uint64_t off_ns = fxt_read__number(read, "off_cpu_ns");
+	uint64_t value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns;
 
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns,
+		.value_ns = value_ns,
+		.cpu_measure = on_ns	? MT_CPU_ON
+			       : off_ns ? MT_CPU_OFF
+					: MT_CPU_ALL,
+		.off_cpu_ns = on_ns && on_ns <= value_ns ? value_ns - on_ns : off_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),

@@ -249,6 +249,10 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_number(args, "region_ns", hit->value_ns);
 	else if (hit->reason == MT_HIT_STALL)
 		add_number(args, "stall_ns", hit->value_ns);
+	if (hit->cpu_measure)
+		add_number(args, hit->cpu_measure == MT_CPU_OFF ? "off_cpu_ns" : "on_cpu_ns",
+			   hit->cpu_measure == MT_CPU_OFF ? hit->off_cpu_ns
+							  : hit->value_ns - hit->off_cpu_ns);
 	if (hit->stall_from)
 		add_number(args, "stall_from", hit->stall_from);
 	if (hit->threshold_ns)

@@ -151,14 +151,22 @@ int thread_reader__read(struct thread_reader *reader, struct mt_thread **threads
 	return err;
 }
 
-/* As bpf/stall.bpf.h's struct open_stall begins. */
-void trigger__forget_call(struct trigger *trigger, const struct mt_hit *question)
+/* As struct open_stall of bpf/stall.bpf.h begins. */
+static bool is_of(const struct bpf_map *map, const struct mt_hit *question)
 {
-	int map = bpf_map__fd(trigger->skel->maps.open_stalls);
 	uint64_t value[32];
 
-	if (bpf_map__value_size(trigger->skel->maps.open_stalls) > sizeof(value) ||
-	    bpf_map_lookup_elem(map, &question->tid, value) || value[0] != question->time_ns)
-		return;
-	bpf_map_delete_elem(map, &question->tid);
+	return bpf_map__value_size(map) <= sizeof(value) &&
+	       !bpf_map_lookup_elem(bpf_map__fd(map), &question->tid, value) &&
+	       value[0] == question->time_ns;
+}
+
+void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open)
+{
+	const struct bpf_map *map = trigger->skel->maps.open_stalls;
+
+	if (is_open && question->sequence - 1 < MT_ANSWERS)
+		trigger->skel->bss->stall_answers[question->sequence - 1] = question->time_ns;
+	else if (!is_open && is_of(map, question))
+		bpf_map_delete_elem(bpf_map__fd(map), &question->tid);
 }

@@ -40,6 +40,16 @@ static int map_freezer(struct trigger *trigger)
 	return 0;
 }
 
+static int watch_switches(struct trigger *trigger)
+{
+	trigger->switches = bpf_program__attach(trigger->skel->progs.on_switch);
+	if (trigger->switches)
+		return 0;
+	log__error("cannot look at context switches: %s", strerror(errno));
+	log__hint("-cpu-thresh and -off-cpu-thresh need them; -duration-thresh does without");
+	return -errno;
+}
+
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch)
 {
@@ -60,6 +70,8 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	err = trigger__load(trigger, config, latch);
 	if (!err)
 		err = map_freezer(trigger);
+	if (!err && config->cpu_measure)
+		err = watch_switches(trigger);
 	if (!err && config->with_children) {
 		trigger->children = children__new(bpf_map__fd(trigger->skel->maps.target_tgids));
 		err = trigger->children ? 0 : -errno;
@@ -90,6 +102,7 @@ void trigger__free(struct trigger *trigger)
 		return;
 	trigger__detach(trigger);
 	children__free(trigger->children);
+	bpf_link__destroy(trigger->switches);
 	VEC_FINI(&trigger->links);
 	hit_ring__close(&trigger->hits);
 	if (trigger->freezer)
@@ -131,7 +144,10 @@ int trigger__arm(struct trigger *trigger)
 
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns)
 {
-	trigger->skel->bss->threshold_ns = ns;
+	if (trigger->skel->rodata->cpu_measure)
+		trigger->skel->bss->cpu_threshold_ns = ns;
+	else
+		trigger->skel->bss->threshold_ns = ns;
 }
 
 bool trigger__is_armed(const struct trigger *trigger)

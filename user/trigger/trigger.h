@@ -30,6 +30,13 @@ struct trigger_config {
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
 	/*
+	 * With one of them, or with count_only: judged, beside that, by the part of the time that
+	 * the thread was on a CPU, or off it; that part is what counters have then. UINT64_MAX: as
+	 * above. Not with since_mark, nor by_goroutine.
+	 */
+	enum mt_cpu_measure cpu_measure;
+	uint64_t cpu_thresh_ns;
+	/*
 	 * Beside one of them, or alone: who has been in what stall_from says for so long, and still
 	 * is, triggers, or, with count_only, is counted. 0: nobody. It takes a clock:
 	 * trigger__attach_clock().
@@ -56,6 +63,9 @@ struct trigger_config {
 	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
 	bool since_mark;
 	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
+	/* Hits, and with RETVAL calls, of which they are not true do not count. Not kept. */
+	const struct mt_term *terms;
+	uint32_t n_terms;
 	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
 	const struct mt_args *args;
 	uint32_t n_args;
@@ -184,14 +194,14 @@ bool trigger_event__is_end(const struct trigger_event *event);
 uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns);
 /*
  * What trigger__next() gives with no arming is a question: whether the call of thread `tid`, in the
- * initial pid namespace, which began at time_ns, is open still; its return address, ip, stood at
- * sp. If it is not, this forgets it: no stall of it triggers.
+ * initial pid namespace, which began at time_ns, is still open; its return address, ip, stood at
+ * sp. No stall of it triggers before it is answered, or if it is not.
  */
 static inline bool mt_hit__is_question(const struct mt_hit *hit)
 {
 	return hit->reason == MT_HIT_STALL && !hit->arming;
 }
-void trigger__forget_call(struct trigger *trigger, const struct mt_hit *question);
+void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open);
 /*
  * With config.stall_thresh_ns: looks at what is not over yet at each overflow of this perf event,
  * which stays the caller's, until it lets go of its events. 0, or -errno after a line.
@@ -219,7 +229,8 @@ void trigger__thaw(struct trigger *trigger);
  */
 void trigger__freeze(struct trigger *trigger);
 
-/* From now on; for a trigger that has a threshold. */
+/* From now on; for a trigger that has a threshold: of the time on or off the CPU, if that is
+ * measured. */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
 /* False from the trigger until it is armed again. */
 bool trigger__is_armed(const struct trigger *trigger);

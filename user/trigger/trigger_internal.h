@@ -25,6 +25,7 @@ struct trigger {
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
+	struct bpf_link *switches;	   /* NULL: context switches are not looked at */
 	VEC(int) links;			   /* bpf_link descriptors */
 	struct trigger_syscalls *syscalls; /* NULL: none is probed */
 };

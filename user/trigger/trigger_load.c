@@ -67,20 +67,34 @@ bool trigger__has_branch_snapshot(void)
 static int select_stall(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	bool wanted = config->stall_thresh_ns;
-	struct mt_task_offsets offsets = {0};
 	int err = bpf_program__set_autoload(skel->progs.on_stall_clock, wanted);
 
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.open_stalls, wanted);
-	if (!err && wanted)
-		err = task_offsets__find(&offsets);
-	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
 	skel->rodata->stall_thresh_ns = config->stall_thresh_ns;
 	skel->rodata->stall_from = config->stall_from;
 	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->stall_thresh_ns);
 	skel->rodata->stall_counts = config->count_only;
 	skel->rodata->stall_asks = config->stall_asks;
 	skel->rodata->traced_by_us = config->traced_by_us;
+	return err;
+}
+
+static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	bool wanted = config->cpu_measure != MT_CPU_ALL;
+	struct mt_task_offsets offsets = {0};
+	int err = bpf_program__set_autoload(skel->progs.on_switch, wanted);
+
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.off_cpus, wanted);
+	if (!err && wanted)
+		err = trigger__size_lru(skel->maps.off_cpus, config);
+	if (!err && (wanted || config->stall_thresh_ns))
+		err = task_offsets__find(&offsets);
+	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
+	skel->rodata->cpu_measure = config->cpu_measure;
+	skel->bss->cpu_threshold_ns = config->cpu_thresh_ns;
 	return err;
 }
 
@@ -98,6 +112,10 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->skipped = config->n_skipped;
 	skel->rodata->max_hits = config->max_hits;
 	skel->rodata->count_only = config->count_only;
+	skel->rodata->n_terms = config->n_terms;
+	for (uint32_t i = 0; i < config->n_terms && i < MT_TERMS; i++)
+		memcpy((void *)&skel->rodata->terms[i], &config->terms[i],
+		       sizeof(config->terms[i]));
 	skel->rodata->measure_duration = trigger__needs_return(config);
 	skel->rodata->measure_mark =
 		measures_duration(config) && config->since_mark && !config->stop_triggers;
@@ -247,6 +265,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = select_stall(skel, config);
 	if (!err)
+		err = select_cpu(skel, config);
+	if (!err)
 		err = trigger_syscalls__select(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
@@ -302,8 +322,8 @@ static void explain_load(int err)
 		return;
 	}
 	if (err == -ENOTSUP) {
-		log__error("-stall-thresh needs the kernel's type information (BTF), which is not "
-			   "there");
+		log__error("-stall-thresh, -cpu-thresh and -off-cpu-thresh need the kernel's type "
+			   "information (BTF), which is not there");
 		log__hint("a kernel with CONFIG_DEBUG_INFO_BTF has it; -duration-thresh does "
 			  "without");
 		return;

@@ -26,6 +26,10 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
 	add_number(object, "value_ns", hit->value_ns);
+	if (hit->cpu_measure == MT_CPU_ON)
+		add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
+	if (hit->cpu_measure == MT_CPU_OFF)
+		add_number(object, "off_cpu_ns", hit->off_cpu_ns);
 	if (hit->threshold_ns)
 		add_number(object, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)

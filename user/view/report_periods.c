@@ -222,7 +222,8 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
 
-	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK)
+	/* Nor is the threshold of a part of the time one of theirs. */
+	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
 		return;
 	for (size_t i = 0; i < last; i++)
 		n += is_below(&r->periods.v[i], hit->threshold_ns);

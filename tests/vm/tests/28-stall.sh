@@ -34,3 +34,10 @@ sleep 3.5
 kill -CONT "$pid"
 wait "$waiting"
 [ $? -eq 3 ] || fail "a stopped process has triggered: $(cat /tmp/log)"
+
+# The time off the CPU, and arguments, are known on this kernel as well.
+start /build/programs/cputime
+mtbpf attach -source sample -pid "$pid" -symbol handle -off-cpu-thresh 28ms -if '(int)arg1 != 1' -timeout 60s -o /tmp/z.fxt \
+	>/tmp/out 2>/tmp/log || fail "status $? $(cat /tmp/log)"
+grep -E '^call' /tmp/out
+grep -Eq '^call [0-9]+ of handle, .* of it off the CPU, threshold 28.0 ms off it' /tmp/out || fail "$(cat /tmp/out)"

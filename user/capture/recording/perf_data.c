@@ -179,7 +179,7 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
 
-	if (!hit->n_args && !hit->syscall && !branches)
+	if (!hit->n_args && !hit->syscall && !branches && !w->rec->cpu_measure)
 		return;
 	/*
 	 * The number of arguments, the system call, then a bit for each argument that was read, and
@@ -188,10 +188,12 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 	put_u64(w, hit->n_args | (uint64_t)hit->syscall << 16 | (uint64_t)hit->args_read << 32 |
 			   (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * n);
-	if (!branches)
+	if (!branches && !w->rec->cpu_measure)
 		return;
 	put_u64(w, branches);
 	put(w, hit->branches, 24 * branches);
+	if (w->rec->cpu_measure)
+		put_u64(w, hit->off_cpu_ns);
 }
 
 /*

@@ -37,6 +37,8 @@ static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hi
 		return damaged_hit(r);
 	hit->n_branches = (uint32_t)n;
 	cursor__take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
+	if (!raw->failed && raw->end - raw->at >= 8)
+		hit->off_cpu_ns = take_u64(raw);
 	return raw->failed ? damaged_hit(r) : 0;
 }
 

@@ -311,8 +311,9 @@ struct recording {
 	bool portable; /* all files' bytes go with it, not only what cannot be found again */
 	VEC(struct mt_hit) hits;
 	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
-	uint64_t stall_thresh_ns;     /* 0: stalls were not looked for */
-	uint32_t stall_from;	      /* enum mt_stall_from: what these are the time of */
+	uint32_t cpu_measure; /* enum mt_cpu_measure: threshold_ns is of that part of the time */
+	uint64_t stall_thresh_ns; /* 0: stalls were not looked for */
+	uint32_t stall_from;	  /* enum mt_stall_from: what these are the time of */
 	VEC(struct rec_thread_state) thread_states;
 	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;

@@ -413,6 +413,8 @@ char *recording_meta__print(const struct recording *rec)
 	cJSON_AddNumberToObject(meta, "pid", rec->pid);
 	cJSON_AddNumberToObject(meta, "reason", rec->reason);
 	add_u64(meta, "threshold_ns", rec->threshold_ns);
+	if (rec->cpu_measure)
+		cJSON_AddNumberToObject(meta, "cpu_measure", rec->cpu_measure);
 	if (rec->stall_thresh_ns)
 		add_u64(meta, "stall_thresh_ns", rec->stall_thresh_ns);
 	if (rec->stall_thresh_ns)
@@ -458,6 +460,7 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
 	rec->stall_thresh_ns = get_u64(meta, "stall_thresh_ns");
 	rec->stall_from = get_u32(meta, "stall_from");
+	rec->cpu_measure = get_u32(meta, "cpu_measure");
 	rec->frozen_ns = get_u64(meta, "frozen_ns");
 	rec->unix_zero_ns = get_u64(meta, "unix_zero_ns");
 	rec->probe_ip = get_u64(meta, "probe_ip");

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Members of the kernel's tasks, for programs that may have no CO-RE relocation. */
+#ifndef MTBPF_TASK_BPF_H
+#define MTBPF_TASK_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "mtbpf_shared.h"
+
+/* User space finds them in the kernel's BTF. */
+const volatile struct mt_task_offsets task_at;
+
+static __always_inline u32 read_task(u64 task, u32 offset)
+{
+	u32 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (const void *)(task + offset));
+	return value;
+}
+
+#endif

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# -if: hits count by their arguments, what a call returns, and their thread; on a program whose arguments say what each call
+# does.
+
+load ../helpers
+
+setup() {
+	[ -x "${O:?}/programs/cputime" ] || skip "the sample programs are not built"
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cd "$BATS_TEST_TMPDIR"
+	started=()
+	start cputime
+}
+
+teardown() {
+	end_started
+}
+
+# least_ms: the shortest duration's bucket of watch, in ms.
+least_ms() {
+	awk '/ : [0-9]/ { print int($1 * ($2 == "s" ? 1e3 : $2 == "ms" ? 1 : $2 == "us" ? 1e-3 : 1e-6)); exit }' <<<"$output"
+}
+
+# counts N TERMS: watch counts so many of 200 hits of every call, which takes one in `N` of them.
+counts() {
+	mtbpf_run watch -pid "$target" -symbol handle -if "$2" -timeout 2s
+	[ "$status" -eq 0 ]
+	[[ $output =~ ^([0-9]+)\ hits ]] || [[ $output =~ ([0-9]+)\ hits ]]
+	local hits=${BASH_REMATCH[1]}
+	mtbpf_run watch -pid "$target" -symbol handle -timeout 2s
+	[[ $output =~ ([0-9]+)\ hits ]]
+	echo "$hits of ${BASH_REMATCH[1]}, one in $1"
+	[ $((hits * $1)) -gt $((BASH_REMATCH[1] / 3)) ] && [ $((hits * $1)) -lt $((BASH_REMATCH[1] * 3)) ]
+}
+
+@test "arguments: by their types, and several terms" {
+	mtbpf_run watch -pid "$target" -symbol handle -durations -if '(int)arg1 == 2' -max-hits 5
+	[ "$status" -eq 0 ]
+	# Each of them sleeps for 30 ms.
+	[ "$(least_ms)" -ge 16 ]
+	counts 20 '(int)arg1 == 2'
+	counts 2 '(unsigned char)arg2 & 1 && (long)arg3 < 0'
+	counts 20 '(unsigned char)arg2 >= 14 && (int)arg1 != 0 && (long)arg3 <= -14 && tid == '"$target"
+	mtbpf_run watch -pid "$target" -symbol handle -if '(long)arg3 > 0' -timeout 500ms
+	[[ $output == *"0 hits"* ]]
+}
+
+@test "what a call returns, and the thread's name" {
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -if '(int)retval < 0' -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ call\ [0-9]+\ of\ handle,\ thread\ $target:\ took\ ([0-9]+)[0-9.]*\ ms ]]
+	[ "${BASH_REMATCH[1]}" -ge 30 ]
+	# As an unsigned number it never is.
+	mtbpf_run watch -pid "$target" -symbol handle -durations -if '(unsigned)retval < 0' -timeout 500ms
+	[[ $output != *" : "* ]]
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'comm == "cputime" && (int)arg1 == 1' -o y.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"of handle, thread $target, arg1 1"* ]]
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'comm != "cputime"' -timeout 2s -o z.fxt
+	[ "$status" -eq 3 ]
+	[[ $output == *"handle: no hit of which -if is true"* ]]
+}
+
+@test "what cannot be compared is refused" {
+	local terms
+	for terms in '' 'arg7 == 1' 'arg1' '(int)arg1 > ' '(int)arg1 > x' '(int)arg1 > 1.5' '(int)arg1 == 1 &&' '(int)tid == 1' \
+		'comm < "a"' 'comm == a' 'comm == "sixteen letters x"' '(int)arg1 == 1 || (int)arg2 == 1' 'retval < 0' \
+		'tid==1&&tid==1&&tid==1&&tid==1&&tid==1' '(int)arg1 == 99999999999999999999999'; do
+		mtbpf_run attach -pid "$target" -symbol handle -if "$terms"
+		[ "$status" -eq 2 ]
+		complains "-if: "
+	done
+	mtbpf_run attach -pid "$target" -symbol handle -if 'arg1 == 1'
+	[ "$status" -eq 2 ]
+	complains "its type is not known"
+	mtbpf_run attach -pid "$target" -symbol handle+0x4 -if '(int)arg1 == 1'
+	[ "$status" -eq 2 ]
+	mtbpf_run attach -pid "$target" -symbol handle -delay-thresh 1ms -if '(int)retval == 1'
+	[ "$status" -eq 2 ]
+	complains "retval is that of a call"
+}
