@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Each check of mtbpf selftest fails where what it checks is broken: in the PMU, or in the process that is recorded.
+# Each check of mtbpf selftest with Intel PT fails if the PMU is broken in what it checks. Not shown here: "target
+# afterwards", and "kernel", which this PMU does not trace.
 # only: 6.12
 . /tests/vm/lib.sh
 need_pmu
@@ -47,16 +48,3 @@ reds 1 times "timer: low" "timer: normal" "timer: high" "freeze: refresh"
 reds 3 freeze "cores: all"
 # The newest 2 KB of the ring are old.
 reds 4 "overhead: low"
-
-# Somebody's probe is left in the process.
-mtbpf selftest -source pt -only "target afterwards" >/tmp/out 2>&1 &
-selftest=$!
-for _ in $(seq 100); do
-	read -r child _ <"/proc/$selftest/task/$selftest/children"
-	[ -z "$child" ] || break
-	sleep 0.05
-done
-[ -n "$child" ] || fail "selftest has no child"
-start mtbpf record -q -pid "$child" -source sample -delay-thresh 60s -timeout 60s -o /tmp/left.mtbpf
-wait $selftest
-grep -E '^pt +target afterwards +failed +a probe is left in it' /tmp/out || fail "no harm was seen: $(cat /tmp/out)"
