@@ -41,6 +41,7 @@ struct hit_place {
 	bool in_kernel;	      /* it is at a system call, or at a tracepoint */
 	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
 	bool is_syscall;
+	u64 saved; /* in the kernel: where it keeps the registers of user space */
 };
 
 /* What a program has found out about its hit. */

@@ -53,8 +53,7 @@ static __always_inline void open_stall(const struct hit_place *place, struct mt_
 	u64 pid_tgid = current_pid_tgid();
 	struct open_stall stall = {.since_ns = now,
 				   .task = bpf_get_current_task(),
-				   .regs = place->is_syscall ? *(const u64 *)place->ctx
-							     : (u64)place->regs,
+				   .regs = place->in_kernel ? place->saved : (u64)place->regs,
 				   .sp = sp,
 				   .sequence = sequence,
 				   .ip = place->regs->ip,
@@ -87,7 +86,7 @@ static __always_inline void open_stalled_call(const struct hit_place *place,
 {
 	if (stalls_in(MT_STALL_CALL) && latch->depth == 1)
 		open_stall(place, stats, passed->time_ns, passed->sequence,
-			   place->is_syscall ? 0 : place->regs->sp);
+			   place->in_kernel ? 0 : place->regs->sp);
 }
 
 static __always_inline void close_stalled_call(const struct latch *latch)

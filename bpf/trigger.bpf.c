@@ -342,7 +342,7 @@ static __always_inline int stop(const struct hit_place *place, struct latch *lat
 
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
-	if (stop_triggers && region_ns && (place->is_syscall || terms_hold(place->regs, false)))
+	if (stop_triggers && region_ns && (place->in_kernel || terms_hold(place->regs, false)))
 		hit(place, latch, region_ns, off_ns);
 	return 1;
 }
@@ -375,7 +375,7 @@ static __always_inline struct latch *syscall_latch(const struct pt_regs *regs)
 static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *syscall)
 {
 	struct pt_regs regs;
-	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true};
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true, ctx[0]};
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
@@ -404,7 +404,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 	struct mt_counters *stats = counters_of_cpu();
 	struct open_call call = {};
 	struct pt_regs regs;
-	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true};
+	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true, ctx[0]};
 	struct latch *latch;
 
 	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
@@ -441,11 +441,11 @@ const volatile __u32 tracepoint_probe, signal_probe;
 static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 {
 	struct pt_regs regs;
-	struct hit_place place = {ctx, &regs, true, probe};
+	u64 saved = (u64)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct hit_place place = {ctx, &regs, true, probe, false, saved};
 
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs),
-				   (const void *)bpf_task_pt_regs(bpf_get_current_task_btf())))
-		hit(&place, task_latch(), 0);
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+		hit(&place, task_latch(), 0, 0);
 }
 
 SEC("raw_tp")

@@ -17,7 +17,6 @@
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
-#include "target/time_namespace.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"

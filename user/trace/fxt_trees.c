@@ -261,7 +261,7 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 		.unix_ms = moment_of(fxt_read__string(read, "time")),
 		.sequence = fxt_read__number(read, "sequence"),
 		.counted = counted_of(fxt_read__string(read, "counted")),
-		.reason = delay_ns      ? MT_HIT_DELAY
+		.reason = delay_ns	? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
 			  : region_ns	? MT_HIT_REGION
