@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Calls of functions beside the trigger's (-also): nothing is decided by them, each is logged. They
- * have latches of their own, so that the trigger's calls stay within their depth.
+ * Calls of other functions than the trigger's (-also): they are logged and decide nothing. They
+ * have latches of their own, so that they do not use up the depth of the trigger's.
  */
 #ifndef MTBPF_ALSO_BPF_H
 #define MTBPF_ALSO_BPF_H
@@ -10,11 +10,11 @@
 #include "fire.bpf.h"
 #include "logs.bpf.h"
 
-/* [sp] at the entry probes is the return address. */
+/* The entry probes are at the first instruction: [sp] is the return address. */
 const volatile bool also_at_entry;
-/* on_also_return runs at each instruction that leaves. */
+/* on_also_return is probed at each returning instruction. */
 const volatile bool also_by_insn;
-/* As by_goroutine, of these functions: a call is no thread's then. */
+/* Like by_goroutine, for these functions: calls belong to goroutines, not to threads. */
 const volatile bool also_by_goroutine;
 
 struct {
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct latch);
 } also_lru_latches SEC(".maps");
 
-/* As entry_log, by the number of the call. */
+/* Like entry_log, indexed by the number of the call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -40,7 +40,7 @@ struct {
 	__type(value, struct mt_entry);
 } also_log SEC(".maps");
 
-/* Calls so far: the number of the latest. */
+/* The number of the latest call. */
 __u64 last_also;
 
 static __always_inline struct latch *also_task_latch(void)
@@ -53,7 +53,7 @@ static __always_inline struct latch *also_lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&also_lru_latches, latch_key(ctx, also_by_goroutine));
 }
 
-/* Notes the goroutine whose call it is; 0: it is the thread's. */
+/* Stores the goroutine whose call it is; 0: the call is the thread's. */
 static __always_inline void note_goroutine(struct mt_entry *entry, const struct pt_regs *ctx)
 {
 	entry->goroutine = also_by_goroutine ? goroutine_of(ctx) : 0;
@@ -61,7 +61,7 @@ static __always_inline void note_goroutine(struct mt_entry *entry, const struct 
 		entry->goid = goid_of(ctx->r14);
 }
 
-/* It returned, or was left, now. Where newer calls have its place it gets a new one. */
+/* Logs the end of a call. If newer calls have overwritten its entry, it gets a new one. */
 static __always_inline void close_also(const struct pt_regs *ctx, const struct open_call *call,
 				       u32 kind, u64 now, u64 returns_to)
 {
@@ -83,7 +83,7 @@ static __always_inline void close_also(const struct pt_regs *ctx, const struct o
 	end_write(&entry->start_ns, call->entry_ns);
 }
 
-/* Of calls that were left without a return nobody tells, but the next call in their place. */
+/* Closes calls that were left without a return: a new call uses their place on the stack. */
 static __always_inline void leave_also(const struct pt_regs *ctx, struct latch *latch, u64 sp,
 				       u64 now)
 {
@@ -98,8 +98,9 @@ static __always_inline void leave_also(const struct pt_regs *ctx, struct latch *
 }
 
 /*
- * A Go function whose frame does not fit has its stack moved, and begins again
- * (src/runtime/asm_amd64.s: morestack): that is one call. 0: it is a new one.
+ * If a Go function's frame does not fit, the stack is moved and the function starts again
+ * (src/runtime/asm_amd64.s: morestack): both starts are one call. Returns that call's number; 0: it
+ * is a new call.
  */
 static __always_inline u64 begun_again(struct latch *latch, const struct open_call *call)
 {
@@ -124,7 +125,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	call.sequence = begun_again(latch, &call);
 	leave_also(ctx, latch, call.sp, call.entry_ns);
-	/* One whose return will not be known is not logged. */
+	/* Without room for it its return would not be found: it is not logged. */
 	if (latch->depth >= MT_CALL_DEPTH)
 		return 0;
 	if (!call.sequence)
@@ -137,7 +138,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	entry->end_ns = 0;
 	entry->kind = MT_ENTRY_CALL;
-	/* Where it began, and the third argument: runtime.gopark()'s reason (Go's ABIInternal). */
+	/* The thread, and the third argument (in Go's ABIInternal): runtime.gopark()'s reason. */
 	entry->returns_to =
 		also_by_goroutine ? (u64)entry->tid << 8 | (ctx->cx & 0xff) : returns_to;
 	note_goroutine(entry, ctx);
@@ -145,7 +146,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 	return 0;
 }
 
-/* It is at the top of the stack where the instruction that takes it is, else it was taken. */
+/* The address returned to: on the stack at a returning instruction; after it, the ip. */
 static __always_inline u64 returned_to(u64 sp, u64 ip)
 {
 	if (also_by_insn && bpf_probe_read_user(&ip, sizeof(ip), (void *)sp))
@@ -153,7 +154,8 @@ static __always_inline u64 returned_to(u64 sp, u64 ip)
 	return ip;
 }
 
-/* Whether an open call is left there: a jump may stay inside, or be on another stack. */
+/* True if a call with this stack place is open: other jumps stay inside the function, or run on
+ * another stack. */
 static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 {
 	for (u32 i = 0; i < MT_CALL_DEPTH && i < latch->depth; i++)
@@ -162,13 +164,13 @@ static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 	return false;
 }
 
-/* As pop_call(), but of what lies further in it is told that it was left. */
+/* Like pop_call(), but logs the calls further in as left without a return. */
 static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *latch)
 {
 	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), place, above;
 	struct open_call last = {};
 
-	/* One load from "sp or ip" the verifier would not take. */
+	/* Keeps clang from merging both into one load, which the verifier rejects. */
 	__asm__ volatile("" : "+r"(sp), "+r"(ip));
 	place = stack_place(ctx, also_by_goroutine);
 	above = also_by_insn ? place + 1 : place;

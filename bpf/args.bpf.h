@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The arguments of a hit: of the library's call, or of a USDT probe. */
+/* The arguments of a hit: of mtbpf.h's call, or of a USDT probe. */
 #ifndef MTBPF_ARGS_BPF_H
 #define MTBPF_ARGS_BPF_H
 
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct mt_args);
 } args_of_probes SEC(".maps");
 
-/* The context may not be read at an offset that the verifier does not know. */
+/* The verifier rejects direct reads of the context at a variable offset. */
 static __always_inline u64 read_register(const void *ctx, u16 offset)
 {
 	u64 value = 0;
@@ -25,7 +25,7 @@ static __always_inline u64 read_register(const void *ctx, u16 offset)
 	return value;
 }
 
-/* To 64 bits; size: 1, 2, 4 or 8, negative where signed. */
+/* Extends to 64 bits; size: 1, 2, 4 or 8 bytes, negative if signed. */
 static __always_inline u64 widen(u64 value, s8 size)
 {
 	u32 shift = (64 - 8 * (size < 0 ? -size : size)) & 63;
@@ -34,7 +34,7 @@ static __always_inline u64 widen(u64 value, s8 size)
 	return size < 0 ? (u64)((s64)value >> shift) : value >> shift;
 }
 
-/* False where it cannot be read, or not without a page fault. */
+/* False if it cannot be read, or only with a page fault. */
 static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, u64 *value)
 {
 	u64 address = arg->value;
@@ -49,7 +49,7 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 	}
 	if (arg->kind != MT_ARG_MEMORY)
 		return false;
-	/* clang 21 compares another register than it uses, and the verifier would see no bound. */
+	/* clang 21 checks one register and uses another, so that the verifier sees no bound. */
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*value))
 		return false;
@@ -68,7 +68,7 @@ static __always_inline void take_args(const struct pt_regs *regs, u32 key, struc
 	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
 	u32 n = args ? args->n : 0;
 
-	/* At the return they are gone. */
+	/* At the return the arguments are gone. */
 	if (hit->reason == MT_HIT_DURATION)
 		n = 0;
 	if (args && args->is_library && regs->dx < n)
@@ -86,7 +86,7 @@ static __always_inline void take_args(const struct pt_regs *regs, u32 key, struc
 	}
 }
 
-/* What include/mtbpf.h hands over: 0 where the thread has no mark. */
+/* mtbpf_hit()'s second argument: the thread's mark; 0: it has none. */
 static __always_inline u64 mark_of(const struct pt_regs *ctx)
 {
 	return ctx->si;

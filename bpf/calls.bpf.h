@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Matching returns with entries. A return probe never runs for a call that longjmp, an exception
- * or a stack switch left, so entries are not simply popped: the stack pointer says which of them
- * are over. The stack grows down, and the entry probe runs before the function lowers it further,
- * so with `sp` at the entry probe, and with sp at the return (behind the return address):
+ * Matches returns with entries. A call that was left by longjmp, an exception or a stack switch
+ * never reaches its return probe, so the stack pointer decides which open calls are over. The stack
+ * grows down, and the entry probe runs before the function lowers sp. Compare sp at the entry probe
+ * with sp at the return (after the return address is popped):
  *
- *   a call whose sp is at or below that of a new entry has been left: its frame was reused;
- *   a call whose sp is below that of a return is the returning one, or was called by it.
+ *   a call whose sp is at or below that of a new entry was left: its frame is reused;
+ *   a call whose sp is below that of a return is the returning call, or was called by it.
  */
 #ifndef MTBPF_CALLS_BPF_H
 #define MTBPF_CALLS_BPF_H
 
 #include "latch.bpf.h"
 
-/* The innermost open call, or NULL; in range for the verifier too. */
+/* The innermost open call, or NULL. */
 static __always_inline struct open_call *innermost_call(struct latch *latch)
 {
 	u32 depth = latch->depth;
@@ -24,8 +24,8 @@ static __always_inline struct open_call *innermost_call(struct latch *latch)
 }
 
 /*
- * When too many are open the new one is not recorded: the outer calls contain it, and its return
- * will find none that it could be mistaken for. False then.
+ * False if too many calls are open: the new call is not stored. The outer calls contain it, and its
+ * return matches none of them.
  */
 static __always_inline bool push_call(struct latch *latch, const struct open_call *entry)
 {
@@ -47,7 +47,7 @@ static __always_inline bool push_call(struct latch *latch, const struct open_cal
 	return true;
 }
 
-/* Pops the call that returns, and those inside it that never did. False where it has no entry. */
+/* Pops the returning call and the calls in it that never returned. False if it is not open. */
 static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_call *returning)
 {
 	bool found = false;
@@ -65,8 +65,8 @@ static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_ca
 }
 
 /*
- * The same where the instruction that returns is probed: it has the call's own sp, and what has
- * another is none of ours (a jump that does not leave, or another stack). What lies further in is
+ * The same if the returning instruction is probed: sp equals the call's own there. If no call has
+ * this sp, the jump does not leave the function, or runs on another stack. Calls further in are
  * over.
  */
 static __always_inline bool pop_call_at(struct latch *latch, u64 sp, struct open_call *returning)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * What the target forks counts from its first instruction on: user space would hear of it too late.
- * An object of its own, since it needs the kernel's BTF; user space puts the map target_tgids of
- * trigger.bpf.c in this one's place.
+ * Makes forked children targets from their first instruction on: user space would learn of them too
+ * late. A separate object, since it needs the kernel's BTF; user space makes it share target_tgids
+ * with trigger.bpf.c.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The members that are read here; where they are libbpf finds out from the kernel's BTF. */
+/* The members that are read here; libbpf relocates them with the kernel's BTF. */
 struct task_struct {
 	int pid;
 	int tgid;
@@ -30,7 +30,7 @@ int on_fork(u64 *ctx)
 	return 0;
 }
 
-/* (struct task_struct *p): from here on its pid may be another's. */
+/* (struct task_struct *p): its pid can be used again from here on. */
 SEC("tp_btf/sched_process_free")
 int on_free(u64 *ctx)
 {

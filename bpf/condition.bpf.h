@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Whether the conditional jump under the probe is taken: Intel SDM vol. 1, appendix B. */
+/* Decides whether the probed conditional jump is taken: Intel SDM vol. 1, appendix B. */
 #ifndef MTBPF_CONDITION_BPF_H
 #define MTBPF_CONDITION_BPF_H
 
@@ -47,7 +47,7 @@ static __always_inline bool holds(u64 flags, u32 condition)
 	return is_so != (condition & 1);
 }
 
-/* Of a probe without a condition it always is. */
+/* True for a probe without a condition. */
 static __always_inline bool condition_holds(struct pt_regs *ctx)
 {
 	u32 condition = bpf_get_attach_cookie(ctx) >> MT_CONDITION_SHIFT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What moves on every hit: the counters of this CPU. */
+/* The counters that each hit updates, per CPU. */
 #ifndef MTBPF_COUNTERS_BPF_H
 #define MTBPF_COUNTERS_BPF_H
 
@@ -42,8 +42,8 @@ static __always_inline u32 fine_bucket(u64 value)
 }
 
 /*
- * A uprobe's program can be preempted by another thread's on the same CPU, so even per-CPU
- * counters are added to atomically: uncontended, it is a few nanoseconds.
+ * Another thread's program can preempt a uprobe's program on the same CPU, so even per-CPU counters
+ * need atomic additions, which take a few nanoseconds without contention.
  */
 static __always_inline void add(u64 *counter, u64 value)
 {
@@ -62,7 +62,7 @@ static __always_inline struct mt_counters *counters_of_cpu(void)
 	return bpf_map_lookup_elem(&counters, &key);
 }
 
-/* Retried because of the same preemption; four times in a row does not happen. */
+/* Retries in case of such a preemption, which does not happen four times in a row. */
 static __always_inline void raise_max(u64 *max, u64 value)
 {
 	u64 seen = *max;
@@ -76,14 +76,14 @@ static __always_inline void raise_max(u64 *max, u64 value)
 	}
 }
 
-/* One delay or duration. */
+/* Counts one delay or duration. */
 static __always_inline void count_value(struct mt_counters *stats, u64 value)
 {
 	u32 bucket = fine_bucket(value);
 
 	raise_max(&stats->max_ns, value);
 	add(&stats->sum_ns, value);
-	if (bucket < MT_FINE_BUCKETS) /* for the verifier, which lost it */
+	if (bucket < MT_FINE_BUCKETS) /* the verifier lost the bound; state it again */
 		add_one(&stats->fine[bucket]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The log of entries: the latest hits of the probe, for a source that does not see calls itself. */
+/* The log of the latest hits of the probe, for sources that do not record calls. */
 #ifndef MTBPF_ENTRIES_BPF_H
 #define MTBPF_ENTRIES_BPF_H
 
@@ -9,8 +9,7 @@
 
 const volatile bool log_entries;
 
-/* User space maps it. By the hit's number, so that no two threads write the same place at a time.
- */
+/* User space maps it. Indexed by the hit's number: no two threads write to the same entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -19,7 +18,7 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
-/* The thread in which the call began that returns now; 0: not known, or this is the entry. */
+/* The thread in which the returning call began; 0: not known, or this is the entry. */
 static __always_inline u32 thread_of(const struct passed *passed)
 {
 	u32 key = passed->sequence % MT_ENTRY_LOG;
@@ -29,8 +28,8 @@ static __always_inline u32 thread_of(const struct passed *passed)
 }
 
 /*
- * end_ns: its return; 0: not known. It began at since_ns, or, at its entry, now. It is the
- * thread's, or the goroutine's.
+ * Logs a call of the thread or goroutine: from since_ns to end_ns, or, with end_ns 0, an entry at
+ * time_ns.
  */
 static __always_inline void log_entry(const struct pt_regs *ctx, const struct passed *passed,
 				      u64 end_ns)

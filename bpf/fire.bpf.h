@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* A hit that passed: disarms, and tells user space. */
+/* Turns a hit that passed the threshold into a trigger: disarms, freezes, tells user space. */
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
@@ -8,27 +8,26 @@
 #include "freezer.bpf.h"
 #include "pid_namespace.bpf.h"
 
-/* The entry probe lies before the function's first change of the stack: [sp] is where it returns.
- */
+/* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
 const volatile bool probe_at_entry;
 
-/* How many pieces of the stack to copy; known to the verifier, and at most MT_COPY_PIECES. */
+/* Pieces of the stack to copy, at most MT_COPY_PIECES; a constant for the verifier. */
 const volatile __u32 copy_pieces;
 
-/* The number of the latest arming: the next hit that passes is a trigger. Set by user space, taken
- * here; 0: none is. */
+/* The number of the latest arming: the next hit that passes triggers. User space sets it, the
+ * trigger clears it; 0: not armed. */
 volatile __u32 armed;
-/* When that was set: what began before it was not recorded from its start, and never triggers. */
+/* Time of the arming: a call or delay that began earlier never triggers. */
 volatile __u64 armed_since_ns;
-/* The limits of triggers; 0: none. */
-const volatile __u64 min_interval_ns; /* between two of them */
-const volatile __u64 skipped;	      /* so many that would be are let pass first */
+/* Limits on triggers; 0: no limit. */
+const volatile __u64 min_interval_ns; /* least time between two triggers */
+const volatile __u64 skipped;	      /* number of triggers to skip first */
 volatile __u64 not_before_ns;
-/* What these need to know. */
+/* State for these limits. */
 __u64 last_trigger_ns; /* 0: none yet */
 __u64 n_passed;
 
-/* User space makes room for a few hits with their stacks. */
+/* User space sets its size: a few hits with their stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
@@ -44,20 +43,20 @@ struct hit_place {
 	u64 saved; /* in the kernel: where it keeps the registers of user space */
 };
 
-/* What a program has found out about its hit. */
+/* What is known of a hit while the program runs. */
 struct passed {
 	const struct hit_place *place;
 	u64 time_ns;
-	u64 since_ns; /* the start of what took too long */
+	u64 since_ns; /* start of the measured time */
 	u64 value_ns;
 	u64 off_ns; /* of that, if it is measured */
 	u64 sequence;
-	u64 probe_ip; /* of the probe that was hit, or of the call's entry */
+	u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
 	u32 reason;
-	u32 arming; /* of a trigger */
+	u32 arming; /* set by fire() */
 };
 
-/* Fills stack[first..] with return addresses, without the ip itself (the 1). Returns the depth. */
+/* Fills stack[first..] with return addresses; skips the ip itself (1). Returns the depth. */
 static __always_inline u32 walk_stack(void *ctx, struct mt_hit *hit, const u32 first)
 {
 	long bytes = bpf_get_stack(ctx, &hit->stack[first], sizeof(hit->stack) - 8 * first,
@@ -67,9 +66,9 @@ static __always_inline u32 walk_stack(void *ctx, struct mt_hit *hit, const u32 f
 }
 
 /*
- * At a function's entry the frame pointer is still the caller's, so a frame pointer walk skips
- * the caller. Some kernels know (arch/x86/events/core.c: is_uprobe_at_func_entry, for a push
- * %rbp), the others are helped: the return address is at [sp].
+ * At a function's entry the frame pointer is still the caller's, so that following frame pointers
+ * skips the caller. Some kernels handle this (arch/x86/events/core.c: is_uprobe_at_func_entry, for
+ * push %rbp); for others the caller is read from [sp].
  */
 static __always_inline u32 take_stack(const struct pt_regs *regs, void *ctx, struct mt_hit *hit)
 {
@@ -85,7 +84,7 @@ static __always_inline u32 take_stack(const struct pt_regs *regs, void *ctx, str
 	return depth > 2 && hit->stack[2] == caller ? walk_stack(ctx, hit, 1) : depth;
 }
 
-/* As far as it can be read without a page fault. Returns the bytes. */
+/* Copies the stack as far as it can be read without a page fault. Returns the bytes. */
 static __always_inline u32 copy_stack(const struct pt_regs *ctx, char *out)
 {
 	u64 from = ctx->sp & ~(u64)(MT_COPY_PIECE - 1);
@@ -109,7 +108,7 @@ static __always_inline void take_registers(const struct pt_regs *ctx, struct mt_
 	hit->r15 = ctx->r15;
 }
 
-/* The CPU notes branches as they are taken; kernels before 5.16 do not tell. */
+/* Reads the CPU's last branch records; needs Linux 5.16. */
 const volatile bool take_branches;
 
 static __always_inline void take_last_branches(struct mt_hit *hit)
@@ -135,7 +134,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 {
 	u64 pid_tgid = current_pid_tgid();
 
-	/* First: what runs until then is noted, too. */
+	/* First, since the branches of this program count, too. */
 	take_last_branches(hit);
 	hit->time_ns = passed->time_ns;
 	hit->value_ns = passed->value_ns;
@@ -154,7 +153,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
-/* Of what has passed the threshold, and finds it armed. */
+/* For a hit that passed the threshold while armed. */
 static __always_inline bool is_within_limits(const struct passed *passed)
 {
 	if (passed->reason == MT_HIT_LAST)
@@ -177,7 +176,7 @@ static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct pa
 	const u32 found = armed;
 	struct mt_hit *hit;
 
-	/* Read first: most hits that pass find it disarmed, and need no bus lock to see that. */
+	/* A plain read first: most hits that pass find it disarmed and need no bus lock. */
 	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
 		return NULL;
@@ -202,7 +201,7 @@ static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct pa
 	return hit;
 }
 
-/* The program's return value: 1 where this hit is the trigger. */
+/* Returns the program's return value: 1 if this hit triggers. */
 static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 				struct passed *passed)
 {

@@ -8,7 +8,7 @@
 
 #include "mtbpf_shared.h"
 
-/* User space maps it, and puts the trigger's in the recorder's place. */
+/* User space maps it, and makes the recorder use the trigger's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

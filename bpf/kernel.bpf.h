@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The kernel's own structs, for programs that need its BTF. */
+/* Structs of the kernel, for programs that need its BTF. */
 #ifndef MTBPF_KERNEL_BPF_H
 #define MTBPF_KERNEL_BPF_H
 
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 
-/* The members that are read here; where they are libbpf finds out from the kernel's BTF. */
+/* The members that are read here; libbpf relocates them with the kernel's BTF. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct kernfs_node {
 	u64 id;
@@ -17,7 +17,7 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
-/* Since Linux 6.0; before it ids stood there. */
+/* Since Linux 6.0; before that, ancestor_ids. */
 struct cgroup___ancestors {
 	struct cgroup *ancestors[1];
 };
@@ -40,8 +40,8 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq;		       /* with CONFIG_FAIR_GROUP_SCHED, as sched_entity's */
-	int throttle_count;	       /* with CONFIG_CFS_BANDWIDTH: groups above without time */
-	u64 throttled_clock_self_time; /* since Linux 6.6: how long that has been, in all */
+	int throttle_count;	       /* with CONFIG_CFS_BANDWIDTH: throttled ancestors */
+	u64 throttled_clock_self_time; /* since Linux 6.6: total throttled time */
 };
 
 struct sched_entity {
@@ -88,7 +88,7 @@ struct task_struct {
 	char comm[16];
 };
 
-/* Until Linux 5.16 it was not in thread_info. */
+/* Before Linux 5.16 the CPU was not in thread_info. */
 struct task_struct___cpu {
 	unsigned int cpu;
 };

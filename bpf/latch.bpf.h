@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The latch: what is remembered of each thread between its hits. Two ways to keep it: task storage
- * (no size to choose, gone with its thread, but the kernel must have BTF), and an LRU hash by tid.
+ * The latch: what is remembered of each thread between its hits. It is kept in task storage (freed
+ * with its thread, no size to choose; needs the kernel's BTF), or in an LRU hash by tid.
  */
 #ifndef MTBPF_LATCH_BPF_H
 #define MTBPF_LATCH_BPF_H
@@ -37,9 +37,9 @@ struct {
 } task_latches SEC(".maps");
 
 /*
- * An evicted latch is a delay that goes unseen, never a wrong one. A tid that the kernel gives to
- * a new thread while the old one's latch is still there does make one wrong delay. User space
- * sizes this by the number of CPUs, since the kernel keeps free entries for each of them.
+ * An evicted latch means a missed delay, never a wrong one. A new thread that gets the tid of an
+ * old latch makes one wrong delay. User space sizes this by the number of CPUs, since the kernel
+ * keeps free entries for each CPU.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -48,10 +48,10 @@ struct {
 	__type(value, struct latch);
 } lru_latches SEC(".maps");
 
-/* Too big for the BPF stack once something else is on it. */
+/* Static, since it is too large for the BPF stack. */
 static const struct latch empty_latch;
 
-/* NULL where memory ran out, or another thread on this CPU was interrupted inside task storage. */
+/* NULL if memory ran out, or if another thread on this CPU was interrupted inside task storage. */
 static __always_inline struct latch *latch_of_task(void *latches)
 {
 	return bpf_task_storage_get(latches, bpf_get_current_task_btf(), NULL,
@@ -74,10 +74,9 @@ static __always_inline struct latch *task_latch(void)
 }
 
 /*
- * Go: a call is a goroutine's, which may begin it on one thread and end it on another, and whose
- * stack may be moved meanwhile. In compiled Go code %r14 holds its g
- * (src/cmd/compile/abi-internal.md), which begins with the bounds of its stack: lo, hi
- * (src/runtime/runtime2.go).
+ * For Go: a call belongs to a goroutine, which may change threads during the call, and whose stack
+ * may be moved. In compiled Go code %r14 points to its struct g (src/cmd/compile/abi-internal.md),
+ * which begins with the bounds of its stack: lo, hi (src/runtime/runtime2.go).
  */
 const volatile bool by_goroutine;
 
@@ -102,8 +101,7 @@ static __always_inline u64 read_user_word(u64 at)
 	return word;
 }
 
-/* The number that Go's own messages have; 0: not known, or the stack that Go's scheduler runs on.
- */
+/* The goroutine's number as in Go's messages; 0: not known, or the scheduler's own g. */
 static __always_inline u64 goid_of(u64 g)
 {
 	return go_offsets.goid ? read_user_word(g + go_offsets.goid) : 0;
@@ -124,8 +122,7 @@ static __always_inline struct latch *lru_latch(const struct pt_regs *ctx)
 	return latch_of_key(&lru_latches, latch_key(ctx, by_goroutine));
 }
 
-/* The place on the stack, by which calls are told apart: a goroutine's is from its stack's end on.
- */
+/* The stack pointer, which identifies a call; for a goroutine, relative to its stack's end. */
 static __always_inline u64 stack_place(const struct pt_regs *ctx, bool of_goroutine)
 {
 	u64 hi = 0;

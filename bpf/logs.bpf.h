@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Writing to a log that user space may read meanwhile: an entry's time is 0 while the rest of it is
- * written. x86 keeps the order of stores, and this keeps the compiler's.
+ * Writes to logs that user space may read at the same time: an entry's time is 0 while the rest is
+ * written. x86 keeps stores in order; the barriers stop the compiler from moving them.
  */
 #ifndef MTBPF_LOGS_BPF_H
 #define MTBPF_LOGS_BPF_H
@@ -25,8 +25,8 @@ static __always_inline void end_write(__u64 *time_ns, __u64 value)
 }
 
 /*
- * The place of number n in a log of MT_ENTRY_LOG entries, where it says who runs here, and at which
- * probe. It counts from end_write() on, with its time; NULL: there is no such log.
+ * Entry n of a log of MT_ENTRY_LOG entries, with the current thread and the probe filled in. It is
+ * valid after end_write(), which sets its time. NULL: there is no such log.
  */
 static __always_inline struct mt_entry *begin_entry(void *log, u64 n, u64 ip)
 {

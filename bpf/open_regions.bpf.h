@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The threads that are in a region: the trigger adds and removes them, the recorder looks them up.
- */
+/* The threads in a region: the trigger adds and removes them, the recorder looks them up. */
 #ifndef MTBPF_OPEN_REGIONS_BPF_H
 #define MTBPF_OPEN_REGIONS_BPF_H
 
@@ -8,12 +7,13 @@
 
 #include "mtbpf_shared.h"
 
-/* Else all that runs is recorded. */
+/* If false, everything is recorded. */
 const volatile bool has_regions;
 
 /*
- * By tid in the initial pid namespace, and since when. A thread that ends in one leaves it behind:
- * so the oldest make room. User space sizes it as lru_latches; the recorder's is the trigger's.
+ * By tid in the initial pid namespace; the value has the start. A thread that exits inside a region
+ * leaves its entry behind, so the oldest are evicted. User space sizes it like lru_latches; trigger
+ * and recorder share it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Keeps a program that may lose its CPU in the middle on the stack of the thread that it runs in.
- */
+/* Keeps a program that can be preempted on its thread's stack. */
 #ifndef MTBPF_OWN_STACK_BPF_H
 #define MTBPF_OWN_STACK_BPF_H
 
@@ -16,12 +15,11 @@ struct {
 const volatile bool never;
 
 /*
- * Since Linux 6.13 a program with 64 bytes of variables gets a stack that belongs to the CPU
- * (kernel/bpf/verifier.c: bpf_enable_priv_stack). That is safe only for programs that run to their
- * end. The kernel keeps a uprobe's program from migrating, but not from losing its CPU
- * (include/linux/bpf.h: bpf_prog_run_array_uprobe), and the next thread that hits a probe there
- * would overwrite its variables. A program with a tail call stays on its thread's stack, whether or
- * not the call is ever made.
+ * Since Linux 6.13 a program with 64 bytes of variables gets a stack per CPU
+ * (kernel/bpf/verifier.c: bpf_enable_priv_stack). That is safe only for programs that cannot be
+ * preempted. A uprobe's program does not migrate, but it can be preempted (include/linux/bpf.h:
+ * bpf_prog_run_array_uprobe), and the next thread that hits a probe on that CPU would overwrite its
+ * variables. A program with a tail call keeps its thread's stack, even if the call is never made.
  */
 static __always_inline void stay_on_own_stack(void *ctx)
 {

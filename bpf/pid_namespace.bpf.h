@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The current thread's ids as user space sees them, which may itself run in a pid namespace. */
+/* The current thread's ids in user space's pid namespace. */
 #ifndef MTBPF_PID_NAMESPACE_BPF_H
 #define MTBPF_PID_NAMESPACE_BPF_H
 
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
-/* Device and inode of user space's /proc/self/ns/pid; 0: it is the initial namespace. */
+/* Device and inode of user space's /proc/self/ns/pid; 0: the initial namespace. */
 const volatile __u64 pid_ns_dev, pid_ns_ino;
 
-/* As bpf_get_current_pid_tgid(); 0 for who is of another namespace. */
+/* Like bpf_get_current_pid_tgid(); 0 for a thread of another namespace. */
 static __always_inline u64 current_pid_tgid(void)
 {
 	struct bpf_pidns_info ids = {};

@@ -17,8 +17,8 @@ struct {
 	__type(value, struct mt_ready);
 } ready_log SEC(".maps");
 
-__u64 n_ready;	    /* in the log, all that ever were */
-__u64 n_ready_hits; /* of the probe */
+__u64 n_ready;	    /* entries ever written to the log */
+__u64 n_ready_hits; /* hits of the probe */
 
 /* True if the goroutine is in runtime.gopark() within a call of the trigger. */
 static __always_inline bool waits_in_call(u64 g)
@@ -32,9 +32,9 @@ static __always_inline bool waits_in_call(u64 g)
 }
 
 /*
- * The goroutine that calls runtime.ready(), which mostly runs on the thread's scheduler stack: then
- * %r14 is the scheduler's g, m.g0, and m.curg is the goroutine; m.curg is NULL if the scheduler or
- * a timer made the call. That curg.m is this m proves that the offsets are right.
+ * The number of the goroutine that calls runtime.ready(). The call mostly runs on the thread's
+ * scheduler stack: then %r14 is m.g0 and m.curg is the goroutine; m.curg is NULL if the scheduler
+ * or a timer calls. curg.m == m proves that the offsets are right.
  */
 static __always_inline u64 current_goid(const struct pt_regs *ctx)
 {
@@ -51,7 +51,7 @@ static __always_inline u64 current_goid(const struct pt_regs *ctx)
 							: MT_GOID_UNKNOWN;
 }
 
-/* At a function's entry frame pointers skip its caller: the return address is still at [sp]. */
+/* At a function's entry frame pointers skip the caller, whose address is at [sp]. */
 static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_ready *ready)
 {
 	long bytes;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * The flight recorder in the kernel: which samples of a CPU's clock are the target's, the stacks
- * where its threads leave a CPU, and a log per CPU of who ran when, who woke whom, and who took
- * whose CPU. Other processes write nothing, unless they run where a thread of the target waits for
- * its CPU. What interrupts take from the target's threads is counted, and, by the kernel's own
- * books, what quotas of cgroups (CFS bandwidth) and the hypervisor (steal) take. An object of its
- * own, since it needs the kernel's BTF.
+ * The flight recorder in the kernel. It selects the target's timed samples, takes the stacks of its
+ * threads when they leave a CPU, and keeps a log per CPU of who ran when, who woke whom, and who
+ * ran instead. Other processes are logged only while a thread of the target waits for their CPU. It
+ * counts the time that interrupts take from the target's threads, and reads from the kernel's
+ * counters the time lost to cgroup quotas (CFS bandwidth) and to the hypervisor (steal). A separate
+ * object, since it needs the kernel's BTF.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -21,7 +21,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The target cgroup's inode number, and the number of its ancestors. */
+/* The target cgroup's inode number and its depth in the hierarchy. */
 const volatile __u64 target_cgroup_id;
 const volatile __s32 target_cgroup_level;
 
@@ -64,12 +64,12 @@ static __always_inline u32 cpu_of(struct task_struct *task)
 	return bpf_core_field_exists(old->cpu) ? old->cpu : 0;
 }
 
-/* Set by user space: nothing more is written, until it is cleared. */
+/* Set by user space: nothing is written until it is cleared. */
 volatile __u32 stopped = 1;
 /* Records per CPU, a power of two. */
 const volatile __u32 log_size = 1;
 
-/* User space sizes both; a CPU without a slot keeps no log. */
+/* User space sets the size of both; a CPU without a slot has no log. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -100,10 +100,9 @@ static __always_inline struct mt_cpu *this_cpu(void)
 }
 
 /*
- * The current task is the waker only if the waking is its own doing, and not that of an interrupt
- * that came while it ran: then it has entered the kernel by a system call (arch/x86/entry: orig_ax
- * is its number, and -1 for interrupts). Of one within a system call in_hardirq tells, and of the
- * softirqs behind it in_irq_softirq.
+ * Returns the registers of the system call that the task is in, or NULL. A task that entered the
+ * kernel by an interrupt has orig_ax -1 (arch/x86/entry); otherwise orig_ax is the number of its
+ * system call. An interrupt during a system call is known by in_hardirq and in_irq_softirq.
  */
 static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 {
@@ -113,9 +112,9 @@ static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 }
 
 /*
- * The next record of this CPU's log. All programs that write there run with interrupts off, or,
- * at system calls, are alone on their CPU but for those: an interrupt takes the next number. It
- * counts from end_write() on, with its time.
+ * The next record of this CPU's log. The programs that write there run with interrupts off, or (at
+ * system calls) can only be interrupted by those, which then take the next number. The record is
+ * valid after end_write(), which sets its time.
  */
 static __always_inline struct mt_record *new_record(struct mt_cpu *cpu, u32 tgid, u32 tid, u32 kind)
 {
@@ -154,13 +153,13 @@ static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct t
 	end_write(&record->time_ns, bpf_ktime_get_ns());
 }
 
-/* 1: this kernel has quotas, or a clock of stolen time. */
+/* 1: this kernel has quotas; 1: it has a clock of stolen time. */
 volatile __u32 counts_throttled, counts_stolen;
 
-/* A thread that is ready to run, but whose cgroups have used up their quota. */
+/* A thread that is ready to run and whose cgroup has used up its quota. */
 struct throttled {
 	u64 since_ns;
-	u64 cfs_rq, self_time; /* as they were then */
+	u64 cfs_rq, self_time; /* at since_ns */
 };
 
 struct {
@@ -170,9 +169,8 @@ struct {
 	__type(value, struct throttled);
 } throttled SEC(".maps");
 
-/* Entries of the map, which is not searched while this is 0. A thread that dies while it waits
- * stays counted.
- */
+/* Entries in the map, which is searched only if this is not 0. A thread that dies while it waits
+ * stays counted. */
 volatile __u64 n_throttled;
 
 static __always_inline bool counts_self_time(void)
@@ -222,8 +220,8 @@ static __always_inline void note_taken(struct mt_cpu *cpu, struct task_struct *t
 }
 
 /*
- * It runs again. What lies between the end of the throttling and now is not the quota's doing: the
- * kernel has counted how long that was, on the run queue that the thread was on.
+ * Logs how long the thread was throttled, now that it runs. The wait after the end of the
+ * throttling does not count: the kernel's counter of the thread's run queue gives the time.
  */
 static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct *task)
 {
@@ -242,8 +240,7 @@ static __always_inline void end_throttled(struct mt_cpu *cpu, struct task_struct
 			 : ns;
 	if (booked < ns)
 		ns = booked;
-	/* Since Linux 6.18 it is throttled on its way out of the kernel: before that others may
-	 * run. */
+	/* 0: since Linux 6.18 a thread is throttled on its way to user mode, and may run before. */
 	if (ns)
 		note_taken(cpu, task, MT_RECORD_THROTTLED, ns);
 	bpf_map_delete_elem(&throttled, &tid);
@@ -261,7 +258,7 @@ static __always_inline u64 stolen_from(struct task_struct *task)
 /* Less stolen time is not recorded. */
 #define STOLEN_LEAST_NS 500000
 
-/* Since it was put on the CPU. */
+/* Logs the time stolen since the thread got the CPU. */
 static __always_inline void note_stolen(struct mt_cpu *cpu, struct task_struct *task)
 {
 	u64 ns = stolen_from(task) - cpu->stolen_ns;
@@ -279,7 +276,7 @@ static __always_inline void note_what_counts(void)
 		counts_stolen = 1;
 }
 
-/* It may be another CPU: who runs there may change meanwhile. */
+/* Logs the thread that runs on `there`, which may be another CPU. */
 static __always_inline void note_now(struct mt_cpu *cpu, struct task_struct *task,
 				     const struct mt_cpu *there)
 {
@@ -302,9 +299,9 @@ static __always_inline void set_now(struct mt_cpu *cpu, struct task_struct *now)
 }
 
 /*
- * A thread of the target has its CPU. Some hypervisors have an agent in the guest whose switches no
- * program sees, nor what it wakes: a thread that gets its CPU back from that is found there by the
- * clock, or when it leaves the CPU again. When it came is not known, so that no record says so.
+ * A thread of the target has the CPU. Some hypervisors run an agent in the guest whose switches and
+ * wake-ups no program sees: a thread that gets its CPU back from the agent is noticed by a timed
+ * sample, or when it leaves the CPU. Its arrival time is not known then, so it is not logged.
  */
 static __always_inline void arrive(struct mt_cpu *cpu, struct task_struct *task)
 {
@@ -325,13 +322,13 @@ int on_waking(u64 *ctx)
 
 	if (!is_target(task) || is_stopped())
 		return 0;
-	/* It is on the run queue soon, and may have to wait there. */
+	/* It will be on the run queue, and may have to wait there. */
 	begin_throttled(task);
 	cpu = this_cpu();
 	if (!cpu)
 		return 0;
 	current = bpf_get_current_task_btf();
-	/* Who runs where it ran last has its CPU from now on. */
+	/* From now on it waits for the thread that runs on its last CPU. */
 	key = cpu_of(task);
 	last = bpf_map_lookup_elem(&cpus, &key);
 	if (last && last->left_tid == task->pid && !last->left_waits) {
@@ -347,10 +344,9 @@ int on_waking(u64 *ctx)
 #define SYSCALL_FUTEX 202
 
 /*
- * Notes the system call that the thread is in, which the registers tell. In glibc's pthread_mutex_t
- * the lock is the first member, a counter the second, and the owner the third (struct
- * __pthread_mutex_s). Other locks have something else there: user space believes the value only if
- * it is the tid of another thread of the process.
+ * Stores the system call that the thread is in. In glibc's pthread_mutex_t the members are lock,
+ * count, owner (struct __pthread_mutex_s). Other locks have something else in the third: user space
+ * uses the value only if it is the tid of another thread of the process.
  */
 static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
 {
@@ -364,10 +360,10 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 		bpf_probe_read_user(&record->owner, sizeof(record->owner), (void *)(regs->di + 8));
 }
 
-/* At most this many other threads are noted per wait for a CPU. */
+/* Most threads that are logged per wait for a CPU. */
 #define REPLACED_MAX 64
 
-/* A thread of the target leaves the CPU, `next` runs there: its stack, and why. */
+/* Logs that a thread of the target leaves the CPU to `next`, with its stack and the reason. */
 static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_struct *task,
 				  struct task_struct *next)
 {
@@ -398,10 +394,10 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 }
 
 /*
- * Interrupts and softirqs take time from whichever thread has the CPU. Interrupts do not nest
- * (kernel/irq/handle.c: handlers run with interrupts off), nor do softirqs, and an interrupt within
- * a softirq is part of that. So each of the four programs runs to its end before it runs again, and
- * while soft_since_ns is set those of interrupts leave the rest alone.
+ * Interrupts and softirqs take time from the thread that has the CPU. Interrupts do not nest
+ * (kernel/irq/handle.c: handlers run with interrupts off), nor do softirqs; an interrupt within a
+ * softirq counts as part of it. So none of the four programs interrupts itself, and while
+ * soft_since_ns is set the programs of interrupts count nothing.
  */
 static __always_inline void log_interrupts(struct mt_cpu *cpu)
 {
@@ -432,7 +428,7 @@ static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
 		log_interrupts(cpu);
 }
 
-/* A switch or a sample tells first which thread has the CPU. */
+/* Sets the thread that has the CPU, at a switch or a sample, before anything else. */
 static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task, bool is_target)
 {
 	if (cpu->in_tid && !is_stopped())
@@ -443,10 +439,10 @@ static __always_inline void set_in(struct mt_cpu *cpu, struct task_struct *task,
 }
 
 /*
- * At an interrupt's end the kernel runs the softirqs that are due, at once, one after the other
- * (kernel/softirq.c: irq_exit_rcu), and a thread runs those that its own system call raised
- * (local_bh_enable), as when it sends over loopback. One that begins so soon after an interrupt may
- * be either's: then the thread is not named.
+ * At the end of an interrupt the kernel runs the pending softirqs at once (kernel/softirq.c:
+ * irq_exit_rcu). A thread runs the softirqs that its own system call raised (local_bh_enable), when
+ * it sends over loopback for example. A softirq that begins this soon after an interrupt may be
+ * either: the thread is not named as the waker.
  */
 #define BEHIND_INTERRUPT_NS 5000
 
@@ -456,7 +452,7 @@ static __always_inline void note_interrupt_end(struct mt_cpu *cpu)
 		cpu->interrupt_end_ns = bpf_ktime_get_ns();
 }
 
-/* User space attaches these to the tracepoints of interrupts that there are. */
+/* User space attaches these to the interrupt tracepoints that exist. */
 SEC("raw_tp")
 int on_hard_begin(void *ctx)
 {
@@ -519,9 +515,9 @@ int on_soft_end(void *ctx)
 }
 
 /*
- * (bool preempt, struct task_struct *prev, struct task_struct *next, ...): not only who comes next,
- * but all who run there until it is back, while it is ready to run. One that goes on elsewhere
- * meanwhile is not looked after: user space knows that it runs.
+ * (bool preempt, struct task_struct *prev, struct task_struct *next, ...). While a thread of the
+ * target is ready to run, all threads that run on its last CPU are logged. This goes on if the
+ * thread runs on another CPU meanwhile: user space knows that it runs.
  */
 SEC("tp_btf/sched_switch")
 int on_switch(u64 *ctx)
@@ -555,7 +551,7 @@ int on_switch(u64 *ctx)
 	return 0;
 }
 
-/* (struct task_struct *p, ...): a program that is run is recorded from there on. */
+/* (struct task_struct *p, ...): recording of a program that mtbpf runs starts here. */
 SEC("tp_btf/sched_process_exec")
 int on_exec(u64 *ctx)
 {
@@ -564,11 +560,11 @@ int on_exec(u64 *ctx)
 	return 0;
 }
 
-/* System calls of at least that are noted. */
+/* System calls that take at least this long are logged. */
 const volatile __u64 syscall_thresh_ns;
 
 struct begun {
-	u64 time_ns; /* 0: none has */
+	u64 time_ns; /* 0: none */
 	u64 arg;
 };
 
@@ -627,7 +623,7 @@ int on_sys_exit(u64 *ctx)
 	return 0;
 }
 
-/* Threads that free memory: since when. */
+/* Threads that free memory: the start time by tid. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -638,7 +634,7 @@ struct {
 /* Shorter reclaim is not recorded. */
 #define RECLAIM_LEAST_NS 10000
 
-/* User space attaches these to the tracepoints of reclaim and compaction that there are. */
+/* User space attaches these to the tracepoints of reclaim and compaction that exist. */
 SEC("raw_tp")
 int on_reclaim_begin(void *ctx)
 {
@@ -701,8 +697,8 @@ struct perf_event_data {
 };
 
 /*
- * Attached to the clock, to page faults, and to switches if perf takes their stacks, of each CPU:
- * what it returns 0 for is not recorded. Of switches each is, of the others not.
+ * Attached per CPU to the timed samples, to page faults, and to switches if perf takes their
+ * stacks. Returning 0 drops the sample. sample_period is 1 for switches and larger for the others.
  */
 SEC("perf_event")
 int on_clock(struct perf_event_data *ctx)
@@ -712,7 +708,7 @@ int on_clock(struct perf_event_data *ctx)
 
 	if (!is_target(task) || !cpu || is_stopped())
 		return 0;
-	/* At a switch, of which perf takes the stack, the program for switches has run already. */
+	/* At a switch, on_switch() has run already. */
 	if (ctx->sample_period > 1 && cpu->in_tid != task->pid) {
 		set_in(cpu, task, true);
 		arrive(cpu, task);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Regions: a thread is recorded from its hit of the start probe to its next one of the stop probe.
+/* Regions: a thread is recorded from its hit of the start probe to its next hit of the stop probe.
  */
 #ifndef MTBPF_REGIONS_BPF_H
 #define MTBPF_REGIONS_BPF_H
@@ -8,7 +8,7 @@
 #include "logs.bpf.h"
 #include "open_regions.bpf.h"
 
-/* Those that are over, the latest; user space maps it. */
+/* The latest regions that have ended; user space maps it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -35,7 +35,7 @@ static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns)
 	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
 }
 
-/* What began after the freeze was not recorded. */
+/* A region that began after the freeze was not recorded. */
 static __always_inline void log_region(const struct mt_entry *region, u64 end_ns)
 {
 	volatile struct mt_freezer *freezer = freezer_state();

@@ -13,7 +13,7 @@
 
 /* Size of the ring per CPU in bytes, a power of two; 0: perf takes the stacks. */
 const volatile __u64 stacks_size;
-/* At most this many bytes of the user stack are copied; 0: only frame pointers are followed. */
+/* Most bytes of the user stack to copy; 0: only follow frame pointers. */
 const volatile __u32 stack_copy;
 
 /* The rings: one value per CPU, indexed by mt_cpu.slot - 1. User space sets the sizes. */
@@ -25,19 +25,19 @@ struct {
 	__uint(value_size, 8);
 } stacks SEC(".maps");
 
-/* arch/x86/include/asm/segment.h: __USER_CS, of 64-bit code. */
+/* __USER_CS of 64-bit code: arch/x86/include/asm/segment.h. */
 #define USER_CS	   0x33
 #define PAGE_BYTES 4096
-/* Lower addresses are not frames: vm.mmap_min_addr is at least this by default. */
+/* Lower addresses are not frames: the default vm.mmap_min_addr is at least this. */
 #define LOWEST_FRAME 4096
 
 struct walk {
 	struct mt_stack *stack;
 	u64 at;
 	bool is_64;
-	/* The newest call that a return probe, of any tool, waits for; NULL: there is none. */
+	/* The newest call with a return probe of any tool; NULL: none. */
 	struct return_instance *probed;
-	u64 trampoline; /* where they return to instead */
+	u64 trampoline; /* the address that such calls return to */
 };
 
 static __always_inline void find_return_probes(struct walk *walk, struct task_struct *task)
@@ -47,7 +47,7 @@ static __always_inline void find_return_probes(struct walk *walk, struct task_st
 		walk->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
-/* The caller that a return probe has replaced. Probed tail calls share its frame (`chained`). */
+/* The return address that a return probe replaced. Probed tail calls share it (`chained`). */
 static __always_inline u64 take_caller(struct walk *walk)
 {
 	struct return_instance *probed = walk->probed;
@@ -62,7 +62,7 @@ static __always_inline u64 take_caller(struct walk *walk)
 	return caller;
 }
 
-/* Reads the saved frame pointer and the return address, of 64-bit or of 32-bit code. */
+/* Reads the saved frame pointer and the return address of 64-bit or 32-bit code. */
 static __always_inline bool read_frame(const struct walk *walk, u64 frame[2])
 {
 	u32 narrow[2];
@@ -93,8 +93,8 @@ static long walk_frame(u32 i, struct walk *walk)
 }
 
 /*
- * Follows frame pointers as perf_callchain_user() does, in a third of the time. A loop of the
- * program's own would take the verifier seconds.
+ * Follows frame pointers like perf_callchain_user(), in a third of the time. With a plain loop
+ * instead of bpf_loop() the verifier takes seconds.
  */
 static __always_inline void walk_frames(struct mt_stack *stack, struct task_struct *task,
 					const struct pt_regs *regs)
@@ -108,9 +108,8 @@ static __always_inline void walk_frames(struct mt_stack *stack, struct task_stru
 }
 
 /*
- * The copy ends where the thread's frames end: at mm->start_stack in the main thread, and in others
- * at struct pthread, which the C library keeps at the end of their stack, and the FS base points
- * to.
+ * The copy ends where the thread's frames end: at mm->start_stack in the main thread; in others at
+ * struct pthread, which the C library puts at the end of the stack, and the FS base points to.
  */
 static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
 {
@@ -143,7 +142,7 @@ static __always_inline u32 write_stack(struct mt_cpu *cpu, struct task_struct *t
 		if (n > MT_STACK_IPS || copied > MT_COPY_MAX)
 			return 0;
 		if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp)) {
-			/* A page is not there: up to the end of the first. */
+			/* A page is missing: copy up to the end of the first page. */
 			rest = (PAGE_BYTES - (regs->sp & (PAGE_BYTES - 1))) & ~7u;
 			copied = rest < copied ? rest : 0;
 			if (bpf_probe_read_user(&stack->ips[n], copied, (void *)regs->sp))

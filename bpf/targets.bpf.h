@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Whose hits and switches count: one process's, several processes', or a cgroup's. */
+/* Decides whether a task is a target: one process, several processes, or a cgroup. */
 #ifndef MTBPF_TARGETS_BPF_H
 #define MTBPF_TARGETS_BPF_H
 
@@ -20,7 +20,7 @@ struct {
 	__type(value, u8);
 } target_tgids SEC(".maps");
 
-/* Without cgroups a kernel has no such map: user space creates it where it is looked at only. */
+/* A kernel without cgroups has no such map: user space creates it only if it is used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -28,13 +28,13 @@ struct {
 	__type(value, u32);
 } target_cgroups SEC(".maps");
 
-/* Else it is a cgroup. */
+/* If false, the target is a cgroup. */
 static __always_inline bool targets_are_processes(void)
 {
 	return target_tgid || of_several;
 }
 
-/* Only where they are processes. */
+/* Valid only if targets are processes. */
 static __always_inline bool is_target_process(u32 tgid)
 {
 	if (target_tgid)
@@ -42,7 +42,7 @@ static __always_inline bool is_target_process(u32 tgid)
 	return bpf_map_lookup_elem(&target_tgids, &tgid) != NULL;
 }
 
-/* Only where they are a cgroup; of no other task than the current one can that be asked. */
+/* Valid only if the target is a cgroup. The helper works for the current task only. */
 static __always_inline bool is_current_in_cgroup(void)
 {
 	return bpf_current_task_under_cgroup(&target_cgroups, 0) == 1;

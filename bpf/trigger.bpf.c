@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * Decides at each hit of the probe whether it is worth a capture. The return value gates the perf
- * event that the program is attached to: exactly 0, nothing happened, or exactly 1, it happens
- * (kernel/trace/trace_uprobe.c: __uprobe_perf_func). Below the threshold only counters move.
+ * Decides at each hit of the probe whether it triggers. The return value filters the perf event
+ * that the program is attached to: 0 drops the event, 1 lets it happen
+ * (kernel/trace/trace_uprobe.c: __uprobe_perf_func). A hit below the threshold only counts.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -28,26 +28,26 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
 const volatile bool conditional_entries;
-/* So many are looked at, of durations so many calls that have returned; 0: all. */
+/* Stop after this many hits (durations: after this many returned calls); 0: no limit. */
 const volatile __u64 max_hits;
-const volatile bool returns_by_insn;  /* on_return runs at each instruction that leaves */
-const volatile bool measure_duration; /* an entry only opens a call, the return decides */
+const volatile bool returns_by_insn;  /* on_return is probed at each returning instruction */
+const volatile bool measure_duration; /* the time from entry to return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
-const volatile bool stop_triggers;    /* a region's end is a hit */
-const volatile bool measure_region;   /* and its time decides */
-/* What the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+const volatile bool stop_triggers;    /* the end of a region is a hit */
+const volatile bool measure_region;   /* the length of the region decides */
+/* How far the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
-/* Of delays or durations, whichever are measured. User space may change it at any time. */
+/* The threshold for delays or durations. User space may change it at any time. */
 volatile __u64 threshold_ns;
-/* Hits of all CPUs so far: the number of the latest. */
+/* Hits on all CPUs: the number of the latest. */
 __u64 last_sequence;
-/* The calls of them that have been measured; counted only for max_hits. */
+/* Calls whose duration was measured; counted only if max_hits is set. */
 __u64 n_returned;
 
 /*
- * A uprobe event is for an address space: a vfork child that has not called execve yet hits the
- * probe as well. For several, or a cgroup's, it is for everybody who has mapped the file.
+ * A uprobe event belongs to an address space: a vfork child hits the probe too before its execve.
+ * With several processes or a cgroup, all processes that map the file hit it.
  */
 static __always_inline bool is_target(void)
 {
@@ -55,7 +55,7 @@ static __always_inline bool is_target(void)
 				       : is_current_in_cgroup();
 }
 
-/* False for a thread's first hit, and for what began before it was armed: that is not looked at. */
+/* False for a thread's first hit, and if the delay began before the arming. */
 static __always_inline bool take_delay(struct latch *latch, u64 now, u64 *delay)
 {
 	u64 last = latch->last_ns;
@@ -106,7 +106,7 @@ static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *s
 {
 	bool passes;
 
-	/* The two clocks are one, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
+	/* It is the same clock, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
 	passes = count_time(stats, passed->value_ns, off_ns, threshold_ns, &passed->off_ns);
@@ -136,7 +136,7 @@ static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, 
 			      : pass_delay(ctx, stats, latch, passed);
 }
 
-/* Of a delay, or the time since a mark, the hit itself is judged. */
+/* Decides at the hit itself: for delays, marks and regions. */
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
@@ -174,13 +174,13 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 				.reason = MT_HIT_REGION,
 				.probe_ip = regs->ip};
 
-	/* Those before the first arming are no part of max_hits: not_before_ns is set by that. */
+	/* Hits before the first arming, which sets not_before_ns, do not count for max_hits. */
 	if (!stats || (max_hits && !not_before_ns))
 		return 0;
 	if (max_hits && n_returned >= max_hits)
 		return end(regs, stats, &passed);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
-	/* One after the last ends as well: it is armed again where the last was a trigger. */
+	/* If the last hit triggered, the next one ends it: the trigger was armed again. */
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(regs, stats, &passed);
 	add_one(&stats->hits);
@@ -322,7 +322,7 @@ int on_ready(struct pt_regs *ctx)
 	return 0;
 }
 
-/* What it returns resumes Intel PT: not behind the trigger, which has frozen it. */
+/* Returning 1 resumes Intel PT, unless the trigger has frozen it. */
 SEC("uprobe")
 int on_start(struct pt_regs *ctx)
 {
@@ -335,7 +335,7 @@ int on_start(struct pt_regs *ctx)
 	return !is_frozen();
 }
 
-/* And pauses it, trigger or not. */
+/* Returning 1 pauses Intel PT, whether or not it triggers. */
 static __always_inline int stop(const struct hit_place *place, struct latch *latch)
 {
 	u64 off_ns = 0, region_ns = end_region(bpf_ktime_get_ns(), &off_ns);
@@ -468,8 +468,8 @@ int on_signal(u64 *ctx)
 }
 
 /*
- * Attached to what samples a thread, where a clock per CPU cannot be had: after the trigger nothing
- * more is sampled, on whatever CPU, and outside of regions nothing either.
+ * Filters the samples of each thread, where one clock per CPU is not possible: no samples after the
+ * trigger (on any CPU), nor outside of regions.
  */
 SEC("perf_event")
 int on_sample(void *ctx)

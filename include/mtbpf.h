@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program says to mtbpf: "take a snapshot here". C and C++ (11 and up), x86-64 Linux, GCC
- *and Clang; nothing to link with. On other machines the same calls do nothing.
+ * Lets a program tell mtbpf where to take a snapshot. For C and C++ (11 and up) on x86-64 Linux
+ *with GCC or Clang; there is no library to link. On other machines the calls do nothing.
  *
  *	#include <mtbpf.h>
  *
@@ -13,12 +13,12 @@
  *		mtbpf_take_snapshot_with_arg(r->id);
  *	}
  *
- *	mtbpf attach -pid PID                         the next call of it
- *	mtbpf attach -pid PID -duration-thresh 5ms    the next that comes 5 ms after its start
+ *	mtbpf attach -pid PID                         the next call triggers
+ *	mtbpf attach -pid PID -duration-thresh 5ms    the next call 5 ms or more after the mark
  *
- * A call costs a nanosecond or two while nobody watches, and a probe's hit (below a microsecond)
- * while somebody does. Everything may be called from any thread and from signal handlers, and
- * nothing fails.
+ * A call costs one or two nanoseconds while mtbpf is not attached, and a probe's hit (below a
+ * microsecond) while it is. All functions may be called from any thread and from signal handlers;
+ * they cannot fail.
  */
 #ifndef MTBPF_H
 #define MTBPF_H
@@ -39,7 +39,7 @@
 #define MTBPF_NO_PROLOGUE_                                                                         \
 	__attribute__((naked, no_instrument_function, optimize("no-stack-protector")))
 #endif
-/* All files of a program or library share what is declared so, -fvisibility=hidden or not. */
+/* Shared by all files of a program or library, even with -fvisibility=hidden. */
 #define MTBPF_SHARED_ __attribute__((weak, used, visibility("default")))
 
 #ifdef __cplusplus
@@ -65,7 +65,7 @@ mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tnop\n\tret" ::: "memory");
 }
 
-/* When this thread's mark_start() was; 0: it had none. CLOCK_MONOTONIC. */
+/* Time of this thread's last mtbpf_mark_start(), CLOCK_MONOTONIC in ns; 0: none. */
 extern __thread uint64_t mtbpf_mark_ns;
 MTBPF_SHARED_ __thread uint64_t mtbpf_mark_ns = 0;
 /* This thread's trace id, its first byte the highest; 0 and 0: it has none. */
@@ -110,9 +110,8 @@ static __inline__ __attribute__((unused)) void mtbpf_set_trace_id(const void *id
 }
 
 /*
- * Here a snapshot is to be taken: the default trigger of `mtbpf attach`, `run` and `record`, when
- * no -symbol is given. All that it does to the program is that a compiler does not move memory
- * accesses across it.
+ * Asks for a snapshot: this is the trigger of `mtbpf attach`, `run` and `record` if there is no
+ * -symbol. Its only effect on the program: the compiler does not move memory accesses across it.
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
 {
@@ -120,8 +119,8 @@ static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
 }
 
 /*
- * The same, with a number of the program's own (a request's id, a length), which the hit shows in
- * the trace and in the report.
+ * The same with a number of the program's choice (a request id, a length, ...), which trace and
+ * report show at the hit.
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint64_t x)
 {
@@ -129,9 +128,9 @@ static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint
 }
 
 /*
- * What -duration-thresh and mtbpf_min_duration() measure begins now, for this thread; an earlier
- * mark is forgotten. Reads the clock, which takes some 25 to 80 ns. A mark is shared by all files
- * of a program or library; a library that is loaded with dlopen(3) may have marks of its own.
+ * Starts the time that -duration-thresh and mtbpf_min_duration() measure, for this thread; replaces
+ * an earlier mark. Reads the clock, which takes 25 to 80 ns. All files of a program or library
+ * share the mark; a library loaded with dlopen(3) may have marks of its own.
  */
 static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
 {
@@ -139,8 +138,8 @@ static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
 }
 
 /*
- * Whether this thread's mtbpf_mark_start() was at least `ns` nanoseconds ago (1), or not, or it had
- * none (0): the threshold compiled into the program, so that below it no probe is hit.
+ * Returns 1 if this thread's mtbpf_mark_start() was at least `ns` nanoseconds ago; 0 if not, or if
+ * there was none. With this threshold in the program no probe is hit below it.
  *
  *	if (mtbpf_min_duration(5 * 1000 * 1000))
  *		mtbpf_take_snapshot();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What the BPF programs and user space share. Fixed-width types, explicit padding, checked sizes.
- */
+/* Types and limits that the BPF programs share with user space; sizes are checked. */
 #ifndef MTBPF_SHARED_H
 #define MTBPF_SHARED_H
 
@@ -22,47 +21,48 @@ typedef unsigned long long __mt_u64;
 /* bpf_get_stack() returns at most this many user frames; the kernel's default limit is 127. */
 #define MT_STACK_DEPTH 127
 /*
- * A copy of the stack is made of pieces that begin at multiples of this: none of them crosses into
- * a page that is not there while a part of it could be read.
+ * The stack is copied in pieces aligned to this size: no piece crosses from a mapped page into an
+ * unmapped one, so that all readable bytes are copied.
  */
 #define MT_COPY_PIECE 1024
-/* A record of perf.data takes 64 KiB at most, and there is more in it. */
+/* A perf.data record has at most 64 KiB, headers included. */
 #define MT_COPY_MAX (60 * 1024)
-/* The first piece may begin below the stack pointer. */
+/* One more: the first piece may begin below the stack pointer. */
 #define MT_COPY_PIECES (MT_COPY_MAX / MT_COPY_PIECE + 1)
 /*
- * The histogram in the kernel: values below MT_HIST_SUBS have a bucket each, and each octave from
- * there on as many, equally wide, so that a value is known to 6 %. The last bucket holds what is
- * larger, too: 2^47 ns is 39 hours.
+ * The histogram in the kernel: one bucket per value below MT_HIST_SUBS, then MT_HIST_SUBS buckets
+ * of equal width per octave, so that a value is known to 6 %. The last bucket also counts all
+ * larger values: 2^47 ns is 39 hours.
  */
 #define MT_HIST_SUB_BITS 4
 #define MT_HIST_SUBS	 (1 << MT_HIST_SUB_BITS)
 #define MT_HIST_OCTAVES	 48
 #define MT_FINE_BUCKETS	 ((MT_HIST_OCTAVES - MT_HIST_SUB_BITS + 1) * MT_HIST_SUBS)
-/* Arguments of a hit; systemtap's sys/sdt.h allows as many. */
+/* Arguments per hit: the maximum of systemtap's sys/sdt.h. */
 #define MT_ARGS_MAX 12
-/* Calls of one thread that may be open at once under a duration threshold (recursion). */
+/* Open calls per thread that a duration threshold can follow (recursion). */
 #define MT_CALL_DEPTH 16
 /*
- * The attachment's cookie: the probe's number, and 32 bits further up, where a hit counts only with
- * certain flags, this and the low four bits of the opcode of a conditional jump that they make.
+ * The cookie of an attachment: the probe's number in the low 32 bits. If a hit counts only when a
+ * conditional jump is taken, the high 32 bits are MT_CONDITION | the low four bits of the jump's
+ * opcode.
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32
 /* x86-64 has some 470, by their numbers. */
 #define MT_SYSCALLS 512
-/* So many processes can be followed at once, each by its pid. */
+/* Processes that can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
-/* Threads that may be in a region at once. */
+/* Threads that can be in a region at once. */
 #define MT_OPEN_REGIONS 16384
-/* As many entries are remembered, the latest; a power of two. */
+/* Entries per log; older ones are overwritten. A power of two. */
 #define MT_ENTRY_LOG 65536
 
 enum mt_hit_reason {
 	MT_HIT_EVERY = 0,    /* no threshold: each hit triggers */
 	MT_HIT_DELAY = 1,    /* time since this thread's previous hit */
 	MT_HIT_DURATION = 2, /* time from the function's entry to its return */
-	MT_HIT_LAST = 3,     /* none of these: as many hits as were to be looked at are over */
+	MT_HIT_LAST = 3,     /* no threshold passed: max_hits hits have been counted */
 	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
 	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
 	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
@@ -177,7 +177,7 @@ struct mt_file_offsets {
 _Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
 
 enum mt_arg_kind {
-	MT_ARG_UNKNOWN = 0,  /* in a place that is not read: a vector register */
+	MT_ARG_UNKNOWN = 0,  /* cannot be read (a vector register, for example) */
 	MT_ARG_CONSTANT = 1, /* value */
 	MT_ARG_REGISTER = 2, /* base */
 	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
@@ -189,39 +189,38 @@ struct mt_arg {
 	__mt_u16 base;
 	__mt_u16 index;
 	__mt_u8 kind;  /* enum mt_arg_kind */
-	__mt_u8 scale; /* of index; 0: there is none */
+	__mt_u8 scale; /* of index; 0: no index */
 	__mt_s8 size;  /* 1, 2, 4 or 8 bytes; negative: signed */
 	__mt_u8 pad;
 };
 _Static_assert(sizeof(struct mt_arg) == 16, "mt_arg");
 
-/* What is read at the hits of one probe. */
+/* The arguments that are read at the hits of one probe. */
 struct mt_args {
 	__mt_u32 n;
-	/* include/mtbpf.h: the third argument of mtbpf_hit() tells how many there are, n at most.
-	 */
+	/* 1: mtbpf_hit() of mtbpf.h; its third argument is the number of arguments, at most n. */
 	__mt_u32 is_library;
 	struct mt_arg v[MT_ARGS_MAX];
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
-/* A branch that a CPU has noted by itself (LBR), as struct perf_branch_entry has it. */
+/* A branch from the CPU's last branch records (LBR), laid out as struct perf_branch_entry. */
 struct mt_branch {
 	__mt_u64 from, to;
 	__mt_u64 flags;
 };
 _Static_assert(sizeof(struct mt_branch) == 24, "mt_branch");
-/* No CPU has more. */
+/* The largest number of LBR entries of any CPU. */
 #define MT_BRANCHES_MAX 32
 
 /*
- * One trigger: a hit that passed the threshold. In the ring buffer `copied` bytes of the user stack
- * follow it, from sp rounded down to MT_COPY_PIECE on.
+ * A trigger: a hit that passed the threshold. In the ring buffer it is followed by `copied` bytes
+ * of the user stack, starting at sp rounded down to MT_COPY_PIECE.
  */
 struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
 	__mt_u64 value_ns; /* the delay, duration or time since the mark; 0 for MT_HIT_EVERY */
-	__mt_u64 sequence; /* this hit's number, from 1, among all hits of the target */
+	__mt_u64 sequence; /* number of this hit among all hits of the target, from 1 */
 	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
 	__mt_u64 bp;
@@ -229,22 +228,22 @@ struct mt_hit {
 	__mt_u32 tgid;
 	__mt_u32 cpu;
 	__mt_u32 reason;		/* enum mt_hit_reason */
-	__mt_u32 stack_depth;		/* entries of stack that are valid */
+	__mt_u32 stack_depth;		/* valid entries of stack */
 	__mt_u32 copied;		/* bytes of the user stack */
 	__mt_u64 stack[MT_STACK_DEPTH]; /* return addresses by frame pointer; [0] is ip */
-	__mt_u64 bx;			/* the other registers that calls preserve */
+	__mt_u64 bx;			/* with r12 to r15: the other callee-saved registers */
 	__mt_u64 r12;
 	__mt_u64 r13;
 	__mt_u64 r14;
 	__mt_u64 r15;
-	__mt_u64 probe_ip; /* of the probe: a duration's is at the function's entry */
+	__mt_u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
 	__mt_u16 n_args;
 	__mt_u16 syscall;   /* its number + 1, where the probe is on a system call; 0: it is not */
 	__mt_u16 args_read; /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
-	__mt_u32 n_branches; /* the last before it, the newest first; 0: the CPU has noted none */
-	__mt_u32 arming;     /* whose trigger it is: the number that user space gave; not kept */
+	__mt_u32 n_branches; /* last branches before the hit, newest first; 0: no LBR */
+	__mt_u32 arming;     /* the arming it belongs to; not recorded */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
 };
@@ -261,65 +260,64 @@ enum mt_entry_kind {
 	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
 
-/* One hit of the probe, whether it triggered or not; or a call of a function beside it (-also). */
+/* One hit of the probe, whether or not it triggered, or one call of another function (-also). */
 struct mt_entry {
 	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
-	__mt_u64 end_ns;   /* the call's return, where that is probed too; 0: not known */
+	__mt_u64 end_ns;   /* the call's return, if that is probed; 0: not known */
 	__mt_u32 tid;	   /* in the initial pid namespace */
 	__mt_u32 tgid;
 	__mt_u32 kind;	    /* enum mt_entry_kind */
-	__mt_u32 goroutine; /* Go's, of -also: whose call it is, on whatever thread; 0: the thread's
-			     */
-	/* 0: not known. Of a goroutine's: the thread that it began in << 8 | its third argument. */
+	__mt_u32 goroutine; /* the goroutine whose call it is; 0: the call is the thread's */
+	/* Return address; 0: not known. For a goroutine: tid at the start << 8 | 3rd argument. */
 	__mt_u64 returns_to;
 	/*
-	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: of the goroutine that made
-	 * the call; 0: the runtime made it outside of any goroutine.
+	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: the number of the goroutine
+	 * that made the call; 0: the runtime made it, outside of any goroutine.
 	 */
 	__mt_u64 goid;
-	__mt_u64 ip; /* of the probe */
+	__mt_u64 ip; /* address of the probe */
 };
 _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
 /* mt_entry.goid: it is not known who made the goroutine ready. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* How many of the latest wake-ups of goroutines are kept; a power of two. */
+/* Wake-ups of goroutines that are kept; older ones are overwritten. A power of two. */
 #define MT_READY_LOG   4096
 #define MT_READY_DEPTH 16
 
 /* runtime.ready() was called for a goroutine that waits within a call of the trigger. */
 struct mt_ready {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
-	__mt_u32 tid, tgid; /* the thread that does it */
-	__mt_u32 goroutine; /* which is made ready, as in mt_entry */
-	__mt_u16 depth;	    /* entries of stack that are valid */
+	__mt_u32 tid, tgid; /* the calling thread */
+	__mt_u32 goroutine; /* the goroutine made ready, as in mt_entry */
+	__mt_u16 depth;	    /* valid entries of stack */
 	__mt_u16 cpu;
-	__mt_u64 goid; /* of the goroutine that makes the call; 0: the runtime, outside of any */
-	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's place */
+	__mt_u64 goid; /* of the calling goroutine; 0: the runtime, outside of any goroutine */
+	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's address */
 };
 _Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
 
 /* Offsets in structs of Go's runtime, in bytes; all 0: not known. */
 struct mt_go_offsets {
 	__mt_u32 goid; /* in struct g */
-	__mt_u32 m;    /* the same: its thread */
-	__mt_u32 curg; /* in struct m: the goroutine that it runs */
+	__mt_u32 m;    /* in struct g: its thread */
+	__mt_u32 curg; /* in struct m: the goroutine that runs on it */
 	__mt_u32 pad;
 };
 _Static_assert(sizeof(struct mt_go_offsets) == 16, "mt_go_offsets");
 
 enum mt_sched_kind {
-	MT_SCHED_WOKEN = 1,    /* somebody made a thread that waited runnable */
-	MT_SCHED_REPLACED = 2, /* somebody runs from now on where a thread ran before */
-	MT_SCHED_SYSCALL = 3,  /* a thread leaves its CPU, in a system call: which */
-	MT_SCHED_LONG = 4,     /* a system call that took long, at its begin */
-	/* Of all else only what lies in one was recorded, up to took.end_ns; 0: it was not over. */
+	MT_SCHED_WOKEN = 1,    /* `by` woke the thread */
+	MT_SCHED_REPLACED = 2, /* from now on `by` runs on the CPU that the thread waits for */
+	MT_SCHED_SYSCALL = 3,  /* the thread leaves its CPU in this system call */
+	MT_SCHED_LONG = 4,     /* start of a long system call, which ended at took.end_ns */
+	/* Start of a region, up to took.end_ns (0: still open). Other time was not recorded. */
 	MT_SCHED_REGION = 5,
 	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
 	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
 };
 
-/* What somebody did to a thread of the target. */
+/* A scheduling event of one of the target's threads. */
 struct mt_sched {
 	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid;
@@ -330,7 +328,7 @@ struct mt_sched {
 		char by_comm[16];
 		struct {
 			__mt_u64 arg;	/* its first argument */
-			__mt_u32 owner; /* of a futex: who has it, if it is a mutex; or 0 */
+			__mt_u32 owner; /* futex: tid of the holder if it is a mutex; or 0 */
 			__mt_u32 pad;
 		} in; /* MT_SCHED_SYSCALL */
 		struct {
@@ -341,41 +339,41 @@ struct mt_sched {
 };
 _Static_assert(sizeof(struct mt_sched) == 48, "mt_sched");
 
-/* Why a thread has to free memory before it gets some. */
+/* Why a thread has to free memory before it can allocate. */
 enum mt_reclaim {
-	MT_RECLAIM_CGROUP = 1,	   /* a cgroup is at its limit */
-	MT_RECLAIM_MACHINE = 2,	   /* the machine has too little */
-	MT_RECLAIM_COMPACTION = 3, /* it moves what is in the way of larger pages */
+	MT_RECLAIM_CGROUP = 1,	   /* a cgroup is at its memory limit */
+	MT_RECLAIM_MACHINE = 2,	   /* the machine is short of memory */
+	MT_RECLAIM_COMPACTION = 3, /* compaction makes room for larger pages */
 };
 
 enum mt_record_kind {
-	MT_RECORD_IN = 1,	  /* a thread runs from here on */
-	MT_RECORD_BLOCKED = 2,	  /* it has given up its CPU, and `by` runs there */
-	MT_RECORD_PREEMPTED = 3,  /* the same, but it could have run on */
-	MT_RECORD_WOKEN = 4,	  /* `by` made it runnable */
-	MT_RECORD_REPLACED = 5,	  /* it is ready to run, and `by` runs from now on where it did */
-	MT_RECORD_LONG = 6,	  /* a system call took long, from here to end_ns */
+	MT_RECORD_IN = 1,	 /* the thread starts to run */
+	MT_RECORD_BLOCKED = 2,	 /* it blocked, and `by` runs on its CPU */
+	MT_RECORD_PREEMPTED = 3, /* it was preempted, and `by` runs on its CPU */
+	MT_RECORD_WOKEN = 4,	 /* `by` woke it */
+	MT_RECORD_REPLACED = 5,	 /* it is ready to run, but `by` runs on its last CPU from now on */
+	MT_RECORD_LONG = 6,	 /* a long system call from here to end_ns */
 	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
-	MT_RECORD_THROTTLED = 8, /* it runs; for `arg` ns of its wait its cgroup had no time left */
-	MT_RECORD_STOLEN = 9,	 /* it leaves its CPU, which did not run for `arg` ns before */
-	MT_RECORD_RECLAIM = 10,	 /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
+	MT_RECORD_THROTTLED = 8,  /* it runs again after `arg` ns in which it was throttled */
+	MT_RECORD_STOLEN = 9,	  /* it leaves its CPU; the hypervisor had taken `arg` ns of it */
+	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 };
 #define MT_NO_SYSCALL 0xffffffffu
 
-/* In the log of a CPU: what the scheduler did with a thread of the target. A cache line. */
+/* A scheduling event of one of the target's threads, in the log of one CPU. One cache line. */
 struct mt_record {
 	__mt_u64 time_ns; /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid;
 	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
-	__mt_u32 syscall; /* that it is in; MT_NO_SYSCALL */
+	__mt_u32 syscall; /* the system call it is in, or MT_NO_SYSCALL */
 	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		struct {
-			__mt_u32 owner; /* of a futex: who has it, if it is a mutex; or 0 */
-			/* BLOCKED, PREEMPTED: where its struct mt_stack began, / 8; 0: none. */
+			__mt_u32 owner; /* futex: tid of the holder if it is a mutex; or 0 */
+			/* BLOCKED, PREEMPTED: offset of its struct mt_stack / 8; 0: none. */
 			__mt_u32 stack;
 		};
 	};
@@ -383,26 +381,26 @@ struct mt_record {
 };
 _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 
-/* Addresses per stack, at most: the default of kernel.perf_event_max_stack. */
+/* Most addresses per stack: the default of kernel.perf_event_max_stack. */
 #define MT_STACK_IPS 127
 
 /* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */
 struct mt_stack {
-	__mt_u64 time_ns; /* the record's; 0: not whole */
+	__mt_u64 time_ns; /* of its record; 0: still being written */
 	__mt_u32 tid;
-	__mt_u16 n_ips; /* the innermost function's, then, by frame pointers, return addresses */
-	__mt_u16
-		n_copied; /* bytes of the stack, from sp on, that follow the ips; a multiple of 8 */
-	__mt_u64 regs[8]; /* with a copy: bx, bp, sp, ip, r12 to r15 */
+	__mt_u16 n_ips;	   /* the ip, then return addresses by frame pointers */
+	__mt_u16 n_copied; /* bytes of the stack, from sp on, after the ips; a multiple of 8 */
+	__mt_u64 regs[8];  /* only with a copy: bx, bp, sp, ip, r12 to r15 */
 	__mt_u64 ips[];
 };
 
-/* The longest: it is written whole, so that the ring has this much room behind its end. */
+/* Largest size. A stack is not wrapped: the ring has this much room after its end. */
 #define MT_STACK_MAX (sizeof(struct mt_stack) + 8 * MT_STACK_IPS + MT_COPY_MAX + 8)
 
 /*
- * A record is written when interrupts have taken this much time, or after this long if they took
- * less, so that a storm of them does not fill the log. A call's share is known to within a record.
+ * An MT_RECORD_INTERRUPTS is written when interrupts have taken MT_INTERRUPTS_NS, or after
+ * MT_INTERRUPTS_STRETCH_NS if they took less: many interrupts do not fill the log. The time within
+ * a call is known to within one record.
  */
 #define MT_INTERRUPTS_NS	 50000
 #define MT_INTERRUPTS_STRETCH_NS 10000000
@@ -415,49 +413,49 @@ struct mt_stack {
 
 /* The recorder's state of one CPU. */
 struct mt_cpu {
-	__mt_u64 n_records; /* in its log, all that ever were */
-	__mt_u64 n_left;    /* times that a thread of the target left it */
-	__mt_u64 n_clock;   /* samples by the clock, and page faults */
-	/* The thread of the target that left it last; 0: it is back, or there was none. */
+	__mt_u64 n_records; /* records ever written to its log */
+	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
+	__mt_u64 n_clock;   /* timed samples and page faults */
+	/* The target's thread that left it last; 0: it is back, or there was none. */
 	__mt_u32 left_tid, left_tgid;
-	__mt_u32 left_waits; /* it is ready to run */
-	__mt_u32 n_replaced; /* others have run there meanwhile */
-	/* From 1: where its log lies among those of all; 0: it has none. Set by user space. */
+	__mt_u32 left_waits; /* 1: that thread is ready to run */
+	__mt_u32 n_replaced; /* other threads that have run there since */
+	/* Index of its log and rings, plus 1; 0: no log. Set by user space. */
 	__mt_u32 slot;
-	/* Who has run there since; 0: idle. */
+	/* While left_tid is set: the thread that runs there now; 0: idle. */
 	__mt_u32 now_tid, now_tgid;
 	char now_comm[16];
-	/* The thread of the target that has it; 0: none. */
+	/* The target's thread that has the CPU; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	/* It handles an interrupt, or a softirq that an interrupt caused, whichever thread runs. */
+	/* 1: it handles an interrupt, or a softirq that an interrupt raised. */
 	__mt_u16 in_hardirq, in_irq_softirq;
-	/* When the running interrupt, and the running softirq, began; 0: none runs. */
+	/* Start of the running interrupt and of the running softirq; 0: none. */
 	__mt_u64 hard_since_ns, soft_since_ns;
-	/* Time that they took and that is not in the log yet, and from when to when. */
+	/* Their time that is not in the log yet, and its first and last moment. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
-	/* By the kernel's clock of stolen time, when a thread of the target was put on it last. */
+	/* The kernel's clock of stolen time when the target's thread got the CPU. */
 	__mt_u64 stolen_ns;
-	/* When the last interrupt, or softirq that an interrupt caused, ended. */
+	/* End of the last interrupt, or of the last softirq that an interrupt raised. */
 	__mt_u64 interrupt_end_ns;
-	/* In its ring of stacks, all that ever was: where the next one begins. Not 0. */
+	/* Bytes ever written to its ring of stacks: where the next stack begins. Never 0. */
 	__mt_u64 stacks_end;
-	__mt_u64 stacks_begun; /* the same when recording began: set by user space */
+	__mt_u64 stacks_begun; /* stacks_end when recording began; set by user space */
 };
 _Static_assert(sizeof(struct mt_cpu) == 152, "mt_cpu");
 
-/* Whether recording goes on: the trigger's doing, at the hit, or user space's. */
+/* Stops the recording: written by the trigger at the hit. */
 struct mt_freezer {
 	/*
-	 * The number of the latest arming, from 1: set by user space. What is left of an earlier
-	 * one, in a program that was preempted, or in the ring of hits, has another.
+	 * The number of the latest arming, from 1; set by user space. A hit of an earlier arming
+	 * (in the ring of hits, or of a program that was preempted) has another number.
 	 */
 	__mt_u32 arming;
-	__mt_u32 frozen;    /* the arming whose trigger has come; 0: none */
-	__mt_u64 frozen_ns; /* when that was */
+	__mt_u32 frozen;    /* the arming that has triggered; 0: none */
+	__mt_u64 frozen_ns; /* time of that trigger */
 };
 _Static_assert(sizeof(struct mt_freezer) == 16, "mt_freezer");
 
-/* Counters of one CPU; user space adds them up. */
+/* Counters per CPU; user space adds them up. */
 struct mt_counters {
 	__mt_u64 hits;	     /* of the target */
 	__mt_u64 triggers;   /* passed the threshold while armed */

@@ -20,7 +20,7 @@
 
 struct answer {
 	int result;
-	bool has_error; /* it has told why */
+	bool has_error; /* it has printed an error */
 };
 
 static void work_and_exit(int (*work)(void *context), void *context, int to, pid_t parent)
@@ -28,7 +28,7 @@ static void work_and_exit(int (*work)(void *context), void *context, int to, pid
 	struct answer answer = {0};
 	int err;
 
-	/* Nobody would hear of it. */
+	/* End with the parent, which reads the answer. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
@@ -41,7 +41,7 @@ static void work_and_exit(int (*work)(void *context), void *context, int to, pid
 	_exit(write(to, &answer, sizeof(answer)) != sizeof(answer));
 }
 
-/* To whom it matters: this process only waits. */
+/* Passes a signal on to the child that works. */
 static void hand_on(int signal_fd, pid_t pid)
 {
 	struct signalfd_siginfo info;
@@ -50,7 +50,7 @@ static void hand_on(int signal_fd, pid_t pid)
 		kill(pid, (int)info.ssi_signo);
 }
 
-/* Until it has answered, or its end of the pipe is closed. */
+/* Waits until the child has answered or closed its end of the pipe. */
 static bool wait_for_answer(int from, int signal_fd, pid_t pid, struct answer *answer)
 {
 	struct pollfd fds[] = {{.fd = from, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
@@ -70,7 +70,7 @@ static void end_like_it(int signal)
 	raise(signal);
 }
 
-/* A library may end the program of its own accord: where it has no memory, for one. */
+/* Explains why the child ended; a library may have ended it when memory ran out, for example. */
 static int explain_end(int status, const char *what)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Work on what others wrote: in a process of its own, without rights. */
+/* Runs work on untrusted input in a child process without rights. */
 #ifndef MTBPF_APART_H
 #define MTBPF_APART_H
 
 /*
- * What work(context) returns, of a copy of this process that has given up the rights it has no use
- * for; it is waited for. What work changes in memory is lost. Call it while interrupts are held;
- * the copy gets them held too, and those that come meanwhile. One that ends it ends this process in
- * the same way. After a line with the name `what` and a hint: -EIO, it crashed; another -errno, it
- * could not be started.
+ * Runs work(context) in a forked child that gives up rights that it does not need, waits for it,
+ * and returns its result. Changes in memory are lost. Call it while interrupts are held: the child
+ * starts with them held and gets those that come. A signal that ends the child ends this process in
+ * the same way. After a message with the name `what` and a hint: -EIO if it crashed, or another
+ * -errno if it could not be started.
  */
 int apart__run(int (*work)(void *context), void *context, const char *what);
 

@@ -55,7 +55,7 @@ static void say_end(enum session_end end, bool has_trigger)
 		log__info("the command has ended%s: the snapshot was taken now, the target runs on",
 			  has_trigger ? " before a trigger" : "");
 		break;
-	case SESSION_ASKED: /* of a session with an observer only */
+	case SESSION_ASKED: /* only with an observer */
 		break;
 	case SESSION_HITS_OVER:
 		log__info("no trigger within -max-hits: the snapshot was taken at the last hit, "
@@ -68,8 +68,8 @@ static void say_end(enum session_end end, bool has_trigger)
 }
 
 /*
- * A place that cannot be written is no reason to have touched the target. Nothing is left there,
- * nor moved: what lies there may be all that the user has of an earlier one.
+ * Checks that the output can be written before the target is touched. Leaves nothing there, and
+ * does not move an existing file, which may be the user's only copy of an earlier capture.
  */
 static int check_place(const char *path)
 {
@@ -104,7 +104,7 @@ static int check_output(const struct output_names *names, bool decode)
 	return err ? err : check_place(names->recording);
 }
 
-/* A region that is over in no time has no sample. */
+/* A very short region has no sample. */
 static int refuse_no_region(void)
 {
 	log__error("nothing was recorded: no thread ran between -start and -stop");
@@ -121,7 +121,7 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 
 	if (options->start)
 		return refuse_no_region();
-	/* `run`: its program has not started, and has said why. */
+	/* `run`: the program did not start; the reason has been printed. */
 	if (start->exec_path)
 		return -ENOMSG;
 	return empty_snapshot__refuse(rec, is_one ? start->target->pids.v[0] : 0);
@@ -138,7 +138,7 @@ static int write_recording(struct recording *rec, const struct option_list *labe
 		err = labels__add(rec, "", labels);
 	if (!err)
 		err = recording__write(rec, path);
-	/* Whatever it was: when it was looked at, the place would do. */
+	/* check_place() has found the place writable: any later error is -EIO. */
 	if (err)
 		return -EIO;
 	fs__tree_size(path, &bytes);
@@ -169,8 +169,8 @@ static int decode_into(struct decoded *decoded, const struct decoding *d)
 }
 
 /*
- * Decoding may take long, and the recording is safe: it may be interrupted. -errno, or whether
- * something was lost.
+ * Decodes the recording; Ctrl-C may interrupt it, since the recording is safe. Returns -errno, or 1
+ * if something was lost, otherwise 0.
  */
 static int make_trace(void *context)
 {
@@ -180,7 +180,7 @@ static int make_trace(void *context)
 	struct decoded decoded;
 	int err;
 
-	/* Of the recording everything is open; the trace is all that is written. */
+	/* All files of the recording are open; only the trace is written. */
 	confine__decoding(d->names->trace, false, &rec, 1);
 	memory_limit__set(d->options->max_memory);
 	stop__begin(stopped ?: "");
@@ -195,14 +195,14 @@ static int make_trace(void *context)
 		err = !decoded__is_whole(&decoded, d->rec);
 	}
 	decoded__fini(&decoded);
-	/* What comes after it on stderr is read after it, in a pipe as well. */
+	/* Keeps the order with later lines on stderr, also in a pipe. */
 	fflush(stdout);
 	if (err >= 0 && !d->options->view)
 		next_step__say("view", d->names->trace);
 	return err;
 }
 
-/* An impatient Ctrl-C from before is forgotten. */
+/* Decodes in a child process. A Ctrl-C from before is ignored. */
 static int make_trace_apart(const struct capture_options *options, struct recording *rec,
 			    const struct output_names *names, struct phases *phases, bool *is_whole)
 {
@@ -216,7 +216,7 @@ static int make_trace_apart(const struct capture_options *options, struct record
 	return result < 0 ? result : 0;
 }
 
-/* What the summary of a trace would say: whether nothing was lost. */
+/* Prints what was lost. True if nothing was. */
 static bool say_drops(const struct recording *rec)
 {
 	char text[DROP_TEXT_SIZE];
@@ -230,7 +230,7 @@ static bool say_drops(const struct recording *rec)
 	return false;
 }
 
-/* Whether nothing was lost. */
+/* Prints the summary of a recording. True if nothing was lost. */
 static bool say_recorded(const struct recording *rec, const char *path, const struct phases *phases)
 {
 	bool is_whole = say_drops(rec);

@@ -7,7 +7,7 @@
 #include "util/log.h"
 #include "cli/options.h"
 
-/* Where the cause is known it is said; that memory ran out, many leave to whoever hears of it. */
+/* Prints an error if no message has been printed, as is usual for -ENOMEM. */
 static void say_unsaid(int err)
 {
 	if (log__has_error())

@@ -11,9 +11,9 @@
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,	     /* unknown command, option, symbol, process: nothing was touched */
-	EXIT_NO_TRIGGER = 3, /* the time was over; a snapshot was still taken */
-	EXIT_LOST = 4,	     /* -strict: something is missing in what was recorded, or decoded */
+	EXIT_USAGE = 2,	     /* unknown command, option, symbol or process: nothing was touched */
+	EXIT_NO_TRIGGER = 3, /* -timeout was over; a snapshot was taken */
+	EXIT_LOST = 4,	     /* -strict: something was lost in recording or decoding */
 };
 
 int cmd_attach(int argc, char **argv);
@@ -30,34 +30,34 @@ int cmd_selftest(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-/* The commands, a line each. */
+/* Prints the commands, one per line. */
 void print_usage(FILE *out);
-/* The version and the commit, on one line. */
+/* Prints the version and the commit on one line. */
 void print_version(void);
-/* Says that there is no such command; EXIT_USAGE. */
+/* Reports an unknown command. Returns EXIT_USAGE. */
 int refuse_command(const char *name);
 
-/* The exit code for what options__parse() returned; only for an error. */
+/* The exit code for an error of options__parse(). */
 int exit_code_for_options(int err);
-/* The exit code for what a stage returned. */
+/* The exit code for the result of a stage. */
 int exit_code_for(int err);
-/* Says that -strict is not met; EXIT_LOST. */
+/* Reports that -strict is not met. Returns EXIT_LOST. */
 int refuse_lost(const char *command);
 
 struct option_table;
-/* Says that a word is none of the command's; EXIT_USAGE. */
+/* Reports an unexpected argument. Returns EXIT_USAGE. */
 int refuse_word(const struct option_table *table, const char *word);
 
 /*
- * options__parse() of a command that takes words, up to n, before, behind or amid its options:
- * *found of them, n + 1 where there are more.
+ * Like options__parse(), for a command with up to n words before, between or after its options.
+ * Sets *found to their number, or to n + 1 if there are more.
  */
 int parse_around_words(const struct option_table *table, void *dst, int argc, char **argv,
 		       const char **words, int n, int *found);
 
 /*
- * The same of one that takes n words. With fewer, or more, -EINVAL after a line and a hint, which
- * call one `what`: "recording".
+ * The same for a command with exactly n words. Otherwise -EINVAL after a message and a hint that
+ * call a word `what`, such as "recording".
  */
 int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
 		     const char *what, const char **words, int n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* attach and record: a process that runs already. */
+/* attach and record: capture a running process. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* check: what this machine can do, one line a need. */
+/* check: what this machine can do, one line per need. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

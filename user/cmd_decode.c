@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* decode: a recording, wherever it was made, to a trace. */
+/* decode: makes a trace of a recording from any machine. */
 #include <errno.h>
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* help: the commands, or one's options. */
+/* help: shows the commands, or the options of one. */
 #include <stdio.h>
 
 #include "cmd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* list: what can be a trigger. */
+/* list: shows functions and USDT probes that can trigger. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static int print_match(void *ctx, const struct symbol_match *match)
 	return 0;
 }
 
-/* By the name that -symbol takes; its arguments are what perf and bpftrace show too. */
+/* Prints the name as -symbol takes it, and the arguments as perf and bpftrace show them. */
 static int print_usdt(void *ctx, const struct usdt_match *match)
 {
 	struct listing *listing = ctx;
@@ -79,7 +79,7 @@ static int list_of(const struct symbols *symbols, const char *glob, struct listi
 	return symbols__each(symbols, glob, print_match, listing);
 }
 
-/* What it has of that is printed, and counted. 0, or -errno after a line and a hint. */
+/* Prints and counts the process's matches. 0, or -errno after a message and a hint. */
 static int list(pid_t pid, const char *glob, struct listing *listing)
 {
 	struct process process;
@@ -134,7 +134,7 @@ static int refuse_glob(pid_t pid, const char *glob)
 	return EXIT_FAILED;
 }
 
-/* Of several processes those of the first that has any: most often they run one program. */
+/* Prints the matches of the first process that has any: mostly all run the same program. */
 static int list_first(const struct target *target, const char *glob)
 {
 	struct listing listing = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* report and diff: the answer in the terminal, once more. */
+/* report and diff: print the report of a recording or trace, or the difference of two. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct report_options {
 	int top;
 	uint64_t max_memory;
 	struct option_list filters, labels;
-	struct trace_filter filter; /* what these are */
+	struct trace_filter filter; /* made of these options */
 	const char *since, *html;
 	bool json, folded, csv, diff, again, no_inline;
 	bool verbose, quiet;
@@ -157,7 +157,7 @@ static int print_report(const struct input *input, const struct report_options *
 	if (options->json)
 		return print_json(input);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
-	/* Whoever has it decoded knows that it was Ctrl-C; here it is what was asked for. */
+	/* A report was asked for, so its absence needs a reason. */
 	if (!has_trigger(decoded))
 		printf("no report: no hit triggered this trace; -folded prints what ran in it\n");
 	return 0;

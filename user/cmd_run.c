@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* run: a program of which not one instruction is missed. */
+/* run: starts a program and records it from its first instruction. */
 #include <limits.h>
 
 #include "capture_command.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of commands, and of each one's options: for main.c, and what the build makes of them.
- */
+/* The table of commands and their options, for main.c, man pages and completion. */
 #ifndef MTBPF_CMD_TABLE_H
 #define MTBPF_CMD_TABLE_H
 
@@ -10,13 +9,13 @@ struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *summary;
-	const struct option_table *options; /* NULL: it has none */
+	const struct option_table *options; /* NULL: no options */
 };
 
-/* As the user is to read them; ends with one that has no name. */
+/* In the order of the help text; the last entry has no name. */
 extern const struct command commands[];
 
-/* NULL: there is none of that name. */
+/* Finds a command by name, or NULL. */
 const struct command *command__find(const char *name);
 
 extern const struct option_table attach_table, run_table, record_table, decode_table, report_table,

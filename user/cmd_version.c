@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* version: what a report of a bug begins with. */
+/* version: versions of mtbpf, libraries and kernel, for bug reports. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* view: a trace in the browser. */
+/* view: shows a trace in the browser. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

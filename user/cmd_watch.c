@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* watch: how often a function is hit and how far apart, to choose a threshold by. */
+/* watch: shows how often a function is hit and the delays, to choose a threshold. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -69,11 +69,11 @@ const struct option_table watch_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* What hits are counted of: functions, or regions from one place to another. */
+/* What is counted: hits of functions, or regions between two places. */
 struct watched {
 	struct probes probes;
 	struct start_stop regions;
-	pid_t pid; /* the first process that has them */
+	pid_t pid; /* the first process with these probes */
 };
 
 #define BAR_WIDTH 40
@@ -118,7 +118,7 @@ static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t 
 	*last = stats;
 }
 
-/* Until Ctrl-C, the timeout or the end of the process. */
+/* Waits until Ctrl-C, the timeout or the end of the process. */
 static int wait_for_end(const struct watch_options *options, const struct target *target,
 			const struct trigger *trigger)
 {
@@ -149,7 +149,7 @@ static int wait_for_end(const struct watch_options *options, const struct target
 	return 0;
 }
 
-/* Whether the figures are whole. */
+/* Prints which hits were not counted. */
 static void say_drops(const struct mt_stats *stats)
 {
 	const uint64_t counts[DROPS] = {
@@ -364,7 +364,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 
 	if (!err)
 		err = gate__attach(&gate, NULL, NULL);
-	/* Nothing triggers, but the last of -max-hits tells that it was. */
+	/* Armed only for the hit that reports the end of -max-hits. */
 	if (!err)
 		err = trigger__arm(gate.trigger);
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reads what others wrote gives up, for good, the rights that it has no use for. */
+/* Gives up rights for good before untrusted input is read. */
 #ifndef MTBPF_CONFINE_H
 #define MTBPF_CONFINE_H
 
@@ -8,17 +8,15 @@
 
 #include "capture/recording/recording.h"
 
-/*
- * Before a recording is read: this process, whoever runs it, keeps of its capabilities those that
- * open files, of other processes too.
- */
+/* Call before a recording is read: keeps only the capabilities to open files, those of other
+ * processes included. */
 void confine__reading(void);
 
 /*
- * Before it is decoded, and before any thread starts: what landlock__confine() says. Written is
- * then beneath the folder of `path` alone (NULL: nowhere), and with is_folder folders are made and
- * removed there; the roots that the n recordings hold stay readable. Where the kernel has no
- * Landlock, all is as after confine__reading(), and a line for -v says so.
+ * Call before decoding and before any thread starts: see landlock__confine(). After that only files
+ * in the folder of `path` (NULL: none) can be written, and with is_folder folders made and removed
+ * there; the roots that the n recordings hold stay readable. Without Landlock in the kernel only
+ * confine__reading() applies, which -v reports.
  */
 void confine__decoding(const char *path, bool is_folder, const struct recording *const *recs,
 		       size_t n);

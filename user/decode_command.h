@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `mtbpf decode` was told, what it reads, and where that goes. */
+/* The options, input and output of `mtbpf decode`. */
 #ifndef MTBPF_DECODE_COMMAND_H
 #define MTBPF_DECODE_COMMAND_H
 
@@ -11,7 +11,7 @@
 #include "pipeline/pipeline.h"
 #include "view/closing.h"
 
-/* What is not asked for has no name. */
+/* -1: not given. */
 enum decode_print { PRINT_NOTHING = -1, PRINT_CALLS, PRINT_BRANCHES };
 enum decode_format { FORMAT_BY_NAME = -1, FORMAT_FXT, FORMAT_TEXT };
 
@@ -24,32 +24,32 @@ struct decode_options {
 	bool verbose, quiet;
 };
 
-/* Whether a trace for Perfetto is what comes of it. */
+/* True if the output is a trace for Perfetto. */
 bool decode_options__want_trace(const struct decode_options *options);
 
-/* Where the trace goes, and what has become of it. */
+/* The output of decoding. */
 struct decode_output {
 	bool is_whole;
 	bool is_text;
-	const char *path; /* of the text; NULL: stdout */
+	const char *path; /* of a text; NULL: stdout */
 	struct output_names names;
 };
 
 /*
- * The trace goes where the recording lies, unless told otherwise. 0, or -EINVAL after a line and a
- * hint; also where -portable would write what it reads.
+ * Chooses the output's names: by default next to the recording. 0, or -EINVAL after a message and a
+ * hint, for example if -portable would overwrite its input.
  */
 int decode_output__name(struct decode_output *output, const struct decode_options *options,
 			const char *input);
-/* What there is a file of at the end, or none. NULL: stdout's text, which comes as far as it does.
- */
+/* The file that exists only if decoding completes. NULL: text on stdout, which appears as it is
+ * decoded. */
 const char *decode_output__file(const struct decode_output *output);
-/* `recording`: what it can be made of once more; NULL: nothing. */
+/* recording: named in the message of an interrupted decoding, to decode it again; or NULL. */
 void decode_output__begin_stoppable(const struct decode_output *output, const char *recording);
 /* 0, or -errno after a line and a hint. */
 int decode_output__write(struct decode_output *output, struct decoded *decoded,
 			 const struct recording *rec, struct phases *phases);
-/* What happened, where that is not in the way of a text on stdout. */
+/* Prints the summary, unless stdout has a text. */
 void decode_output__summarise(const struct decode_output *output, const struct decoded *decoded,
 			      const struct recording *rec, const struct phases *phases);
 
@@ -61,10 +61,10 @@ struct decoding {
 	const struct trace_filter *filter;
 };
 
-/* This process is confined behind it. -errno after a line and a hint, or whether something was
- * lost. */
+/* Decodes; confines this process. Returns -errno after a message and a hint, 1 if something was
+ * lost, otherwise 0. */
 int decoding__run(const struct decoding *decoding);
-/* The same by a process of its own: what is confined cannot serve, nor start a browser. */
+/* The same in a child process, since a confined process cannot serve or start a browser. */
 int decoding__run_apart(struct decoding *decoding);
 
 #endif

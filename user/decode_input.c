@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is decoded: a recording, or text of perf's; confined, since others wrote it. */
+/* Reads the input of decode, confined, since it may be hostile: a recording, or perf's text. */
 #include "decode_command.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static int print_or_write(const struct decoding *d, struct recording *rec)
 	return err;
 }
 
-/* `rec` may be NULL: there is none. */
+/* rec may be NULL. */
 static void confine(const struct decode_options *options, const struct decode_output *output,
 		    const struct recording *rec)
 {

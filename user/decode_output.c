@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where what is decoded goes: its name, and how it is written there. */
+/* Chooses the names of decode's output and writes it. */
 #include "decode_command.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static bool is_same(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What it is read from would be what it is written to. */
+/* Refuses to overwrite the input. */
 static int refuse_same(const char *input, const char *output)
 {
 	if (!is_same(input, output))

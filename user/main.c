@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* mtbpf: from its first word to a command. */
+/* mtbpf: runs the command named by the first word. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 
-/* Whatever is opened next would have their numbers, and get what is written to them. */
+/* Opens missing standard descriptors: otherwise a file that is opened next would get messages. */
 static void open_standard(void)
 {
 	int fd;

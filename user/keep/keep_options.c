@@ -19,7 +19,7 @@ static int check_alone(const struct keep_options *keep, const char *command)
 	return -EINVAL;
 }
 
-/* What is about one capture. */
+/* Refuses options for a single capture. */
 static int check_capture(const struct capture_options *capture, const char *command)
 {
 	if (capture->output) {
@@ -65,7 +65,7 @@ int keep_options__check(struct record_options *options, const char *command)
 		keep->on_capture_timeout_ns = AFTER_TIMEOUT_NS;
 	if (keep->no_summary)
 		keep->summarise = NULL;
-	/* Of all captures, not of each. */
+	/* -timeout is for all captures together. */
 	keep->timeout_ns = options->capture.timeout_ns;
 	options->capture.timeout_ns = 0;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a capture that goes on for weeks: record -dir. */
+/* The options of record -dir, which captures for weeks. */
 #ifndef MTBPF_KEEP_KEEP_OPTIONS_H
 #define MTBPF_KEEP_KEEP_OPTIONS_H
 
@@ -12,7 +12,7 @@
 #define KEEP_CAUSES_MAX 4
 
 struct keep_options {
-	const char *dir; /* NULL: one capture, as ever; nothing else is valid */
+	const char *dir; /* NULL: a single capture; the other members are not used */
 	int keep;	 /* recordings; KEEP_UNSET: not given */
 	int max_per_hour;
 	uint64_t max_size; /* 0: not given */
@@ -110,8 +110,7 @@ struct record_options {
 			KEEP_OPTION(metrics), NULL                                                 \
 	}
 
-/* Sets what was not given, and checks what belongs together. 0, or -EINVAL after a line and a hint.
- */
+/* Sets defaults and checks combinations. 0, or -EINVAL after a message and a hint. */
 int keep_options__check(struct record_options *options, const char *command);
 
 #endif

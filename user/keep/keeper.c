@@ -17,7 +17,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* What came while an hour's captures were used up. */
+/* Reports the triggers that came while -max-per-hour was used up. */
 static void say_let_pass(struct keeper *k)
 {
 	if (k->let_pass)
@@ -66,8 +66,8 @@ static void hold_fire(struct keeper *k, struct session *s)
 }
 
 /*
- * The heap keeps what it once had, up to twice the largest block that was ever freed; and one
- * capture takes much more than the others where this process stood still for a while before it.
+ * Returns freed memory to the kernel: the heap keeps up to twice the largest block ever freed, and
+ * a capture after a pause of this process needs much more than the others.
  */
 static void give_memory_back(void)
 {
@@ -76,7 +76,7 @@ static void give_memory_back(void)
 #endif
 }
 
-/* One capture. True where the session is over. */
+/* Takes one capture. True if the session is over. */
 static bool capture_one(struct keeper *k, struct session *s, enum session_end *end, int *err)
 {
 	struct recording rec;
@@ -97,8 +97,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 #define EXIT_INTERVAL_MS 10
 
 /*
- * What failed because of it fails a moment before it is seen to have gone: the kernel has no events
- * for who has begun to exit.
+ * True if the process has exited. An error caused by its exit comes a moment before the exit can be
+ * seen: the kernel has no events for a process that has begun to exit. So it waits a little.
  */
 static bool has_gone(pid_t pid)
 {
@@ -107,13 +107,13 @@ static bool has_gone(pid_t pid)
 	return !process__alive(pid);
 }
 
-/* Until the target is gone, or told to end. */
+/* Captures until the target is gone, or mtbpf is told to end. */
 static int follow_target(struct keeper *k, enum session_end *end)
 {
 	struct session *s = session__open(&k->options->capture, &k->start);
 	int err = 0;
 
-	/* Who was there a moment ago has gone since. */
+	/* The target has exited since it was found. */
 	if (!s && k->has_settled) {
 		*end = SESSION_EXITED;
 		return 0;
@@ -136,7 +136,7 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	return err;
 }
 
-/* Those of the last hour, that a mtbpf made which has ended since, count as well. */
+/* Captures of the last hour by an earlier mtbpf count for -max-per-hour. */
 static int spend_earlier(struct keeper *k)
 {
 	uint64_t now_ns = clock__now_ns(), now_ms = stamp__now_ms();
@@ -188,7 +188,7 @@ static void close_keeper(struct keeper *k)
 		close(k->signal_fd);
 }
 
-/* Whatever it is doing then, it is told to end. */
+/* Sends SIGTERM to this process after that time. */
 static int end_after(uint64_t ns)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures for weeks: one after another, the newest of which are kept. */
+/* Takes captures for weeks, one after another, and keeps the newest. */
 #ifndef MTBPF_KEEP_KEEPER_H
 #define MTBPF_KEEP_KEEPER_H
 
@@ -7,8 +7,9 @@
 #include "session/session.h"
 
 /*
- * Until SIGINT, SIGTERM or SIGHUP, the timeout, or, of -pid, the end of the processes. What has a
- * name is waited for, and goes on when it is started again. 0, or -errno after a line and a hint.
+ * Runs until SIGINT, SIGTERM or SIGHUP, the timeout, or, with -pid, the end of the processes. A
+ * target with a name is waited for, at the start and after each exit. 0, or -errno after a message
+ * and a hint.
  */
 int keeper__run(const struct record_options *options);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the files of the keeper: its state, a capture's way to the folder, the wait for a target.
- */
+/* Shared by the keeper's files: its state, storing a capture, waiting for the target. */
 #ifndef MTBPF_KEEP_KEEPER_INTERNAL_H
 #define MTBPF_KEEP_KEEPER_INTERNAL_H
 
@@ -17,30 +16,30 @@ struct keeper {
 	struct quota quota;
 	struct after after;
 	struct metrics metrics;
-	struct mt_stats before; /* of targets that are gone */
-	uint64_t unarmed;	/* of this one: seen so far */
-	uint64_t let_pass;	/* as many as an hour may have were made: what came after them */
-	bool held;		/* that is so */
+	struct mt_stats before; /* totals of earlier targets */
+	uint64_t unarmed;	/* the current target's value, as counted so far */
+	uint64_t let_pass;	/* triggers that came while -max-per-hour was used up */
+	bool held;		/* -max-per-hour is used up */
 	struct metrics_server *server;
 	struct target target;
 	struct session_start start;
 	struct session_observer observer;
 	int signal_fd;
-	bool has_been_there; /* the target */
-	bool has_settled;    /* it could be opened, a moment ago */
+	bool has_been_there; /* the target has been found once */
+	bool has_settled;    /* it could be opened a moment ago */
 };
 
-/* Writes what was captured, says so in a line, and counts it. What fails is said, and counted. */
+/* Writes the capture to the folder, prints a line and counts it; errors are printed and counted. */
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end);
-/* What the folder holds goes into the metrics. */
+/* Updates the metrics with the folder's content. */
 void keeper__count_recordings(struct keeper *k);
 
-/* Sets k->target where it is pids: a process that is not there will not come. 0, or -errno after a
- * line and a hint. */
+/* Sets k->target for -pid: these processes must exist now. 0, or -errno after a message and a
+ * hint. */
 int keeper__check_target(struct keeper *k);
 /*
- * Waits for the target, and sets k->target. 0; -EINTR: told to end meanwhile; another -errno after
- * a line and a hint.
+ * Waits for the target and sets k->target. 0; -EINTR if mtbpf was told to end; or another -errno
+ * after a message and a hint.
  */
 int keeper__find_target(struct keeper *k);
 

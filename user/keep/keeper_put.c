@@ -17,7 +17,7 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 }
 
-/* Of the hit, or of now. */
+/* The time of the hit; without a hit, now. */
 static uint64_t time_of(const struct recording *rec)
 {
 	const struct mt_hit *hit = hit_of(rec);

@@ -15,7 +15,7 @@
 #define SETTLE_LOOKS	   10
 #define SETTLE_INTERVAL_MS 500
 
-/* A snapshot of nothing there is none of. */
+/* True if a signal tells mtbpf to end. SIGUSR1 gets a message only, since there is no target. */
 static bool told_to_end(struct keeper *k)
 {
 	struct signalfd_siginfo info;
@@ -81,8 +81,8 @@ static bool opens(struct keeper *k)
 }
 
 /*
- * Who has just been started is still what started it, or has not mapped its libraries. Where that
- * does not change, opening it says what is wrong.
+ * Waits until the new process has run execve and mapped its libraries. If that takes too long,
+ * opening the session reports what is wrong.
  */
 static int settle(struct keeper *k)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* So many captures an hour, in any hour: a token comes back an hour after it was spent. */
+/* Limits captures to a number in any hour: a token comes back an hour after it was spent. */
 #ifndef MTBPF_KEEP_QUOTA_H
 #define MTBPF_KEEP_QUOTA_H
 
@@ -18,9 +18,9 @@ struct quota {
 int quota__init(struct quota *quota, size_t per_hour);
 void quota__fini(struct quota *quota);
 
-/* When the next one may be spent, on the clock that tokens are spent by; 0: at once. */
+/* When the next token can be spent, on the clock of quota__spend(); 0: at once. */
 uint64_t quota__next_ns(const struct quota *quota);
-/* Times do not fall from one to the next. */
+/* Times must not decrease. */
 void quota__spend(struct quota *quota, uint64_t now_ns);
 
 #endif

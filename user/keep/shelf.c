@@ -49,7 +49,7 @@ int shelf__open(struct shelf *shelf, const char *dir, size_t keep, uint64_t max_
 	return err ? refuse(dir, err) : 0;
 }
 
-/* The name is taken with its lock: nobody sweeps it away between the two. */
+/* Creates and locks the directory, again if another mtbpf removed it before it was locked. */
 static int make_partial(struct shelf_slot *slot)
 {
 	struct stat ours, now;
@@ -74,7 +74,7 @@ int shelf__begin(const struct shelf *shelf, const char *process, uint64_t unix_m
 	char name[NAME_MAX];
 	int err;
 
-	/* Another mtbpf may use the folder, too. */
+	/* Another mtbpf may use the same folder. */
 	do {
 		err = stamp__name(name, sizeof(name), process, unix_ms++);
 		if (err)

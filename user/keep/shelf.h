@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder of recordings, the newest of which are kept. One that is being written has a name that
- * begins with a dot, and gets its own by rename(2) when it is complete; one that is removed loses
- * it by that first. So what has such a name is whole: it may be copied by whoever watches the
- * folder. Who reads one may hold a lock (flock(2), a shared one will do) on its directory: it is
- * not removed meanwhile. What the folder holds else is left alone.
+ * A folder that keeps the newest recordings. While a recording is written its name begins with a
+ * dot; rename(2) gives it its final name when it is complete, and takes that name away before it is
+ * removed. So a recording with a final name is complete and can be copied. A reader may hold a lock
+ * (flock(2), shared is enough) on its directory: then it is not removed. Other files in the folder
+ * are left alone.
  */
 #ifndef MTBPF_KEEP_SHELF_H
 #define MTBPF_KEEP_SHELF_H
@@ -18,14 +18,14 @@
 struct shelf {
 	char dir[PATH_MAX];
 	size_t keep;	    /* recordings */
-	uint64_t max_bytes; /* of all together */
+	uint64_t max_bytes; /* of all recordings together */
 };
 
 /* A place for one more recording. */
 struct shelf_slot {
 	char partial[PATH_MAX]; /* the directory to write it into */
-	char path[PATH_MAX];	/* its name when it is complete */
-	int lock_fd;		/* says that it is being written */
+	char path[PATH_MAX];	/* its final name */
+	int lock_fd;		/* held while it is written */
 };
 
 struct shelf_item {
@@ -40,24 +40,24 @@ struct shelf_content {
 };
 
 /*
- * Makes the folder where it is missing (mode 0700), sees that it can be written to, and removes
- * what a mtbpf left that was killed while it wrote. 0, or -errno after a line and a hint.
+ * Makes the folder if it is missing (mode 0700), checks that it can be written to, and removes
+ * incomplete recordings of a mtbpf that was killed. 0, or -errno after a message and a hint.
  */
 int shelf__open(struct shelf *shelf, const char *dir, size_t keep, uint64_t max_bytes);
 
-/* A slot for a recording of that process and time. 0 or -errno. Prints nothing. */
+/* Makes a slot for a recording of that process and time. 0 or -errno. Prints nothing. */
 int shelf__begin(const struct shelf *shelf, const char *process, uint64_t unix_ms,
 		 struct shelf_slot *slot);
 /*
- * The recording is complete: it is brought to the disk, the oldest make room for it, and it gets
- * its name. *bytes is its size. 0; -EFBIG: it is larger than all may be, and was removed; another
- * -errno: what could not be done; it was removed as well. The slot is closed. Prints nothing.
+ * Completes the recording: syncs it to disk, removes the oldest to make room, and renames it.
+ * *bytes is its size. On error the recording is removed: -EFBIG if it exceeds max_bytes alone, or
+ * another -errno. Closes the slot. Prints nothing.
  */
 int shelf__finish(const struct shelf *shelf, struct shelf_slot *slot, uint64_t *bytes);
-/* Removes what was written, and closes the slot. */
+/* Removes the incomplete recording and closes the slot. */
 void shelf__abandon(struct shelf_slot *slot);
 
-/* What it holds, for shelf_content__fini(). 0 or -errno. */
+/* Lists the recordings; call shelf_content__fini(). 0 or -errno. */
 int shelf__look(const struct shelf *shelf, struct shelf_content *content);
 void shelf_content__fini(struct shelf_content *content);
 

@@ -40,7 +40,7 @@ static int each(const struct shelf *shelf,
 	return err;
 }
 
-/* -EWOULDBLOCK: somebody is at work on it. */
+/* Returns a locked descriptor, or -errno: -EWOULDBLOCK if another process holds the lock. */
 static int lock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err;
@@ -90,7 +90,7 @@ static int add_item(const struct shelf *shelf, const char *name, void *ctx)
 	if (!stamp__parse(name, &found.unix_ms))
 		return 0;
 	shelf__path(shelf, path, "", name);
-	/* One that goes meanwhile is not there. */
+	/* It may have been removed meanwhile. */
 	if (fs__tree_size(path, &found.bytes))
 		return 0;
 	found.name = strdup(name);
@@ -133,7 +133,7 @@ void shelf_content__fini(struct shelf_content *content)
 	VEC_FINI(&content->items);
 }
 
-/* Its name goes at once, all else after it. -EWOULDBLOCK where somebody reads it. */
+/* Renames it first, then removes its files. -EWOULDBLOCK if a reader has locked it. */
 static int remove_item(const struct shelf *shelf, const char *name)
 {
 	char path[PATH_MAX], gone[PATH_MAX];

@@ -10,10 +10,11 @@
 /* Milliseconds since 1970. */
 uint64_t stamp__now_ms(void);
 
-/* 0, or -ENAMETOOLONG; of the process's name, what is no letter, digit or '-', '.' becomes '_'. */
+/* Formats a name; other characters of `process` than letters, digits, '-' and '.' become '_'. 0 or
+ * -ENAMETOOLONG. */
 int stamp__name(char *buf, size_t size, const char *process, uint64_t unix_ms);
 
-/* Whether a file's name is such a one, and of when. */
+/* True if the file has such a name; sets its time. */
 bool stamp__parse(const char *file, uint64_t *unix_ms);
 
 #endif

@@ -67,7 +67,7 @@ static bool parse_v6(const char *host, const char *port, struct sockaddr_in6 *v6
 	       parse_port(port, &v6->sin6_port);
 }
 
-/* The address's size, or 0. */
+/* Parses the address; returns its size, or 0. */
 static socklen_t parse(const char *text, union address *address)
 {
 	const char *colon = strrchr(text, ':');
@@ -90,7 +90,7 @@ static socklen_t parse(const char *text, union address *address)
 	return parse_v6(host, colon + 1, &address->v6) ? sizeof(address->v6) : 0;
 }
 
-/* What a mtbpf that was killed has left; never a socket that somebody listens on. */
+/* Removes the socket of a mtbpf that was killed, but never one that a process listens on. */
 static void remove_stale(const struct sockaddr_un *local)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -139,7 +139,7 @@ static int open_socket(struct listener *l, const union address *address, socklen
 	if (bind(l->fd, &address->any, size))
 		return -errno;
 	describe(l, address);
-	/* Before anybody can connect. */
+	/* Before a client can connect. */
 	if (l->path[0] && chmod(l->path, 0660))
 		return -errno;
 	return listen(l->fd, BACKLOG) ? -errno : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A listening socket that only this machine reaches. */
+/* A listening socket that can only be reached from this machine. */
 #ifndef MTBPF_METRICS_LISTEN_H
 #define MTBPF_METRICS_LISTEN_H
 
@@ -7,13 +7,15 @@
 
 struct listener {
 	int fd;
-	char path[108]; /* of a unix socket, to be removed at the end; "" for a port */
-	char url[160];	/* for people */
+	char path[108]; /* of a unix socket, removed at the end; "" for a port */
+	char url[160];	/* for messages */
 };
 
-/* "unix:PATH" or "ADDRESS:PORT". 0, or -errno after a line and a hint; -EINVAL: it is neither. */
+/* address: "unix:PATH" or "ADDRESS:PORT". 0, or -errno after a message and a hint (-EINVAL:
+ * neither).
+ */
 int listener__open(struct listener *listener, const char *address);
-/* Removes a unix socket's file; the descriptor may have been closed by who took it over (-1). */
+/* Closes it (fd -1 if another owner closes it) and removes a unix socket's file. */
 void listener__close(struct listener *listener);
 
 #endif

@@ -34,8 +34,7 @@ static void labelled(FILE *out, const char *name, const char *label, const char 
 		fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
-/* Buckets are cumulative; the last one of ours has no upper end, as it also counts what is larger.
- */
+/* Buckets are cumulative. Our last bucket also counts all larger values, so it has no upper end. */
 static void histogram(FILE *out, const char *name, const struct mt_stats *stats)
 {
 	uint64_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a capture that runs for weeks tells of itself, as Prometheus' text. */
+/* The metrics of record -dir in Prometheus' text format. */
 #ifndef MTBPF_METRICS_METRICS_H
 #define MTBPF_METRICS_METRICS_H
 
@@ -11,19 +11,19 @@
 
 /* Why a trigger left no recording. */
 enum metrics_skipped {
-	SKIPPED_RATE,	/* as many as an hour may have were made */
+	SKIPPED_RATE,	/* -max-per-hour was used up */
 	SKIPPED_LIMITS, /* -after, -min-interval, -skip */
-	SKIPPED_BUSY,	/* another one was just being taken */
-	SKIPPED_SIZE,	/* larger than all recordings together may be */
+	SKIPPED_BUSY,	/* another capture was being taken */
+	SKIPPED_SIZE,	/* larger than -max-size */
 	SKIPPED_DISK,	/* it could not be written */
 	N_SKIPPED
 };
 
-/* What is missing of what was to be recorded. */
+/* Kinds of lost data. */
 enum metrics_lost {
 	LOST_TRIGGERS, /* the trigger's ring buffer was full */
-	LOST_TRACE,    /* stretches of a thread's trace, by the kernel's or the CPU's word */
-	LOST_RECORDS,  /* of mappings, threads and samples */
+	LOST_TRACE,    /* gaps in a thread's trace that the kernel or the CPU has reported */
+	LOST_RECORDS,  /* records of mappings, threads and samples */
 	N_LOST
 };
 
@@ -40,10 +40,10 @@ struct metrics_cause {
 /* So many causes have a series each; what comes then is counted as "other". */
 #define METRICS_CAUSES_MAX 20
 
-/* Since the program began, over all targets that it has had; sizes are of now. */
+/* Counts since mtbpf started, over all targets; sizes are current. */
 struct metrics {
 	struct mt_stats stats;
-	bool of_durations;     /* what stats has; else delays */
+	bool of_durations;     /* stats has durations; otherwise delays */
 	uint64_t threshold_ns; /* UINT64_MAX: not learned yet */
 	bool attached;
 	uint64_t attaches;
@@ -53,13 +53,13 @@ struct metrics {
 	struct metrics_cause causes[METRICS_CAUSES_MAX + 1]; /* the last one: all others */
 	size_t n_causes;
 	uint64_t recordings, recordings_bytes;
-	uint64_t newest_unix_ms; /* recording; 0: none */
+	uint64_t newest_unix_ms; /* time of the newest recording; 0: none */
 };
 
 /* A capture's. */
 void metrics__add_cause(struct metrics *metrics, const struct metrics_cause *cause);
 
-/* The text, freed by the caller; NULL where memory ran out. */
+/* Formats the metrics. The caller frees the text; NULL: out of memory. */
 char *metrics__print(const struct metrics *metrics);
 
 #endif

@@ -10,7 +10,7 @@
 #include "metrics/listen.h"
 #include "util/log.h"
 
-/* Somebody who connects and says nothing is not waited for. */
+/* A client that sends nothing is disconnected. */
 #define TIMEOUT_S	10u
 #define CONNECTIONS_MAX 16u
 
@@ -21,7 +21,7 @@ struct metrics_server {
 	struct metrics metrics;
 };
 
-/* Takes text over. */
+/* Takes ownership of text. */
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int status, char *text,
 			      const char *type)
 {
@@ -87,7 +87,7 @@ static int start(struct metrics_server *server, const char *address)
 		log__error("-metrics: cannot answer at %s", server->listener.url);
 		return -EIO;
 	}
-	/* It is the daemon's now. */
+	/* The daemon owns it now. */
 	server->listener.fd = -1;
 	log__info("metrics: %s", server->listener.url);
 	return 0;

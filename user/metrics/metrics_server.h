@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /metrics, for those on this machine. */
+/* Serves GET /metrics to clients on this machine. */
 #ifndef MTBPF_METRICS_METRICS_SERVER_H
 #define MTBPF_METRICS_METRICS_SERVER_H
 
@@ -8,15 +8,15 @@
 struct metrics_server;
 
 /*
- * Answers from now on, in a thread of its own: at "unix:PATH", a socket of mode 0660, or at
- * "ADDRESS:PORT", a loopback address; port 0 takes a free one, which is told. NULL with errno after
- * a line and a hint. Signals are to be held before: the thread takes none.
+ * Starts a thread that answers at "unix:PATH" (a socket of mode 0660) or at "ADDRESS:PORT" (a
+ * loopback address; port 0 takes a free one, which is printed). NULL with errno after a message and
+ * a hint. Block signals before, so that the thread does not take them.
  */
 struct metrics_server *metrics_server__start(const char *address);
-/* NULL is fine. */
+/* Accepts NULL. */
 void metrics_server__stop(struct metrics_server *server);
 
-/* What it answers from now on. Nothing for NULL. */
+/* Sets the metrics to answer with. Does nothing if server is NULL. */
 void metrics_server__set(struct metrics_server *server, const struct metrics *metrics);
 
 #endif

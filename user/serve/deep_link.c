@@ -13,7 +13,7 @@
 #include "util/meter.h"
 #include "util/units.h"
 
-/* On both sides of the hit's slice: a share of it; or of what one without length is shown amid. */
+/* Margin on both sides of the hit's slice: 1/MARGIN_SHARE of it, or MARGIN_NS without length. */
 #define MARGIN_SHARE 8
 #define MARGIN_NS    500000
 
@@ -86,7 +86,7 @@ static void add_pin(cJSON *commands, const struct sight *sight)
 {
 	char regex[32];
 
-	/* The hits' track is the last one of its process: here it comes first. */
+	/* The hits' track is the last one of its process: pin it first. */
 	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), "^mtbpf hits ");
 	snprintf(regex, sizeof(regex), " %" PRIu64 "$", sight->tid);
 	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), regex);
@@ -121,7 +121,7 @@ static char *commands_of(const struct sight *sight)
 	return text;
 }
 
-/* RFC 3986, 2.3: what needs no escape. */
+/* Characters that need no escape: RFC 3986, 2.3. */
 static bool is_unreserved(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -76,7 +76,7 @@ const char *show__ui_folder(void)
 	return !is_ui(fd) ? NULL : path ? path : UI_FOLDER;
 }
 
-/* Into *fd: -1 where there is none, and none was asked for. */
+/* Opens the UI's folder; *fd is -1 if there is none and none was asked for. */
 static int open_ui(const char *asked, int *fd)
 {
 	const char *path = asked ? asked : getenv(UI_VARIABLE);
@@ -95,7 +95,8 @@ static int open_ui(const char *asked, int *fd)
 	return -EINVAL;
 }
 
-/* Under sudo: the server needs nothing of root's, and the browser must not run as root. */
+/* Gives up root's rights under sudo: the server does not need them, and the browser must not run as
+ * root. */
 static int give_back_root(void)
 {
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");

@@ -6,14 +6,15 @@
 #include <stdbool.h>
 
 struct show_options {
-	const char *ui; /* a folder with a build of Perfetto's UI; NULL: where one is installed */
-	int port;	/* 0: 9001, which Perfetto's own page needs; with a UI of ours any */
+	const char *ui; /* a folder with a build of Perfetto's UI; NULL: the installed one */
+	int port;	/* 0: 9001, which ui.perfetto.dev needs; any free port with a local UI */
 	bool no_open;	/* print the address only */
 };
 
 /*
- * Returns after Ctrl-C, SIGTERM or SIGHUP: 0. -EINVAL where the file is no trace, or the folder no
- * UI; another -errno. One message. What sudo has given is given back before anything is served.
+ * Serves until Ctrl-C, SIGTERM or SIGHUP, and returns 0. -EINVAL if the file is not a trace, or the
+ * folder has no UI; or another -errno; each after one message. Gives up sudo's rights before it
+ * serves.
  */
 int show__trace(const char *path, const struct show_options *options);
 
@@ -25,7 +26,7 @@ struct sight;
 /* A descriptor of the trace, and what is to be seen in it. -errno after a line and a hint. */
 int show__open_trace(const char *path, struct sight *sight);
 
-/* The folder with a UI that is used where none is asked for; NULL: there is none. */
+/* The default folder with a UI; NULL: there is none. */
 const char *show__ui_folder(void);
 
 #endif

@@ -22,7 +22,7 @@ static void find_and_exit(struct answer *answer, int trace_fd, pid_t parent)
 {
 	int err;
 
-	/* Nobody would hear of it. */
+	/* End with the parent, which reads the answer. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);

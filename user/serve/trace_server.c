@@ -20,15 +20,12 @@
 #include "util/log.h"
 #include "util/vec.h"
 
-/* A browser opens six connections a host. */
+/* A browser opens six connections per host. */
 #define MAX_CONNECTIONS	   32
 #define CONNECTION_SECONDS 120
 #define BLOCK_SIZE	   (256 * 1024)
 
-/*
- * The UI asks several servers of its authors' whether they know the visitor. Nothing of that: the
- * trace is the user's.
- */
+/* The UI contacts servers of its authors; this policy forbids it, to keep the trace private. */
 #define UI_POLICY                                                                                  \
 	"default-src 'self' data: blob:; script-src 'self' 'unsafe-eval' 'unsafe-inline'; "        \
 	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
@@ -62,7 +59,7 @@ static const char *header_of(const struct request *request, const char *name)
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
-/* A name that was made to resolve to 127.0.0.1 is another host. */
+/* False for another name that resolves to 127.0.0.1 (DNS rebinding). */
 static bool is_our_host(const struct trace_server *server, const struct request *request)
 {
 	const char *host = header_of(request, MHD_HTTP_HEADER_HOST);
@@ -70,8 +67,8 @@ static bool is_our_host(const struct trace_server *server, const struct request 
 	return host && (!strcmp(host, server->host) || !strcasecmp(host, server->localhost));
 }
 
-/* Of a page that may read the trace. Browsers send none for what is typed, or of the same origin.
- */
+/* True if the page may read the trace. Without an Origin header the address was typed, or the page
+ * has the same origin. */
 static bool is_our_origin(const struct trace_server *server, const struct request *request)
 {
 	const char *origin = header_of(request, MHD_HTTP_HEADER_ORIGIN);
@@ -98,7 +95,7 @@ static void add_headers(const struct trace_server *server, struct MHD_Response *
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
 				PERFETTO_ORIGIN);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
-	/* What a page of the internet needs to reach this machine, where the user lets it. */
+	/* A page from the internet needs this to reach this machine. */
 	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 }
 
@@ -156,7 +153,7 @@ static void end_unpacking(void *unpack)
 	unpack__free(unpack);
 }
 
-/* Perfetto reads gzip itself, but not zstd. */
+/* Sends the trace unpacked: Perfetto reads gzip, but not zstd. */
 static enum MHD_Result send_unpacked(const struct trace_server *server,
 				     const struct request *request, int fd)
 {
@@ -171,7 +168,7 @@ static enum MHD_Result send_unpacked(const struct trace_server *server,
 	return answer(server, request, MHD_HTTP_OK, response);
 }
 
-/* The file that was opened at first, whatever its name stands for by now. */
+/* Sends the file that was opened at the start, even if its name is another file's by now. */
 static enum MHD_Result send_trace(const struct trace_server *server, const struct request *request,
 				  const struct served_trace *trace)
 {
@@ -275,7 +272,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	struct trace_server *server = context;
 	const struct request request = {connection, method, path};
 
-	/* Bodies are read and forgotten. */
+	/* Request bodies are ignored. */
 	if (!*state) {
 		*state = (void *)server;
 		return MHD_YES;
@@ -288,7 +285,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		return say(server, &request, MHD_HTTP_FORBIDDEN, "not for this host or origin\n");
 	if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
 		return say(server, &request, MHD_HTTP_NO_CONTENT, "");
-	/* The UI asks with POST whether Perfetto's own server is here. */
+	/* The UI looks for Perfetto's own server with POST. */
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return say(server, &request, MHD_HTTP_NOT_FOUND, "only GET and HEAD\n");
 	if (server->pages && !strncmp(path, server->path, strlen(server->path)))

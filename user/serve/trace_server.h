@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves one trace over HTTP on 127.0.0.1, and a build of Perfetto's UI beside it where there is
- * one. Whoever does not know its path (of 128 random bits), names another host or comes from
- * another origin gets nothing: other users of the machine, other pages in the browser, names that
- * resolve to 127.0.0.1.
+ * Serves one trace over HTTP on 127.0.0.1, with a local build of Perfetto's UI if there is one. A
+ * request needs the path (with 128 random bits), our host name, and an allowed origin: this keeps
+ * out other users of the machine, other pages in the browser, and DNS rebinding.
  */
 #ifndef MTBPF_SERVE_TRACE_SERVER_H
 #define MTBPF_SERVE_TRACE_SERVER_H
@@ -13,17 +12,17 @@
 
 #include "serve/deep_link.h"
 
-/* The page that may read the trace where we serve no UI; its content security policy lets it
- * connect to this port only. */
+/* The page that may read the trace if there is no local UI; its content security policy allows this
+ * port only. */
 #define PERFETTO_ORIGIN "https://ui.perfetto.dev"
 #define PERFETTO_PORT	9001
 
 struct trace_server;
 
 /*
- * trace_fd: of an FXT file, compressed or not. ui_fd: of the folder of the UI (index.html in it),
- * or -1: PERFETTO_ORIGIN is let in. Both stay the caller's, and open. port: 0 takes a free one.
- * Answers from now on, in a thread of its own. NULL after a line and a hint.
+ * Starts a thread that serves. trace_fd: an FXT file, compressed or not. ui_fd: the UI's folder
+ * with its index.html, or -1 to allow PERFETTO_ORIGIN. The caller keeps both open. port 0 takes a
+ * free one. NULL after a message and a hint.
  */
 struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port);
 
@@ -44,12 +43,12 @@ struct trace_server *trace_server__start_pages(const struct trace_pages *pages, 
 					       uint16_t port);
 void trace_server__stop(struct trace_server *server);
 
-/* "http://127.0.0.1:9001/TOKEN/trace.fxt" and "http://127.0.0.1:9001/": its own until it stops. */
+/* "http://127.0.0.1:9001/TOKEN/trace.fxt" and "http://127.0.0.1:9001/"; owned by the server. */
 const char *trace_server__url(const struct trace_server *server);
 const char *trace_server__root(const struct trace_server *server);
 uint16_t trace_server__port(const struct trace_server *server);
 
-/* Of libmicrohttpd, as it says itself. */
+/* libmicrohttpd's version. */
 const char *trace_server__library_version(void);
 
 #endif

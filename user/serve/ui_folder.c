@@ -18,14 +18,14 @@ static const struct {
 	{".mjs", "text/javascript; charset=utf-8"},
 	{".css", "text/css; charset=utf-8"},
 	{".json", "application/json"},
-	{".wasm", "application/wasm"}, /* browsers compile it as it comes, of this type only */
+	{".wasm", "application/wasm"}, /* browsers compile it while it loads only with this type */
 	{".png", "image/png"},
 	{".svg", "image/svg+xml"},
 	{".woff2", "font/woff2"},
 	{".ttf", "font/ttf"},
 };
 
-/* Within the folder. */
+/* The file's path within the folder. */
 static const char *name_of(const char *path)
 {
 	while (*path == '/')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a web page, below a folder and nowhere else. */
+/* Opens the files of a web page below one folder. */
 #ifndef MTBPF_SERVE_UI_FOLDER_H
 #define MTBPF_SERVE_UI_FOLDER_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 /*
- * Opens what a request's path ("/", "/v55/a.js") names: a regular file in the folder, reached
- * through no symbolic link. -ENOENT for anything else, another -errno.
+ * Opens the file that a request's path ("/", "/v55/a.js") names: a regular file in the folder,
+ * without symbolic links. -ENOENT for anything else, or another -errno.
  */
 int ui_folder__open(int folder_fd, const char *path);
 
-/* By the suffix. */
+/* The content type by the file's suffix. */
 const char *ui_folder__content_type(const char *path);
 
 #endif

@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* What is set in the same way: the functions that trigger, or those beside them. */
+/* Functions that are probed in the same way. */
 struct probed {
 	const struct probe *v;
 	size_t n;
@@ -45,7 +45,7 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 
 	for (size_t i = 0; i < probed->n && !err; i++) {
 		const struct probe *probe = &probed->v[i];
-		/* Exits are matched by the stack pointer at the entry, so that is probed. */
+		/* Exits are matched with the stack pointer at the function's entry. */
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 
 		if (probe__is_syscall(probe)) {
@@ -121,7 +121,7 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 	return err;
 }
 
-/* The source's own probes come first. regions is NULL without -start and -stop. */
+/* Deciding probes come first. regions is NULL without -start and -stop. */
 static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
 {
 	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);
@@ -195,7 +195,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	return gate->trigger ? 0 : -errno;
 }
 
-/* Of several processes, the file of one that has ended since it was looked at is not there. */
+/* True if a process has exited with its file since its probe was found. */
 static bool is_of_gone(const struct uprobe_spec *spec, int err)
 {
 	return spec->pid < 0 && (err == -ENOENT || err == -ESRCH) && access(spec->path, F_OK);
@@ -230,7 +230,7 @@ static int open_link(struct gate *gate, size_t i)
 	return event->fd;
 }
 
-/* The ends first: an entry that nothing waits for would stay open. */
+/* Opens the ends first: the end of a call that was already entered must not be missed. */
 static int open_links(struct gate *gate)
 {
 	size_t n_gone = 0, n_set = 0;
@@ -275,7 +275,7 @@ static int attach_events(struct gate *gate,
 		err = drop_gone(events, &n);
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, n);
-	/* Who came before the program overflows such an event unasked. One settles all of them. */
+	/* A hit before the program was attached overflowed the source's event. */
 	if (!err && of_source)
 		err = uprobe_event__settle(&gate->specs.v[0]);
 	free(events);
@@ -311,7 +311,7 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 
 void gate__begin(struct gate *gate)
 {
-	/* The first time what came since it was attached belongs to it. */
+	/* Everything since the attachment belongs to the first recording. */
 	if (gate->frozen)
 		gate->began_ns = clock__now_ns();
 	gate->frozen = false;
@@ -329,7 +329,7 @@ struct entry_taker {
 	uint64_t after_ns, began_ns;
 };
 
-/* Of a hit alone there is only its begin. */
+/* False if it ended before this recording. A hit without a return has only its start. */
 static bool was_recorded(const struct entry_taker *taker, const struct mt_entry *entry)
 {
 	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
@@ -347,7 +347,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		       : 0;
 }
 
-/* The stack there is one of the thread's like any other. */
+/* Adds a goroutine's wake-up; its stack becomes a sample of the thread. */
 static int take_ready(void *ctx, const struct mt_ready *ready)
 {
 	struct entry_taker *taker = ctx;
@@ -492,7 +492,7 @@ static void close_those(struct gate *gate, bool ends)
 	}
 }
 
-/* The entries first: of a call that is entered later nobody would see the end. */
+/* Closes the entries first: otherwise a call's end would be missed. */
 void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)

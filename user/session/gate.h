@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trigger on its probe's events: joins trigger with the events that capture opens. */
+/* The gate attaches the trigger's programs to the events of its probes, and takes their hits. */
 #ifndef MTBPF_SESSION_GATE_H
 #define MTBPF_SESSION_GATE_H
 
@@ -13,30 +13,30 @@ struct source;
 
 struct gate {
 	struct trigger *trigger;
-	bool sampling;	/* for a source that samples */
-	bool by_return; /* the returns decide, and the entries only start the clock */
-	bool by_links;	/* its events are uprobe_link__open()'s */
-	bool by_insn;	/* returns are probed where they are, not by return probes */
+	bool sampling;	/* the source samples */
+	bool by_return; /* returns decide; entries only start the time */
+	bool by_links;	/* events are links: uprobe_link__open() */
+	bool by_insn;	/* return instructions are probed, instead of return probes */
 	bool has_return_probes;
 	/*
-	 * Of all probes; first those that decide, and that start and stop: a source may want their
-	 * events in its own groups.
+	 * All probes. The first n_deciding decide, start or stop: a source may open their events in
+	 * groups of its own.
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	VEC(struct trigger_syscall) syscalls;
-	VEC(struct trigger_event) events; /* on these; fd: ours; -1: none, or the source's */
+	VEC(struct trigger_event) events; /* one per spec; fd -1: none, or the source's */
 	bool attached, frozen;
-	uint64_t began_ns;	   /* entries and regions that ended before were not recorded */
-	uint64_t entries_until_ns; /* entries that began later have not been taken */
-	uint64_t regions_until_ns; /* regions that ended later have not been, either */
-	uint64_t ready_until_ns;   /* wake-ups of goroutines that came later have not been */
+	uint64_t began_ns; /* start of this recording; earlier entries do not belong to it */
+	uint64_t entries_until_ns; /* entries that began up to here have been taken */
+	uint64_t regions_until_ns; /* regions that ended up to here have been taken */
+	uint64_t ready_until_ns;   /* goroutine wake-ups up to here have been taken */
 	bool regions, ready;
 	uint64_t stall_thresh_ns; /* 0: no clock looks for stalls */
 };
 
 /*
- * Probes: `v` trigger. Calls of `also` are only logged (config.also). `ready` are set at the
+ * The probes: `v` trigger; calls of `also` are only logged (config.also); `ready` are at the
  * function that makes goroutines ready (config.ready).
  */
 struct gate_probes {
@@ -46,39 +46,39 @@ struct gate_probes {
 };
 
 /*
- * Loads the trigger for some probes, and, with config->regions, for those; all live as long as the
- * gate. Where a region's stop triggers, the probes are not set. 0, or -errno after a line and a
- * hint. gate__close() in any case.
+ * Loads the trigger for the probes, which must live as long as the gate. If the end of a region
+ * triggers, probes->v are not set. Returns 0, or -errno after a message and a hint; call
+ * gate__close() in any case.
  */
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes);
 
-/* What is taken from here on began, or lasted, from now on; nothing triggers yet. */
+/* Starts a recording: earlier entries and regions do not belong to it. Does not arm. */
 void gate__begin(struct gate *gate);
-/* Disarms the trigger, which stays attached: what comes is counted, and not recorded. */
+/* Disarms the trigger, which stays attached: later hits are counted but not recorded. */
 void gate__freeze(struct gate *gate);
 
 /*
- * Sets the probes and attaches. With config->by_links NULL; otherwise source_event, as in
- * source_ops, gives the events of the deciding probes that the source has opened; -1, or NULL for
- * all: it is opened here. 0, or -errno after a line and a hint.
+ * Sets the probes and attaches the programs. source_event (as in source_ops) returns the event that
+ * the source has opened for deciding probe i, or -1; events that the source has not opened are
+ * opened here. It is NULL with config->by_links. 0, or -errno after a message and a hint.
  */
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source);
 
 /*
- * Adds the latest hits to rec, and the wake-ups of goroutines with their stacks, but those that an
- * earlier snapshot has. 0 or -errno.
+ * Adds the logged hits, and the wake-ups of goroutines with their stacks, to rec, except those of
+ * earlier snapshots. 0 or -errno.
  */
 int gate__take_entries(struct gate *gate, struct recording *rec);
-/* The same of the regions. */
+/* The same for regions. */
 int gate__take_regions(struct gate *gate, struct recording *rec);
-/* Adds the next hit of the latest arming to rec, with its stack: 1; 0 none waiting; or -errno. */
+/* Adds the next hit of the latest arming to rec, with its stack. Returns 1; 0: none; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 
-/* Removes the probes that are ours; the trigger stays loaded, and may be attached again. */
+/* Removes our probes; the trigger stays loaded and can be attached again. */
 void gate__detach(struct gate *gate);
-/* Detaches, and removes the probes that are ours. */
+/* Detaches, removes our probes, and frees the trigger. */
 void gate__close(struct gate *gate);
 
 #endif

@@ -33,7 +33,7 @@ unsigned int overhead__rate(const struct sample_options *o, const struct sample_
 
 	if (is_asked && !o->max_overhead_ppm)
 		return wanted;
-	/* The default is about stacks alone. */
+	/* The default rate considers the cost of stacks only. */
 	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
 				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
 	if (hz > wanted)
@@ -86,7 +86,7 @@ static void set_recorder(void *ctx, bool on)
 		recorder__stop(recorder);
 }
 
-/* As it will be recorded: on a thread of ours, by a recorder of our process. */
+/* Measures on a thread of mtbpf, with a recorder as it will be used. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	const struct recorder_config config = {.tgid = getpid(),
@@ -166,7 +166,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 			now->switches >= o->seen.switches;
 	unsigned int hz;
 
-	/* Half of it is forgotten each time: one quiet second does not say that all will be. */
+	/* A decaying sum: one quiet second does not raise the rate at once. */
 	if (is_known) {
 		o->lately.cpu_ns = o->lately.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
 		o->lately.switches = o->lately.switches / 2 + now->switches - o->seen.switches;
@@ -191,8 +191,8 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 }
 
 /*
- * Looks at what the processes have done since the last time, and changes o->hz where that is far
- * from what -max-overhead allows: true then. What ended meanwhile is not counted.
+ * Reads the load of the processes and calls overhead__take(). Processes that have ended do not
+ * count.
  */
 static bool look_at_load(struct overhead *o, const struct sample_options *options,
 			 const struct pid_set *pids)
@@ -212,7 +212,7 @@ static bool look_at_load(struct overhead *o, const struct sample_options *option
 
 /* The least number of stacks in a call that is as long as the threshold. */
 #define LEAST_STACKS 50
-/* Periods vary a little. */
+/* A margin, since sampling periods vary a little. */
 #define LOOKBACK_RESERVE 1.1
 
 unsigned int overhead__rate_to_look_back(const struct lookback_need *need)
@@ -312,7 +312,7 @@ __attribute__((noinline, noipa)) static void hit_stepped(void)
 	__asm__ volatile("test %eax, %eax");
 }
 
-/* The quickest of some rounds, for one call. */
+/* Time per call in the quickest of some rounds, in ns. */
 static uint64_t time_calls(void (*call)(void))
 {
 	uint64_t best = UINT64_MAX;
@@ -328,7 +328,7 @@ static uint64_t time_calls(void (*call)(void))
 	return best / CALLS;
 }
 
-/* The offset of its return instruction. */
+/* The offset of the function's return instruction. */
 static uint64_t return_at(void (*call)(void))
 {
 	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
@@ -339,7 +339,7 @@ static uint64_t return_at(void (*call)(void))
 	return at;
 }
 
-/* A descriptor; with by_links the trigger runs there already. */
+/* Returns a descriptor; with by_links the program is attached already. */
 static int open_probe(struct trigger *trigger, const struct trigger_config *config,
 		      void (*call)(void), enum trigger_probe what)
 {
@@ -641,7 +641,7 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 }
 
-/* Fewer stacks by the clock, if that makes the rings look back far enough; else a warning. */
+/* Lowers the rate if that makes the rings look back far enough; otherwise warns. */
 static bool lower_rate(struct session *s, const struct lookback_need *l)
 {
 	unsigned int hz =
@@ -695,7 +695,7 @@ void session__fit_lookback(struct session *s)
 
 void session__check_lookback(struct session *s)
 {
-	/* As it was in the last second. */
+	/* At the rate of the last second. */
 	struct lookback_need l = need_of(s, (double)s->overhead.in_second.stacks);
 
 	if (!l.need_ns || s->is_short_said || !s->ops->lookback_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* -max-overhead while it is recorded: what the target does changes, and with it what is left. */
+/* The cost of recording: measures it, and adapts the sampling rate to -max-overhead. */
 #ifndef MTBPF_SESSION_OVERHEAD_H
 #define MTBPF_SESSION_OVERHEAD_H
 
@@ -10,13 +10,13 @@
 #include "target/process.h"
 
 struct overhead {
-	struct sample_cost cost; /* measured before */
-	unsigned int hz;	 /* the rate now, */
-	unsigned int first_hz;	 /* and at the start */
-	unsigned int most_hz;	 /* more would shorten the lookback too much; 0: any rate */
-	struct sample_load seen; /* what the target had done when it was looked at last */
-	struct sample_load lately;
-	bool is_broken; /* no rate keeps it, which has been said */
+	struct sample_cost cost;   /* measured before */
+	unsigned int hz;	   /* current rate */
+	unsigned int first_hz;	   /* rate at the start */
+	unsigned int most_hz;	   /* more would shorten the lookback too much; 0: any rate */
+	struct sample_load seen;   /* the target's load counters at the last look */
+	struct sample_load lately; /* recent load; older load counts less */
+	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
 	/* The counters when they were read last, and their change per second. */
 	struct overhead_counts {
 		uint64_t time_ns, cpu_ns, switches, stacks, hits;
@@ -42,18 +42,18 @@ int overhead__measure(const struct sample_options *options, uint32_t stack, bool
 #define OVERHEAD_TEXT_SIZE 192
 
 /*
- * Takes what the processes have done in all, and changes o->hz where that is far from what
- * -max-overhead allows: true then. Says once where it cannot be kept.
+ * Takes new load counters, and changes o->hz if it is far from what -max-overhead allows: true
+ * then. Warns once if -max-overhead cannot be kept.
  */
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
 
 struct lookback_need {
-	unsigned int hz;    /* the rate now */
-	uint64_t back_ns;   /* how far the rings look back at it, */
-	uint64_t need_ns;   /* and should: twice the threshold */
-	double clock_share; /* of what is written: the stacks by the clock; else it is switches' */
-	uint64_t size;	    /* how large the rings had to be */
+	unsigned int hz;    /* current rate */
+	uint64_t back_ns;   /* lookback of the rings at this rate */
+	uint64_t need_ns;   /* lookback needed: twice the threshold */
+	double clock_share; /* share of timed samples in what is written; switches are the rest */
+	uint64_t size;	    /* ring size needed */
 };
 
 /*
@@ -62,7 +62,7 @@ struct lookback_need {
  */
 unsigned int overhead__rate_to_look_back(const struct lookback_need *need);
 
-/* How it ended, where that is not how it began. */
+/* Prints the final rate if it differs from the first. */
 void overhead__say(const struct overhead *o, const struct sample_options *options);
 
 #endif

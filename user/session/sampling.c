@@ -165,8 +165,8 @@ static int add_stack(const struct taker *taker, const struct mt_record *record)
 
 	if (!recorder__find_stack(taker->recorder, record, &stack))
 		return 0;
-	/* Without frame pointers they lead anywhere: a file would have these for marks of perf's.
-	 */
+	/* Without frame pointers the chain may have any value; perf.data uses kernel addresses as
+	 * marks. */
 	for (uint32_t i = 0; i < stack.n_ips; i++)
 		if (!address__is_kernel(stack.ips[i]))
 			chain[sample.n_ips++] = stack.ips[i];
@@ -236,14 +236,13 @@ static int by_thread(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* How long perf may take from the switch to its stack, and to one by the clock that was due then.
- */
+/* How late perf's stack of a switch may be, and a timed sample that was due at the switch. */
 #define STACK_LATE_NS 1000000
 #define CLOCK_LATE_NS 20000
 
 /*
- * The stack of a switch that perf took after the program's record of it is of that moment. It does
- * not say that the thread is back.
+ * Moves perf's stack of a switch to the time of the recorder's record of that switch: a later time
+ * would mean that the thread runs again.
  */
 static void settle_stacks(struct recording *rec, size_t first_sample, size_t first_sched)
 {
@@ -279,7 +278,7 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 		(vec)->n = kept_;                                                                  \
 	} while (0)
 
-/* The kernel must have been built to count it, and the machine be told. */
+/* Whether stolen time is known: the kernel must count it, and the hypervisor report it. */
 static enum rec_steal steal_of(const struct recorder *recorder)
 {
 	struct steal_facts facts = steal__facts();
@@ -290,8 +289,8 @@ static enum rec_steal steal_of(const struct recorder *recorder)
 }
 
 /*
- * What one CPU still has, and another has overwritten, would show threads that went from the one to
- * the other with gaps that nobody sees.
+ * Records older than the oldest that all CPUs still have are dropped: otherwise a thread that moved
+ * between CPUs would have gaps that cannot be seen.
  */
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample)
 {

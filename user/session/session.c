@@ -36,7 +36,7 @@ static void tell_observer(const struct session *s)
 		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
 }
 
-/* Passed the threshold since the last arming, and no snapshot of them was taken. */
+/* Counts hits that passed the threshold since the last arming without a snapshot. */
 static void count_busy(struct session *s)
 {
 	struct mt_stats stats;
@@ -78,7 +78,7 @@ static bool has_command_ended(const struct session *s)
 	       info.si_pid;
 }
 
-/* 1 where the session is over: *end says why. 0 if it goes on; or -errno. */
+/* Returns 1 and sets *end if the wait is over, 0 if it goes on, or -errno. */
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
@@ -93,7 +93,7 @@ static int look(struct session *s, enum session_end *end)
 		*end = SESSION_EXITED;
 	else if (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		*end = info.ssi_signo == SIGUSR1 ? SESSION_ASKED : SESSION_INTERRUPTED;
-		/* A terminal sends it to the program too, kill(1) only to us. */
+		/* A terminal sends the signal to the program too; kill(1) sends it only to us. */
 		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
 	} else if (has_command_ended(s))
@@ -105,7 +105,7 @@ static int look(struct session *s, enum session_end *end)
 	return 1;
 }
 
-/* Once a second the counters are looked at. When to wake up next. */
+/* Reads the counters once a second. Sets *next to the next wake-up. */
 static int tick(struct session *s, uint64_t *next)
 {
 	uint64_t now = clock__now_ns();
@@ -166,28 +166,28 @@ static int watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* More than one process, now or later. */
+/* True for more than one process, now or later. */
 static bool is_of_several(const struct session *s)
 {
 	return s->pids.n > 1 || (s->options->children && !s->cgroup);
 }
 
-/* The one process; 0: it is not one. */
+/* The only process; 0 if there may be several. */
 static pid_t only_pid(const struct session *s)
 {
 	return s->cgroup || is_of_several(s) ? 0 : s->pids.v[0];
 }
 
-/* The stepper looks where they are by itself; but what triggers is for the kernel to say. */
+/* The stepper finds regions itself, but only the kernel decides whether a region triggers. */
 static bool probes_regions(const struct session *s)
 {
 	return start_stop__any(&s->regions) && (!s->ops->steps || s->regions.stop_triggers);
 }
 
 /*
- * A process that forks gives its probes to the child. Those of a perf event the kernel removes at
- * the child's first hit, but those of a link stay, and cost it (uprobe_perf_func() returns
- * UPROBE_HANDLER_REMOVE, uprobe_multi_link_handler() does not). A source's own events are needed.
+ * A forked child inherits the probes. The kernel removes those of perf events at the child's first
+ * hit (uprobe_perf_func() returns UPROBE_HANDLER_REMOVE); those of links stay and cost the child
+ * (uprobe_multi_link_handler() does not). A source that opens probe events needs perf events.
  */
 static bool can_use_links(const struct session *s)
 {
@@ -298,16 +298,16 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd) ?: open_command(s);
 }
 
-/* A log of a CPU looks back as far as its ring, where each switch has a stack there, or further. */
+/* A CPU's log looks back at least as far as its ring, in which each switch has a stack. */
 static size_t log_size(const struct session *s)
 {
 	return s->snapshot_size / (s->unwind.stack ? 4 : 1);
 }
 
 /*
- * True if the stacks of switches have rings of their own, which the recorder writes: perf's rings
- * then have only those by the clock. perf takes the kernel's part of a stack, and the stacks of
- * programs with our return probes.
+ * True if the recorder writes the stacks of switches into rings of its own, and perf's rings have
+ * timed samples only. perf takes stacks with kernel frames, and stacks of programs with our return
+ * probes.
  */
 bool session__has_stack_rings(const struct session *s)
 {
@@ -319,7 +319,7 @@ static size_t stacks_size(const struct session *s)
 	return session__has_stack_rings(s) ? s->snapshot_size : 0;
 }
 
-/* Where the kernel cannot, or we may not: a clock for each thread, which costs at each switch. */
+/* Without the recorder each thread has a clock of its own, which costs time at each switch. */
 static void open_recorder(struct session *s)
 {
 	const struct recorder_config config = {
@@ -346,7 +346,7 @@ static void open_recorder(struct session *s)
 				    : "each thread has a clock, which makes its switches dearer");
 }
 
-/* Whose instruction the kernel may step a copy of: one copy is known to the decoder. */
+/* The probe whose instruction the kernel may step as a copy; the decoder knows one such copy. */
 static const struct probe *stepped_probe(const struct session *s)
 {
 	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
@@ -378,7 +378,7 @@ static int add_to_source(void *ctx, pid_t pid)
 static int open_source(struct session *s)
 {
 	const struct capture_options *o = s->options;
-	/* What has been forked since they were listed. */
+	/* Adds children forked since the processes were listed. */
 	int err = o->children && s->gate.trigger
 			  ? trigger__each_target(s->gate.trigger, add_pid, &s->pids)
 			  : 0;
@@ -430,7 +430,7 @@ static int open_source(struct session *s)
 	}
 	if (s->probes.all.n || s->also.all.n)
 		memcpy(config.probed, stepped_probe(s)->code, sizeof(config.probed));
-	/* Of these it is the return that the kernel steps a copy of. */
+	/* With probed return instructions the kernel steps a copy of the return. */
 	if (s->gate.by_insn)
 		config.probed[0] = 0xc3;
 	if (err)
@@ -441,7 +441,7 @@ static int open_source(struct session *s)
 		s->source = s->ops->open(&config);
 	if (!s->source)
 		return -errno;
-	/* The trigger's program knows what was forked before the source's events were open. */
+	/* The trigger's program knows the children forked before the source's events were open. */
 	if (o->children && s->gate.trigger && s->ops->add_process)
 		err = trigger__each_target(s->gate.trigger, add_to_source, s);
 	if (!err && s->gate.trigger && !s->gate.attached)
@@ -451,7 +451,8 @@ static int open_source(struct session *s)
 	return err ? err : watch_fd(s, s->ops->fd(s->source));
 }
 
-/* Not for `run`: its program is not there yet. Of several processes what triggers chooses one. */
+/* Opens the process, unless it is `run`'s, which is not started yet. With several processes
+ * choose_process() opens one. */
 static int open_target(struct session *s)
 {
 	const struct target *target = s->start->target;
@@ -482,7 +483,7 @@ static int choose_sampling(struct session *s)
 				       s->start->target ? &s->pids : &none, &s->overhead);
 }
 
-/* Its functions are the kernel's, in which no uprobe can be. */
+/* A kernel thread runs only kernel functions, which cannot have uprobes. */
 static int check_kernel_thread(const struct session *s)
 {
 	if (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n)
@@ -511,7 +512,7 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops->samples)
 		err = choose_sampling(s);
-	/* The CPU notes either. */
+	/* The CPU records last branches or call stacks, not both. */
 	s->branches =
 		!err && s->ops->samples && !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
 	if (!err && s->ops->samples && !s->branches && !s->unwind.calls)
@@ -581,8 +582,6 @@ pid_t session__pid(const struct session *s)
 {
 	return s->has_process ? s->process.pid : s->start->pid;
 }
-
-/* From a session that is ready to the next snapshot in the recording. */
 
 static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
 {
@@ -665,7 +664,7 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* Only Intel PT needs it: samples show where a thread was not recorded. */
+/* Notes the stop probes, for Intel PT: samples show the ends of regions themselves. */
 static int note_stops(const struct session *s)
 {
 	int err = 0;
@@ -698,7 +697,7 @@ static int let_go(struct session *s)
 	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
 }
 
-/* Hits that the trigger missed since the recording began. */
+/* Counts hits that the trigger has missed since the recording began. */
 static void count_drops(struct session *s)
 {
 	const struct mt_stats *begin = &s->at_begin;
@@ -767,9 +766,9 @@ static bool wants_more(const struct session *s, enum session_end end)
 }
 
 /*
- * It takes the kernel some tenths of a second to remove a probe, so it stays where another snapshot
- * follows. Where none does, nothing of ours stays in the target while the recording is looked at;
- * and where the source has the probes' events, they go with it.
+ * Removing a probe takes the kernel some tenths of a second, so the probes stay if another snapshot
+ * follows. Otherwise they are removed before the recording is read. If the source owns the probes'
+ * events, they are closed with the source.
  */
 static void leave_gate(struct session *s, enum session_end end)
 {
@@ -782,7 +781,7 @@ static void leave_gate(struct session *s, enum session_end end)
 		gate__detach(&s->gate);
 }
 
-/* From the armed trigger to the frozen trace of one hit. */
+/* Takes one snapshot: arms, waits, freezes and reads. */
 static int record_one(struct session *s, enum session_end *end)
 {
 	const struct pid_set *pids;
@@ -864,7 +863,8 @@ int session__capture(const struct capture_options *options, const struct session
 	return err;
 }
 
-/* A crash is what the last moments show; who waits for a slow call waits for the next process. */
+/* True if the wait for a slow call goes on with the next process: the target has a name, and no hit
+ * came before it exited. */
 static bool goes_on(const struct capture_options *options, const struct recording *rec)
 {
 	return target_options__name(&options->target) && rec->trigger && *rec->trigger &&
@@ -930,8 +930,8 @@ int session__capture_again(const struct capture_options *options, struct session
 #define PERIODS_MANY 100
 
 /*
- * A thread that runs for less than a period, and does not go to sleep, is on no stack: samples do
- * not tell that nothing ran.
+ * With samples, an empty snapshot does not prove that nothing ran: a thread that runs for less than
+ * a period without going to sleep has no stack.
  */
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid)

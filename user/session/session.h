@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures of one target: joins target, trigger and capture, from the probe to a recording in
- * memory. */
+/* A session captures snapshots of one target: it joins target, trigger and capture, and fills a
+ * recording in memory. */
 #ifndef MTBPF_SESSION_SESSION_H
 #define MTBPF_SESSION_SESSION_H
 
@@ -15,8 +15,8 @@ enum session_end {
 	SESSION_TRIGGERED,
 	SESSION_INTERRUPTED, /* Ctrl-C */
 	SESSION_TIMED_OUT,
-	SESSION_HITS_OVER, /* as many as were to be looked at */
-	SESSION_EXITED,	   /* the target is gone */
+	SESSION_HITS_OVER, /* -max-hits were counted */
+	SESSION_EXITED,	   /* the target has exited */
 	SESSION_ASKED,	   /* SIGUSR1 */
 	SESSION_COMMAND_ENDED,
 };
@@ -24,44 +24,44 @@ enum session_end {
 struct session;
 
 struct session_start {
-	struct target *target; /* NULL: `run`, and then: */
+	struct target *target; /* NULL for `run`, which sets pid: */
 	pid_t pid;
 	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
 	const char *exec_path;
 	int go_fd;
 	/* With a target: a child that waits likewise, and whose end ends the session; 0: none. */
 	pid_t command;
-	/* All of it is recorded, into a file of this folder's file system; NULL: rings. */
+	/* Record everything to a file in this folder; NULL: into rings. */
 	const char *spool_dir;
-	/* `record -dir`: SIGUSR1 asks for a snapshot; NULL: it does not. */
+	/* `record -dir`; with an observer SIGUSR1 asks for a snapshot. May be NULL. */
 	const struct session_observer *observer;
 };
 
-/* Who is told of the trigger's counters. */
+/* Receives the trigger's counters. */
 struct session_observer {
 	void *ctx;
 	/*
-	 * Once a second, and where `armed` changes: whether a hit could have triggered till now.
-	 * threshold_ns: 0 none, UINT64_MAX not learned yet.
+	 * Called once a second and when `armed` changes. armed: a hit could have triggered since
+	 * the last call. threshold_ns: 0 if there is none, UINT64_MAX if it is not learned yet.
 	 */
 	void (*on_counters)(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns,
 			    bool armed);
 };
 
 /*
- * Finds the target and the probe, and loads the trigger; nothing is attached yet. Both arguments
- * are the caller's, and live as long as the session. NULL with errno after a line and a hint:
- * EINVAL where the request is wrong.
+ * Finds the target and the probe, and loads the trigger; attaches nothing yet. The caller keeps
+ * both arguments for as long as the session lives. NULL with errno after a message and a hint;
+ * EINVAL: the request is wrong.
  */
 struct session *session__open(const struct capture_options *options,
 			      const struct session_start *start);
-/* Leaves nothing in the target. NULL is fine. */
+/* Removes everything from the target. Accepts NULL. */
 void session__close(struct session *session);
 
 /*
- * Attaches, waits, freezes, reads; the target is let go when this returns. Adds a snapshot to rec,
- * which is empty or has earlier ones of this session, and sets *end. 0, or -errno after a line and
- * a hint.
+ * Attaches, waits for the trigger, freezes and reads. Adds a snapshot to rec, which is empty or has
+ * earlier snapshots of this session, and sets *end. Returns 0, or -errno after a message and a
+ * hint.
  */
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
 
@@ -72,34 +72,34 @@ int session__next(struct session *session, struct recording *rec, enum session_e
 struct probes;
 int stall__refuse_go(const struct probes *probes);
 
-/* The next snapshot's trigger does not come before that, of CLOCK_MONOTONIC. */
+/* The next snapshot does not trigger before until_ns (CLOCK_MONOTONIC). */
 void session__hold_fire(struct session *session, uint64_t until_ns);
-/* The process that is recorded, or one of the cgroup's. */
+/* The recorded process; of several processes or a cgroup, one of them. */
 pid_t session__pid(const struct session *session);
 
 /*
- * All of it, with as many snapshots as the options want. 0; -EINVAL after a line and a hint where
- * the request is wrong; another -errno likewise.
+ * Opens a session and takes as many snapshots as the options ask for. Returns 0, or -errno after a
+ * message and a hint; -EINVAL: the request is wrong.
  */
 int session__capture(const struct capture_options *options, const struct session_start *start,
 		     struct recording *rec, enum session_end *end);
 
 /*
- * session__capture(); where the target ends before a trigger, and was chosen by something else than
- * its pids, it is waited for and looked up again, with its probe. -ENOMSG after a line and a hint:
- * that was in vain.
+ * Like session__capture(). If the target exits before a trigger and was chosen by name (not by
+ * pid), waits until it is back and starts again. -ENOMSG after a message and a hint: it did not
+ * come back.
  */
 int session__capture_again(const struct capture_options *options, struct session_start *start,
 			   struct recording *rec, enum session_end *end);
 
-/* Explains a snapshot that holds nothing. */
+/* Explains an empty snapshot. */
 #define EMPTY_SNAPSHOT_TEXT_SIZE 160
 
-/* "nothing was recorded: ...", of that process, or, 0, of several. The text. */
+/* Formats "nothing was recorded: ..." for a process; pid 0: for several. Returns text. */
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid);
 
-/* The same as an error, with a hint. -ENOMSG. */
+/* Prints it as an error with a hint. Returns -ENOMSG. */
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the files of a session: what it holds, and its waiting. */
+/* Shared by the files of a session. */
 #ifndef MTBPF_SESSION_SESSION_INTERNAL_H
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
@@ -14,8 +14,8 @@
 
 /* The unwinder of -source sample: frame pointers, copies of the stack, or the CPU's call stacks. */
 struct unwind_choice {
-	uint32_t stack; /* bytes of it to copy with each sample; 0: frame pointers will do */
-	bool calls;	/* samples by the clock have the calls that the CPU noted instead */
+	uint32_t stack; /* bytes of the stack to copy per sample; 0: use frame pointers */
+	bool calls;	/* timed samples use the CPU's call stack (LBR) instead */
 };
 
 struct recorder;
@@ -24,40 +24,40 @@ struct stalled_threads;
 struct session {
 	const struct capture_options *options;
 	const struct session_start *start;
-	struct process process; /* as it was at the start; not for `run` */
+	struct process process; /* as it was at the start; not set for `run` */
 	bool has_process;
-	struct programs programs;    /* none where it is one process */
-	struct pid_set pids;	     /* of the target; none where it is a cgroup */
-	const struct cgroup *cgroup; /* NULL: it is none */
-	struct recording *rec;	     /* where the next snapshot goes */
+	struct programs programs;    /* of several processes; otherwise empty */
+	struct pid_set pids;	     /* the target's processes; empty for a cgroup */
+	const struct cgroup *cgroup; /* NULL: the target is not a cgroup */
+	struct recording *rec;	     /* receives the next snapshot */
 	const struct source_ops *ops;
 	struct source *source;
 	struct gate gate;
-	struct recorder *recorder;   /* of a source that samples, where the kernel can; else NULL */
-	struct selectors symbols;    /* what triggers; none: nothing does */
-	struct overhead overhead;    /* of source_sample: samples a second, ... */
-	bool branches;		     /* of source_sample: the CPU notes the last ones */
-	struct unwind_choice unwind; /* ... and what comes with them */
-	struct probes probes;	     /* of these symbols */
+	struct recorder *recorder;   /* with samples, if the kernel supports it; otherwise NULL */
+	struct selectors symbols;    /* symbols that trigger; may be empty */
+	struct overhead overhead;    /* of source_sample */
+	bool branches;		     /* of source_sample: record last branches (LBR) at a hit */
+	struct unwind_choice unwind; /* of source_sample */
+	struct probes probes;	     /* of `symbols` */
 	struct start_stop regions;
-	struct probes also;  /* whose calls are recorded beside them */
-	struct probes ready; /* where Go makes goroutines ready; may be empty */
+	struct probes also;  /* other functions whose calls are recorded (-also) */
+	struct probes ready; /* Go's runtime.ready(); may be empty */
 	struct mt_go_offsets go_offsets;
 	struct stalled_threads *stalled; /* of the last trigger, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* with -stall-thresh: what it is the time of */
 	bool replaced;			 /* see session__is_replaced() */
-	pid_t *witnesses; /* of each probe: a process that runs what it is in; NULL: not yet */
-	uint64_t look_ns; /* whether it is replaced is not looked at before */
+	pid_t *witnesses;	/* per probe: a process that maps its file; NULL: not read yet */
+	uint64_t look_ns;	/* time of the next check for replaced processes */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
-	bool is_short_said;	/* that the look-back does not fit the threshold */
+	bool is_short_said;	/* a too short lookback has been reported */
 	int epoll_fd, signal_fd;
 	int command_fd;	      /* readable once the command has ended; -1: there is none */
-	int snapshots;	      /* taken */
-	int forward;	      /* `run`: a signal that its program is to have as well; 0: none */
+	int snapshots;	      /* snapshots taken */
+	int forward;	      /* `run`: signal to pass on to the program; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
-	uint64_t hold_ns;     /* not armed before; 0: at once */
+	uint64_t hold_ns;     /* do not arm before; 0: arm at once */
 	bool armed;
-	/* Of the trigger: when the recording began, and when it was armed last. */
+	/* The trigger's counters when the recording began, and at the last arming. */
 	struct mt_stats at_begin, at_arm;
 	struct progress progress;
 };
@@ -74,7 +74,7 @@ static inline bool session__has_ends(const struct session *s)
 	       (s->options->stall_thresh_ns && s->stall_from == MT_STALL_CALL);
 }
 
-/* What hits are counted by; NULL where nothing triggers. */
+/* The trigger that counts hits; NULL if nothing triggers. */
 static inline struct trigger *session__trigger(const struct session *s)
 {
 	return s->probes.all.n ? s->gate.trigger : NULL;
@@ -82,8 +82,8 @@ static inline struct trigger *session__trigger(const struct session *s)
 
 /* session_source.c */
 /*
- * Intel PT, or else, unless it is asked for by name, samples; says so. NULL with errno after a line
- * and a hint: this machine cannot do what is asked for.
+ * The source that the options name; by default Intel PT, or, with a message, samples if there is no
+ * Intel PT. NULL with errno after a message and a hint: this machine cannot do what is asked for.
  */
 const struct source_ops *source_choice__make(const struct capture_options *options);
 
@@ -97,34 +97,35 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
  */
 int unwind_choice__make(const struct capture_options *options, const struct process *process,
 			const struct cgroup *cgroup, struct unwind_choice *choice);
-/* session_trigger.c: what triggers, as far as that is known before the target is. 0 or -errno. */
+/* session_trigger.c: sets the symbols that trigger, before probes are found. 0 or -errno. */
 int session__choose_symbols(struct session *s);
-/* Finds all probes, and, of several processes, s->process. 0, or -errno after a line and a hint. */
+/* Finds all probes and, with several processes, s->process. 0, or -errno after a message and a
+ * hint. */
 int session__find_trigger(struct session *s);
 /*
- * session_target.c: true where some of the processes have gone, and others that were started since
- * have the function: of a cgroup, in a program that has no probe. Cheap, as long as all are there.
+ * session_target.c: true if some processes have exited, and new ones without a probe have the
+ * function. In a cgroup only new programs count. Cheap while all processes live.
  */
 bool session__is_replaced(struct session *s);
 /*
- * True where a probe's code is copied with the recording, since no file has it: then the probe must
- * not be in it.
+ * True if the recording copies code with a probe from memory, since no file has it: the probe must
+ * be removed first.
  */
 bool session__probes_are_copied(const struct session *s);
-/* overhead.c: what a hit costs here is measured, where there are probes. */
+/* overhead.c: measures the cost of a hit, if there are probes. */
 void session__measure_hits(struct session *s);
-/* What is known of the cost before it begins: a line. */
+/* Prints what is known of the cost before recording begins. */
 void session__say_cost(const struct session *s);
 /*
- * Once a second: counts what the target did, and keeps to -max-overhead. 0; or -EDQUOT after a line
- * and a hint: the probes take too much.
+ * Call once a second: measures the target's load and adapts the rate to -max-overhead. Returns 0,
+ * or -EDQUOT after a message and a hint: the probes cost too much.
  */
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
 /* Sizes the ring for the threshold before recording begins; warns if that exceeds the limit. */
 void session__fit_lookback(struct session *s);
-/* True if the stacks of switches do not share a ring with those by the clock. */
+/* True if stacks of switches have rings of their own. */
 bool session__has_stack_rings(const struct session *s);
-/* While it runs: a warning, once, where the rings look back less than that. */
+/* While recording: warns once if the rings look back too little for the threshold. */
 void session__check_lookback(struct session *s);
 /*
  * stall.c: what -stall-thresh is the time of, once the probes are known. 0; or -EINVAL after a line
@@ -150,10 +151,10 @@ int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t 
 int sampling__settle_calls(struct recording *rec);
 
 /*
- * Adds to rec, up to its freeze, when its threads ran, who woke and who replaced them, what system
- * calls they left their CPUs in, the files of these, and what interrupts, quotas and the hypervisor
- * took. The stacks of switches, of the samples from first_sample on, get the times of these. Of a
- * recorder that is NULL: nothing. 0 or -errno.
+ * Adds the recorder's logs to rec, up to its freeze: when threads ran, who woke or replaced them,
+ * the system calls in which they left their CPUs with their files, and the time lost to interrupts,
+ * quotas and the hypervisor. Stacks of switches among the samples from first_sample on get the time
+ * of their switch. Does nothing if recorder is NULL. 0 or -errno.
  */
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample);
 

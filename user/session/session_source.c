@@ -79,7 +79,7 @@ const struct source_ops *source_choice__make(const struct capture_options *optio
 	return NULL;
 }
 
-/* Known before anything is set in the target. What ptrace itself says would be EPERM. */
+/* Checked before anything is set in the target; ptrace itself would only say EPERM. */
 static int check_tracer(const struct process *process)
 {
 	pid_t tracer = process__tracer(process->pid);
@@ -104,16 +104,15 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 	return ops->steps ? check_tracer(process) : 0;
 }
 
-/* As perf record --call-graph dwarf has it. */
+/* The default of perf record --call-graph dwarf. */
 #define STACK_BYTES 8192u
 
-/* Stacks while it runs, and where it goes to sleep. */
 #define TRIAL_MS   100
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
 /*
- * A process that does little shows little: tries so often for as many stacks. A few may all be of
- * threads that are not those that matter later.
+ * A process that does little yields few stacks: at most TRIALS trials for TRIAL_STACKS stacks.
+ * Fewer stacks may all be of threads that do not matter.
  */
 #define TRIALS	     3
 #define TRIAL_STACKS 10
@@ -140,7 +139,7 @@ static int record(const struct source_config *config, struct recording *rec)
 	return err;
 }
 
-/* Both kinds of stacks of the same moments; adds to what was found before. */
+/* Records both kinds of stacks for some time; adds to *found. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
@@ -176,8 +175,8 @@ static int try_both(const struct capture_options *o, const struct process *proce
 }
 
 /*
- * Most of them: a stack may be deeper than its copy, or torn by a switch of stacks. Copies are
- * right in any case.
+ * True if frame pointers lead far enough in nine of ten stacks: a stack may be deeper than its
+ * copy, or cut by a switch of stacks.
  */
 static bool is_enough(const struct chain_count *found)
 {
@@ -217,7 +216,7 @@ static int judge(const struct capture_options *o, const struct process *process,
 	return 0;
 }
 
-/* Frame pointers would show less, and nobody would see why. */
+/* Fails without LBR: falling back to frame pointers would show less without a visible reason. */
 static int insist_on_calls(struct unwind_choice *choice)
 {
 	int err = counting__try(COUNTING_CALLS);

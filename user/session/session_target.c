@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether the processes that have the probes are still those that the user means. */
+/* Finds out whether the target's processes have been replaced by others. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Of our time, looking may take one part in so many. */
+/* A check may take at most 1/LOOK_SHARE of our time. */
 #define LOOK_SHARE 20
 
 static bool is_of(const struct probe *probe, const struct mapping *m)
@@ -38,7 +38,7 @@ static bool are_copied_of(const struct session *s, pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 
-	/* Of what has gone there is nothing to copy. */
+	/* A process that has exited has nothing to copy. */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
 	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
@@ -54,7 +54,7 @@ bool session__probes_are_copied(const struct session *s)
 	return are;
 }
 
-/* Takes it for those probes that nobody is known to run any more. How many are left. */
+/* Makes the process the witness of probes without a living one. Returns how many are left. */
 static size_t try_witness(struct session *s, pid_t pid)
 {
 	struct process process;
@@ -74,7 +74,7 @@ static size_t try_witness(struct session *s, pid_t pid)
 	return left;
 }
 
-/* How many of the probes nobody of the cgroup runs. */
+/* The number of probes whose file no process of the cgroup maps. */
 static size_t count_orphans(struct session *s, const struct target *target)
 {
 	size_t n, left = s->probes.all.n;
@@ -96,7 +96,7 @@ static bool has_function(const struct session *s, const struct programs *program
 	return false;
 }
 
-/* A program that was not there at the start has the function. */
+/* True if a program that did not run at the start has the function. */
 static bool is_program_new(const struct session *s, const struct target *target)
 {
 	struct programs programs;
@@ -110,7 +110,7 @@ static bool is_program_new(const struct session *s, const struct target *target)
 	return is_new;
 }
 
-/* One of the processes has gone, and one that was started since has the function. */
+/* True if a process that was started since has the function. */
 static bool is_process_new(const struct session *s, const struct target *target)
 {
 	struct target fresh = {.cgroup.fd = -1};
@@ -143,7 +143,7 @@ static bool look(struct session *s)
 	return replaced;
 }
 
-/* Cheap, and true only where there is something to look for. */
+/* A cheap check before look(). */
 static bool has_anybody_gone(const struct session *s)
 {
 	for (size_t i = 0; i < s->pids.n; i++)

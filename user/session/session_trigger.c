@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What triggers a session: what the user has named, or what the program brings itself. */
+/* Finds what triggers a session: the user's symbols, or the program's own trigger. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int refuse_no_trigger(const char *what)
 	return -EINVAL;
 }
 
-/* Where the user has named nothing. */
+/* Uses the program's own trigger if the user has named nothing. */
 static int find_default(struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -29,7 +29,7 @@ static int find_default(struct session *s)
 
 	if (o->symbols.n || o->stop || s->start->spool_dir)
 		return 0;
-	/* Of several programs all that could be found is among the symbols by now. */
+	/* For several programs session__choose_symbols() has looked already. */
 	if (!own && !s->programs.all.n)
 		own = default_trigger__find(s->has_process ? &s->process : NULL,
 					    s->start->exec_path);
@@ -61,7 +61,7 @@ int session__choose_symbols(struct session *s)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
-/* Of all programs; what two versions keep in two places is not looked for. */
+/* Finds the offsets for all programs; false if two Go versions differ. */
 static bool find_offsets(const struct probes *also, struct mt_go_offsets *offsets)
 {
 	*offsets = (struct mt_go_offsets){0};
@@ -110,7 +110,7 @@ static int find_also(struct session *s, const struct probe_source *in)
 {
 	static const struct probes none = {0};
 	const struct option_list *texts = &s->options->sample.also;
-	/* With a duration the returns of those that trigger are probed anyway. */
+	/* With a duration the returns of the triggering functions are probed anyway. */
 	bool have_returns = session__has_ends(s) && !probes__are_library(&s->probes);
 	int err = 0;
 
@@ -139,14 +139,14 @@ static void warn_unprobed(const struct session *s)
 			  n, first->pid, first->comm, s->probes.name);
 }
 
-/* Of several: the one that stands for all of them has a probe. */
+/* Opens a process with a probe to stand for several. */
 static int choose_process(struct session *s)
 {
 	int err;
 
 	if (!s->programs.all.n)
 		return 0;
-	/* What shares a cgroup is not chosen one by one. */
+	/* Processes of a cgroup were not chosen one by one. */
 	if (s->probes.all.n && !s->cgroup)
 		warn_unprobed(s);
 	err = process__open(&s->process, programs__first(&s->programs)->pid);

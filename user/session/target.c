@@ -58,7 +58,7 @@ int target_options__check(const struct target_options *options, const char *comm
 	return options->pids ? check_pids(options->pids, command) : 0;
 }
 
-/* -pid 0 is nobody. */
+/* -pid 0 does not count. */
 bool target_options__any(const struct target_options *o)
 {
 	return (o->pids && o->pids[strspn(o->pids, "0,")]) || o->name || o->cgroup ||
@@ -89,7 +89,7 @@ static int refuse_name(const struct process_list *list, const char *name)
 	return -ESRCH;
 }
 
-/* Which they are: a glob may well have taken more than was meant. */
+/* Lists the processes found: a glob may match more than was meant. */
 static void say_found(const struct process_list *list, const struct pid_set *pids, const char *name)
 {
 	size_t said = 0;
@@ -183,7 +183,7 @@ static int pick(struct target *target)
 	return err ? err : pid_set__add(&target->pids, pid);
 }
 
-/* Each was named by somebody who means it: one that is not there is a mistake. */
+/* If several pids were given, each must exist. */
 static int choose_pids(struct target *target, const char *text)
 {
 	int err = pid_set__parse(&target->pids, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whom a command is about: what -pid, -name, -container, -k8s-pod and -cgroup choose. */
+/* The target of a command, chosen by -pid, -name, -container, -k8s-pod or -cgroup. */
 #ifndef MTBPF_SESSION_TARGET_H
 #define MTBPF_SESSION_TARGET_H
 
@@ -9,7 +9,7 @@
 #include "target/cgroup.h"
 #include "target/process.h"
 
-/* As they were typed; at most one of the texts. */
+/* The options as typed; at most one is set. */
 struct target_options {
 	const char *pids; /* "17,4" */
 	const char *name; /* a glob */
@@ -17,13 +17,13 @@ struct target_options {
 };
 
 struct target {
-	struct pid_set pids;  /* none where it is a cgroup */
-	struct cgroup cgroup; /* fd -1: it is none */
+	struct pid_set pids;  /* empty for a cgroup */
+	struct cgroup cgroup; /* fd -1: not a cgroup */
 };
 
-/* Whether one of them was given. */
+/* True if one of them was given. */
 bool target_options__any(const struct target_options *options);
-/* What was given of those that stay the same where the processes are started again; NULL: pids. */
+/* The option that still holds after a restart of the processes; NULL for pids. */
 const char *target_options__name(const struct target_options *options);
 /*
  * At most one may be, and pids must be numbers. 0, or -EINVAL after a line and a hint that begins
@@ -32,10 +32,9 @@ const char *target_options__name(const struct target_options *options);
 int target_options__check(const struct target_options *options, const char *command);
 
 /*
- * Finds it as it is now. Where nothing was given, the user picks a process, if there is a terminal.
- * 0; or after a line and a hint on stderr: -ESRCH nobody, -EINVAL, -ENOTUNIQ, ...; -ENODATA:
- * nothing was given, and nobody can be asked: the caller says what to give. target__close() in any
- * case.
+ * Finds the target's processes. If no option was given, the user picks a process on the terminal.
+ * Returns 0, or -errno after a message and a hint: -ESRCH (not found), -EINVAL, -ENOTUNIQ, ...;
+ * -ENODATA without a message: no option and no terminal. Call target__close() in any case.
  */
 int target__choose(struct target *target, const struct target_options *options);
 void target__close(struct target *target);
@@ -46,19 +45,19 @@ static inline bool target__is_cgroup(const struct target *target)
 }
 
 /*
- * The pids of its processes now, ascending; *pids is freed by the caller. 0, or -errno after a line
- * on stderr.
+ * Stores the pids of its current processes, ascending; the caller frees *pids. 0, or -errno after a
+ * message.
  */
 int target__processes(const struct target *target, pid_t **pids, size_t *n);
-/* A line and a hint of a cgroup that none is in: -ESRCH. */
+/* Reports an empty cgroup with a message and a hint. Returns -ESRCH. */
 int target__refuse_empty(const struct target *target);
-/* True while one of them is there. */
+/* True while one of its processes lives. */
 bool target__is_alive(const struct target *target);
 
 /*
- * Looks it up again, until a process of it is there; says so if that takes time. 0; -EINTR where
- * signal_fd is readable meanwhile, which is left to be read; -ETIME: it is deadline_ns of
- * CLOCK_MONOTONIC (UINT64_MAX: never); another -errno after a line and a hint: -ENOTUNIQ.
+ * Looks the target up until one of its processes runs; prints a line if that takes time. Returns 0;
+ * -EINTR if signal_fd becomes readable (it is not read); -ETIME at deadline_ns (CLOCK_MONOTONIC;
+ * UINT64_MAX: never); or another -errno, such as -ENOTUNIQ, after a message and a hint.
  */
 int target__wait(struct target *target, const struct target_options *options, int signal_fd,
 		 uint64_t deadline_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trigger's programs on the events of its probes. */
+/* Attaches the trigger's programs to the events of its probes. */
 #include "trigger/trigger.h"
 
 #include <bpf/bpf.h>
@@ -14,7 +14,7 @@
 #include "util/insn.h"
 #include "util/log.h"
 
-/* The entries first: one that nothing waits for would stay open. */
+/* Closes the entries' links first: a call without a return probe would stay open. */
 void trigger__detach(struct trigger *trigger)
 {
 	while (trigger->links.n)
@@ -29,10 +29,6 @@ int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_sysca
 	return trigger->syscalls ? 0 : -errno;
 }
 
-/*
- * Not bpf_program__attach_perf_event(): that enables the event at once and disables it at the
- * end, and takes the caller's descriptor. In a group with PT that is for the capture to decide.
- */
 static const struct bpf_program *program_of(const struct trigger *trigger,
 					    const struct trigger_event *event)
 {
@@ -66,6 +62,10 @@ int trigger__program(const struct trigger *trigger, const struct trigger_event *
 	return bpf_program__fd(program_of(trigger, event));
 }
 
+/*
+ * Does not use bpf_program__attach_perf_event(): that enables the event at once, disables it at the
+ * end, and takes the caller's descriptor. In a group with Intel PT the source decides that.
+ */
 static int link_event(struct trigger *trigger, const struct trigger_event *event)
 {
 	uint64_t cookie;
@@ -143,7 +143,7 @@ int trigger__attach_all(struct trigger *trigger, const struct trigger_event *eve
 	int err;
 
 	trigger__detach(trigger);
-	/* The ends first: an entry that nothing waits for would stay open. */
+	/* Links the ends first: a call without a return probe would stay open. */
 	err = link_those(trigger, events, n, true);
 	if (!err)
 		err = link_those(trigger, events, n, false);

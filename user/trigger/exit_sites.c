@@ -7,15 +7,15 @@
 #include "trigger/probe_site.h"
 #include "util/insn.h"
 
-/* So many instructions before a jump through a register may load it from a table. */
+/* How many instructions before an indirect jump its target may be loaded from a table. */
 #define TABLE_LOAD_DISTANCE 6
 
-/* What a compiler makes of one function: its body, and cold parts. */
+/* Most parts of one function: its body and its cold parts. */
 #define PARTS_MAX 8
 
 struct code_part {
 	struct exit_part code;
-	uint8_t *is_start; /* of each byte: an instruction begins there */
+	uint8_t *is_start; /* per byte: 1 if an instruction begins there */
 };
 
 struct function_code {
@@ -51,7 +51,7 @@ static int add_part(struct function_code *f, const struct exit_part *code)
 	return 0;
 }
 
-/* Where the function goes on elsewhere, that is one more. */
+/* Adds the other part of the function that a jump leads to. */
 static int follow(struct function_code *f, const struct insn *insn)
 {
 	struct exit_part part;
@@ -76,7 +76,7 @@ static int mark_starts(struct function_code *f, size_t number)
 	return err;
 }
 
-/* Data among the code would be read out of step with it, and then jumps lead amid instructions. */
+/* If data among the code was decoded, jumps lead into the middle of instructions. */
 static int check_targets(struct function_code *f, const struct code_part *part)
 {
 	struct insn insn;
@@ -93,7 +93,7 @@ static int check_targets(struct function_code *f, const struct code_part *part)
 	return 0;
 }
 
-/* jmp *table(,%rax,8), or, with relative tables: movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp. */
+/* True for jmp *table(,%rax,8), or movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax. */
 static bool is_table_jump(const struct code_part *part, size_t at)
 {
 	const struct exit_part *c = &part->code;
@@ -136,7 +136,7 @@ static int add(struct function_code *f, const struct code_part *part, size_t at,
 		return -EOPNOTSUPP;
 	if (insn->cls == INSN_COND) {
 		condition = insn__condition(c->code + at, c->len - at);
-		/* loop, jrcxz: by a register. */
+		/* loop and jrcxz test a register, not flags. */
 		if (!condition)
 			return -EOPNOTSUPP;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instructions by which a function is left: what is probed in the place of its return address,
- * which a return probe replaces. Go's runtime, and others that walk their stacks, find that there.
+ * Finds the instructions by which a function is left. They are probed if return probes, which
+ * replace the return address, are not possible: Go's runtime and others walk their stacks.
  */
 #ifndef MTBPF_TRIGGER_EXIT_SITES_H
 #define MTBPF_TRIGGER_EXIT_SITES_H
@@ -15,27 +15,26 @@
 struct exit_sites {
 	uint32_t n;
 	int32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry */
-	/* Left there only if the flags say so: of a conditional jump, see insn__condition().
-	 */
+	/* For a conditional jump: the condition, see insn__condition(); otherwise 0. */
 	uint8_t condition[EXIT_SITES_MAX];
 };
 
-/* A run of a function's code. */
+/* A contiguous part of a function's code. */
 struct exit_part {
 	const uint8_t *code;
 	size_t len;
 	uint64_t vaddr;
 };
 
-/* True where the code at vaddr is of the same function, in another part: its cold one. */
+/* Finds the function's other part (its cold part) at vaddr; false if vaddr is not in one. */
 typedef bool (*exit_sites_part_fn)(void *ctx, uint64_t vaddr, struct exit_part *part);
 
 /*
- * Those of a function that begins with `entry`: its returns, and its jumps out of it (tail calls),
- * direct, conditional, or through a pointer; jumps through a table stay inside. Parts that it jumps
- * to are looked through as well. 0; -EILSEQ where instructions cannot be told from data, so that a
- * probe might break them; -EOPNOTSUPP where the kernel takes no probe on one of them; -E2BIG;
- * -ENOENT where it is never left.
+ * Finds the exits of the function that begins with `entry`: returns and tail calls (direct,
+ * conditional or through a pointer); jumps through a table stay inside. Follows jumps to its other
+ * parts. Returns 0; -EILSEQ if instructions cannot be told from data, so that a probe might break
+ * the code; -EOPNOTSUPP if the kernel cannot probe one of them; -E2BIG if there are too many;
+ * -ENOENT if the function is never left.
  */
 int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
 		     struct exit_sites *sites);

@@ -35,7 +35,7 @@ double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double
 			return start + (end - start) * (rank - below) / counts[i];
 		below += counts[i];
 	}
-	/* By rounding. */
+	/* Only after rounding errors. */
 	return (double)histogram__start(MT_FINE_BUCKETS);
 }
 
@@ -47,7 +47,7 @@ uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent)
 	for (int i = 0; i < MT_FINE_BUCKETS; i++)
 		counts[i] = (double)stats->fine[i];
 	value = (uint64_t)histogram__percentile(counts, percent);
-	/* The largest value is known exactly. */
+	/* max_ns is exact. */
 	return value > stats->max_ns ? stats->max_ns : value;
 }
 

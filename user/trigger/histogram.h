@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The histogram that the BPF program fills: which values a bucket holds, and percentiles. */
+/* The BPF program's histogram: the range of each bucket, and percentiles. */
 #ifndef MTBPF_TRIGGER_HISTOGRAM_H
 #define MTBPF_TRIGGER_HISTOGRAM_H
 
@@ -7,15 +7,12 @@
 
 #include "mtbpf_shared.h"
 
-/* The least value of a bucket, in ns; of MT_FINE_BUCKETS: what is behind the last. */
+/* The least value of a bucket, in ns; for MT_FINE_BUCKETS the end of the last bucket. */
 uint64_t histogram__start(int bucket);
-/* floor(log2) of its values; 0 for that of 0 as well. */
+/* floor(log2) of the bucket's values; 0 for the value 0. */
 int histogram__octave(int bucket);
 
-/*
- * The value below which `percent` (0-100) of the counts lie, interpolated inside its bucket; 0
- * where they are all 0.
- */
+/* The percentile (0-100) of the counts, interpolated inside its bucket; 0 if all counts are 0. */
 double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double percent);
 
 #endif

@@ -20,7 +20,7 @@ uint32_t hit_ring__size(uint32_t least, uint32_t stack_copy)
 	return least;
 }
 
-/* What lies below the stack pointer is no stack, and what was not asked for is not kept. */
+/* Drops bytes below the stack pointer and beyond stack_max. */
 static void take_stack(struct hit_ring *ring, struct mt_hit *hit, const uint8_t *copy)
 {
 	size_t below = hit->sp % MT_COPY_PIECE;
@@ -33,7 +33,7 @@ static void take_stack(struct hit_ring *ring, struct mt_hit *hit, const uint8_t 
 	hit->copied = (uint32_t)ring->stack_size;
 }
 
-/* Takes one hit, and stops there: libbpf would go on with the others. */
+/* Takes one hit; the error stops libbpf, which would go on with the next. */
 static int take_hit(void *ctx, void *data, size_t size)
 {
 	struct hit_ring *ring = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The hits that the BPF program left in its ring buffer, each with its copy of the stack. */
+/* Reads hits, each with its copy of the stack, from the BPF program's ring buffer. */
 #ifndef MTBPF_TRIGGER_HIT_RING_H
 #define MTBPF_TRIGGER_HIT_RING_H
 
@@ -12,21 +12,22 @@ struct ring_buffer;
 
 struct hit_ring {
 	struct ring_buffer *ring;
-	struct mt_hit *next; /* where hit_ring__next() wants the hit, until it has it */
+	struct mt_hit *next; /* output of hit_ring__next(); NULL once it is filled */
 	uint8_t *stack;	     /* of the last hit */
 	size_t stack_size, stack_max;
 };
 
-/* How many pieces of MT_COPY_PIECE hold so many bytes, wherever in the first of them they begin. */
+/* Number of pieces of MT_COPY_PIECE that hold stack_copy bytes at any start in the first piece. */
 uint32_t hit_ring__pieces(uint32_t stack_copy);
-/* Of the ring's map, a power of two of at least `least`: room for a few hits with their stacks. */
+/* Size of the ring for a few hits with their stacks: a power of two, at least `least`. */
 uint32_t hit_ring__size(uint32_t least, uint32_t stack_copy);
 
-/* The map's descriptor stays the caller's. 0 or -errno; hit_ring__close() in any case. */
+/* The caller keeps map_fd. 0 or -errno; call hit_ring__close() in any case. */
 int hit_ring__open(struct hit_ring *ring, int map_fd, uint32_t stack_copy);
 void hit_ring__close(struct hit_ring *ring);
 
-/* 1 and *hit with ring->stack; 0 none waiting; or -errno: -EBADMSG where it is damaged. */
+/* Returns 1 and fills *hit and ring->stack; 0 if none is waiting; or -errno, -EBADMSG if damaged.
+ */
 int hit_ring__next(struct hit_ring *ring, struct mt_hit *hit);
 
 #endif

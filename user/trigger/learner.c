@@ -7,7 +7,7 @@
 #include "util/units.h"
 
 #define HALF_LIFE_NS 60e9
-/* So many times what is needed stays, however old it is. */
+/* Old values keep their weight while their sum is below this many times `needed`. */
 #define KEPT 10
 
 void learner__init(struct learner *learner, double percent)

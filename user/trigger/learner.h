@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A percentile as a threshold: learned from the histogram that the BPF program fills, and kept
- * current. What was counted long ago counts less, by half each minute, as far as there is enough.
+ * Learns a percentile as the threshold from the BPF program's histogram, and keeps it current. The
+ * weight of old values halves each minute, while enough values remain.
  */
 #ifndef MTBPF_TRIGGER_LEARNER_H
 #define MTBPF_TRIGGER_LEARNER_H
@@ -12,17 +12,17 @@
 
 struct learner {
 	double percent;
-	uint64_t needed;		/* values, until it is known */
-	uint64_t learned;		/* values so far, all of them */
-	double counts[MT_FINE_BUCKETS]; /* what they count now */
-	uint64_t last[MT_FINE_BUCKETS]; /* of the histogram, when it was looked at last */
+	uint64_t needed;		/* values needed for a threshold */
+	uint64_t learned;		/* values so far */
+	double counts[MT_FINE_BUCKETS]; /* weighted counts */
+	uint64_t last[MT_FINE_BUCKETS]; /* the histogram at the last update */
 };
 
 void learner__init(struct learner *learner, double percent);
 
 /*
- * Takes in what was counted since the last time, elapsed_ns ago. The threshold, or 0 where there
- * were not enough values yet.
+ * Adds the values counted since the last update, elapsed_ns ago. Returns the threshold in ns, or 0
+ * if there were not enough values yet.
  */
 uint64_t learner__update(struct learner *learner, const struct mt_stats *stats,
 			 uint64_t elapsed_ns);

@@ -8,7 +8,7 @@ static uint64_t time_of(const void *entry)
 	return __atomic_load_n((const uint64_t *)entry, __ATOMIC_ACQUIRE);
 }
 
-/* What is written over again and again meanwhile is let go: its newest is not looked for. */
+/* An entry that is overwritten this often while it is read is left out. */
 #define TRIES 8
 
 bool log_entry__copy(void *out, const void *entry, size_t size)

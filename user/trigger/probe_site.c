@@ -5,7 +5,7 @@
 
 #include "util/insn.h"
 
-/* Further in, the function has begun its work, and its arguments may be gone. */
+/* Further into the function its arguments may be gone. */
 #define MAX_SKIP 64
 
 /* A function's code and where its entry block must end. */
@@ -13,7 +13,7 @@ struct entry_block {
 	const uint8_t *code;
 	size_t len;
 	uint64_t vaddr;
-	size_t end; /* the first branch target behind the entry, or len */
+	size_t end; /* the first branch target after the entry, or len */
 };
 
 static bool is_legacy_prefix(uint8_t byte)
@@ -53,7 +53,7 @@ static bool has_prefix(const uint8_t *bytes, size_t len, uint8_t prefix)
 	return false;
 }
 
-/* arch/x86/kernel/uprobes.c: is_prefix_bad(). Such an instruction takes no probe at all. */
+/* The kernel cannot probe such an instruction (arch/x86/kernel/uprobes.c: is_prefix_bad()). */
 static bool is_refused(const uint8_t *bytes, const struct insn *insn)
 {
 	static const uint8_t bad[] = {0x26, 0x2e, 0x36, 0x3e, 0xf0};
@@ -65,8 +65,8 @@ static bool is_refused(const uint8_t *bytes, const struct insn *insn)
 }
 
 /*
- * Direct call, jmp and jcc (arch/x86/kernel/uprobes.c: branch_setup_xol_ops()). Not loop and jrcxz
- * (e0-e3), and none with an operand size prefix, on which AMD and Intel disagree.
+ * True for direct call, jmp and jcc (arch/x86/kernel/uprobes.c: branch_setup_xol_ops()); not for
+ * loop and jrcxz (e0-e3), nor with an operand size prefix, which AMD and Intel treat differently.
  */
 static bool is_emulated_branch(const uint8_t *bytes, const struct insn *insn)
 {
@@ -87,10 +87,10 @@ static bool is_emulated_branch(const uint8_t *bytes, const struct insn *insn)
 }
 
 /*
- * What the kernel emulates without a branch: 0x90 (branch_setup_xol_ops() again, which takes it
- * for a jmp to the next instruction), and 50+r with no prefix but REX.B (push_setup_xol_ops()).
- * Longer nops are left out although newer kernels treat them well: 6.18 turns a 5-byte one into a
- * call, which the trace would have to explain, and others single-step them.
+ * True for other emulated instructions: 0x90 (a jmp to the next instruction for
+ * branch_setup_xol_ops()), and push 50+r with at most REX.B (push_setup_xol_ops()). Longer nops are
+ * left out: Linux 6.18 turns a 5-byte nop into a call, which would be in the trace, and older
+ * kernels single-step them.
  */
 static bool is_emulated_straight(const uint8_t *bytes, const struct insn *insn)
 {
@@ -100,10 +100,9 @@ static bool is_emulated_straight(const uint8_t *bytes, const struct insn *insn)
 }
 
 /*
- * Where the entry block has to end because the function jumps back into it: a probe behind that
- * point would run more than once a call. A jump to the entry itself is a new call (a tail call to
- * itself). Bytes that are no instruction are data among the code: what is read out of step there
- * can only end the block too early.
+ * The entry block ends where the function jumps back to: a probe after that point would run more
+ * than once per call. A jump to the entry itself is a new call (a tail call to itself). Invalid
+ * instructions are data among the code; decoding them can only end the block too early.
  */
 static size_t first_branch_target(const uint8_t *code, size_t len, uint64_t vaddr)
 {
@@ -125,7 +124,7 @@ static size_t first_branch_target(const uint8_t *code, size_t len, uint64_t vadd
 	return first;
 }
 
-/* Decodes the instruction at *at. False behind the entry block's end. */
+/* Decodes the instruction at `at`. False after the end of the entry block. */
 static bool decode_next(const struct entry_block *block, size_t at, struct insn *insn)
 {
 	return at < block->end && at <= MAX_SKIP &&
@@ -140,14 +139,14 @@ static void set_site(const struct entry_block *block, size_t at, bool emulated,
 	insn__mnemonic(block->code + at, block->len - at, site->insn, sizeof(site->insn));
 }
 
-/* Of moves, a call, and the jump back. */
+/* Most bytes of Go's morestack code: moves, a call, and the jump back. */
 #define MAX_MORESTACK 48
 
 /*
- * Whether what the function jumps to, from its entry block, calls something and begins the function
- * anew (cmd/internal/obj/x86: stacksplit): what came there before was no call of it yet.
+ * True if the code at `target` calls something and jumps back to the function's entry
+ * (cmd/internal/obj/x86: stacksplit): hits before that are not calls yet.
  */
-static bool begins_anew(const struct entry_block *block, uint64_t target)
+static bool restarts_function(const struct entry_block *block, uint64_t target)
 {
 	bool has_called = false;
 	struct insn insn;
@@ -166,9 +165,9 @@ static bool begins_anew(const struct entry_block *block, uint64_t target)
 }
 
 /*
- * The last jump to there in the check that begins at `at`. Where a frame has more than 4 KB there
- * are two: stack pointer less frame may have gone below 0, or lie below the limit (the same place:
- * "huge"). What passes the second has passed both.
+ * Finds the last jump to `target` in the stack check that begins at `at`. For a frame of more than
+ * 4 KB there are two (stacksplit, "huge"): sp minus frame size below 0, and below the limit. Code
+ * that passes the second jump has passed both.
  */
 static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t target)
 {
@@ -196,7 +195,7 @@ static void set_check(const struct entry_block *block, size_t at, uint64_t targe
 	site->condition = insn__condition(block->code + last, block->len - last) ^ 1;
 }
 
-/* True where the entry block has an instruction that the kernel emulates. */
+/* True if the entry block has an instruction that the kernel emulates. */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
 	struct insn insn;
@@ -208,7 +207,7 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
-			if (insn.cls == INSN_COND && begins_anew(block, insn.target))
+			if (insn.cls == INSN_COND && restarts_function(block, insn.target))
 				set_check(block, at, insn.target, site);
 			return true;
 		}
@@ -225,8 +224,8 @@ static bool is_passed_over(const uint8_t *bytes, const struct insn *insn)
 	return insn->cls == INSN_OTHER && (insn->is_endbr || is_refused(bytes, insn));
 }
 
-/* The first instruction that takes a probe, behind an endbr64 unless the function loops to there.
- */
+/* Chooses the first instruction that can be probed, after an endbr64 unless the function jumps back
+ * to there. */
 static void choose_any(const struct entry_block *block, struct probe_site *site)
 {
 	bool moved = false, moves = false;
@@ -258,7 +257,7 @@ int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct p
 	return 0;
 }
 
-/* Whether straight code leads from the entry to `at` and leaves the stack pointer alone. */
+/* True if straight code leads from the entry to `at` without changing the stack pointer. */
 static bool is_still_entry(const struct entry_block *block, size_t at)
 {
 	struct insn insn;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in a function to put the probe. The int3 of a uprobe costs little where the kernel
- * emulates the instruction under it (push, one-byte nop, call, jmp, jcc), and a single-step
- * anywhere else.
+ * Chooses the probed instruction of a function. A uprobe is cheap on instructions that the kernel
+ * emulates (push, one-byte nop, call, jmp, jcc); on others it costs a single-step.
  */
 #ifndef MTBPF_TRIGGER_PROBE_SITE_H
 #define MTBPF_TRIGGER_PROBE_SITE_H
@@ -17,32 +16,32 @@ struct probe_site {
 	bool at_entry; /* nothing before it changes the stack pointer: [sp] is the return address */
 	char insn[16]; /* its mnemonic, for messages: "push", "sub" */
 	/*
-	 * A hit counts only with flags of that kind, see insn__condition(): Go's check of its stack
-	 * leads back to the entry where that has to be moved first. 0: any does.
+	 * A hit counts only if this condition holds, see insn__condition(); 0: always. Go's stack
+	 * check jumps back to the entry if the stack has to be moved first.
 	 */
 	uint8_t condition;
 };
 
 /*
- * Picks the site in a function whose code starts at code[0]: the first emulated push or nop of
- * the entry block, that is before any branch or branch target, so that it runs exactly once a
- * call; else the direct branch that ends the entry block, if it is emulated; else the entry
- * itself, behind an endbr64. `vaddr` is the address of code[0].
+ * Chooses the site in a function whose code starts at code[0] with address `vaddr`: the first
+ * emulated push or nop of the entry block (before any branch or branch target, so that it runs once
+ * per call); otherwise the emulated direct branch that ends the entry block; otherwise the entry,
+ * after an endbr64.
  *
- * A return probe must not go to a site that is not `at_entry`, but to the function's entry: the
- * kernel takes what is at [sp] for the return address and writes its own there.
+ * A return probe must be set at the function's entry if the site is not `at_entry`: the kernel
+ * replaces the value at [sp] as the return address.
  *
- * 0, or -EILSEQ where the entry is no valid instruction.
+ * Returns 0, or -EILSEQ if the entry is not a valid instruction.
  */
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);
 /*
- * The instruction `offset` bytes into the function. 0; -EILSEQ where none begins there; -EOPNOTSUPP
- * where the kernel takes no probe on it.
+ * Uses the instruction at `offset`. Returns 0; -EILSEQ if no instruction begins there; -EOPNOTSUPP
+ * if the kernel cannot probe it.
  */
 int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
 		   struct probe_site *site);
 
-/* Whether the kernel takes a probe on the instruction there. */
+/* True if the kernel can probe the instruction. */
 bool probe_site__is_possible(const uint8_t *code, size_t len);
 
 #endif

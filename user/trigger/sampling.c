@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the trigger has for a source that samples. */
+/* The trigger's part for a source that samples: its filter and its logs. */
 #include "trigger/trigger.h"
 
 #include <bpf/bpf.h>
@@ -11,7 +11,7 @@
 #include "trigger/log_entry.h"
 #include "trigger/trigger_internal.h"
 
-/* Of the two variants only one is loaded, and none where nothing is probed beside the trigger. */
+/* Loads one of the two variants, or none without config->also. */
 static int select_also(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
 {
 	bool task = config->also && !lru;
@@ -32,7 +32,6 @@ static int select_also(struct trigger_bpf *skel, const struct trigger_config *co
 	return lru ? trigger__size_lru(skel->maps.also_lru_latches, config) : 0;
 }
 
-/* What only a source that samples needs is not loaded for others. */
 int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
 			     enum trigger_latch latch)
 {
@@ -46,7 +45,7 @@ int trigger__sample_gate(const struct trigger *trigger)
 	return bpf_program__fd(trigger__skel(trigger)->progs.on_sample);
 }
 
-/* The log's bytes; NULL with errno: 0 if there is no such log. munmap() lets go of it. */
+/* Maps a log. NULL with errno, which is 0 if there is no such log. The caller calls munmap(). */
 static const void *map_log(const struct bpf_map *map, size_t size)
 {
 	void *p;
@@ -106,7 +105,7 @@ int trigger__entries(const struct trigger *trigger,
 	return err ? err : take_log(skel->maps.also_log, take, ctx);
 }
 
-/* One that ends meanwhile is in the log; behind it the map begins anew, so there is a limit. */
+/* If a region ends during the walk, it is in the log and the walk starts again: hence the limit. */
 static int take_open(int map, int (*take)(void *ctx, const struct mt_entry *entry), void *ctx)
 {
 	uint32_t key, *last = NULL;

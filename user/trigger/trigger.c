@@ -111,7 +111,7 @@ void trigger__free(struct trigger *trigger)
 	free(trigger);
 }
 
-/* What belonged to the last arming is frozen as it is, and armed no more. */
+/* A new number of the arming unfreezes the recording; hits of the last arming no longer count. */
 void trigger__thaw(struct trigger *trigger)
 {
 	trigger->skel->bss->armed = 0;
@@ -158,8 +158,8 @@ bool trigger__is_armed(const struct trigger *trigger)
 int trigger__fd(const struct trigger *trigger)
 {
 	/*
-	 * The ring's own descriptor: poll(2) on it looks at the data. libbpf's epoll descriptor
-	 * learns of it only from the wake-up, which an irq_work does a little later.
+	 * The ring's own descriptor: poll(2) checks for data. libbpf's epoll descriptor becomes
+	 * readable only after the wake-up by an irq_work, a little later.
 	 */
 	return bpf_map__fd(trigger->skel->maps.hits);
 }
@@ -198,7 +198,7 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	}
 }
 
-/* Where a program is already running on its CPU; before Linux 5.12 the kernel does not tell. */
+/* Misses while a program was already running on the CPU; 0 before Linux 5.12. */
 static uint64_t missed_by(const struct bpf_program *program)
 {
 	struct bpf_prog_info info = {0};

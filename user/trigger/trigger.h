@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The BPF side: loads bpf/trigger.bpf.c, attaches it to uprobe perf events that user/capture
- * opened, and reads hits and counters. The only user of the skeleton.
+ * User space's half of the trigger: loads bpf/trigger.bpf.c, attaches it to the uprobe events that
+ * user/capture opened, and reads hits and counters.
  */
 #ifndef MTBPF_TRIGGER_TRIGGER_H
 #define MTBPF_TRIGGER_TRIGGER_H
@@ -16,16 +16,16 @@
 struct trigger_syscall;
 
 struct trigger_config {
-	pid_t tgid; /* only hits of this process count, in the initial pid namespace, ... */
-	/* ... or those of several, and tgid is 0; read while it loads */
+	pid_t tgid; /* hits of this process count (its pid in the initial pid namespace); or: */
+	/* hits of several processes, with tgid 0; read by trigger__new() only; or: */
 	const pid_t *tgids;
 	size_t n_tgids;
-	bool with_children; /* of tgids: what they fork from now on counts as well */
-	bool of_cgroup;	    /* ... or those of a cgroup, and both are 0 */
-	int cgroup_fd;	    /* its directory, of the v2 hierarchy; what is below counts too */
+	bool with_children; /* with tgids: their future children count as well */
+	bool of_cgroup;	    /* hits of a cgroup and those below it, with tgid and n_tgids 0 */
+	int cgroup_fd;	    /* its directory in the v2 hierarchy */
 	/*
-	 * At most one of the two; both 0: every hit triggers. UINT64_MAX: nothing does, until
-	 * trigger__set_threshold().
+	 * At most one of the two is set; both 0: every hit triggers. UINT64_MAX: no hit triggers
+	 * before trigger__set_threshold().
 	 */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
@@ -48,19 +48,19 @@ struct trigger_config {
 	/* The source traces the target with ptrace(2): nobody else does, and that is no stop. */
 	bool traced_by_us;
 	/*
-	 * Limits of what passes the threshold; 0: none. Not within after_ns of the first
-	 * trigger__arm(); at least min_interval_ns after the last trigger; and not the first
-	 * n_skipped of what is left.
+	 * Limits for hits that pass the threshold; 0: no limit. No trigger within after_ns of the
+	 * first trigger__arm(), nor within min_interval_ns of the last trigger; of the hits that
+	 * remain, the first n_skipped do not trigger.
 	 */
 	uint64_t after_ns, min_interval_ns, n_skipped;
 	/*
-	 * So many hits are looked at, or calls that have returned; the last of them, or the next
-	 * once armed, gives a hit of reason MT_HIT_LAST where it is no trigger. 0: no end.
+	 * Stop after this many hits (durations: returned calls); 0: no limit. If the last one does
+	 * not trigger, it, or the next one once armed, is a hit with reason MT_HIT_LAST.
 	 */
 	uint64_t max_hits;
-	bool count_only;     /* `watch`: counters move, nothing ever triggers */
+	bool count_only;     /* `watch`: only counts; no hit triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
-	/* Durations are since mtbpf_mark_start(): the probe is on mtbpf_hit() of mtbpf.h. */
+	/* Measure durations from mtbpf_mark_start(): the probe is in mtbpf_hit() of mtbpf.h. */
 	bool since_mark;
 	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
 	/* Hits, and with RETVAL calls, of which they are not true do not count. Not kept. */
@@ -69,30 +69,29 @@ struct trigger_config {
 	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
 	const struct mt_args *args;
 	uint32_t n_args;
-	/* probe_site.at_entry: [sp] at a hit is the return address, which belongs in its stack. */
+	/* As probe_site.at_entry: [sp] at a hit is the return address, which the stack needs. */
 	bool probe_at_entry;
-	bool conditional_entries; /* some count only under a condition, see trigger_event */
-	/* The return is a probe on each instruction that leaves, not a return probe. */
+	bool conditional_entries; /* some events have a condition: trigger_event.condition */
+	/* Returning instructions are probed; there are no return probes. */
 	bool returns_by_insn;
-	/* With that: calls are those of Go's goroutines, not of threads. */
+	/* With returns_by_insn: calls belong to Go's goroutines, not to threads. */
 	bool by_goroutine;
 	/*
-	 * There are probes where a thread's region starts and stops. The gate lets samples pass in
-	 * one only. With stop_triggers the end of a region is the hit, and a duration is the
-	 * region's.
+	 * Probes start and stop regions of a thread. Samples outside of regions are dropped. With
+	 * stop_triggers the end of a region is the hit, and its duration is the region's length.
 	 */
 	bool regions, stop_triggers;
-	/* At a trigger the last branches are taken, where perf events have the CPU note them. */
+	/* Read the last branches at a trigger; perf events must have turned LBR on. */
 	bool branches;
-	/* For a source that samples: its gate, and the log of entries. */
+	/* The source samples: load the filter of samples and the log of entries. */
 	bool sampling;
-	/* The calls of other functions are logged as well: those of events that are is_also. */
+	/* Log calls of other functions as well: of events with is_also. */
 	bool also;
-	bool also_at_entry, also_by_insn; /* as probe_at_entry and returns_by_insn, of them */
-	bool also_by_goroutine;		  /* as by_goroutine */
+	bool also_at_entry, also_by_insn; /* like probe_at_entry and returns_by_insn, for these */
+	bool also_by_goroutine;		  /* like by_goroutine */
 	/*
-	 * With by_goroutine and also_by_goroutine: who makes goroutines ready that wait in a call
-	 * is logged, at the probes of kind TRIGGER_READY.
+	 * With by_goroutine and also_by_goroutine: log who makes a goroutine ready that waits in a
+	 * call, at the probes of kind TRIGGER_READY.
 	 */
 	bool ready;
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
@@ -101,10 +100,9 @@ struct trigger_config {
 	bool tracepoints; /* some are on tracepoints; the numbers of these probes: */
 	uint32_t tracepoint_probe, signal_probe;
 	uint64_t signals; /* of all of them that are on signals */
-	/* Its programs run without perf events: see trigger__program(). */
+	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;
-	/* Of the user stack, from the stack pointer on: so many bytes at most; MT_COPY_MAX at most.
-	 */
+	/* Most bytes of the user stack to copy from the stack pointer on; at most MT_COPY_MAX. */
 	uint32_t stack_copy;
 };
 
@@ -124,30 +122,30 @@ struct mt_stats {
 	uint64_t max_ns;     /* largest delay or duration so far */
 	uint64_t sum_ns;     /* of all of them */
 	uint64_t hist[MT_HIST_BUCKETS];
-	uint64_t fine[MT_FINE_BUCKETS]; /* the same values, see mtbpf_shared.h */
+	uint64_t fine[MT_FINE_BUCKETS]; /* the same values in finer buckets: mtbpf_shared.h */
 };
 
 struct trigger;
 
 /*
- * Loads the programs, disarmed. NULL with errno after one line and a hint on stderr (EPERM: which
- * capability; otherwise the verifier's last line at -v).
+ * Loads the programs, disarmed. NULL with errno after a message and a hint (for EPERM: the missing
+ * capability). -v also prints the verifier's log.
  */
 struct trigger *trigger__new(const struct trigger_config *config);
 /*
- * Detaches and unloads. The perf events stay open: they are the caller's. While attached, the
- * trigger holds them too, so a probe is gone once both have let go.
+ * Detaches and unloads. The caller keeps its perf events. While attached the trigger also holds
+ * them: a probe is removed once both have closed it.
  */
 void trigger__free(struct trigger *trigger);
 
-/* True where this config needs a return probe beside the entry probe. */
+/* True if this config needs a return probe as well as the entry probe. */
 bool trigger__needs_return(const struct trigger_config *config);
 
 enum trigger_probe {
-	TRIGGER_ENTRY,	/* a hit, or the begin of a call */
-	TRIGGER_RETURN, /* a return probe's, or a probe's on an instruction that leaves */
-	TRIGGER_START,	/* a region begins: the program returns 1, unless it has triggered */
-	TRIGGER_STOP,	/* a region ends: it returns 1, whether that is a trigger or not */
+	TRIGGER_ENTRY,	/* a hit, or the start of a call */
+	TRIGGER_RETURN, /* a return probe, or a probe on a returning instruction */
+	TRIGGER_START,	/* start of a region: the program returns 1 unless it has triggered */
+	TRIGGER_STOP,	/* end of a region: the program always returns 1 */
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
 };
 
@@ -166,28 +164,28 @@ struct trigger_syscall {
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
-	bool is_also;	   /* of a function whose calls are only logged: config.also */
-	uint8_t condition; /* it counts only where that holds: insn__condition(); 0: always */
-	uint32_t probe;	   /* the number of its probe, from 0; of those that count as hits */
+	bool is_also;	   /* the function's calls are only logged: config.also */
+	uint8_t condition; /* count only if this holds: insn__condition(); 0: always */
+	uint32_t probe;	   /* number of its probe among those that count as hits, from 0 */
 };
 
 /*
- * Attaches to the events: hits of all of them are one trigger's. The program's return value gates
- * the event: 0 no event, 1 the event happens. Events attached before are let go; none is enabled or
- * disabled. 0 or -errno after a line on stderr.
+ * Attaches the programs to the events, in place of those attached before. A program's return value
+ * filters its event: 0 drops it, 1 lets it happen. Enables and disables no event. 0, or -errno
+ * after a message.
  */
 int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
-/* The same of one probe: its entry's event, and its return's (-1: none). */
+/* The same for one probe with an event for its entry and one for its return (-1: none). */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /*
- * With config.by_links, instead of attaching: the program that is to run at such a probe's hits, a
- * descriptor that is the trigger's, and the cookie that it needs there. Whoever opens links for
- * several probes opens those at which calls and regions end first.
+ * With config.by_links, instead of attaching: returns the descriptor of the program for the event,
+ * which stays the trigger's, and sets the cookie for the link. Open links for the ends of calls and
+ * regions first.
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* True for a probe at which calls, or regions, end. */
+/* True for the end of a call or region. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* How often a clock has to look for stalls: so late a stall is noticed, at most. */
@@ -213,97 +211,85 @@ int trigger__attach_clock(struct trigger *trigger, int event);
  */
 int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n);
 
-/* Lets go of the events: its programs run at no hit until it is attached again. */
+/* Detaches the programs from all events. */
 void trigger__detach(struct trigger *trigger);
 
 /*
- * Arms it: the next hit that passes is a trigger, and disarms. A delay or duration that began
- * before does not count: its start was not recorded. 0 or -errno.
+ * Arms: the next hit that passes triggers and disarms. A delay or duration that began before does
+ * not trigger, since its start was not recorded. 0 or -errno.
  */
 int trigger__arm(struct trigger *trigger);
-/* Lets samples and entries in again after a trigger, as arming does; nothing triggers yet. */
+/* Lets samples and entries pass again after a trigger, without arming. */
 void trigger__thaw(struct trigger *trigger);
 /*
- * Disarms it, and keeps samples and entries out, as a trigger does. It may stay attached: what
- * passes is counted as unarmed.
+ * Disarms, and drops samples and entries as after a trigger. Hits that pass are counted as unarmed.
  */
 void trigger__freeze(struct trigger *trigger);
 
 /* From now on; for a trigger that has a threshold: of the time on or off the CPU, if that is
  * measured. */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
-/* False from the trigger until it is armed again. */
+/* False after a trigger until it is armed again. */
 bool trigger__is_armed(const struct trigger *trigger);
 
-/* Becomes readable when a hit is waiting. Owned by the trigger; works across fork(2). */
+/* Readable while a hit is waiting. Owned by the trigger; works across fork(2). */
 int trigger__fd(const struct trigger *trigger);
 
 /* Takes the next hit: 1 and *hit, 0 none waiting, or -errno. */
 int trigger__next(struct trigger *trigger, struct mt_hit *hit);
-/* False where it came before the trigger was armed, or thawed, last. */
+/* False if the hit came before the last trigger__arm() or trigger__thaw(). */
 bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit);
 
 /*
- * With config.sampling: the program that lets samples pass until the trigger, for
- * PERF_EVENT_IOC_SET_BPF on any event. Owned by the trigger; -1 without.
+ * With config.sampling: the program that drops samples after the trigger, for
+ * PERF_EVENT_IOC_SET_BPF on any event. Owned by the trigger; -1 without config.sampling.
  */
 int trigger__sample_gate(const struct trigger *trigger);
 
 /*
- * With config.sampling: hands over the latest MT_ENTRY_LOG hits, and, with config.also, as many
- * calls, in no order. What `take` returns
- * but 0 stops it. 0 or -errno.
+ * With config.sampling: passes the latest MT_ENTRY_LOG hits and, with config.also, as many calls to
+ * `take`, unordered. A non-zero result of `take` stops and is returned. 0 or -errno.
  */
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
-/* With config.ready: hands over the latest MT_READY_LOG wake-ups, in no order. Otherwise the same.
- */
+/* The same with config.ready for the latest MT_READY_LOG wake-ups of goroutines. */
 int trigger__ready(const struct trigger *trigger,
 		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
 
-/*
- * With config.regions: hands over the latest MT_ENTRY_LOG regions that are over, and those that are
- * not (end_ns 0), in no order. Otherwise the same.
- */
+/* The same with config.regions for the latest MT_ENTRY_LOG ended regions and all open ones (end_ns
+ * 0). */
 int trigger__regions(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *region), void *ctx);
 
 /*
- * The stack that was copied at the hit that trigger__next() gave last: *size bytes from its sp on,
- * 0 where there are none. Valid until the next call of that.
+ * The copied stack of the last hit that trigger__next() returned: *size bytes from its sp on, or 0.
+ * Valid until the next trigger__next().
  */
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
-/*
- * With config.also: how many calls there were of the functions beside the trigger's, and how often
- * goroutines were made ready.
- */
+/* With config.also: the number of logged calls plus hits of the probe on runtime.ready(). */
 uint64_t trigger__also_calls(const struct trigger *trigger);
 
-/* With config.tgids: hands over all processes whose hits count now. 0, or what `take` returns. */
+/* With config.tgids: passes all processes whose hits count to `take`. 0, or what `take` returns. */
 int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, pid_t tgid),
 			 void *ctx);
 
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 
-/* "task storage" or "LRU hash": where what each thread did last is kept. */
+/* Where the state of each thread is kept: "task storage" or "LRU hash". */
 const char *trigger__latch_name(const struct trigger *trigger);
 
 /* Adds the counters of one to those of another. */
 void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
-/*
- * The value below which `percent` (0-100) of the values lie, interpolated inside its bucket; 0
- * where there are none.
- */
+/* The percentile (0-100) of the values, interpolated inside its bucket; 0 without values. */
 uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 
-/* Whether the kernel lets programs have the last branches. To be asked with the right to load some.
- */
+/* True if BPF programs can read the last branches. Needs the right to load programs. */
 bool trigger__has_branch_snapshot(void);
 
-/* Of libbpf, as it says itself. */
+/* libbpf's version. */
 const char *trigger__library_version(void);
 
 #endif

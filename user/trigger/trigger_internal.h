@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the files of the trigger, and for its tests. */
+/* Shared by the trigger's files and tests. */
 #ifndef MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 #define MTBPF_TRIGGER_TRIGGER_INTERNAL_H
 
@@ -13,15 +13,15 @@ struct trigger_bpf;
 struct trigger_syscalls;
 
 enum trigger_latch {
-	TRIGGER_LATCH_AUTO, /* task storage, or else LRU hash: what trigger__new() does */
+	TRIGGER_LATCH_AUTO, /* task storage, otherwise LRU hash: the choice of trigger__new() */
 	TRIGGER_LATCH_TASK_STORAGE,
 	TRIGGER_LATCH_LRU_HASH,
 };
 
 struct trigger {
 	struct trigger_bpf *skel;
-	struct mt_freezer *freezer; /* the programs' own, mapped */
-	struct children *children;  /* NULL: they do not count */
+	struct mt_freezer *freezer; /* mapped */
+	struct children *children;  /* NULL: children do not count */
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
@@ -30,20 +30,20 @@ struct trigger {
 	struct trigger_syscalls *syscalls; /* NULL: none is probed */
 };
 
-/* trigger__new(), but with this latch or none. */
+/* Like trigger__new(), but fails if this latch cannot be had. */
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
 
-/* trigger->skel, in the kernel. 0, or -errno after a line and a hint. */
+/* Opens and loads trigger->skel. 0, or -errno after a message and a hint. */
 int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 		  enum trigger_latch latch);
-/* Of maps and programs, those that a source that samples needs, with -also\'s. 0 or -errno. */
+/* Selects the maps and programs for a source that samples, and for -also. 0 or -errno. */
 int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
 			     enum trigger_latch latch);
-/* Room for what an LRU hash of threads has. 0 or -errno. */
+/* Sets the size of an LRU hash of threads. 0 or -errno. */
 int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config);
 
-/* libbpf's messages, a level lower; it prints the verifier's log in one. */
+/* Prints libbpf's messages, the verifier's log among them, at -v. */
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);
 
 struct trigger_bpf *trigger__skel(const struct trigger *trigger);

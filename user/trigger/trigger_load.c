@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The trigger's programs, into the kernel: what of them this one needs, and with which settings. */
+/* Loads the trigger's programs: selects those that this config needs, and sets their variables. */
 #include "trigger/trigger.h"
 
 #include <bpf/bpf.h>
@@ -23,7 +23,7 @@ int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_lis
 	char *line, *rest = NULL;
 	int len;
 
-	/* libbpf's own debug messages are for those who debug libbpf. */
+	/* Debug messages are for developers of libbpf. */
 	if (level == LIBBPF_DEBUG || log__level() < LOG_VERBOSE)
 		return 0;
 	len = vasprintf(&text, fmt, ap);
@@ -57,7 +57,7 @@ static void set_pid_namespace(struct trigger_bpf *skel)
 	skel->rodata->pid_ns_ino = ino;
 }
 
-/* Since Linux 5.16; a program with a call that the kernel does not know is not loaded. */
+/* Since Linux 5.16; older kernels refuse a program that calls it. */
 bool trigger__has_branch_snapshot(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_branch_snapshot, NULL) ==
@@ -133,18 +133,18 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
 }
 
-/* No task is theirs. */
+/* Goroutines are not tasks: they need the LRU hash. */
 static bool has_goroutines(const struct trigger_config *config)
 {
 	return config->by_goroutine || config->also_by_goroutine;
 }
 
-/* Open calls of as many are remembered. */
+/* Goroutines whose open calls are remembered. */
 #define GOROUTINES 16384
 
 /*
- * The kernel keeps up to 128 free entries of an LRU hash for each CPU (kernel/bpf/bpf_lru_list.c:
- * LOCAL_FREE_TARGET). With fewer than that to go round, latches in use would be evicted.
+ * The kernel keeps up to 128 free entries of an LRU hash per CPU (kernel/bpf/bpf_lru_list.c:
+ * LOCAL_FREE_TARGET). In a smaller map latches that are in use would be evicted.
  */
 int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
 {
@@ -156,7 +156,7 @@ int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
 
-/* Of the two variants only one is loaded: the other's programs and map may be unknown here. */
+/* Loads one of the two variants: the kernel may not support the other's programs and map. */
 static int select_latch(struct trigger_bpf *skel, const struct trigger_config *config,
 			enum trigger_latch latch)
 {
@@ -215,7 +215,7 @@ static int set_args(const struct trigger_bpf *skel, const struct trigger_config 
 	return 0;
 }
 
-/* The map holds the cgroup, not the descriptor. */
+/* The map keeps a reference to the cgroup, so the descriptor may be closed later. */
 static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
@@ -240,13 +240,13 @@ static int set_tgids(const struct trigger_bpf *skel, const struct trigger_config
 	return err;
 }
 
-/* 0 and trigger->skel, or -errno without a message. */
+/* Sets trigger->skel. 0, or -errno without a message. */
 static int load_variant(struct trigger *trigger, const struct trigger_config *config,
 			enum trigger_latch latch)
 {
 	/*
-	 * A CO-RE relocation would need the kernel's BTF. There is none in the program; with this
-	 * path one that slips in fails everywhere, not only on the kernels that have no BTF.
+	 * The program must not need the kernel's BTF. With this path a CO-RE relocation that slips
+	 * in fails everywhere, not only on kernels without BTF.
 	 */
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/dev/null");
 	struct trigger_bpf *skel = trigger_bpf__open_opts(&opts);
@@ -272,14 +272,14 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = size_hits(skel->maps.hits, config);
 	if (!err)
 		err = size_args(skel->maps.args_of_probes, config);
-	/* Without cgroups a kernel has no such map: the verifier does not see what is never run. */
+	/* A kernel without cgroups has no such map; the verifier skips code that never runs. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
 	if (!err)
 		err = trigger_bpf__load(skel);
-	/* libbpf does not map it where a probe of the kernel's features has failed. */
+	/* libbpf does not map it if one of its feature probes has failed. */
 	if (!err && !skel->bss)
 		err = -ENOMEM;
 	if (!err)
@@ -307,7 +307,7 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 	if (latch != TRIGGER_LATCH_AUTO)
 		return load_variant(trigger, config, latch);
 	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
-	/* Without the right to load programs the other one won't fare better. */
+	/* Without the right to load programs the other variant fails as well. */
 	if (!err || err == -EPERM)
 		return err;
 	log__debug("no task storage for the trigger (%s): trying an LRU hash", strerror(-err));

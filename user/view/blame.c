@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A goroutine may do it in several functions. */
+/* Goroutines also need the same function. */
 static bool is_of_name(const struct done_by *a, const struct done_by *b)
 {
 	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
@@ -95,7 +95,7 @@ void blame__add(struct blame *blame, const struct call_tree *tree, const struct 
 		add_one(blame, by);
 }
 
-/* The one with the most of those that come behind `last`; NULL: there is none. */
+/* The largest of those that come after `last`; NULL: there is none. */
 static const struct blamed *next(const struct blame *blame, const struct blamed *last)
 {
 	const struct blamed *found = NULL;

@@ -14,7 +14,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* What no shell sees anything in. */
+/* Characters that need no quoting in a shell. */
 #define PLAIN                                                                                      \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                                     \
 	"0123456789_./:=@%+,-"
@@ -65,13 +65,13 @@ static void put_word(FILE *out, const char *word)
 	fputc('\'', out);
 }
 
-/* What it makes is root's then. */
+/* True under sudo: then root owns the files. */
 static bool is_by_sudo(void)
 {
 	return !geteuid() && getenv("SUDO_UID");
 }
 
-/* The command as a shell takes it: who has sudo made a file of root's needs it again. */
+/* The command quoted for a shell; under sudo it starts with sudo, since root owns the file. */
 static char *format_command(const char *command, const char *file, const char *output)
 {
 	char *text = NULL;
@@ -103,7 +103,7 @@ void next_step__say(const char *command, const char *file)
 		log__info("next: %s", text);
 }
 
-/* What is written by whoever is told to end: names as a terminal may have them. */
+/* A signal handler writes this text, so names are cleaned for the terminal here. */
 char *stopped__format(const char *recording, const char *output)
 {
 	_cleanup_free_ char *next = recording ? format_command("decode", recording, output) : NULL;

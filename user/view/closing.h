@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command says when it is done: how long it took, and what to type next. */
+/* The last lines of a command: how long it took, and what to type next. */
 #ifndef MTBPF_VIEW_CLOSING_H
 #define MTBPF_VIEW_CLOSING_H
 
@@ -8,9 +8,9 @@
 
 #define PHASES_MAX 8
 
-/* Zeroes but for the first one's begin. */
+/* The phases of a command and their times. Zero-initialise. */
 struct phases {
-	uint64_t began_ns; /* the phase that is under way */
+	uint64_t began_ns; /* start of the current phase */
 	size_t n;
 	struct {
 		const char *name; /* "decoding" */
@@ -19,14 +19,12 @@ struct phases {
 };
 
 void phases__begin(struct phases *phases);
-/* What has been going on until now is called that. Those behind the last one are not kept. */
+/* Ends the current phase and names it. Phases beyond PHASES_MAX are dropped. */
 void phases__end(struct phases *phases, const char *name);
 /* "took 12.9 s: capturing 12.3 s, decoding 512 ms, writing the trace 83.0 ms" */
 void phases__say(const struct phases *phases);
 
-/*
- * "next: sudo build/mtbpf view 'a b.fxt.gz'": as this program was called, and as a shell takes it.
- */
+/* Prints "next: sudo build/mtbpf view 'a b.fxt.gz'", quoted for the shell. */
 void next_step__say(const char *command, const char *file);
 
 /*

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function below the same callers, of all the trees. */
+/* A function with the same callers, in all trees together. */
 struct stack_node {
 	const char *name;
 	uint64_t self_ns;
-	uint32_t first_child, next; /* 0: none; the root, 0, is nobody's child */
+	uint32_t first_child, next; /* 0: none; node 0 is the root */
 };
 
 struct folded {
@@ -30,7 +30,7 @@ static uint32_t add_node(struct folded *folded, uint32_t parent, const char *nam
 	return index;
 }
 
-/* 0: no memory. The one that was found comes first from then on: loops find it at once. */
+/* Finds or adds a child; 0: out of memory. Moves it to the front, so that loops find it at once. */
 static uint32_t child_of(struct folded *folded, uint32_t parent, const char *name)
 {
 	struct stack_node *nodes = folded->nodes.v;
@@ -78,7 +78,7 @@ static int add_tree(struct folded *folded, const struct call_tree *tree)
 	return err;
 }
 
-/* The format's own separator is not to be in a name. */
+/* Replaces the format's separators in names. */
 static void print_name(FILE *out, const char *name)
 {
 	for (; *name; name++)
@@ -99,7 +99,7 @@ static void print_stack(FILE *out, const struct folded *folded, const struct pat
 	fprintf(out, " %" PRIu64 "\n", folded->nodes.v[path->nodes.v[path->nodes.n - 1]].self_ns);
 }
 
-/* Depth first; stacks may be too deep for a recursion. */
+/* Depth first, without recursion: stacks may be too deep for it. */
 static int print_nodes(FILE *out, const struct folded *folded)
 {
 	const struct stack_node *nodes = folded->nodes.v;

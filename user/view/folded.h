@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks and their time in the "folded" lines that flame graphs and speedscope are made of. */
+/* Stacks and their times as "folded" lines, the input of flame graphs and speedscope. */
 #ifndef MTBPF_VIEW_FOLDED_H
 #define MTBPF_VIEW_FOLDED_H
 
@@ -8,8 +8,8 @@
 #include "stack/call_tree.h"
 
 /*
- * "service;main;f;g 1234": a line a stack of functions that ran, the thread's name before it, and
- * behind it the nanoseconds in its last one, the calls of it not counted. 0 or -ENOMEM.
+ * Prints one line per stack, "service;main;f;g 1234": the thread's name, the functions, and the
+ * nanoseconds in the last one without its callees. 0 or -ENOMEM.
  */
 int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The report in a line or two: why the slow iteration was slow. */
+/* The reason in a line or two: why the slow iteration was slow. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
-/* So many page faults more than usual are worth a word, ... */
+/* Page faults are named if there are this many more than usual, ... */
 #define FAULTS_MANY 64
-/* ... if they can have taken half of the time: one of 4 KiB takes no longer than this. */
+/* ... and if they can have taken half of the time, at this much per 4 KiB fault. */
 #define FAULT_MOST_NS 10000
-/* What makes up such a part of the excess is named. */
+/* A cause with at least 1/NAMED_SHARE of the excess is named. */
 #define NAMED_SHARE 4
 #define CAUSES_MAX  8
 
@@ -21,13 +21,13 @@ struct cause {
 	enum cause_kind kind;
 	int64_t ns;
 	uint32_t path;
-	bool in_kernel;	       /* of `path`: most of it */
+	bool in_kernel;	       /* most of the time in `path` is the kernel's */
 	const struct row *row; /* the largest of its kind */
 };
 
 struct causes {
 	const struct report *r;
-	int64_t least_ns; /* what is named */
+	int64_t least_ns; /* smallest cause that is named */
 	struct cause v[CAUSES_MAX];
 	size_t n;
 };
@@ -50,7 +50,7 @@ static bool is_kernels(const struct call *call)
 	return call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL;
 }
 
-/* The part of the path's excess that is the kernel's. */
+/* The kernel's part of the path's excess. */
 static int64_t extra_kernel(const struct report *r, uint32_t path)
 {
 	int64_t ns = is_kernels(r->paths.v[path].call) ? extra_cpu(r, path) : 0;
@@ -70,7 +70,7 @@ static int64_t extra_kernel(const struct report *r, uint32_t path)
 	return ns;
 }
 
-/* A function whose callees may have the excess, and what of its callers' is left behind by then. */
+/* A function whose callees may have the excess, and the excess left over from its callers. */
 struct step {
 	uint32_t path;
 	int64_t left_ns;
@@ -80,7 +80,7 @@ struct steps {
 	VEC(struct step) all;
 };
 
-/* The callees that are to be named each, for later; returns how much they have together. */
+/* Pushes the callees that are named separately; returns the sum of their excess. */
 static int64_t push_callees(const struct causes *c, struct steps *steps, const struct step *step)
 {
 	int64_t left_ns = extra_cpu(c->r, step->path), named_ns = 0;
@@ -96,14 +96,14 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 		named_ns += ns;
 	}
 	left_ns -= named_ns;
-	/* What is large enough to be named is named apart. */
+	/* What is left is passed on, unless it is large enough to be named itself. */
 	left_ns = left_ns >= c->least_ns ? 0 : left_ns + step->left_ns;
 	for (size_t i = first; i < steps->all.n; i++)
 		steps->all.v[i].left_ns = left_ns;
 	return named_ns;
 }
 
-/* Most of it, without what is named apart: the callees that come next. */
+/* True if most of it, without the callees on the stack, is the kernel's. */
 static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint32_t path,
 			 int64_t ns)
 {
@@ -119,7 +119,7 @@ static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint
 	return 2 * kernel_ns > ns;
 }
 
-/* The innermost functions that have the excess: many small leaves of one are that one's. */
+/* Finds the innermost functions with the excess; many small leaves count for their caller. */
 static void add_cpu(struct causes *c)
 {
 	struct steps steps = {0};
@@ -134,7 +134,7 @@ static void add_cpu(struct causes *c)
 		named_ns = push_callees(c, &steps, &step);
 		if (named_ns && all_ns - named_ns < c->least_ns &&
 		    all_ns - named_ns + step.left_ns >= c->least_ns) {
-			/* Further in it would be too little of what it stands for. */
+			/* The callees have too little of it: name this function. */
 			while (steps.all.n &&
 			       c->r->paths.v[steps.all.v[steps.all.n - 1].path].parent == step.path)
 				steps.all.n--;
@@ -150,7 +150,7 @@ static void add_cpu(struct causes *c)
 	VEC_FINI(&steps.all);
 }
 
-/* Each that is to be named; or all of that kind, by the largest of them. */
+/* Adds each row that is large enough, or all rows of the kind together by their largest. */
 static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind kind)
 {
 	struct cause all = {.kind = kind};
@@ -178,7 +178,7 @@ static int by_size(const void *a, const void *b)
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-/* Those that are named; the largest, where none is large enough. */
+/* Finds the causes to name; if none is large enough, the largest. */
 static void find_causes(struct causes *c, const struct report *r)
 {
 	int64_t excess = (int64_t)report__slow_ns(r), unknown;
@@ -295,7 +295,7 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	uint64_t n = 0;
 	size_t p = 0;
 
-	/* Both ascend. */
+	/* Marks and periods ascend. */
 	for (size_t i = 0; i < r->tree->faults.n; i++) {
 		const struct fault_mark *mark = &r->tree->faults.v[i];
 
@@ -308,7 +308,7 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	return n;
 }
 
-/* True if they are what there is more of than usual, and explain so much time. */
+/* True if there were more faults than usual, enough to explain the time. */
 static bool print_faults(FILE *out, const struct report *r, bool major, int64_t ns)
 {
 	enum mark_kind kind = major ? MARK_MAJOR_FAULT : MARK_FAULT;
@@ -327,7 +327,7 @@ static bool print_faults(FILE *out, const struct report *r, bool major, int64_t 
 	return true;
 }
 
-/* The path where the slow iteration was in that for the longest; 0: none. */
+/* The path of the row, within row->inside, with the most time in the slow iteration; 0: none. */
 static uint32_t find_path(const struct report *r, const struct row *row)
 {
 	uint32_t found = 0;
@@ -348,7 +348,7 @@ static uint32_t find_path(const struct report *r, const struct row *row)
 	return found;
 }
 
-/* Up to the user code that is innermost. */
+/* The innermost user code of the path. */
 static uint32_t user_part(const struct report *r, uint32_t path)
 {
 	while (path &&
@@ -420,7 +420,7 @@ static int64_t extra_assist(const struct causes *c, const struct cause *cause)
 	return ns;
 }
 
-/* Less than this part is not worth a word. */
+/* A smaller part than 1/ASSIST_SHARE is not named. */
 #define ASSIST_SHARE 10
 
 static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
@@ -460,7 +460,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 	blame__print(out, &row->blame);
 }
 
-/* Goroutines that are ready wait for a thread: their rows alone say for what. */
+/* Only rows of goroutines have a wait here: a ready goroutine waits for a thread. */
 static void print_waiting(FILE *out, const struct row *row)
 {
 	bool has_names = row->blame.names[0].by, has_wait = row->blame.waits[0].for_;
@@ -494,7 +494,7 @@ void report__print_cover(FILE *out, const struct report *r)
 		units__format_duration(seen, seen_ns), units__format_duration(all, all_ns));
 }
 
-/* What keeps all of it: by how much the stacks that there are take. */
+/* Hints at the -snapshot-size that would cover all of it, judging by the stacks there are. */
 static void print_remedy(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[PART_UNKNOWN];

@@ -16,8 +16,9 @@ static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 }
 
 /*
- * The stack that the function was called on: of the thread that triggered, or a coroutine's that
- * another one has run before; of several the one whose call took as long as the hit says.
+ * Finds the tree of the stack that the function was called on: the thread's that triggered, or a
+ * coroutine's that ran on other threads before. Of several, the one whose call took as long as the
+ * hit says.
  */
 static const struct call_tree *find_tree(const struct report_input *input)
 {

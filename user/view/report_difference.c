@@ -7,10 +7,10 @@
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
-/* A function of two reports: known to both by its name only. */
+/* A function in two reports, matched by its name. */
 struct pair {
-	const struct row *a, *b; /* NULL: it is not in that one */
-	int64_t more_ns;	 /* of b */
+	const struct row *a, *b; /* NULL: not in that report */
+	int64_t more_ns;	 /* b minus a */
 };
 
 struct pairs {
@@ -35,7 +35,7 @@ static int by_name(const void *a, const void *b)
 	return compare_rows(*(const struct row *const *)a, *(const struct row *const *)b);
 }
 
-/* In the order of their names; freed by the caller. NULL: no memory. */
+/* Rows sorted by name; the caller frees them. NULL: out of memory. */
 static const struct row **sorted(const struct report *r)
 {
 	const struct row **rows = calloc(r->rows.n + 1, sizeof(const struct row *));
@@ -57,7 +57,7 @@ static int add_pair(struct pairs *pairs, const struct row *a, const struct row *
 	return 0;
 }
 
-/* Both end in NULL. */
+/* Matches two sorted arrays that end in NULL. */
 static int match(struct pairs *pairs, const struct row **a, const struct row **b)
 {
 	int err = 0;

@@ -13,7 +13,7 @@
 /* One iteration. The last is the slow one. */
 struct period {
 	uint64_t start_ns, end_ns;
-	uint64_t unseen_ns; /* of samples: so much of it has no stacks */
+	uint64_t unseen_ns; /* with samples: time without stacks */
 };
 
 struct account {
@@ -21,41 +21,39 @@ struct account {
 };
 
 enum row_kind {
-	ROW_CPU,    /* a function's own code */
-	ROW_KERNEL, /* the kernel's, on its behalf */
+	ROW_CPU,    /* the function's own code */
+	ROW_KERNEL, /* kernel code that the function called */
 	ROW_INTERRUPTS,
 	ROW_RECLAIM,
-	ROW_BLOCKED,   /* it waited for something */
-	ROW_WAITING,   /* it could run, and had no CPU */
-	ROW_THROTTLED, /* it could run, and had no time left */
-	ROW_STOLEN,    /* its CPU did not run */
-	ROW_OTHER,     /* what is not known: a gap */
+	ROW_BLOCKED,   /* waiting for something */
+	ROW_WAITING,   /* waiting for a CPU */
+	ROW_THROTTLED, /* its cgroup's quota was used up */
+	ROW_STOLEN,    /* the hypervisor did not run its CPU */
+	ROW_OTHER,     /* not known: a gap */
 };
 
-/* What one function (or kind of time outside of functions) did. */
+/* The time of one function, or of one kind of time outside of functions. */
 struct row {
-	const void *key; /* the function, or the name of what is none */
+	const void *key; /* the function, or the name of the kind */
 	const char *name, *suffix;
 	enum row_kind kind;
-	struct blame blame;	       /* who kept the slow iteration waiting there */
-	const struct function *inside; /* of what is no function: where it was; NULL: not told */
+	struct blame blame;	       /* what the slow iteration waited for, and why */
+	const struct function *inside; /* of a kind: the function it was in; NULL: not known */
 	uint64_t slow_ns, slow_calls;
-	uint64_t inclusive_ns;		      /* of the slow one: with what it called */
+	uint64_t inclusive_ns;		      /* in the slow one, callees included */
 	uint64_t ordinary_ns, ordinary_calls; /* sums */
-	int64_t extra_ns;		      /* slow beyond the ordinary mean */
-	uint32_t n_open;		      /* while filling: activations at the sweep's time */
+	int64_t extra_ns;		      /* slow minus the ordinary mean */
+	uint32_t n_open;		      /* in sweep(): open activations */
 };
 
-/*
- * A function below the same callers within an iteration, in all iterations together. The first is
- * the root, which is no function.
- */
+/* A function with the same callers within an iteration, in all iterations together. The first path
+ * is the root, without a function. */
 struct path {
-	const void *key;		    /* as a row's */
-	const struct call *call;	    /* one of them: its name and kind */
-	uint32_t parent, first_child, next; /* 0: the root is nobody's child, and there is none */
-	uint64_t slow_ns, ordinary_ns;	    /* inclusive; ordinary: a sum */
-	uint64_t slow_cpu_ns, ordinary_cpu_ns; /* of these: PART_CPU */
+	const void *key;		       /* as in struct row */
+	const struct call *call;	       /* one of its calls, for name and kind */
+	uint32_t parent, first_child, next;    /* 0: none, or the root as parent */
+	uint64_t slow_ns, ordinary_ns;	       /* inclusive; ordinary: a sum */
+	uint64_t slow_cpu_ns, ordinary_cpu_ns; /* the part of these that is PART_CPU */
 };
 
 struct report {
@@ -65,47 +63,47 @@ struct report {
 	struct hit_mark hit;
 	bool sampled, is_of_several;
 	size_t ring_bytes;
-	uint64_t ordinary_ns; /* an ordinary iteration, on the average; 0: there is none */
-	size_t n_ordinary; /* of which that is the mean: those in `periods`, where there are any */
-	size_t n_unseen;   /* beside these: they have no stacks */
+	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: there is none */
+	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
+	size_t n_unseen;      /* further iterations, without stacks */
 	VEC(struct period) periods;
-	size_t n_left_out; /* of the lookback's iterations: slow as well, so that no mean has them
-			    */
-	struct account slow, ordinary; /* ordinary: one on the average, of those in `periods` */
+	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
+	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */
 	VEC(struct row) rows;	       /* in hash order while filling; find_row() */
 	VEC(struct path) paths;
-	uint64_t unseen_until_ns; /* the end of the last stretch of the slow one without stacks */
+	uint64_t unseen_until_ns; /* end of the last time without stacks in the slow one */
 	size_t *slots;
 	size_t n_slots;
-	size_t period;		/* that holds, or follows, the sweep's time */
-	size_t interrupts;	/* the same of the tree's, ... */
-	uint64_t interrupts_ns; /* ... and what those before it took */
-	VEC(uint32_t) path_at;	/* of the open calls, by depth */
+	size_t period;		/* in sweep(): the current or next period */
+	size_t interrupts;	/* in sweep(): the current or next interrupts_mark of the tree */
+	uint64_t interrupts_ns; /* total time of the marks before it */
+	VEC(uint32_t) path_at;	/* in sweep(): paths of the open calls, by depth */
 	bool failed;
 };
 
-/* The iterations up to the hit. 0 or -ENOMEM. */
+/* Finds the iterations up to the hit. 0 or -ENOMEM. */
 int report__find_periods(struct report *r, const struct hit_mark *hit);
-/* Whether the call is one of the trigger's, whose begin was seen, at or before the hit. */
+/* True for a call of the trigger's function whose start was seen, at or before the hit. */
 bool report__is_entry(const struct call *call, const struct hit_mark *hit);
-/* The call whose begin is nearest to that of the hit's duration, and how far off it is (ns). NULL:
- * none. */
+/* The call whose start is nearest to the start of the hit's duration; *off_ns is the distance.
+ * NULL: none. */
 const struct call *report__find_measured(const struct call_tree *tree, const struct hit_mark *hit,
 					 uint64_t *off_ns);
 
-/* What the functions did in them, the largest excess first. 0 or -ENOMEM. */
+/* Fills rows, paths and accounts; rows with the largest excess first. 0 or -ENOMEM. */
 int report__fill_rows(struct report *r);
 
-/* The path of a call below that of its caller; 0: no memory. */
+/* Finds or adds the path of a call below its caller's; 0: out of memory. */
 uint32_t report__add_path(struct report *r, uint32_t parent, const struct call *call);
-/* Once each path has its self time: that of what it called is in it as well. */
+/* Turns the self times of all paths into inclusive times. */
 void report__sum_paths(struct report *r);
-/* Where the slow iteration was, as far as that is a tenth of it: an indented line a function. */
+/* Prints where the slow iteration was: one indented line per function with a tenth of it or more.
+ */
 void report__print_paths(FILE *out, const struct report *r);
-/* "iter > work > deep". */
+/* Prints "iter > work > deep". */
 void report__print_path(FILE *out, const struct report *r, uint32_t path);
 
-/* Of a sum over the ordinary iterations: what one has. */
+/* Divides a sum over the ordinary iterations by their number. */
 uint64_t report__mean(const struct report *r, uint64_t sum);
 
 static inline const struct period *report__slow(const struct report *r)
@@ -118,16 +116,16 @@ static inline uint64_t report__slow_ns(const struct report *r)
 	return report__slow(r)->end_ns - report__slow(r)->start_ns;
 }
 
-/* False: a 0 of that part only says that nobody has counted, and is left out. */
+/* False if this part is not measured here: a 0 would be wrong and is left out. */
 bool report__counts(const struct report *r, enum part part);
 
 struct cJSON;
 /* "hit" of an object: what has triggered. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 
-/* "f", "f [inlined]", "[blocked] in f". */
+/* Prints "f", "f [inlined]", or "[blocked] in f". */
 void report__print_name(FILE *out, const struct row *row);
-/* ", hit 9,", where there are others. */
+/* Prints ", hit 9," if there are other hits. */
 void report__print_which(FILE *out, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
@@ -165,7 +163,8 @@ struct reasons {
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);
 
-/* "stacks cover the last 500 ms of 1.62 s"; nothing where they cover all of the slow iteration. */
+/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
+ */
 void report__print_cover(FILE *out, const struct report *r);
 
 #endif

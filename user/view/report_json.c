@@ -110,7 +110,7 @@ static void add_parts(cJSON *object, const struct report *r, const struct accoun
 			add_number(object, part__key(i), account->ns[i]);
 }
 
-/* Each adds up to its iteration: the ordinary one's to the mean of those that have stacks. */
+/* Each account adds up to its iteration; the ordinary one to the mean of those with stacks. */
 static void add_account(cJSON *object, const struct report *r)
 {
 	add_parts(cJSON_AddObjectToObject(object, "slow"), r, &r->slow);

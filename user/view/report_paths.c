@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Where the time of the slow iteration went, as a tree of functions by inclusive time. */
+/* The time of the slow iteration as a tree of functions by inclusive time. */
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
-/* What is less than this part of the slow iteration is not shown. */
+/* Paths with less than 1/SHOWN_SHARE of the slow iteration are not shown. */
 #define SHOWN_SHARE 10
-/* A function that is nearly all of its caller's time stands in its line. */
+/* A function with nearly all of its caller's time shares its line. */
 #define CHAIN_PERCENT 95
 #define LINES_MAX     12
-/* So many names stand in a line at most, the innermost. */
+/* Most names per line; the innermost are kept. */
 #define NAMES_MAX 6
 
 static const void *key_of(const struct call *call)
@@ -26,7 +26,7 @@ uint32_t report__add_path(struct report *r, uint32_t parent, const struct call *
 	while (*link && r->paths.v[*link].key != key)
 		link = &r->paths.v[*link].next;
 	index = *link;
-	/* It comes first from then on: loops find it at once. */
+	/* Moved to the front, so that loops find it at once. */
 	if (index) {
 		*link = r->paths.v[index].next;
 		r->paths.v[index].next = r->paths.v[parent].first_child;
@@ -47,7 +47,7 @@ uint32_t report__add_path(struct report *r, uint32_t parent, const struct call *
 
 void report__sum_paths(struct report *r)
 {
-	/* A path stands behind its caller's. */
+	/* A path comes after its caller's. */
 	for (size_t i = r->paths.n; i-- > 1;) {
 		const struct path *path = &r->paths.v[i];
 		struct path *parent = &r->paths.v[path->parent];
@@ -71,7 +71,7 @@ void report__print_path(FILE *out, const struct report *r, uint32_t path)
 		fprintf(out, "%s%s", short_name(name, names[n]), n ? " > " : "");
 }
 
-/* The largest that is smaller than `last`, or, of the same size, stands behind it; 0: none. */
+/* The next child by size after `last`; of the same size, by index; 0: none. */
 static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t last)
 {
 	const struct path *paths = r->paths.v;
@@ -119,7 +119,7 @@ static bool is_shown(const struct report *r, uint32_t path)
 	return path && r->paths.v[path].slow_ns >= report__slow_ns(r) / SHOWN_SHARE;
 }
 
-/* The innermost that has nearly all of the path's time, down the largest. */
+/* Follows the largest child while it has nearly all of the path's time. */
 static uint32_t end_of_chain(const struct report *r, uint32_t path)
 {
 	uint32_t child = next_child(r, path, 0);
@@ -134,7 +134,7 @@ static uint32_t end_of_chain(const struct report *r, uint32_t path)
 
 void report__print_paths(FILE *out, const struct report *r)
 {
-	/* The lines whose next callee is to be shown: what was shown last of each. */
+	/* Lines with callees left to show, and the callee shown last. */
 	struct {
 		uint32_t end, shown;
 	} open[LINES_MAX + 1] = {{0, 0}};

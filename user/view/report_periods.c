@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which iterations the lookback holds. */
+/* Finds the iterations in the lookback. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ bool report__is_entry(const struct call *call, const struct hit_mark *hit)
 	       !(call->flags & CALL_INFERRED_START) && call->start_ns <= hit->time_ns;
 }
 
-/* A recursive call of it is part of an iteration, not the next one. of_unseen: of one whose begin
- * is not known, too. */
+/* True if the call is recursive: part of an iteration, not the next one. of_unseen: also within a
+ * call whose start is not known. */
 static bool is_in_call(const struct call_tree *tree, const struct call *call, bool of_unseen)
 {
 	for (uint32_t i = call->parent; i != CALL_NO_PARENT; i = tree->calls.v[i].parent)
@@ -55,8 +55,8 @@ const struct call *report__find_measured(const struct call_tree *tree, const str
 }
 
 /*
- * The trigger has not seen a call that began before it was set, such as an interpreter's main loop,
- * which calls itself. Calls in that one are iterations if the trigger measured one of them.
+ * True if calls within a call that began before the probe was set are iterations: the trigger
+ * measured one of them. An interpreter's main loop that calls itself is such a case.
  */
 static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
 {
@@ -70,8 +70,8 @@ static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark
 }
 
 /*
- * When the activation that began with calls[i] returned: tail calls have taken its place. A return
- * probe's trampoline, which comes last, is not the program's.
+ * When the activation that began with calls[i] returned, including the tail calls that replaced it,
+ * but not the return probe's trampoline at the end.
  */
 static uint64_t returned_ns(const struct call_tree *tree, size_t i)
 {
@@ -91,8 +91,8 @@ static uint64_t returned_ns(const struct call_tree *tree, size_t i)
 }
 
 /*
- * The slow one goes from the program's mark to the hit (last_ns, 0: not seen). Nobody knows where
- * the others' marks were: they go from one hit to the next.
+ * Moves the start of the slow iteration to the program's mark; it ends at the hit (last_ns, 0: not
+ * seen). The marks of other iterations are not known: those go from one hit to the next.
  */
 static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t last_ns)
 {
@@ -116,13 +116,13 @@ static int end_at_stall(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start_ns, hit->time_ns);
 }
 
-/* A tenth of it at most is missing, such as the time that the start probe took. */
+/* True if at most a tenth is missing, such as the time of the start probe. */
 static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t value_ns)
 {
 	return tree->calls.n && tree->calls.v[0].start_ns <= start_ns + value_ns / 10;
 }
 
-/* Of regions: what was not recorded lies between them. The first may be cut. */
+/* With regions: only they were recorded. The first may be cut. */
 static int find_regions(struct report *r, const struct hit_mark *hit)
 {
 	uint64_t start = 0, slow = hit->time_ns - hit->value_ns;
@@ -140,7 +140,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 		if (call->reason == GAP_OUTSIDE || call->reason == GAP_BETWEEN)
 			start = call->end_ns;
 	}
-	/* The part without samples is accounted as not recorded. */
+	/* With samples, missing time counts as not recorded. */
 	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
 		return err;
 	return add_period(r, start ?: slow, hit->time_ns);
@@ -169,7 +169,7 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
 	bool of_unseen = !counts_in_unseen(r->tree, hit);
-	/* A trace's times begin at 0. */
+	/* Times of a trace begin at 0, so `last` needs a flag. */
 	bool has_last = false;
 	uint64_t last = 0;
 	int err = 0;
@@ -184,7 +184,7 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
 		const struct call *call = &r->tree->calls.v[i];
 
-		/* Another snapshot's iterations are not compared, nor one that spans two. */
+		/* Iterations of earlier snapshots, or across two, are not compared. */
 		if (call->kind == CALL_GAP && call->reason == GAP_BETWEEN &&
 		    call->end_ns <= hit->time_ns) {
 			r->periods.n = 0;
@@ -214,9 +214,9 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 }
 
 /*
- * What has passed the threshold is not what an ordinary iteration is like. Where all have (a
- * threshold to catch any; a target that is stepped) they are what there is to compare with. Those
- * of a mark go from hit to hit, and its threshold is of what goes from the mark to the hit.
+ * Leaves out iterations that have passed the threshold: they are not ordinary. If all have (a low
+ * threshold, or a stepped target), they stay, since there is nothing else to compare with. Not with
+ * marks: iterations go from hit to hit there, but the threshold is for the time since the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
@@ -237,10 +237,10 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 	r->periods.n = n;
 }
 
-/* How much of an iteration may be without stacks where it is to show what is ordinary. */
+/* An ordinary iteration may lack stacks for at most 1/UNSEEN_SHARE of its time. */
 #define UNSEEN_SHARE 10
 
-/* Adds so much of [start, end) as lies in each iteration; minus it with sign -1. */
+/* Adds the part of [start, end) in each iteration to its unseen_ns, or subtracts it (sign -1). */
 static void add_unseen(struct report *r, uint64_t start_ns, uint64_t end_ns, int sign)
 {
 	size_t i = VEC_PARTITION_POINT(&r->periods, p, p->end_ns <= start_ns);
@@ -254,7 +254,7 @@ static void add_unseen(struct report *r, uint64_t start_ns, uint64_t end_ns, int
 	}
 }
 
-/* In no call, or in one that says so. */
+/* Unseen time is outside of calls, or in CALL_NOT_RECORDED. */
 static void find_unseen(struct report *r)
 {
 	for (size_t i = 0; i < r->periods.n; i++)
@@ -268,10 +268,7 @@ static void find_unseen(struct report *r)
 	}
 }
 
-/*
- * An iteration without stacks tells how long it took, and not what of: the ordinary one's is of
- * others.
- */
+/* Leaves out iterations without stacks: their length is known, but not what they did. */
 static void leave_out_unseen(struct report *r)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
@@ -286,7 +283,7 @@ static void leave_out_unseen(struct report *r)
 	r->periods.n = n;
 }
 
-/* Where none has stacks it is known how long they took. */
+/* If no ordinary iteration has stacks, uses the lengths of all. */
 static void take_ordinary(struct report *r)
 {
 	uint64_t sum = 0;

@@ -58,7 +58,7 @@ static void print_head(FILE *out, const struct report *r)
 	uint64_t ns = slow->end_ns - slow->start_ns;
 	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
 
-	/* Without a threshold any may have triggered. */
+	/* Without a threshold the iteration need not be slow. */
 	fprintf(out, "the %s", ns > r->ordinary_ns ? "slow " : "");
 	if (r->hit.reason == MT_HIT_REGION)
 		fprintf(out, "region from -start to %s", short_name(name, hit_mark__name(&r->hit)));
@@ -80,7 +80,7 @@ static void print_head(FILE *out, const struct report *r)
 	fprintf(out, "%s; where the time went:\n", r->n_ordinary ? ")" : "");
 }
 
-/* Parts that such a source tells apart are shown even if they are 0. */
+/* Parts that this source measures are shown even if they are 0. */
 static bool is_shown(const struct report *r, enum part part)
 {
 	if (part == PART_CPU || r->slow.ns[part] || r->ordinary.ns[part])
@@ -103,10 +103,10 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	fputc('\n', out);
 }
 
-/* Fewer moves more than usual are not shown. */
+/* Moves between CPUs are shown if there are this many more than usual. */
 #define MOVES_MANY 4
 
-/* A fact, and no reason: nobody knows what a move has cost. */
+/* Moves are never a reason, since their cost is not known. */
 static void print_moves(FILE *out, const struct report *r)
 {
 	uint64_t slow = report__count_marks(r, true, MARK_MOVE);

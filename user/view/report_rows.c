@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What each function did in the slow iteration, and in the ordinary ones. */
+/* Sums up what each function did in the slow iteration and in the ordinary ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static int rehash(struct report *r)
 	return 0;
 }
 
-/* Of samples: system calls of a trace of every call are rows of their own. */
+/* True for time outside of functions. Only with samples for system calls: a full trace has rows for
+ * them. */
 static bool is_outside(const struct call *call)
 {
 	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
@@ -44,7 +45,7 @@ static bool is_outside(const struct call *call)
 	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
 }
 
-/* Why a thread did not get on says little without where. */
+/* The function in which the thread was off the CPU or in the kernel. */
 static const struct function *inside_of(const struct report *r, const struct call *call)
 {
 	uint32_t parent = call->parent;
@@ -108,7 +109,7 @@ static enum row_kind kind_of(const struct call *call)
 	return call->function ? ROW_CPU : ROW_OTHER;
 }
 
-/* The first four say which it is. */
+/* Finds the row with the same key and `inside`, or adds a copy of `like`. */
 static struct row *find(struct report *r, const struct row *like)
 {
 	struct row *row;
@@ -148,7 +149,7 @@ static struct row *find_row(struct report *r, const struct call *call)
 				     .inside = inside_of(r, call)});
 }
 
-/* Counts it to the function that ran then, or that ran last before the kernel's code. */
+/* The row of interrupts during the function that ran, or last ran before kernel code. */
 static struct row *find_interrupts(struct report *r, const struct call *call)
 {
 	static const char name[] = "[interrupts]";
@@ -161,18 +162,18 @@ static struct row *find_interrupts(struct report *r, const struct call *call)
 				     .inside = is_its ? call->function : inside_of(r, call)});
 }
 
-/* Where it began in the iteration, or ran already. */
+/* The call's path in the iteration; a call from before the iteration is at the root. */
 static uint32_t path_in(struct report *r, const struct call *call, const struct period *p)
 {
 	return call->start_ns < p->start_ns ? report__add_path(r, 0, call)
 					    : r->path_at.v[call->depth];
 }
 
-/* Interrupts are part of its time, but are not what it does on the CPU. */
+/* Adds time to the path; interrupts (`taken`) do not count as its time on the CPU. */
 static void spend_path(struct report *r, const struct call *call, const struct period *p,
 		       uint64_t ns, uint64_t taken, bool slow)
 {
-	uint32_t at = path_in(r, call, p); /* which may move them */
+	uint32_t at = path_in(r, call, p); /* may reallocate paths */
 	struct path *path = &r->paths.v[at];
 	bool on_cpu = report__part_of(r, call) == PART_CPU && !reclaim_of(r, call);
 
@@ -181,7 +182,7 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns - taken;
 }
 
-/* Time that interrupts had taken by then. Sweeps go forward in time, so the sum is exact. */
+/* Total time of interrupts up to time_ns. Sweeps go forward in time, so the sum is exact. */
 static uint64_t interrupts_until(struct report *r, uint64_t time_ns)
 {
 	const struct interrupts_mark *marks = r->tree->interrupts.v;
@@ -200,7 +201,7 @@ static void spend_row(struct report *r, struct row *row, enum part part, uint64_
 	(slow ? &r->slow : &r->ordinary)->ns[part] += ns;
 }
 
-/* The part of [start, end), on a CPU, that interrupts took from the call. */
+/* Adds and returns the time that interrupts took from the call in [start, end) on a CPU. */
 static uint64_t spend_interrupts(struct report *r, const struct call *call, uint64_t start,
 				 uint64_t end, bool slow)
 {
@@ -215,7 +216,7 @@ static uint64_t spend_interrupts(struct report *r, const struct call *call, uint
 	return ns;
 }
 
-/* [from, to) was spent in the call itself. Sweeps go forward in time. */
+/* Adds [from, to) as the call's self time. Sweeps go forward in time. */
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
 	const struct call *reclaim = reclaim_of(r, call);
@@ -265,7 +266,7 @@ static void count_call(struct report *r, const struct call *call)
 	}
 }
 
-/* Its path is that of the iteration that it begins in. */
+/* Sets the call's path in the iteration in which it begins. */
 static void open_path(struct report *r, const struct call *call)
 {
 	const struct call *parent =
@@ -291,7 +292,7 @@ static void open_path(struct report *r, const struct call *call)
 				  call);
 }
 
-/* The outermost activation of a function has its inclusive time. */
+/* Inclusive time counts for the outermost activation of a function. */
 static void open_row(struct report *r, const struct call *call)
 {
 	struct row *row = call->end_ns > report__slow(r)->start_ns ? find_row(r, call) : NULL;
@@ -311,7 +312,7 @@ static void close_row(struct report *r, const struct call *call)
 		row->inclusive_ns += to - from;
 }
 
-/* Calls stand in pre-order: one pass, with the open ones found through their parents. */
+/* One pass over the calls, which are in pre-order; open calls are found through their parents. */
 static void sweep(struct report *r)
 {
 	const struct call *calls = r->tree->calls.v;
@@ -363,7 +364,7 @@ static void sort_rows(struct report *r)
 	VEC_SORT(&r->rows, by_excess);
 }
 
-/* No nanosecond is without its part: of what lies in no call at all nothing is known. */
+/* Time outside of all calls is PART_UNKNOWN, so that the account adds up. */
 static void settle(struct account *account, uint64_t ns)
 {
 	for (int i = 0; i < PARTS; i++)
@@ -371,7 +372,7 @@ static void settle(struct account *account, uint64_t ns)
 	account->ns[PART_UNKNOWN] += ns;
 }
 
-/* Means that add up to the mean of all: the largest part takes the rounding error. */
+/* Makes the means add up to the mean length: the largest part gets the rounding error. */
 static void settle_means(struct report *r, uint64_t sum)
 {
 	struct account *account = &r->ordinary;
@@ -425,7 +426,7 @@ bool report__counts(const struct report *r, enum part part)
 		return r->hit.counted & COUNTED_STOLEN;
 	case PART_SYSCALL:
 		return !r->sampled;
-	/* Not every kernel tells all of it. */
+	/* Not every kernel reports all reclaim. */
 	case PART_RECLAIM_CPU:
 	case PART_RECLAIM_BLOCKED:
 		return false;

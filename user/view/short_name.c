@@ -8,10 +8,10 @@
 #include "util/cleanup.h"
 
 #define DOTS "..."
-/* So many brackets within brackets are kept at most. */
+/* Most levels of nested brackets that are kept. */
 #define LEVELS_MAX 2
 
-/* Brackets of a name's own, and what stands before them; 0: there are none here. */
+/* Length of brackets that belong to the name itself (operators and the like); 0: none here. */
 static size_t plain_len(const char *at)
 {
 	static const char anonymous[] = "(anonymous namespace)", operator[] = "operator";
@@ -23,13 +23,13 @@ static size_t plain_len(const char *at)
 		return 2;
 	if (strncmp(at, operator, n))
 		return 0;
-	/* "operator<< <char>": what is the template's stands behind a space. */
+	/* In "operator<< <char>" the template's brackets come after a space. */
 	return n + (strncmp(at + n, "()", 2) ? strspn(at + n, "<>=") : 2);
 }
 
 /*
- * The name into out, what lies in more than `levels` brackets left out; those that it begins with
- * are of Rust, "<T as Trait>::f", and are not counted. False where brackets do not match.
+ * Copies the name to out without the text in more than `levels` brackets. Brackets at the start are
+ * Rust's, "<T as Trait>::f", and do not count. False if brackets do not match.
  */
 static bool leave_out(char *out, const char *name, size_t levels)
 {
@@ -55,7 +55,7 @@ static bool leave_out(char *out, const char *name, size_t levels)
 	return !depth;
 }
 
-/* Not in the middle of a character. */
+/* True for a continuation byte of UTF-8. */
 static bool is_tail(char byte)
 {
 	return (byte & 0xc0) == 0x80;

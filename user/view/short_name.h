@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of functions as a line has room for them: those of C++ templates have thousands of
+/* Shortens names of functions to fit a line: names of C++ templates may have thousands of
  * characters. */
 #ifndef MTBPF_VIEW_SHORT_NAME_H
 #define MTBPF_VIEW_SHORT_NAME_H
@@ -9,8 +9,9 @@
 #define SHORT_NAME_SIZE (SHORT_NAME_MAX + 1)
 
 /*
- * The name, or in buf what is left of a longer one: of template arguments and parameters "<...>"
- * and "(...)", of those within others first; and where that is not enough, its end.
+ * Returns the name, or, in buf, a shortened one: template arguments and parameters become "<...>"
+ * and
+ * "(...)", innermost first; if that is not enough, only the end of the name is kept.
  */
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name);
 

@@ -17,8 +17,8 @@
 #include "util/vec.h"
 
 /*
- * 1: a probe in that file arrives in the process, at once, with its int3; 0: it does not. Where
- * somebody else's is there already nothing changes: its int3 tells that the file is the one.
+ * Returns 1 if the process maps this file: the int3 of a trial probe appears in its memory at once,
+ * or the int3 of another tool's probe is there already. 0 if not; -errno.
  */
 static int is_it(const struct probe *probe, const struct process *process, const char *path)
 {
@@ -81,8 +81,8 @@ static int try_layers(struct probe *probe, const struct process *process,
 }
 
 /*
- * The mapping's path begins where we see the root of its mount namespace, mountinfo's where the
- * process has its own: after a chroot they differ.
+ * A mapping's path starts at the root of the mount namespace as we see it; mountinfo's paths start
+ * at the process's own root, which differs after a chroot.
  */
 static const char *path_inside(pid_t pid, const char *path)
 {
@@ -115,11 +115,10 @@ static int find_layer(struct probe *probe, const struct process *process,
 }
 
 /*
- * On an overlay (a container's file system) the name may lead to a copy that was made since the
- * process started: a probe in it is set, and never hit. It is tried, for a moment, whether it
- * arrives in the process's memory; else probe->path becomes that of the lower layer which the
- * process still runs, and a line says so. 0; -ESTALE after a line and a hint: it is in none that
- * can be opened here; or -errno.
+ * On an overlay (a container's file system) the path may lead to a copy that was made after the
+ * process started: a probe in it would never hit. Tries with a trial probe; if it does not arrive,
+ * sets probe->path to the lower layer that the process runs, and prints a line. Returns 0; -ESTALE
+ * after a message and a hint if no layer that can be opened is the right one; or -errno.
  */
 static int settle_file(struct probe *probe, const struct process *process,
 		       const struct mapping *mapping)
@@ -154,8 +153,8 @@ static int refuse_usdt(const struct usdt_match *match, int err)
 }
 
 /*
- * Fills all of probe but where its file and its process are. 0, or -errno after a line and a hint:
- * -EIO its code cannot be read, -EOPNOTSUPP the kernel takes no probe there.
+ * Fills the probe except for its file and process. 0, or -errno after a message and a hint: -EIO if
+ * its code cannot be read, -EOPNOTSUPP if the kernel cannot probe it.
  */
 static int make_usdt(struct probe *probe, const struct usdt_match *match)
 {
@@ -204,7 +203,7 @@ static int set_entry(struct probe *probe, const struct function *f, const uint8_
 	return err;
 }
 
-/* The instruction that the user has named. */
+/* Sets the site to the instruction that the user has named. */
 static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
 		    size_t len)
 {
@@ -223,7 +222,7 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	return err;
 }
 
-/* The cold one. */
+/* Finds the function's cold part (exit_sites_part_fn). */
 static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 {
 	const struct function *f = ctx;
@@ -238,7 +237,7 @@ static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 	return part->code;
 }
 
-/* They are given by their distance, which must be the same in the file. */
+/* Exits are given relative to the entry: their distance must be the same in the file. */
 static int check_exits(const struct probe *probe, const struct function *f)
 {
 	for (uint32_t i = 0; i < probe->exits.n; i++) {
@@ -292,7 +291,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 	return 0;
 }
 
-/* Of the probe that was chosen: by what name the kernel finds its file. */
+/* Sets the probe's file and its address in the process. */
 static int set_place(struct probe *probe, const struct probe_source *source,
 		     const struct module *module, uint64_t entry)
 {
@@ -342,7 +341,7 @@ static int take_function(const struct probe_source *source, const struct symbols
 	return err ? err : fn(ctx, &probe);
 }
 
-/* What is done with each function. */
+/* Context of take_match(). */
 struct taker {
 	const struct probe_source *source;
 	const struct symbols *symbols;
@@ -420,7 +419,7 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 	return err;
 }
 
-/* Of many, one that takes no probe is nothing to speak of. */
+/* Skips functions of a glob that cannot be probed, without a message. */
 static int take_probeable(void *ctx, const struct symbol_match *match)
 {
 	enum log_level level = log__level();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The probe of one function: joins target (where it is) and trigger (which instruction). */
+/* One probe: joins target (where the function is) and trigger (which instruction to probe). */
 #ifndef MTBPF_SESSION_PROBE_PROBE_H
 #define MTBPF_SESSION_PROBE_PROBE_H
 
@@ -16,26 +16,26 @@
 #include "trigger/trigger.h"
 
 struct probe {
-	char path[PATH_MAX]; /* a name of the file that open(2) takes here */
+	char path[PATH_MAX]; /* a path of the file that can be opened here */
 	struct {
 		uint64_t ino;
 		uint32_t maj, min;
-	} file;		       /* as the mappings of those that run it show it */
+	} file;		       /* as in the mappings of the processes */
 	uint64_t offset;       /* of the probed instruction */
 	uint64_t entry_offset; /* of the function */
-	uint64_t ip;	       /* run-time address; 0 where the program does not run yet */
-	char name[256];	       /* the function's, for people */
+	uint64_t ip;	       /* run-time address; 0 if the program does not run yet */
+	char name[256];	       /* the function's name, for messages */
 	struct probe_site site;
-	/* Where the function is left; or why that is not known, -errno. */
+	/* The function's exits, or -errno if they are not known. */
 	struct exit_sites exits;
 	int exits_err;
-	bool is_go; /* of a program whose runtime walks its stacks, and takes no return probe */
-	unsigned int go_minor; /* of that the version, 1.go_minor; 0: not known */
+	bool is_go;	       /* in a Go program, whose runtime does not allow return probes */
+	unsigned int go_minor; /* Go version 1.go_minor; 0: not known */
 	bool is_inside;	       /* not the function's entry: "f+0x10", "addr:" */
-	bool is_library;       /* mtbpf_hit() of mtbpf.h: it is given the time of the mark */
-	struct mt_args args;   /* what is read at a hit */
-	uint64_t semaphore;    /* file offset of a counter that the kernel raises; 0: none */
-	uint8_t code[16];      /* at the probe; zeroes after the function's end */
+	bool is_library;       /* mtbpf_hit() of mtbpf.h, which receives the time of the mark */
+	struct mt_args args;   /* arguments read at a hit */
+	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
+	uint8_t code[16];      /* code at the probe; zeros after the function's end */
 	/*
 	 * With a name: it is on a system call, in no file. Then `path` is its name, and `offset`
 	 * its number.
@@ -50,11 +50,11 @@ static inline bool probe__is_syscall(const struct probe *probe)
 
 struct programs;
 
-/* Where probes are looked up: in a process, in several, or, with exec_path, in a file to be run. */
+/* Where to look up probes: in a process, in several, or in the file exec_path that will be run. */
 struct probe_source {
 	const struct process *process;
 	const char *exec_path;
-	struct programs *programs; /* NULL: they are not several */
+	struct programs *programs; /* of several processes, or NULL */
 };
 
 typedef int (*probe_fn)(void *ctx, const struct probe *probe);
@@ -64,18 +64,18 @@ typedef int (*probe_each_fn)(const struct probe_source *source, const char *symb
 			     void *ctx);
 
 /*
- * Calls fn for every place that the selector means: one of a function, which is chosen; all of a
- * USDT probe. Warns where each hit will cost a single-step. What fn returns but 0 ends it, and is
- * returned; 0; or -errno after a line and a hint.
+ * Calls fn for every place that the selector names: one place for a function, all places of a USDT
+ * probe. Warns if each hit will cost a single-step. A non-zero result of fn stops and is returned;
+ * otherwise 0, or -errno after a message and a hint.
  */
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
-/* The same, but all functions that a glob matches; those that take no probe are left out of it. */
+/* The same for all functions that a glob matches, except those that cannot be probed. */
 int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
 			 void *ctx);
 
 /*
- * True if a probe that was found in the process is at the same place of the same file as another,
- * which would be hit there as well. For overlays that share a layer, only a trial probe can tell.
+ * True if `found` in the process is the same place of the same file as `other`, which then hits in
+ * the process as well. If overlays share a layer, only a trial probe can tell.
  */
 bool probe__is_same(const struct probe *other, const struct probe *found,
 		    const struct process *process);

@@ -22,7 +22,7 @@ int selectors__add(struct selectors *selectors, const char *name)
 	return -ENOMEM;
 }
 
-/* How much of the text is the first name. */
+/* Length of the first name in the text. */
 static size_t first_length(const char *text)
 {
 	int depth = 0;
@@ -57,7 +57,7 @@ static int split_text(struct selectors *selectors, const char *text, const char 
 
 		if (!len && rest != text)
 			return refuse_empty(option, text);
-		/* An empty text is looked for, and not found. */
+		/* An empty text is looked up, which reports that it is not found. */
 		err = selectors__add(selectors, name ? name : "");
 		free(name);
 		if (err || !rest[len])
@@ -99,7 +99,7 @@ int probes__add(void *ctx, const struct probe *probe)
 	struct probes *probes = ctx;
 	struct probe *last = probes->all.n ? &probes->all.v[probes->all.n - 1] : NULL;
 	size_t len = strlen(probes->name);
-	/* A USDT probe has several places. */
+	/* A USDT probe has several places with one name. */
 	bool is_named = last && !strcmp(last->name, probe->name);
 
 	if (probes__have(probes, probe))
@@ -204,7 +204,7 @@ bool probes__are_go(const struct probes *probes)
 	return false;
 }
 
-/* Whether all of them are as the first is: in Go a call is a goroutine's, elsewhere a thread's. */
+/* Durations are measured per goroutine in Go and per thread elsewhere: not both at once. */
 static int check_kinds(const struct probes *probes)
 {
 	const struct probe *first = probes->all.v;
@@ -316,8 +316,8 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 }
 
 /*
- * A program that is not started yet has no mapping that shows its inode, and its mappings may show
- * another device than its file does.
+ * A program that is not started yet has no mappings: the inode comes from its file. The device is
+ * left out, since mappings may show another one than the file.
  */
 static struct rec_place place_of(const struct probe *probe, const char *exec_path)
 {

@@ -16,7 +16,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-/* Workers of one program have the same files, and what one of them lacks, all do (FNV-1a). */
+/* A hash (FNV-1a) of the mapped files: workers of one program have the same. */
 static uint64_t code_hash(const struct process *process)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -99,16 +99,16 @@ void programs__fini(struct programs *programs)
 	VEC_FINI(&programs->all);
 }
 
-/* What is looked for, and what was found of it so far. */
+/* The state of a search through programs. */
 struct search {
 	probe_each_fn each;
 	probe_fn fn;
 	void *ctx;
-	const struct process *process; /* that is looked through */
-	const char *symbol;	       /* as it was given, or what was picked then */
+	const struct process *process; /* the current process */
+	const char *symbol;	       /* the selector, or the name that the user has picked */
 	char picked[sizeof(((struct probe *)NULL)->name)];
-	VEC(struct probe) found; /* in any of them */
-	size_t n_new;		 /* in that one, and in none before it */
+	VEC(struct probe) found; /* in all programs so far */
+	size_t n_new;		 /* places in this program that no earlier one has */
 };
 
 static bool is_found(const struct search *search, const struct probe *probe)
@@ -146,7 +146,7 @@ static int look(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, count_new, search);
 }
 
-/* Once more, for what there is to say of it; or to let the user pick. */
+/* Searches again with messages; the user may pick a function. */
 static int take(struct search *search, const struct program *program)
 {
 	const struct probe_source source = {.process = &program->process};
@@ -155,7 +155,7 @@ static int take(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-/* Another process that runs the same, in the place of one that has ended. False: there is none. */
+/* Replaces a process that has ended by another one of the same program. False: there is none. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;
@@ -181,7 +181,7 @@ static bool replace_process(const struct programs *programs, struct program *pro
 	return false;
 }
 
-/* 0 also where the program lacks it: another may have it. */
+/* Returns 0 also if the program lacks the symbol: another may have it. */
 static int search_program(struct search *search, struct program *program)
 {
 	int err = look(search, program);
@@ -205,7 +205,7 @@ static int search_program(struct search *search, struct program *program)
 	return 0;
 }
 
-/* Where all of them run the same program, why it is not found there is the answer. */
+/* If there is only one program, its own message explains why the symbol is not found. */
 static int explain(const struct programs *programs, struct search *search)
 {
 	char where[PATH_MAX + 32];
@@ -299,10 +299,10 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 	return n;
 }
 
-/* include/mtbpf.h: what mtbpf_take_snapshot() calls. */
+/* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
 #define OUR_STUB "mtbpf_hit"
 
-/* Ours is preferred: it takes an argument and a mark. */
+/* In order of preference: ours has an argument and a mark. */
 static const char *const stubs[] = {OUR_STUB, "magic_trace_stop_indicator"};
 
 bool default_trigger__is_stub(const char *symbol)

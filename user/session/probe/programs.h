@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs of several processes: a function is probed in each that has it. */
+/* The programs of several processes: a function is probed in each program that has it. */
 #ifndef MTBPF_SESSION_PROBE_PROGRAMS_H
 #define MTBPF_SESSION_PROBE_PROGRAMS_H
 
@@ -13,11 +13,11 @@
 #include "target/process.h"
 #include "util/vec.h"
 
-/* Of the processes that have the same code mapped, the first, by pid. */
+/* Processes that map the same code. */
 struct program {
 	struct process process;
-	uint64_t code; /* a hash of what is mapped */
-	size_t n;      /* so many processes */
+	uint64_t code; /* hash of the mapped code */
+	size_t n;      /* number of processes; `process` is the first by pid */
 	bool is_probed;
 };
 
@@ -27,33 +27,33 @@ struct programs {
 };
 
 /*
- * Looks at the target's processes as they are now, and leaves out those that cannot be looked at.
- * The target must outlive them. 0; -ESRCH after a line and a hint: there are none; or -errno after
- * a line. programs__fini() in any case.
+ * Reads the target's current processes, except those that cannot be read. The target must outlive
+ * the programs. Returns 0; -ESRCH after a message and a hint if there are none; or -errno after a
+ * message. Call programs__fini() in any case.
  */
 int programs__open(struct programs *programs, const struct target *target);
 void programs__fini(struct programs *programs);
 
 /*
- * Calls fn for every place that the selector means in any of the programs, each once, and marks
- * those as probed; `each` is probe__each(), or probe__each_function(). What the user has picked in
- * one is looked up by its name in the others. 0; what fn returns but 0; or -errno after a line and
- * a hint, -ENOENT where none has it.
+ * Calls fn once for every place that the selector names in any of the programs, and marks those
+ * programs as probed. `each` is probe__each() or probe__each_function(). A function that the user
+ * picks in one program is looked up by its name in the others. Returns 0, a non-zero result of fn,
+ * or -errno after a message and a hint (-ENOENT: no program has it).
  */
 int programs__each(struct programs *programs, const char *symbol, probe_each_fn each, probe_fn fn,
 		   void *ctx);
-/* Whether one of them has it. Prints nothing. */
+/* True if one of the programs has the symbol. Prints nothing. */
 bool programs__have(const struct programs *programs, const char *symbol);
 
-/* Takes those out that others have as well. */
+/* Removes the programs that `others` has as well. */
 void programs__remove(struct programs *programs, const struct programs *others);
 
-/* The first that is probed, or the first of all. */
+/* A process of the first probed program, otherwise of the first program. */
 const struct process *programs__first(const struct programs *programs);
-/* Of those that are not: how many processes, and the first of them. */
+/* Returns the number of processes of programs that are not probed, and sets *first. */
 size_t programs__unprobed(const struct programs *programs, const struct process **first);
 
-/* The trigger that a program brings itself: include/mtbpf.h, or what magic-trace's library has. */
+/* The default trigger: include/mtbpf.h's function, or that of magic-trace's library. */
 
 /*
  * Finds the default for -symbol: a function of the process or, with exec_path, of the file that
@@ -61,7 +61,7 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
-/* The same of the first of several programs that has one. */
+/* The same for several programs: the first that has one. */
 const char *default_trigger__of(const struct programs *programs);
 
 struct selectors;
@@ -71,7 +71,7 @@ struct selectors;
  */
 int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source);
 
-/* True for the name of a library's stub, which may be in several files: all of them are meant. */
+/* True for the function's name; if several files have it, all of them are probed. */
 bool default_trigger__is_stub(const char *symbol);
 
 /* True if mtbpf_take_snapshot() calls this function; *args is set to its arguments then. */
