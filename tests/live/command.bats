@@ -21,7 +21,7 @@ teardown() {
 	cat err
 	[ "$(<out)" = "word  two" ]
 	grep -q '^complaint$' err
-	grep -q '^the command has ended: the snapshot is of now' err
+	grep -q '^the command has ended: the snapshot was taken now' err
 	grep -q '^the program exited with 7$' err
 	[ -d x.mtbpf ]
 	kill -0 "$target"

@@ -89,7 +89,7 @@ reports() {
 	[[ $output == *"iteration of one_iter took $took"[,\;]" "* ]]
 	[[ $output =~ sample:\ stacks\ by\ the\ clock\ and\ at\ every\ switch\;\ a\ ring\ of\ 4.0\ MiB\ for\ each\ CPU\ \([0-9]+\), ]]
 	[[ $output =~ cost:\ .*each\ hit\ of\ a\ probe\ [0-9.]+\ [nu]s ]]
-	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ it\ would\ look\ back\ some\ [0-9.]+ ]]
+	[[ $output =~ sample:\ the\ fullest\ ring\ is\ [0-9.]+\ %\ full\;\ a\ full\ one\ would\ look\ back\ about\ [0-9.]+ ]]
 	mtbpf_run decode slow.mtbpf -print calls
 	[ "$(awk -v tid="$target" '$1 == tid && $5 == "one_iter"' <<<"$output" | wc -l)" -ge "$calls" ]
 }
@@ -299,7 +299,7 @@ callers() {
 	{ time setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin timeout 60 "$O/mtbpf" record -source sample \
 		-pid "$target" -timeout 4s -o ends.mtbpf >said 2>&1 3>&- || true; } 2>took
 	cat said took
-	grep -q '^ends.mtbpf: the recording' said
+	grep -q '^recording: ends.mtbpf' said
 	# Of the seconds of CPU time that somebody would take who is woken all the time.
 	awk '{ exit !($1 + $2 < 1.5) }' took
 }

@@ -157,12 +157,12 @@ in_root() {
 	done
 	in_root list -container web-dockre one_iter
 	[ "$status" -eq 2 ]
-	complains "no container 'web-dockre' runs here" "did you mean 'web-docker'?"
+	complains "no container 'web-dockre' is running here" "did you mean 'web-docker'?"
 	kill -KILL "$target"
 	eventually 5 rmdir "$cgroup"
 	in_root list -container web-docker one_iter
 	[ "$status" -eq 2 ]
-	complains "the container 'web-docker' is known here, but does not run"
+	complains "the container 'web-docker' exists here, but is not running"
 }
 
 @test "a pod by its namespace and name, and one container of it" {

@@ -162,8 +162,9 @@ static void check_time(const struct after *after)
 	kill_group(after);
 }
 
-void after__look(struct after *after, struct metrics *m)
+bool after__look(struct after *after, struct metrics *m)
 {
+	bool is_done = false;
 	int status;
 	pid_t ended;
 
@@ -171,14 +172,16 @@ void after__look(struct after *after, struct metrics *m)
 		check_time(after);
 		ended = waitpid(after->pid, &status, WNOHANG);
 		if (!ended)
-			return;
+			return false;
 		take_causes(after, m);
 		if (ended > 0)
 			say_status(after, status, m);
 		drop_first(after);
+		is_done = true;
 	}
 	if (after->n)
 		begin(after, m);
+	return is_done;
 }
 
 void after__add(struct after *after, const char *path, struct metrics *m)

@@ -8,6 +8,7 @@
 #define MTBPF_KEEP_AFTER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,8 +33,8 @@ struct after {
 void after__init(struct after *after, const struct keep_options *options);
 /* The recording is whole. What fails is counted in m, and said. */
 void after__add(struct after *after, const char *path, struct metrics *m);
-/* Looks whether it is done, and begins with the next: call it now and then. */
-void after__look(struct after *after, struct metrics *m);
+/* Starts the next if the current one is done: call it often. True if one was done. */
+bool after__look(struct after *after, struct metrics *m);
 /* Waits for what is left, as long as one recording may take; the rest has failed. */
 void after__end(struct after *after, struct metrics *m);
 

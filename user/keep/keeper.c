@@ -46,7 +46,9 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	mt_stats__add(&k->metrics.stats, stats);
 	k->metrics.skipped[SKIPPED_LIMITS] = k->metrics.stats.let_pass;
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
-	after__look(&k->after, &k->metrics);
+	/* A summary belongs to its recording's size. */
+	if (after__look(&k->after, &k->metrics))
+		keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 }
 

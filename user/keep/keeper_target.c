@@ -46,7 +46,8 @@ static int wait_for_target(struct keeper *k)
 		err = target__wait(&k->target, &k->options->capture.target, k->signal_fd,
 				   next_look(k));
 		log__set_level(level);
-		after__look(&k->after, &k->metrics);
+		if (after__look(&k->after, &k->metrics))
+			keeper__count_recordings(k);
 	} while (err == -ETIME || (err == -EINTR && !told_to_end(k)));
 	return err;
 }

@@ -22,7 +22,7 @@ for method in $methods; do
 	records=$(grep -c 'PERF_RECORD_AUXTRACE size' /tmp/dump)
 	# A hit as soon as it was armed again, whose thread was in the handler already: it says so.
 	empty=$(grep -c 'triggered but was not recorded' /tmp/err)
-	[ "$empty" = "$(grep -c '^hint: it hit as soon as' /tmp/err)" ] && [ "$empty" -le 5 ] &&
+	[ "$empty" = "$(grep -c '^hint: the hit came as soon as' /tmp/err)" ] && [ "$empty" -le 5 ] &&
 		[ $((records + empty)) = 20 ] ||
 		fail "$records records, $empty empty: $(grep 'pt: thread' /tmp/err)"
 	[ "$empty" = 0 ] || grep 'pt: thread.* 0 bytes' /tmp/err
