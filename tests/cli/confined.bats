@@ -131,7 +131,7 @@ shows() {
 	started+=("$shown")
 	eventually 20 grep -q '^http' shown || { cat shown; return 1; }
 	cat "$folder/log"
-	refused child || return 1
+	eventually 5 refused child || { cat "$folder/log"; return 1; }
 	kill -INT "$shown"
 	wait "$shown"
 }

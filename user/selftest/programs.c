@@ -246,7 +246,7 @@ TRACED(void, throw_begin, unsigned int depth)
 
 TRACED(void, throw_inner, unsigned int depth)
 {
-	__attribute__((cleanup(mtbpf_selftest_throw_cleanup))) unsigned int own = depth;
+	__attribute__((cleanup(mtbpf_selftest_throw_cleanup), unused)) unsigned int own = depth;
 
 	note(FN_throw_inner, depth);
 	mtbpf_selftest_throw_begin(depth + 1);
@@ -254,7 +254,7 @@ TRACED(void, throw_inner, unsigned int depth)
 
 TRACED(void, throw_outer, unsigned int depth)
 {
-	__attribute__((cleanup(mtbpf_selftest_throw_cleanup))) unsigned int own = depth;
+	__attribute__((cleanup(mtbpf_selftest_throw_cleanup), unused)) unsigned int own = depth;
 
 	note(FN_throw_outer, depth);
 	mtbpf_selftest_throw_inner(depth + 1);
@@ -299,7 +299,7 @@ __asm__(".pushsection .text\n"
 	".type " PREFIX "throw_catcher, @function\n" PREFIX "throw_catcher:\n"
 	".cfi_startproc\n"
 	".cfi_personality 0x1b, selftest_catch\n"
-	".cfi_lsda 0x1b, 3f\n"
+	".cfi_lsda 0x1b, .Lselftest_lsda\n"
 	"	push %rbx\n"
 	".cfi_adjust_cfa_offset 8\n"
 	".cfi_offset %rbx, -16\n"
@@ -318,7 +318,8 @@ __asm__(".pushsection .text\n"
 	".size " PREFIX "throw_catcher, . - " PREFIX "throw_catcher\n"
 	".popsection\n"
 	".pushsection .gcc_except_table, \"a\", @progbits\n"
-	"3:	.byte 0xff, 0xff, 1\n"
+	".Lselftest_lsda:\n"
+	"	.byte 0xff, 0xff, 1\n"
 	"	.uleb128 5f - 4f\n"
 	"4:	.uleb128 1b - " PREFIX "throw_catcher\n"
 	"	.uleb128 2b - 1b\n"
@@ -370,7 +371,7 @@ TRACED(void, unwind_begin, unsigned int depth)
 
 TRACED(void, unwind_inner, unsigned int depth)
 {
-	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup))) unsigned int own = depth;
+	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup), unused)) unsigned int own = depth;
 
 	note(FN_unwind_inner, depth);
 	mtbpf_selftest_unwind_begin(depth + 1);
@@ -378,7 +379,7 @@ TRACED(void, unwind_inner, unsigned int depth)
 
 TRACED(void, unwind_outer, unsigned int depth)
 {
-	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup))) unsigned int own = depth;
+	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup), unused)) unsigned int own = depth;
 
 	note(FN_unwind_outer, depth);
 	mtbpf_selftest_unwind_inner(depth + 1);
