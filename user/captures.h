@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many captures: those that lie in folders, and the summary of each. */
+/* Finds captures in folders, and makes or reads the summary of each. */
 #ifndef MTBPF_CAPTURES_H
 #define MTBPF_CAPTURES_H
 
@@ -28,28 +28,28 @@ bool captures__is_folder(const char *path);
 
 struct summaries {
 	VEC(struct summary) all;
-	size_t n_unread; /* beside these: they could not be read, as lines have said */
-	size_t n_made;	 /* of all: summaries that were made now */
-	size_t n_unkept; /* of these: summaries that could not be written beside the capture */
+	size_t n_unread; /* captures that could not be read: reported, and not in `all` */
+	size_t n_made;	 /* summaries that were made now */
+	size_t n_unkept; /* of these, summaries that could not be stored with the capture */
 };
 
 struct summarise_options {
 	bool no_inline;
-	bool again;	     /* also of those that have one */
-	uint64_t since_ms;   /* since 1970: older ones are left out; 0: none */
-	uint64_t max_memory; /* of all processes together; 0: what the machine has */
+	bool again;	     /* also make summaries of captures that have one */
+	uint64_t since_ms;   /* leave out older captures, in ms since 1970; 0: none */
+	uint64_t max_memory; /* for all processes together; 0: the machine's memory */
 };
 
 /*
- * Each capture's summary: the one that is kept with a recording, or one that is made by decoding
- * it, by a process of its own, as many at a time as there are CPUs, and is kept with the recording.
- * 0, or -errno after a line and a hint; summaries__fini() in any case.
+ * Reads each capture's summary, or makes it by decoding the capture in a process of its own (one
+ * per CPU at a time) and stores it with the recording. 0, or -errno after a message and a hint;
+ * call summaries__fini() in any case.
  */
 int captures__summarise(struct summaries *out, const struct capture_paths *paths,
 			const struct summarise_options *options);
 void summaries__fini(struct summaries *summaries);
 
-/* keep_options' `summarise`: of one recording, by one thread. */
+/* Makes the summary of one recording with one thread: `summarise` of keep_options. */
 int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 
 #endif

@@ -53,10 +53,11 @@ int child__find_program(const char *name, char path[static PATH_MAX])
 	return err;
 }
 
-/* What the child tells of itself: end of file is what execve(2) leaves of the pipe. */
+/* The child's message if execve(2) failed; execve(2) closes the pipe, which reads as end of file.
+ */
 enum { NOT_STARTED = 'n' };
 
-/* The child waits for mtbpf to be ready; end of file means it has given up. */
+/* The child waits until mtbpf is ready; end of file means that mtbpf has given up. */
 static void wait_and_exec(int go_fd, int status_fd, const char *path, char **argv)
 {
 	const char not_started = NOT_STARTED;
@@ -80,7 +81,7 @@ static bool has_started(int status_fd)
 	return read(status_fd, &byte, 1) == 0;
 }
 
-/* Until it ends; what kill(1) sends to us meanwhile is meant for it. */
+/* Waits for the child's end; passes on signals that kill(1) sends to mtbpf. */
 static int wait_for_child(pid_t pid)
 {
 	siginfo_t info;
@@ -94,7 +95,7 @@ static int wait_for_child(pid_t pid)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		/* From a terminal the program has had it by itself. */
+		/* A terminal has sent the signal to the program, too. */
 		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code == SI_USER)
 			kill(pid, info.si_signo);
@@ -102,7 +103,7 @@ static int wait_for_child(pid_t pid)
 	return status;
 }
 
-/* The program lives on after the snapshot, as it does after attach; its end is ours. */
+/* The program runs on after the snapshot, as with attach; mtbpf ends when it ends. */
 static void say_status(int status)
 {
 	if (WIFSIGNALED(status))

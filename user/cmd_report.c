@@ -75,7 +75,7 @@ static const struct option_spec specs[] = {
 };
 
 #define N_SPECS (sizeof(specs) / sizeof(specs[0]))
-/* The first of them, which are about report alone. */
+/* The first options, which only report has. */
 #define N_OF_REPORT 8
 
 const struct option_table report_table = {
@@ -112,7 +112,7 @@ static int refuse_report(const char *path)
 		log__error("out of memory");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: it lacks a trigger, or a part of the iteration", path);
+	log__error("%s: no report: it has no hit, or not the whole iteration before it", path);
 	log__hint("'mtbpf report' without options prints what it contains");
 	return -ENODATA;
 }
@@ -176,7 +176,7 @@ static int exit_code(int err)
 	return err == -ENODATA ? EXIT_FAILED : exit_code_for(err);
 }
 
-/* "2h", "7d" until now; "2026-11-21", or a moment as it is printed. */
+/* Parses "2h" or "7d" before now, a day "2026-11-21", or a moment as mtbpf prints it. */
 static int parse_since(const char *text, uint64_t *ms)
 {
 	char moment[UNITS_MOMENT_SIZE];
@@ -236,7 +236,7 @@ static void keep_labelled(struct summaries *summaries, const struct option_list 
 	summaries->all.n = n;
 }
 
-/* What is so of the captures, beside their causes. */
+/* Prints which captures could not be read, or have no summary kept. */
 static void say_unread(const struct summaries *s)
 {
 	if (s->n_unread)
@@ -263,7 +263,7 @@ static int refuse_none(size_t n_found, const struct summaries *s)
 	return -ENODATA;
 }
 
-/* Those that the words name, behind those that are there. */
+/* Appends the summaries of the captures that the words name. */
 static int summarise(struct summaries *out, const char *const *words, size_t n,
 		     const struct report_options *options, uint64_t since_ms)
 {
@@ -285,7 +285,7 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 		err = refuse_none(paths.all.n, &found);
 	if (!err)
 		err = VEC_ADD_ALL(&out->all, &found.all);
-	/* They are there now. */
+	/* `out` owns them now. */
 	if (!err)
 		found.all.n = 0;
 	summaries__fini(&found);
@@ -300,7 +300,7 @@ static int refuse_page(const char *path, int err)
 	return err;
 }
 
-/* Whole or not at all. */
+/* Writes the complete page, or no file at all. */
 static int write_page(const struct patterns *p, const char *path)
 {
 	_cleanup_free_ char *text = NULL;
@@ -376,7 +376,7 @@ static int report_one(const char *path, struct report_options *options)
 	return err;
 }
 
-/* One capture has a report of its own, unless what is asked for is about several. */
+/* False for one capture, which has a report of its own, unless an option is about several. */
 static bool is_of_many(const char *const *words, size_t n, const struct report_options *options)
 {
 	return n > 1 || options->csv || options->html || options->diff || options->since ||

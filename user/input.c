@@ -27,7 +27,7 @@ static int refuse_trace(const char *path)
 	return -EINVAL;
 }
 
-/* What is not is tried as a trace first. */
+/* True for a recording; other files are tried as a trace first. */
 static bool is_recording(const char *path, const struct stat *st)
 {
 	static const char magic[] = "PERFILE2";
@@ -49,7 +49,7 @@ static int read_recording(struct input *input)
 	return err ? err : recording__hold_roots(&input->rec);
 }
 
-/* What cannot be done by a process that is confined. */
+/* The steps that a confined process cannot do. */
 static int begin_input(struct input *input)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What report and diff read: a recording, a trace, a perf.data, or perf's text. */
+/* Inputs of report and diff: a recording, a trace, a perf.data, or perf's text. */
 #ifndef MTBPF_INPUT_H
 #define MTBPF_INPUT_H
 
@@ -14,17 +14,17 @@ struct input_options {
 	const struct trace_filter *filter; /* NULL: none */
 };
 
-/* One of them, read and decoded. */
+/* One input, read and decoded. */
 struct input {
 	const char *path;
-	bool is_read;	      /* rec is */
-	struct recording rec; /* of a trace it is empty */
+	bool is_read;	      /* rec has been read */
+	struct recording rec; /* empty for a trace */
 	struct decoded decoded;
 };
 
 #define INPUTS_MAX 2
 
-/* inputs__fini() in any case, from here on. */
+/* Call inputs__fini() in any case afterwards. */
 void inputs__init(struct input *inputs, const char *const *paths, size_t n);
 /*
  * Reads and decodes them, INPUTS_MAX at most; this process is confined from then on. 0, or -errno

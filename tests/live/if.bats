@@ -58,7 +58,7 @@ counts() {
 	[[ $output == *"of handle, thread $target, arg1 1"* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'comm != "cputime"' -timeout 2s -o z.fxt
 	[ "$status" -eq 3 ]
-	[[ $output == *"handle: no hit of which -if is true"* ]]
+	[[ $output == *"handle: no hit matched -if"* ]]
 }
 
 @test "what cannot be compared is refused" {

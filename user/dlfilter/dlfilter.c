@@ -218,7 +218,7 @@ static void summarise(const struct filter *filter, const struct trace_totals *wr
 		log__warn("%" PRIu64 " slices are deeper than Perfetto shows and are left out",
 			  written->too_deep);
 	if (filter->left_out)
-		log__warn("%" PRIu64 " branches of threads beyond the limit are left out",
+		log__warn("%" PRIu64 " branches are left out: the trace has too many threads",
 			  filter->left_out);
 }
 

@@ -114,7 +114,8 @@ static void begin(struct after *after, struct metrics *m)
 			return;
 		close(after->from);
 	}
-	log__warn("cannot start a process for %s: %s", after->queue[0], strerror(errno));
+	log__warn("%s is kept, but the process for its summary cannot start: %s", after->queue[0],
+		  strerror(errno));
 	fail(m);
 	drop_first(after);
 }

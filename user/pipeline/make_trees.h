@@ -13,8 +13,8 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options);
 
 /*
- * Trees of all threads, with their sites: what has moved between them, and what was inlined. 0 or
- * -ENOMEM.
+ * Call it when all threads have their trees: puts calls of coroutines that changed threads
+ * together, drops empty trees and, unless no_inline, adds inlined functions. 0 or -ENOMEM.
  */
 int decoded__settle_trees(struct decoded *decoded, bool no_inline);
 

@@ -101,7 +101,7 @@ static int split(char *text, const char *whole, char **from, char **to)
 		len = strlen("..");
 		if (!dots)
 			return refuse(whole, "the '..' between its two ends is missing");
-		/* The first two of "a...b" are as good as the last two. */
+		/* "a...b" could be split at its first two dots or its last two. */
 		if (strstr(dots + 1, ".."))
 			return refuse(whole, "it has more than one '..': where a name has one, "
 					     "put spaces around that between the two");

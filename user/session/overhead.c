@@ -33,7 +33,7 @@ unsigned int overhead__rate(const struct sample_options *o, const struct sample_
 
 	if (is_asked && !o->max_overhead_ppm)
 		return wanted;
-	/* The default rate considers the cost of stacks only. */
+	/* Without -max-overhead only the cost of stacks counts, not that of switches and hits. */
 	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
 				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
 	if (hz > wanted)
@@ -671,7 +671,7 @@ static void fit_memory(struct session *s)
 	       s->snapshot_size > most_for(s, s->options->max_memory))
 		s->snapshot_size /= 2;
 	if (s->snapshot_size != wanted)
-		log__info("sample: the CPUs share -max-memory: one ring of %s each",
+		log__info("sample: rings of %s per CPU, to stay within -max-memory",
 			  units__format_size(text, s->snapshot_size));
 }
 

@@ -108,7 +108,9 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
 	else if (progress->has_terms)
-		log__info("%s: no hit of which -if is true", name);
+		log__info("%s: no hit matched -if; without -if 'mtbpf watch' shows whether it is "
+			  "called",
+			  name);
 	else
 		log__info("%s was not called at all; 'mtbpf watch' shows whether it ever is", name);
 }

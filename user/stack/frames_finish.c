@@ -37,7 +37,7 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Asks for an id's place again after the call there has moved. */
+/* Notes that *id is the index of a call, to be changed when that call is moved; not for roots. */
 static void want(struct wanted *wanted, uint32_t *id)
 {
 	*wanted = (struct wanted){*id & ROOT_BIT ? UINT32_MAX : *id, id};

@@ -73,7 +73,7 @@ static int append_others(struct frames *to, const struct frames *from, const str
 	return 0;
 }
 
-/* Stitches the segments that have ended again. */
+/* Stitches the ended segments from `first` on once more. */
 static void stitch(struct frames *to, size_t first)
 {
 	uint32_t running = to->part;

@@ -525,7 +525,7 @@ struct change_of {
 	const struct pattern *pattern;
 	struct side sides[2];
 	enum change change;
-	double per_capture[2]; /* lost, for each capture of the set (ns) */
+	double per_capture[2]; /* per set: time lost divided by its number of captures (ns) */
 };
 
 struct changes {

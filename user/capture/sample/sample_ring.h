@@ -35,7 +35,7 @@ enum counting {
  */
 int counting__try(enum counting counting);
 
-/* kernel/events/core.c: perf_swevent_init_hrtimer() takes no period below 10 us. */
+/* kernel/events/core.c: perf_swevent_start_hrtimer() makes shorter periods 10 us. */
 #define SAMPLE_RATE_HIGHEST 100000
 
 /*

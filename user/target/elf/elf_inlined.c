@@ -14,7 +14,7 @@
 
 enum die_step {
 	DIE_SKIP,    /* its children do not matter */
-	DIE_DESCEND, /* it does: with *scope for its children, as this wants it */
+	DIE_DESCEND, /* visit its children; enter() has set *scope for them */
 };
 
 struct die_walk {
@@ -251,7 +251,8 @@ static struct scope_unit *find_unit(struct inline_scopes *scopes, Dwarf_Die *die
 	return unit;
 }
 
-/* Puts text before `at`. Returns the new start, or NULL if it does not fit. */
+/* Copies `part` to just before `at`, in the buffer that begins at `text`. Returns where it starts,
+ * or NULL if it does not fit. */
 static char *put_before(char *at, const char *text, const char *part)
 {
 	size_t len = strlen(part);

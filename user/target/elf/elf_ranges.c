@@ -444,7 +444,7 @@ static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t 
 	return err ? err : add_unknown(search->image, start, end);
 }
 
-/* A hole; sections are of different making (.init, .text, ...), so that it ends with its own. */
+/* Adds a hole, split at section borders: an unknown range is within one section. */
 static int split_at_sections(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;

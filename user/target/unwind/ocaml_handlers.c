@@ -569,7 +569,7 @@ static void follow_table(struct flow *flow, struct flow_table table)
 	while (entry && len >= sizeof(offset) && vaddr < end && flow->n_entries < flow->size) {
 		uint64_t target;
 
-		/* The cases may have more of them. */
+		/* Following an entry may have found another table, where this one ends. */
 		if (flow->tables.n != n_tables) {
 			n_tables = flow->tables.n;
 			end = end_of_table(flow, table.vaddr);
