@@ -118,3 +118,29 @@ verdicts() {
 	[ "$status" -ne 0 ]
 	complains "cannot make the folder /nonexistent/folder" "-keep"
 }
+
+# probe_offset FILE FUNCTION: where in the file the function is.
+probe_offset() {
+	nm "$1" | perl -e '
+		my ($file, $name) = @ARGV;
+		my $at;
+		while (<STDIN>) { $at = hex $1 if /^([0-9a-f]+) \w \Q$name\E$/ }
+		for (`readelf -Wl $file`) {
+			next unless /^\s*LOAD\s+(0x\S+)\s+(0x\S+)\s+\S+\s+(0x\S+)/;
+			my ($offset, $start, $size) = (hex $1, hex $2, hex $3);
+			printf "0x%x\n", $at - $start + $offset if $at >= $start && $at < $start + $size;
+		}' "$1" "$2"
+}
+
+@test "a probe that is left in a program is noticed" {
+	tracing=/sys/kernel/tracing
+	[ -w "$tracing/uprobe_events" ] || skip "no tracefs"
+	cp "$O/mtbpf" copy
+	echo "p:selftest_$$/left $PWD/copy:$(probe_offset copy mtbpf_hit)" >>"$tracing/uprobe_events"
+	echo 1 >"$tracing/events/selftest_$$/left/enable"
+	run ./copy selftest -source sample -only "target afterwards, fp"
+	echo 0 >"$tracing/events/selftest_$$/left/enable"
+	echo "-:selftest_$$/left" >>"$tracing/uprobe_events"
+	[ "$status" -eq 1 ]
+	[[ $output == *"failed   a probe is left in it"* ]]
+}

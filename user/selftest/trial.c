@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "mtbpf.h"
+#include "capture/probe/uprobe_event.h"
 #include "selftest/judge.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -405,19 +406,26 @@ static bool is_stopped_or_traced(pid_t pid)
 	       strstr(text, "State:\tT") || strstr(text, "State:\tt");
 }
 
-/* The child is a copy of this process: the probed function is at the same address in both. */
+/*
+ * The child is a copy of this process: the probed function is at the same address in both. Its code
+ * is compared with the file, since a probe of the file may be in this process, too.
+ */
 static bool is_probed(pid_t pid)
 {
-	unsigned char here[16], there[16];
-	_cleanup_close_ int fd = -1;
+	unsigned char on_disk[16], there[16];
+	_cleanup_close_ int fd = -1, file = -1;
+	struct uprobe_spec spec;
 	char path[64];
 
+	if (own_probe__spec_of(&spec, (uintptr_t)mtbpf_hit))
+		return true;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	memcpy(here, (const void *)(uintptr_t)mtbpf_hit, sizeof(here));
-	return fd < 0 ||
+	file = open(spec.path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 || file < 0 ||
+	       pread(file, on_disk, sizeof(on_disk), (off_t)spec.offset) != sizeof(on_disk) ||
 	       pread(fd, there, sizeof(there), (off_t)(uintptr_t)mtbpf_hit) != sizeof(there) ||
-	       memcmp(here, there, sizeof(here)) != 0;
+	       memcmp(on_disk, there, sizeof(there)) != 0;
 }
 
 const char *trial__find_harm(const struct trial *trial)
