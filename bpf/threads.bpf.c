@@ -119,8 +119,9 @@ int list_threads(struct bpf_iter__task *ctx)
 		return 0;
 	out.tid = number_of(task, &out.inner_tid);
 	out.state = task->__state;
+	/* Its size differs between kernels, and only this macro reads as many bytes as it has. */
 	if (bpf_core_field_exists(ids->on_cpu))
-		out.on_cpu = BPF_CORE_READ(ids, on_cpu);
+		out.on_cpu = BPF_CORE_READ_BITFIELD_PROBED(ids, on_cpu);
 	out.n_switches = BPF_CORE_READ(ids, nvcsw) + BPF_CORE_READ(ids, nivcsw);
 	if (bpf_core_field_exists(task->utask)) {
 		probed = BPF_CORE_READ(task, utask, return_instances);
