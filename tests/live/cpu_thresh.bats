@@ -74,7 +74,7 @@ part() {
 @test "a percentile of the time on the CPU; delays and regions; stepped" {
 	mtbpf_run attach -source sample -pid "$target" -symbol handle -cpu-thresh p90 -max-hits 2000 -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"p90 is "* ]]
+	[[ $output == *"threshold p90 = "* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol between -delay-thresh 1ms -off-cpu-thresh 25ms -o y.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"hit "*" of between, thread $target: "*" after the one before, "*" off the CPU, threshold 25.0 ms off it"* ]]

@@ -409,7 +409,7 @@ refuses() {
 	command -v perf >/dev/null || skip "perf is missing"
 	perf record -q -e dummy:u -o "$BATS_TEST_TMPDIR/no-pt" true 3>&- ||
 		skip "perf cannot record here"
-	refuses "$BATS_TEST_TMPDIR/no-pt" 1 "no Intel PT"
+	refuses "$BATS_TEST_TMPDIR/no-pt" 1 "neither Intel PT nor call chains"
 	perf record -q -e dummy:u -o - true 2>/dev/null 3>&- | cat >"$BATS_TEST_TMPDIR/pipe"
 	refuses "$BATS_TEST_TMPDIR/pipe" 1 "perf record -o -"
 }
