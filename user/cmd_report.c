@@ -193,7 +193,7 @@ static int parse_since(const char *text, uint64_t *ms)
 		 strlen(text) == strlen("2026-11-21") ? "T00:00:00.000Z" : "");
 	if (!units__parse_moment(moment, ms))
 		return 0;
-	log__error("report: -since %s is no time", text);
+	log__error("report: -since %s is not a time", text);
 	log__hint("-since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
 	return -EINVAL;
 }

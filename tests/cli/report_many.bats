@@ -96,7 +96,7 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	[ "$status" -ne 0 ]
 	run "$mtbpf" report -since yesterday d
 	[ "$status" -eq 2 ]
-	[[ $output == *"is no time"*"hint: "* ]]
+	[[ $output == *"is not a time"*"hint: "* ]]
 	run "$mtbpf" report -label host d
 	[ "$status" -eq 2 ]
 }

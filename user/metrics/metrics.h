@@ -27,7 +27,7 @@ enum metrics_lost {
 	N_LOST
 };
 
-/* What became of the user's command for a recording. */
+/* Results of the -on-capture command. */
 enum metrics_on_capture { ON_CAPTURE_OK, ON_CAPTURE_FAILED, N_ON_CAPTURE };
 
 /* What a slow iteration was slow for, and by how much. */
