@@ -154,7 +154,7 @@ static int run_record(const struct trial *trial, const char *recording, const ch
 					"-skip",
 					"1",
 					"-timeout",
-					"3m"};
+					"180s"};
 	int n = 13, status;
 	pid_t pid;
 
