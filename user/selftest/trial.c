@@ -56,12 +56,19 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
+static bool has_ended(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
 /* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
 
-	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++)
+	for (int i = 0; i < 500 && trial->log->n_iterations < end && !has_ended(trial->child); i++)
 		usleep(20000);
 	return trial->log->n_iterations >= end;
 }
