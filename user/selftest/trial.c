@@ -207,8 +207,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
- * then a line for each call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE", of which bundles of
- * older versions have the first four
+ * then one line per call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE". Bundles of older
+ * versions have the first four only
  */
 
 static int write_truth(const struct trial *trial, uint64_t k)
@@ -285,7 +285,7 @@ static int read_truth(struct trial *trial)
 
 /* ---- the trace of it */
 
-/* The iteration of the hit that ended the trace. 0: it has no number, or was not kept. */
+/* The iteration of the hit that ended the trace. 0: its number is unknown, or it was not kept. */
 static uint64_t find_iteration(struct trial *trial)
 {
 	uint64_t k, n = trial->log->n_iterations;
