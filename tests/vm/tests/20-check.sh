@@ -32,6 +32,7 @@ is freeze_refresh ok 'tried: in the kernel, by an event limit'
 is freeze_disable ok 'tried: from user space'
 is attach ok 'works with Intel PT'
 [ "$status" = 0 ] || fail "status $status, though all is there"
+grep -q "^next: 'mtbpf selftest' " /tmp/check.txt || fail "selftest is not offered"
 
 mtbpf check -json >/tmp/check.json || fail "-json: status $?"
 grep -q '"topa_output":.*1' /tmp/check.json || fail "no caps in the JSON"
