@@ -20,7 +20,7 @@ enum selftest_verdict { SELFTEST_PASSED, SELFTEST_FAILED, SELFTEST_SKIPPED, SELF
 /* "ok", "failed", "skipped" */
 extern const char *const selftest_verdict_names[];
 
-#define SELFTEST_TEXT_SIZE 200
+#define SELFTEST_TEXT_SIZE 256
 
 struct selftest_result {
 	enum selftest_source source;
