@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "session/capture_options.h"
+#include "session/probe/kernel_probe.h"
 #include "target/process.h"
 #include "target/symbols/hints.h"
 #include "target/symbols/symbols.h"
@@ -24,11 +25,14 @@ static const struct option_spec specs[] = {
 const struct option_table list_table = {
 	.command = "list",
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
-					  "mtbpf list -pid 1234 'usdt:*'", NULL},
+					  "mtbpf list -pid 1234 'usdt:*'",
+					  "mtbpf list 'kernel:tcp_*'", NULL},
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
 	.summary =
 		"Lists functions of the target that can be triggers: address, size, module, name; "
-		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line.",
+		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line, "
+		"with "
+		"'kernel:GLOB' the kernel's functions, with 'syscall:GLOB' system calls.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -155,6 +159,23 @@ static int list_first(const struct target *target, const char *glob)
 	return err;
 }
 
+/* They are the same for every process. */
+static int list_of_kernel(const char *selector)
+{
+	if (!kernel_probe__can_list(selector)) {
+		log__error("'%s' cannot be listed", selector);
+		log__hint("'kernel:*' and 'syscall:*' can; /sys/kernel/tracing/events has the "
+			  "tracepoints, and 'kill -l' the signals");
+		return EXIT_USAGE;
+	}
+	if (kernel_probe__list(selector))
+		return 0;
+	log__error("nothing matches '%s'", selector);
+	log__hint("globs match the whole name; functions that are inlined or take no probe are not "
+		  "listed");
+	return EXIT_FAILED;
+}
+
 int cmd_list(int argc, char **argv)
 {
 	struct capture_options options = CAPTURE_DEFAULTS;
@@ -172,6 +193,8 @@ int cmd_list(int argc, char **argv)
 		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
 	}
+	if (kernel_probe_kind__of(glob))
+		return list_of_kernel(glob);
 	err = target__choose(&target, &options.target);
 	if (err == -ENODATA) {
 		log__error("list: no process given");

@@ -400,7 +400,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = s->gate.syscalls.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
+		.freeze_method = s->gate.kernel_probes.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,

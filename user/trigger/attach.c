@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
-#include "trigger/syscalls.h"
+#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/insn.h"
 #include "util/log.h"
@@ -19,14 +19,14 @@ void trigger__detach(struct trigger *trigger)
 {
 	while (trigger->links.n)
 		close(trigger->links.v[--trigger->links.n]);
-	trigger_syscalls__free(trigger->syscalls);
-	trigger->syscalls = NULL;
+	kernel_probes__free(trigger->kernel_probes);
+	trigger->kernel_probes = NULL;
 }
 
-int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n)
+int trigger__attach_kernel_probes(struct trigger *trigger, const struct kernel_probe *all, size_t n)
 {
-	trigger->syscalls = trigger_syscalls__attach(trigger->skel, all, n);
-	return trigger->syscalls ? 0 : -errno;
+	trigger->kernel_probes = kernel_probes__attach(trigger->skel, all, n);
+	return trigger->kernel_probes ? 0 : -errno;
 }
 
 static const struct bpf_program *program_of(const struct trigger *trigger,
