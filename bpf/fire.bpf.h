@@ -43,7 +43,8 @@ struct hit_place {
 	u64 saved; /* in the kernel: where it keeps the registers of user space */
 	/* Of a kernel function: identifies the call by its place on the thread's kernel stack. */
 	u64 kernel_sp;
-	bool in_interrupt; /* the function runs in an interrupt, which has another stack */
+	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
+	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
 };
 
 /* What is known of a hit while the program runs. */

@@ -473,8 +473,13 @@ static __always_inline void enter_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
-	struct hit_place place = {ctx,	 &regs, true, probe,
-				  false, saved, sp,   saved - sp >= KERNEL_STACK_MAX};
+	struct hit_place place = {.ctx = ctx,
+				  .regs = &regs,
+				  .in_kernel = true,
+				  .probe = probe,
+				  .saved = saved,
+				  .kernel_sp = sp,
+				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
 
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
 		hit(&place, task_latch(), 0, 0);
@@ -540,7 +545,25 @@ int on_signal(u64 *ctx)
 	return 0;
 }
 
-/* The number of the probe; user space lets it run on the tracepoint oom:mark_victim. */
+/* At a breakpoint of the CPU the saved registers are those of the code there. */
+SEC("perf_event")
+int on_breakpoint(void *ctx)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {.ctx = ctx,
+				  .regs = &regs,
+				  .in_kernel = true,
+				  .probe = bpf_get_attach_cookie(ctx),
+				  .saved = saved,
+				  .is_breakpoint = true};
+
+	if (is_target() && !bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+		hit(&place, task_latch(), 0, 0);
+	return 0;
+}
+
+/* At the tracepoint oom:mark_victim. */
 SEC("raw_tp/mark_victim")
 int on_oom_victim(u64 *ctx)
 {

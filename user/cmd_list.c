@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "session/capture_options.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
 #include "target/process.h"
 #include "target/symbols/hints.h"
@@ -32,7 +33,9 @@ const struct option_table list_table = {
 		"Lists functions of the target that can be triggers: address, size, module, name; "
 		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line, "
 		"with "
-		"'kernel:GLOB' the kernel's functions, with 'syscall:GLOB' system calls.",
+		"'kernel:GLOB' the kernel's functions, with 'syscall:GLOB' system calls, with "
+		"'jit:GLOB' "
+		"what a JIT has compiled.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -71,13 +74,17 @@ static int print_usdt(void *ctx, const struct usdt_match *match)
 
 static bool is_of_functions(const char *glob)
 {
-	return !usdt__is_selector(glob) && !line__is_selector(glob);
+	return !usdt__is_selector(glob) && !line__is_selector(glob) && !kernel_probe_kind__of(glob);
 }
 
 static int list_of(const struct symbols *symbols, const char *glob, struct listing *listing)
 {
 	if (usdt__is_selector(glob))
 		return symbols__each_usdt(symbols, glob, print_usdt, listing);
+	if (kernel_probe_kind__of(glob) == KERNEL_PROBE_BREAKPOINT) {
+		listing->n = jit_probe__list(symbols->pid, glob);
+		return 0;
+	}
 	if (line__is_selector(glob))
 		return symbols__each_of_line(symbols, glob, print_match, listing);
 	return symbols__each(symbols, glob, print_match, listing);
@@ -193,7 +200,7 @@ int cmd_list(int argc, char **argv)
 		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
 	}
-	if (kernel_probe_kind__of(glob))
+	if (kernel_probe_kind__of(glob) && kernel_probe_kind__of(glob) != KERNEL_PROBE_BREAKPOINT)
 		return list_of_kernel(glob);
 	err = target__choose(&target, &options.target);
 	if (err == -ENODATA) {

@@ -17,6 +17,7 @@
 #include "bpftrace.h"
 #include "breakpoint.h"
 #include "capture/perf/perf_clock.h"
+#include "capture/probe/breakpoint_event.h"
 #include "trigger/trigger.h"
 #include "trigger_target.h"
 
@@ -29,10 +30,12 @@
 #define BUDGET_S 100
 #define LIMIT_S	 170
 #define HOUR_NS	 3600000000000ull
+/* A figure that this machine cannot give. */
+#define NOT_HERE -1e18
 
 struct way {
 	const char *name;
-	/* Nanoseconds a call, those of the call itself included; < 0: cannot be had here. */
+	/* Nanoseconds per call, those of the call itself included; or NOT_HERE. */
 	double (*run)(const struct target *target, const struct way *way);
 	victim_fn call;
 	uintptr_t probe;
@@ -163,7 +166,7 @@ static double run_in_kernel(const struct target *target, const struct way *way,
 	if (trigger__attach_kernel_probes(trigger, config->kernel_probes,
 					  config->n_kernel_probes)) {
 		trigger__free(trigger);
-		return -1;
+		return NOT_HERE;
 	}
 	if (trigger__arm(trigger))
 		exit(1);
@@ -298,11 +301,11 @@ static double run_bpftrace(const struct target *target, const struct way *way)
 	double ns;
 
 	if (!bpftrace__start(&bpftrace, target->pid))
-		return -1;
+		return NOT_HERE;
 	ns = target__call(target, way->call, way->count);
 	hits = bpftrace__stop(&bpftrace);
 	if (hits < 0)
-		return -1;
+		return NOT_HERE;
 	expect_hits(way, (uint64_t)hits);
 	return ns;
 }
@@ -318,6 +321,36 @@ static double run_breakpoint(const struct target *target, const struct way *way)
 	expect_hits(way, breakpoint__close(&breakpoint));
 	if (!breakpoint.bytes)
 		die("no sample of the breakpoint was read");
+	return ns;
+}
+
+/* As the trigger's, of JIT code: on each CPU, with the program that decides. */
+static double run_jit(const struct target *target, const struct way *way)
+{
+	const struct kernel_probe probe = {.kind = KERNEL_PROBE_BREAKPOINT};
+	const struct trigger_config config = {.tgid = target->pid,
+					      .delay_thresh_ns = HOUR_NS,
+					      .kernel_probes = &probe,
+					      .n_kernel_probes = 1};
+	struct trigger *trigger = trigger__new(&config);
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct mt_stats stats;
+	double ns;
+
+	for (int cpu = 0; cpu < n_cpus; cpu++) {
+		int event = breakpoint_event__open(cpu, (uintptr_t)way->call);
+
+		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, 0))
+			die("a breakpoint with a program");
+		close(event);
+	}
+	if (trigger__arm(trigger))
+		exit(1);
+	ns = target__call(target, way->call, way->count);
+	if (trigger__stats(trigger, &stats))
+		die("counters");
+	expect_hits(way, stats.hits);
+	trigger__free(trigger);
 	return ns;
 }
 
@@ -397,6 +430,7 @@ static const struct way ways[] = {
 	 .base = CALL},
 	{"breakpoint that only counts", run_bare_breakpoint, AT(victim_push), 0, 20000, 0,
 	 .base = CALL},
+	{"jit: a breakpoint and our program", run_jit, AT(victim_push), 0, 20000, 0, .base = CALL},
 	{"breakpoint and a reader of it", run_breakpoint, AT(victim_push), 0, 20000, 0,
 	 .base = CALL},
 	{"a hit that fires", run_firing, AT(victim_push), 0, 1, 0, .base = CALL},
@@ -455,7 +489,7 @@ static void run_round(const struct target *target, struct figures figures[N_WAYS
 
 		running = &ways[i];
 		ns = ways[i].run(target, running);
-		if (ns >= 0 && ways[i].run != run_call && ways[i].run != run_firing)
+		if (ns != NOT_HERE && ways[i].run != run_call && ways[i].run != run_firing)
 			ns -= base->ns[base->n - 1];
 		f->ns[f->n++] = ns;
 	}
@@ -467,11 +501,11 @@ static void print_figures(const struct figures figures[N_WAYS])
 
 	printf("%-40s %10s %8s\n", "a hit of the probe", "ns", "ratio");
 	for (int i = 0; i < N_WAYS; i++) {
-		double ns = figures[i].n ? median(figures[i].ns, figures[i].n) : -1;
+		double ns = figures[i].n ? median(figures[i].ns, figures[i].n) : NOT_HERE;
 
 		if (!figures[i].n)
 			printf("%-40s %10s\n", ways[i].name, "given up");
-		else if (ns < 0)
+		else if (ns == NOT_HERE)
 			printf("%-40s %10s\n", ways[i].name, "not here");
 		else
 			printf("%-40s %10.1f %8.2f\n", ways[i].name, ns, ns / push);

@@ -245,6 +245,7 @@ static const char *const kind_prefixes[KERNEL_PROBE_KINDS] = {
 	[KERNEL_PROBE_SIGNAL] = SIGNAL_PREFIX,
 	[KERNEL_PROBE_EXIT] = EXIT_PREFIX,
 	[KERNEL_PROBE_OOM] = OOM_PREFIX,
+	[KERNEL_PROBE_BREAKPOINT] = JIT_PREFIX,
 };
 
 enum kernel_probe_kind kernel_probe_kind__of(const char *selector)

@@ -44,6 +44,7 @@ enum kernel_probe_kind {
 	KERNEL_PROBE_SIGNAL,
 	KERNEL_PROBE_EXIT,
 	KERNEL_PROBE_OOM,
+	KERNEL_PROBE_BREAKPOINT, /* on code of a JIT */
 	KERNEL_PROBE_KINDS,
 };
 
@@ -53,6 +54,7 @@ enum kernel_probe_kind {
 #define SIGNAL_PREFIX	  "signal:"
 #define EXIT_PREFIX	  "exit:"
 #define OOM_PREFIX	  "oom:"
+#define JIT_PREFIX	  "jit:"
 
 /* The kind that a selector of -symbol names, by its prefix; KERNEL_PROBE_NONE: another selector. */
 enum kernel_probe_kind kernel_probe_kind__of(const char *selector);

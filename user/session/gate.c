@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "capture/perf/perf_clock.h"
+#include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -283,6 +285,42 @@ static int start_clock(struct gate *gate)
 	return err;
 }
 
+/* On every CPU: the threads of the target may run on any of them. */
+static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
+{
+	int n_cpus = get_nprocs_conf(), err = 0;
+
+	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
+		int event = breakpoint_event__open(cpu, probe->address);
+
+		if (event == -ENODEV) /* it is offline */
+			continue;
+		err = event < 0
+			      ? event
+			      : trigger__attach_breakpoint(gate->trigger, event, probe->what.probe);
+		if (event < 0) {
+			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
+			log__hint(event == -ENOSPC
+					  ? "its four are in use: by a debugger, perf or another "
+					    "mtbpf"
+					  : "needs CAP_PERFMON, or root; a VM may have none");
+		} else {
+			close(event);
+		}
+	}
+	return err;
+}
+
+static int set_breakpoints(struct gate *gate)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < gate->kernel_probes.n && !err; i++)
+		if (gate->kernel_probes.v[i].kind == KERNEL_PROBE_BREAKPOINT)
+			err = set_breakpoint(gate, &gate->kernel_probes.v[i]);
+	return err;
+}
+
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source)
 {
@@ -293,6 +331,8 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 	if (!err && gate->kernel_probes.n)
 		err = trigger__attach_kernel_probes(gate->trigger, gate->kernel_probes.v,
 						    gate->kernel_probes.n);
+	if (!err)
+		err = set_breakpoints(gate);
 	gate->attached = !err;
 	return err;
 }

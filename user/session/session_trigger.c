@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/session_internal.h"
@@ -207,6 +208,21 @@ static const struct probe *in_kernel(const struct probes *probes, enum kernel_pr
 	return NULL;
 }
 
+/* A JIT's code is at other addresses in each process. */
+static int check_jit(const struct session *s)
+{
+	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_BREAKPOINT);
+
+	if (!probe)
+		return 0;
+	if (s->cgroup || s->pids.n != 1 || s->options->children) {
+		log__error("%s: a JIT's function is a trigger in one process only", probe->name);
+		log__hint("name that process: -pid PID");
+		return -EINVAL;
+	}
+	return jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n) ? 0 : -ESTALE;
+}
+
 /* A process is killed once, and by the OOM killer of whichever thread has asked for memory. */
 static int check_oom(const struct session *s)
 {
@@ -243,7 +259,7 @@ static int check_kernel_probes(const struct session *s)
 			  "libc.so.6:fsync");
 		return -EINVAL;
 	}
-	return check_oom(s);
+	return check_oom(s) ?: check_jit(s);
 }
 
 int session__find_trigger(struct session *s)

@@ -105,21 +105,33 @@ uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns)
 	return period_ns < LOOK_MOST_NS ? period_ns : LOOK_MOST_NS;
 }
 
-int trigger__attach_clock(struct trigger *trigger, int event)
+/* 0, or -errno after a message. */
+static int link_program(struct trigger *trigger, const struct bpf_program *program, int event,
+			uint64_t cookie)
 {
-	int program = bpf_program__fd(trigger->skel->progs.on_stall_clock);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int *link = VEC_PUSH(&trigger->links);
 	int err;
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(program, event, BPF_PERF_EVENT, NULL);
+	*link = bpf_link_create(bpf_program__fd(program), event, BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;
 	err = -errno;
 	trigger->links.n--;
 	explain_attach(err);
 	return err;
+}
+
+int trigger__attach_clock(struct trigger *trigger, int event)
+{
+	return link_program(trigger, trigger->skel->progs.on_stall_clock, event, 0);
+}
+
+int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe)
+{
+	return link_program(trigger, trigger->skel->progs.on_breakpoint, event, probe);
 }
 
 bool trigger_event__is_end(const struct trigger_event *event)

@@ -207,6 +207,13 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 	return 0;
 }
 
+static int select_breakpoint(struct trigger_bpf *skel, const struct kernel_probe *probe,
+			     const struct trigger_config *config)
+{
+	bpf_program__set_autoload(skel->progs.on_breakpoint, true);
+	return 0;
+}
+
 static bool is_at_return(const struct kernel_probe *probe)
 {
 	return probe->what.roles & (MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS);
@@ -485,6 +492,8 @@ static const struct kind {
 	[KERNEL_PROBE_TRACEPOINT] = {select_tracepoint, attach_tracepoints},
 	[KERNEL_PROBE_SIGNAL] = {select_signal, attach_signals},
 	[KERNEL_PROBE_OOM] = {select_oom, attach_oom},
+	/* Its events are the caller's: trigger__attach_breakpoint(). */
+	[KERNEL_PROBE_BREAKPOINT] = {select_breakpoint},
 };
 
 static void select_none(struct trigger_bpf *skel)
@@ -499,6 +508,7 @@ static void select_none(struct trigger_bpf *skel)
 	bpf_program__set_autoload(skel->progs.on_tracepoint, false);
 	bpf_program__set_autoload(skel->progs.on_signal, false);
 	bpf_program__set_autoload(skel->progs.on_oom_victim, false);
+	bpf_program__set_autoload(skel->progs.on_breakpoint, false);
 }
 
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
@@ -538,7 +548,7 @@ struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 	int err = set ? 0 : -ENOMEM;
 
 	for (int kind = KERNEL_PROBE_NONE + 1; kind < KERNEL_PROBE_KINDS && !err; kind++)
-		if (has_kind(&list, kind))
+		if (kinds[kind].attach && has_kind(&list, kind))
 			err = kinds[kind].attach(set, skel, &list);
 	if (!err)
 		return set;

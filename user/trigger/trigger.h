@@ -157,6 +157,7 @@ struct kernel_probe {
 	char name[128];		     /* "fsync", "tcp_sendmsg", of a tracepoint "sched_switch" */
 	int number;		     /* of a system call */
 	uint64_t signals;	     /* of a signal: bit n is signal n */
+	uint64_t address;	     /* of a breakpoint */
 	struct mt_syscall what;
 };
 
@@ -204,6 +205,11 @@ void trigger__answer(struct trigger *trigger, const struct mt_hit *question, boo
  * which stays the caller's, until it lets go of its events. 0, or -errno after a line.
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
+/*
+ * Runs the program of a KERNEL_PROBE_BREAKPOINT with this number at each overflow of the event,
+ * which stays the caller's, until trigger__detach(). 0, or -errno after a message.
+ */
+int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe);
 /*
  * Beside events, or without: sets probes in the kernel, until trigger__detach(). They are set for
  * the whole machine, and each looks whether it is hit by the target. 0, or -errno after a message

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 
+#include "session/probe/jit_probe.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -380,7 +381,7 @@ static size_t list_syscalls(const char *text)
 }
 
 static const struct {
-	/* As kernel_probe__each(), for a selector of this kind. */
+	/* As kernel_probe__each(), for a selector of this kind; NULL: it depends on the process. */
 	int (*each)(const char *text, probe_fn fn, void *ctx);
 	/* Prints what the selector's glob matches, and returns how many; NULL: cannot be listed. */
 	size_t (*list)(const char *text);
@@ -393,9 +394,12 @@ static const struct {
 	[KERNEL_PROBE_OOM] = {each_oom},
 };
 
-int kernel_probe__each(const char *text, probe_fn fn, void *ctx)
+int kernel_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	return kinds[kernel_probe_kind__of(text)].each(text, fn, ctx);
+	enum kernel_probe_kind kind = kernel_probe_kind__of(text);
+
+	return kind == KERNEL_PROBE_BREAKPOINT ? jit_probe__each(source, text, fn, ctx)
+					       : kinds[kind].each(text, fn, ctx);
 }
 
 bool kernel_probe__can_list(const char *text)

@@ -3,7 +3,8 @@
  * Probes in the kernel, by name: on system calls ("syscall:fsync", "syscall:read|recv*(socket)"),
  * functions ("kernel:tcp_sendmsg"), tracepoints ("tracepoint:block:block_rq_issue"), signals before
  * they are delivered ("signal:SEGV"), a program's own end ("exit:nonzero"), and processes that the
- * OOM killer has chosen ("oom:"). A table has what each kind needs.
+ * OOM killer has chosen ("oom:"); and the functions of a JIT ("jit:handle": jit_probe.h). A table
+ * has what each kind needs.
  */
 #ifndef MTBPF_SESSION_PROBE_KERNEL_PROBE_H
 #define MTBPF_SESSION_PROBE_KERNEL_PROBE_H
@@ -20,7 +21,7 @@
  * descriptor must be open on. Returns 0; what fn returned if that was not 0; or -errno after a
  * message and a hint: -EINVAL, -ENOENT.
  */
-int kernel_probe__each(const char *text, probe_fn fn, void *ctx);
+int kernel_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx);
 
 /* True if what such a selector may name can be listed. */
 bool kernel_probe__can_list(const char *text);

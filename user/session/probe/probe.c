@@ -407,7 +407,7 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 	if (source->programs)
 		return programs__each(source->programs, symbol, probe__each, fn, ctx);
 	if (kernel_probe_kind__of(symbol))
-		return kernel_probe__each(symbol, fn, ctx);
+		return kernel_probe__each(source, symbol, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;

@@ -166,7 +166,10 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error(probe__in_kernel(&probes->all.v[i])
+		log__error(probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT
+				   ? "%s has a breakpoint at its entry only: its calls have no "
+				     "duration"
+			   : probe__in_kernel(&probes->all.v[i])
 				   ? "%s is a moment, and has no duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
