@@ -20,7 +20,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/images.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -281,7 +281,7 @@ static void use_samples(struct usage *usage)
 static int find_usage(struct usage *usage)
 {
 	const struct recording *rec = usage->rec;
-	const struct thread_taker taker = {
+	const struct branch_receiver receiver = {
 		.begin = begin_thread, .take = use_branches, .end = end_thread, .ctx = usage};
 	struct decode_totals totals = {0};
 	struct images *images;
@@ -303,7 +303,7 @@ static int find_usage(struct usage *usage)
 	images = images__new(rec);
 	if (!images)
 		return -ENOMEM;
-	err = decode__threads(rec, images, true, &taker, &totals);
+	err = decode__threads(rec, images, true, &receiver, &totals);
 	images__free(images);
 	return err;
 }
