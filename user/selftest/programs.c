@@ -675,26 +675,17 @@ static __attribute__((noipa)) void call_nothing(void)
 	NOT_LAST();
 }
 
-/* Loops per part. */
 static unsigned int busy_loops = 1;
-#define BUSY_PARTS 16
 
-/* If a single-stepper makes it thousands of times longer, the first parts tell how much. */
 TRACED(void, busy_main, unsigned int depth)
 {
-	const uint64_t long_ns = 100 * BUSY_NS;
-	uint64_t before, took_ns = 0;
-	unsigned int parts = 0;
+	uint64_t before;
 
 	noted__call(FN_busy_main, depth);
 	before = noted__now_ns();
-	while (parts < BUSY_PARTS && took_ns < long_ns) {
-		for (unsigned int i = 0; i < busy_loops; i++)
-			call_nothing();
-		parts++;
-		took_ns = noted__now_ns() - before;
-	}
-	current->busy_ns = took_ns * BUSY_PARTS / parts;
+	for (unsigned int i = 0; i < busy_loops; i++)
+		call_nothing();
+	current->busy_ns = noted__now_ns() - before;
 }
 
 /* Finds a number of loops that takes BUSY_NS, and their shortest time, before it is recorded. */
