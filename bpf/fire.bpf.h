@@ -41,13 +41,13 @@ struct hit_place {
 	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
 	bool is_syscall;
 	u64 saved; /* in the kernel: where it keeps the registers of user space */
-	/* Of a kernel function: identifies the call by its place on the thread's kernel stack. */
+	/* For a kernel function, the call's place on the thread's kernel stack; otherwise 0. */
 	u64 kernel_sp;
 	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
 	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
 };
 
-/* What is known of a hit while the program runs. */
+/* A hit while the program runs. */
 struct passed {
 	const struct hit_place *place;
 	u64 time_ns;
@@ -172,7 +172,7 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 
 /*
  * Makes what has passed the trigger: disarms, freezes the recording, and returns the room for its
- * hit. NULL: it is no trigger.
+ * hit. NULL if it does not trigger.
  */
 static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
 {

@@ -49,8 +49,8 @@ static __always_inline void read_victim(u64 task, struct oom_victim *victim)
 }
 
 /*
- * From what the tracepoint has: the victim's struct task_struct, or, before Linux 6.8, its number.
- * False if it is not a process of the target.
+ * The tracepoint's argument is the victim's struct task_struct, or its pid before Linux 6.8. False
+ * if the victim is not a process of the target.
  */
 static __always_inline bool find_victim(u64 argument, struct oom_victim *victim)
 {

@@ -150,7 +150,7 @@ struct stall_look {
 	struct mt_counters *stats;
 };
 
-/* How long it has lasted, without the time that the process was stopped. */
+/* Returns the time that it has lasted, without the time that the process was stopped. */
 static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 {
 	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;
@@ -174,7 +174,7 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 		now_ns >= last_trigger_ns + min_interval_ns);
 }
 
-/* For a hit of another thread than that in which the program runs: it has no copy of the stack. */
+/* For a hit of another thread than the current one: its stack is not copied. */
 static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
 {
 	hit->time_ns = passed->time_ns;

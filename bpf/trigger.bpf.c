@@ -37,7 +37,7 @@ const volatile bool measure_duration; /* the time from entry to return decides *
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
 const volatile bool stop_triggers;    /* the end of a region is a hit */
 const volatile bool measure_region;   /* the length of the region decides */
-/* How far the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+/* The target's CLOCK_MONOTONIC minus ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
 /* The threshold for delays or durations. User space may change it at any time. */
@@ -382,7 +382,7 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
 		return;
-	/* Without regions there is no map of them. */
+	/* The map of regions exists only if they are used. */
 	if (has_regions && syscall->roles & MT_SYSCALL_STOPS)
 		stop(&place, syscall_latch(&regs));
 	if (syscall->roles & MT_SYSCALL_HITS)
@@ -464,7 +464,7 @@ int on_tracepoint(u64 *ctx)
  * of them returns, as with functions of user space (bpf/calls.bpf.h): by the stack pointer, or, as
  * one trampoline calls both fentry and fexit programs with one context, by the context's address.
  */
-const volatile __u32 function_probe; /* of the copies, which have no cookie */
+const volatile __u32 function_probe; /* the copies cannot read a cookie */
 
 /* The kernel stack of a thread ends below its saved registers; at most as large as with KASAN. */
 #define KERNEL_STACK_MAX 0x10000
@@ -592,7 +592,8 @@ int on_sample(void *ctx)
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
 }
 
-/* The clock that looks whether a thread is still where it was. Nothing is to be sampled. */
+/* A timer: looks whether threads are still in their calls. Returns 0, so that nothing is sampled.
+ */
 SEC("perf_event")
 int on_stall_clock(void *ctx)
 {

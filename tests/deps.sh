@@ -57,6 +57,8 @@ needs() {
 	extra|tool curl|curl|asks mtbpf view for traces
 	extra|tool redis-server|redis-server|redis|is a service that make bench-services measures
 	extra|tool pgbench|postgresql|PostgreSQL|is another
+	extra|tool nginx|nginx-light|nginx|has no symbol for a request: tests/live/services.bats
+	extra|tool javac|default-jdk-headless|a JDK|compiles the Java program there
 	extra|tool chromium|chromium|shows one in Perfetto
 	extra|tool scdoc|scdoc|scdoc|makes the man pages
 	extra|tool groff|groff-base|groff|reads them

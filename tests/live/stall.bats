@@ -208,3 +208,24 @@ is_deadlock() {
 	[[ $output == *"it is not known who holds what thread "*"only mutexes of glibc name their owner"* ]]
 	[[ $output != *"deadlock: "* ]]
 }
+
+# bats test_tags=slow
+@test "a system call that has not returned, in a child that was forked meanwhile" {
+	cat >forks.py <<-'END'
+		import os, time
+		print("pid", os.getpid(), flush=True)
+		while True:
+		    if not os.fork():
+		        for i in range(20): time.sleep(0.005)
+		        time.sleep(5)
+		        os._exit(0)
+		    os.wait()
+	END
+	start_file python3 forks.py
+	mtbpf_run attach -source sample -pid "$target" -children -symbol syscall:clock_nanosleep -stall-thresh 900ms \
+		-timeout 60s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ thread\ ([0-9]+)\ has\ been\ in\ call\ [0-9]+\ of\ syscall:clock_nanosleep\ for\ [0-9.]+\ (ms|s),\ and\ still\ is ]]
+	[ "${BASH_REMATCH[1]}" -ne "$target" ]
+	[[ $output =~ \*\ ${BASH_REMATCH[1]}\ \(python3[.0-9]*\)\ waits\ in\ clock_nanosleep ]]
+}

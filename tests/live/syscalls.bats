@@ -171,7 +171,7 @@ count() {
 	complains "'syscall:fsyncs': no such system call" "did you mean syscall:fsync?"
 	mtbpf_run watch -pid "$target" -symbol 'syscall:read(sock)'
 	[ "$status" -eq 2 ]
-	complains "there is no kind of descriptor 'sock'" "socket, file, pipe"
+	complains "unknown kind of descriptor 'sock'" "socket, file, pipe"
 	mtbpf_run watch -pid "$target" -symbol 'syscall:nanosleep(socket)'
 	[ "$status" -eq 2 ]
 	complains "no such system call that takes a descriptor first"

@@ -67,6 +67,17 @@ static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
 	return is_in;
 }
 
+/*
+ * NULL: the function at the hit's address tells it. If one of several triggers is in the kernel, a
+ * hit does not say which of them it was: it has the names of all.
+ */
+static const char *probe_name(const struct recording *rec, const struct mt_hit *hit)
+{
+	const char *name = telling_name(rec) ?: syscall__selector(hit->syscall - 1);
+
+	return name || !is_in_kernel(rec, hit) ? name : rec->trigger;
+}
+
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
 static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
 {
@@ -127,7 +138,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.pid = (pid_t)hit->tgid,
 			.tid = (pid_t)hit->tid,
 			.ip = recording__probe_of(rec, hit),
-			.probe = telling_name(rec) ?: syscall__selector(hit->syscall - 1),
+			.probe = probe_name(rec, hit),
 			.in_kernel = is_in_kernel(rec, hit),
 			.is_syscall = hit->syscall,
 			.n_args = hit->n_args,

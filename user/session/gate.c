@@ -474,7 +474,7 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* What cannot be read counts as open. */
+/* If the memory cannot be read, the call counts as open. */
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;

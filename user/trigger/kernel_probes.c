@@ -72,7 +72,7 @@ static const struct btf *kernel_btf(void)
 	return btf;
 }
 
-/* Of a member, also of a struct without a name in it. False: there is none. */
+/* Finds a member, also in an unnamed struct inside it. False if it is missing. */
 static bool find_in(const struct btf *btf, const struct btf_type *type, const char *member,
 		    uint32_t *offset)
 {
@@ -279,7 +279,7 @@ static void close_those(struct kernel_probes *set, size_t from, bool ends)
 	}
 }
 
-/* Those from number `from` on; the begins first, so that no call stays open. */
+/* Closes number `from` and those after it; the begins first, so that calls do not stay open. */
 static void close_from(struct kernel_probes *set, size_t from)
 {
 	close_those(set, from, false);

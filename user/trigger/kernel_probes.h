@@ -34,8 +34,8 @@ struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 void kernel_probes__free(struct kernel_probes *set);
 
 /*
- * How often the kernel did not run one of the copies of programs that fentry and fexit use, because
- * it was already running on that CPU. trigger__stats() counts the skeleton's programs itself.
+ * Counts the times that the kernel did not run a copy of a program for fentry or fexit because that
+ * copy was already running on the CPU. trigger__stats() counts the skeleton's programs itself.
  */
 uint64_t kernel_probes__missed(const struct kernel_probes *set);
 

@@ -41,3 +41,20 @@ mtbpf attach -source sample -pid "$pid" -symbol handle -off-cpu-thresh 28ms -if 
 	>/tmp/out 2>/tmp/log || fail "status $? $(cat /tmp/log)"
 grep -E '^call' /tmp/out
 grep -Eq '^call [0-9]+ of handle, .* of it off the CPU, threshold 28.0 ms off it' /tmp/out || fail "$(cat /tmp/out)"
+
+# Intel PT is frozen by user space, which hears of the stall.
+need_pmu
+start /build/programs/stalls deadlock
+mtbpf record -source pt -multi-thread -pid "$pid" -symbol transfer -stall-thresh 500ms -timeout 60s -o /tmp/p.mtbpf >/tmp/log 2>&1 &
+waiting=$!
+for _ in $(seq 200); do
+	! grep -q 'waiting for a thread' /tmp/log || break
+	sleep 0.1
+done
+sleep 0.5
+kill -USR1 "$pid"
+wait "$waiting" || fail "status $? $(cat /tmp/log)"
+mtbpf report /tmp/p.mtbpf >/tmp/report || fail "no report"
+cat /tmp/report
+grep -Eq '^thread [0-9]+ has been in call [0-9]+ of transfer for .*, and still is, threshold 500 ms' /tmp/report || fail "not the stall"
+grep -q '^deadlock: thread' /tmp/report || fail "the deadlock is not named"

@@ -11,11 +11,23 @@ hits=$(sed -n 's/ hits .*//p' /tmp/out)
 [ "$hits" -gt 20 ] || fail "$hits hits"
 grep -q ' p50 [5-9][.0-9]* ms' /tmp/out || fail "it sleeps for 5 ms and more"
 
-live_test syscalls '^kernel:|^oom:'
-mtbpf watch -v -pid "$pid" -symbol kernel:hrtimer_nanosleep -durations -timeout 2s >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
+# The kernel's functions: one alone; two of which one calls the other; and one that has no probe.
+mtbpf watch -v -pid "$pid" -symbol kernel:hrtimer_nanosleep -durations -timeout 3s >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
 cat /tmp/out
-grep 'kernel functions are probed by' /tmp/err
+grep 'kernel functions are probed by' /tmp/err || fail "by what?"
+single=$(sed -n 's/ hits .*//p' /tmp/out)
+[ "$single" -gt 20 ] || fail "$single hits"
 grep -q ' p50 [5-9][.0-9]* ms' /tmp/out || fail "it sleeps for 5 ms and more"
+mtbpf watch -pid "$pid" -symbol kernel:hrtimer_nanosleep,kernel:do_nanosleep -durations -timeout 3s >/tmp/out 2>/tmp/err ||
+	fail "$(cat /tmp/err)"
+cat /tmp/out
+hits=$(sed -n 's/ hits .*//p' /tmp/out)
+measured=$(awk -F ' : ' '/ - / { n += $2 } END { print n + 0 }' /tmp/out)
+# The last call of each may still be open.
+[ "$hits" -gt 40 ] && [ $((hits - measured)) -le 4 ] || fail "$hits hits, $measured measured"
+grep -q ' p50 [5-9][.0-9]* ms' /tmp/out || fail "both take 5 ms and more"
+mtbpf watch -pid "$pid" -symbol kernel:no_such_function -timeout 1s 2>/tmp/err && fail "there is none"
+grep -q 'the kernel has no such function' /tmp/err || fail "$(cat /tmp/err)"
 
 need_pmu
 mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1ms -timeout 60s -o /tmp/s.fxt >/tmp/out 2>/tmp/err ||
@@ -23,7 +35,7 @@ mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1
 cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
 mtbpf attach -source pt -pid "$pid" -symbol syscall:write -immediate-stop -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
-grep -q 'cannot freeze Intel PT at a system call' /tmp/err || fail "$(cat /tmp/err)"
+grep -q 'cannot freeze Intel PT at syscall:write' /tmp/err || fail "$(cat /tmp/err)"
 mtbpf attach -source pt -pid "$pid" -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -timeout 60s -o /tmp/k.fxt >/tmp/out 2>/tmp/err ||
 	fail "status $? $(cat /tmp/err)"
 cat /tmp/out

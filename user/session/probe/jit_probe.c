@@ -26,7 +26,7 @@ struct jit_map {
 	size_t n;
 };
 
-/* -ENOENT: the process has no map. Call close_map() in any case. */
+/* 0, -ENOENT if the map is missing, or -ENOMEM. Call close_map() in any case. */
 static int open_map(struct jit_map *map, pid_t pid)
 {
 	*map = (struct jit_map){.text = perf_map__read(pid, MAP_MOST)};
@@ -62,7 +62,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* True if the function's name contains the word; a path behind it does not count. */
+/* True if the function's name contains the word; a path after it does not count. */
 static bool has_word(const char *name, const char *word)
 {
 	const char *end = strstr(name, " /"), *at = name;
@@ -95,8 +95,8 @@ static bool is_code(const struct mappings *maps, uint64_t address)
 
 /*
  * HotSpot's methods begin with a check of the receiver's class ("mov 0x8(%rsi),%r10d", in older
- * ones with REX.W), which callers that know the class skip. Returns the offset behind that: after
- * its jne, and the nops that align what follows. 0: the code has no such check.
+ * ones with REX.W), which callers that know the class skip. Returns the offset of the code after
+ * its jne and the nops that align it. 0: the code has no such check.
  */
 static uint32_t skip_class_check(const uint8_t *code, size_t len)
 {
@@ -140,7 +140,7 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 	return fn(ctx, &probe);
 }
 
-/* What the entries that are meant have in common. */
+/* The entries of the map that a selector names. */
 struct jit_match {
 	size_t n;
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first, and another one */
@@ -186,8 +186,8 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 
 static int refuse_map(pid_t pid)
 {
-	log__error("process %d has no /tmp/perf-%d.map, which names the JIT's functions", (int)pid,
-		   (int)pid);
+	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
+		   (int)pid, (int)pid);
 	log__hint("node --perf-basic-prof, python3 -X perf, or java with perf-map-agent write it "
 		  "while the program runs; 'jcmd PID Compiler.perfmap' writes Java's once");
 	return -ENOENT;
@@ -263,7 +263,7 @@ static bool is_unchanged(pid_t pid, const struct probe *probe)
 	uint8_t code[sizeof(probe->code)];
 	ssize_t len = process__read_memory(pid, probe->ip, code, sizeof(code));
 
-	/* A process that has ended has no code to compare. */
+	/* If the read fails, the process has ended. */
 	return len < (ssize_t)sizeof(code) || !memcmp(code, probe->code, sizeof(code));
 }
 

@@ -37,7 +37,7 @@ struct search {
 
 static int refuse_kind(const char *text, const char *kind)
 {
-	log__error("'%s': there is no kind of descriptor '%s'", text, kind);
+	log__error("'%s': unknown kind of descriptor '%s'", text, kind);
 	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
 	return -EINVAL;
 }
@@ -64,7 +64,7 @@ static int take_apart(struct selector *selector, const char *text)
 	return take_kind(selector, text);
 }
 
-/* A result of 0 of these means that there was nothing: a file's end, a closed connection. */
+/* If one of these returns 0, the file has ended or the connection is closed. */
 static bool is_reading(const char *name)
 {
 	return !strncmp(name, "read", 4) || !strncmp(name, "pread", 5) ||
@@ -147,7 +147,7 @@ static int each_syscall(const char *text, probe_fn fn, void *ctx)
 	return search.n ? 0 : refuse_unknown(&search);
 }
 
-/* A probe that is not on a system call: its hits have no arguments. */
+/* A probe that is not on a system call: arguments of its hits are not read. */
 static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
 {
 	struct probe probe = {.site = {.emulated = true}, .kernel = *kernel};
@@ -158,7 +158,7 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 	return fn(ctx, &probe);
 }
 
-/* The kernel has no two tracepoints of one name in two categories. */
+/* A tracepoint's name is unique without its category. */
 static int each_tracepoint(const char *text, probe_fn fn, void *ctx)
 {
 	const char *colon = strrchr(text + strlen(TRACEPOINT_PREFIX), ':');

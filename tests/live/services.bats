@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+# bats file_tags=slow
+# Triggers on real programs that have no symbol for a request: PostgreSQL, nginx and redis by system calls, a crash by
+# its signal, functions of Node and Java by their perf maps.
+
+load ../helpers
+
+setup() {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	# Also for other users: PostgreSQL does not run as root.
+	dir=$(mktemp -d /var/tmp/mtbpf-services.XXXXXX)
+	chmod 755 "$dir"
+	cd "$dir"
+	started=()
+}
+
+teardown() {
+	end_started
+	cd /
+	rm -rf "$dir"
+}
+
+# background OUT COMMAND: $last is its pid.
+background() {
+	local out=$1
+	shift
+	"$@" </dev/null >"$out" 2>&1 3>&- &
+	last=$!
+	started+=("$last")
+}
+
+# record_slow COMMAND: records $target with the options in $trigger, runs the command once mtbpf waits, and shows the
+# report. The command's end is not waited for: it may hang with its server.
+record_slow() {
+	rm -rf x.mtbpf
+	background log "$O/mtbpf" record -source sample -pid "$target" "${trigger[@]}" -timeout 60s -o x.mtbpf
+	recording=$last
+	eventually 20 grep -q '^waiting for' log
+	background command.log "$@"
+	eventually 70 gone "$recording"
+	cat log command.log
+	grep -q '^triggered' log
+	mtbpf_run report x.mtbpf
+	[ "$status" -eq 0 ]
+}
+
+@test "PostgreSQL: the slow query, from the read of its text to the write of its answer" {
+	bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
+	[ -n "$bin" ] || skip "PostgreSQL is not installed"
+	install -d -o postgres pg
+	chown postgres .
+	runuser -u postgres -- "$bin/initdb" -D "$dir/pg" -A trust >/dev/null
+	background pg.log runuser -u postgres -- "$bin/postgres" -D "$dir/pg" -k "$dir" -h '' -p 54331
+	eventually 30 grep -q 'ready to accept' pg.log
+	started+=("$(head -1 pg/postmaster.pid)")
+	mkfifo queries
+	background answers "$bin/psql" -h "$dir" -p 54331 -U postgres -At -f queries
+	exec 4>queries
+	echo 'select pg_backend_pid();' >&4
+	eventually 20 grep -q '^[0-9]' answers
+	target=$(head -1 answers)
+	trigger=(-requests -duration-thresh 700ms)
+	record_slow sh -c 'for i in 1 2 3 4 5; do echo "select $i;"; done >queries; echo "select pg_sleep(0.9);" >queries'
+	exec 4>&-
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ $target:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start ]]
+	[[ $output == *"reason: blocked in "*"pg_sleep"* ]]
+}
+
+@test "nginx: the slow request, from its read to its answer" {
+	nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || skip "nginx is not installed"
+	# PCRE tries each way to divide the letters.
+	cat >nginx.conf <<-END
+		daemon off; pid $dir/nginx.pid; error_log $dir/error.log;
+		events {}
+		http {
+			access_log off;
+			client_body_temp_path $dir; proxy_temp_path $dir; fastcgi_temp_path $dir; uwsgi_temp_path $dir;
+			scgi_temp_path $dir;
+			server {
+				listen 127.0.0.1:18099;
+				location ~ ^/(a+)+\$ { return 200 slow; }
+				location / { return 200 quick; }
+			}
+		}
+	END
+	chmod 777 .
+	background nginx.log "$nginx" -c "$dir/nginx.conf" -e "$dir/error.log"
+	master=$last
+	eventually 20 curl -s -o /dev/null http://127.0.0.1:18099/
+	target=$(pgrep -P "$master" | head -1)
+	trigger=(-requests -duration-thresh 20ms)
+	record_slow sh -c 'for i in 1 2 3 4 5; do curl -s http://127.0.0.1:18099/; done
+		curl -s "http://127.0.0.1:18099/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"'
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:(writev|write|sendto),\ thread\ $target:\ .*\ after\ -start ]]
+	[[ $output =~ (ngx_http|pcre|\[nginx) ]]
+}
+
+@test "redis: the slow command by system calls; and what led to its crash" {
+	command -v redis-server >/dev/null || skip "redis is not installed"
+	background redis.log redis-server --port 63801 --bind 127.0.0.1 --save '' --dir "$dir" \
+		--enable-debug-command yes
+	target=$last
+	eventually 20 redis-cli -p 63801 ping
+	trigger=(-requests -duration-thresh 700ms)
+	record_slow sh -c 'for i in 1 2 3 4 5; do redis-cli -p 63801 get x; done; redis-cli -p 63801 debug sleep 0.9'
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:write,\ thread\ $target:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start ]]
+	[[ $output == *"reason: blocked in "*debugCommand* || $output == *"reason: blocked in "*nanosleep* ]]
+	trigger=(-symbol signal:SEGV)
+	record_slow redis-cli -p 63801 debug segfault
+	[[ $output == *"hit 1 of signal:SEGV, thread $target, in "* ]]
+	[[ $output == *debugCommand* || $output == *redis-server* ]]
+}
+
+@test "a function that Node has compiled: the slow iteration; its new place when it is compiled again is said" {
+	command -v node >/dev/null || skip "node is not installed"
+	cat >s.js <<-'END'
+		console.log("pid", process.pid);
+		function handleRequest(n) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; return x; }
+		let k = 0, s = 0;
+		function loop() {
+			for (let j = 0; j < 5; j++) s += handleRequest(1000);
+			if (++k % 100 == 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900);
+			setTimeout(loop, 5);
+		}
+		for (let i = 0; i < 20000; i++) s += handleRequest(100);
+		loop();
+	END
+	# What is inlined is not called.
+	background node.log node --max-inlined-bytecode-size=0 --perf-basic-prof s.js
+	target=$last
+	started+=("$target")
+	eventually 20 grep -qs 'JS:\*handleRequest' "/tmp/perf-$target.map"
+	mtbpf_run list -pid "$target" 'jit:handleReq*'
+	[ "$status" -ne 0 ]
+	mtbpf_run list -pid "$target" jit:handleRequest
+	[ "$status" -eq 0 ]
+	[[ $output == *" jit:JS:handleRequest $dir/s.js:2:23"* ]]
+	trigger=(-symbol jit:handleRequest -delay-thresh 700ms)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ JS:.handleRequest\ .*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ the\ one\ before ]]
+	mtbpf_run record -source sample -pid "$target" -symbol jit:noSuchFunction -o y.mtbpf
+	[ "$status" -eq 2 ]
+	complains "no function of process $target matches 'jit:noSuchFunction'" "mtbpf list -pid $target"
+	mtbpf_run record -source sample -pid "$target" -symbol jit:handleRequest -duration-thresh 1s -o y.mtbpf
+	[ "$status" -eq 2 ]
+	complains "has a breakpoint at its entry only"
+	# A JIT that has put the function elsewhere, as far as its map says.
+	address=$(sed -n 's/^\([0-9a-f]*\) [0-9a-f]* JS:\*handleRequest.*/\1/p' "/tmp/perf-$target.map" | tail -1)
+	background log "$O/mtbpf" record -source sample -pid "$target" -symbol jit:handleRequest -delay-thresh 1h -o y.mtbpf
+	recording=$last
+	eventually 20 grep -q '^waiting for' log
+	printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir" >>"/tmp/perf-$target.map"
+	eventually 20 grep -q 'was compiled again, and is at' log
+	kill -INT "$recording"
+	rm -f "/tmp/perf-$target.map"
+}
+
+@test "a function that Java has compiled: the slow iteration" {
+	command -v javac >/dev/null && command -v jcmd >/dev/null || skip "no JDK is installed"
+	cat >S.java <<-'END'
+		public class S {
+			long total;
+			long handleRequest(int n) { long x = 0; for (int i = 0; i < n; i++) x += i % 7; total += x; return x; }
+			public static void main(String[] a) throws Exception {
+				S s = new S();
+				for (int i = 0; i < 200000; i++) s.handleRequest(100);
+				System.out.println("ready");
+				for (int k = 1;; k++) {
+					for (int j = 0; j < 5; j++) s.handleRequest(1000);
+					Thread.sleep(k % 100 == 0 ? 900 : 5);
+				}
+			}
+		}
+	END
+	javac S.java
+	background java.log java -XX:CompileCommand=dontinline,S::handleRequest -cp . S
+	target=$last
+	eventually 30 grep -q '^ready' java.log
+	# The compiler is a thread of its own, and later than the loop.
+	is_compiled() {
+		jcmd "$target" Compiler.perfmap >/dev/null && grep -q 'S.handleRequest' "/tmp/perf-$target.map"
+	}
+	eventually 30 is_compiled
+	trigger=(-symbol jit:handleRequest -delay-thresh 700ms)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ .*S.handleRequest.*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ the\ one\ before ]]
+	[[ $output == *"reason: blocked in "*"JavaThread::sleep"* ]]
+	rm -f "/tmp/perf-$target.map"
+}
