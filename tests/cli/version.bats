@@ -96,8 +96,8 @@ json() {
 @test "what version does not know is refused" {
 	mtbpf_run version now
 	[ "$status" -eq 2 ]
-	complains "'now'"
+	complains unexpected-argument "*" now
 	mtbpf_run version -jsn
 	[ "$status" -eq 2 ]
-	complains "-jsn" "-json"
+	complains unknown-option "*" -jsn hint meant-option json
 }
