@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* check: what this machine can do, one line per need. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "check/check.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "util/cleanup.h"
-#include "util/log.h"
 #include "cli/options.h"
 
 struct check_options {
@@ -62,8 +61,7 @@ int cmd_check(int argc, char **argv)
 	report = check_report__new();
 	if (!report || print(report, options.json)) {
 		check_report__free(report);
-		log__error("out of memory");
-		return EXIT_FAILED;
+		return exit_code_for(-ENOMEM);
 	}
 	good = check_report__good(report);
 	check_report__free(report);

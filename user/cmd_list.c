@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "cmd_table.h"
 #include "session/capture_options.h"
 #include "target/process.h"
 #include "target/symbols/hints.h"

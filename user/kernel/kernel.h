@@ -42,7 +42,7 @@ const char *syscall__name(int number);
 /* "syscall:futex", the name of its trigger; NULL if not known. */
 const char *syscall__selector(int number);
 #define SYSCALL_PREFIX "syscall:"
-/* True if the first argument is a file descriptor. */
+/* True if a file descriptor is the first argument. */
 bool syscall__is_of_file(int number);
 
 /* pid_namespaces(7): whether the pids that we see are the kernel's own. */
