@@ -53,9 +53,9 @@ int refuse_command(const char *name)
 
 void print_usage(FILE *out)
 {
-	fputs("mtbpf: what a slow call did in the milliseconds before, every call and return\n\n"
-	      "  mtbpf watch  -pid PID -symbol one_iter                     how far apart?\n"
-	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms  catch the slow one\n\n",
+	fputs("mtbpf: waits for the slow call of a running program and shows what it did\n\n"
+	      "  mtbpf watch  -pid PID -symbol one_iter                     how long is normal?\n"
+	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms  catch a slow one\n\n",
 	      out);
 	for (size_t i = 0; commands[i].name; i++)
 		fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].summary);

@@ -86,11 +86,11 @@ json() {
 @test "fzf is found where it is" {
 	mkdir bin
 	PATH=$PWD/bin run "$O/mtbpf" version
-	grep -Eq '^fzf .*(not there|none)' <<<"$output"
+	grep -Eq '^fzf .*(missing|none)' <<<"$output"
 	printf '#!/bin/sh\n' >bin/fzf
 	chmod +x bin/fzf
 	PATH=$PWD/bin run "$O/mtbpf" version
-	! grep -Eq '^fzf .*(not there|none)' <<<"$output" || false
+	! grep -Eq '^fzf .*(missing|none)' <<<"$output" || false
 }
 
 @test "what version does not know is refused" {

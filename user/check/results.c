@@ -138,7 +138,7 @@ void check_lockdown(const struct check *check, struct check_result *result)
 		return;
 	}
 	if (err) {
-		check_result__set(result, CHECK_OK, "none known: no " LOCKDOWN_PATH);
+		check_result__set(result, CHECK_OK, "not known: " LOCKDOWN_PATH " is missing");
 		return;
 	}
 	check_result__add_text(result, "lockdown", text);
@@ -467,10 +467,10 @@ void check_sample(const struct check *check, struct check_result *result)
 static const struct {
 	const char *there, *instead;
 } counted[] = {
-	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples come by the kernel's clock"},
-	[COUNTING_BRANCHES] = {"the CPU notes the last branches", "none are shown at the hit"},
-	[COUNTING_CALLS] = {"the CPU notes calls: -unwind lbr",
-			    "callers by frame pointers, or copies"},
+	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples use the kernel's clock"},
+	[COUNTING_BRANCHES] = {"the CPU records the last branches", "a hit is shown without its last branches"},
+	[COUNTING_CALLS] = {"the CPU records calls: -unwind lbr",
+			    "callers come from frame pointers or copied stacks"},
 };
 
 /* Optional: most virtual machines lack these counters. */
@@ -481,7 +481,7 @@ void check_counting(const struct check *check, struct check_result *result)
 	if (!err)
 		check_result__set(result, CHECK_OK, "tried: %s", counted[check->which].there);
 	else
-		check_result__set(result, CHECK_MISSING, "%s: %s", check__strerror(err),
+		check_result__set(result, CHECK_MISSING, "not available (%s): %s", check__strerror(err),
 				  counted[check->which].instead);
 	if (err == -EACCES || err == -EPERM)
 		check_result__remedy(result, "run as root");
@@ -592,10 +592,10 @@ void check_capability(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN is enough",
 				  check->purpose);
 	} else if (capability__effective(check->which)) {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "needed for %s", check->purpose);
 		check_result__remedy(result, "leave the user namespace");
 	} else {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "needed for %s", check->purpose);
 		check_result__remedy(result, geteuid() ? "run as root" : "have it granted");
 	}
 }
@@ -625,7 +625,7 @@ void check_perf(const struct check *check, struct check_result *result)
 	switch (perf__judge(paranoid, capability__has(CAP_PERFMON),
 			    capability__has(CAP_SYS_ADMIN))) {
 	case CHECK_OK:
-		check_result__set(result, CHECK_OK, "perf_event_paranoid is %ld, and lifted",
+		check_result__set(result, CHECK_OK, "perf_event_paranoid is %ld, but does not apply to you",
 				  paranoid);
 		break;
 	case CHECK_LIMITED:
@@ -729,6 +729,6 @@ void check_fzf(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, "'mtbpf list -pid PID | fzf' picks a function");
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED, "not there to pick a function from 'mtbpf list'");
+	check_result__set(result, CHECK_LIMITED, "missing: it would pick a function from 'mtbpf list'");
 	check_result__remedy(result, "install fzf");
 }
