@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"

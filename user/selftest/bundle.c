@@ -20,7 +20,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/images.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
