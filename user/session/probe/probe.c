@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "session/probe/programs.h"
-#include "session/probe/syscall_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "target/maps.h"
 #include "target/usdt.h"
 #include "util/cleanup.h"
@@ -441,8 +441,8 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 
 	if (source->programs)
 		return programs__each(source->programs, symbol, probe__each, fn, ctx);
-	if (syscall_probe__is_selector(symbol))
-		return syscall_probe__each(symbol, fn, ctx);
+	if (kernel_probe_kind__of(symbol))
+		return kernel_probe__each(source, symbol, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;

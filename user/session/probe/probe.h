@@ -48,15 +48,15 @@ struct probe {
 	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
 	uint8_t code[16];      /* code at the probe; zeros after the function's end */
 	/*
-	 * With a name: it is on a system call, in no file. Then `path` is its name, and `offset`
-	 * its number.
+	 * If it has a kind, the probe is in the kernel and not in a file. `path` is its name then,
+	 * and `offset` the number of a system call.
 	 */
-	struct trigger_syscall syscall;
+	struct kernel_probe kernel;
 };
 
-static inline bool probe__is_syscall(const struct probe *probe)
+static inline bool probe__in_kernel(const struct probe *probe)
 {
-	return *probe->syscall.name;
+	return probe->kernel.kind;
 }
 
 struct programs;

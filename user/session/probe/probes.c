@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "session/probe/programs.h"
-#include "session/probe/syscall_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "target/usdt.h"
 #include "util/log.h"
 
@@ -166,7 +166,10 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error(probe__is_syscall(&probes->all.v[i])
+		log__error(probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT
+				   ? "%s has a breakpoint at its entry only: its calls have no "
+				     "duration"
+			   : probe__in_kernel(&probes->all.v[i])
 				   ? "%s is a moment, and has no duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
@@ -325,7 +328,7 @@ static int add_all_also(const struct selectors *selectors, const struct probe_so
 
 	for (size_t i = 0; i < selectors->names.n && !err; i++) {
 		adder->name = selectors->names.v[i];
-		err = usdt__is_selector(adder->name) || syscall_probe__is_selector(adder->name)
+		err = usdt__is_selector(adder->name) || kernel_probe_kind__of(adder->name)
 			      ? refuse_place(adder->name)
 			      : probe__each_function(in, adder->name, add_also, adder);
 	}
@@ -401,20 +404,27 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
-static bool have_tracepoints(const struct probes *probes)
+/* System calls are the only probes in the kernel that begin and end regions. */
+static const struct probe *not_of_regions(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probe__is_syscall(&probes->all.v[i]) && probes->all.v[i].is_inside)
-			return true;
-	return false;
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe__in_kernel(probe) &&
+		    (probe->kernel.kind != KERNEL_PROBE_SYSCALL || probe->is_inside))
+			return probe;
+	}
+	return NULL;
 }
 
 static int check_moments(const struct start_stop *r)
 {
-	if (!have_tracepoints(&r->starts) && !have_tracepoints(&r->stops))
+	const struct probe *probe = not_of_regions(&r->starts) ?: not_of_regions(&r->stops);
+
+	if (!probe)
 		return 0;
-	log__error("-start and -stop: a tracepoint, a signal or an exit begins and ends no region");
-	log__hint("name functions, or system calls: -start syscall:accept4");
+	log__error("-start and -stop cannot be %s", probe->name);
+	log__hint("name functions of the program, or system calls: -start syscall:accept4");
 	return -EINVAL;
 }
 
