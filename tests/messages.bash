@@ -48,15 +48,23 @@ says() {
 }
 
 # complains NAME [ARG...] [hint NAME [ARG...]]: one line on what failed, which contains that message, and one after it on
-# what to do, which contains that hint. Hints before it belong to warnings.
+# what to do, which contains that hint. Hints before it belong to warnings. A first word that is not a NAME is the text
+# itself, and a second one that of the hint.
 complains() {
 	local pattern line error hint= errors=0 hints=0 said=()
 	while [ $# -gt 0 ] && [ "$1" != hint ]; do
 		said+=("$1")
 		shift
 	done
-	pattern_of "${said[@]}" || return
-	error=$pattern
+	if [[ ${said[0]} =~ ^[a-z][a-z0-9-]+$ ]]; then
+		pattern_of "${said[@]}" || return
+		error=$pattern
+	else
+		escape "${said[0]}"
+		error=${escaped//\*/\\*}
+		escape "${said[1]-}"
+		hint=${escaped//\*/\\*}
+	fi
 	if [ "${1-}" = hint ]; then
 		shift
 		pattern_of "$@" || return

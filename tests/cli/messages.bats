@@ -43,6 +43,9 @@ hint: durations need a unit: 10ns, 10us, 10ms, 10s, 10min or 10h; p99.9 is a per
 	! complains bad-value hint size-units || false
 	! complains no-such-name || false
 	! says bad-value a b c d e || false
+	complains "-delay-thresh '10' is not" "10ns, 10us"
+	! complains "-delay-thresh '1*' is not" || false
+	! complains "-delay-thresh '10' is not" "4096" || false
 	lines+=("mtbpf: attach: -delay-thresh '10' is not a duration")
 	! complains bad-value || false
 	lines=("${lines[0]}")

@@ -88,7 +88,7 @@ each_has_one() {
 	start go_stacks
 	mtbpf_run attach -source sample -pid "$target" -also main.work -return-probes uretprobe -timeout 1s
 	[ "$status" -eq 2 ]
-	complains uretprobe-in-go hint leave-out-return-probes
+	complains uretprobe-crashes hint leave-out-return-probes
 	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
 	[ "$status" -eq 2 ]
 	complains also-no-returns main.main hint name-callee

@@ -19,7 +19,7 @@
 
 #include "../each_branch.h"
 #include "capture/recording/recording.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "stack/stack.h"
 #include "verdict.h"
 

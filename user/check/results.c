@@ -468,7 +468,8 @@ static const struct {
 	const char *there, *instead;
 } counted[] = {
 	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples use the kernel's clock"},
-	[COUNTING_BRANCHES] = {"the CPU records the last branches", "a hit is shown without its last branches"},
+	[COUNTING_BRANCHES] = {"the CPU records the last branches",
+			       "a hit is shown without its last branches"},
 	[COUNTING_CALLS] = {"the CPU records calls: -unwind lbr",
 			    "callers come from frame pointers or copied stacks"},
 };
@@ -481,8 +482,8 @@ void check_counting(const struct check *check, struct check_result *result)
 	if (!err)
 		check_result__set(result, CHECK_OK, "tried: %s", counted[check->which].there);
 	else
-		check_result__set(result, CHECK_MISSING, "not available (%s): %s", check__strerror(err),
-				  counted[check->which].instead);
+		check_result__set(result, CHECK_MISSING, "not available (%s): %s",
+				  check__strerror(err), counted[check->which].instead);
 	if (err == -EACCES || err == -EPERM)
 		check_result__remedy(result, "run as root");
 }
@@ -625,7 +626,8 @@ void check_perf(const struct check *check, struct check_result *result)
 	switch (perf__judge(paranoid, capability__has(CAP_PERFMON),
 			    capability__has(CAP_SYS_ADMIN))) {
 	case CHECK_OK:
-		check_result__set(result, CHECK_OK, "perf_event_paranoid is %ld, but does not apply to you",
+		check_result__set(result, CHECK_OK,
+				  "perf_event_paranoid is %ld, but does not apply to you",
 				  paranoid);
 		break;
 	case CHECK_LIMITED:
@@ -729,6 +731,7 @@ void check_fzf(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, "'mtbpf list -pid PID | fzf' picks a function");
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED, "missing: it would pick a function from 'mtbpf list'");
+	check_result__set(result, CHECK_LIMITED,
+			  "missing: it would pick a function from 'mtbpf list'");
 	check_result__remedy(result, "install fzf");
 }

@@ -49,7 +49,7 @@ struct packet {
 
 struct packet_reader {
 	const uint8_t *begin, *end;
-	bool skd007;			  /* decode/errata.h */
+	bool skd007;			  /* the CPU has this erratum: struct errata */
 	uint64_t last_ip;		  /* SDM "FUP/TIP IP Reconstruction" */
 	struct pt_packet_decoder *libipt; /* made when it is first needed */
 };

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Compares a decoded trace of the programs with what they have noted themselves, and with what
- * `perf script` finds in the same recording.
- */
+/* Compares a decoded trace of the programs with what they have noted themselves. */
 #ifndef MTBPF_SELFTEST_JUDGE_H
 #define MTBPF_SELFTEST_JUDGE_H
 
@@ -26,6 +23,12 @@ struct judged_calls {
 	/* Within the right calls: slices of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
 	unsigned int in_kernel; /* calls of the kernel's getppid(), where the kernel is traced */
+	/*
+	 * What Event Trace and PTWRITE tell: exceptions with vector and address, and values, that
+	 * the program noted; how many of them the trace has in the function that noted them; and
+	 * others in such functions.
+	 */
+	unsigned int noted_events, events, unnoted_events;
 };
 
 /*
@@ -57,16 +60,5 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 
 /* The time of PROGRAM_BUSY's loop in the trace, summed over its iterations. */
 uint64_t judge__busy_ns(const struct decoded *decoded);
-
-/* A second judge: how many calls of the programs' functions `perf script` finds. */
-struct perf_calls {
-	unsigned int perfs;  /* calls that perf finds */
-	unsigned int ours;   /* calls in the trace */
-	unsigned int errors; /* that perf reports */
-};
-
-/* 0; -ENOENT: perf is not installed, or reads no Intel PT; another -errno. */
-int judge__with_perf(const struct decoded *decoded, const char *recording,
-		     struct perf_calls *calls);
 
 #endif

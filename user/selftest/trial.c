@@ -154,7 +154,7 @@ static int run_record(const struct trial *trial, const char *recording, const ch
 					"-skip",
 					"1",
 					"-timeout",
-					"60s"};
+					"180s"};
 	int n = 13, status;
 	pid_t pid;
 
@@ -191,7 +191,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 	if (fs__read(messages, &text, &len))
 		text = NULL;
 	if (code == 3 && text && !text[0]) /* EXIT_NO_TRIGGER, which -q does not explain */
-		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' has seen no hit within a minute");
+		snprintf(why, TRIAL_TEXT_SIZE,
+			 "'mtbpf record' has seen no hit within three minutes");
 	else
 		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
 			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
@@ -199,7 +200,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
- * then a line for each call
+ * then a line for each call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE", of which bundles of
+ * older versions have the first four
  */
 
 static int write_truth(const struct trial *trial, uint64_t k)
@@ -217,8 +219,9 @@ static int write_truth(const struct trial *trial, uint64_t k)
 	for (unsigned int i = 0; i < trial->iteration->n; i++) {
 		const struct noted_call *call = &trial->iteration->calls[i];
 
-		fprintf(f, "%" PRIu64 " %d %" PRIu16 " %s\n", call->time_ns, call->tid, call->depth,
-			program_functions[call->function].name);
+		fprintf(f, "%" PRIu64 " %d %" PRIu16 " %s %u %u %#" PRIx64 "\n", call->time_ns,
+			call->tid, call->depth, program_functions[call->function].name, call->event,
+			call->vector, call->value);
 	}
 	if (fclose(f))
 		return -ENOMEM;
@@ -232,8 +235,9 @@ static int read_call(struct iteration *iteration, const char *line)
 	struct noted_call call = {0};
 	char name[64];
 
-	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s", &call.time_ns, &call.tid, &call.depth,
-		   name) != 4)
+	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
+		   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
+		   &call.value) < 4)
 		return -EBADMSG;
 	for (unsigned int i = 0; i < n_program_functions && iteration->n < MAX_NOTED; i++) {
 		if (!strcmp(program_functions[i].name, name)) {
@@ -330,6 +334,7 @@ static void begin(struct trial *trial)
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
 	char recording[PATH_MAX], messages[PATH_MAX];
+	struct perf_trace perf_trace = {0};
 	uint64_t k;
 	int code, err;
 
@@ -343,7 +348,11 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	name_file(trial, "mtbpf", recording);
 	name_file(trial, "log", messages);
+	if (trial->has_perf_trace)
+		trial->perf_error = perf_trace__begin(&perf_trace, trial->child, trial->dir);
 	code = run_record(trial, recording, messages);
+	if (trial->has_perf_trace)
+		perf_trace__end(&perf_trace, &trial->perf_syscalls);
 	/* No later iterations may take the place of the one that was recorded. */
 	kill(trial->child, SIGSTOP);
 	if (code) {

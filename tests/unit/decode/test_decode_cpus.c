@@ -2,7 +2,7 @@
 /* Rings by CPU: threads that come, go and wander, told apart by the switches. */
 #include "decode_fixture.h"
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/log.h"
 #include "util/meter.h"
 

@@ -4,7 +4,7 @@
 
 #include "decode_fixture.h"
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/log.h"
 
 #define PSB_PERIOD 2000

@@ -3,7 +3,7 @@
 #include "packets_fixture.h"
 
 #include "decode/pt_note.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "pipeline/pipeline.h"
 
 struct notes {

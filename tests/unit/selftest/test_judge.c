@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "decode/pt_note.h"
 #include "mtbpf_shared.h"
-#include "selftest/checks.h"
+#include "selftest/checks_common.h"
 #include "selftest/judge.h"
 #include "util/fs.h"
 
@@ -164,8 +165,8 @@ static void test_sum(void **state)
 {
 	struct judged_calls sum = JUDGED_NONE;
 
-	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 4});
-	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 1});
+	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 4, 5, 4, 1});
+	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 1, 2, 2, 0});
 	assert_int_equal(sum.noted, 7);
 	assert_int_equal(sum.right, 6);
 	assert_int_equal(sum.unnoted, 1);
@@ -174,6 +175,9 @@ static void test_sum(void **state)
 	assert_int_equal(sum.syscalls, 1);
 	assert_int_equal(sum.untraced, 3);
 	assert_int_equal(sum.in_kernel, 5);
+	assert_int_equal(sum.noted_events, 7);
+	assert_int_equal(sum.events, 6);
+	assert_int_equal(sum.unnoted_events, 1);
 }
 
 /* A call that began before the trace does not tell when. */
@@ -288,6 +292,88 @@ static void test_parts(void **state)
 	assert_int_equal(f->judged.untraced, 1);
 }
 
+static void add_exception(struct fixture *f, uint8_t vector, uint64_t address, uint32_t parent)
+{
+	struct call *call;
+
+	add(f, NULL, 1115, 1120, parent);
+	call = &f->tree.calls.v[f->tree.calls.n - 1];
+	call->kind = CALL_UNTRACED;
+	call->reason = PT_EVENT_EXCEPTION + vector;
+	call->entry_ip = address;
+	call->depth = f->tree.calls.v[parent].depth + 1;
+}
+
+/* The second leaf touches a new page: a slice that tells it, and its address, is right. */
+static void test_page_fault(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 1; i < 4; i++)
+		f->tree.calls.v[i].depth = i == 1 ? 1 : 2;
+	f->iteration.calls[2].event = NOTED_EXCEPTION;
+	f->iteration.calls[2].vector = 14;
+	f->iteration.calls[2].value = 0x7000;
+	judge(f);
+	assert_int_equal(f->judged.noted_events, 1);
+	assert_int_equal(f->judged.events, 0);
+	add_exception(f, 14, 0x7000, 3);
+	judge(f);
+	assert_int_equal(f->judged.right, 3);
+	assert_int_equal(f->judged.events, 1);
+	assert_int_equal(f->judged.unnoted_events, 0);
+	/* Another address, and another vector. */
+	f->tree.calls.v[4].entry_ip = 0x8000;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 0);
+	f->tree.calls.v[4].entry_ip = 0x7000;
+	f->tree.calls.v[4].reason = PT_EVENT_EXCEPTION + 15;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+	/* In another function, as one that it did not note. */
+	f->tree.calls.v[4].parent = 1;
+	f->tree.calls.v[4].depth = 2;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+}
+
+/* A value belongs to a function, a thread and a time. */
+static void test_ptwrite(void **state)
+{
+	struct fixture *f = *state;
+	struct pt_note value = {.kind = PT_NOTE_PTWRITE,
+				.tid = TID,
+				.time_ns = 1120 + SHIFT_NS,
+				.value = 42,
+				.in = f->functions[1].name};
+
+	f->iteration.calls[1].event = NOTED_PTWRITE;
+	f->iteration.calls[1].value = 42;
+	f->decoded.events.v = &value;
+	f->decoded.events.n = 1;
+	judge(f);
+	assert_int_equal(f->judged.noted_events, 1);
+	assert_int_equal(f->judged.events, 1);
+	value.value = 43;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+	value = (struct pt_note){.kind = PT_NOTE_PTWRITE,
+				 .tid = TID,
+				 .time_ns = 1120 + SHIFT_NS,
+				 .value = 42,
+				 .in = f->functions[0].name};
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	value.in = f->functions[1].name;
+	value.time_ns = 1220 + SHIFT_NS;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+}
+
 static void test_hit(void **state)
 {
 	struct hit_mark hits[] = {{.n_args = 1, .args_read = 1, .args = {5}},
@@ -349,6 +435,8 @@ int main(void)
 		TEST(test_iteration_before),
 		TEST(test_after_the_hit),
 		TEST(test_parts),
+		TEST(test_page_fault),
+		TEST(test_ptwrite),
 		TEST(test_hit),
 		TEST(test_sum),
 		TEST(test_in_kernel),

@@ -9,6 +9,11 @@
 
 #include "target/elf/function.h"
 
+/*
+ * True if exceptions may pass through the file's functions, or be caught there: it has tables of
+ * landing pads (.gcc_except_table), as C++, Rust, D and Ada have, and C with -fexceptions.
+ */
+bool elf_image__has_exception_tables(const struct elf_image *image);
 /* 19 if Go 1.19 built it, 17 for 1.17 and older; 0: unknown, or not a Go program. */
 unsigned int elf_image__go_minor(const struct elf_image *image);
 /* True if symbols or lines are missing from the file: a separate debug file may have them. */
