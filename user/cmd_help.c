@@ -54,7 +54,7 @@ int refuse_command(const char *name)
 void print_usage(FILE *out)
 {
 	fputs("mtbpf: waits for the slow call of a running program and shows what it did\n\n"
-	      "  mtbpf watch  -pid PID -symbol one_iter                     how long is normal?\n"
+	      "  mtbpf watch  -pid PID -symbol one_iter                     what is normal?\n"
 	      "  mtbpf attach -pid PID -symbol one_iter -delay-thresh 10ms  catch a slow one\n\n",
 	      out);
 	for (size_t i = 0; commands[i].name; i++)

@@ -91,7 +91,7 @@ setup() {
 	for name in attach record watch list; do
 		while read -r line; do
 			eval "mtbpf_run ${line#mtbpf }"
-			says no-pid 1234 || says no-intel-pt || says no-cgroup || says no-process-named ||
+			[ "$status" -eq 0 ] || says no-pid 1234 || says no-intel-pt || says no-cgroup || says no-process-named ||
 				says container-not-running-here
 		done < <("$O/mtbpf" $name -help | sed '/^$/,$d' | grep "mtbpf $name " | grep -v -- -dir)
 	done

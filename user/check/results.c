@@ -469,9 +469,9 @@ static const struct {
 } counted[] = {
 	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples use the kernel's clock"},
 	[COUNTING_BRANCHES] = {"the CPU records the last branches",
-			       "a hit is shown without its last branches"},
+			       "hits without their last branches"},
 	[COUNTING_CALLS] = {"the CPU records calls: -unwind lbr",
-			    "callers come from frame pointers or copied stacks"},
+			    "callers by frame pointers or copied stacks"},
 };
 
 /* Optional: most virtual machines lack these counters. */
@@ -482,8 +482,8 @@ void check_counting(const struct check *check, struct check_result *result)
 	if (!err)
 		check_result__set(result, CHECK_OK, "tried: %s", counted[check->which].there);
 	else
-		check_result__set(result, CHECK_MISSING, "not available (%s): %s",
-				  check__strerror(err), counted[check->which].instead);
+		check_result__set(result, CHECK_MISSING, "not here (%s): %s", check__strerror(err),
+				  counted[check->which].instead);
 	if (err == -EACCES || err == -EPERM)
 		check_result__remedy(result, "run as root");
 }
@@ -593,10 +593,10 @@ void check_capability(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN is enough",
 				  check->purpose);
 	} else if (capability__effective(check->which)) {
-		check_result__set(result, CHECK_MISSING, "needed for %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
 		check_result__remedy(result, "leave the user namespace");
 	} else {
-		check_result__set(result, CHECK_MISSING, "needed for %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
 		check_result__remedy(result, geteuid() ? "run as root" : "have it granted");
 	}
 }
