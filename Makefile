@@ -102,11 +102,9 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 $(MAPPED) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall syscalls): $(O)/gen/trigger.skel.h
-
-$(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
-$(O)/user/trigger/children.o: $(O)/gen/children.skel.h
-$(O)/user/trigger/stall.o: $(O)/gen/threads.skel.h
+# Whatever in user/trigger includes a skeleton waits for all of them.
+SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
+$(patsubst %.c,$(O)/%.o,$(wildcard user/trigger/*.c)): | $(SKELETONS)
 
 # The commit, where this is a clone of its own: of the one file that tells it. By a name of its own first:
 # builds with sanitizers share this folder.

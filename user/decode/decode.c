@@ -45,30 +45,30 @@ void decode__library_version(char *text, size_t size)
 }
 
 /*
- * ---- what CPUs' streams hold of each thread: a piece for each time that it ran on one. A thread's
- * pieces, in the order of time, are its branches.
+ * ---- what CPUs' streams hold of each thread: a interval for each time that it ran on one. A
+ * thread's intervals, in the order of time, are its branches.
  */
 
-struct piece {
+struct interval {
 	const struct rec_switch *who; /* whose, and since when */
 	unsigned int snapshot;
 	uint64_t start_ns, end_ns;
 	const struct rec_aux *aux;
-	VEC(struct branch) branches; /* as in an outbox: walker.h */
+	VEC(struct branch) branches; /* as in an buffer: walker.h */
 };
 
-struct pieces {
+struct intervals {
 	const struct recording *rec;
-	VEC(struct piece) all;
+	VEC(struct interval) all;
 	/* What is taken now. */
 	const struct rec_aux *aux;
 	unsigned int snapshot;
-	bool is_known;		    /* the thread is: the last of `all` is its piece */
+	bool is_known;		    /* the thread is: the last of `all` is its interval */
 	uint64_t unknown_insns;	    /* of threads that nothing names */
 	VEC(struct pt_note) events; /* of CPUs, while no thread ran that is known */
 };
 
-static void pieces__fini(struct pieces *p)
+static void intervals__fini(struct intervals *p)
 {
 	for (size_t i = 0; i < p->all.n; i++)
 		VEC_FINI(&p->all.v[i].branches);
@@ -77,24 +77,24 @@ static void pieces__fini(struct pieces *p)
 }
 
 /* Behind it come the branches of this CPU's ring, its snapshot'th. */
-static void pieces__begin(struct pieces *p, const struct rec_aux *aux, unsigned int snapshot)
+static void intervals__begin(struct intervals *p, const struct rec_aux *aux, unsigned int snapshot)
 {
 	p->aux = aux;
 	p->snapshot = snapshot;
 	p->is_known = false;
 }
 
-static struct piece *current(struct pieces *p)
+static struct interval *current(struct intervals *p)
 {
 	return p->is_known ? &p->all.v[p->all.n - 1] : NULL;
 }
 
-static uint64_t time_of(const struct pieces *p, const struct branch *b)
+static uint64_t time_of(const struct intervals *p, const struct branch *b)
 {
 	return tsc__to_ns(b->time_ns, p->aux->tsc, &p->rec->pt);
 }
 
-static int add_event(struct pieces *p, const struct branch *b)
+static int add_event(struct intervals *p, const struct branch *b)
 {
 	struct pt_note *out = VEC_PUSH(&p->events);
 
@@ -108,69 +108,68 @@ static int add_event(struct pieces *p, const struct branch *b)
 	return 0;
 }
 
-static int add(struct pieces *p, const struct branch *b)
+static int add(struct intervals *p, const struct branch *b)
 {
-	struct piece *piece = current(p);
+	struct interval *interval = current(p);
 	struct branch *out;
 	uint64_t ns;
 
-	if (!piece) {
+	if (!interval) {
 		p->unknown_insns += b->n_insns;
 		return b->kind == ENTRY_NOTE ? add_event(p, b) : 0;
 	}
-	out = VEC_PUSH(&piece->branches);
+	out = VEC_PUSH(&interval->branches);
 	if (!out)
 		return -ENOMEM;
 	*out = *b;
 	if (!b->time_ns)
 		return 0;
 	ns = time_of(p, b);
-	if (!piece->start_ns)
-		piece->start_ns = ns;
-	if (ns > piece->end_ns)
-		piece->end_ns = ns;
+	if (!interval->start_ns)
+		interval->start_ns = ns;
+	if (ns > interval->end_ns)
+		interval->end_ns = ns;
 	return 0;
 }
 
 /* It may be the same one: a region says whom it begins with. */
-static int begin_thread(struct pieces *p, const struct branch *b)
+static int begin_thread(struct intervals *p, const struct branch *b)
 {
 	const struct rec_switch *who = (const void *)(uintptr_t)b->from;
-	struct piece *piece = current(p);
-	struct branch rest = {
-		.kind = OUTBOX_REST, .n_insns = b->n_insns, .n_branches = b->n_branches};
+	struct interval *interval = current(p);
+	struct branch rest = {.kind = RAW_REST, .n_insns = b->n_insns, .n_branches = b->n_branches};
 
 	/* Counted before the switch was known. */
 	if (b->n_insns && add(p, &rest))
 		return -ENOMEM;
-	if (piece && piece->who == who)
+	if (interval && interval->who == who)
 		return 0;
 	p->is_known = false;
 	if (!who)
 		return 0;
-	piece = VEC_PUSH(&p->all);
-	if (!piece)
+	interval = VEC_PUSH(&p->all);
+	if (!interval)
 		return -ENOMEM;
-	*piece = (struct piece){.who = who, .snapshot = p->snapshot, .aux = p->aux};
+	*interval = (struct interval){.who = who, .snapshot = p->snapshot, .aux = p->aux};
 	p->is_known = true;
 	return 0;
 }
 
-/* Takes the entries of a walker's outbox; an outbox_fn. 0 or -ENOMEM. */
-static int pieces__take(void *pieces, struct branch *branches, size_t n)
+/* Takes the entries of a walker's buffer; an raw_branches_fn. 0 or -ENOMEM. */
+static int intervals__take(void *intervals, struct branch *branches, size_t n)
 {
-	struct pieces *p = pieces;
+	struct intervals *p = intervals;
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++)
-		err = branches[i].kind == OUTBOX_WHO ? begin_thread(p, &branches[i])
-						     : add(p, &branches[i]);
+		err = branches[i].kind == RAW_WHO ? begin_thread(p, &branches[i])
+						  : add(p, &branches[i]);
 	return err;
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct piece *p = a, *q = b;
+	const struct interval *p = a, *q = b;
 
 	if (p->snapshot != q->snapshot)
 		return p->snapshot < q->snapshot ? -1 : 1;
@@ -181,7 +180,7 @@ static int by_time(const void *a, const void *b)
 
 static int by_thread(const void *a, const void *b)
 {
-	const struct piece *p = a, *q = b;
+	const struct interval *p = a, *q = b;
 
 	if (p->who->tid != q->who->tid)
 		return p->who->tid < q->who->tid ? -1 : 1;
@@ -189,7 +188,7 @@ static int by_thread(const void *a, const void *b)
 }
 
 /* By thread, and each thread's by time. */
-static void pieces__sort(struct pieces *p)
+static void intervals__sort(struct intervals *p)
 {
 	VEC_SORT(&p->all, by_thread);
 }
@@ -198,7 +197,7 @@ static void pieces__sort(struct pieces *p)
 
 /* The stages from one thread's bytes to the functions that take its branches. */
 struct thread {
-	const struct thread_taker *taker;
+	const struct branch_receiver *receiver;
 	struct losses losses;
 	struct decode_request request;
 };
@@ -209,7 +208,7 @@ static int hand_on_marked(void *ctx, struct branch *v, size_t n)
 	struct branch_batch out;
 	int err = losses__mark(&t->losses, v, n, &out);
 
-	return err ? err : t->taker->take(t->taker->ctx, out.v, out.n);
+	return err ? err : t->receiver->take(t->receiver->ctx, out.v, out.n);
 }
 
 static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
@@ -220,21 +219,21 @@ static int thread__begin(struct thread *t, pid_t pid, pid_t tid)
 	request->map = err ? NULL : code_map__new();
 	if (!request->map)
 		return -ENOMEM;
-	request->take = t->taker->take;
-	request->ctx = t->taker->ctx;
+	request->take = t->receiver->take;
+	request->ctx = t->receiver->ctx;
 	/* Most threads have not lost anything: their branches skip this stage. */
 	if (losses__are_any(&t->losses)) {
 		request->take = hand_on_marked;
 		request->ctx = t;
 	}
-	return t->taker->begin(t->taker->ctx, pid, tid, request->map);
+	return t->receiver->begin(t->receiver->ctx, pid, tid, request->map);
 }
 
 static int thread__end(struct thread *t, int err)
 {
 	if (!err) {
 		losses__finish(&t->losses);
-		err = t->taker->end(t->taker->ctx);
+		err = t->receiver->end(t->receiver->ctx);
 	}
 	code_map__free(t->request.map);
 	losses__fini(&t->losses);
@@ -246,7 +245,7 @@ static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
 	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
 
-	return t->taker->take(t->taker->ctx, &between, 1);
+	return t->receiver->take(t->receiver->ctx, &between, 1);
 }
 
 /* ---- a ring a thread */
@@ -300,27 +299,27 @@ static unsigned int snapshot_of(const struct recording *rec, size_t i)
 	return n;
 }
 
-static int cut_ring(struct decode_request *request, size_t i, struct pieces *pieces,
+static int cut_ring(struct decode_request *request, size_t i, struct intervals *intervals,
 		    struct switches *switches)
 {
 	const struct rec_aux *aux = &request->rec->aux.v[i];
 	unsigned int snapshot = snapshot_of(request->rec, i);
-	size_t before = pieces->all.n;
+	size_t before = intervals->all.n;
 	int err;
 
 	request->aux = aux;
 	request->switches = switches;
-	pieces__begin(pieces, aux, snapshot);
-	err = regions__run(request, pieces__take, pieces);
-	if (!err && pieces->all.n > before)
+	intervals__begin(intervals, aux, snapshot);
+	err = regions__run(request, intervals__take, intervals);
+	if (!err && intervals->all.n > before)
 		err = switches__set_start(switches, aux->cpu, snapshot,
-					  pieces->all.v[before].start_ns);
+					  intervals->all.v[before].start_ns);
 	return err;
 }
 
 /* It was elsewhere in between, and the ring of that CPU has forgotten it. */
 static int note_unseen(struct joiner *joiner, const struct switches *switches,
-		       const struct piece *from, const struct piece *to)
+		       const struct interval *from, const struct interval *to)
 {
 	struct branch lost = {.kind = BRANCH_GAP, .reason = GAP_LOST};
 
@@ -329,11 +328,11 @@ static int note_unseen(struct joiner *joiner, const struct switches *switches,
 	return joiner__take(joiner, &lost, 1);
 }
 
-static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
+static int join_pieces(struct thread *t, struct interval *intervals, size_t n,
 		       const struct switches *switches)
 {
 	struct rec_aux aux = {
-		.pid = pieces->who->pid, .tid = pieces->who->tid, .tsc = pieces->aux->tsc};
+		.pid = intervals->who->pid, .tid = intervals->who->tid, .tsc = intervals->aux->tsc};
 	struct joiner joiner;
 	int err = thread__begin(t, aux.pid, aux.tid);
 
@@ -341,36 +340,37 @@ static int join_pieces(struct thread *t, struct piece *pieces, size_t n,
 	if (joiner__init(&joiner, &t->request))
 		err = -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++) {
-		struct piece *piece = &pieces[i];
+		struct interval *interval = &intervals[i];
 
-		if (i && piece->snapshot != piece[-1].snapshot) {
-			err = thread__next_snapshot(t, piece[-1].end_ns);
+		if (i && interval->snapshot != interval[-1].snapshot) {
+			err = thread__next_snapshot(t, interval[-1].end_ns);
 			joiner__begin(&joiner);
 		} else if (i) {
-			err = note_unseen(&joiner, switches, &piece[-1], piece);
+			err = note_unseen(&joiner, switches, &interval[-1], interval);
 		}
-		aux.cpu = piece->aux->cpu;
+		aux.cpu = interval->aux->cpu;
 		if (!err)
-			err = joiner__take(&joiner, piece->branches.v, piece->branches.n);
-		meter__add(t->request.meter, piece->branches.n);
+			err = joiner__take(&joiner, interval->branches.v, interval->branches.n);
+		meter__add(t->request.meter, interval->branches.n);
 	}
 	joiner__fini(&joiner);
 	return thread__end(t, err);
 }
 
-static int join_threads(struct thread *t, struct pieces *pieces, const struct switches *switches)
+static int join_threads(struct thread *t, struct intervals *intervals,
+			const struct switches *switches)
 {
 	struct meter_work work = {"sorting by thread", METER_BRANCHES, 0};
 	int err = 0;
 
-	for (size_t i = 0; i < pieces->all.n; i++)
-		work.total += pieces->all.v[i].branches.n;
+	for (size_t i = 0; i < intervals->all.n; i++)
+		work.total += intervals->all.v[i].branches.n;
 	meter__next(t->request.meter, &work);
-	pieces__sort(pieces);
-	for (size_t i = 0, n; i < pieces->all.n && !err; i += n) {
-		struct piece *first = &pieces->all.v[i];
+	intervals__sort(intervals);
+	for (size_t i = 0, n; i < intervals->all.n && !err; i += n) {
+		struct interval *first = &intervals->all.v[i];
 
-		for (n = 1; i + n < pieces->all.n && first[n].who->tid == first->who->tid; n++)
+		for (n = 1; i + n < intervals->all.n && first[n].who->tid == first->who->tid; n++)
 			;
 		err = join_pieces(t, first, n, switches);
 	}
@@ -380,34 +380,35 @@ static int join_threads(struct thread *t, struct pieces *pieces, const struct sw
 static int decode_cpus(struct thread *t)
 {
 	const struct recording *rec = t->request.rec;
-	struct pieces pieces = {.rec = rec};
+	struct intervals intervals = {.rec = rec};
 	struct switches *switches = switches__new(rec);
 	struct decode_request request = t->request;
 	int err = switches ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < rec->aux.n && !err; i++)
 		if (!rec->aux.v[i].tid)
-			err = cut_ring(&request, i, &pieces, switches);
-	if (!err && pieces.events.n && t->taker->take_notes)
-		err = t->taker->take_notes(t->taker->ctx, pieces.events.v, pieces.events.n);
+			err = cut_ring(&request, i, &intervals, switches);
+	if (!err && intervals.events.n && t->receiver->take_notes)
+		err = t->receiver->take_notes(t->receiver->ctx, intervals.events.v,
+					      intervals.events.n);
 	if (!err)
-		err = join_threads(t, &pieces, switches);
-	t->request.totals->unknown_insns += pieces.unknown_insns;
-	pieces__fini(&pieces);
+		err = join_threads(t, &intervals, switches);
+	t->request.totals->unknown_insns += intervals.unknown_insns;
+	intervals__fini(&intervals);
 	switches__free(switches);
 	return err;
 }
 
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
-		    const struct thread_taker *taker, struct decode_totals *totals)
+		    const struct branch_receiver *receiver, struct decode_totals *totals)
 {
-	struct thread t = {.taker = taker,
+	struct thread t = {.receiver = receiver,
 			   .request = {.rec = rec,
 				       .images = images,
 				       .totals = totals,
-				       .meter = taker->meter,
+				       .meter = receiver->meter,
 				       .all_branches = all_branches,
-				       .wants_source = taker->wants_source}};
+				       .wants_source = receiver->wants_source}};
 	bool has_cpus = false;
 	int err = 0;
 
@@ -456,16 +457,16 @@ static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
 /* The same of a CPU's ring, and of the threads that are known. */
 static int look_at_cpu(const struct decode_request *request, struct decode_bounds *bounds)
 {
-	struct pieces pieces = {.rec = request->rec};
+	struct intervals intervals = {.rec = request->rec};
 	int err;
 
 	*bounds = (struct decode_bounds){0};
-	pieces__begin(&pieces, request->aux, 0);
-	err = regions__run(request, pieces__take, &pieces);
-	for (size_t i = 0; i < pieces.all.n && !err; i++)
-		widen(bounds,
-		      &(struct decode_bounds){pieces.all.v[i].start_ns, pieces.all.v[i].end_ns});
-	pieces__fini(&pieces);
+	intervals__begin(&intervals, request->aux, 0);
+	err = regions__run(request, intervals__take, &intervals);
+	for (size_t i = 0; i < intervals.all.n && !err; i++)
+		widen(bounds, &(struct decode_bounds){intervals.all.v[i].start_ns,
+						      intervals.all.v[i].end_ns});
+	intervals__fini(&intervals);
 	return err;
 }
 

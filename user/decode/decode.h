@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "decode/pace.h"
+#include "decode/speed.h"
 #include "decode/pt_note.h"
 #include "decode/request.h"
 
@@ -30,7 +30,7 @@ void decode__library_version(char *text, size_t size);
  * The functions that take the result. If one returns anything but 0, decoding stops, and returns
  * that.
  */
-struct thread_taker {
+struct branch_receiver {
 	/* The next branches are this thread's; `map` shows its code as it was at each branch. */
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
 	/* A few thousand at a time; `map` as begin() got it. */
@@ -49,7 +49,7 @@ struct thread_taker {
  * capture lost something. Adds to totals. 0; -ENOMEM; or what `take` returned.
  */
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
-		    const struct thread_taker *taker, struct decode_totals *totals);
+		    const struct branch_receiver *receiver, struct decode_totals *totals);
 
 /* The bounds of a whole recording; 0 and 0 if nothing can be decoded. */
 struct decode_bounds {

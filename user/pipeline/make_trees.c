@@ -155,12 +155,12 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	return anchor(m->stack, rec, tid, m->decoded->images);
 }
 
-static int take_pace(struct tree_maker *m, const struct pace *pace)
+static int take_speed(struct tree_maker *m, const struct speed *speed)
 {
 	if (m->selection &&
-	    !decode_filter__has(&m->decoded->part.decode, pace->begin_ns, pace->end_ns))
+	    !decode_filter__has(&m->decoded->part.decode, speed->begin_ns, speed->end_ns))
 		return 0;
-	return counters__add(&m->decoded->counters, m->pid, m->tid, pace);
+	return counters__add(&m->decoded->counters, m->pid, m->tid, speed);
 }
 
 /* By time only: between regions of calls, values of PTWRITE stay. */
@@ -231,11 +231,11 @@ static int take_own_note(struct tree_maker *m, struct pt_note *note)
 static int take_entry(struct tree_maker *m, const struct branch *entry)
 {
 	struct pt_note note = branch__note(entry, m->pid, m->tid);
-	struct pace pace = branch__pace(entry);
+	struct speed speed = branch__speed(entry);
 
 	if (entry->kind == ENTRY_NOTE)
 		return take_own_note(m, &note);
-	return entry->kind == ENTRY_PACE ? take_pace(m, &pace) : 0;
+	return entry->kind == ENTRY_SPEED ? take_speed(m, &speed) : 0;
 }
 
 /* Their times are known: those of the part go to the stack. */
@@ -339,13 +339,13 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options)
 {
 	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
-	struct thread_taker taker = {.begin = begin_tree,
-				     .take = take_branches,
-				     .take_notes = take_notes,
-				     .end = end_tree,
-				     .ctx = &maker,
-				     .meter = decoded->meter,
-				     .wants_source = true};
+	struct branch_receiver receiver = {.begin = begin_tree,
+					   .take = take_branches,
+					   .take_notes = take_notes,
+					   .end = end_tree,
+					   .ctx = &maker,
+					   .meter = decoded->meter,
+					   .wants_source = true};
 	struct decode_totals all = {0};
 	struct selection selection;
 	struct filter_totals found = {0};
@@ -354,7 +354,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 	selection__init(&selection, &decoded->part.decode, &decoded->totals, &found);
 	if (decoded->is_filtered)
 		maker.selection = &selection;
-	err = decode__threads(rec, decoded->images, false, &taker,
+	err = decode__threads(rec, decoded->images, false, &receiver,
 			      decoded->is_filtered ? &all : &decoded->totals);
 	decoded->totals.unknown_insns += all.unknown_insns;
 	if (!err && decoded->is_filtered)

@@ -72,14 +72,14 @@ static int end_printing(void *ctx)
 
 static int print_all(struct recording *rec, struct images *images, struct branch_printer *printer)
 {
-	struct thread_taker taker = {.begin = begin_printing,
-				     .take = take_branches,
-				     .take_notes = take_notes,
-				     .end = end_printing,
-				     .ctx = printer};
+	struct branch_receiver receiver = {.begin = begin_printing,
+					   .take = take_branches,
+					   .take_notes = take_notes,
+					   .end = end_printing,
+					   .ctx = printer};
 	struct decode_totals totals = {0};
 
-	return decode__threads(rec, images, true, &taker, &totals);
+	return decode__threads(rec, images, true, &receiver, &totals);
 }
 
 static int print_part(struct recording *rec, const struct trace_filter *filter,

@@ -205,7 +205,7 @@ static void use_page(struct usage *usage, uint64_t ip)
 	}
 }
 
-/* An instruction may reach into the next page, and a return address stands after its call. */
+/* An instruction may reach into the next page, and a return address follows its call. */
 static void use_code(struct usage *usage, uint64_t from, uint64_t to)
 {
 	if (from < 16 || to < 16 || to >> 48)
@@ -281,7 +281,7 @@ static void use_samples(struct usage *usage)
 static int find_usage(struct usage *usage)
 {
 	const struct recording *rec = usage->rec;
-	const struct thread_taker taker = {
+	const struct branch_receiver receiver = {
 		.begin = begin_thread, .take = use_branches, .end = end_thread, .ctx = usage};
 	struct decode_totals totals = {0};
 	struct images *images;
@@ -303,7 +303,7 @@ static int find_usage(struct usage *usage)
 	images = images__new(rec);
 	if (!images)
 		return -ENOMEM;
-	err = decode__threads(rec, images, true, &taker, &totals);
+	err = decode__threads(rec, images, true, &receiver, &totals);
 	images__free(images);
 	return err;
 }
@@ -435,7 +435,7 @@ static void clean_path(char *path)
 
 /*
  * Leaves on a copied stack what leads to callers: addresses of code, and of the stack itself
- * (0x7f...). Paths and the environment lie there, too.
+ * (0x7f...). Stacks also hold paths and the environment.
  */
 static void clean_stack(struct usage *usage, uint8_t *stack, size_t size)
 {
@@ -522,7 +522,7 @@ static int slim_files(const struct usage *usage, const char *recording)
 
 	for (size_t i = 0; i < usage->files.n && !err; i++) {
 		const struct kept_file *kept = &usage->files.v[i];
-		/* A separate file of debug info has no code. */
+		/* Separate files of debug info do not contain code. */
 		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
 
 		err = slim_file(recording, kept->file->name, kept);

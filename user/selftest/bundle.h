@@ -11,7 +11,7 @@
 int bundle__write_facts(const char *dir);
 
 /*
- * Makes a recording fit to be sent: clears of its programs and libraries what a decoder does not
+ * Makes a recording fit to be sent: clears of its programs and libraries what decoders do not
  * read (code that did not run, data, debug info), and removes what is of the user (names of the
  * host and of other processes, folders, what stacks hold beside addresses). 0, or -errno, perhaps
  * after a line and a hint: it must not be sent.

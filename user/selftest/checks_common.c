@@ -100,7 +100,7 @@ void checks__end(const struct checks *test, struct trial *trial)
 		return;
 	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
 		 test->recording);
-	/* Some trials have none. */
+	/* A trial that failed may lack it. */
 	if (!access(recording, F_OK) && bundle__prepare(recording))
 		fs__remove_dir(recording);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checks of all sources share. */
+/* Functions and types that the checks of all sources share. */
 #ifndef MTBPF_SELFTEST_CHECKS_COMMON_H
 #define MTBPF_SELFTEST_CHECKS_COMMON_H
 
@@ -45,10 +45,10 @@ struct checks {
 	const struct selftest_options *options;
 	const char *dir;	 /* has the recordings, or gets them */
 	struct program_log *log; /* mapped MAP_SHARED */
-	/* Called for each result, which lasts until it returns. */
+	/* Called for each result; the result is valid until it returns. */
 	void (*on_result)(void *ctx, const struct selftest_result *result);
 	void *ctx;
-	/* The checks' own: what is tested now. */
+	/* Set by the checks: what is tested now. */
 	enum selftest_source source;
 	const char *recording;
 };
@@ -63,7 +63,7 @@ extern const struct loss checks_no_loss;
 /* The limit for branches after the hit. */
 #define MOST_AFTER_HIT_NS 20000
 
-/* True if -only names it, or if there is no -only. */
+/* True if -only names it, or was not given. */
 bool checks__wants(const struct checks *test, const char *name);
 bool checks__wants_any(const struct checks *test, const char *const *names, size_t n);
 
@@ -99,19 +99,19 @@ void checks__end(const struct checks *test, struct trial *trial);
 uint64_t checks__time_error(const struct checks *test, const struct judged_calls *judged);
 uint64_t checks__most_error(const struct checks *test);
 
-/* Whether the target is as it was before. */
+/* Tells as this check whether the target is as it was before. */
 void checks__judge_target(const struct checks *test, const struct trial *trial, const char *name);
 
-/* Whether `perf trace` counted as many system calls; into the text. */
+/* True if `perf trace` counted as many system calls. The text says what it counted. */
 bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
 
 /*
  * The first CPU of this type, as /sys/devices/TYPE/cpus of a hybrid CPU lists them ("cpu_core",
- * "cpu_atom"); -1: the machine has none. `sysfs` is where sysfs is mounted.
+ * "cpu_atom"); -1: this machine lacks the type. `sysfs` is where sysfs is mounted.
  */
 int checks__find_cpu(const char *sysfs, const char *type);
 
-/* The checks of one source beyond those of its first recording. */
+/* The checks of Intel PT beyond those that it shares with the single-stepper, and of samples. */
 void checks__run_pt(struct checks *test);
 void checks__run_sample(struct checks *test);
 

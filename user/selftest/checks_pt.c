@@ -22,7 +22,7 @@ struct variant {
 	const char *needs;    /* a check of `mtbpf check`, or NULL */
 	const char *cap;      /* of the PMU, in sysfs, or NULL */
 	const char *overhead; /* the name of a second check: of PROGRAM_BUSY; or NULL */
-	const char *cores;    /* runs on a CPU of this type, and only where there is one */
+	const char *cores;    /* runs on CPUs of this type, if the machine has any */
 	bool is_of_cgroup;
 	bool has_perf_trace; /* it counts the system calls meanwhile */
 	bool is_untimed;     /* no packets tell the time between two system calls */
@@ -378,7 +378,7 @@ static int choose_cpu(const struct variant *variant)
 		cpu = checks__find_cpu("/sys", variant->cores);
 		return cpu < 0 ? -1 : cpu + 1;
 	}
-	/* What sysfs says of a hybrid CPU's unit is true of its fast cores. */
+	/* sysfs shows the caps of the CPU that booted: on hybrid CPUs a cpu_core. */
 	if (variant->cap)
 		return checks__find_cpu("/sys", "cpu_core") + 1;
 	if (!variant->is_of_plain)

@@ -6,7 +6,7 @@
 #define PREFIX "mtbpf_selftest_"
 
 /*
- * Each is a function of its own, whatever the compiler thinks, and keeps its symbol when the
+ * The compiler neither inlines nor clones these functions, and their symbols stay when the
  * program is stripped (Makefile: --export-dynamic-symbol).
  */
 #define TRACED(type, name, ...)                                                                    \

@@ -142,7 +142,7 @@ static bool is_exception(const struct call *call)
 }
 
 /*
- * Counts the exceptions that are told within the call and not deeper. A page fault that the program
+ * Counts the exceptions that the trace has directly within the call. A page fault that the program
  * did not note is not wrong: its memory may be new to the kernel.
  */
 static void add_exceptions(struct judged_calls *judged, const struct seen_call *seen,
@@ -193,7 +193,7 @@ static void add_right(struct judged_calls *judged, const struct decoded *decoded
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	/* A call that began before the trace has no known start, and one that goes on no end. */
+	/* Unknown: the start of calls that began before the trace, the end of those that go on. */
 	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
 	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)

@@ -15,26 +15,23 @@ struct judged_calls {
 	unsigned int right;   /* of them in the trace, in this order and at this depth */
 	unsigned int unnoted; /* calls in the trace that the program did not make */
 	/*
-	 * What must be added to the times of the notes so that each lies within the slice of its
-	 * call: from least_shift_ns to most_shift_ns. If the one is more than the other, no shift
-	 * is right for all of them.
+	 * Each note's time is within the slice of its call if this is added to all of them: from
+	 * least_shift_ns to most_shift_ns. If the first is more than the second, no shift is right
+	 * for all of them.
 	 */
 	int64_t least_shift_ns, most_shift_ns;
 	/* Within the right calls: slices of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
 	unsigned int in_kernel; /* calls of the kernel's getppid(), where the kernel is traced */
 	/*
-	 * What Event Trace and PTWRITE tell: exceptions with vector and address, and values, that
-	 * the program noted; how many of them the trace has in the function that noted them; and
-	 * others in such functions.
+	 * Event Trace and PTWRITE: how many exceptions and values the program noted; how many of
+	 * them the trace has, with vector and address, in the function that noted them; and how
+	 * many others it has there.
 	 */
 	unsigned int noted_events, events, unnoted_events;
 };
 
-/*
- * The hit that ended the trace, and the iteration k that it was of; NULL: the trace has no hit with
- * a number.
- */
+/* The hit that ended the trace, and its iteration k; NULL: the trace lacks a hit with a number. */
 const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
 
 /* Sums up several programs, from JUDGED_NONE on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What programs note of themselves, in memory that they share with the selftest. */
+/* The programs' notes of their own calls, in memory that they share with the selftest. */
 #ifndef MTBPF_SELFTEST_NOTED_H
 #define MTBPF_SELFTEST_NOTED_H
 
@@ -109,7 +109,7 @@ struct program_function {
 extern const struct program_function program_functions[];
 extern const unsigned int n_program_functions;
 
-/* What a function does after it has noted itself, and what a trace may tell of it. */
+/* An event that a function causes after it has noted itself; Intel PT may record it. */
 enum noted_event {
 	NOTED_NO_EVENT,
 	NOTED_EXCEPTION, /* an instruction of it raises one */
@@ -127,11 +127,11 @@ struct noted_call {
 	uint64_t value;	   /* what PTWRITE writes; the address of a page fault, otherwise 0 */
 };
 
-/* Calls noted in one iteration over all programs. More than that are not kept: see `n`. */
+/* Calls that are kept of one iteration over all programs. `n` counts the others as well. */
 #define MAX_NOTED 600
 
 struct iteration {
-	atomic_uint n; /* how many were noted, of which calls[] holds the first MAX_NOTED */
+	atomic_uint n; /* number of notes; calls[] keeps the first MAX_NOTED */
 	struct noted_call calls[MAX_NOTED];
 	unsigned int kernels_syscalls; /* of PROGRAM_SYSCALLS, as the kernel counts; 0: not known */
 	uint64_t busy_ns;	       /* how long the loop of PROGRAM_BUSY took */
@@ -165,7 +165,7 @@ void noted__begin_thread(void);
 /* CLOCK_MONOTONIC */
 uint64_t noted__now_ns(void);
 
-/* Notes a call of this function, from within it. */
+/* The function that calls it notes its own call. */
 void noted__call(enum noted_function function, unsigned int depth);
 /* The same, and that its next instruction raises this exception. address: of a page fault, or 0. */
 void noted__exception(enum noted_function function, unsigned int depth, uint8_t vector,

@@ -112,7 +112,7 @@ int perf_script__count(const struct decoded *decoded, const char *recording,
 
 /* ---- perf trace */
 
-/* It prints a line to stderr, which it does not buffer, as soon as a call has returned. */
+/* `perf trace` prints each call to stderr, unbuffered, when the call returns. */
 static _Noreturn void become_trace(pid_t target, const char *path)
 {
 	char pid[16];
@@ -129,7 +129,7 @@ static _Noreturn void become_trace(pid_t target, const char *path)
 	_exit(127);
 }
 
-/* True if the file has a line of a system call. */
+/* True if the output tells of system calls. */
 static bool has_seen(const struct perf_trace *trace)
 {
 	_cleanup_free_ char *text = NULL;
@@ -160,7 +160,7 @@ int perf_trace__begin(struct perf_trace *trace, pid_t target, const char *dir)
 	return has_seen(trace) ? 0 : -EIO;
 }
 
-/* From the first nanosleep() that it saw to the last. */
+/* Counts the calls between the first and the last nanosleep(). */
 static void count_syscalls(FILE *f, struct perf_syscalls *syscalls)
 {
 	_cleanup_free_ char *line = NULL;

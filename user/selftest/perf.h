@@ -28,16 +28,16 @@ struct perf_trace {
 	char path[PATH_MAX];
 };
 
-/* What it saw of getppid(), in iterations that it saw from begin to end: nanosleep() ends them. */
+/* Iterations that it saw from begin to end (nanosleep() ends them), and the calls of getppid(). */
 struct perf_syscalls {
 	unsigned int iterations, calls;
 	unsigned int lost; /* how often it says that it has lost events */
 };
 
 /*
- * Starts it on a process and waits until it has seen a call, ten seconds at most. Its output goes
- * to a file in this folder, which perf_trace__end() removes. 0; -ENOENT: perf is not installed;
- * -EIO: it sees nothing; another -errno. perf_trace__end() in any case.
+ * Starts it on a process and waits until it has seen getppid(), ten seconds at most. Its output
+ * goes to a file in this folder; perf_trace__end() removes the file. 0; -ENOENT: perf is not
+ * installed; -EIO: it sees nothing; another -errno. perf_trace__end() in any case.
  */
 int perf_trace__begin(struct perf_trace *trace, pid_t target, const char *dir);
 /* Ends it, and counts what it has printed. */

@@ -100,7 +100,7 @@ TRACED(void, tail_main, unsigned int depth)
 
 /* ---- deep recursion */
 
-/* More than the 64 callers that a CPU can remember to compress returns. */
+/* CPUs remember at most 64 callers to compress returns. */
 #define RECURSION_DEPTH 80
 
 TRACED(void, recursion_step, unsigned int depth, unsigned int left)
@@ -120,8 +120,8 @@ TRACED(void, recursion_main, unsigned int depth)
 
 /*
  * ---- an exception: thrown and caught as in C++, by the same unwinder in two phases, over two
- * functions with clean-ups. The function that catches it is in assembly, since C has no catch; it
- * needs no libstdc++.
+ * functions with clean-ups. The function that catches it is in assembly, since C cannot catch; so
+ * libstdc++ is not needed.
  */
 
 TRACED(void, throw_cleanup, unsigned int *depth)
@@ -365,7 +365,7 @@ TRACED(void, thread_leaf, unsigned int depth)
 	NOT_LAST();
 }
 
-/* Two threads, which have begun before the first iteration, do something when they are told to. */
+/* Two threads start before the first iteration, and work each time that they are told to. */
 #define N_THREADS 2
 static sem_t tell_threads, threads_done;
 

@@ -56,12 +56,19 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
+static bool has_ended(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
 /* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
 
-	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++)
+	for (int i = 0; i < 500 && trial->log->n_iterations < end && !has_ended(trial->child); i++)
 		usleep(20000);
 	return trial->log->n_iterations >= end;
 }
@@ -200,8 +207,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
- * then a line for each call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE", of which bundles of
- * older versions have the first four
+ * then one line per call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE". Bundles of older
+ * versions have the first four only
  */
 
 static int write_truth(const struct trial *trial, uint64_t k)
@@ -278,7 +285,7 @@ static int read_truth(struct trial *trial)
 
 /* ---- the trace of it */
 
-/* The iteration of the hit that ended the trace. 0: it has no number, or was not kept. */
+/* The iteration of the hit that ended the trace. 0: its number is unknown, or it was not kept. */
 static uint64_t find_iteration(struct trial *trial)
 {
 	uint64_t k, n = trial->log->n_iterations;

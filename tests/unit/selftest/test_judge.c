@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The judge of `mtbpf selftest`: a trace that differs from what the programs noted is told so. */
+/* The judge of `mtbpf selftest` finds each way in which a trace differs from the notes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -192,7 +192,7 @@ static void test_start_before_the_trace(void **state)
 	assert_int_equal(f->judged.least_shift_ns, SHIFT_NS - 10);
 }
 
-/* What the kernel does for a call, at any depth below it; a function of the program is none. */
+/* The kernel's function counts at any depth below the call; the program's own does not. */
 static void test_in_kernel(void **state)
 {
 	static const struct function entry = {.name = "entry_SYSCALL_64"},
@@ -259,8 +259,7 @@ static void test_iteration_before(void **state)
 	judge(f);
 	assert_int_equal(f->judged.right, 3);
 	assert_int_equal(f->judged.unnoted, 0);
-	/* One is missing in the last: the one before does not stand in for it, nor is it too many.
-	 */
+	/* If the last iteration lacks a call, the iteration before does not replace it. */
 	f->tree.calls.v[7].function = &f->functions[2];
 	judge(f);
 	assert_int_equal(f->judged.right, 2);
@@ -268,7 +267,7 @@ static void test_iteration_before(void **state)
 	free(earlier.calls.v);
 }
 
-/* What comes after the hit is of the next iteration. */
+/* Calls after the hit belong to the next iteration. */
 static void test_after_the_hit(void **state)
 {
 	struct fixture *f = *state;
@@ -340,7 +339,7 @@ static void test_page_fault(void **state)
 	assert_int_equal(f->judged.unnoted_events, 1);
 }
 
-/* A value belongs to a function, a thread and a time. */
+/* Values are judged with their function, thread and time. */
 static void test_ptwrite(void **state)
 {
 	struct fixture *f = *state;

@@ -129,7 +129,7 @@ static void run_in_kernel(struct traced *t)
 	traced__leave(t, 1, K(SYSRET), ONCE + 2, 3);
 }
 
-/* How many of the system calls are traced within the kernel; of the others only that they were. */
+/* The first n_traced system calls are traced in the kernel; the others end the trace there. */
 static void run(struct fixture *f, int n_traced)
 {
 	struct traced *t = &f->traced;

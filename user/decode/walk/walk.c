@@ -3,7 +3,6 @@
 #include "decode/walk/walk.h"
 
 #include <errno.h>
-#include <intel-pt.h>
 #include <string.h>
 
 #include "decode/memo.h"
@@ -15,27 +14,7 @@
 /* Enough to be worth handing over. */
 #define BATCH 8192
 
-/* No errata if the CPU is unknown. */
-static void find_errata(struct errata *errata, const struct rec_pt_config *config)
-{
-	struct pt_cpu cpu = {
-		.vendor = pcv_intel,
-		.family = (uint16_t)config->cpu_family,
-		.model = (uint8_t)config->cpu_model,
-		.stepping = (uint8_t)config->cpu_stepping,
-	};
-	struct pt_errata all = {0};
-
-	*errata = (struct errata){0};
-	if (!config->cpu_family || pt_cpu_errata(&all, &cpu) < 0)
-		return;
-	errata->bdm64 = all.bdm64;
-	errata->skd007 = all.skd007;
-	errata->skd022 = all.skd022;
-	errata->skl014 = all.skl014;
-}
-
-int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out)
+int walker__init(struct walker *w, const struct decode_request *request, struct branch_buffer *out)
 {
 	const struct rec_aux *aux = request->aux;
 
@@ -45,7 +24,7 @@ int walker__init(struct walker *w, const struct decode_request *request, struct 
 	if (!w->space)
 		return -ENOMEM;
 	packet_reader__init(&w->reader, aux->data, aux->size);
-	find_errata(&w->errata, &request->rec->pt);
+	errata__of(&w->errata, &request->rec->pt);
 	w->reader.skd007 = w->errata.skd007;
 	w->has_events = request->rec->pt.config & PT_CONFIG_EVENT;
 	pt_time__init(&w->time, &request->rec->pt);
@@ -58,10 +37,10 @@ void walker__fini(struct walker *w)
 	space__put(w->space);
 }
 
-/* Empties the outbox. 0, or what stopped it. */
+/* Empties the buffer. 0, or what stopped it. */
 static int flush(struct walker *w)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 
 	if (!out->err)
 		out->err = out->flush(out->ctx, out);
@@ -396,13 +375,13 @@ static noinline void run_batch__read(struct run_batch *batch, const struct run_p
 static inline __attribute__((always_inline)) bool
 replay_effects(struct walker *w, const struct memo_effects *effects, const struct memo_run *run)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 	struct branch *events;
 
 	if (!memo_effects__fit(effects, &w->calls))
 		return false;
 	while (UNLIKELY(out->cap - out->n < effects->n_events))
-		if (!outbox__grow(out))
+		if (!branch_buffer__grow(out))
 			return false;
 	events = &out->v[out->n];
 	memo_effects__replay(effects, run, &w->calls, events);
@@ -435,7 +414,7 @@ static inline bool replay(struct walker *w, const struct memo_entry *entry,
 #define BEFORE UINT64_MAX
 
 struct noting {
-	size_t n_out, n_marked; /* of the outbox: before it, and marked with their packet */
+	size_t n_out, n_marked; /* of the buffer: before it, and marked with their packet */
 	uint8_t n_packets;
 	uint8_t entered; /* with which of them the thread came to its block; 0: before all */
 };
@@ -482,7 +461,7 @@ static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 
 static void walk_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 	struct noting noting = {.n_out = out->n, .n_marked = out->n};
 	struct block *from = w->block;
 	block_counts counts = w->counts;
@@ -609,6 +588,6 @@ int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 		return err;
 	walker__end_region(w, to);
 	if (w->counts)
-		walker__emit(w, OUTBOX_REST, 0, 0, 0, 0);
+		walker__emit(w, RAW_REST, 0, 0, 0, 0);
 	return flush(w);
 }

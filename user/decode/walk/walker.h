@@ -24,21 +24,21 @@
 #define MAX_GOES_ON 128
 
 /* Branches for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
-struct outbox {
+struct branch_buffer {
 	struct branch *v;
 	size_t n, cap;
 	/* Takes v[0..n), and may take over v. Non-zero stops the walk. */
-	int (*flush)(void *ctx, struct outbox *out);
+	int (*flush)(void *ctx, struct branch_buffer *out);
 	void *ctx;
 	int err; /* what flush returned, or -ENOMEM; after an error no branch is added */
 };
 
 /* Kinds of entries besides enum branch_kind and ENTRY_NOTE. */
-enum outbox_kind {
-	OUTBOX_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
+enum raw_kind {
+	RAW_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
 				       was known */
-	OUTBOX_REST,		    /* the counts belong to the next branch */
-	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch after which it goes on, or 0 */
+	RAW_REST,		 /* the counts belong to the next branch */
+	RAW_WHO, /* a CPU's ring: `from` points to the rec_switch after which it goes on, or 0 */
 };
 
 enum walk_state {
@@ -48,33 +48,12 @@ enum walk_state {
 	WALK_LOST, /* after a gap: no packet has told where the thread is */
 };
 
-/*
- * What CPUs get wrong in their streams (Intel's specification updates; libipt knows which CPU has
- * what), as far as the walk must know it. What it needs no flag for:
- *
- *   BDM70   a PSB+ in front of a TIP.PGE tells where a thread is that is not traced yet: what a PSB
- *           says is no branch before something happens there
- *   APL12   so does an OVF: the same
- *   APL11   a TIP.PGD behind an OVF: tracing is off, and the gap goes on
- *   SKD010  no FUP behind an OVF: the walk goes on at the next packet that tells an IP
- *   SKL168  a CYC lost in front of a PSB: time is counted from each PSB's TSC and TMA anew
- *
- * SKZ84 (TMA in a guest whose TSC is offset or scaled, and a byte that is no packet behind it) is a
- * bad packet here.
- */
-struct errata {
-	bool bdm64;  /* before the FUP of a transaction's abort, a branch went elsewhere */
-	bool skd007; /* an OVF may come in the middle of a CYC */
-	bool skd022; /* a VM entry that ends tracing tells a FUP */
-	bool skl014; /* a direct branch out of a filter's range does not tell where to */
-};
-
 struct walker {
 	struct packet_reader reader;
 	struct pt_time time;
 	struct errata errata;
 	struct space *space;
-	struct outbox *out;
+	struct branch_buffer *out;
 	uint64_t tsc_base; /* rec_aux.tsc */
 	/* If the ring belongs to a CPU: its context switches. NULL: it belongs to one thread. */
 	const struct switches *switches;
@@ -90,7 +69,7 @@ struct walker {
 	uint64_t tnt;
 	unsigned int tnt_left;
 	uint8_t state;	    /* enum walk_state */
-	uint8_t start_kind; /* WALK_START: BRANCH_BEGIN or OUTBOX_START */
+	uint8_t start_kind; /* WALK_START: BRANCH_BEGIN or RAW_START */
 	uint64_t start_ip, start_tsc;
 	bool has_fup;	    /* the last packet, timing packets aside, was a FUP with fup_ip */
 	bool ignores_fup;   /* the next one tells nothing */
@@ -119,14 +98,14 @@ struct walker {
 };
 
 /* False: out of memory, or flush has returned an error. */
-bool outbox__grow(struct outbox *out);
+bool branch_buffer__grow(struct branch_buffer *out);
 
 static inline void walker__emit(struct walker *w, uint8_t kind, uint8_t len, uint64_t from,
 				uint64_t to, uint64_t tsc)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 
-	if (UNLIKELY(out->n == out->cap) && !outbox__grow(out))
+	if (UNLIKELY(out->n == out->cap) && !branch_buffer__grow(out))
 		return;
 	out->v[out->n++] = (struct branch){.time_ns = tsc,
 					   .from = from,
