@@ -47,12 +47,11 @@ extern "C" {
 #endif
 
 /*
- * Where the probe is: not for programs to call. What it is given is for the probe to read:
- * argument, mark, and how many arguments there are; with a trace id these are 4, the id in two
- * halves, and whether the first one counts. The first nop is one that Linux 6.18 makes a
- * call of at the first hit, and the second one that every kernel emulates (a probe on anything else
- * costs a single-step). It lies in one page and has no prologue, whatever the flags; with
- * -fcf-protection an endbr64 precedes it.
+ * The place of the probe; programs do not call it. The probe reads its parameters: argument, mark,
+ * number of arguments. With a trace id that number is 4; the id follows in two halves, and has_arg
+ * tells if arg is used. Linux 6.18 replaces the first nop by a call at the first hit; every kernel
+ * emulates the second one, whereas it single-steps most other instructions. The function does not
+ * cross a page and has no prologue with any flags; with -fcf-protection it begins with an endbr64.
  */
 MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args,
 					     uint64_t trace_high, uint64_t trace_low,
@@ -68,7 +67,7 @@ mtbpf_hit(uint64_t arg __attribute__((unused)), uint64_t mark_ns __attribute__((
 /* Time of this thread's last mtbpf_mark_start(), CLOCK_MONOTONIC in ns; 0: none. */
 extern __thread uint64_t mtbpf_mark_ns;
 MTBPF_SHARED_ __thread uint64_t mtbpf_mark_ns = 0;
-/* This thread's trace id, its first byte the highest; 0 and 0: it has none. */
+/* This thread's trace id as a big-endian number in two halves; 0 and 0: none. */
 extern __thread uint64_t mtbpf_trace_id_[2];
 MTBPF_SHARED_ __thread uint64_t mtbpf_trace_id_[2] = {0, 0};
 
@@ -95,9 +94,9 @@ static __inline__ __attribute__((unused)) void mtbpf_snapshot_(uint64_t x, uint6
 }
 
 /*
- * This thread works for that trace from now on: 16 bytes, as in OpenTelemetry's trace context and
- * W3C's traceparent. The hits of its snapshots carry the id, in the trace and in the report. NULL,
- * or an id of zeroes: for none any more.
+ * Sets the trace id of this thread: 16 bytes, as in OpenTelemetry's trace context and W3C's
+ * traceparent. Its snapshots have the id at the hit, in the trace and in the report. NULL or zeroes
+ * remove it.
  */
 static __inline__ __attribute__((unused)) void mtbpf_set_trace_id(const void *id)
 {
@@ -110,8 +109,8 @@ static __inline__ __attribute__((unused)) void mtbpf_set_trace_id(const void *id
 }
 
 /*
- * Asks for a snapshot: this is the trigger of `mtbpf attach`, `run` and `record` if there is no
- * -symbol. Its only effect on the program: the compiler does not move memory accesses across it.
+ * Requests a snapshot: `mtbpf attach`, `run` and `record` without -symbol trigger here. Its only
+ * effect on the program is that the compiler does not move memory accesses across it.
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
 {
@@ -138,8 +137,8 @@ static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
 }
 
 /*
- * Returns 1 if this thread's mtbpf_mark_start() was at least `ns` nanoseconds ago; 0 if not, or if
- * there was none. With this threshold in the program no probe is hit below it.
+ * Returns 1 if this thread's last mtbpf_mark_start() was at least `ns` nanoseconds ago, otherwise
+ *0. With this threshold in the program, faster iterations do not hit a probe.
  *
  *	if (mtbpf_min_duration(5 * 1000 * 1000))
  *		mtbpf_take_snapshot();

@@ -49,7 +49,7 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32
-/* x86-64 has some 470, by their numbers. */
+/* Above the highest number of a system call on x86-64, which is about 470. */
 #define MT_SYSCALLS 512
 /* Processes that can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
@@ -97,22 +97,22 @@ struct mt_term {
 };
 _Static_assert(sizeof(struct mt_term) == 32, "mt_term");
 
-/* What of a duration, a region or a delay is measured. */
+/* The part of a duration, a region or a delay that is measured. */
 enum mt_cpu_measure {
 	MT_CPU_ALL = 0, /* the whole time */
-	MT_CPU_ON = 1,	/* that on a CPU */
-	MT_CPU_OFF = 2, /* that off it: blocked, or ready and waiting for one */
+	MT_CPU_ON = 1,	/* the time on a CPU */
+	MT_CPU_OFF = 2, /* the time off the CPU: blocked, or ready and waiting for one */
 };
 
-/* What a stalled thread is still in. */
+/* The call, delay or region that a stalled thread has not left. */
 enum mt_stall_from {
 	MT_STALL_CALL = 1,   /* a call of the function */
 	MT_STALL_HIT = 2,    /* the time since its last hit */
 	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
 };
-/* So many questions whether a call is open may wait for their answers. */
+/* Checks of open calls whose answers can be pending at once. */
 #define MT_ANSWERS 256
-/* As many threads may be in one at once. */
+/* Threads that can be watched for stalls at once. */
 #define MT_STALLS_MAX 8192
 
 /* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
@@ -126,15 +126,15 @@ struct mt_task_offsets {
 };
 _Static_assert(sizeof(struct mt_task_offsets) == 64, "mt_task_offsets");
 
-/* Where a thread is, at one moment. */
+/* The position of a thread at one moment. */
 struct mt_thread {
 	__mt_u32 tid, tgid;  /* as user space sees them */
 	__mt_u32 inner_tid;  /* as the thread sees itself, in its own pid namespace */
 	__mt_u32 state;	     /* task_struct.__state: 0 if it runs, or is ready to */
 	__mt_u32 on_cpu;     /* it runs */
-	__mt_u32 syscall;    /* that it is in; MT_NO_SYSCALL */
-	__mt_u64 args[3];    /* of that */
-	__mt_u64 n_switches; /* how often it has left a CPU: the same, so it has not run since */
+	__mt_u32 syscall;    /* number of the system call that it is in, or MT_NO_SYSCALL */
+	__mt_u64 args[3];    /* arguments of that system call */
+	__mt_u64 n_switches; /* switches away from a CPU: unchanged if it has not run since */
 	__mt_u64 returns_to; /* where the innermost call with a return probe returns to; 0: none */
 	__mt_u64 regs[8];    /* bx, bp, sp, ip, r12 to r15 */
 	char comm[16];
@@ -153,24 +153,24 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* What a system call is to the trigger. */
+/* The use of a system call as a trigger. */
 enum mt_syscall_role {
 	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
 	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
-	MT_SYSCALL_STARTS = 4,	/* a region begins where it has returned */
-	MT_SYSCALL_STOPS = 8,	/* it ends where it is entered */
+	MT_SYSCALL_STARTS = 4,	/* a region begins at its return */
+	MT_SYSCALL_STOPS = 8,	/* a region ends at its entry */
 };
 
 struct mt_syscall {
-	__mt_u32 probe;	   /* its number */
+	__mt_u32 probe;	   /* number of the probe */
 	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
-	__mt_u8 file_kind; /* enum mt_file_kind: what its first argument has to be open on */
-	__mt_u8 reads;	   /* a result of 0 means that there was nothing */
-	__mt_u8 nonzero;   /* it counts where its first argument, an int, is not 0 */
+	__mt_u8 file_kind; /* enum mt_file_kind of the descriptor in its first argument */
+	__mt_u8 reads;	   /* 1: a call that returns 0 (end of file) does not count */
+	__mt_u8 nonzero;   /* 1: it counts only if its first argument, an int, is not 0 */
 };
 _Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
 
-/* Offsets in the kernel's structs, in bytes: from a thread to what a descriptor is open on. */
+/* Offsets in the kernel's structs, in bytes: from a thread to the file of a descriptor. */
 struct mt_file_offsets {
 	__mt_u32 task_files, files_fdt, fdt_fd, fdt_max;
 	__mt_u32 file_inode, file_dentry, dentry_name;
@@ -186,7 +186,7 @@ enum mt_arg_kind {
 	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
 };
 
-/* Where a probe's argument is. Registers are offsets into the kernel's struct pt_regs. */
+/* The location of a probe's argument. Registers are offsets into the kernel's struct pt_regs. */
 struct mt_arg {
 	__mt_u64 value;
 	__mt_u16 base;
@@ -258,7 +258,7 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
-	/* As MT_ENTRY_HIT, of a system call: `ip` is behind the instruction that makes it. */
+	/* Like MT_ENTRY_HIT for a system call: `ip` is the address after its instruction. */
 	MT_ENTRY_SYSCALL = 4,
 	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
@@ -288,7 +288,7 @@ _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 #define MT_READY_LOG   4096
 #define MT_READY_DEPTH 16
 
-/* runtime.ready() was called for a goroutine that waits within a call of the trigger. */
+/* A call of runtime.ready() for a goroutine that waits within a call of the trigger. */
 struct mt_ready {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid; /* the calling thread */
@@ -419,7 +419,7 @@ struct mt_cpu {
 	__mt_u64 n_records; /* records ever written to its log */
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
-	/* The target's thread that left it last; 0: it is back, or there was none. */
+	/* The target's thread that left it last; 0: none, or it has come back. */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
 	__mt_u32 n_replaced; /* other threads that have run there since */
@@ -465,8 +465,8 @@ struct mt_counters {
 	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
 	__mt_u64 unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
-	__mt_u64 unmeasured; /* there was no room for what their delay or duration is known by */
-	__mt_u64 stalls;     /* that were only counted */
+	__mt_u64 unmeasured; /* delay or duration unknown: the table of times was full */
+	__mt_u64 stalls;     /* stalls that were counted and did not trigger */
 	__mt_u64 max_ns;     /* largest delay or duration so far */
 	__mt_u64 sum_ns;     /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];

@@ -59,12 +59,11 @@ if [ "$source" = vm ]; then
 fi
 
 if [ "$source" = sample ]; then
-	echo "demo: source sample: a thousand stacks a second of the service, and all time that it is off the CPU,"
-	echo "demo: while it runs at its own speed. Every single call is what Intel PT shows, or, at a small scale,"
-	echo "demo: make demo SOURCE=soft"
+	echo "demo: source sample: the service runs at full speed; mtbpf takes 1000 stacks per second, and records all of its"
+	echo "demo: time off the CPU. For every single call, without Intel PT, see a slower demo: make demo SOURCE=soft"
 elif [ "$source" = soft ]; then
-	echo "demo: source soft: every instruction of the service is single-stepped, which makes it"
-	echo "demo: 10,000 times slower and more. Intel PT costs a few percent: make demo SOURCE=pt"
+	echo "demo: source soft: single-steps the service, which makes it at least 10,000 times slower. Intel PT shows"
+	echo "demo: the same at a cost of a few percent: make demo SOURCE=pt"
 fi
 
 service_pid=
@@ -106,5 +105,5 @@ if [ $status -ne 0 ] || [ ! -s "$trace" ]; then
 	echo "demo: mtbpf ended with status $status and wrote no trace" >&2
 	exit 1
 fi
-echo "demo: that is what made it slow. As a timeline: $O/mtbpf view $trace (or open it in https://ui.perfetto.dev);"
-echo "demo: docs/user/tutorial.md goes on from here"
+echo "demo: the report above names what made the call slow. To see the timeline: $O/mtbpf view $trace"
+echo "demo: (or open that file in https://ui.perfetto.dev). Next: docs/user/tutorial.md"

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What tests of the whole program share: targets that are ended with the test, mtbpf, its messages.
 
+# shellcheck source=tests/messages.bash
+source "${BASH_SOURCE[0]%/*}/messages.bash"
+
 # mtbpf_run ARGS: like run, but ends after LIMIT seconds, so that no test waits for ever. The exit code is $status,
 # stdout and stderr $output. With BARE=1 the environment is empty but for PATH: libc reads all of it before main(),
 # which takes a single-stepped program 20,000 instructions.
@@ -94,19 +97,6 @@ end_started() {
 		eventually 5 gone "$pid" || kill -9 "$pid" 2>/dev/null
 	done
 	started=()
-}
-
-# complains TEXT [HINT]: one line on what failed with the text in it, and one behind it on what to do. Hints before
-# it belong to warnings.
-complains() {
-	local line errors=0 hints=0
-	for line in "${lines[@]}"; do
-		case $line in
-		mtbpf:*) ((++errors)); [[ $line == *"$1"* ]] || return 1 ;;
-		hint:*) ((errors)) || continue; ((++hints)); [[ $hints -gt 1 || $line == *"${2:-}"* ]] || return 1 ;;
-		esac
-	done
-	[ "$errors" -eq 1 ] && [ "$hints" -ge 1 ]
 }
 
 # For what a build with sanitizers cannot do: they need /proc, and are none of lintian's business.

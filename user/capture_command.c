@@ -11,7 +11,6 @@
 
 #include "apart.h"
 #include "cmd.h"
-#include "confine.h"
 #include "util/signals.h"
 #include "session/labels.h"
 #include "session/session.h"
@@ -104,7 +103,7 @@ static int check_output(const struct output_names *names, bool decode)
 	return err ? err : check_place(names->recording);
 }
 
-/* A very short region has no sample. */
+/* A very short region may not contain a sample. */
 static int refuse_no_region(void)
 {
 	log__error("nothing was recorded: no thread ran between -start and -stop");

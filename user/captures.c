@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "confine.h"
+#include "apart.h"
 #include "input.h"
 #include "mtbpf_shared.h"
 #include "pipeline/output_name.h"

@@ -118,6 +118,7 @@ static int refuse_start(const char *path)
 	int err = -errno;
 
 	log__error("cannot start %s: %s", path, strerror(-err));
+	log__hint("raise the limits of processes and open files (ulimit -u, ulimit -n)");
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that mtbpf starts, which waits until mtbpf is ready: `run`, and `attach -- CMD`. */
+/* A program that mtbpf starts and that waits until mtbpf is ready: `run`, and `attach -- CMD`. */
 #ifndef MTBPF_CHILD_H
 #define MTBPF_CHILD_H
 
@@ -9,20 +9,19 @@
 struct child {
 	pid_t pid;
 	int go_fd;     /* a byte through it lets it execute; once closed without one it ends */
-	int status_fd; /* tells whether it has */
+	int status_fd; /* end of file once it has executed the program */
 };
 
-/* As execvp(3) would find it. 0, or -ENOENT after a line and a hint. */
+/* Finds a program as execvp(3) does. 0, or -ENOENT after a message and a hint. */
 int child__find_program(const char *name, char path[static PATH_MAX]);
 /*
- * Forks a child that is to execute the file; nothing ties its life to ours. 0, and child__wait()
- * in any case; or -errno after a line.
+ * Forks a child that will execute the file; it survives mtbpf's end. 0: call child__wait() in any
+ * case; or -errno after a message and a hint.
  */
 int child__fork(struct child *child, const char *path, char **argv);
 /*
- * Waits for its end and says how it ended. What kill(1) sends to us meanwhile it is sent as well.
- * 0; or -ENOEXEC: the
- * file was not executed, which the child has said, or it was never let go.
+ * Waits until the program ends, prints how it ended, and passes on signals that kill(1) sends to
+ * mtbpf. 0, or -ENOEXEC if it was not executed: it was never let go, or the child has printed why.
  */
 int child__wait(struct child *child);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands. Each takes its own argv (argv[0] is its name) and returns the exit code. */
+/*
+ * The commands: each takes its own argv (argv[0] is its name) and returns the exit code. Their
+ * table, for main.c, man pages and completion, and functions that several of them use.
+ */
 #ifndef MTBPF_CMD_H
 #define MTBPF_CMD_H
 
@@ -7,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+
+#include "cli/options.h"
 
 enum exit_code {
 	EXIT_OK = 0,
@@ -30,6 +35,22 @@ int cmd_selftest(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+	const struct option_table *options; /* NULL: no options */
+};
+
+/* In the order of the help text; the last entry has a NULL name. */
+extern const struct command commands[];
+
+/* The command with this name, or NULL. */
+const struct command *command__find(const char *name);
+
+extern const struct option_table attach_table, run_table, record_table, decode_table, report_table,
+	diff_table, view_table, watch_table, list_table, check_table, version_table, selftest_table;
+
 /* Prints the commands, one per line. */
 void print_usage(FILE *out);
 /* Prints the version and the commit on one line. */
@@ -44,7 +65,6 @@ int exit_code_for(int err);
 /* Reports that -strict is not met. Returns EXIT_LOST. */
 int refuse_lost(const char *command);
 
-struct option_table;
 /* Reports an unexpected argument. Returns EXIT_USAGE. */
 int refuse_word(const struct option_table *table, const char *word);
 

@@ -7,7 +7,6 @@
 #include "captures.h"
 #include "child.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "keep/keeper.h"
 #include "util/log.h"
 

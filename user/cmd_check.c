@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* check: what this machine can do, one line per need. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +8,7 @@
 
 #include "check/check.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "util/cleanup.h"
-#include "util/log.h"
 #include "cli/options.h"
 
 struct check_options {
@@ -71,8 +70,7 @@ int cmd_check(int argc, char **argv)
 	report = check_report__new();
 	if (!report || print(report, options.json)) {
 		check_report__free(report);
-		log__error("out of memory");
-		return EXIT_FAILED;
+		return exit_code_for(-ENOMEM);
 	}
 	good = check_report__good(report);
 	check_report__free(report);

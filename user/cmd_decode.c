@@ -5,7 +5,6 @@
 
 #include "cli/options.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "decode_command.h"
 #include "serve/show.h"
 #include "session/capture_options.h"

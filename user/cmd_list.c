@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "cmd_table.h"
 #include "session/capture_options.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"

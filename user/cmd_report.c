@@ -11,7 +11,6 @@
 
 #include "cmd.h"
 #include "captures.h"
-#include "cmd_table.h"
 #include "input.h"
 #include "mtbpf_shared.h"
 #include "keep/stamp.h"

@@ -5,7 +5,6 @@
 #include "capture_command.h"
 #include "child.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "util/log.h"
 
 /* clang-format off */

@@ -7,7 +7,6 @@
 
 #include "cli/options.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "selftest/selftest.h"
 #include "util/log.h"
 

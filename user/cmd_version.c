@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* version: versions of mtbpf, libraries and kernel, for bug reports. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/options.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "util/cleanup.h"
-#include "util/log.h"
 #include "version/version.h"
 
 struct version_options {
@@ -56,6 +55,5 @@ int cmd_version(int argc, char **argv)
 	json = version__json(&version);
 	if (json && puts(json) >= 0)
 		return EXIT_OK;
-	log__error("out of memory");
-	return EXIT_FAILED;
+	return exit_code_for(-ENOMEM);
 }

@@ -17,7 +17,6 @@
 #include "captures.h"
 #include "cli/options.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "decode_command.h"
 #include "pipeline/output_name.h"
 #include "serve/deep_link.h"

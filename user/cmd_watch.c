@@ -9,7 +9,6 @@
 #include "capture/recording/recording.h"
 #include "session/capture_options.h"
 #include "cmd.h"
-#include "cmd_table.h"
 #include "session/gate.h"
 #include "session/progress.h"
 #include "session/session.h"
@@ -69,7 +68,7 @@ const struct option_table watch_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* What is counted: hits of functions, or regions between two places. */
+/* Either hits of functions are counted, or regions between two places. */
 struct watched {
 	struct probes probes;
 	struct start_stop regions;
@@ -203,7 +202,7 @@ static void print_target(const struct capture_options *o, const struct target *t
 		printf(" -children");
 }
 
-/* How many of the values lie above that percentile. */
+/* The number of values above a percentile. */
 static uint64_t count_above(const struct mt_stats *stats, double percent)
 {
 	uint64_t all = 0;
@@ -213,7 +212,7 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/* What would have caught a few of those that were seen, ready to be pasted. */
+/* Prints a command that would have caught a few of the values, ready to be pasted. */
 static void offer_threshold(const struct watch_options *options, const struct target *target,
 			    const struct mt_stats *stats, double percent)
 {
@@ -222,7 +221,7 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	uint64_t passed = count_above(stats, percent);
 	char text[UNITS_TEXT_SIZE], *space;
 
-	/* Of fewer nobody knows it. */
+	/* With fewer values the percentile is not known. */
 	if (passed < 2 || !ns)
 		return;
 	units__format_duration(text, ns);
@@ -245,12 +244,12 @@ static void offer_thresholds(const struct watch_options *options, const struct t
 {
 	offer_threshold(options, target, stats, 99.9);
 	offer_threshold(options, target, stats, 99);
-	/* Of few, at least one that triggers at all. */
+	/* With few values, one that at least triggers. */
 	if (count_above(stats, 99) < 2)
 		offer_threshold(options, target, stats, 90);
 }
 
-/* Where nothing was hit. Who forks its workers seldom does their work. */
+/* For no hits: a process that forks workers seldom does their work itself. */
 static void hint_at_children(const struct capture_options *o, const struct target *target)
 {
 	for (size_t i = 0; i < target->pids.n && !o->children; i++) {

@@ -41,17 +41,6 @@ struct decode_output {
  */
 int decode_output__name(struct decode_output *output, const struct decode_options *options,
 			const char *input);
-/* The file that exists only if decoding completes. NULL: text on stdout, which appears as it is
- * decoded. */
-const char *decode_output__file(const struct decode_output *output);
-/* recording: named in the message of an interrupted decoding, to decode it again; or NULL. */
-void decode_output__begin_stoppable(const struct decode_output *output, const char *recording);
-/* 0, or -errno after a line and a hint. */
-int decode_output__write(struct decode_output *output, struct decoded *decoded,
-			 const struct recording *rec, struct phases *phases);
-/* Prints the summary, unless stdout has a text. */
-void decode_output__summarise(const struct decode_output *output, const struct decoded *decoded,
-			      const struct recording *rec, const struct phases *phases);
 
 struct decoding {
 	const struct decode_options *options;

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "confine.h"
+#include "apart.h"
 #include "pipeline/output_name.h"
 #include "pipeline/perf_pipeline.h"
 #include "util/cleanup.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "cmd_table.h"
 
 /* Opens missing standard descriptors: otherwise a file that is opened next would get messages. */
 static void open_standard(void)

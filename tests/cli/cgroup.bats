@@ -12,14 +12,18 @@ teardown() {
 	[ -z "$made" ] || rmdir "$made"
 }
 
-# refused TEXT HINT OPTION...: by attach and by record, and nothing is written.
+# refused MESSAGE... -- OPTION...: by attach and by record, and nothing is written.
 refused() {
-	local text=$1 hint=$2
-	shift 2
+	local said=()
+	while [ "$1" != -- ]; do
+		said+=("$1")
+		shift
+	done
+	shift
 	for command in attach record; do
 		mtbpf_run $command "$@"
 		[ "$status" -eq 2 ]
-		complains "$text" "$hint"
+		complains "${said[@]}"
 		[ -z "$(ls -A)" ]
 	done
 }
@@ -31,34 +35,34 @@ mount_of() {
 }
 
 @test "a process and a cgroup are one too many" {
-	refused "-pid and -cgroup cannot both be given" "choose one of the two" -pid $$ -cgroup x
+	refused not-both "*" -pid -cgroup hint choose-one -- -pid $$ -cgroup x
 }
 
 @test "neither: both are named" {
-	refused "no process given" "-cgroup PATH"
+	refused no-process-given hint give-process --
 }
 
 @test "soft steps one process" {
-	refused "-source soft cannot record a cgroup" "-pid PID" -source soft -cgroup x
+	refused soft-and-cgroup hint soft-one-process -- -source soft -cgroup x
 }
 
 @test "there is no such cgroup" {
 	[ -n "$(mount_of cgroup2)" ] || skip "no cgroup v2 hierarchy is mounted"
-	refused "no cgroup 'no.such/cgroup'" "/proc/PID/cgroup" -cgroup no.such/cgroup
-	refused "no cgroup '/no.such/cgroup'" "/proc/PID/cgroup" -cgroup /no.such/cgroup
+	refused no-cgroup no.such/cgroup hint find-cgroup -- -cgroup no.such/cgroup
+	refused no-cgroup /no.such/cgroup hint find-cgroup -- -cgroup /no.such/cgroup
 }
 
 @test "a folder that is no cgroup, a file" {
 	[ -n "$(mount_of cgroup2)" ] || skip "no cgroup v2 hierarchy is mounted"
-	refused "/tmp is not a cgroup" "v2" -cgroup /tmp
-	refused "Not a directory" "/proc/PID/cgroup" -cgroup /etc/passwd
+	refused not-a-cgroup /tmp hint use-v2-cgroup -- -cgroup /tmp
+	refused no-cgroup-path "*" "Not a directory" hint find-cgroup -- -cgroup /etc/passwd
 }
 
 @test "a cgroup of version 1" {
 	local v1
 	v1=$(mount_of cgroup)
 	[ -n "$v1" ] || skip "no cgroup v1 hierarchy is mounted"
-	refused "$v1 is a version 1 cgroup" "v2 hierarchy" -cgroup "$v1"
+	refused is-a-v1-cgroup "$v1" hint use-v2-cgroup -- -cgroup "$v1"
 }
 
 @test "a cgroup with nobody in it" {
@@ -67,8 +71,8 @@ mount_of() {
 	[ -n "$root" ] || skip "no cgroup v2 hierarchy is mounted"
 	mkdir "$root/mtbpf-cli-$$" 2>/dev/null || skip "no cgroup can be made here"
 	made=$root/mtbpf-cli-$$
-	refused "the cgroup $made is empty" "start the service" -cgroup "$made"
-	refused "the cgroup $made is empty" "start the service" -cgroup "mtbpf-cli-$$"
+	refused empty-cgroup "$made" hint start-service -- -cgroup "$made"
+	refused empty-cgroup "$made" hint start-service -- -cgroup "mtbpf-cli-$$"
 	# As /proc/PID/cgroup writes it.
-	refused "the cgroup $made is empty" "start the service" -cgroup "/mtbpf-cli-$$"
+	refused empty-cgroup "$made" hint start-service -- -cgroup "/mtbpf-cli-$$"
 }

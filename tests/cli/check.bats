@@ -101,9 +101,9 @@ counts() {
 	command -v perf >/dev/null || skip "perf is missing"
 	mtbpf_run check
 	[[ $output =~ CAP_PERFMON\ +ok ]] || skip "no CAP_PERFMON here"
-	if counts; then is cycles ok tried; else is cycles missing E; fi
-	if counts -j any,u; then is lbr ok tried; else is lbr missing E; fi
-	if counts --call-graph lbr; then is lbr_stacks ok tried; else is lbr_stacks missing E; fi
+	if counts; then is cycles ok tried; else is cycles missing "not here \(E"; fi
+	if counts -j any,u; then is lbr ok tried; else is lbr missing "not here \(E"; fi
+	if counts --call-graph lbr; then is lbr_stacks ok tried; else is lbr_stacks missing "not here \(E"; fi
 	[[ $(uname -r) == 5.15.* ]] || is branch_snapshot ok 'BPF programs may'
 }
 

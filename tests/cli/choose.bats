@@ -38,7 +38,7 @@ at_terminal() {
 	for name in "${long:0:15}" "$long" "$me*long-name"; do
 		mtbpf_run list -name "$name" 'one_*'
 		[ "$status" -eq 0 ]
-		[[ $output == *"is process $target"* ]]
+		says is-process "*" "$target"
 		[[ $output == *one_iter* ]]
 	done
 }
@@ -48,10 +48,10 @@ at_terminal() {
 	for args in "attach -source soft" record list "watch -symbol main"; do
 		mtbpf_run $args -name "${me}m"
 		[ "$status" -eq 2 ]
-		complains "no process has the name '${me}m'" "did you mean '${me}n'?"
+		complains no-process-named "${me}m" hint meant "${me}n"
 		mtbpf_run $args -name "${me:1}"
 		[ "$status" -eq 2 ]
-		complains "no process has the name '${me:1}'" ""
+		complains no-process-named "${me:1}"
 	done
 }
 
@@ -65,7 +65,7 @@ at_terminal() {
 	[[ $output == *"are 2 processes"*"  $first ./$me -scale small"* ]]
 	mtbpf_run attach -source soft -name "$me"
 	[ "$status" -eq 2 ]
-	complains "-source soft traces one process" "-pid PID"
+	complains soft-traces-one hint choose-one-with-pid
 }
 
 @test "of several pids each must be a number; who has exited is named" {
@@ -73,11 +73,11 @@ at_terminal() {
 	for pids in "1,x" "1," ",1" "1 2"; do
 		mtbpf_run list -pid "$pids"
 		[ "$status" -eq 2 ]
-		complains "-pid '$pids' is not a number or a list" "-name"
+		complains not-a-pid "*" "$pids" hint find-pid
 	done
 	mtbpf_run record -pid "$target,2147483647"
 	[ "$status" -eq 2 ]
-	complains "no process with pid 2147483647"
+	complains no-pid 2147483647
 }
 
 @test "two ways to say whom" {
@@ -85,7 +85,7 @@ at_terminal() {
 		mtbpf_run record $args
 		[ "$status" -eq 2 ]
 		set -- $args
-		complains "cannot both be given"
+		complains not-both
 		[[ $output == *"$1"* && $output == *"$3"* ]]
 	done
 }
@@ -93,10 +93,10 @@ at_terminal() {
 @test "no such container, no such pod" {
 	mtbpf_run record -container no-such-container
 	[ "$status" -eq 2 ]
-	complains "no container 'no-such-container' is running here" "docker ps"
+	complains container-not-running-here container no-such-container hint give-id-or-name
 	mtbpf_run record -k8s-pod no-such-pod
 	[ "$status" -eq 2 ]
-	complains "no pod 'default/no-such-pod' is running here" "NAMESPACE/POD"
+	complains container-not-running-here pod default/no-such-pod hint give-pod
 }
 
 @test "at a terminal, none given: fzf is asked, with a line a process" {
@@ -111,7 +111,7 @@ at_terminal() {
 	printf '#!/bin/bash\nexit 130\n' >bin/fzf
 	PATH=$PWD/bin:$PATH at_terminal "$O/mtbpf" list one_iter
 	[ "$status" -eq 2 ]
-	[[ $output == *"no process was picked"* ]]
+	says no-process-picked
 }
 
 @test "without fzf: a numbered list" {

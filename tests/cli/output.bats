@@ -18,31 +18,31 @@ teardown() {
 	for name in x.txt x .fxt x.fxt.xz x.fxt/ ""; do
 		mtbpf_run attach -pid $$ -source soft -o "$name"
 		[ "$status" -eq 2 ]
-		complains "'$name' is not a valid output name" ".fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf"
+		complains not-an-output-name "$name" hint output-suffixes
 	done
 	mtbpf_run decode x.mtbpf -o x.json
 	[ "$status" -eq 2 ]
-	complains "'x.json' is not a valid output name"
+	complains not-an-output-name x.json
 }
 
 @test "a name that is too long" {
 	mtbpf_run attach -pid $$ -source soft -o "$(printf '%05000d' 0).fxt"
 	[ "$status" -eq 2 ]
-	complains "too long: 5004 bytes"
+	complains output-name-too-long 5004
 }
 
 @test "a folder that does not exist, or a file in its place" {
 	mtbpf_run attach -pid $$ -source soft -o missing/x.fxt
 	[ "$status" -eq 2 ]
-	complains "cannot create the recording missing/x.mtbpf: No such file" "folder must exist"
+	complains cannot-create-recording missing/x.mtbpf "No such file*" hint folder-must-exist
 	touch file
 	mtbpf_run attach -pid $$ -source soft -o file/x.fxt
 	[ "$status" -eq 1 ]
-	complains "file/x.mtbpf: Not a directory" "-o"
+	complains cannot-create-recording file/x.mtbpf "Not a directory" hint choose-another-place
 	mkdir x.fxt
 	mtbpf_run attach -pid $$ -source soft -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "x.fxt: it exists and is not a regular file" "another name"
+	complains cannot-overwrite x.fxt hint choose-another-name
 }
 
 @test "an attempt that fails leaves earlier results where they are, and no litter" {
@@ -65,42 +65,42 @@ teardown() {
 	printf '0x1000\ncamlFoo__bar\n' >traps
 	mtbpf_run decode -ocaml-traps traps missing.mtbpf
 	[ "$status" -eq 2 ]
-	complains "traps:2: 'camlFoo__bar' is not an address" "one hexadecimal address per line"
+	complains not-an-address traps 2 camlFoo__bar hint address-per-line
 	mtbpf_run decode -ocaml-traps nothing missing.mtbpf
 	[ "$status" -eq 2 ]
-	complains "cannot read nothing: No such file"
+	complains cannot-read nothing "No such file*"
 	echo 0x1000 >traps
 	mtbpf_run decode -ocaml-traps traps missing.mtbpf
-	complains "cannot open missing.mtbpf"
+	complains cannot-open missing.mtbpf
 }
 
 @test "decode: what is no recording says what it is and what would be one" {
 	mtbpf_run decode missing.mtbpf
 	[ "$status" -eq 2 ]
-	complains "cannot open missing.mtbpf: No such file" "NAME.mtbpf"
+	complains cannot-open missing.mtbpf "No such file*" hint name-recording
 	echo gibberish >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
-	complains "gibberish has 1 line, but no branches or stacks: it is neither a recording nor text" "perf script"
+	complains not-perf-text gibberish 1 hint text-is-of-perf-script
 	printf 'gib\0berish' >gibberish
 	mtbpf_run decode gibberish
 	[ "$status" -eq 1 ]
-	complains "cannot read gibberish" "perf record -e intel_pt//u"
+	complains cannot-read gibberish hint decode-reads
 	mkdir empty.mtbpf
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
-	complains "empty.mtbpf is not a recording" "NAME.mtbpf"
+	complains recording-without-data empty.mtbpf hint name-recording
 	: >empty.mtbpf/data
 	mtbpf_run decode empty.mtbpf
 	[ "$status" -eq 1 ]
-	complains "empty.mtbpf is incomplete" "killed or the disk was full"
+	complains incomplete-recording empty.mtbpf hint killed-or-disk-full
 	mtbpf_run decode /dev/null
 	[ "$status" -eq 1 ]
-	complains "/dev/null is not a recording"
+	complains not-a-recording /dev/null
 	printf 'gib\0berish' >x.fxt.gz
 	mtbpf_run decode x.fxt.gz
 	[ "$status" -eq 1 ]
-	complains "x.fxt.gz is a trace by its name" "mtbpf report x.fxt.gz"
+	complains is-a-trace x.fxt.gz hint report-reads-traces x.fxt.gz
 }
 
 @test "a recording that is somebody else's is not said to be damaged" {
@@ -114,7 +114,7 @@ teardown() {
 		run "${as[@]}" "$O/mtbpf" "$command" theirs.mtbpf
 		printf '%s\n' "$output"
 		[ "$status" -ne 0 ]
-		complains "Permission denied" "sudo chown"
+		complains cannot-read-meta "*" "Permission denied" hint made-with-sudo
 	done
 	chmod 700 theirs.mtbpf
 }

@@ -49,10 +49,10 @@ setup() {
 	echo "it was a dark and stormy night" >x.txt
 	mtbpf_run decode x.txt
 	[ "$status" -eq 1 ]
-	complains "x.txt has 1 line, but no branches or stacks" "perf script --itrace=be -F pid,tid,time,event,ip"
+	complains not-perf-text x.txt 1 hint text-is-of-perf-script
 	mtbpf_run decode - </dev/null
 	[ "$status" -eq 1 ]
-	complains "stdin has 0 lines" "perf script"
+	complains not-perf-text stdin 0 s hint text-is-of-perf-script
 	[ ! -e trace.fxt.gz ]
 }
 
@@ -60,13 +60,13 @@ setup() {
 	echo "1/1 1.5: branches: 401000 main+0x0 => 402000 work+0x0" >x.txt
 	mtbpf_run decode x.txt -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"warning: no line gives the kind of its branch"*"hint: "*"perf script"* ]]
+	says no-kinds-in-text
 }
 
 @test "text has no code to take along" {
 	mtbpf_run decode -portable "$golden/kernel.txt" -o x.mtbpf
 	[ "$status" -eq 1 ]
-	complains "kernel.txt is text and contains no code" "recording"
+	complains portable-text "*kernel.txt" hint use-recording
 	[ ! -e x.mtbpf ]
 }
 

@@ -124,5 +124,5 @@ later() {
 	tar --zstd -C content -cf empty.tar.zst .
 	run "$O/mtbpf" selftest -replay empty.tar.zst
 	[ "$status" -eq 1 ]
-	complains "nothing was tested"
+	complains nothing-tested
 }

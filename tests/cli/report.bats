@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # mtbpf report and diff, of a recording and of the trace that was made of it.
 
+load ../messages
+
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.."
 	export O=$(realpath -m "${O:-build}")
@@ -41,7 +43,7 @@ setup() {
 @test "without a trigger that has a threshold there is nothing to compare" {
 	run "$mtbpf" report -json "$trace"
 	[ "$status" -eq 1 ]
-	[[ "$output" = *"no report"* ]]
+	says no-report
 	run "$mtbpf" diff "$trace" "$trace"
 	[ "$status" -eq 1 ]
 }
@@ -49,10 +51,10 @@ setup() {
 @test "what is asked for wrongly" {
 	run "$mtbpf" report
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"which recording"* ]]
+	says report-which
 	run "$mtbpf" diff "$trace"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"expected 2 recordings"* ]]
+	says expected-words diff 2 recording
 	run "$mtbpf" report -json -folded "$trace"
 	[ "$status" -eq 2 ]
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/none"
@@ -70,14 +72,14 @@ setup() {
 	[ "$status" -eq 0 ]
 	[[ "${lines[-1]}" = "no report: no hit "*-folded* ]]
 	run "$mtbpf" report "$trace"
-	[[ "$output" != *"no hit"* ]]
+	! says no-report || false
 }
 
 @test "what has a trace's name, and is none" {
 	echo '{"traceEvents":[]}' >"$BATS_TEST_TMPDIR/chrome.fxt"
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/chrome.fxt"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"chrome.fxt is not an FXT trace"*"hint: "* ]]
+	complains not-fxt-in-spite "*chrome.fxt"
 }
 
 @test "a trace that was cut short is refused" {
@@ -85,7 +87,7 @@ setup() {
 	truncate -s -8 "$BATS_TEST_TMPDIR/t.fxt"
 	run "$mtbpf" report "$BATS_TEST_TMPDIR/t.fxt"
 	[ "$status" -eq 1 ]
-	[[ "$output" = *"truncated"*"hint: "* ]]
+	complains damaged-trace
 }
 
 # Its slices stand in the file as they ended; many begin or end at one time.

@@ -3,6 +3,8 @@
 # mtbpf report of many captures: those in folders, by what was the cause. Summaries are written here, as those of
 # recordings that nobody has to decode; what decoding finds is tested live.
 
+load ../messages
+
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	mtbpf=$(realpath "${O:-build}")/mtbpf
@@ -91,12 +93,12 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	[ "$("$mtbpf" report -json -label host=host-b -label zone=z d | jq .captures)" -eq 15 ]
 	run "$mtbpf" report -since 1h d
 	[ "$status" -ne 0 ]
-	[[ $output == *"no capture is left"*"hint: "* ]]
+	complains no-capture-left
 	run "$mtbpf" report -label host=c d
 	[ "$status" -ne 0 ]
 	run "$mtbpf" report -since yesterday d
 	[ "$status" -eq 2 ]
-	[[ $output == *"is not a time"*"hint: "* ]]
+	complains not-a-time
 	run "$mtbpf" report -label host d
 	[ "$status" -eq 2 ]
 }
@@ -162,12 +164,12 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$(grep '^{' <<<"$output" | jq -c '[.files[].file]')" = '["d/sub/nest.mtbpf","d/sub/other.fxt.gz"]' ]
-	[[ $output == *"1 capture could not be read"* ]]
+	says captures-unread 1 ''
 	[[ $output == *"summaries of 1 captures are not kept"* ]]
 	mkdir empty
 	run "$mtbpf" report empty
 	[ "$status" -ne 0 ]
-	[[ $output == *"no capture there"*"hint: "* ]]
+	complains no-capture-there
 }
 
 @test "a thousand captures in two seconds" {

@@ -86,18 +86,18 @@ json() {
 @test "fzf is found where it is" {
 	mkdir bin
 	PATH=$PWD/bin run "$O/mtbpf" version
-	grep -Eq '^fzf .*(not there|none)' <<<"$output"
+	grep -Eq '^fzf .*(missing|none)' <<<"$output"
 	printf '#!/bin/sh\n' >bin/fzf
 	chmod +x bin/fzf
 	PATH=$PWD/bin run "$O/mtbpf" version
-	! grep -Eq '^fzf .*(not there|none)' <<<"$output" || false
+	! grep -Eq '^fzf .*(missing|none)' <<<"$output" || false
 }
 
 @test "what version does not know is refused" {
 	mtbpf_run version now
 	[ "$status" -eq 2 ]
-	complains "'now'"
+	complains unexpected-argument "*" now
 	mtbpf_run version -jsn
 	[ "$status" -eq 2 ]
-	complains "-jsn" "-json"
+	complains unknown-option "*" -jsn hint meant-option json
 }

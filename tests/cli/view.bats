@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # mtbpf view: who gets the trace, who does not, and Perfetto's UI with it in a browser.
 
+load ../messages
+
 setup_file() {
 	cd "$BATS_TEST_DIRNAME/../.."
 	export O=$(realpath -m "${O:-build}")
@@ -148,17 +150,17 @@ make_ui() {
 	[ "$status" -eq 2 ]
 	run "$mtbpf" view "$BATS_TEST_TMPDIR/none.fxt"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"cannot read"*"hint: "* ]]
+	complains cannot-read
 	mkdir "$BATS_TEST_TMPDIR/empty"
 	run "$mtbpf" view "$BATS_TEST_TMPDIR/empty"
 	[ "$status" -ne 0 ]
-	[[ "$output" = *"no capture there"*"hint: "* ]]
+	complains no-capture-shown
 	run "$mtbpf" view README.md
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"not an FXT trace"* ]]
+	complains not-fxt
 	run "$mtbpf" view -ui "$BATS_TEST_TMPDIR" "$trace"
 	[ "$status" -eq 2 ]
-	[[ "$output" = *"lacks index.html"* ]]
+	complains not-perfetto-ui
 	run "$mtbpf" view -port 65536 "$trace"
 	[ "$status" -eq 2 ]
 }

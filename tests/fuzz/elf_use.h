@@ -8,7 +8,7 @@
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_lines.h"
 #include "target/usdt.h"
-#include "target/elf/inlined.h"
+#include "target/elf/elf_inlined.h"
 #include "target/unwind/cfi.h"
 #include "target/unwind/landing_pads.h"
 #include "target/unwind/ocaml_handlers.h"

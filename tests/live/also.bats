@@ -47,19 +47,19 @@ each_has_one() {
 	}
 	sample -source soft -also work_us
 	[ "$status" -eq 2 ]
-	complains "-also is only for -source sample" "leave out -also"
+	complains also-is-for-samples hint leave-out-also
 	sample -source sample -also usdt:a:b
 	[ "$status" -eq 2 ]
-	complains "-also usdt:a:b: not a whole function" "name only the function"
+	complains also-not-a-function usdt:a:b hint name-whole-function
 	sample -source sample -also 'libc.so.6:*'
 	[ "$status" -eq 2 ]
-	complains "more than 64 functions" "mtbpf list"
+	complains also-too-many "*" 64 hint use-narrower-glob
 	sample -source sample -also work_us,
 	[ "$status" -eq 2 ]
-	complains "an empty name between the commas of -also 'work_us,'" "-also A,B"
+	complains empty-name -also work_us, hint name-several -also
 	sample -source sample -also no_such_thing
 	[ "$status" -eq 2 ]
-	complains "no function 'no_such_thing'"
+	complains no-function no_such_thing
 }
 
 # Each iteration sleeps for 2 ms, in a goroutine that goes on wherever there is a thread for it. The first of a
@@ -88,10 +88,10 @@ each_has_one() {
 	start go_stacks
 	mtbpf_run attach -source sample -pid "$target" -also main.work -return-probes uretprobe -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "-return-probes uretprobe would crash this program" "leave out -return-probes"
+	complains uretprobe-crashes hint leave-out-return-probes
 	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "-also main.main: its returns cannot be probed" "leave it out"
+	complains also-no-returns main.main hint name-callee
 	# Of a glob it is left out.
 	mtbpf_run attach -source sample -pid "$target" -also 'main.*' -timeout 1s -o all.fxt
 	[ "$status" -eq 3 ]

@@ -39,7 +39,7 @@ teardown() {
 @test "-- CMD that cannot be run: nothing is touched where it is not found, and it is an error" {
 	mtbpf_run record -source sample -pid "$target" -o x.mtbpf -- no-such-command
 	[ "$status" -eq 2 ]
-	complains "no program 'no-such-command'"
+	complains no-program no-such-command
 	[ ! -e x.mtbpf ]
 	printf '\177ELF is not enough' >bad
 	chmod +x bad
@@ -48,7 +48,7 @@ teardown() {
 	[[ $output == *"cannot run $PWD/bad: Exec format error"* ]]
 	mtbpf_run record -dir . -pid "$target" -- sleep 1
 	[ "$status" -eq 2 ]
-	complains "-dir records for weeks"
+	complains dir-and-program
 }
 
 @test "-- CMD: a signal for mtbpf is its command's too; a killed mtbpf leaves its command alone" {
@@ -76,11 +76,11 @@ teardown() {
 @test "an option of another source says that it does nothing" {
 	mtbpf_run record -source sample -pid "$target" -multi-thread -timer-resolution high -o x.mtbpf -- sleep 0.1
 	[ "$status" -eq 0 ]
-	[[ $output == *"warning: -multi-thread has no effect with -source sample"* ]]
+	says no-effect -multi-thread sample
 	[[ $output == *"warning: -timer-resolution has no effect with -source sample"* ]]
 	mtbpf_run record -source soft -pid "$target" -sample-rate 99 -o x.mtbpf -- sleep 0.1
 	[ "$status" -eq 0 ]
-	[[ $output == *"warning: -sample-rate has no effect with -source soft"* ]]
+	says no-effect -sample-rate soft
 	[[ $output != *"-timer-resolution"* ]]
 }
 
@@ -106,7 +106,7 @@ teardown() {
 @test "-symbol . is the program's own trigger, as magic-trace has it" {
 	mtbpf_run watch -pid "$target" -symbol . -timeout 100ms
 	[ "$status" -eq 2 ]
-	complains "-symbol . is the program's own mtbpf_take_snapshot()" "-symbol '?'"
+	complains no-own-snapshot hint pick-a-function
 	start library
 	mtbpf_run watch -pid "$target" -symbol . -timeout 300ms
 	[ "$status" -eq 0 ]

@@ -31,7 +31,7 @@ part() {
 @test "of a call, the time on the CPU or off it triggers, and the other does not" {
 	mtbpf_run attach -source sample -pid "$target" -symbol handle -cpu-thresh 6ms -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"waiting for a call of handle with at least 6.00 ms on the CPU"* ]]
+	says waiting-with-cpu "a call of" handle "6.00 ms" on
 	[ "$(part on)" -ge 6000 ]
 	[[ $output =~ call\ ([0-9]+)\ of\ handle ]]
 	mtbpf_run report x.mtbpf -json -q
@@ -67,14 +67,14 @@ part() {
 	[ "$(us p99)" -ge 28000 ]
 	mtbpf_run watch -pid "$target" -symbol handle -durations -on-cpu -off-cpu
 	[ "$status" -eq 2 ]
-	complains "cannot both be given"
+	complains watch-on-and-off-cpu
 }
 
 # bats test_tags=slow
 @test "a percentile of the time on the CPU; delays and regions; stepped" {
 	mtbpf_run attach -source sample -pid "$target" -symbol handle -cpu-thresh p90 -max-hits 2000 -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"threshold p90 = "* ]]
+	says threshold-is p90
 	mtbpf_run attach -source sample -pid "$target" -symbol between -delay-thresh 1ms -off-cpu-thresh 25ms -o y.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *"hit "*" of between, thread $target: "*" after the one before, "*" off the CPU, threshold 25.0 ms off it"* ]]
@@ -85,8 +85,8 @@ part() {
 	[ "$status" -eq 0 ]
 	mtbpf_run attach -pid "$target" -symbol handle -off-cpu-thresh 25ms -cpu-thresh 1ms
 	[ "$status" -eq 2 ]
-	complains "cannot both be given"
+	complains not-both
 	mtbpf_run attach -pid "$target" -symbol handle -off-cpu-thresh 25ms -duration-thresh p99
 	[ "$status" -eq 2 ]
-	complains "beside a percentile"
+	complains cpu-thresh-and-percentile
 }

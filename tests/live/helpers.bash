@@ -3,6 +3,9 @@
 # $recordings is a folder: NAME.mtbpf, NAME.fxt, NAME.truth (the stepper's log of calls and returns),
 # NAME.tasks (the threads at the end, "tid name"), NAME.log.
 
+# shellcheck source=tests/messages.bash
+source "${BASH_SOURCE[0]%/*}/../messages.bash"
+
 cd_root() {
 	cd "$BATS_TEST_DIRNAME/../.." || return
 	O=$(realpath -m "${O:-build}")

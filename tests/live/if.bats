@@ -58,7 +58,7 @@ counts() {
 	[[ $output == *"of handle, thread $target, arg1 1"* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'comm != "cputime"' -timeout 2s -o z.fxt
 	[ "$status" -eq 3 ]
-	[[ $output == *"handle: no hit matched -if"* ]]
+	says no-hit-matched-if handle
 }
 
 @test "what cannot be compared is refused" {
@@ -68,14 +68,14 @@ counts() {
 		'tid==1&&tid==1&&tid==1&&tid==1&&tid==1' '(int)arg1 == 99999999999999999999999'; do
 		mtbpf_run attach -pid "$target" -symbol handle -if "$terms"
 		[ "$status" -eq 2 ]
-		complains "-if: "
+		complains bad-condition
 	done
 	mtbpf_run attach -pid "$target" -symbol handle -if 'arg1 == 1'
 	[ "$status" -eq 2 ]
-	complains "its type is not known"
+	complains bad-condition-argument "*" "*" @type-unknown
 	mtbpf_run attach -pid "$target" -symbol handle+0x4 -if '(int)arg1 == 1'
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -symbol handle -delay-thresh 1ms -if '(int)retval == 1'
 	[ "$status" -eq 2 ]
-	complains "retval is that of a call"
+	complains watch-retval
 }

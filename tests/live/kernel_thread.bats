@@ -24,8 +24,8 @@ setup() {
 @test "without the kernel, or with a function of a program, it is refused" {
 	run "$mtbpf" record -source sample -pid "$thread" -timeout 1s -o "$out/r.mtbpf"
 	[ "$status" -eq 2 ]
-	[[ $output == *"is a kernel thread"*"-trace-kernel-only"* ]]
+	complains is-a-kernel-thread hint add-kernel-only
 	run "$mtbpf" record -source sample -trace-include-kernel -pid "$thread" -symbol main -timeout 1s -o "$out/r.mtbpf"
 	[ "$status" -eq 2 ]
-	[[ $output == *"does not run functions of a program"*"hint: "* ]]
+	complains kernel-thread-no-function
 }

@@ -26,7 +26,7 @@ hit_line() {
 	start library
 	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"no -symbol: using the program's own trigger, mtbpf_hit"* ]]
+	says own-trigger-used mtbpf_hit
 	[[ $(hit_line) =~ ^hit\ [0-9]+\ of\ mtbpf_hit,\ thread\ $target,\ arg1\ [0-9]+$ ]]
 	first=$(hit_line)
 	grep -q arg1 x.fxt
@@ -91,7 +91,7 @@ hit_line() {
 	start crash -scale small -n 1000000000
 	mtbpf_run watch -pid "$target"
 	[ "$status" -eq 2 ]
-	complains "watch: no function given" "-symbol NAME"
+	complains watch-no-function hint add-symbol-run
 }
 
 @test "in a time namespace: the mark is by another clock" {
@@ -118,7 +118,7 @@ hit_line() {
 	[ "$status" -eq 0 ]
 	mtbpf_run attach -pid "$target" -source sample -duration-thresh 1ms
 	[ "$status" -eq 2 ]
-	complains "thresholds need a function to measure" "-symbol NAME"
+	complains no-own-trigger "thresholds need a function to measure" hint add-symbol
 }
 
 @test "a trace id is on the hit: in the report, the trace, and the summary; also without an argument" {

@@ -59,8 +59,8 @@ keep() {
 		[ "$status" -eq 0 ]
 		[ "$(ls d | wc -l)" -ge 1 ]
 		case $line in
-		exit*) [[ $output == *"-on-capture: ./hook $PWD/d/"*" exited with 3"* ]] ;;
-		*) [[ $output == *"takes longer than 500 ms: it is ended"* ]] ;;
+		exit*) says hook-exited ./hook "$PWD/d/*" 3 ;;
+		*) says hook-too-slow "*" "500 ms" ;;
 		esac
 	done
 	! pgrep -f "^sleep 60$" || false
@@ -74,7 +74,7 @@ keep() {
 @test "without -dir there is nothing to run it for; -no-summary decodes nothing" {
 	mtbpf_run record -pid "$target" -on-capture true -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "need a folder" "-dir"
+	complains needs-dir hint add-dir
 	keep -no-summary
 	[ "$(ls d | wc -l)" -ge 1 ]
 	[ -z "$(find d -name summary.json)" ]

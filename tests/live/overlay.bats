@@ -107,7 +107,7 @@ hits() {
 	mtbpf_run watch -pid "$target" -symbol one_iter -timeout 500ms
 	umount disk/image
 	[ "$status" -eq 1 ]
-	complains "/bin/service was modified since process $target started" "restart the process"
+	complains modified-program "*/bin/service" "$target" hint restart-process
 }
 
 @test "the names of generated code are those of the process's own pid and /tmp" {

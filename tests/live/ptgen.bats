@@ -232,7 +232,7 @@ deviation() {
 	cp "$O/tests/ptgen/programs/loop" "$out/program"
 	run "$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/other.mtbpf"
 	[ "$status" -eq 0 ]
-	[[ $output == *"$out/program has changed since it ran"* ]]
+	says changed-since "$out/program"
 	run "$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/r.mtbpf"
 	[ "$status" -eq 2 ]
 	[ -e "$out/r.mtbpf/meta.json" ]

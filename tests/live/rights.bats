@@ -43,7 +43,7 @@ with() {
 	[ "$status" -ne 0 ]
 	with "" attach -source soft -pid "$roots" -timeout 200ms
 	[ "$status" -ne 0 ]
-	complains "cannot look at process $roots" "CAP_SYS_PTRACE"
+	complains cannot-look-at-process "$roots" hint run-as-its-user
 }
 
 @test "a symbol needs cap_sys_admin; from Linux 6.11 on cap_bpf and cap_perfmon are enough" {
@@ -71,7 +71,7 @@ with() {
 @test "another user's process needs cap_sys_ptrace as well" {
 	with cap_sys_admin watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
 	[ "$status" -eq 1 ]
-	complains "cannot look at process $roots" "CAP_SYS_PTRACE"
+	complains cannot-look-at-process "$roots" hint run-as-its-user
 	with cap_sys_admin,cap_sys_ptrace watch -pid "$roots" -symbol one_iter -max-hits 1 -timeout 30s
 	[ "$status" -eq 0 ]
 	with cap_sys_ptrace attach -source soft -pid "$roots" -timeout 2s -o x.fxt
@@ -90,7 +90,7 @@ with() {
 		[ "$status" -eq 3 ]
 	else
 		[ "$status" -eq 1 ]
-		complains "cannot sample the process" "CAP_PERFMON"
+		complains cannot-do "sample the process" hint needs-perfmon
 	fi
 	with "$needed" attach -source sample -pid "$own" -timeout 2s -o x.fxt
 	[ "$status" -eq 3 ]

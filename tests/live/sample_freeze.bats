@@ -176,7 +176,7 @@ opened() {
 		kill -$signal "$target"
 		attach_ends 20
 		[ "$status" -eq 0 ]
-		[[ $output == *"the target has exited: the snapshot shows its last moments"* ]]
+		says target-exited-snapshot
 		[ "$(iterations end.mtbpf)" -ge 2 ]
 	done
 }

@@ -41,7 +41,7 @@ at_terminal() {
 	[ "$(hits)" -gt 0 ]
 	watch 'table_*'
 	[ "$status" -eq 2 ]
-	complains "'table_*' names " "name one as 'service:0x"
+	complains ambiguous-function "table_*" hint name-by-address service
 	[[ $output == *" table_rehash service"* ]]
 }
 
@@ -57,7 +57,7 @@ at_terminal() {
 	[[ $output == *" service "*" one_iter"* ]]
 	mtbpf_run list -pid "$target" line:nowhere.c:1
 	[ "$status" -eq 2 ]
-	complains "no code of the file 'nowhere.c'" "-g"
+	complains no-such-source-file nowhere.c hint compile-with-g
 	# A line inside it is hit, too, and delays are measured there.
 	mtbpf_run attach -pid "$target" -symbol "line:programs/service.c:$((line + 1))" -delay-thresh 50us \
 		-source sample -timeout 10s -o x.fxt
@@ -76,12 +76,12 @@ at_terminal() {
 	FZF="grep -E '	one_iter  service  0x[0-9a-f]+  service\.c:[0-9]+$'"
 	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'?'" -timeout 300ms
 	[ "$status" -eq 0 ]
-	[[ $output == *"picked one_iter: "* ]]
+	says picked one_iter
 	[ "$(hits)" -gt 0 ]
 	FZF="exit 130"
 	at_terminal "$O/mtbpf" watch -pid "$target" -symbol "'?'" -timeout 300ms
 	[ "$status" -ne 0 ]
-	[[ $output == *"no function was picked"* ]]
+	says no-function-picked
 }
 
 @test "picked in one of several programs, once: the others are probed where they have it by that name" {
@@ -93,7 +93,7 @@ at_terminal() {
 	at_terminal "$O/mtbpf" watch -pid "$first,$target" -symbol "'?'" -max-hits 1
 	[ "$status" -eq 0 ]
 	[ "$(wc -l <asked)" -eq 1 ]
-	[[ $output == *"picked one_iter: "* ]]
+	says picked one_iter
 	for stopped in "$first" "$target"; do
 		kill -STOP "$stopped"
 		at_terminal "$O/mtbpf" watch -pid "$first,$target" -symbol "'?'" -max-hits 1
@@ -106,7 +106,7 @@ at_terminal() {
 	start service -scale small
 	watch '?'
 	[ "$status" -eq 2 ]
-	complains "but this is not a terminal" "mtbpf list -pid $target"
+	complains pick-without-terminal hint list-pid "$target"
 }
 
 @test "without fzf thousands are narrowed down by what is typed" {
@@ -124,7 +124,7 @@ at_terminal() {
 		script -qec "$O/mtbpf watch -pid $target -symbol ?" /dev/null <<<''
 	printf '%s\n' "$output"
 	[ "$status" -eq 2 ]
-	[[ $output == *"no function was picked"* ]]
+	says no-function-picked
 }
 
 @test "a USDT probe in several places: its semaphore is raised while it is set, its arguments shown" {
@@ -178,7 +178,7 @@ at_terminal() {
 	start usdt
 	watch usdt:app:requests
 	[ "$status" -eq 2 ]
-	complains "no USDT probe 'usdt:app:requests'" "did you mean 'usdt:app:request'?"
+	complains no-usdt-probe usdt:app:requests hint meant-usdt app:request
 	watch usdt:request
 	[ "$status" -eq 2 ]
 	[[ $output == *"  usdt:request"$'\n'"              ^"* ]]
@@ -186,6 +186,6 @@ at_terminal() {
 		# shellcheck disable=SC2086
 		mtbpf_run $how -pid "$target" -symbol usdt:app:always
 		[ "$status" -eq 2 ]
-		complains "usdt:app:always is inside a function" "from hit to hit"
+		complains inside-a-function usdt:app:always hint name-function-or-hits
 	done
 }

@@ -40,7 +40,7 @@ is() {
 	[ "$status" -eq 1 ]
 	is skipped pt all
 	[[ $output == *"0 passed, 0 failed, 1 skipped"* ]]
-	complains "nothing was tested" "mtbpf check"
+	complains nothing-tested hint check-says
 }
 
 @test "selftest -json: an array of results" {
@@ -102,7 +102,7 @@ verdicts() {
 	grep -Eq '^soft +calls +failed' <<<"$output"
 	run "$O/mtbpf" selftest -replay /etc/passwd
 	[ "$status" -eq 1 ]
-	complains "cannot read /etc/passwd: tar has failed" "selftest -bundle"
+	complains cannot-read /etc/passwd "tar has failed" hint give-bundle
 }
 
 # bats test_tags=slow
@@ -125,10 +125,10 @@ verdicts() {
 @test "selftest refuses what it does not know" {
 	run "$O/mtbpf" selftest -source perf
 	[ "$status" -eq 2 ]
-	complains "-source: 'perf' is not pt, sample or soft"
+	complains bad-source perf
 	run "$O/mtbpf" selftest -keep /nonexistent/folder
 	[ "$status" -ne 0 ]
-	complains "cannot make the folder /nonexistent/folder" "-keep"
+	complains cannot-make-folder /nonexistent/folder hint choose-with-keep
 }
 
 # probe_offset FILE FUNCTION: where in the file the function is.

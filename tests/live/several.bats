@@ -39,11 +39,11 @@ load targets
 		mtbpf_run attach -source sample -pid "$first,$target" -symbol "$symbol" -timeout 15s -o x.fxt
 		[ "$status" -eq 0 ]
 		[[ $output == *"of $symbol, thread "* ]]
-		[[ $output == *"does not contain $symbol: it cannot hit it"* ]]
+		says cannot-hit-it "*" "*" "$symbol"
 	done
 	mtbpf_run watch -pid "$first,$target" -symbol no_such_function -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "the processes of those do not contain a function 'no_such_function'" "mtbpf list"
+	complains no-function-in-processes those no_such_function hint list-shows-functions
 }
 
 @test "several programs at once: those that cannot hit the function are named" {
@@ -55,14 +55,14 @@ load targets
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o x.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"process $target (signals) does not contain handle_request: it cannot hit it"* ]]
+	says cannot-hit-it "$target" signals handle_request
 	mtbpf_run attach -pid "$first,$second,$target" -source sample -symbol handle_request \
 		-delay-thresh 100s -timeout 100ms -o y.fxt
 	[ "$status" -ne 2 ]
-	[[ $output == *"2 of the processes, such as "*", do not contain handle_request: they cannot hit it"* ]]
+	says cannot-hit-them 2 "*" "*" handle_request
 	# What all of them have mapped they can hit.
 	mtbpf_run attach -pid "$first,$target" -source sample -symbol libc:clock_nanosleep -timeout 300ms -o z.fxt
-	[[ $output != *"cannot hit it"* ]]
+	! says cannot-hit-it || false
 }
 
 @test "-name goes on with the next process of that name, and a new file of it" {
@@ -151,12 +151,12 @@ load targets
 	kill -INT "$attached"
 	attach_ends 10
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before $me was running again"*"hint: "* ]]
+	complains interrupted-before "$me"
 	[ ! -e s.mtbpf ]
 	serve "$me" lock
 	limit=3s wait_for_slow -name "$me" -duration-thresh 100s
 	kill -KILL "$target"
 	attach_ends 20
 	[ "$status" -eq 1 ]
-	[[ $output == *"was not running again in time"* ]]
+	says not-again-in-time
 }

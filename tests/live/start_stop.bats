@@ -45,7 +45,7 @@ runs_on() {
 	start service -scale small
 	mtbpf_run attach -v -pid "$target" "${request[@]}" -duration-thresh 1us -skip 5 -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"a thread is recorded from receive_request to parse_request"* ]]
+	says region-recorded receive_request parse_request
 	[[ $output =~ hit\ [0-9]+\ of\ parse_request,\ thread\ $target:\ [0-9.]+\ [mu]?s\ after\ -start ]]
 	[[ $output == *"region from -start to parse_request took "*"(mean of "*" in the same lookback"* ]]
 	[[ $output =~ ([0-9]+)\ instructions\ stepped ]]
@@ -92,7 +92,7 @@ runs_on() {
 	start service -scale small
 	mtbpf_run attach -pid "$target" -source soft -start main -stop format_reply -symbol one_iter -o x.fxt
 	[ "$status" -eq 1 ]
-	complains "no thread ran between -start and -stop" "watch"
+	complains no-region-recorded hint check-regions
 	runs_on
 }
 
@@ -155,10 +155,10 @@ not_between() {
 	[[ $output == *$'\n'"5 hits"* ]]
 	mtbpf_run watch -pid "$target" -start receive_request -stop format_reply -symbol one_iter
 	[ "$status" -eq 2 ]
-	complains "-start and -stop exclude -symbol" "-durations"
+	complains watch-regions-exclude -symbol hint use-start-stop
 	mtbpf_run watch -pid "$target" -start receive_request
 	[ "$status" -eq 2 ]
-	complains "-start needs -stop"
+	complains option-needs-option "*" start stop
 }
 
 @test "what cannot be asked for: a line, a hint, status 2" {
@@ -166,16 +166,16 @@ not_between() {
 	for one in -start -stop; do
 		mtbpf_run attach -pid "$target" $one handle_request -o x.fxt
 		[ "$status" -eq 2 ]
-		complains "needs -st" "-start request_begin -stop request_end"
+		complains option-needs-option "*" "*" "st*" hint give-start-and-stop
 	done
 	mtbpf_run attach -pid "$target" -start one_iter -stop one_iter -source sample -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "are the same place" "a later place"
+	complains same-place hint choose-later-stop
 	mtbpf_run attach -pid "$target" -start one_iter -stop nowhere -source sample -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "no function 'nowhere'"
+	complains no-function nowhere
 	mtbpf_run attach -pid "$target" -start one_iter -stop main -freeze refresh -o x.fxt
 	[ "$status" -eq 2 ]
-	complains "-freeze refresh cannot resume at -start" "-freeze pause"
+	complains freeze-cannot-resume "*" refresh hint use-freeze-pause
 	[ ! -e x.mtbpf ]
 }

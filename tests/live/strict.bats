@@ -24,7 +24,7 @@ teardown() {
 	[[ $output =~ lost:\ [1-9][0-9]*\ triggers?:\ the\ snapshot\ before\ was\ still\ taken ]]
 	mtbpf_run attach "${four[@]}" -o x.fxt -strict
 	[ "$status" -eq 4 ]
-	complains "attach: -strict: something was lost" "'lost:'"
+	complains strict-lost attach hint strict-means
 	[ -e x.fxt ]
 	# The recording tells of it, too.
 	mtbpf_run decode x.mtbpf -o y.fxt
@@ -54,6 +54,6 @@ teardown() {
 @test "-strict is not about many captures" {
 	mtbpf_run record -pid "$target" -dir d -strict
 	[ "$status" -eq 2 ]
-	complains "-strict and -dir exclude each other" "-metrics"
+	complains strict-and-dir hint use-metrics-instead
 	[ ! -e d ]
 }

@@ -34,7 +34,7 @@ in_ns() {
 	start_service
 	sample -symbol one_iter -delay-thresh p98
 	[ "$status" -eq 0 ]
-	[[ $output == *"nothing triggers until 500 values have been measured"* ]]
+	says nothing-triggers-until 500
 	[[ $output =~ threshold\ p98\ =\ ([0-9.]+\ [mun]?s)\ \(([0-9]+)\ values\) ]]
 	[ "${BASH_REMATCH[2]}" -ge 500 ]
 	[[ $output == *"iteration of one_iter"*rehash* ]]
@@ -82,7 +82,8 @@ in_ns() {
 	[[ $output == *"30 hits"*"30 let pass"* ]]
 	sample -symbol one_iter -skip 3 -min-interval 100s -multi-snapshot -max-hits 300
 	[ "$status" -eq 3 ]
-	[[ $output == *"snapshot 1 taken"* && $output != *"snapshot 2 taken"* ]]
+	says snapshot-taken 1
+	! says snapshot-taken 2 || false
 }
 
 @test "several functions: any of them triggers, and the report says which" {
@@ -104,10 +105,10 @@ in_ns() {
 	[[ $output == *"2 hits"* ]]
 	sample -symbol one_iter,nosuch
 	[ "$status" -eq 2 ]
-	complains "nosuch"
+	complains no-function nosuch
 	sample -symbol one_iter,
 	[ "$status" -eq 2 ]
-	complains "an empty name" "-symbol A,B"
+	complains empty-name hint name-several -symbol
 }
 
 @test "the instructions that return: the same durations as return probes have" {
@@ -148,7 +149,7 @@ in_ns() {
 	start service -scale small
 	mtbpf_run watch -pid "$go,$target" -symbol main.iteration,one_iter -durations -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "main.iteration is in a Go program and one_iter is not" "-delay-thresh"
+	complains go-and-others main.iteration one_iter hint record-one-language
 	mtbpf_run watch -pid "$go,$target" -symbol main.iteration,one_iter -max-hits 10
 	[ "$status" -eq 0 ]
 }
@@ -182,7 +183,7 @@ in_ns() {
 	[[ $output == *"of Collects.handle, thread"* ]]
 	mtbpf_run watch -pid "$target" -symbol Collects.handle -durations -return-probes uretprobe
 	[ "$status" -eq 2 ]
-	complains "-return-probes uretprobe would crash this program" "leave out -return-probes"
+	complains uretprobe-crashes hint leave-out-return-probes
 	! gone "$target" || false
 }
 
@@ -190,8 +191,8 @@ in_ns() {
 	start service -scale small
 	sample -symbol libc.so.6:exit -duration-thresh 1ms -return-probes ret-insns
 	[ "$status" -eq 2 ]
-	complains "exit" "-return-probes uretprobe"
+	complains never-returns exit hint use-delay-thresh "*-return-probes uretprobe*"
 	mtbpf_run attach -pid "$target" -symbol one_iter -return-probes none
 	[ "$status" -eq 2 ]
-	complains "-return-probes 'none' is not one of its choices" "ret-insns"
+	complains bad-value "*" return-probes none @not-a-choice hint choices return-probes "*ret-insns*"
 }

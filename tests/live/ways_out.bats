@@ -245,7 +245,7 @@ disk_fills() {
 	attach_ends 20
 	[ "$status" -eq 1 ]
 	mapfile -t lines <<<"$output"
-	complains "cannot write the recording small/x.mtbpf: No space left" "disk is full"
+	complains cannot-write-recording small/x.mtbpf "No space left*" hint disk-full
 	nothing_left "$attached"
 	whole_or_said small/x
 	umount small
@@ -264,7 +264,7 @@ folder_goes() {
 	attach_ends 20
 	[ "$status" -eq 1 ]
 	mapfile -t lines <<<"$output"
-	complains "cannot create the recording there/x.mtbpf" "-o"
+	complains cannot-create-recording there/x.mtbpf hint choose-another-place
 	nothing_left "$attached"
 }
 
@@ -378,7 +378,7 @@ waits_for_it_again() {
 	kill -INT "$attached"
 	attach_ends 20
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: interrupted before"* ]]
+	says interrupted-before
 	nothing_left "$attached"
 	[ ! -e x.mtbpf ]
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "check/check.h"
 
-#include <errno.h>
+#include <cjson/cJSON.h>
 #include <linux/capability.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
-#include "check/subjects.h"
 #include "util/cleanup.h"
-#include "util/fs.h"
 #include "util/log.h"
 
 #define CAPABILITY(cap, what)                                                                      \
@@ -70,14 +67,14 @@ static bool is_missing(const struct check_report *report, const char *name)
 	return true;
 }
 
-/* What attach does without Intel PT. */
+/* True if attach works with samples. */
 static bool samples(const struct check_report *report)
 {
 	return !is_missing(report, "sample") && !is_missing(report, "bpf") &&
 	       !is_missing(report, "uprobe");
 }
 
-/* The answer that the others add up to. */
+/* Adds the result `attach`, which follows from the others. */
 static void sum_up(struct check_report *report)
 {
 	struct check_result *sum = &report->results[report->n];
@@ -146,59 +143,65 @@ bool check_report__good(const struct check_report *report)
 	return true;
 }
 
-void check_result__set(struct check_result *result, enum check_state state, const char *reason, ...)
-{
-	va_list ap;
+/* The results as text and as JSON: the only place that knows how they look. */
 
-	result->state = state;
-	va_start(ap, reason);
-	vsnprintf(result->reason, sizeof(result->reason), reason, ap);
-	va_end(ap);
+static const char *const state_names[] = {
+	[CHECK_OK] = "ok", [CHECK_LIMITED] = "limited", [CHECK_MISSING] = "missing"};
+
+void check_report__print(const struct check_report *report, FILE *out)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < report->n; i++)
+		if ((int)strlen(report->results[i].name) > width)
+			width = (int)strlen(report->results[i].name);
+	for (size_t i = 0; i < report->n; i++) {
+		const struct check_result *r = &report->results[i];
+
+		fprintf(out, "%-*s  %-7s  %s%s%s\n", width, r->name, state_names[r->state],
+			r->reason, r->remedy[0] ? "; " : "", r->remedy);
+	}
 }
 
-void check_result__remedy(struct check_result *result, const char *remedy, ...)
+static cJSON *facts_of(const struct check_result *result)
 {
-	va_list ap;
+	cJSON *facts = cJSON_CreateObject();
 
-	va_start(ap, remedy);
-	vsnprintf(result->remedy, sizeof(result->remedy), remedy, ap);
-	va_end(ap);
+	for (size_t i = 0; i < result->n_facts; i++) {
+		const struct check_fact *fact = &result->facts[i];
+
+		if (fact->text[0])
+			cJSON_AddStringToObject(facts, fact->name, fact->text);
+		else
+			cJSON_AddNumberToObject(facts, fact->name, (double)fact->number);
+	}
+	return facts;
 }
 
-static struct check_fact *add_fact(struct check_result *result, const char *name)
+static cJSON *object_of(const struct check_result *result)
 {
-	static struct check_fact left_out;
-	struct check_fact *fact = &left_out;
+	cJSON *object = cJSON_CreateObject();
 
-	if (result->n_facts < CHECK_MAX_FACTS)
-		fact = &result->facts[result->n_facts++];
-	fact->name = name;
-	return fact;
+	cJSON_AddStringToObject(object, "name", result->name);
+	cJSON_AddStringToObject(object, "state", state_names[result->state]);
+	cJSON_AddStringToObject(object, "reason", result->reason);
+	if (result->remedy[0])
+		cJSON_AddStringToObject(object, "remedy", result->remedy);
+	else
+		cJSON_AddNullToObject(object, "remedy");
+	cJSON_AddBoolToObject(object, "needed", result->needed);
+	cJSON_AddItemToObject(object, "facts", facts_of(result));
+	return object;
 }
 
-void check_result__add_number(struct check_result *result, const char *name, int64_t number)
+char *check_report__json(const struct check_report *report)
 {
-	add_fact(result, name)->number = number;
-}
+	cJSON *array = cJSON_CreateArray();
+	char *text;
 
-void check_result__add_text(struct check_result *result, const char *name, const char *text)
-{
-	struct check_fact *fact = add_fact(result, name);
-
-	snprintf(fact->text, sizeof(fact->text), "%s", text);
-}
-
-int check__read_line(const char *path, char *line, size_t size)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len, n = 0;
-	int err = fs__read(path, &text, &len);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < len && text[i] != '\n' && n + 1 < size; i++)
-		if (text[i] >= ' ' && text[i] <= '~')
-			line[n++] = text[i];
-	line[n] = '\0';
-	return 0;
+	for (size_t i = 0; i < report->n; i++)
+		cJSON_AddItemToArray(array, object_of(&report->results[i]));
+	text = cJSON_Print(array);
+	cJSON_Delete(array);
+	return text;
 }

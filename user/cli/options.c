@@ -7,15 +7,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/names.h"
-#include "cli/options_internal.h"
 #include "util/units.h"
 
-/* getopt_long's `val` of specs[0]: above every character that it returns of its own. */
+/* getopt_long's `val` of specs[0]: above the characters that it returns for errors. */
 #define FIRST_VAL 256
+
+/* The second column of the help begins here, or further left. */
+#define MAX_LABEL_WIDTH 28
+
+const char *option__arg_name(const struct option_spec *spec)
+{
+	return spec->arg ? spec->arg : "VALUE";
+}
 
 struct parser {
 	const struct option_table *table;
@@ -24,7 +33,7 @@ struct parser {
 	char **argv;
 };
 
-/* ", "-separated words for one line of a message; cut off where they would not fit. */
+/* Words separated by ", ", for a message; truncated if they do not fit. */
 struct word_list {
 	char text[512];
 	size_t len;
@@ -56,8 +65,8 @@ static void add_long(struct option **next, const char *name, int has_arg, int va
 }
 
 /*
- * A letter becomes a long option of one letter, so that getopt never takes "-ouptut" for
- * "-o uptut". Names of one spec share their val: a prefix of both is not ambiguous.
+ * A letter becomes a long option of one letter, so that getopt does not read "-ouptut" as
+ * "-o uptut". The names of one option share their val: a prefix of both is not ambiguous.
  */
 static struct option *new_longs(const struct option_table *table)
 {
@@ -91,13 +100,13 @@ static const char *without_dashes(const char *word)
 	return word + (word[0] == '-') + (word[0] == '-' && word[1] == '-');
 }
 
-/* The length of what stands before "=value", dashes included. */
+/* The length of the name with its dashes, without "=value". */
 static int name_len(const char *word)
 {
 	return (int)strcspn(word, "=");
 }
 
-/* Lists the options, each once, that the typed name is a prefix of; returns how many. */
+/* Lists the options that begin with the typed name, each once. Returns their number. */
 static size_t list_prefixed(const struct parser *parser, const char *typed, struct word_list *list)
 {
 	const char *name = without_dashes(typed);
@@ -132,7 +141,7 @@ static int report_unknown(const struct parser *parser, const char *typed)
 	const char *meant;
 
 	for (const struct option *o = parser->longs; o->name; o++) {
-		/* A letter is near every word of two. */
+		/* Single letters resemble every two-letter word. */
 		if (o->name[1])
 			nearest__offer(&nearest, o->name);
 	}
@@ -161,7 +170,7 @@ static int report_needless(const struct parser *parser, const char *typed)
 	return -EINVAL;
 }
 
-/* getopt returned '?': it says why only in optopt, and for an ambiguous prefix not even there. */
+/* getopt returned '?'; optopt tells why, except for an ambiguous prefix. */
 static int report_refused(const struct parser *parser, const char *typed)
 {
 	struct word_list list = {.len = 0};
@@ -238,7 +247,7 @@ static int parse_int(const char *text, int *value)
 	for (; *text; text++) {
 		if (*text < '0' || *text > '9')
 			return -EINVAL;
-		/* On to the end even so: "99999999999x" is no number at all. */
+		/* Continue to the end: "99999999999x" is not a number. */
 		if (sum <= INT_MAX)
 			sum = sum * 10 + (*text - '0');
 	}
@@ -310,7 +319,7 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 
 /*
  * getopt takes any next word as the argument: "-symbol -pid 12" would look for a function "-pid".
- * A value that does look like an option is given as -symbol=-pid.
+ * -symbol=-pid gives a value that looks like an option.
  */
 static bool swallowed_option(const struct parser *parser, const char *value)
 {
@@ -321,7 +330,7 @@ static bool swallowed_option(const struct parser *parser, const char *value)
 	return !strcmp(value, "--") || list_prefixed(parser, value, &list);
 }
 
-/* getopt joins an optional argument with '=' only; people leave a space. */
+/* getopt requires '=' before an optional argument; people type a space. */
 static char *next_number(const struct parser *parser)
 {
 	char *next = parser->argv[optind];
@@ -361,12 +370,12 @@ int options__parse(const struct option_table *table, void *dst, int argc, char *
 
 	if (!longs)
 		return -ENOMEM;
-	/* 0, not 1: glibc then forgets what an earlier parse left behind. */
+	/* 0 instead of 1 makes glibc discard the state of an earlier parse. */
 	optind = 0;
 	for (;;) {
 		int at = optind ? optind : 1;
 
-		/* '+': stop at the first word that is no option. ':': print nothing. */
+		/* '+': stop at the first word without a dash. ':': print nothing. */
 		val = getopt_long_only(argc, argv, "+:", longs, NULL);
 		if (val == -1)
 			break;
@@ -376,4 +385,119 @@ int options__parse(const struct option_table *table, void *dst, int argc, char *
 	}
 	*rest = optind;
 	return 0;
+}
+
+/* The second column of the help begins here, or further left. */
+#define MAX_LABEL_WIDTH 28
+
+static void add_label(char *label, size_t size, const char *dash, const char *word)
+{
+	size_t len = strlen(label);
+
+	snprintf(label + len, size - len, "%s%s", dash, word);
+}
+
+/* "-output, -o FILE" */
+static void format_label(const struct option_spec *spec, char *label, size_t size)
+{
+	char letter[] = {spec->letter, '\0'};
+
+	label[0] = '\0';
+	add_label(label, size, "-", spec->name);
+	if (spec->alias)
+		add_label(label, size, ", -", spec->alias);
+	if (spec->letter)
+		add_label(label, size, ", -", letter);
+	if (spec->kind == OPT_CHOICE && !spec->arg) {
+		for (size_t i = 0; spec->choices[i]; i++)
+			add_label(label, size, i ? "|" : " ", spec->choices[i]);
+	} else if (spec->kind != OPT_FLAG) {
+		add_label(label, size, " ", option__arg_name(spec));
+	}
+}
+
+/* The width of the terminal. Lines are not wrapped if the output is not a terminal, for grep. */
+static size_t columns_of(FILE *out)
+{
+	struct winsize size;
+
+	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col
+		       ? size.ws_col
+		       : SIZE_MAX;
+}
+
+static bool fits(const char *text, size_t columns, size_t indent)
+{
+	for (; *text; text += text[0] == '\n') {
+		size_t n = strcspn(text, "\n");
+
+		if (indent + n > columns)
+			return false;
+		text += n;
+	}
+	return true;
+}
+
+/*
+ * Prints text and a newline at column `indent`, and indents further lines likewise. Keeps the
+ * line breaks of the text if all its lines fit.
+ */
+static void put_wrapped(FILE *out, const char *text, size_t indent)
+{
+	size_t columns = columns_of(out), at = indent;
+	bool keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
+	char before = '\n';
+
+	while (*text) {
+		size_t n = strcspn(text, " \n");
+
+		if (at > indent && ((before == '\n' && keeps_lines) || at + 1 + n > columns)) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putc(' ', out);
+			at++;
+		}
+		fwrite(text, 1, n, out);
+		at += n;
+		before = text[n];
+		text += n + (text[n] != '\0');
+	}
+	putc('\n', out);
+}
+
+static void print_line(FILE *out, int width, const char *label, const char *help)
+{
+	if ((int)strlen(label) > width)
+		fprintf(out, "  %s\n  %*s  ", label, width, "");
+	else
+		fprintf(out, "  %-*s  ", width, label);
+	put_wrapped(out, help, (size_t)width + 4);
+}
+
+void options__print_help(const struct option_table *table, FILE *out)
+{
+	char label[256];
+	size_t width = strlen("-help, -h");
+
+	for (size_t i = 0; i < table->count; i++) {
+		size_t len;
+
+		format_label(&table->specs[i], label, sizeof(label));
+		len = strlen(label);
+		if (len > width && len <= MAX_LABEL_WIDTH)
+			width = len;
+	}
+	for (const char *const *example = table->examples; example && *example; example++)
+		fprintf(out, "  %s%s", *example, example[1] ? "\n" : "\n\n");
+	fputs("usage: mtbpf ", out);
+	put_wrapped(out, table->usage, strlen("usage: mtbpf "));
+	putc('\n', out);
+	put_wrapped(out, table->summary, 0);
+	fputs("\noptions:\n", out);
+	for (size_t i = 0; i < table->count; i++) {
+		format_label(&table->specs[i], label, sizeof(label));
+		print_line(out, (int)width, label, table->specs[i].help);
+	}
+	print_line(out, (int)width, "-help, -h", "print this text");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One options table a command: parsing (getopt_long_only), "did you mean", and help from it. */
+/* The options of a command as a table: parsing (getopt_long_only), "did you mean", and help. */
 #ifndef MTBPF_CLI_OPTIONS_H
 #define MTBPF_CLI_OPTIONS_H
 
@@ -9,13 +9,13 @@
 enum option_kind {
 	OPT_FLAG,      /* bool */
 	OPT_STRING,    /* const char *, points into argv */
-	OPT_LIST,      /* struct option_list: as OPT_STRING, and each time one more */
+	OPT_LIST,      /* struct option_list: like OPT_STRING, can be repeated */
 	OPT_INT,       /* int, 0 or more */
 	OPT_DURATION,  /* uint64_t nanoseconds */
 	OPT_THRESHOLD, /* struct threshold: a duration, or a percentile */
 	OPT_SIZE,      /* uint64_t bytes */
 	OPT_CHOICE,    /* int, an index into choices */
-	OPT_COUNT,     /* int, 1 or more; the argument may be left out: 0 */
+	OPT_COUNT,     /* int, 1 or more; 0 without an argument */
 };
 
 #define OPTION_LIST_MAX 64
@@ -46,14 +46,16 @@ struct option_table {
 };
 
 /*
- * Parses argv[1..] into dst, whose defaults the caller has set. *rest is the index of the first
- * word that is no option ("--" is skipped). One dash or two; any unique prefix of a name; "-pid 12"
- * or "-pid=12"; of a repeated option the last wins, but in a list. Letters neither cluster nor take
- * what is glued to them: "-o FILE". Returns 0; -EINVAL after one line and a hint on stderr;
- * -ECANCELED after -help has been printed; -ENOMEM.
+ * Parses argv[1..] into dst, whose defaults the caller has set. Sets *rest to the index of the
+ * first word after the options ("--" is skipped). Options have one dash or two, can be shortened to
+ * a unique prefix, and take "-pid 12" or "-pid=12"; if one is repeated, the last wins, except for
+ * lists. Letters cannot be combined ("-vo") or joined with their argument ("-oFILE"). Returns 0;
+ * -EINVAL after a message and a hint; -ECANCELED after -help has been printed; -ENOMEM.
  */
 int options__parse(const struct option_table *table, void *dst, int argc, char **argv, int *rest);
 
 void options__print_help(const struct option_table *table, FILE *out);
+/* The name of the argument in messages and help. */
+const char *option__arg_name(const struct option_spec *spec);
 
 #endif

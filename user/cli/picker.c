@@ -4,23 +4,168 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/picker_internal.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/names.h"
+
+/* The number of lines shown if the height of the screen is not known. */
+#define SHOWN_MAX 200
+/* Below the list: the question and the answer. */
+#define LINES_BELOW 3
+#define TAB	    8
+
+struct typed {
+	const char *what;
+	const char *const *lines;
+	size_t n;
+	FILE *out;
+	size_t rows, columns; /* that fit */
+	char words[128];      /* that all lines that are left contain, separated by spaces */
+};
+
+static void measure(struct typed *typed)
+{
+	struct winsize size;
+
+	typed->rows = SHOWN_MAX;
+	typed->columns = SIZE_MAX;
+	if (ioctl(fileno(typed->out), TIOCGWINSZ, &size))
+		return;
+	if (size.ws_row > 2 * LINES_BELOW)
+		typed->rows = size.ws_row - LINES_BELOW;
+	/* A tab, and the cursor. */
+	if (size.ws_col > 2 * TAB)
+		typed->columns = size.ws_col - TAB - 1;
+}
+
+/* The number of bytes of text that fit into the columns. */
+static int cut(const char *text, size_t columns)
+{
+	const char *end = text;
+
+	/* In UTF-8 only the first byte of a character takes a column. */
+	for (; *end; end++)
+		if ((*end & 0xc0) != 0x80 && !columns--)
+			break;
+	return (int)(end - text);
+}
+
+static bool has_words(const char *line, const char *words)
+{
+	char copy[sizeof(((struct typed *)0)->words)], *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		if (!strcasestr(line, word))
+			return false;
+	return true;
+}
+
+/* Counts the lines that contain the words; *first is the first of them. */
+static size_t count(const struct typed *typed, const char *words, size_t *first)
+{
+	size_t left = 0;
+
+	for (size_t i = typed->n; i-- > 0;) {
+		if (!has_words(typed->lines[i], words))
+			continue;
+		*first = i;
+		left++;
+	}
+	return left;
+}
+
+static void show(const struct typed *typed, size_t left)
+{
+	size_t shown = 0, len;
+	char buf[LABEL_SIZE];
+	const char *line;
+
+	for (size_t i = 0; i < typed->n && shown < typed->rows; i++) {
+		if (!has_words(typed->lines[i], typed->words))
+			continue;
+		line = label__clean(buf, typed->lines[i], &len);
+		fprintf(typed->out, "%zu\t%.*s\n", i + 1, cut(line, typed->columns), line);
+		shown++;
+	}
+	if (shown < left)
+		fprintf(typed->out, "... and %zu more\n", left - shown);
+}
+
+/* False at the end of the input. */
+static bool ask(const struct typed *typed, size_t left, FILE *in, char *answer, size_t size)
+{
+	fprintf(typed->out, "%s: a number, or a part of the line%s: ", typed->what,
+		left == 1 ? "; Enter takes this one" : "");
+	fflush(typed->out);
+	if (!fgets(answer, (int)size, in))
+		return false;
+	answer[strcspn(answer, "\n")] = '\0';
+	return true;
+}
+
+/* The index, or -1 if the answer is not the number of a line that is left. */
+static int number_of(const struct typed *typed, const char *answer)
+{
+	char *end;
+	unsigned long number = strtoul(answer, &end, 10);
+
+	if (*end || number < 1 || number > typed->n ||
+	    !has_words(typed->lines[number - 1], typed->words))
+		return -1;
+	return (int)number - 1;
+}
+
+/* Returns the number of lines that are left. Changes nothing if no line has the words. */
+static size_t narrow(struct typed *typed, const char *words, size_t left, size_t *only)
+{
+	size_t found = count(typed, words, only);
+
+	if (!found) {
+		fprintf(typed->out, "no line has '%s'\n", words);
+		return left;
+	}
+	strcpy(typed->words, words);
+	show(typed, found);
+	return found;
+}
+
+int picker__pick_typed(const char *what, const char *const *lines, size_t n, FILE *in, FILE *out)
+{
+	struct typed typed = {.what = what, .lines = lines, .n = n, .out = out};
+	char answer[sizeof(typed.words)];
+	size_t only = 0, left = n;
+	int number;
+
+	measure(&typed);
+	show(&typed, left);
+	fprintf(out, "(with fzf installed, this is a search)\n");
+	while (ask(&typed, left, in, answer, sizeof(answer))) {
+		if (!*answer && left == 1)
+			return (int)only;
+		number = number_of(&typed, answer);
+		if (number >= 0)
+			return number;
+		left = narrow(&typed, answer, left, &only);
+	}
+	return -ECANCELED;
+}
 
 bool picker__is_possible(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-/* What begins the line "12\tTEXT", or -ECANCELED. */
+/* The index in front of a line, "12\tTEXT", or -ECANCELED. */
 static int index_from(const char *text, size_t n)
 {
 	char *end;
@@ -29,7 +174,7 @@ static int index_from(const char *text, size_t n)
 	return end == text || number < 1 || number > n ? -ECANCELED : (int)number - 1;
 }
 
-/* All lines as one text, each behind its number. NULL: no memory. */
+/* All lines as one text, each after its number. NULL: no memory. */
 static char *join(const char *const *lines, size_t n, size_t *len)
 {
 	char *text = NULL, buf[LABEL_SIZE];
@@ -46,7 +191,7 @@ static char *join(const char *const *lines, size_t n, size_t *len)
 	return NULL;
 }
 
-/* The program's own screen is the terminal, whatever its stdin and stdout are. */
+/* fzf opens the terminal itself; its stdin and stdout carry the lines and the answer. */
 static void exec_fzf(const char *what, int in, int out)
 {
 	char prompt[64];
@@ -58,7 +203,7 @@ static void exec_fzf(const char *what, int in, int out)
 	_exit(127);
 }
 
-/* It may be left before it has read everything. */
+/* fzf may end before it has read everything. */
 static void feed(int fd, const char *text, size_t len)
 {
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
@@ -93,7 +238,7 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 	return pid;
 }
 
-/* The index; -ECANCELED; -ENOENT: there is no fzf. */
+/* The index; -ECANCELED; -ENOENT: fzf is missing. */
 static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 {
 	char line[4096] = "";

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Lets the user pick one of many lines, at a terminal: with fzf, or, where it is
- * missing, by a number, or words that narrow the lines down.
+/*
+ * Lets the user pick one of many lines at a terminal: with fzf or, without it, by typing a number
+ * or words that the line contains.
  */
 #ifndef MTBPF_CLI_PICKER_H
 #define MTBPF_CLI_PICKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-/* Whether there is somebody to ask: stdin and stderr are terminals. */
+/* True if stdin and stderr are terminals, so that the user can be asked. */
 bool picker__is_possible(void);
 
 /*
@@ -16,5 +18,12 @@ bool picker__is_possible(void);
  * -ECANCELED nothing was picked; -ENOMEM.
  */
 int picker__pick(const char *what, const char *const *lines, size_t n);
+
+/*
+ * The same without fzf: shows numbered lines, as many as fit on the terminal `out`, and reads a
+ * number or words from `in`. Words leave only the lines that contain them all, and it asks again.
+ * An empty answer picks the line if one is left. -ECANCELED at the end of `in`.
+ */
+int picker__pick_typed(const char *what, const char *const *lines, size_t n, FILE *in, FILE *out);
 
 #endif

@@ -67,7 +67,7 @@ bool kernel_probe_kind__is_in(enum kernel_probe_kind kind, const char *selectors
 const char *syscall__name(int number);
 /* "syscall:futex", the name of its trigger; NULL if not known. */
 const char *syscall__selector(int number);
-/* True if the first argument is a file descriptor. */
+/* True if a file descriptor is the first argument. */
 bool syscall__is_of_file(int number);
 
 /* pid_namespaces(7): whether the pids that we see are the kernel's own. */

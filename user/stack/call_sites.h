@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf/inlined.h"
+#include "target/elf/elf_inlined.h"
 
 struct call_tree;
 struct code_map;

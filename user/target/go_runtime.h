@@ -13,7 +13,7 @@
  */
 const char *go_runtime__wait_reason(unsigned int minor, unsigned int number);
 
-/* mangled or not; unnamed if symbol_len is 0 */
+/* The layout of struct g and struct m. False if the version is unknown. */
 bool go_runtime__offsets(unsigned int minor, struct mt_go_offsets *offsets);
 
 #endif

@@ -107,7 +107,8 @@ void interrupts__unblock(const sigset_t *before)
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-/* Handlers have no parameters, so their data is static. Only the handler reads stop_text. */
+/* The data of handlers is static, because they take no context. Only the handler reads stop_text.
+ */
 static char stop_text[STOP_TEXT_SIZE];
 static size_t stop_text_len;
 static char partial[PATH_MAX];

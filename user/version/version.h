@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report of a bug begins with: the version, those of the libraries, what is found here. */
+/* Versions of mtbpf and its libraries, and features found here, for bug reports. */
 #ifndef MTBPF_VERSION_VERSION_H
 #define MTBPF_VERSION_VERSION_H
 
@@ -20,14 +20,14 @@ struct version {
 	struct version_row libraries[VERSION_LIBRARIES], features[VERSION_FEATURES];
 };
 
-/* As the libraries say it themselves; features are tried. */
+/* Asks the libraries for their versions, and tries the features. */
 void version__init(struct version *version);
 
-/* The version and the commit, where that is known, on a line. */
+/* Prints one line with the version and, if known, the commit. */
 void version__print_title(FILE *out);
-/* That line, and one a library and a feature. */
+/* Prints that line and one line per library and feature. */
 void version__print(const struct version *version, FILE *out);
-/* The same as a JSON object: what is not there is null. The caller frees it; NULL: no memory. */
+/* The same as a JSON object; missing ones are null. Freed by the caller; NULL: no memory. */
 char *version__json(const struct version *version);
 
 #endif

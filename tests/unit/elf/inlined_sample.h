@@ -5,7 +5,7 @@
 
 #include "compiled_fixture.h"
 #include "target/elf/debug_file.h"
-#include "target/elf/inlined.h"
+#include "target/elf/elf_inlined.h"
 
 /* What lies where is told by labels, each within one function. */
 static const char sample[] =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* DWARF that was made to mislead: entries that go in circles, without end, or nowhere. */
-#include "target/elf/inlined.h"
+#include "target/elf/elf_inlined.h"
 
 #include "compiled_fixture.h"
 

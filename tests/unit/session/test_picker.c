@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Picking a line without fzf: what is shown, and what is taken. */
-#include "cli/picker_internal.h"
+#include "cli/picker.h"
 
 #include <errno.h>
 #include <setjmp.h>

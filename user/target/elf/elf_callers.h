@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the callers of a function in its file's code. */
+/* Finds the callers of a function in the code of its file. */
 #ifndef MTBPF_TARGET_ELF_ELF_CALLERS_H
 #define MTBPF_TARGET_ELF_ELF_CALLERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf/elf_image.h"
-
-#define ELF_CALLERS_MAX 8
-
-/* Call instructions, as their return addresses (vaddr). */
-struct elf_callers {
-	uint64_t behind[ELF_CALLERS_MAX];
-	size_t n;
-};
+#include "target/elf/function.h"
 
 /*
  * All call instructions that can call a function. They are known if the loaded part of its file

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "target/elf/elf_go.h"
+#include "target/elf/elf_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -418,33 +419,6 @@ static bool has_code(struct go_table *go, const struct elf_image *image)
 		if (!read_entry(go, i, &next) || next < last)
 			return false;
 	return elf_image__in_section(image, last - 1);
-}
-
-/* debug/buildinfo/buildinfo.go: since Go 1.18 the version's length and text follow the header. */
-#define INFO_MAGIC    "\xff Go buildinf:"
-#define INFO_FLAGS    15
-#define INFO_HAS_TEXT 2
-#define INFO_LENGTH   32
-#define LAST_WITHOUT  17
-
-unsigned int elf_image__go_minor(const struct elf_image *image)
-{
-	const uint8_t *info = NULL;
-	unsigned int minor = 0;
-	char text[16] = "";
-	GElf_Shdr shdr;
-	size_t len;
-
-	if (image->elf && elf_image__section(image, ".go.buildinfo", &shdr))
-		info = elf_image__bytes(image, shdr.sh_offset, &len);
-	if (!info || len < INFO_LENGTH + sizeof(text) ||
-	    memcmp(info, INFO_MAGIC, sizeof(INFO_MAGIC) - 1))
-		return 0;
-	if (!(info[INFO_FLAGS] & INFO_HAS_TEXT))
-		return LAST_WITHOUT;
-	memcpy(text, info + INFO_LENGTH + 1,
-	       info[INFO_LENGTH] < sizeof(text) ? info[INFO_LENGTH] : sizeof(text) - 1);
-	return sscanf(text, "go1.%3u", &minor) == 1 ? minor : 0;
 }
 
 struct go_table *go_table__open(const struct elf_image *image)

@@ -12,32 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct elf_image;
-
-enum function_kind {
-	FUNCTION_SYMBOL,  /* from .symtab or .dynsym */
-	FUNCTION_PLT,	  /* a procedure linkage stub: "name@plt", or "[plt]" */
-	FUNCTION_UNKNOWN, /* code between symbols, or in an image without any */
-	FUNCTION_INLINED, /* put into others; without code of its own: vaddr and size are 0 */
-};
-
-/* Interned: the same function is the same pointer for the life of its image. */
-struct function {
-	struct elf_image *image;
-	const char *name;     /* demangled for reading: "foo(int)", "core::fmt::write" */
-	const char *raw_name; /* as in the symbol table, version suffix removed */
-	const char *module;   /* base name of the file: "libc.so.6", "[vdso]" */
-	uint64_t vaddr, size; /* of the hot part; clipped to the next symbol, never to nothing */
-	enum function_kind kind;
-	bool is_resolver;    /* IFUNC: runs once, to choose the code that is called by this name */
-	bool is_old_version; /* "exp@GLIBC_2.2.5": only for programs linked long ago */
-};
-
-/* The place of a function's definition. */
-struct source_place {
-	const char *file; /* path as the compiler recorded it; valid as long as the image */
-	unsigned int line;
-};
+#include "target/elf/elf_file.h"
 
 /*
  * Opens an ELF image from a descriptor (not kept; the file is mapped) or from bytes (copied).
@@ -60,49 +35,6 @@ const char *elf_image__build_id(const struct elf_image *image);
 
 /* True if it contains code compiled from Rust. Does not need symbols. */
 bool elf_image__holds_rust(struct elf_image *image);
-/*
- * True if exceptions may pass through the file's functions, or be caught there: it has tables of
- * landing pads (.gcc_except_table), as C++, Rust, D and Ada have, and C with -fexceptions.
- */
-bool elf_image__has_exception_tables(const struct elf_image *image);
-/* 19 if go1.19.8 built it, 17 if that or an older one did; 0: no Go program, or not known. */
-unsigned int elf_image__go_minor(const struct elf_image *image);
-/* True if symbols or lines are missing from the file: a separate debug file may have them. */
-bool elf_image__is_stripped(const struct elf_image *image);
-/* True if static functions are missing from the file and from its debug file. */
-bool elf_image__lacks_symbols(const struct elf_image *image);
-/* The name and the CRC of its .gnu_debuglink, or NULL. Valid as long as the image. */
-const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
-/*
- * Symbols and lines that the image lacks come from this file (not kept; it is mapped). It has been
- * checked to be the right one. 0; -EBUSY when they have been looked for before; -ENOEXEC, -EIO, or
- * -errno of the system.
- */
-int elf_image__set_debug_file(struct elf_image *image, int fd);
-/*
- * The name and build id of the file that dwz moved shared debug info to (.gnu_debugaltlink of the
- * debug file, or of the image if that has the lines). NULL if not used.
- */
-const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size);
-/*
- * Sets that file (not kept; it is mapped), which has been checked. Errors are those of
- * elf_image__set_debug_file().
- */
-int elf_image__set_alt_file(struct elf_image *image, int fd);
-/* True if the file or debug file has this build id. */
-bool elf_debug_file__has_build_id(int fd, const char *build_id);
-
-/*
- * Convert addresses in executable segments; UINT64_MAX outside them. A segment includes the whole
- * pages that the kernel maps.
- */
-uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset);
-uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr);
-
-/* False for code known by its names only, without bytes. */
-bool elf_image__has_code(const struct elf_image *image);
-/* The file's bytes at offset and how many follow (*len), or NULL where the file ends before. */
-const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len);
 
 /*
  * The function that holds vaddr. Never NULL inside an executable segment: code without a symbol

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/elf/inlined.h"
+#include "target/elf/elf_inlined.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

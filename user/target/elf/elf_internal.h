@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the parts of elf_image: the image and its lazily built tables. The caller must hold
- * image->lock, except for elf_image__segment(), the entry points and elf_source.c.
+ * An image as the parts of target/elf and target/unwind see it: its data, its lazily built tables,
+ * and access to segments, sections and debug files. The caller must hold image->lock, except for
+ * elf_image__segment(), the functions of elf_image.h, and what concerns lines.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_INTERNAL_H
 #define MTBPF_TARGET_ELF_ELF_INTERNAL_H
@@ -13,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf/elf_callers.h"
-#include "target/elf/elf_image.h"
+#include "target/elf/function.h"
 #include "util/vec.h"
 
 /* Executable bytes in the file, rounded to whole pages as the kernel maps them. */
@@ -36,7 +36,7 @@ struct elf_frame {
 typedef VEC(struct elf_frame) elf_frame_vec;
 
 struct function_entry {
-	struct function function;	   /* .name is NULL until somebody wants to read it */
+	struct function function;	   /* .name is NULL until it is needed */
 	const struct source_place *source; /* NULL: not looked up yet */
 	uint32_t unit;			   /* which STT_FILE a local symbol belongs to; 0: global */
 	uint8_t rank;			   /* among aliases; the lowest speaks for the address */
@@ -57,7 +57,7 @@ struct function_table {
 	struct function_range *ranges;
 };
 
-/* elf_callers.c: what was found of a function. */
+/* The callers of a function that elf_callers.c has found. */
 struct elf_called {
 	uint64_t vaddr;
 	struct elf_callers callers;
@@ -81,8 +81,8 @@ struct elf_image {
 	Elf *elf;		      /* NULL for code without an ELF file around it */
 	struct elf_segment *segments; /* ascending and disjoint by vaddr */
 	size_t n_segments;
-	uint64_t entry;		 /* where the kernel, or the dynamic linker, begins; 0: nowhere */
-	uint64_t main;		 /* what _start there has called; 0: not known */
+	uint64_t entry;		 /* the ELF header's entry point; 0: none */
+	uint64_t main;		 /* main(), which _start at `entry` passes to libc; 0: not known */
 	elf_extent_vec sections; /* the executable ones; ascending and disjoint */
 	char build_id[ELF_BUILD_ID_SIZE];
 
@@ -98,30 +98,30 @@ struct elf_image {
 	struct landing_table *pads;   /* of landing_pads.c */
 	Dwarf_CFI *cfi;		      /* of cfi.c */
 	bool has_asked_cfi;
-	struct function_entry fallback; /* where memory ran out */
+	struct function_entry fallback; /* used if memory runs out */
 
 	elf_called_vec called;
 
-	enum { RUST_NOT_ASKED, RUST_NONE, RUST_FOUND } rust; /* of elf_language.c */
+	enum { RUST_NOT_ASKED, RUST_NONE, RUST_FOUND } rust; /* of elf_names.c */
 
 	struct go_table *go; /* of elf_go.c; NULL: no Go program */
 
 	struct named_image *named; /* for code known by its names only; otherwise NULL */
 
-	struct elf_separate *separate;	   /* of elf_separate.c; set before the tables are built */
-	struct elf_separate *alt;	   /* likewise: what dwz has put apart */
-	struct elf_debug *debug;	   /* of elf_debug.c */
+	struct elf_separate *separate;	   /* the debug file; set before the tables are built */
+	struct elf_separate *alt;	   /* the file that dwz moved shared debug info to */
+	struct elf_debug *debug;	   /* of elf_lines.c */
 	bool has_debug;			   /* debug has been looked for */
 	pthread_mutex_t source_lock;	   /* protects these two and their contents */
-	VEC(struct source_place *) places; /* what was found of functions */
+	VEC(struct source_place *) places; /* lines of functions that were looked up */
 	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
 
-/* elf_image.c: like elf_image__open(), of a core file: what a copy of /proc/kcore is. */
+/* Like elf_image__open() for a core file, such as a copy of /proc/kcore. */
 struct elf_image *elf_image__open_core(int fd, const char *name);
 /*
- * A private mapping that can be written to: where sections are compressed, libdw decompresses them
- * and changes their headers in place (libelf: elf_compress()). MAP_FAILED with errno.
+ * A private, writable mapping: libdw decompresses sections and changes their headers in place
+ * (libelf: elf_compress()). MAP_FAILED with errno.
  */
 void *elf_file__map(int fd, size_t size);
 enum elf_use {
@@ -129,6 +129,12 @@ enum elf_use {
 	ELF_CORE,
 	ELF_SEPARATE, /* debug info of another file */
 };
+/* True if a file of `size` bytes has len bytes at offset. */
+static inline bool elf_file__has(uint64_t offset, uint64_t len, uint64_t size)
+{
+	return offset <= size && len <= size - offset;
+}
+
 /* Checks the headers. 0, -ENOEXEC or -EIO. */
 int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use);
 /*
@@ -139,9 +145,8 @@ int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use);
 struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 					   const struct elf_segment *segments, size_t n,
 					   const char *name);
-/* named_image.c: elf_image__function_at() of such an image. */
+/* elf_image__function_at() for an image of symbols/named_image.c. */
 const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
-/* elf_notes.c */
 void elf_image__load_build_id(struct elf_image *image);
 /* Copies the build id among notes to id. False if it is missing. */
 bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
@@ -172,11 +177,11 @@ const char *elf_section__string(const Elf_Data *strings, size_t offset);
 char *elf_demangle(const char *raw_name, bool with_parameters);
 /* True if elf_demangle() knows the kind of mangling. */
 bool elf_demangle__is_mangled(const char *raw_name);
-/* elf_demangle_ocaml.c: "camlStdlib__List__iter_507": "Stdlib.List.iter". NULL: no memory. */
+/* "camlStdlib__List__iter_507" is "Stdlib.List.iter". NULL: no memory. */
 bool ocaml_name__is_mangled(const char *raw_name);
 char *ocaml_name__demangle(const char *raw_name);
 
-/* elf_names.c: copies len bytes that live as long as the image, NUL added. NULL: no memory. */
+/* Copies len bytes and a NUL into memory that lives as long as the image. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
 /* Sets function.raw_name, and function.name if the name is not mangled. */
@@ -186,20 +191,17 @@ void function_entry__make_readable(struct function_entry *entry);
 /* The same; takes the lock itself. */
 const struct function *function_entry__named(struct function_entry *entry);
 
-/* elf_symbols.c: fills image->symbols. 0 or -ENOMEM. */
+/* Fills image->symbols. 0 or -ENOMEM. */
 int elf_image__load_symbols(struct elf_image *image);
 /* Sorts the symbols that were pushed, and gives each its size. */
 void elf_image__settle_symbols(struct elf_image *image);
 /* The first entry at exactly vaddr, or NULL. */
 struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr);
 
-/* elf_cold.c: hands the ranges of "foo.cold" to foo. 0 or -ENOMEM. */
-int elf_image__resolve_cold(struct elf_image *image, struct function_table *table);
-
-/* elf_plt.c: fills image->stubs; wants the symbols. 0 or -ENOMEM. */
+/* Fills image->stubs; needs the symbols. 0 or -ENOMEM. */
 int elf_image__load_stubs(struct elf_image *image);
 
-/* elf_frames.c: what .eh_frame says on where functions lie, ascending. 0 or -ENOMEM. */
+/* Reads the ranges of functions from .eh_frame, ascending. 0 or -ENOMEM. */
 int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
 /* The last of them that begins at or before vaddr, if it reaches so far; else NULL. */
 const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr);
@@ -211,19 +213,19 @@ void landing_table__free(struct landing_table *table);
  */
 void elf_image__resolve_pads(struct elf_image *image, struct function_table *full);
 
-/* elf_main.c: of a program that is linked with glibc; 0: not known. */
+/* The vaddr of main() in a program that is linked with glibc; 0: not known. */
 uint64_t elf_image__find_main(const struct elf_image *image);
 
-/* elf_ranges.c */
 void function_table__free(struct function_table *table);
 /* The range that holds vaddr, or NULL. */
 struct function_range *function_table__find(const struct function_table *table, uint64_t vaddr);
 
-/* elf_separate.c: where the symbols are if not in the image, else NULL; where the lines are. */
 void elf_image__free_separate(struct elf_image *image);
 /* True if the image or its debug file has a .symtab. */
 bool elf_image__has_symtab(const struct elf_image *image);
+/* The debug file if the symbols are there, otherwise NULL. */
 Elf *elf_image__symbols_elf(const struct elf_image *image);
+/* The bytes of the file that has the lines. */
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 /* The file that dwz moved shared debug info to, or NULL. */
 Elf *elf_image__alt_elf(const struct elf_image *image);
@@ -232,8 +234,8 @@ Elf *elf_image__alt_elf(const struct elf_image *image);
 void ocaml_table__free(struct ocaml_table *table);
 
 /*
- * elf_lines.c: the DWARF of an image, shared by lines and inlined calls. The caller holds
- * image->source_lock. Units have their lines in the image; the rest may be in a .dwo file.
+ * The DWARF of an image, for lines and inlined calls. The caller holds image->source_lock. The
+ * lines of a unit are in the image; the rest may be in a .dwo file.
  */
 struct unit_range {
 	uint64_t start, end;
@@ -245,7 +247,7 @@ struct inline_tables;
 struct elf_debug {
 	Elf *elf; /* separate from image->elf, because libdw decompresses sections in place */
 	Dwarf *dwarf;
-	Dwarf *alt;		       /* what dwz has put apart, or NULL */
+	Dwarf *alt;		       /* shared debug info that dwz moved, or NULL */
 	VEC(struct unit_range) units;  /* ascending by start */
 	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
 };
@@ -254,7 +256,8 @@ struct elf_debug {
 struct elf_debug *elf_image__debug(struct elf_image *image);
 /* The unit that covers vaddr. False if none does. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);
-/* To where the rest of the unit is, if that is another file which can be found (-gsplit-dwarf). */
+/* Replaces a skeleton unit by its whole, if that is in another file that is found (-gsplit-dwarf).
+ */
 void elf_debug__go_to_split(Dwarf_Die *unit);
 void inline_tables__free(struct inline_tables *tables);
 void elf_image__free_debug(struct elf_image *image);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/elf/elf_image.h"
 #include "target/elf/elf_internal.h"
 #include "util/cleanup.h"
 #include "util/names.h"

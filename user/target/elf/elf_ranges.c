@@ -252,7 +252,7 @@ static void offer(cold_part_vec *parts, struct function_entry *hot)
 	}
 }
 
-int elf_image__resolve_cold(struct elf_image *image, struct function_table *table)
+static int resolve_cold(struct elf_image *image, struct function_table *table)
 {
 	cold_part_vec parts = {0};
 	int err = collect_parts(table, &parts);
@@ -382,7 +382,7 @@ static int build_known(struct elf_image *image)
 	VEC_FINI(&ranges);
 	if (!table)
 		return -ENOMEM;
-	err = elf_image__resolve_cold(image, table);
+	err = resolve_cold(image, table);
 	if (err)
 		function_table__free(table);
 	else

@@ -102,7 +102,7 @@ static int parse_line(struct query *query, const char *text)
 	}
 	if (digits != end && !*end)
 		fault = colon == text ? text : digits;
-	log__error("bad trigger: line: needs a file and a number");
+	log__error("bad trigger: the file or the line number is missing");
 	log__caret(query->text, (size_t)(fault - query->text));
 	log__hint("the form is line:FILE:NUMBER, as in line:server.c:123");
 	return -EINVAL;

@@ -488,10 +488,12 @@ static int find_functions(const struct symbols *symbols, const struct query *que
 			err = search(found, symbols, query, search_globs);
 	}
 	drop_old_versions(found);
-	if (err)
+	if (err) {
 		log__error("cannot search for '%s': %s", query->text, strerror(-err));
-	else if (!found->n)
+		log__hint("free some memory and try again");
+	} else if (!found->n) {
 		err = symbols__refuse_unknown(symbols, query);
+	}
 	for (size_t i = 0; i < found->n; i++)
 		found->v[i].offset = query->offset;
 	return err;
