@@ -261,7 +261,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 	return first_ns;
 }
 
-/* How far stacks look back, if that is less than the trace does; otherwise 0. */
+/* The time covered by stacks, if the trace covers more; otherwise 0. */
 static uint64_t stacks_ns(const struct decoded *decoded)
 {
 	const struct decode_totals *t = &decoded->totals;

@@ -62,8 +62,8 @@ struct filter_part {
 };
 
 /*
- * Finds the times that the filter names. 0, or -EINVAL after a line and a hint: the recording has
- * no hit, or the part ends before it begins.
+ * Finds the times that the filter names. 0, or -EINVAL after a line and a hint: the recording lacks
+ * a hit, or the part ends before it begins.
  */
 int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
 			  const struct decode_bounds *bounds, struct filter_part *part);

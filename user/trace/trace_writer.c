@@ -49,7 +49,7 @@ struct leap_writer {
 	size_t n_leaps, next;
 	VEC(const struct leap *) open; /* have begun, and not landed */
 };
-/* True if the next leap to be written begins with that call. */
+/* True if an exception or longjmp begins with that call. */
 static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t index)
 {
 	return writer->next < writer->n_leaps && writer->tree->leaps.v[writer->next].from <= index;
