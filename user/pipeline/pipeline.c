@@ -344,7 +344,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* Events without a thread are shown in the recorded process. */
+/* The recorded process shows events without a thread. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {

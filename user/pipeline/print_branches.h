@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints branches: those of a trace (-print branches), and the last ones before a hit (LBR). */
+/* Prints the branches of a recording (-print branches), and the last ones before a hit (LBR). */
 #ifndef MTBPF_PIPELINE_PRINT_BRANCHES_H
 #define MTBPF_PIPELINE_PRINT_BRANCHES_H
 

@@ -59,7 +59,7 @@ struct goroutine {
 	VEC(uint32_t) open; /* indices of calls, outermost first */
 };
 
-/* Appends a call to the tree, in pre-order. 0 or -ENOMEM. */
+/* Appends the call in pre-order. 0 or -ENOMEM. */
 int goroutine__emit(struct goroutine *g, const struct call *call, uint32_t depth);
 /* Notes what the call that was added last waits for; NULL: not known. The text must outlive the
  * tree. 0 or -ENOMEM. */

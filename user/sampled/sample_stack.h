@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the callers at a sample or a hit, in a copy of the stack or by frame pointers. */
+/* Finds callers at samples and hits: in copies of stacks, or by frame pointers. */
 #ifndef MTBPF_SAMPLED_SAMPLE_STACK_H
 #define MTBPF_SAMPLED_SAMPLE_STACK_H
 

@@ -192,7 +192,7 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 			       .is_innermost = entry->kind == MT_ENTRY_SYSCALL};
 	struct known_probe *probe = find_probe(t, entry->ip);
 
-	/* Only a damaged file has a call that returned before it began. */
+	/* Damaged files may contain calls that return before they begin. */
 	if (call.end_ns < call.start_ns && (call.end == END_KNOWN || call.end == END_AT_MOST))
 		call.end = END_UNKNOWN;
 	/* If whole calls are recorded, a hit adds nothing. */
@@ -284,7 +284,7 @@ static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
 			       .kind = CALL_SYSCALL,
 			       .what = syscall_of(t, sched, sched->took.arg)};
 
-	/* Only a damaged file has a call that ends before it begins. */
+	/* Damaged files may contain calls that end before they begin. */
 	if (call.end_ns >= call.start_ns)
 		slices__enter(&t->slices, &call);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the slices of one thread. Open slices form a stack; each new stack of the thread keeps
- * the part that it shares with the open slices and closes the rest. Times never run backwards.
+ * Builds one thread's slices. Open slices form a stack; each new stack of the thread keeps the
+ * common part and closes the rest. Times never run backwards.
  */
 #ifndef MTBPF_SAMPLED_SLICES_H
 #define MTBPF_SAMPLED_SLICES_H
@@ -100,7 +100,10 @@ void slices__begin(struct slices *slices, uint64_t time_ns);
  * running is treated in the same way.
  */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
-/* Adds a function's or system call with an exact start. Times ascend over all functions. */
+/*
+ * Adds a call of a function, or a system call, with an exact start. Times ascend over all
+ * functions.
+ */
 void slices__enter(struct slices *slices, const struct entered *entered);
 /* True if a call of the function whose start is exact is known to be running at time_ns. */
 bool slices__has_call(const struct slices *slices, const struct function *function,
@@ -134,7 +137,7 @@ void slices__found(struct slices *slices, uint64_t time_ns);
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* Ends the recording of the thread: open slices are closed with an inferred end. */
 void slices__end(struct slices *slices, uint64_t time_ns);
-/* Adds a slice for unrecorded time, after slices__end(). */
+/* Adds a GAP slice for unrecorded time, after slices__end(). */
 void slices__gap(struct slices *slices, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 
 #endif

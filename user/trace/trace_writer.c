@@ -315,7 +315,6 @@ static const char *landing_name(enum left_by left_by)
 	}
 }
 
-/* It lands there, at time_ns as written. */
 /*
  * The arrow goes to the instant. It would run backwards to the call itself, which began before it
  * (Perfetto: flow_tracker.cc).
