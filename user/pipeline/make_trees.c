@@ -318,7 +318,7 @@ static void drop_empty(struct decoded *decoded)
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		struct call_tree tree = decoded->trees.v[i];
 
-		if (tree.strand && !tree.calls.n)
+		if (tree.coroutine && !tree.calls.n)
 			call_tree__fini(&tree);
 		else
 			decoded->trees.v[n++] = tree;

@@ -32,7 +32,7 @@ static const struct call_tree *find_tree(const struct report_input *input)
 
 		if (is_its && !any)
 			any = tree;
-		if (!(is_its || (tree->strand && tree->pid == (pid_t)input->hit->pid)) ||
+		if (!(is_its || (tree->coroutine && tree->pid == (pid_t)input->hit->pid)) ||
 		    !has_entry(tree, input->hit))
 			continue;
 		if (input->hit->reason == MT_HIT_DURATION)
