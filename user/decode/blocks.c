@@ -44,8 +44,8 @@ struct blocks {
 };
 
 /*
- * Empty, and its pages there: one that is read before it is written is there twice, and the second
- * time interrupts all other CPUs that decode.
+ * Writes the pages first: a page that is read before it is written faults twice, and the second
+ * fault interrupts all other decoding CPUs.
  */
 static struct blocks_slot *new_slots(size_t n)
 {
@@ -129,7 +129,7 @@ static void *alloc(struct blocks *b, size_t size)
 
 /* ---- instructions to blocks */
 
-/* Longer ones go on in another block. */
+/* A longer stretch of code continues in another block. */
 #define MAX_STEPS 32
 #define MAX_JUMPS 32
 #define MAX_INSNS 512
@@ -137,8 +137,9 @@ static void *alloc(struct blocks *b, size_t size)
 struct building {
 	struct blocks *blocks;
 	struct block *block;
-	uint64_t ip;		      /* of the next instruction */
-	uint64_t before;	      /* of the one that runs up to it; 0: a jump or none */
+	uint64_t ip;	 /* of the next instruction */
+	uint64_t before; /* the instruction that falls through to it; 0: it was jumped to, or is the
+			    first */
 	const struct function *known; /* where the last transfer went */
 	block_counts counts;	      /* since the last step */
 	unsigned int n_insns, n_jumps;
@@ -146,8 +147,8 @@ struct building {
 };
 
 /*
- * Of the function where the place is found, as far as it lies in one piece: parts of it that lie
- * elsewhere, and what lies behind a piece of code, are looked up.
+ * Remembers the function found at the place. Only if the function is contiguous: other parts of it,
+ * and code beyond the mapped piece, are looked up each time.
  */
 static void note_function(struct blocks *blocks, uint64_t ip, const struct code_place *place)
 {
@@ -162,7 +163,7 @@ static void note_function(struct blocks *blocks, uint64_t ip, const struct code_
 		(struct known_function){start, size, function};
 }
 
-/* NULL where no code is known. */
+/* NULL: no code is known at ip. */
 static const struct function *function_at(struct blocks *blocks, uint64_t ip)
 {
 	struct code_place place;
@@ -176,7 +177,7 @@ static const struct function *function_at(struct blocks *blocks, uint64_t ip)
 	return place.function;
 }
 
-/* Where the next instruction may lie in another mapping, or is patched. */
+/* For an instruction that may cross into another mapping, or is patched. */
 static int fetch_copy(struct blocks *blocks, uint64_t ip, struct insn *insn)
 {
 	uint8_t code[INSN_MAX_LEN];
@@ -193,7 +194,10 @@ static bool has_piece(const struct blocks *blocks, uint64_t ip)
 	return piece->len >= INSN_MAX_LEN && ip - piece->start <= piece->len - INSN_MAX_LEN;
 }
 
-/* 0, -ENOENT where nothing is mapped, -EILSEQ where it is no instruction. */
+/*
+ * Decodes the instruction at ip. 0; -ENOENT: nothing is mapped there; -EILSEQ: not a valid
+ * instruction.
+ */
 static int fetch(struct blocks *blocks, uint64_t ip, struct insn *insn)
 {
 	const struct code_piece *piece = &blocks->piece;
@@ -205,7 +209,10 @@ static int fetch(struct blocks *blocks, uint64_t ip, struct insn *insn)
 	return insn__decode(piece->bytes + (ip - piece->start), INSN_MAX_LEN, ip, insn);
 }
 
-/* Whoever reads the branches must hear of it: it leaves its function, or ends an unheard change. */
+/*
+ * True if the branch must be handed on: it leaves its function, or follows a change of function
+ * that was not handed on.
+ */
 static bool leaves(const struct building *g, uint64_t from, uint64_t to)
 {
 	const struct function *function = function_at(g->blocks, from);
@@ -250,12 +257,12 @@ static void end_cond(struct building *g, const struct insn *insn)
 
 	block->end = BLOCK_COND;
 	block->target = insn->target;
-	/* To the next instruction it goes either way. */
+	/* The target is the next instruction: both outcomes lead there. */
 	if (insn->target != g->ip + insn->len && leaves(g, g->ip, insn->target))
 		block->flags |= BLOCK_TELLS_TAKEN;
 }
 
-/* It may lead to where it is in the code, and yet to another activation of the function. */
+/* A jump to the same function may still enter another activation of it. */
 static bool may_raise(const struct building *g)
 {
 	uint8_t code[JUMP_TO_POPPED_LEN];
@@ -273,7 +280,10 @@ static void end_jump(struct building *g)
 	g->counts += BLOCK_TAKEN;
 }
 
-/* The state to go on with is in memory: of a signal's frame, or of the kernel's. */
+/*
+ * Such an instruction loads where to continue from memory: from a signal frame or the kernel's
+ * stack.
+ */
 static bool restores(const struct building *g, const struct insn *insn)
 {
 	uint8_t code[RESTORER_MAX_LEN] = {0};
@@ -284,7 +294,7 @@ static bool restores(const struct building *g, const struct insn *insn)
 	return insn__is_restorer(code);
 }
 
-/* True where insn ends the block. */
+/* True if insn ends the block. */
 static bool end_at(struct building *g, const struct insn *insn)
 {
 	struct block *block = g->block;
@@ -451,8 +461,8 @@ struct block *blocks__find(struct blocks *b, uint64_t ip)
 }
 
 /*
- * Behind a condition that was not taken no transfer has told which function runs: where it is
- * another one by now, the next branch has to be handed on, and the block is this one's alone.
+ * After a condition that was not taken, no branch has told the reader which function runs. If it is
+ * another one by now, the next branch must be handed on, and this path needs a block of its own.
  */
 static struct block *fall_through(struct blocks *b, struct block *block)
 {
@@ -491,7 +501,7 @@ struct stepping {
 	struct insn insn;
 };
 
-/* One more instruction. False where the block's last one is next. */
+/* Advances by one instruction. False: the block's last instruction is next. */
 static bool step(struct stepping *s)
 {
 	struct block_reach *reach = s->reach;

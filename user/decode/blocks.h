@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoded code of one address space: from an instruction on to the first that only a packet can
- * tell the outcome of. Direct jumps and calls are followed, so that a block runs through them.
- * Each is decoded once; what follows a block is linked to it when it is first taken.
+ * Decoded code of one address space. A block extends from one instruction to the first whose
+ * outcome only a packet tells; direct jumps and calls are followed, so that a block continues
+ * through them. Each block is decoded once, and its successors are linked to it when they are first
+ * taken.
  */
 #ifndef MTBPF_DECODE_BLOCKS_H
 #define MTBPF_DECODE_BLOCKS_H
@@ -17,25 +18,25 @@ enum block_end {
 	BLOCK_RETURN,
 	BLOCK_CALL,	/* indirect */
 	BLOCK_JUMP,	/* indirect */
-	BLOCK_FAR,	/* syscall, int n, iret, ...: in block.far which */
-	BLOCK_GOES_ON,	/* nothing to be told: it is only long enough */
+	BLOCK_FAR,	/* syscall, int n, iret, ...: see enum block_flags */
+	BLOCK_GOES_ON,	/* not by a branch: the block reached its maximum length */
 	BLOCK_UNMAPPED, /* no code is known at last_ip */
-	BLOCK_NO_CODE,	/* the bytes at last_ip are no instruction */
+	BLOCK_NO_CODE,	/* the bytes at last_ip are not a valid instruction */
 };
 
 enum block_flags {
 	BLOCK_TELLS_TAKEN = 1 << 0, /* COND: hand on that it was taken */
-	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: hand it on wherever it goes */
+	BLOCK_TELLS_JUMP = 1 << 1,  /* JUMP: hand it on, whatever the target */
 	BLOCK_ENTERS = 1 << 2,	    /* FAR: into the kernel */
-	BLOCK_TRAPS = 1 << 3,	    /* FAR: int3, which debuggers put there and take away */
-	BLOCK_RESTORES = 1 << 4,    /* FAR: goes on anywhere, as iret and rt_sigreturn do */
+	BLOCK_TRAPS = 1 << 3,	    /* FAR: int3, which debuggers insert and remove */
+	BLOCK_RESTORES = 1 << 4,    /* FAR: may continue anywhere, as iret and rt_sigreturn do */
 };
 
-/* Instructions in the low half, taken near branches in the high half: added in one go. */
+/* Instructions in the low half, taken near branches in the high half: one addition adds both. */
 typedef uint64_t block_counts;
 #define BLOCK_TAKEN (1ull << 32)
 
-/* The address that a call returns to. */
+/* A return address. */
 struct block_site {
 	uint64_t ret_ip;
 	struct block *after; /* NULL until it is looked up */
@@ -56,7 +57,7 @@ struct block {
 	struct block *next[2]; /* COND: not taken, taken; else next[0]; NULL until looked up */
 	uint8_t end;	       /* enum block_end */
 	uint8_t flags;
-	uint8_t last_len; /* of the last instruction; 0 where nothing ends it */
+	uint8_t last_len; /* of the last instruction; 0 if no instruction ends it */
 	uint8_t n_steps;
 	uint16_t n_before; /* instructions before the one that ends it */
 	uint64_t ip;
@@ -66,7 +67,7 @@ struct block {
 	struct block_site site; /* CALL */
 	uint64_t last_ip;	/* of the last instruction */
 	uint64_t target;	/* COND */
-	/* The target of the last transfer that readers of the branches know of. */
+	/* The function that the last branch handed on went to. */
 	const struct function *known_function;
 	uint64_t stamp; /* blocks.stamp when it was built */
 };
@@ -77,19 +78,19 @@ struct blocks;
 struct blocks *blocks__new(struct code_map *map, bool tell_all);
 void blocks__free(struct blocks *blocks);
 
-/* The map has more code than before, and where it had some, the same. */
+/* Code was added to the map; existing code is unchanged. */
 void blocks__code_added(struct blocks *blocks);
-/* The map has other code: every block of before is gone. */
+/* The map's code was replaced: all blocks are freed. */
 void blocks__clear(struct blocks *blocks);
 
-/* The block at ip; NULL where memory ran out. */
+/* The block at ip; NULL: out of memory. */
 struct block *blocks__find(struct blocks *blocks, uint64_t ip);
-/* The block that a block's condition leads to, or that it goes on with: next[which], looked up. */
+/* Looks up next[which]: the block that the condition leads to, or that follows. */
 struct block *blocks__link(struct blocks *blocks, struct block *block, unsigned int which);
-/* A block that ended where code was missing, once more. 0 or -ENOMEM. */
+/* Decodes a block again that ended because code was missing. 0 or -ENOMEM. */
 int blocks__renew(struct blocks *blocks, struct block *block);
 
-/* The instructions that a thread has executed in a block. */
+/* The executed part of a block. */
 struct block_reach {
 	unsigned int n_steps; /* steps that happened */
 	block_counts counts;  /* since the last of them */
@@ -97,13 +98,13 @@ struct block_reach {
 	uint8_t len;
 };
 
-/* Up to the instruction at ip, which did not run. False where the block does not come there. */
+/* Up to the instruction at ip, which did not run. False: ip is not in the block. */
 bool blocks__reach(struct blocks *blocks, const struct block *block, uint64_t ip,
 		   struct block_reach *reach);
-/* Through the first direct branch to ip, which ran, but is not told as one. */
+/* Up to and including the first direct branch to ip, which does not count as a step. */
 bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, uint64_t ip,
 			     struct block_reach *reach);
-/* Through the block's direct branch, which ran. False where it has none, or more than one. */
+/* Up to and including the block's direct branch. False unless it has exactly one. */
 bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
 			       struct block_reach *reach);
 

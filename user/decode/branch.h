@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What decode hands to stack: arrays of one thread's transfers of control, in time order, with
- * other things that are known of the thread as entries among them.
+ * The interface between decode and stack: arrays of one thread's branches in time order. Other
+ * facts about the thread are entries among them.
  */
 #ifndef MTBPF_DECODE_BRANCH_H
 #define MTBPF_DECODE_BRANCH_H
@@ -27,13 +27,13 @@ enum branch_kind {
 };
 
 /*
- * Beside enum branch_kind: entries that are no branch. n_insns and n_branches of the branches do
- * not depend on them.
+ * Kinds of entries that are not branches. They do not affect n_insns and n_branches of the
+ * branches.
  */
 enum entry_kind {
 	/*
-	 * The thread's code_map shows the code of time_ns from here on: what stands before the
-	 * entry is of the code as it was. The next branch counts n_insns instructions up to here.
+	 * From here on the thread's code_map shows the code as of time_ns; earlier entries refer to
+	 * the code before. The next branch counts n_insns instructions up to here.
 	 */
 	ENTRY_MAP = BRANCH_GAP + 1,
 	ENTRY_NOTE,  /* a struct pt_note: branch__note() */
@@ -44,30 +44,35 @@ enum entry_kind {
 enum gap_reason {
 	GAP_NONE,
 	GAP_OVERFLOW,	/* the CPU's buffer overflowed (OVF) */
-	GAP_BAD_PACKET, /* the bytes are no packet */
+	GAP_BAD_PACKET, /* the bytes are not a valid packet */
 	GAP_UNMAPPED,	/* no code is known at the address */
 	GAP_MISMATCH,	/* packets and code disagree */
 	GAP_LOST,	/* capture says that it lost data */
 	GAP_32_BIT,	/* the thread ran 32-bit code, which is not decoded */
-	GAP_CALLER,	/* a return to a caller that is not known: it called in a gap */
-	GAP_BETWEEN,	/* nothing was recorded between two snapshots: no loss */
-	GAP_OUTSIDE,	/* of -start and -stop: no loss either */
-	GAP_FILTERED,	/* outside of -filter: nor is this */
+	GAP_CALLER,	/* a return to an unknown caller, which called during a gap */
+	GAP_BETWEEN,	/* between two snapshots, where nothing was meant to be recorded */
+	GAP_OUTSIDE,	/* outside of -start and -stop */
+	GAP_FILTERED,	/* outside of -filter */
 };
 
 struct branch {
 	uint64_t time_ns; /* CLOCK_MONOTONIC (soft), perf's clock (pt) */
 	uint64_t from;	  /* address of the branching instruction */
 	uint64_t to;	  /* where it went */
-	uint32_t n_insns; /* instructions executed since the previous branch, this one included */
-	/* Near branches taken since the previous one, this included: more than 1 where decoding
-	 * leaves out jumps within a function. */
+	uint32_t n_insns; /* instructions since the previous branch, including this one */
+	/*
+	 * Near branches since the previous one, including this one. More than 1 if jumps within the
+	 * function were left out.
+	 */
 	uint32_t n_branches;
 	uint8_t kind; /* enum branch_kind, or enum entry_kind */
-	/* Length of the instruction at from; 0 where it did not execute. Of a call, 0: unknown. */
+	/*
+	 * Length of the instruction at from; 0: it did not execute, or the length of a call is
+	 * unknown.
+	 */
 	uint8_t len;
 	uint8_t reason; /* enum gap_reason */
-	uint8_t packet; /* decode's own */
+	uint8_t packet; /* used within decode only */
 	int32_t cpu;	/* of entries */
 };
 
@@ -83,9 +88,8 @@ static inline bool branch__is_entry(const struct branch *b)
 }
 
 /*
- * Of calls: where their RET goes, and how many bytes behind that it may go as well, where nobody
- * says how long the instruction is: from FF /2 with a register to one with a segment, REX, SIB and
- * 32 bits.
+ * The return address of a call. Without the length of its instruction it is a range: from FF /2
+ * with a register to one with a segment, REX, SIB and 32 bits.
  */
 #define CALL_MIN_LEN 2
 #define CALL_MAX_LEN 9
@@ -101,8 +105,8 @@ static inline uint8_t branch__return_slack(const struct branch *b)
 }
 
 /*
- * Takes the next n branches and entries of a thread, and may change them. The code_map shows the
- * code as it is at each of them. Non-zero stops the decoder, which returns it.
+ * Receives the thread's next n branches and entries, and may modify them. The code_map shows the
+ * code at each of them. The decoder stops at a non-zero result and returns it.
  */
 typedef int (*branches_fn)(void *ctx, struct branch *v, size_t n);
 

@@ -45,27 +45,27 @@ void decode__library_version(char *text, size_t size)
 }
 
 /*
- * ---- what CPUs' streams hold of each thread: a interval for each time that it ran on one. A
- * thread's intervals, in the order of time, are its branches.
+ * ---- rings of CPUs: an interval for each time that a thread ran on a CPU. A thread's intervals,
+ * in time order, are its branches.
  */
 
 struct interval {
-	const struct rec_switch *who; /* whose, and since when */
+	const struct rec_switch *who; /* the switch to the thread */
 	unsigned int snapshot;
 	uint64_t start_ns, end_ns;
 	const struct rec_aux *aux;
-	VEC(struct branch) branches; /* as in an buffer: walker.h */
+	VEC(struct branch) branches; /* as in a branch_buffer (walker.h) */
 };
 
 struct intervals {
 	const struct recording *rec;
 	VEC(struct interval) all;
-	/* What is taken now. */
+	/* The ring that is being decoded. */
 	const struct rec_aux *aux;
 	unsigned int snapshot;
-	bool is_known;		    /* the thread is: the last of `all` is its interval */
-	uint64_t unknown_insns;	    /* of threads that nothing names */
-	VEC(struct pt_note) events; /* of CPUs, while no thread ran that is known */
+	bool is_known; /* the running thread is known, and the last of `all` is its interval */
+	uint64_t unknown_insns;	    /* of unknown threads */
+	VEC(struct pt_note) events; /* of CPUs while no known thread ran */
 };
 
 static void intervals__fini(struct intervals *p)
@@ -76,7 +76,7 @@ static void intervals__fini(struct intervals *p)
 	VEC_FINI(&p->events);
 }
 
-/* Behind it come the branches of this CPU's ring, its snapshot'th. */
+/* The next branches are from this CPU's ring in this snapshot. */
 static void intervals__begin(struct intervals *p, const struct rec_aux *aux, unsigned int snapshot)
 {
 	p->aux = aux;
@@ -132,14 +132,14 @@ static int add(struct intervals *p, const struct branch *b)
 	return 0;
 }
 
-/* It may be the same one: a region says whom it begins with. */
+/* The thread may be the same as before: each region tells which one it begins with. */
 static int begin_thread(struct intervals *p, const struct branch *b)
 {
 	const struct rec_switch *who = (const void *)(uintptr_t)b->from;
 	struct interval *interval = current(p);
 	struct branch rest = {.kind = RAW_REST, .n_insns = b->n_insns, .n_branches = b->n_branches};
 
-	/* Counted before the switch was known. */
+	/* Instructions that ran before the switch. */
 	if (b->n_insns && add(p, &rest))
 		return -ENOMEM;
 	if (interval && interval->who == who)
@@ -155,7 +155,7 @@ static int begin_thread(struct intervals *p, const struct branch *b)
 	return 0;
 }
 
-/* Takes the entries of a walker's buffer; an raw_branches_fn. 0 or -ENOMEM. */
+/* A raw_branches_fn. 0 or -ENOMEM. */
 static int intervals__take(void *intervals, struct branch *branches, size_t n)
 {
 	struct intervals *p = intervals;
@@ -187,7 +187,7 @@ static int by_thread(const void *a, const void *b)
 	return by_time(a, b);
 }
 
-/* By thread, and each thread's by time. */
+/* Sorts by thread, then by time. */
 static void intervals__sort(struct intervals *p)
 {
 	VEC_SORT(&p->all, by_thread);
@@ -240,7 +240,7 @@ static int thread__end(struct thread *t, int err)
 	return err;
 }
 
-/* Nothing was recorded for a while, and nothing was to be. */
+/* Between two snapshots nothing was meant to be recorded. */
 static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 {
 	struct branch between = {.time_ns = end_ns, .kind = BRANCH_GAP, .reason = GAP_BETWEEN};
@@ -248,7 +248,7 @@ static int thread__next_snapshot(struct thread *t, uint64_t end_ns)
 	return t->receiver->take(t->receiver->ctx, &between, 1);
 }
 
-/* ---- a ring a thread */
+/* ---- rings of threads */
 
 static int decode_rings(struct thread *t, size_t first)
 {
@@ -276,11 +276,11 @@ static bool is_first_of_thread(const struct recording *rec, size_t i)
 	return true;
 }
 
-/* ---- a ring a CPU */
+/* ---- rings of CPUs, divided among threads */
 
 /*
- * Rings of ours that were frozen together have one time: a ring that held nothing is not among
- * them. perf reads one after another; there each CPU's are counted.
+ * mtbpf's rings of one freeze have the same time, and empty rings are not in the recording. perf
+ * reads one ring after the other, so that its rings are counted per CPU.
  */
 static unsigned int snapshot_of(const struct recording *rec, size_t i)
 {
@@ -317,7 +317,7 @@ static int cut_ring(struct decode_request *request, size_t i, struct intervals *
 	return err;
 }
 
-/* It was elsewhere in between, and the ring of that CPU has forgotten it. */
+/* Adds a gap if the thread ran on another CPU in between, whose ring has overwritten that time. */
 static int note_unseen(struct joiner *joiner, const struct switches *switches,
 		       const struct interval *from, const struct interval *to)
 {
@@ -426,10 +426,10 @@ static int ignore(void *ctx, struct branch *v, size_t n)
 	return 0;
 }
 
-/* Of PT, at first: it mostly has a PSB, and something of the thread behind that. */
+/* Bytes of PT to decode at first: these mostly contain a PSB and a branch of the thread. */
 #define LOOK_SIZE (16u << 10)
 
-/* The first and the last time that a part of a thread's ring tells; 0: it tells none. */
+/* Finds the first and the last time in a part of a thread's ring; 0: it lacks a time. */
 static int look_at_thread(struct decode_request request, struct decode_bounds *bounds)
 {
 	struct decode_totals totals = {0};
@@ -454,7 +454,7 @@ static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
 		bounds->last_ns = by->last_ns;
 }
 
-/* The same of a CPU's ring, and of the threads that are known. */
+/* The same for known threads in the ring of the request's CPU. */
 static int look_at_cpu(const struct decode_request *request, struct decode_bounds *bounds)
 {
 	struct intervals intervals = {.rec = request->rec};
@@ -470,7 +470,7 @@ static int look_at_cpu(const struct decode_request *request, struct decode_bound
 	return err;
 }
 
-/* More and more of one end of the ring, until it tells a time. */
+/* Decodes a growing part of one end of the ring until it contains a time. */
 static int look_at_end(struct decode_request *request, const struct rec_aux *aux, bool at_end,
 		       struct decode_bounds *bounds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PT bytes and code to branches. This folder is the only user of libipt's decoders. */
+/* Decodes PT bytes and code to branches. This folder is the only user of libipt's decoders. */
 #ifndef MTBPF_DECODE_DECODE_H
 #define MTBPF_DECODE_DECODE_H
 
@@ -10,10 +10,10 @@
 #include "decode/request.h"
 
 /*
- * Decodes one thread's PT and hands its branches to `take`, in order, in the caller's thread, a few
- * thousand at a time. `map` starts empty; during each call of `take` it shows the code as it was at
- * the branches. Adds to totals. 0; -ENOMEM; or what `take` returned. Damage in the stream is no
- * error: it is a BRANCH_GAP.
+ * Decodes one thread's PT. Calls `take` in the caller's thread with the branches in order, a few
+ * thousand at a time. `map` starts empty; during each call of `take` it shows the code at the
+ * branches. Adds to totals. 0; -ENOMEM; or what `take` returned. Damage in the stream becomes a
+ * BRANCH_GAP.
  */
 int decode__run(const struct decode_request *request);
 
@@ -21,27 +21,24 @@ int decode__run(const struct decode_request *request);
 int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
 		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals);
 
-/* libipt's version, from the library itself. */
+/* The version of the linked libipt. */
 void decode__library_version(char *text, size_t size);
 
 /* ---- a whole recording, thread by thread */
 
-/*
- * The functions that take the result. If one returns anything but 0, decoding stops, and returns
- * that.
- */
+/* The functions that receive the result. A non-zero result stops decoding, which returns it. */
 struct branch_receiver {
-	/* The next branches are this thread's; `map` shows its code as it was at each branch. */
+	/* The next branches are this thread's; `map` shows its code at each of them. */
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
-	/* A few thousand at a time; `map` as begin() got it. */
+	/* Receives a few thousand at a time. */
 	branches_fn take;
 	/* Events that CPUs reported while no thread ran, before the first thread; may be NULL. */
 	int (*take_notes)(void *ctx, const struct pt_note *v, size_t n);
 	/* Before the map is gone. */
 	int (*end)(void *ctx);
 	void *ctx;
-	struct meter *meter; /* of bytes of PT; of CPUs' rings then of their branches; or NULL */
-	bool wants_source;   /* will ask for functions' lines */
+	struct meter *meter; /* counts bytes of PT; for rings of CPUs then branches; or NULL */
+	bool wants_source;   /* the receiver will look up source lines */
 };
 
 /*

@@ -5,17 +5,17 @@
 #include "decode/pt_time.h"
 #include "target/symbols/symbols.h"
 
-/* ---- which bytes */
+/* ---- the bytes of the part */
 
-/* A ring, to ask PSBs for their time. */
+/* A ring whose PSBs tell their times. */
 struct psb_clock {
 	struct packet_reader reader;
 	const struct rec_pt_config *pt;
-	uint64_t tsc; /* near all of them */
+	uint64_t tsc; /* a time near all of them */
 	const uint8_t *end;
 };
 
-/* The first PSB from `at` on that tells the time; NULL: none. */
+/* The first PSB from `at` on with a time, or NULL. */
 static const uint8_t *next_psb(struct psb_clock *clock, const uint8_t *at, uint64_t *time_ns)
 {
 	while ((at = packet__find_psb(at, clock->end))) {
@@ -30,7 +30,7 @@ static const uint8_t *next_psb(struct psb_clock *clock, const uint8_t *at, uint6
 	return NULL;
 }
 
-/* The last PSB at or before ns, found by halves, since their times ascend; NULL: none. */
+/* The last PSB at or before ns, found by bisection since their times ascend; or NULL. */
 static const uint8_t *last_psb_before(struct psb_clock *clock, const uint8_t *begin, uint64_t ns)
 {
 	const uint8_t *low = begin, *high = clock->end, *found = NULL;
@@ -79,7 +79,7 @@ void decode_filter__narrow(const struct decode_filter *f, struct recording *rec)
 		narrow(f, &rec->pt, &rec->aux.v[i]);
 }
 
-/* ---- which branches */
+/* ---- the branches of the part */
 
 enum { IS_START = 1, IS_STOP = 2 };
 
@@ -106,7 +106,7 @@ static void count(struct selection *s, const struct branch *b)
 
 static int deliver(struct selection *s, const struct branch *b)
 {
-	/* Nothing has begun that it would break. */
+	/* A gap before the first branch does not interrupt anything. */
 	if (s->is_empty && b->kind == BRANCH_GAP)
 		return 0;
 	s->is_empty = false;

@@ -23,8 +23,7 @@ struct decode_filter {
 };
 
 /*
- * Removes bytes from the rings of rec that need not be decoded. If PSBs have no time, all bytes
- * stay.
+ * Removes the bytes from rec's rings that need not be decoded. Keeps all bytes if PSBs lack times.
  */
 void decode_filter__narrow(const struct decode_filter *filter, struct recording *rec);
 
@@ -34,7 +33,7 @@ struct filter_totals {
 	uint64_t starts, stops; /* calls of `start` and `stop` within the part */
 };
 
-/* Cache: the same few functions are looked up again and again. */
+/* Size of the cache of functions that were compared with `start` and `stop`. */
 #define SELECTION_KNOWN 1024
 
 /*

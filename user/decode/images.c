@@ -24,9 +24,9 @@
 struct opened {
 	const char *path, *build_id; /* the recording's */
 	uint64_t ino;
-	struct elf_image *image; /* NULL: could not be opened, and that was said */
-	int error;		 /* why not */
-	/* Another file that has its name now. */
+	struct elf_image *image; /* NULL: it could not be opened, which was reported */
+	int error;		 /* errno */
+	/* Another file that now has its name. */
 	char other_id[64];
 	uint64_t other_ino;
 	bool is_other; /* `image` is that other file, since the right one is missing */
@@ -37,17 +37,17 @@ struct opened {
 /* The memory of a process as far as it was copied. */
 struct jit {
 	pid_t pid;
-	struct elf_image *image; /* NULL: nothing was */
+	struct elf_image *image; /* NULL: nothing was copied */
 };
 
 struct images {
 	const struct recording *rec;
 	pthread_mutex_t lock; /* of what follows */
 	VEC(struct opened) files;
-	bool is_missing_some; /* of these files, which was said */
+	bool is_missing_some; /* a file is missing, which was reported */
 	VEC(struct jit) jits;
 	struct elf_image *kernel; /* one for all processes; NULL: not traced, or not read yet */
-	bool kernel_failed;	  /* and that was said */
+	bool kernel_failed;	  /* and the warning was printed */
 	struct images_kept *kept;
 	struct named_image *code; /* instead of all these; or NULL */
 };
@@ -132,7 +132,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* For code in a file that is not valid ELF: its bytes ran, though they have no symbols. */
+/* Used if a file is not valid ELF: its bytes ran, and they lack symbols. */
 static struct elf_image *raw_image(int fd, const char *name)
 {
 	struct elf_image *image;
@@ -237,7 +237,7 @@ static struct elf_image *opened__open(struct opened *file, const struct recordin
 	return image;
 }
 
-/* Why not, and what to do. */
+/* Prints why a file could not be opened, and what to do. */
 static void opened__say_missing(const struct opened *file, const struct rec_map *map)
 {
 	if (!file->other_ino) {
@@ -385,7 +385,7 @@ static int map_code(struct images *images, const struct rec_map *m, struct code_
 	return err == -ENOMEM ? err : map_patches(images->rec, m, map);
 }
 
-/* One whose code has been asked for, and that nobody else prepares. NULL: none is left. */
+/* A file whose code was used and that no other thread prepares, or NULL. */
 static struct elf_image *next_to_prepare(struct images *images, size_t *next)
 {
 	struct elf_image *image = NULL;
@@ -418,7 +418,9 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 	for (size_t i = 0; i < images->files.n; i++) {
 		struct opened *file = &images->files.v[i];
 
-		/* Behind a call into code that is missing, nothing fits: that has been said. */
+		/*
+		 * After a call into missing code packets cannot match, and that code was reported.
+		 */
 		if (file->image != image || file->mismatch_said || images->is_missing_some)
 			continue;
 		file->mismatch_said = true;
@@ -432,7 +434,7 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 	pthread_mutex_unlock(&images->lock);
 }
 
-/* Locked. Every process has it, from the start. */
+/* Locked. The kernel is part of every process. */
 static int map_kernel(struct images *images, struct code_map *map)
 {
 	const struct rec_kernel *kernel = &images->rec->kernel;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code a recording's mappings show: files as they are on this machine, and its own images. Any
+ * The code of a recording's mappings: files on this machine, and the recording's own images. Any
  * number of threads may use it at once.
  */
 #ifndef MTBPF_DECODE_IMAGES_H
@@ -43,9 +43,9 @@ void images__set_code(struct images *images, struct named_image *code);
 bool images__has_kernel(const struct images *images);
 
 /*
- * Puts into `map` the kernel, where it was traced, and what process `pid` mapped from *next on, up
- * to time_ns, and moves *next there. *next is an index into the recording's maps; start with 0 and
- * an empty map. A file that cannot be opened is left out, with one warning for each. 0 or -ENOMEM.
+ * Adds to `map` the kernel, if it was traced, and what process `pid` mapped from *next up to
+ * time_ns, and advances *next: an index into the recording's maps. Start with 0 and an empty map. A
+ * file that cannot be opened is left out, with one warning per file. 0 or -ENOMEM.
  */
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map);

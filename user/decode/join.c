@@ -10,9 +10,9 @@
 #include "util/insn.h"
 
 /*
- * Most of what comes in is handed on where it lies. Where something is put among it, or left out,
- * it is copied until there are ALONE_MIN branches in a row: a batch has to be worth its way. What
- * is no branch becomes MOST_OF_ONE at most.
+ * Plain branches are handed on in place. Where entries are inserted or removed, branches are copied
+ * until ALONE_MIN plain branches follow each other, since small batches cost more than copying. Any
+ * other entry becomes at most MOST_OF_ONE entries.
  */
 #define ALONE_MIN   128
 #define COPIED_MAX  1024
@@ -44,7 +44,7 @@ static int hand_on(struct joiner *j)
 	return n ? j->request->take(j->request->ctx, j->out, n) : 0;
 }
 
-/* As tsc__to_ns(), most of which is the same for all ticks with the same high bits. */
+/* The same as tsc__to_ns(), with a cache for ticks with the same high bits. */
 static inline uint64_t to_ns(struct joiner *j, uint64_t tsc)
 {
 	const struct rec_pt_config *pt = &j->request->rec->pt;
@@ -54,7 +54,7 @@ static inline uint64_t to_ns(struct joiner *j, uint64_t tsc)
 	if (UNLIKELY(base != j->base)) {
 		uint64_t first = tsc__extend(base, reference);
 
-		/* They lie half a wrap away from the reference: not all before it, or behind it. */
+		/* The reference is half a wrap away, in the middle of these ticks. */
 		if (tsc__extend(base | mask, reference) - first != mask)
 			return tsc__to_ns(tsc, reference, pt);
 		j->base = base;
@@ -99,7 +99,7 @@ static void keep_counts(struct joiner *j, const struct branch *b)
 	j->n_branches += b->n_branches;
 }
 
-/* Hands on what comes before, while the map shows the code that it ran in. */
+/* Hands on earlier branches before the map changes: they ran in the code as it was. */
 static int update_map(struct joiner *j, const struct branch *b)
 {
 	const struct decode_request *r = j->request;
@@ -129,7 +129,10 @@ static void start_tracing(struct joiner *j)
 	j->tracing = true;
 }
 
-/* speed.traced_ns is less than nothing until then, and speed.insns what there was before it. */
+/*
+ * Until then speed.traced_ns contains only times to subtract, and speed.insns the number at the
+ * start.
+ */
 static void end_stretch(struct joiner *j)
 {
 	uint64_t insns = j->totals->insns, end_ns = j->tracing ? j->time_ns : j->stopped_ns;
@@ -175,8 +178,8 @@ static uint8_t kind_of(const struct insn *insn)
 }
 
 /*
- * Under a probe the kernel does the instruction that was left: where that is a branch to the place
- * where tracing goes on, it happened, though no packet says so.
+ * The kernel executes a probed instruction itself. A branch to the place where tracing continues
+ * then happened although packets do not tell it.
  */
 static void go_on(struct joiner *j, const struct branch *b)
 {
@@ -206,7 +209,7 @@ static void say_mismatch(struct joiner *j, uint64_t ip)
 		images__mismatch(j->request->images, place.image);
 }
 
-/* One a break, however many errors follow before tracing goes on. */
+/* Errors that follow before tracing continues belong to the same gap. */
 static void gap(struct joiner *j, const struct branch *b)
 {
 	if (b->reason == GAP_MISMATCH)
@@ -221,7 +224,7 @@ static void gap(struct joiner *j, const struct branch *b)
 	j->gap_reason = b->reason;
 	j->gap_ns = j->time_ns;
 	j->totals->gaps[b->reason]++;
-	/* At the start there is nothing that it breaks. */
+	/* A gap before the first branch does not interrupt anything. */
 	if (j->started)
 		add(j, b);
 	else
@@ -239,7 +242,7 @@ static void note(struct joiner *j, const struct branch *b)
 	out->cpu = j->request->aux->cpu;
 }
 
-/* Takes an entry that is more than a branch. */
+/* Handles an entry that is not a plain branch. */
 static int take_other(struct joiner *j, const struct branch *b)
 {
 	int err = 0;
@@ -278,15 +281,15 @@ static int take_other(struct joiner *j, const struct branch *b)
 	return err;
 }
 
-/* Has a place in the code before it and behind it, and changes nothing but where the thread is. */
+/* True for branches from one known place to another, which need no other handling. */
 static bool is_plain(const struct branch *b)
 {
 	return b->kind <= BRANCH_LEAVE;
 }
 
 /*
- * The first of them that are just branches, completed where they lie: as set_time() and add(), but
- * without a decision that is as good as random. How many there are.
+ * Completes the plain branches at the begin of the array in place, and returns their number. Does
+ * what set_time() and add() do, without branches that the CPU cannot predict.
  */
 static size_t complete_plain(struct joiner *j, struct branch *raw, size_t n)
 {

@@ -57,7 +57,7 @@ bool losses__are_any(const struct losses *l)
 	return l->stops.n;
 }
 
-/* However many there were since the trace stopped, they are one gap. */
+/* All losses since the trace stopped are one gap. */
 static bool skip_losses(struct losses *l, uint64_t time_ns, uint64_t *first_ns)
 {
 	const struct rec_loss *loss = next_loss(l, time_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adds gaps to a thread's branches where the capture says that something is missing: lost data, and
- * time outside of -start and -stop.
+ * Adds gaps to branches where the capture reports missing data: losses, and time outside of -start
+ * and -stop.
  */
 #ifndef MTBPF_DECODE_LOSSES_H
 #define MTBPF_DECODE_LOSSES_H

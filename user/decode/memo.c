@@ -21,12 +21,12 @@ struct memo_arena {
 };
 
 struct memo {
-	struct memo_entry *entries; /* pages that are there when they are first touched */
+	struct memo_entry *entries; /* pages are allocated when first touched */
 	struct memo_arena *arena;
 	unsigned int n_arenas;
 };
 
-/* madvise() takes whole ones. */
+/* A multiple of the page size, for madvise(). */
 #define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
 
 struct memo *memo__new(bool is_busy)
@@ -54,7 +54,7 @@ void memo__clear(struct memo *memo)
 		memo->arena = before;
 	}
 	memo->n_arenas = 0;
-	/* They are zeroes again. */
+	/* The pages are zero when touched again. */
 	madvise(memo->entries, ENTRIES_SIZE, MADV_DONTNEED);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Remembers what a run of packets did at a block. A run is TNT packets and the TIP after them,
- * eight bytes at most, and programs repeat the same few runs. The walk notes each run, and the memo
- * replays it when the same bytes arrive at the same block with the same returns pending.
+ * Caches the effects of runs. A run is TNT packets and the TIP after them, at most eight bytes, and
+ * programs repeat the same few runs. The walk stores the effects of each run, and replays them when
+ * the same bytes arrive at the same block with the same returns pending.
  */
 #ifndef MTBPF_DECODE_MEMO_H
 #define MTBPF_DECODE_MEMO_H
@@ -64,10 +64,10 @@ void memo__free(struct memo *memo);
 /* Forgets all runs: their blocks have been freed. */
 void memo__clear(struct memo *memo);
 
-/* The most packets in a run. */
+/* The maximum number of packets per run. */
 #define MEMO_PACKETS 8
 
-/* A run as it was read from the stream. */
+/* One run of the stream. */
 struct memo_run {
 	uint64_t bytes; /* its packets without the timing packets between them */
 	uint64_t ip;	/* the last IP after it */
@@ -76,8 +76,7 @@ struct memo_run {
 	uint32_t slot;	      /* its first place in the memo */
 	uint8_t n_packets;
 	uint8_t tip; /* the header of its TIP, or 0 */
-	/* times[0]: when the thread came to the run's block; the others: the time of each packet.
-	 */
+	/* times[0]: when the thread reached the run's block; then the time of each packet. */
 	uint64_t times[1 + MEMO_PACKETS];
 };
 

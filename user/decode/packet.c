@@ -36,7 +36,9 @@ void packet_reader__fini(struct packet_reader *r)
 	r->libipt = NULL;
 }
 
-/* "02 82" eight times. Behind a CYC that ends in 02, a match may begin there: the last one counts.
+/*
+ * "02 82" eight times. After a CYC that ends in 02 a match may begin too early: the last match
+ * counts.
  */
 const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end)
 {
@@ -158,7 +160,7 @@ static bool is_cut_cyc(const struct packet_reader *r, const uint8_t *at)
 	return r->skd007 && r->end - at >= 3 && at[1] == 0x02 && at[2] == 0xf3;
 }
 
-/* "CYC": 5 bits, then 7 a byte while the lowest bit says that there are more. */
+/* SDM "CYC Packet": 5 bits, then 7 bits per byte while the lowest bit is set. */
 static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
 	unsigned int len = 1, shift = 5;
@@ -174,7 +176,7 @@ static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *
 			out->kind = PACKET_END;
 			return;
 		}
-		/* More than any counter has. */
+		/* No counter has that many bits. */
 		if (shift + 7 > 64)
 			return;
 		more = at[len] & 1;
@@ -263,7 +265,7 @@ static void read_evd(struct packet_reader *r, const uint8_t *at, struct packet *
 		set_event(out, (enum pt_note_kind)kinds[type], false, packet__load(at + 3, r->end));
 }
 
-/* Behind 02. */
+/* Packets with the prefix 02. */
 static void read_extended(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
 	if (r->end - at < 2) {

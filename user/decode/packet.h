@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads Intel PT packets (Intel SDM vol. 3, "Packet Definitions"). The frequent ones are read here;
- * libipt reads the rest.
+ * Reads Intel PT packets (Intel SDM vol. 3, "Packet Definitions"): frequent ones itself, the rest
+ * with libipt.
  */
 #ifndef MTBPF_DECODE_PACKET_H
 #define MTBPF_DECODE_PACKET_H
@@ -15,8 +15,8 @@ struct pt_packet_decoder;
 struct rec_pt_config;
 
 enum packet_kind {
-	PACKET_END, /* no whole packet is left */
-	PACKET_BAD, /* the bytes are no packet */
+	PACKET_END, /* the rest is not a whole packet */
+	PACKET_BAD, /* the bytes are not a valid packet */
 	PACKET_PAD,
 	PACKET_TNT,
 	PACKET_TIP,
@@ -49,18 +49,22 @@ struct packet {
 };
 
 /*
- * What CPUs get wrong in their streams (Intel's specification updates; libipt knows which CPU has
- * what), as far as the walk must know it. What it needs no flag for:
+ * The errata of CPUs that matter to the walk (Intel's specification updates; libipt knows which
+ * CPU has which). These need no flag:
  *
- *   BDM70   a PSB+ in front of a TIP.PGE tells where a thread is that is not traced yet: what a PSB
- *           says is no branch before something happens there
- *   APL12   so does an OVF: the same
- *   APL11   a TIP.PGD behind an OVF: tracing is off, and the gap goes on
- *   SKD010  no FUP behind an OVF: the walk goes on at the next packet that tells an IP
- *   SKL168  a CYC lost in front of a PSB: time is counted from each PSB's TSC and TMA anew
+ * BDM70: a PSB+ before a TIP.PGE gives the IP of a thread that is not traced yet. A PSB is not a
+ * branch until something happens after it.
  *
- * SKZ84 (TMA in a guest whose TSC is offset or scaled, and a byte that is no packet behind it) is a
- * bad packet here.
+ * APL12: the same for an OVF.
+ *
+ * APL11: a TIP.PGD after an OVF. Tracing is off, and the gap continues.
+ *
+ * SKD010: an OVF without a FUP. The walk continues at the next packet with an IP.
+ *
+ * SKL168: a CYC is lost before a PSB. Time is computed from each PSB's TSC and TMA.
+ *
+ * SKZ84 (a TMA in a guest whose TSC is offset or scaled, followed by an invalid byte) becomes a
+ * bad packet.
  */
 struct errata {
 	bool bdm64;  /* before the FUP of a transaction's abort, a branch went elsewhere */
@@ -84,14 +88,14 @@ struct packet_reader {
 void packet_reader__init(struct packet_reader *r, const uint8_t *bytes, size_t size);
 void packet_reader__fini(struct packet_reader *r);
 
-/* The packet at `at`, which lies in [begin, end]. */
+/* Reads the packet at `at`, within [begin, end]. */
 void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *packet);
 
-/* What the PSB at `at`, and what belongs to it, say of the TSC and the clock; 0: nothing. */
+/* Reads TSC and core:bus ratio from the PSB+ at `at`; 0: missing. */
 void packet__read_psb_plus(struct packet_reader *r, const uint8_t *at, uint64_t *tsc,
 			   uint64_t *ratio);
 
-/* The first PSB at or behind `from`, or NULL. */
+/* The first PSB at or after `from`, or NULL. */
 const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end);
 
 /* IPBytes (SDM "FUP/TIP IP Reconstruction"). */
@@ -104,7 +108,7 @@ enum {
 	IP_FULL = 6,
 };
 
-/* False where a decoder that lost its last IP could not rebuild it. */
+/* True if the IP is complete without the last one. */
 static inline bool packet__is_full_ip(unsigned int ip_bytes)
 {
 	return ip_bytes == IP_SEXT_48 || ip_bytes == IP_UPDATE_48 || ip_bytes == IP_FULL;
@@ -116,7 +120,7 @@ static inline unsigned int packet__ip_size(unsigned int ip_bytes)
 	return (unsigned int)(0xff08ff0606040200ull >> (8 * ip_bytes)) & 0xff;
 }
 
-/* The IP that a payload stands for, which is the last one from now on. */
+/* Rebuilds the IP from the payload, and stores it as the last IP. */
 static inline uint64_t packet_reader__ip(struct packet_reader *r, unsigned int ip_bytes,
 					 uint64_t value)
 {
@@ -132,7 +136,7 @@ static inline uint64_t packet_reader__ip(struct packet_reader *r, unsigned int i
 	return r->last_ip;
 }
 
-/* Up to 8 bytes, little-endian; what lies behind the end counts as 0. */
+/* Loads up to 8 bytes, little-endian; bytes after the end are 0. */
 static inline uint64_t packet__load(const uint8_t *at, const uint8_t *end)
 {
 	uint64_t value = 0;

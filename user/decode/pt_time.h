@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What time it is, from TSC, TMA, MTC, CYC and CBR packets (Intel SDM vol. 3, "Reconstructing
- * Timestamps"), in TSC ticks.
+ * Computes the time in TSC ticks from TSC, TMA, MTC, CYC and CBR packets (Intel SDM vol. 3,
+ * "Reconstructing Timestamps").
  */
 #ifndef MTBPF_DECODE_PT_TIME_H
 #define MTBPF_DECODE_PT_TIME_H
@@ -15,7 +15,7 @@
 #define PT_TIME_RATIO_BITS 16
 #define TSC_BITS	   56
 
-/* A TSC packet has 56 bits: the rest is the reference's, give or take a wrap. */
+/* A TSC packet has 56 bits. The upper bits are the reference's, or differ by one wrap. */
 static inline uint64_t tsc__extend(uint64_t tsc, uint64_t reference)
 {
 	const uint64_t span = 1ull << TSC_BITS;
@@ -28,7 +28,7 @@ static inline uint64_t tsc__extend(uint64_t tsc, uint64_t reference)
 	return full;
 }
 
-/* The time of what a packet's 56 bits tell, near the reference. */
+/* Converts a packet's 56 bits to the time nearest to the reference. */
 static inline uint64_t tsc__to_ns(uint64_t tsc, uint64_t reference,
 				  const struct rec_pt_config *config)
 {
@@ -49,7 +49,7 @@ struct pt_time {
 	bool have_tma;
 };
 
-/* At a PSB: nothing is known but what its packets will tell. */
+/* The state at a PSB, where only its packets tell the time. */
 void pt_time__init(struct pt_time *time, const struct rec_pt_config *config);
 
 void pt_time__on_tsc(struct pt_time *time, uint64_t tsc);
@@ -57,7 +57,7 @@ void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter);
 void pt_time__on_mtc(struct pt_time *time, uint8_t ctc);
 void pt_time__on_cbr(struct pt_time *time, uint8_t ratio);
 
-/* Any packet: those that tell of time. */
+/* Handles timing packets and ignores others. */
 void pt_time__on_packet(struct pt_time *time, const struct packet *packet);
 
 static inline void pt_time__on_cyc(struct pt_time *time, uint64_t cycles)

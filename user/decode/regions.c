@@ -14,7 +14,10 @@
 
 /* Bytes of PT: so large that the cost of a fresh start at a PSB does not show. */
 #define REGION_SIZE (256u << 10)
-/* With fewer a thread is not worth it: each thread decodes the program's code again. */
+/*
+ * Each thread decodes the program's code again, which costs more than a thread gains on fewer
+ * regions.
+ */
 #define MIN_REGIONS_A_JOB 2
 
 struct regions {
@@ -51,7 +54,7 @@ static const uint8_t *end_of(const struct regions *regions, size_t i)
 	return i + 1 < regions->starts.n ? regions->starts.v[i + 1] : regions->end;
 }
 
-/* Told to the request's meter: that one is done. */
+/* Tells the request's meter that the region is done. */
 static void count(const struct regions *regions, const struct decode_request *request, size_t i)
 {
 	meter__add(request->meter, (uint64_t)(end_of(regions, i) - regions->starts.v[i]));
@@ -69,7 +72,7 @@ static int hand_over(void *ctx, struct branch_buffer *out)
 	return receiver->take(receiver->ctx, out->v, out->n);
 }
 
-/* All of them, in order, in the caller's thread. 0, -ENOMEM, or what `take` returned. */
+/* Decodes all regions in the caller's thread. 0, -ENOMEM, or what `take` returned. */
 static int decode_alone(const struct regions *regions, const struct decode_request *request,
 			raw_branches_fn take, void *ctx)
 {
@@ -160,7 +163,7 @@ static void wait_for_room(struct pool *pool, size_t region)
 		pthread_cond_wait(&pool->has_room, &pool->lock);
 }
 
-/* The buffer's memory goes with its branches; it gets another one's. */
+/* Hands over the buffer with its memory, and gives the walker a spare one. */
 static int leave_batch(void *ctx, struct branch_buffer *out)
 {
 	struct worker *worker = ctx;
@@ -361,7 +364,7 @@ static int decode_parallel(const struct regions *regions, const struct decode_re
 	return err;
 }
 
-/* ---- as many as it takes */
+/* ---- the number of threads */
 
 static unsigned int jobs_for(const struct decode_request *request, size_t n_regions)
 {

@@ -33,7 +33,7 @@ static inline void returns__push(struct returns *r, struct block_site *site)
 		r->stale++;
 }
 
-/* NULL: empty. */
+/* NULL: the stack is empty. */
 static inline struct block_site *returns__pop(struct returns *r)
 {
 	if (r->top == r->floor)

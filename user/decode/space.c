@@ -14,7 +14,7 @@ static void space__free(struct images_kept *kept)
 	free(space);
 }
 
-/* Bytes of PT in a ring. Of fewer, to clear large pages takes longer than to decode. */
+/* Bytes of PT in a ring. For fewer bytes, clearing large pages takes longer than decoding. */
 #define MANY (1u << 20)
 
 static bool has_many(const struct recording *rec)
@@ -61,7 +61,7 @@ void space__put(struct space *space)
 	images__keep(space->images, &space->kept);
 }
 
-/* Back to a time before something was mapped: from the start. */
+/* Starts over if the time is before a mapping that was applied. 1: it did; 0; or -ENOMEM. */
 static int rewind_to(struct space *space, uint64_t time_ns)
 {
 	const struct recording *rec = images__recording(space->images);

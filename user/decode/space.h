@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of one process as it was at a time, with its decoded blocks. One decoding thread uses
- * it; the next takes it over with everything in it.
+ * The code of one process at a time, with its decoded blocks. One decoding thread uses it, and the
+ * next one takes it over with its content.
  */
 #ifndef MTBPF_DECODE_SPACE_H
 #define MTBPF_DECODE_SPACE_H
@@ -15,7 +15,7 @@
 #include "decode/memo.h"
 
 struct space {
-	struct images_kept kept; /* while nobody uses it; whose: kept.pid */
+	struct images_kept kept; /* while unused; its process is kept.pid */
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;
@@ -25,14 +25,11 @@ struct space {
 	size_t next_map;
 };
 
-/* One that was put back, or a new one without any code. NULL: out of memory. */
+/* A space that was put back, or a new one without code. NULL: out of memory. */
 struct space *space__get(struct images *images, pid_t pid, bool tell_all);
 void space__put(struct space *space);
 
-/*
- * Shows the code of time_ns from now on. *cleared: no block of before exists any more. 0 or
- * -ENOMEM.
- */
+/* Applies the mappings up to time_ns. *cleared: all blocks were freed. 0 or -ENOMEM. */
 int space__set_time(struct space *space, uint64_t time_ns, bool *cleared);
 
 #endif

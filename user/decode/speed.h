@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The speed of code: a CPU's clock, and how much work a thread did in which time. */
+/* The speed of code: a CPU's clock, and a thread's instructions over time. */
 #ifndef MTBPF_DECODE_SPEED_H
 #define MTBPF_DECODE_SPEED_H
 
@@ -13,12 +13,13 @@
 /* A stretch of a thread. */
 struct speed {
 	uint64_t begin_ns, end_ns;
-	uint64_t traced_ns; /* of that: the rest was in the kernel, off the CPU, or a gap */
+	uint64_t traced_ns; /* time in traced code; the rest was in the kernel, off the CPU, or a
+			       gap */
 	uint64_t insns;
-	int cpu; /* of a CPU's ring */
+	int cpu; /* the ring's CPU */
 };
 
-/* Shorter ones are put together. */
+/* Shorter stretches are combined. */
 #define SPEED_MIN_NS 20000
 
 /* As an entry among branches, and back. */
@@ -36,12 +37,12 @@ struct clock_rates {
 };
 
 /*
- * Adds a ring's, from its PSB+s (SDM "Core:Bus Ratio Packet"): none where the recording does not
- * say what the ratio is of. 0 or -ENOMEM.
+ * Adds the frequencies that a ring's PSB+s tell (SDM "Core:Bus Ratio Packet"). It adds nothing if
+ * the recording lacks the bus frequency. 0 or -ENOMEM.
  */
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		     const struct rec_aux *aux);
-/* The value at that time, or the first one; 0 if there is none. */
+/* The rate at that time, or the first rate; 0: unknown. */
 uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns);
 
 #endif

@@ -30,7 +30,7 @@ static uint32_t weight(const struct spread *s, const struct branch *b)
 /* len * part / whole */
 static uint64_t share(uint64_t len, uint64_t part, uint64_t whole)
 {
-	/* Few divisions need to be of the slow kind. */
+	/* A 64-bit division is much faster. */
 	if (len <= UINT32_MAX && part <= UINT32_MAX)
 		return len * part / whole;
 	return (uint64_t)((unsigned __int128)len * part / whole);
@@ -150,7 +150,7 @@ static bool take_branch(struct spread *s, const struct branch *b)
 	}
 	if (b->time_ns == s->now_ns && !s->has_begun)
 		return holds(s, b);
-	/* A begin does not count as a branch: the run's first is the one after it. */
+	/* A BEGIN is not counted: the run starts with the branch after it. */
 	s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
 	begin_run(s, b);
 	return false;
@@ -206,7 +206,7 @@ int spread__take(struct spread *s, struct branch *v, size_t n,
 	return hold(s);
 }
 
-/* A hit is the last that is known of time, and the thread went outside at it. */
+/* A hit is the last known time, and the thread entered the kernel there. */
 void spread__finish(struct spread *s, struct branch_batch *ready)
 {
 	uint64_t hit_ns = next_hit(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times for branches that the trace gives none of their own, before they come to the stack. */
+/* Assigns times to branches between two timing packets, before they reach the stack. */
 #ifndef MTBPF_DECODE_SPREAD_H
 #define MTBPF_DECODE_SPREAD_H
 
@@ -11,14 +11,14 @@
 #include "util/vec.h"
 
 /*
- * Intel PT tells the time now and then: a branch in between has the last time that was told.
- * Branches with the same time are a run. The first of a run keeps its time; the others are spread
- * up to the next known time in proportion to the instructions between them, so that calls have a
- * length, and their order is right.
+ * Intel PT tells the time only now and then; branches in between have the last known time.
+ * Branches of the same time are a run. The first of a run keeps its time. The others are spread up
+ * to the next known time, in proportion to the instructions between them, so that calls have a
+ * length and their order is right.
  *
  * If the thread left user code meanwhile, that took some of the time: its instructions are assumed
- * to have been as fast as on average. Nothing moves past a hit. Gaps stay where they are, and so do
- * runs of more than SPREAD_MAX branches, and runs whose end is not known. The order is kept: if
+ * to have been as fast as on average. Nothing moves past a hit. Gaps keep their times, and so do
+ * runs of more than SPREAD_MAX branches, and runs whose end is unknown. The order is kept: if
  * there are more branches than nanoseconds, some still share a time.
  */
 #define SPREAD_MAX 65536

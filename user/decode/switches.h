@@ -22,8 +22,8 @@ int switches__set_start(struct switches *switches, int cpu, unsigned int snapsho
 			uint64_t time_ns);
 
 /*
- * `who` switched to a thread at to_ns. True if the thread ran between from_ns and to_ns on a CPU
- * whose ring no longer holds that time in this snapshot.
+ * `who` is the switch to a thread at to_ns. True if the thread ran between from_ns and to_ns on
+ * another CPU, whose ring lacks that time in this snapshot.
  */
 bool switches__ran_unseen(const struct switches *switches, const struct rec_switch *who,
 			  unsigned int snapshot, uint64_t from_ns, uint64_t to_ns);

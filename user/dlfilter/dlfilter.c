@@ -23,7 +23,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What perf looks for. */
+/* The symbols that perf looks up. */
 EXPORT struct dlfilter_fns perf_dlfilter_fns;
 EXPORT int start(void **data, void *ctx);
 EXPORT int filter_event(void *data, const struct dlfilter_sample *sample, void *ctx);
@@ -126,7 +126,7 @@ static int learn_places(struct perf_thread *thread, const struct dlfilter_sample
 								 .flags = sample->flags});
 }
 
-/* What a call returns behind; 0: not known. */
+/* The length of the call instruction; 0: unknown. */
 static uint8_t call_len(const struct dlfilter_sample *sample, void *ctx)
 {
 	const uint8_t *bytes;
@@ -163,7 +163,7 @@ static int take(struct filter *filter, const struct dlfilter_sample *sample, voi
 	return perf_threads__branch(filter->threads, thread, &branch);
 }
 
-/* A sample of instructions may lie on a branch, and has its flags. */
+/* A sample of instructions may be at a branch, and then has its flags. */
 static bool is_branch(const struct dlfilter_sample *sample)
 {
 	if (DLFILTER_HAS(sample, event) && sample->event && !strstr(sample->event, "branches"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of perf's interface for filters that we use: perf-dlfilter(1), <perf/perf_dlfilter.h>.
- * Versions differ in what stands at the end of a structure, which tells its own size.
+ * The part of perf's interface for filters that mtbpf uses: perf-dlfilter(1),
+ * <perf/perf_dlfilter.h>. Newer versions append fields to structures, which contain their size.
  */
 #ifndef MTBPF_DLFILTER_DLFILTER_ABI_H
 #define MTBPF_DLFILTER_DLFILTER_ABI_H
@@ -34,7 +34,7 @@ struct dlfilter_sample {
 struct dlfilter_place {
 	uint32_t size;
 	uint32_t symoff;
-	const char *sym; /* NULL: it has no name */
+	const char *sym; /* NULL: unnamed */
 	uint64_t addr, sym_start, sym_end;
 	const char *dso; /* NULL: nothing is mapped there */
 	uint8_t sym_binding, is_64_bit, is_kernel_ip;
@@ -63,7 +63,7 @@ _Static_assert(offsetof(struct dlfilter_place, dso) == 40, "as perf has it");
 _Static_assert(offsetof(struct dlfilter_place, comm) == 72, "as perf has it");
 _Static_assert(sizeof(struct dlfilter_fns) == 128 * sizeof(void *), "as perf has it");
 
-/* Whether a structure of perf's is new enough to have the field. */
+/* True if perf's structure is new enough to have the field. */
 #define DLFILTER_HAS(object, field)                                                                \
 	((object)->size >= offsetof(__typeof__(*(object)), field) + sizeof((object)->field))
 

@@ -48,7 +48,7 @@ static const struct call_site *site_of(const struct early_calls *early, const st
 	return call__site(call, &early->part.sites);
 }
 
-/* Hands on a call with its depth below the first one. */
+/* Hands on one call. Its depth is relative to the first one. */
 static int hand_on(struct early_calls *early, const struct call *call, uint32_t depth)
 {
 	struct call *out = early_queue__add(early->queue, site_of(early, call));

@@ -132,7 +132,7 @@ static void hand_on(struct early_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Writes the batch here if there is no writing thread. */
+/* Writes the batch in the caller's thread. */
 static void write_filling(struct early_queue *queue)
 {
 	write_batch(queue, queue->filling);

@@ -12,8 +12,8 @@ struct output_names {
 };
 
 /*
- * "x.fxt.gz" gives x.mtbpf beside it; "x.mtbpf" gives x.fxt.gz; NULL means trace.fxt.gz.
- * 0, or, after a line and a hint, -EINVAL where the suffix is none of these, -ENAMETOOLONG.
+ * "x.fxt.gz" gives x.mtbpf in the same folder; "x.mtbpf" gives x.fxt.gz; NULL means trace.fxt.gz.
+ * 0; or, after a line and a hint, -EINVAL: unknown suffix, or -ENAMETOOLONG.
  */
 int output_names__from(struct output_names *names, const char *output);
 

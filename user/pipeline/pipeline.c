@@ -57,7 +57,7 @@ static const char *telling_name(const struct recording *rec)
 	}
 }
 
-/* Of several triggers one may be in the kernel, and the hit of another. */
+/* True if the hit's trigger is in the kernel; other triggers of the recording may not be. */
 static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
 {
 	bool is_in = hit->syscall;
@@ -103,7 +103,7 @@ static uint8_t counted_in(const struct recording *rec)
 	       (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0);
 }
 
-/* What mtbpf_set_trace_id() of mtbpf.h was given comes as arguments of its stub. */
+/* mtbpf_hit() of mtbpf.h has the values given to mtbpf_set_trace_id() as arguments. */
 static void take_trace_id(struct hit_mark *mark)
 {
 	if (mark->n_args != 4 || mark->probe || !mark->function ||
@@ -360,7 +360,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* Events of a CPU are shown in the process that was recorded. */
+/* The recorded process shows events without a thread. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {

@@ -103,15 +103,15 @@ bool decoded__is_whole(const struct decoded *decoded, const struct recording *re
 /* The hit that triggered, of several the slowest; NULL: none did. */
 const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
 /*
- * Where the threads were at a stall, by the hit's index; none where it is none. They refer to
- * decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
+ * Finds where the threads were at the stall of that hit; without a stall, *places is empty. The
+ * names refer to decoded and rec. 0 or -ENOMEM; thread_places__fini() in any case.
  */
 int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
 			   struct thread_places *places);
 
 /*
- * The report of the slowest hit; it refers to decoded. NULL with errno: ENODATA if there is no hit,
- * or the lookback does not hold its iteration; ENOMEM.
+ * Makes the report of the slowest hit, which refers to decoded. NULL with errno: ENODATA: without a
+ * hit, or the lookback lacks its iteration; ENOMEM.
  */
 struct report *decoded__report(const struct decoded *decoded);
 

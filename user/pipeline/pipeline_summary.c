@@ -261,7 +261,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 	return first_ns;
 }
 
-/* How far stacks look back, if that is less than the trace does; otherwise 0. */
+/* The time covered by stacks, if the trace covers more; otherwise 0. */
 static uint64_t stacks_ns(const struct decoded *decoded)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -295,7 +295,7 @@ static void print_events(const struct decoded *decoded, FILE *out)
 	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
 			fprintf(out, "%s: %zu\n",
-				kind == PT_NOTE_CFE ? "interruptions that are no slice"
+				kind == PT_NOTE_CFE ? "interruptions without a slice"
 						    : pt_note__name((enum pt_note_kind)kind),
 				n[kind]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints branches: those of a trace (-print branches), and the last ones before a hit (LBR). */
+/* Prints the branches of a recording (-print branches), and the last ones before a hit (LBR). */
 #ifndef MTBPF_PIPELINE_PRINT_BRANCHES_H
 #define MTBPF_PIPELINE_PRINT_BRANCHES_H
 
@@ -19,7 +19,9 @@ int recording__print_branches(struct recording *rec, const struct trace_filter *
 /* One of these lines. */
 void print_branch(FILE *out, pid_t tid, const struct branch *branch);
 
-/* One line per branch, the newest first; prints nothing if there are none. 0 or -ENOMEM. */
+/*
+ * Prints one line per branch that the CPU recorded before the hit, the newest first. 0 or -ENOMEM.
+ */
 int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *images);
 
 #endif

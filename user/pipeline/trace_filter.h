@@ -36,7 +36,7 @@ struct trace_filter {
  * Adds one:
  *
  *   FILTER = [POINT] ".." [POINT]     both times, or both functions; one of them at least
- *   POINT  = DURATION                 behind the beginning of the trace; 0 is one
+ *   POINT  = DURATION                 after the beginning of the trace; 0 is one
  *          | "-" DURATION             before its end
  *          | BASE ["+" DURATION | "-" DURATION]      BASE = "begin" | "end" | "hit"
  *          | FUNCTION                 as in -symbol: NAME, lib.so:NAME, symbol:NAME, a glob
@@ -62,8 +62,8 @@ struct filter_part {
 };
 
 /*
- * Finds the times that the filter names. 0, or -EINVAL after a line and a hint: the recording has
- * no hit, or the part ends before it begins.
+ * Finds the times that the filter names. 0; or -EINVAL after a line and a hint: the recording lacks
+ * a hit, or the part is empty.
  */
 int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
 			  const struct decode_bounds *bounds, struct filter_part *part);

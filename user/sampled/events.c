@@ -53,7 +53,7 @@ static bool has_regions(const struct recording *rec)
 	return false;
 }
 
-/* The log of regions reaches further back than the ring: older regions have no events. */
+/* The log of regions covers more time than the ring, which lacks the events of older regions. */
 static bool replaces(const struct event *event, const struct event *last)
 {
 	return last->tid == event->tid && last->time_ns < event->time_ns;

@@ -200,9 +200,9 @@ static int copy_interrupts(struct goroutine *g, const struct call_tree *thread, 
 }
 
 /*
- * A goroutine that is preempted in a function's prologue goes to the scheduler by morestack(),
- * where frame pointers end since Go 1.21. The scheduler's slice then lies in no call of the
- * goroutine: it begins as those of the thread's calls[i] end. NULL: there is none.
+ * A goroutine that is preempted in a function's prologue enters the scheduler through morestack(),
+ * where frame pointers end since Go 1.21. The scheduler's slice is then outside of the goroutine's
+ * calls: it begins when those of the thread's calls[i] end. NULL: not found.
  */
 static const struct call *find_scheduler_after(const struct call_tree *thread, size_t i)
 {
@@ -386,8 +386,8 @@ static int find_shown(struct goroutine *g, const struct function *function, uint
 }
 
 /*
- * True if no other goroutine of the process has a call of the function open during the stretch:
- * whichever thread shows that function then runs this goroutine.
+ * True if other goroutines of the process did not execute the function during the stretch: any
+ * thread that shows the function then runs this goroutine.
  */
 static bool is_only_one(const struct goroutine *g, const struct stretch *s)
 {

@@ -37,7 +37,7 @@ struct goroutine_calls {
 	} shown;
 };
 
-/* The threads that a call began and ended in: the scheduler may move the goroutine between. */
+/* The first and the last thread of a call: the scheduler may move the goroutine in between. */
 struct ran_in {
 	pid_t first, last;
 };
@@ -59,7 +59,7 @@ struct goroutine {
 	VEC(uint32_t) open; /* indices of calls, outermost first */
 };
 
-/* Adds a call to the tree, which is in pre-order. 0 or -ENOMEM. */
+/* Appends the call in pre-order. 0 or -ENOMEM. */
 int goroutine__emit(struct goroutine *g, const struct call *call, uint32_t depth);
 /* Notes what the call that was added last waits for; NULL: not known. The text must outlive the
  * tree. 0 or -ENOMEM. */

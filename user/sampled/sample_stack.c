@@ -63,7 +63,7 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
 }
 
 /*
- * The C library's outermost functions have no frame pointers: chains end somewhere in _start,
+ * The C library's outermost functions lack frame pointers: chains end somewhere in _start,
  * __libc_start_main() and its callee, or in clone3() and start_thread().
  */
 #define OUTERMOST 3
@@ -87,8 +87,8 @@ static int count_one(const struct recording *rec, const struct rec_sample *sampl
 	int err = sample_stack__unwind(rec, sample, map, &unwound);
 
 	/*
-	 * Counts stacks with enough unwind information (musl's functions have none). A stack with a
-	 * single caller does not count: frame pointers miss the caller of a function without a
+	 * Counts stacks with enough unwind information (musl lacks it). A stack with a single
+	 * caller does not count, because frame pointers miss the caller of a function without a
 	 * frame.
 	 */
 	if (!err && (unwound.is_whole || unwound.ips.n > 2)) {
@@ -134,7 +134,7 @@ static int unwind_hit(const struct recording *rec, const struct mt_hit *hit, str
 	return user.stack ? unwind__stack(map, &start, out) : add_ip(out, hit->ip);
 }
 
-/* The entry of the chain that is the last unwound address; stack_depth if there is none. */
+/* The index of the last unwound address in the chain; stack_depth: not found. */
 static uint32_t find_junction(const struct mt_hit *hit, const struct unwound *out)
 {
 	uint64_t last = out->ips.v[out->ips.n - 1];

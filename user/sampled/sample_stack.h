@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The callers at a sample or a hit, from a copy of the stack or from frame pointers. */
+/* Finds callers at samples and hits: in copies of stacks, or by frame pointers. */
 #ifndef MTBPF_SAMPLED_SAMPLE_STACK_H
 #define MTBPF_SAMPLED_SAMPLE_STACK_H
 
@@ -21,19 +21,24 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
  */
 uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid);
 
-/* Where unwinding a copy of a stack starts, without a return probe. The recording keeps the copy.
+/*
+ * The state from which a copy of a stack is unwound, without a return probe. The recording keeps
+ * the copy.
  */
 struct unwind_start sample_stack__start(const struct rec_user *user);
 
 /*
- * Unwinds a sample's copy of the stack with the code in `map`. A return probe replaces a return
- * address; it is taken to be sample_stack__returns_to(). Returns 0 or -ENOMEM; call
- * unwound__fini() in any case.
+ * Unwinds the copy of the stack in a sample with the code in `map`. If a return probe replaced a
+ * return address, sample_stack__returns_to() gives the original. 0 or -ENOMEM; call unwound__fini()
+ * in any case.
  */
 int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
 			 struct code_map *map, struct unwound *out);
 
-/* How far frame pointers lead, compared with copies of the stacks, in a recording with both. */
+/*
+ * Compares the callers found by frame pointers with those in copies of the stacks, in a recording
+ * with both.
+ */
 struct chain_count {
 	size_t unwound; /* stacks whose copy shows callers */
 	size_t reach;	/* of these, stacks whose frame pointers lead equally far */
@@ -44,10 +49,10 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 			struct chain_count *count);
 
 /*
- * Finds the callers at one of rec's hits: unwinds the copy of its stack, and completes that (or, if
- * there is no copy, starts) with the addresses that the kernel found by frame pointers, up to the
- * first that does not follow a call instruction. These may lack callers, so that such a list is
- * never marked whole. Returns 0 or -ENOMEM; call unwound__fini() in any case.
+ * Finds the callers at one of rec's hits. It unwinds the copy of the stack, and completes (or,
+ * without a copy, starts) with the addresses that the kernel found by frame pointers, up to the
+ * first that does not follow a call instruction. Such a list may lack callers, and is never marked
+ * whole. 0 or -ENOMEM; call unwound__fini() in any case.
  */
 int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struct images *images,
 		    struct unwound *out);

@@ -192,7 +192,7 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 			       .is_innermost = entry->kind == MT_ENTRY_SYSCALL};
 	struct known_probe *probe = find_probe(t, entry->ip);
 
-	/* Only a damaged file has a call that returned before it began. */
+	/* Damaged files may contain calls that return before they begin. */
 	if (call.end_ns < call.start_ns && (call.end == END_KNOWN || call.end == END_AT_MOST))
 		call.end = END_UNKNOWN;
 	/* If whole calls are recorded, a hit adds nothing. */
@@ -207,7 +207,7 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 /* Largest difference between readings of two clocks at the same moment. */
 #define SAME_MOMENT_NS 100000
 
-/* How much of the time since since_ns the thread was throttled by its cgroup's quota. */
+/* The time since since_ns during which the quota of the thread's cgroup throttled it. */
 static uint64_t throttled_ns(const struct sampled_thread *t, uint64_t since_ns, uint64_t now_ns)
 {
 	const struct recording *rec = t->rec;
@@ -249,7 +249,7 @@ static void note_move(struct sampled_thread *t, const struct rec_sched *sched)
 static void on_sched(struct sampled_thread *t, const struct rec_sched *sched)
 {
 	note_move(t, sched);
-	/* A thread that leaves a CPU was running, even if its start there was not recorded. */
+	/* A thread that is switched out was running, even if its start was not recorded. */
 	take_throttled(t, sched->time_ns);
 	switch (sched->what) {
 	case REC_SCHED_IN:
@@ -284,7 +284,7 @@ static void on_long_call(struct sampled_thread *t, const struct mt_sched *sched)
 			       .kind = CALL_SYSCALL,
 			       .what = syscall_of(t, sched, sched->took.arg)};
 
-	/* Only a damaged file has a call that ends before it begins. */
+	/* Damaged files may contain calls that end before they begin. */
 	if (call.end_ns >= call.start_ns)
 		slices__enter(&t->slices, &call);
 }
@@ -568,7 +568,7 @@ static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 	return err;
 }
 
-/* Adds the hit's own stack, which ends the snapshot, even if there are no samples. */
+/* Adds the hit's own stack, which ends the snapshot, with or without samples. */
 static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 {
 	int err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
@@ -627,7 +627,7 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 	return err ? err : t->slices.failed ? -ENOMEM : 0;
 }
 
-/* Ends the snapshots before time_ns: each ends with its hit; the last one may have none. */
+/* Ends the snapshots before time_ns: each ends with its hit; the last one may lack a hit. */
 static void end_snapshots(struct sampled_thread *t, uint64_t time_ns)
 {
 	const struct recording *rec = t->rec;

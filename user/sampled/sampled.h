@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns sampled stacks into call trees. user/stack follows each call and return and knows where a
- * frame begins; here a slice is the frame that consecutive stacks share, and most slices begin and
- * end somewhere between two samples.
+ * Turns sampled stacks into call trees. While user/stack follows each call and return, a slice here
+ * is the frame that consecutive stacks share, and most slices begin and end somewhere between two
+ * samples.
  */
 #ifndef MTBPF_SAMPLED_SAMPLED_H
 #define MTBPF_SAMPLED_SAMPLED_H
@@ -16,7 +16,7 @@
 struct meter;
 
 struct sampled_totals {
-	uint64_t first_ns, last_ns; /* 0 if there is nothing */
+	uint64_t first_ns, last_ns; /* 0: the recording is empty */
 	uint64_t samples, switches;
 	struct meter *meter; /* the caller's: counts samples that were read; or NULL */
 };

@@ -4,15 +4,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* What is known of the stack at one moment. */
+/* The stack at one moment, as far as it is known. */
 struct view {
 	const struct seen *stack; /* outermost first */
 	size_t n;
-	bool is_known; /* false: there is no stack; what ran before is assumed to go on */
+	bool is_known; /* false: without a stack; the functions that ran before are assumed to
+			  continue */
 	bool is_cut;   /* it begins with SEEN_NO_CALLERS */
 };
 
-/* How many of the open slices and of a stack's frames are the same calls. */
+/* The numbers of open slices and of a stack's frames that are the same calls. */
 struct common {
 	size_t open, stack;
 };
@@ -25,9 +26,9 @@ void slices__fini(struct slices *s)
 }
 
 /*
- * When a slice ended that was last seen at from_ns and is missing at to_ns: halfway, so that a
- * frame that n samples show is n periods long. If the two are more than two periods apart, each
- * sample stands for half a period only.
+ * The end of a slice that was last seen at from_ns and is missing at to_ns. It is halfway, so that
+ * a frame in n samples is n periods long. If the times are more than two periods apart, each sample
+ * counts for half a period.
  */
 static uint64_t edge_after(const struct slices *s, uint64_t from_ns, uint64_t to_ns)
 {
@@ -52,7 +53,7 @@ static uint64_t edge_before(const struct slices *s, uint64_t from_ns, uint64_t t
 	return from_ns + between / 2;
 }
 
-/* Opens a slice in the innermost one. NULL if memory ran out. Valid until the next push(). */
+/* Opens a slice within the innermost one. NULL: out of memory. Valid until the next push(). */
 static struct open_slice *push(struct slices *s, const struct seen *seen, uint64_t time_ns,
 			       uint8_t flags)
 {
@@ -218,7 +219,7 @@ static struct place find_caller_of_syscall(const struct view *view, const struct
 	return (struct place){n > from ? n : from, true, true};
 }
 
-/* How far the walk along the stack has come. */
+/* The position of the walk along the stack. */
 struct walk {
 	size_t exact;	   /* the frame after the innermost exact call */
 	size_t plain;	   /* the frame after that call and the frames that match open slices */
@@ -338,8 +339,8 @@ static struct place find_entered(const struct slices *s, size_t i, uint64_t time
 }
 
 /*
- * Finds the place in the stack at time_ns of all exact calls, open or entered since the last stack.
- * False if the stack must lack callers: a running call has no place in it.
+ * Finds the frames at time_ns of all exact calls, open or entered since the last stack. False if
+ * the stack must lack callers, because the frame of a running call is missing.
  */
 static bool place_calls(struct slices *s, uint64_t time_ns, const struct view *view)
 {
@@ -395,7 +396,7 @@ static void leave_returned(struct slices *s, uint64_t time_ns)
 	}
 }
 
-/* An entered call has no kernel frame as its caller: drops those at the end. */
+/* An entered call cannot have a kernel frame as its caller: drops those at the end. */
 static struct common leave_kernel(const struct slices *s, struct common c, size_t exact)
 {
 	while (c.open > exact && s->open.v[c.open - 1].seen.kind == CALL_IN_KERNEL) {
@@ -405,7 +406,7 @@ static struct common leave_kernel(const struct slices *s, struct common c, size_
 	return c;
 }
 
-/* False if there is no stack, or if it lacks both the call and its callers. */
+/* False: the stack is missing, or lacks both the call and its callers. */
 static bool tells_caller(const struct view *view, const struct entered *e)
 {
 	bool is_in_front = e->is_placed && e->is_hidden && !e->at;
@@ -413,7 +414,10 @@ static bool tells_caller(const struct view *view, const struct entered *e)
 	return view->is_known && !(view->is_cut && is_in_front);
 }
 
-/* What stays open when the call is entered: not an inexact call of the same function. */
+/*
+ * The slices that stay open when the call is entered: an inexact call of the same function does
+ * not.
+ */
 static struct common kept(const struct slices *s, const struct entered *e, const struct view *view)
 {
 	size_t exact = count_exact(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the slices of one thread. Open slices form a stack; each new stack of the thread keeps
- * the part that it shares with the open slices and closes the rest. Times never run backwards.
+ * Builds one thread's slices. Open slices form a stack; each new stack of the thread keeps the
+ * common part and closes the rest. Times never run backwards.
  */
 #ifndef MTBPF_SAMPLED_SLICES_H
 #define MTBPF_SAMPLED_SLICES_H
@@ -14,7 +14,7 @@
 
 /* One frame of a stack, as it was at one moment. */
 struct seen {
-	const struct function *function; /* NULL: no code is known there, or the kind has none */
+	const struct function *function; /* NULL: unknown code, or a kind without a function */
 	uint64_t ip;
 	uint64_t return_ip; /* in the caller's frame; 0 for the first frame */
 	uint8_t kind;	    /* enum call_kind */
@@ -23,7 +23,7 @@ struct seen {
 /* First frame of a stack that lacks an unknown number of its outermost callers. */
 #define SEEN_NO_CALLERS ((struct seen){.kind = CALL_NO_CALLERS})
 
-/* The number of user frames of a stack: kernel frames come last. */
+/* The number of a stack's user frames, which precede its kernel frames. */
 static inline size_t seen__user(const struct seen *stack, size_t n)
 {
 	while (n && stack[n - 1].kind == CALL_IN_KERNEL)
@@ -31,7 +31,7 @@ static inline size_t seen__user(const struct seen *stack, size_t n)
 	return n;
 }
 
-/* What is known of the end of a call whose start is known. */
+/* States of the end of a call whose start is known. */
 enum exact_end {
 	END_UNKNOWN, /* not at all */
 	END_KNOWN,   /* it returned at end_ns */
@@ -71,7 +71,7 @@ struct open_slice {
 struct slices {
 	struct call_tree *tree;
 	uint64_t period_ns; /* of the samples; 0: not known */
-	uint64_t last_ns;   /* slices are final up to here; 0: there are none */
+	uint64_t last_ns;   /* slices are final up to here; 0: before the first */
 	bool is_begun;	    /* nothing has been seen since last_ns */
 	uint64_t known_ns;  /* stacks show what ran up to here, moved on by time off the CPU; 0: no
 			       stack */
@@ -100,14 +100,20 @@ void slices__begin(struct slices *slices, uint64_t time_ns);
  * running is treated in the same way.
  */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
-/* Adds a call (function or system call) whose start is exact. Times ascend over all functions. */
+/*
+ * Adds a call of a function, or a system call, with an exact start. Times ascend over all
+ * functions.
+ */
 void slices__enter(struct slices *slices, const struct entered *entered);
 /* True if a call of the function whose start is exact is known to be running at time_ns. */
 bool slices__has_call(const struct slices *slices, const struct function *function,
 		      uint64_t time_ns);
-/* Who runs on the CPU instead, if the thread is off its CPU or about to be; tid 0: nobody. */
+/*
+ * Tells the thread that runs on the CPU instead, if this one is off its CPU or about to be; tid 0:
+ * an idle CPU.
+ */
 void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
-/* What the thread waits for in a system call, before slices__off(); `call` is ignored. */
+/* Tells what the thread waits for in a system call, before slices__off(); `call` is ignored. */
 void slices__waits(struct slices *slices, const struct waits_for *wait);
 /* The thread was woken, by `by`; its tid is 0 if nobody did it or it is not known who. */
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);
@@ -131,7 +137,7 @@ void slices__found(struct slices *slices, uint64_t time_ns);
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* Ends the recording of the thread: open slices are closed with an inferred end. */
 void slices__end(struct slices *slices, uint64_t time_ns);
-/* Adds a slice for time in which nothing was recorded. Call it after slices__end(). */
+/* Adds a GAP slice for unrecorded time, after slices__end(). */
 void slices__gap(struct slices *slices, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compresses blocks of a file, independently of each other, and reads compressed files. The only
- * user of zlib and zstd.
+ * Compresses a file in independent blocks, and reads compressed files. The only user of zlib and
+ * zstd.
  */
 #ifndef MTBPF_TRACE_CODEC_H
 #define MTBPF_TRACE_CODEC_H

@@ -663,7 +663,7 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	case FXT_EVENT_END:
 		return take_slice(trees, read);
 	case FXT_EVENT_COUNTER: {
-		/* The counters of a thread follow its calls. */
+		/* A thread's counters follow its calls. */
 		for (size_t i = trees->tracks.n; i--;) {
 			struct fxt_track *track = &trees->tracks.v[i];
 

@@ -49,7 +49,7 @@ struct unwind_writer {
 	size_t n_unwinds, next;
 	VEC(const struct unwind *) open; /* have begun, and not landed */
 };
-/* True if the next unwind to be written begins with that call. */
+/* True if an exception or longjmp begins with that call. */
 static inline bool unwind_writer__has(const struct unwind_writer *writer, uint32_t index)
 {
 	return writer->next < writer->n_unwinds &&
@@ -317,7 +317,6 @@ static const char *landing_name(enum left_by left_by)
 	}
 }
 
-/* It lands there, at time_ns as written. */
 /*
  * The arrow goes to the instant. It would run backwards to the call itself, which began before it
  * (Perfetto: flow_tracker.cc).

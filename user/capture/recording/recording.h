@@ -146,7 +146,7 @@ struct rec_stack {
 	size_t size;
 };
 
-/* Where a thread was while one of its process was stalled. */
+/* The place of a thread while another thread of its process was stalled. */
 struct rec_thread_state {
 	size_t hit; /* which of the recording's hits: the stall */
 	pid_t pid, tid;
@@ -228,7 +228,7 @@ struct rec_quota {
 	char *text;
 };
 
-/* What is known of where it was made, or what the user said of it: "host", "web-3". */
+/* Facts about the machine, and labels that the user gave: "host", "web-3". */
 struct rec_label {
 	char *key, *value;
 };
@@ -412,7 +412,7 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
 /* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
  */
 int recording__set_label(struct recording *rec, const char *key, const char *value);
-/* NULL where it has none. */
+/* NULL: the label is not set. */
 const char *recording__find_label(const struct recording *rec, const char *key);
 /* Copies the text; the first one per process stays. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);

@@ -307,7 +307,7 @@ static void add_thread_state(const struct recording *rec, size_t i, cJSON *item)
 	}
 }
 
-/* Of a list that somebody sent: no deeper than one of ours. */
+/* The maximum number of addresses read per thread: the file may come from someone else. */
 #define STATE_IPS_MAX 4096
 
 static int parse_thread_state(struct recording *rec, const cJSON *item,

@@ -11,7 +11,7 @@
 #include "decode/walk/walk_branches.h"
 #include "decode/walk/walk_packets.h"
 
-/* Enough to be worth handing over. */
+/* The walk hands over its branches when there are this many. */
 #define BATCH 8192
 
 int walker__init(struct walker *w, const struct decode_request *request, struct branch_buffer *out)
@@ -57,7 +57,7 @@ static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 
 /* ---- runs are read ahead of the walk, so that the memo's entries are fetched meanwhile */
 
-/* Enough to have the memo's entries fetched before they are needed. */
+/* Enough runs for the memo's entries to be fetched before they are needed. */
 #define BATCH_RUNS 16
 
 /* A place in the stream, with the decoder's state there. */
@@ -182,7 +182,7 @@ static inline uint64_t ip_after(uint64_t last_ip, uint64_t tip, unsigned int siz
 	return (last_ip & UINT64_MAX << 8 * (size - 1)) | value;
 }
 
-/* Where the reader is: after the last packet of a run. */
+/* The reader's position, always after the last packet of a run. */
 struct run_reader {
 	const uint8_t *at, *last; /* no packet is read that begins after `last` */
 	bool skd007;
@@ -193,7 +193,7 @@ struct run_reader {
 };
 
 /*
- * Reads a run without timing packets, all at once: TNT packets, and a TIP after them, within eight
+ * Reads a run without timing packets in one step: TNT packets, and the TIP after them, within eight
  * bytes. Returns its length; 0: another packet comes first.
  */
 static inline unsigned int read_plain_run(struct run_reader *r, struct memo_run *run)
@@ -222,7 +222,7 @@ static inline unsigned int read_plain_run(struct run_reader *r, struct memo_run 
 	return n;
 }
 
-/* Reads a run with timing packets between its packets. */
+/* Reads a run that contains timing packets. */
 static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 {
 	const uint8_t *at = r->at, *end = at;
@@ -240,8 +240,8 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 
 		if ((bytes & 3) == 3) {
 			/*
-			 * One byte or two is unpredictable, so this has no branch. The next bytes
-			 * are shifted down instead of loaded again, which is faster.
+			 * This code avoids a branch: the CPU cannot predict the length. Shifting
+			 * the next bytes down is faster than loading them again.
 			 */
 			uint64_t is_long = bytes >> 2 & 1, payload = bytes >> 3 & 0x1fff, ticks;
 			unsigned int len = 1 + (unsigned int)is_long;
@@ -252,7 +252,7 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 					break;
 				bytes = load(at + len);
 			} else {
-				/* Of two bytes: bit 5 is 0, and not part of the number. */
+				/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
 				ticks = payload & 0x1f;
 				ticks = is_long ? (payload + ticks) >> 1 : ticks;
 				bytes >>= 8 * len;
@@ -369,9 +369,9 @@ static noinline void run_batch__read(struct run_batch *batch, const struct run_p
 	batch->n = n;
 }
 
-/* ---- a run that is known happens again */
+/* ---- known runs are replayed */
 
-/* The entry's effects happen again. False: here they cannot, and nothing has. */
+/* Replays the entry's effects. False: they do not fit here, and nothing was changed. */
 static inline __attribute__((always_inline)) bool
 replay_effects(struct walker *w, const struct memo_effects *effects, const struct memo_run *run)
 {
@@ -408,15 +408,16 @@ static inline bool replay(struct walker *w, const struct memo_entry *entry,
 	return true;
 }
 
-/* ---- another one is walked, and noted */
+/* ---- other runs are walked, and noted in the memo */
 
-/* While a run is noted: the time that the walk of a packet began with. */
+/* While a run is noted, this replaces the time at which the thread reached its block. */
 #define BEFORE UINT64_MAX
 
 struct noting {
 	size_t n_out, n_marked; /* of the buffer: before it, and marked with their packet */
 	uint8_t n_packets;
-	uint8_t entered; /* with which of them the thread came to its block; 0: before all */
+	uint8_t entered; /* the number of the packet with which the thread reached its block; 0:
+			    before all packets */
 };
 
 static void walk_noted_packet(struct walker *w, const uint8_t **at, struct noting *noting)
@@ -446,7 +447,7 @@ static bool tells_time(uint8_t byte)
 	return (byte & 3) == 3 || byte == 0x59;
 }
 
-/* What tells the time within a run: of CYC packets, the short ones are read here. */
+/* A timing packet within a run. Short CYCs are read here, as they are frequent. */
 static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 {
 	bool is_long = at[0] & 4;
@@ -467,7 +468,7 @@ static void walk_run(struct walker *w, const struct memo_run *run, struct memo_e
 	block_counts counts = w->counts;
 	const uint8_t *at = run->at;
 
-	/* The newest comes first. */
+	/* The newest run is in the first place. */
 	*memo__second(w->space->entries, entry) = *entry;
 	w->counts = 0;
 	while (at < run->end) {
@@ -494,7 +495,7 @@ static void walk_run(struct walker *w, const struct memo_run *run, struct memo_e
 	}
 }
 
-/* ---- all of a region */
+/* ---- the packets of a region */
 
 /* A run begins where nothing is left over from the packets before. */
 static bool is_plain(const struct walker *w)
@@ -502,7 +503,7 @@ static bool is_plain(const struct walker *w)
 	return w->block && !w->has_fup && !w->tnt_left;
 }
 
-/* Walks a run that the memo does not have. False: the batch's next runs are invalid. */
+/* Walks an unknown run. False: the batch's next runs are invalid. */
 static bool take_new_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
 {
 	go_to(&w->time, run->cycles, run->tsc);

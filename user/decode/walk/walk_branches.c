@@ -10,7 +10,7 @@
 
 #include "kernel/kernel.h"
 
-/* Packets about branches in a trial: so many that fit are no coincidence. */
+/* The number of branch packets in a trial that cannot fit by coincidence. */
 #define ENOUGH 24
 #define SOME   3
 /* Calls whose return a gap may have hidden. */
@@ -64,7 +64,7 @@ static inline struct block *condition(struct walker *w, struct block *block, boo
 	return walker__follow(w, block, bit);
 }
 
-/* At a block that no bit belongs to. False where the bits have to wait, or the walk is lost. */
+/* Passes a block that does not consume a bit. False: the bits have to wait, or the walk is lost. */
 static bool pass(struct walker *w, unsigned int *goes_on)
 {
 	struct block *block = w->block;
@@ -160,7 +160,7 @@ static void mend_abort(struct walker *w)
 	walker__enter(w, block);
 }
 
-/* A far branch that stays in what is traced: a syscall or the return from one, mostly. */
+/* A far branch to traced code: mostly a system call, or the return from one. */
 static void on_far_tip(struct walker *w, uint64_t ip)
 {
 	struct block *block = w->block, *next = walker__find(w, ip);
@@ -314,7 +314,7 @@ static enum fit walk_one(struct walker *trial, const uint8_t **at)
 }
 
 /*
- * How many packets about branches fit, plus one, ENOUGH + 1 at most; 0: the walk was lost. If more
+ * Counts the branch packets that fit, at most ENOUGH, and adds one; 0: the walk was lost. If more
  * damage follows, the packets before it count.
  */
 static unsigned int count_fitting(const struct walker *w, struct block *block, const uint8_t *at)
@@ -339,7 +339,7 @@ static unsigned int count_fitting(const struct walker *w, struct block *block, c
 		fit = walk_one(&trial, &at);
 	}
 	free(out.v);
-	/* The trial has opened it. */
+	/* The trial opened its own libipt decoder. */
 	if (trial.reader.libipt != w->reader.libipt)
 		packet_reader__fini(&trial.reader);
 	if (fit == BAD)
@@ -406,7 +406,7 @@ static struct block *believe(struct walker *w, uint64_t ip, bool is_guess)
 
 	if (!block)
 		return NULL;
-	/* Still in code that nobody has. */
+	/* The code there is still missing. */
 	if (block->end >= BLOCK_UNMAPPED && !block->counts && !block->n_steps)
 		return NULL;
 	return walker__doubts(w) && !fits_there(w, block, is_guess) ? NULL : block;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TNT and TIP packets along blocks; and, after a gap, where the packets that follow fit the code.
- */
+/* Follows TNT and TIP packets along blocks; after a gap, finds where packets fit the code. */
 #ifndef MTBPF_DECODE_WALK_WALK_BRANCHES_H
 #define MTBPF_DECODE_WALK_WALK_BRANCHES_H
 
@@ -16,10 +15,13 @@ void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip);
 /* The stream ends within a TIP, which still tells that the thread came to an indirect branch. */
 void walker__on_cut_tip(struct walker *w);
 
-/* The longest packet that is read here without looking at where the bytes end. */
+/* The longest packet that walker__on_branches() reads without checking for the end. */
 #define MAX_TIP 9
 
-/* The short TNT or the TIP at `at`: where the next packet is. NULL: another one is there. */
+/*
+ * Handles a short TNT or a TIP at `at`, and returns the address of the next packet. NULL: it is
+ * another packet.
+ */
 static inline const uint8_t *walker__on_branches(struct walker *w, const uint8_t *at)
 {
 	uint8_t byte = *at;

@@ -99,7 +99,7 @@ static void leave_through(struct walker *w, const struct block_reach *reach)
 	walker__end_at(w, BRANCH_END, reach->from, reach->len, w->time.tsc);
 }
 
-/* Tracing ends with a branch out of an address range. */
+/* Ends tracing because a branch left the address range of a filter. */
 static void leave_range(struct walker *w, uint64_t ip)
 {
 	struct block_reach reach;
@@ -141,7 +141,7 @@ static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 
 	/*
 	 * Errata BDM70 and APL12: a PSB+ or an OVF may give the IP of a thread that is not traced
-	 * yet. No branch was recorded there, so that there is nothing to undo.
+	 * yet. It produced no branches, so there is nothing to undo.
 	 */
 	if (w->state == WALK_ON)
 		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
@@ -384,7 +384,7 @@ static void on_mode_exec(struct walker *w, uint64_t bits)
 		w->ignores_fup = true;
 }
 
-/* The next place to try after a bad byte: the next PSB at the latest. */
+/* Returns the next place to try after a bad byte: the next PSB at the latest. */
 static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
 {
 	const uint8_t *psb = w->sync, *next = NULL;

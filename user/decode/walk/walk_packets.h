@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All packets, one by one: those that tell of more than branches as well. */
+/* Handles single packets of every kind, also those that do not tell branches. */
 #ifndef MTBPF_DECODE_WALK_WALK_PACKETS_H
 #define MTBPF_DECODE_WALK_WALK_PACKETS_H
 
@@ -7,9 +7,9 @@
 
 #include "decode/walk/walker.h"
 
-/* The packet at `at`, whatever it is. Where the next one is. */
+/* Handles the packet at `at`. Returns the address of the next one. */
 const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at);
-/* The region ends at the PSB at `to`, or at the end of the stream. */
+/* Ends the region at the PSB at `to`, or at the end of the stream. */
 void walker__end_region(struct walker *w, const uint8_t *to);
 
 #endif

@@ -38,9 +38,9 @@ struct block *walker__find(struct walker *w, uint64_t ip)
 	return block;
 }
 
-/* ---- whose code runs, and how it looks now: the only place where that is decided */
+/* ---- whose code runs, and its current content: decided only here */
 
-/* Blocks that are gone take the addresses that calls return to with them. */
+/* Return addresses are stored in blocks: copies them before the blocks are freed. */
 static void keep_returns(struct walker *w)
 {
 	for (unsigned int i = w->calls.stale; i != w->calls.top; i++) {
@@ -76,8 +76,8 @@ bool walker__is_other_thread(const struct walker *w)
 }
 
 /*
- * Threads change in the kernel: before the code of the next one is traced, the switch has been
- * recorded.
+ * Threads are switched in the kernel, which records the switch before the next thread's code is
+ * traced.
  */
 static bool change_thread(struct walker *w, uint64_t time_ns)
 {
@@ -118,14 +118,14 @@ bool walker__go_on(struct walker *w)
 	return w->block;
 }
 
-/* Through the block's first instructions. */
+/* Executes the first instructions of the block. */
 void walker__take_reach(struct walker *w, const struct block_reach *reach)
 {
 	walker__take_steps(w, w->block, reach->n_steps, w->block_tsc);
 	w->counts += reach->counts;
 }
 
-/* False: the thread cannot have come there from where it was; or no memory. */
+/* False: the thread cannot have reached ip from its block; or out of memory. */
 static bool reach(struct walker *w, uint64_t ip)
 {
 	struct block_reach reach;
@@ -186,7 +186,7 @@ void walker__end_at(struct walker *w, uint8_t kind, uint64_t from, uint8_t len, 
 	w->has_fup = false;
 }
 
-/* Left by the end of the block: the whole of it ran. */
+/* The thread left at the end of its block, which it ran completely. */
 void walker__end_with_block(struct walker *w, uint8_t kind, uint64_t tsc)
 {
 	const struct block *block = w->block;
@@ -197,8 +197,9 @@ void walker__end_with_block(struct walker *w, uint8_t kind, uint64_t tsc)
 }
 
 /*
- * The block's end left, if all of it ran, and went on at ip: wherever a signal's frame or the
- * kernel's says, which may be in the block once more; or at a syscall that is restarted.
+ * True if the block's last instruction can have left and continued at ip: at any address that a
+ * signal frame or the kernel tells, possibly in the same block; or at a system call that is
+ * restarted.
  */
 static bool end_leads_to(const struct block *block, uint64_t ip)
 {
@@ -206,8 +207,8 @@ static bool end_leads_to(const struct block *block, uint64_t ip)
 }
 
 /*
- * Before the instruction where tracing goes on; or at the block's condition, which the kernel
- * did in the thread's place, as it does under a probe.
+ * The thread left before the instruction where tracing continues; or at the block's condition,
+ * which the kernel executed instead of the thread, as it does under a probe.
  */
 static bool left_before(struct walker *w, uint64_t ip)
 {
@@ -227,10 +228,10 @@ static bool left_before(struct walker *w, uint64_t ip)
 }
 
 /*
- * SDM "Packet Generation under Different Enable Conditions": a far branch leaves a TIP.PGD without
- * an IP, and a software interrupt a FUP before it. But CPUs have been seen to leave none at an
- * int3, and the code that is known does not show those of debuggers and probes. So where the thread
- * was is told by where it goes on: the same place, or one that follows it.
+ * SDM "Packet Generation under Different Enable Conditions": a far branch ends with a TIP.PGD
+ * without an IP, and a software interrupt with a FUP before it. But some CPUs write no FUP at an
+ * int3, and the recorded code lacks the int3 of debuggers and probes. So the place where tracing
+ * continues tells where the thread was: there, or before it in the same block.
  */
 void walker__settle_left(struct walker *w, uint64_t ip)
 {
@@ -275,7 +276,7 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 	}
 	w->lost_calls = true;
 	w->calls.floor = w->calls.top;
-	/* Code that is not there calls what is, and nobody sees it. */
+	/* Missing code may have called known code, which no packet shows. */
 	if (reason != GAP_BAD_PACKET && reason != GAP_MISMATCH)
 		w->calls.stale = w->calls.top;
 	walker__emit(w, BRANCH_GAP, 0, ip, 0, tsc);

@@ -23,7 +23,7 @@
 /* The most blocks in a row without a packet: if code needs more, other code ran. */
 #define MAX_GOES_ON 128
 
-/* Branches for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
+/* The branches of a walk, for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
 struct branch_buffer {
 	struct branch *v;
 	size_t n, cap;
@@ -38,7 +38,8 @@ enum raw_kind {
 	RAW_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
 				       was known */
 	RAW_REST,		 /* the counts belong to the next branch */
-	RAW_WHO, /* a CPU's ring: `from` points to the rec_switch after which it goes on, or 0 */
+	RAW_WHO, /* in a CPU's ring, another thread continues: `from` points to its rec_switch, or
+		    is 0 */
 };
 
 enum walk_state {
@@ -55,7 +56,7 @@ struct walker {
 	struct space *space;
 	struct branch_buffer *out;
 	uint64_t tsc_base; /* rec_aux.tsc */
-	/* If the ring belongs to a CPU: its context switches. NULL: it belongs to one thread. */
+	/* The context switches of the ring's CPU; NULL if the ring belongs to one thread. */
 	const struct switches *switches;
 	int cpu;
 	bool knows_who; /* since its region began */
@@ -65,7 +66,7 @@ struct walker {
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */
 	block_counts counts; /* since the last branch handed on */
-	/* TNT bits after a branch whose TIP comes later (SDM "Deferred TIPs"); bit 63 is next. */
+	/* Bits that wait for the TIP of an earlier branch (SDM "Deferred TIPs"); bit 63 is next. */
 	uint64_t tnt;
 	unsigned int tnt_left;
 	uint8_t state;	    /* enum walk_state */
@@ -77,7 +78,7 @@ struct walker {
 	bool after_ovf;	    /* the next one tells where tracing goes on */
 	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
 	bool lost_calls;    /* after a gap: unknown calls may have pushed a return address */
-	bool is_trial;	    /* this is a copy that walker__try() uses */
+	bool is_trial;	    /* this is a copy on trial: walk_branches.c */
 	bool is_other_mode; /* not 64-bit code */
 	bool has_events;    /* recorded with Event Trace */
 	uint64_t fup_ip;
