@@ -773,21 +773,35 @@ static void run_other(struct stack *s, struct coroutine *other)
 {
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *running = coroutines->running;
+	struct coroutine *resumer = coroutines->resumer;
 	struct frames *frames = s->frames;
+	struct frames_mark as_it_waited = {0};
+	bool is_known = other;
 
-	if (other)
-		frames_mark__go_on(&coroutines->mark, coroutines__frames_of(coroutines, other));
-	else
+	if (!is_known)
 		other = add_unknown(s);
 	if (!other)
 		return;
 	resume_other(s, other);
 	stack__switch_to(s, other);
+	if (is_known) {
+		if (frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
+				     coroutines->mark.waits_at, 2))
+			s->frames->failed = true;
+		frames_mark__go_on(&coroutines->mark, s->frames);
+	}
 	if (frames_mark__move(&coroutines->mark, frames, s->frames))
 		s->frames->failed = true;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)
 		wait_since(frames, coroutines->mark.time_ns);
+	if (!is_known)
+		return;
+	/* Later returns may show that it was yet another one. */
+	frames_mark__fini(&coroutines->mark);
+	coroutines->mark = as_it_waited;
+	coroutines->has_mark = true;
+	coroutines->resumer = resumer;
 }
 
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
