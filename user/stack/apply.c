@@ -267,13 +267,13 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 
 /* The frame that took the exception is below all frames that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
-				 const struct departure *by, bool is_lowest, uint32_t distance)
+				 const struct departure *by, uint32_t distance)
 {
 	long level = s->frames->level;
 
 	frames__end_segment(s->frames);
-	frames__begin_below(s->frames, b->time_ns,
-			    unwinding__find_waiting(s, b, by, is_lowest, distance), distance);
+	frames__begin_below(s->frames, b->time_ns, unwinding__find_waiting(s, b, by, distance),
+			    distance);
 	stack__push_first(s, b->to);
 	s->frames->level = level;
 	return frames__top(s->frames);
@@ -297,7 +297,6 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 {
 	struct unwind *earlier = find_earlier(s, &by);
 	struct unwind unwind = {.end_ns = b->time_ns};
-	bool is_lowest = by.frame && by.frame == s->frames->open.v;
 
 	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
@@ -320,7 +319,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 		uint32_t distance = unwinding__count_below(s);
 
 		frames__cut_to(s->frames, NULL, b->time_ns, by.left_by);
-		frame = begin_below(s, b, &by, is_lowest, distance);
+		frame = begin_below(s, b, &by, distance);
 	}
 	if (frame && earlier)
 		frames__move_unwind(s->frames, earlier, frame, b->time_ns);
