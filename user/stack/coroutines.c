@@ -608,10 +608,7 @@ static bool apply_effect(struct stack *s, const struct branch *b, const struct e
 		return true;
 	case EVENT_FIBER_END:
 		end_fiber(s, b, parent);
-		if (b->kind == BRANCH_CALL)
-			return true;
-		stack__replace_top(s, b, e->function);
-		return false;
+		return true;
 	case EVENT_FIBER_END_UNKNOWN:
 		return_to_unknown(s, b);
 		return true;

@@ -630,11 +630,6 @@ static const struct rule switches[] = {
 };
 
 static const struct rule effects[] = {
-	{"fiber ends", "out of the frame at a fiber's base: its parent goes on",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
-	{"fiber of an unknown parent ends",
-	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
-	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
 	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
 	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_PERFORM, performs},
 	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",
