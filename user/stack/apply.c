@@ -92,7 +92,8 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	top->slack = own->slack;
 }
 
-void stack__break_segment(struct stack *s, const struct branch *b)
+/* The thread is where nothing known leads (another stack): what was known ends here. */
+static void break_segment(struct stack *s, const struct branch *b)
 {
 	frames__pop_to(s->frames, NULL, b->time_ns, CALL_CUT_SHORT);
 	frames__begin_segment(s->frames, b->time_ns);
@@ -577,7 +578,7 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
 		frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
 		return false;
 	case EVENT_LOST:
-		stack__break_segment(s, b);
+		break_segment(s, b);
 		return false;
 	default:
 		return apply_outside(s, b, e);

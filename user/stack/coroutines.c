@@ -66,8 +66,12 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 	return best;
 }
 
-struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
-					 enum coroutine_state state)
+/*
+ * Finds the coroutine whose frames fit, of those in that state that wait where the running one did;
+ * the one that was left last: see frames_mark__fits().
+ */
+static struct coroutine *find_other(const struct coroutines *coroutines, uint64_t return_ip,
+				    enum coroutine_state state)
 {
 	struct coroutine *running = coroutines->running, *best = NULL;
 	struct frames *frames = coroutines__frames_of(coroutines, running);
@@ -708,8 +712,7 @@ static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 /* Finds a stack that has waited since before a gap, unless it may be the running one. */
 static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
 {
-	struct coroutine *coroutine =
-		coroutines__find_other(&s->coroutines, b->to, COROUTINE_PARKED);
+	struct coroutine *coroutine = find_other(&s->coroutines, b->to, COROUTINE_PARKED);
 	struct held_stack begin;
 
 	if (!coroutine)
@@ -731,9 +734,9 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 	const struct coroutines *coroutines = &s->coroutines;
 	bool has_caller = frames__top(s->frames)->return_ip;
 
-	*other = coroutines__find_other(coroutines, b->to, COROUTINE_WAITS);
+	*other = find_other(coroutines, b->to, COROUTINE_WAITS);
 	if (!*other && has_caller)
-		*other = coroutines__find_other(coroutines, 0, COROUTINE_WAITS);
+		*other = find_other(coroutines, 0, COROUTINE_WAITS);
 	if (!*other && !has_caller)
 		*other = find_parked(s, b);
 	/* It may be a stack that has waited since before the trace began. */

@@ -7,9 +7,9 @@
  * HOW they switch: context (swapcontext), ret or jump: assembler that ends in such an instruction;
  * longjmp: setjmp() and longjmp(), as QEMU's util/coroutine-ucontext.c does.
  * WHAT they do: one (is entered again and again), many (are entered in turn, and come back), depths
- * (the same, at other depths each time), nested (enter one another), ring (each goes on to the next,
- * and none comes back), short (end, and others begin on their stacks), signal (a handler runs on
- * their stacks, and is left by longjmp).
+ * (the same, at other depths each time), nested (enter one another), ring (each goes on to the
+ * next, and none comes back), short (end, and others begin on their stacks), signal (a handler runs
+ * on their stacks, and is left by longjmp).
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
