@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "pipeline/last_branches_print.h"
+#include "pipeline/print_branches.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
