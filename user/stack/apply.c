@@ -92,7 +92,8 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	top->slack = own->slack;
 }
 
-void stack__break_segment(struct stack *s, const struct branch *b)
+/* The thread is where nothing known leads (another stack): what was known ends here. */
+static void break_segment(struct stack *s, const struct branch *b)
 {
 	frames__pop_to(s->frames, NULL, b->time_ns, CALL_CUT_SHORT);
 	frames__begin_segment(s->frames, b->time_ns);
@@ -267,13 +268,13 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 
 /* The frame that took the exception is below all frames that the segment has shown. */
 static struct frame *begin_below(struct stack *s, const struct branch *b,
-				 const struct departure *by, bool is_lowest, uint32_t distance)
+				 const struct departure *by, uint32_t distance)
 {
 	long level = s->frames->level;
 
 	frames__end_segment(s->frames);
-	frames__begin_below(s->frames, b->time_ns,
-			    unwinding__find_waiting(s, b, by, is_lowest, distance), distance);
+	frames__begin_below(s->frames, b->time_ns, unwinding__find_waiting(s, b, by, distance),
+			    distance);
 	stack__push_first(s, b->to);
 	s->frames->level = level;
 	return frames__top(s->frames);
@@ -297,7 +298,6 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 {
 	struct unwind *earlier = find_earlier(s, &by);
 	struct unwind unwind = {.end_ns = b->time_ns};
-	bool is_lowest = by.frame && by.frame == s->frames->open.v;
 
 	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
@@ -320,7 +320,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 		uint32_t distance = unwinding__count_below(s);
 
 		frames__cut_to(s->frames, NULL, b->time_ns, by.left_by);
-		frame = begin_below(s, b, &by, is_lowest, distance);
+		frame = begin_below(s, b, &by, distance);
 	}
 	if (frame && earlier)
 		frames__move_unwind(s->frames, earlier, frame, b->time_ns);
@@ -578,7 +578,7 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
 		frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
 		return false;
 	case EVENT_LOST:
-		stack__break_segment(s, b);
+		break_segment(s, b);
 		return false;
 	default:
 		return apply_outside(s, b, e);

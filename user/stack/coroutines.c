@@ -66,8 +66,12 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 	return best;
 }
 
-struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
-					 enum coroutine_state state)
+/*
+ * Finds the coroutine whose frames fit, of those in that state that wait where the running one did;
+ * the one that was left last: see frames_mark__fits().
+ */
+static struct coroutine *find_other(const struct coroutines *coroutines, uint64_t return_ip,
+				    enum coroutine_state state)
 {
 	struct coroutine *running = coroutines->running, *best = NULL;
 	struct frames *frames = coroutines__frames_of(coroutines, running);
@@ -608,10 +612,7 @@ static bool apply_effect(struct stack *s, const struct branch *b, const struct e
 		return true;
 	case EVENT_FIBER_END:
 		end_fiber(s, b, parent);
-		if (b->kind == BRANCH_CALL)
-			return true;
-		stack__replace_top(s, b, e->function);
-		return false;
+		return true;
 	case EVENT_FIBER_END_UNKNOWN:
 		return_to_unknown(s, b);
 		return true;
@@ -711,8 +712,7 @@ static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
 /* Finds a stack that has waited since before a gap, unless it may be the running one. */
 static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
 {
-	struct coroutine *coroutine =
-		coroutines__find_other(&s->coroutines, b->to, COROUTINE_PARKED);
+	struct coroutine *coroutine = find_other(&s->coroutines, b->to, COROUTINE_PARKED);
 	struct held_stack begin;
 
 	if (!coroutine)
@@ -734,9 +734,9 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 	const struct coroutines *coroutines = &s->coroutines;
 	bool has_caller = frames__top(s->frames)->return_ip;
 
-	*other = coroutines__find_other(coroutines, b->to, COROUTINE_WAITS);
+	*other = find_other(coroutines, b->to, COROUTINE_WAITS);
 	if (!*other && has_caller)
-		*other = coroutines__find_other(coroutines, 0, COROUTINE_WAITS);
+		*other = find_other(coroutines, 0, COROUTINE_WAITS);
 	if (!*other && !has_caller)
 		*other = find_parked(s, b);
 	/* It may be a stack that has waited since before the trace began. */
@@ -773,21 +773,35 @@ static void run_other(struct stack *s, struct coroutine *other)
 {
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *running = coroutines->running;
+	struct coroutine *resumer = coroutines->resumer;
 	struct frames *frames = s->frames;
+	struct frames_mark as_it_waited = {0};
+	bool is_known = other;
 
-	if (other)
-		frames_mark__go_on(&coroutines->mark, coroutines__frames_of(coroutines, other));
-	else
+	if (!is_known)
 		other = add_unknown(s);
 	if (!other)
 		return;
 	resume_other(s, other);
 	stack__switch_to(s, other);
+	if (is_known) {
+		if (frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
+				     coroutines->mark.waits_at, 2))
+			s->frames->failed = true;
+		frames_mark__go_on(&coroutines->mark, s->frames);
+	}
 	if (frames_mark__move(&coroutines->mark, frames, s->frames))
 		s->frames->failed = true;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)
 		wait_since(frames, coroutines->mark.time_ns);
+	if (!is_known)
+		return;
+	/* Later returns may show that it was yet another one. */
+	frames_mark__fini(&coroutines->mark);
+	coroutines->mark = as_it_waited;
+	coroutines->has_mark = true;
+	coroutines->resumer = resumer;
 }
 
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)

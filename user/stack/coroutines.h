@@ -112,13 +112,6 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 					   bool is_first);
 
 /*
- * Finds the coroutine whose frames fit, of those in that state that wait where the running one did;
- * the one that was left last: see frames_mark__fits().
- */
-struct coroutine *coroutines__find_other(const struct coroutines *coroutines, uint64_t return_ip,
-					 enum coroutine_state state);
-
-/*
  * A place for a new one, which does not run yet; without frames that have ended there, if it is
  * loose. NULL: no memory, or too many.
  */

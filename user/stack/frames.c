@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stack/frames_internal.h"
+#include "stack/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -222,6 +222,12 @@ struct frame *frames__push(struct frames *frames, const struct call *call)
 	return frame;
 }
 
+/* The top frame has ended and its call is in its place. It must not be a root. */
+static void tell_ended(struct frames *frames, struct frame *frame);
+
+/* The segment's frames are about to end. goes_on: they may run on in the next one. */
+static void hold(struct frames *frames, uint64_t time_ns, bool goes_on);
+
 void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 {
 	struct frame *top = frames__top(frames);
@@ -236,7 +242,7 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	else
 		*place(frames, top->index) = top->call;
 	if (frames->consumer)
-		frames__tell(frames, top);
+		tell_ended(frames, top);
 	frames->open.n--;
 	frames->level--;
 }
@@ -254,7 +260,7 @@ void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t t
 	size_t n = frame ? (size_t)(frame - frames->open.v) + 1 : 0;
 
 	if (!n && frames->open.n)
-		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
+		hold(frames, time_ns, flags & CALL_INFERRED_END);
 	do {
 		while (frames->open.n > n && frames__top(frames))
 			frames__pop(frames, time_ns, flags);
@@ -478,7 +484,7 @@ static void keep(struct frames *frames, struct frame *frame, size_t depth)
 	caller->keeps_in = caller->in;
 }
 
-void frames__tell(struct frames *frames, struct frame *frame)
+static void tell_ended(struct frames *frames, struct frame *frame)
 {
 	size_t depth = (size_t)(frame - frames->open.v);
 	struct frame *caller = depth ? frame - 1 : NULL;
@@ -545,7 +551,7 @@ void frames__list_open(struct frames *frames, size_t n, held_vec *to)
 	}
 }
 
-void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
+static void hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 {
 	struct part *segment = running_segment(frames);
 

@@ -28,7 +28,7 @@ struct frame {
 	 * stacks: where this stack goes on, which its RET does not.
 	 */
 	uint64_t resume_ip;
-	/* frames__tell(): its begin, or the latest end in it, that is not told; and that is */
+	/* Handing on early: its begin, or the latest end in it, that is not told; and that is */
 	uint64_t kept_ns, told_ns;
 	/* The inlined call, the outermost one, that its last callee was made in; NULL: none. */
 	const struct inlined *in;
@@ -108,7 +108,7 @@ struct frames {
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
 	long level;	      /* of the top frame: 0 where the segment began */
 	bool failed;	      /* out of memory: nothing more is added */
-	/* frames__tell() */
+	/* Handing on early, frames.c: */
 	const struct call_consumer *consumer; /* of calls before their tree; NULL: nobody */
 	uint32_t n_named;		      /* calls of unwinds lie among so many */
 	uint64_t ended_ns;		      /* the last call that has */
@@ -279,5 +279,22 @@ void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
  * mark. 0 or -ENOMEM.
  */
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
+
+/* The files of frames: the room before the first call, and what one does for another. */
+
+#define ROOT_NONE UINT32_MAX
+/* frame__id() sets this bit for roots. */
+#define ROOT_BIT (1u << 31)
+
+/*
+ * Places left free before the first call: as many late roots find room without moving all calls
+ * away from it. A tree has a few.
+ */
+#define FRAMES_ROOM 1024
+
+/* Makes room for one more call. 0 or -ENOMEM. */
+int frames__grow(struct frames *frames);
+/* The segment has ended. */
+void frames__stitch(struct frames *frames, const struct part *segment);
 
 #endif

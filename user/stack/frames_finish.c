@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Unwinds over frames, which name their calls before it is known where the tree will have them. */
-#include "stack/frames_internal.h"
+#include "stack/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,6 +31,12 @@ void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct fr
 	to->unwind = (uint32_t)(unwind - frames->unwinds.v) + 1;
 }
 
+/* A call of an unwind: its index in the tree is stored in *index. */
+struct wanted {
+	uint32_t place; /* UINT32_MAX, after the last place: none */
+	uint32_t *index;
+};
+
 static int compare_wanted(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
@@ -44,7 +50,8 @@ static void want(struct wanted *wanted, uint32_t *id)
 	*wanted = (struct wanted){*id & ROOT_BIT ? UINT32_MAX : *id, id};
 }
 
-struct wanted *frames__list_wanted(struct frames *frames)
+/* Ascending by place, in memory that the caller frees; NULL: no memory. */
+static struct wanted *list_wanted(struct frames *frames)
 {
 	size_t n = 0;
 	struct wanted *v = malloc((2 * frames->unwinds.n + 1) * sizeof(*v));
@@ -99,7 +106,7 @@ static void mark_inserted(const struct call_tree *tree, const struct unwind *unw
 	}
 }
 
-void frames__hand_over_unwinds(struct frames *frames, struct call_tree *tree)
+static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 {
 	for (size_t i = 0; i < frames->unwinds.n; i++) {
 		settle(frames, &frames->unwinds.v[i].from);
@@ -370,7 +377,7 @@ static int make_room(struct frames *frames, size_t callers, size_t *room)
 int frames__finish(struct frames *frames, struct call_tree *tree)
 {
 	struct pass pass = {.frames = frames, .stitcher = &frames->stitcher, .part = PART_NONE};
-	_cleanup_free_ struct wanted *wanted = frames__list_wanted(frames);
+	_cleanup_free_ struct wanted *wanted = list_wanted(frames);
 	size_t room;
 	int err;
 
@@ -394,6 +401,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
-	frames__hand_over_unwinds(frames, tree);
+	hand_over_unwinds(frames, tree);
 	return 0;
 }

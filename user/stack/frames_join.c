@@ -3,7 +3,7 @@
  * Joins frames that turn out to be one stack's: calls refer to one another, and others to them, by
  * their places.
  */
-#include "stack/frames_internal.h"
+#include "stack/frames.h"
 
 #include <errno.h>
 #include <string.h>

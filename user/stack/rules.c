@@ -35,8 +35,11 @@ bool stack__is_raise(const struct stack *s, const struct branch *b)
 	       insn__jumps_to_popped(code);
 }
 
-/* The number in rax is in no packet, but in the code. */
-bool stack__is_restorer(const struct stack *s, uint64_t ip)
+/*
+ * The code at ip calls rt_sigreturn: what a signal handler returns to. The number in rax is in no
+ * packet, but in the code.
+ */
+static bool is_restorer(const struct stack *s, uint64_t ip)
 {
 	uint8_t code[RESTORER_MAX_LEN] = {0};
 
@@ -46,10 +49,11 @@ bool stack__is_restorer(const struct stack *s, uint64_t ip)
 
 bool stack__is_sigreturn(const struct stack *s, uint64_t ip)
 {
-	return stack__is_restorer(s, ip - 7) || stack__is_restorer(s, ip - 5);
+	return is_restorer(s, ip - 7) || is_restorer(s, ip - 5);
 }
 
-bool stack__is_uretprobe(const struct function *function)
+/* The kernel's trampoline, which a return probe has put where the return address was. */
+static bool is_uretprobe(const struct function *function)
 {
 	return function && !strcmp(function->module, "[uprobes]");
 }
@@ -308,7 +312,7 @@ static bool returns_from_preemption(ARGS)
 {
 	e->frame = top_of(s);
 	return e->frame->call.kind == CALL_SIGNAL && e->frame->resume_ip &&
-	       e->frame->resume_ip == b->to && !stack__is_restorer(s, b->to);
+	       e->frame->resume_ip == b->to && !is_restorer(s, b->to);
 }
 
 /* pop slot(%r14); ret */
@@ -323,8 +327,8 @@ static bool is_raise_by_return(const struct stack *s, const struct branch *b)
 
 static bool another_ran(ARGS)
 {
-	return s->coroutines.has_mark && !stack__is_uretprobe(e->function) &&
-	       !is_raise_by_return(s, b) && stack__find_other(s, b, &e->coroutine);
+	return s->coroutines.has_mark && !is_uretprobe(e->function) && !is_raise_by_return(s, b) &&
+	       stack__find_other(s, b, &e->coroutine);
 }
 
 static bool lands_behind_call(ARGS)
@@ -341,7 +345,7 @@ static bool returns_from_outer(ARGS)
 
 static bool returns_to_trampoline(ARGS)
 {
-	return stack__is_uretprobe(e->function);
+	return is_uretprobe(e->function);
 }
 
 static bool returns_in_pieces(ARGS)
@@ -353,7 +357,7 @@ static bool returns_to_restorer(ARGS)
 {
 	const struct frame *top = top_of(s);
 
-	return !top->return_ip && (top->call.kind == CALL_SIGNAL || stack__is_restorer(s, b->to));
+	return !top->return_ip && (top->call.kind == CALL_SIGNAL || is_restorer(s, b->to));
 }
 
 static bool returns_out(ARGS)
@@ -519,7 +523,7 @@ static bool aborts_sequence(ARGS)
 
 static bool trapped_in_trampoline(ARGS)
 {
-	return top_of(s) && stack__is_uretprobe(top_of(s)->call.function);
+	return top_of(s) && is_uretprobe(top_of(s)->call.function);
 }
 
 static bool was_emulated(ARGS)
@@ -630,11 +634,6 @@ static const struct rule switches[] = {
 };
 
 static const struct rule effects[] = {
-	{"fiber ends", "out of the frame at a fiber's base: its parent goes on",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
-	{"fiber of an unknown parent ends",
-	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
-	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
 	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
 	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_PERFORM, performs},
 	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",

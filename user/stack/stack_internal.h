@@ -98,12 +98,8 @@ static inline enum function_role stack__role_at(const struct stack *s, uint64_t 
 struct frame *stack__find_caller(const struct stack *s, const struct function *function);
 /* As OCaml does: in one activation of a function, maybe, for another. */
 bool stack__is_raise(const struct stack *s, const struct branch *b);
-/* The code at ip calls rt_sigreturn: what a signal handler returns to. */
-bool stack__is_restorer(const struct stack *s, uint64_t ip);
 /* The syscall instruction at ip is that call. */
 bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
-/* The kernel's trampoline, which a return probe has put where the return address was. */
-bool stack__is_uretprobe(const struct function *function);
 /*
  * If the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): true if
  * this is that RET's function, and ip is in it.
@@ -153,10 +149,6 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
  * the segment has shown ends, and the target of `b` is below it.
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
-/*
- * The thread is somewhere that nothing known leads to (another stack): what was known ends here.
- */
-void stack__break_segment(struct stack *s, const struct branch *b);
 
 /* The running frame is that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);

@@ -660,7 +660,6 @@ static int find_place(struct stitcher *stitcher, enum boundary boundary)
 static int place_since(struct stitcher *stitcher, const struct stitched *end,
 		       const struct placement *placement, const struct beginning *from)
 {
-	const struct waiting catcher = from->catcher;
 	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
 	struct held_stack stack = stack_of(end);
 	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
@@ -671,11 +670,6 @@ static int place_since(struct stitcher *stitcher, const struct stitched *end,
 
 		if (err)
 			return err;
-	}
-	if (catcher.from >= left && catcher.from < catcher.from_end &&
-	    catcher.from_end <= stack.n) {
-		left = catcher.from + 1;
-		stack.n = catcher.from_end;
 	}
 	place_runs_since(stitcher, placement, end->base, stack, left,
 			 boundary_to(end, from->boundary == BOUNDARY_UNWIND ? BOUNDARY_UNWIND

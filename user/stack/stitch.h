@@ -151,13 +151,8 @@ struct stitcher {
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
 struct waiting {
 	uint32_t end, at;
-	/*
-	 * The frame that called the function which unwound to this one, and the end of the frames
-	 * that may have been it; 0: not known.
-	 */
-	uint32_t from, from_end;
 };
-#define WAITING_NONE ((struct waiting){UINT32_MAX, 0, 0, 0})
+#define WAITING_NONE ((struct waiting){UINT32_MAX, 0})
 
 /* The frames with which a segment began, as far as it has shown them. */
 struct beginning {

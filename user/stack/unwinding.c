@@ -407,20 +407,6 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 	       leads_to(landed->s, return_ip - 1, &landed->pad, landed->b->to);
 }
 
-/* Finds the innermost frame that throws: it threw the exception, and does not return. */
-static void find_thrower(const struct stitched *end, struct waiting *catcher)
-{
-	for (size_t i = end->stack.n; i-- > catcher->at + 1;) {
-		const struct function *function = end->stack.v[i].function;
-
-		if (!function || !function->name || !unwinder__find(function->name))
-			continue;
-		catcher->from = (uint32_t)i;
-		catcher->from_end = (uint32_t)end->stack.n;
-		return;
-	}
-}
-
 /* The number of frames above `catcher`, if the exception would have landed in each of them. */
 static size_t count_passed(const struct landed *landed, const struct stitched *end, size_t catcher,
 			   uint64_t pad)
@@ -458,8 +444,7 @@ static bool takes_at(const struct landed *landed, const struct stitched *end, si
 
 /* Finds the innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
-				       const struct departure *by, bool is_lowest,
-				       uint32_t distance)
+				       const struct departure *by, uint32_t distance)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
@@ -480,8 +465,6 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 	 */
 	if (by->resumes || by->left_by == LEFT_BY_PANIC)
 		mend_level(&landed, stitcher, &catcher);
-	if (is_lowest && !by->resumes)
-		find_thrower(&stitcher->ends[catcher.end], &catcher);
 	return catcher;
 }
 

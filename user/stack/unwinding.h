@@ -65,8 +65,7 @@ struct frame *unwinding__find_longjmp(const struct frames *frames, const struct 
 
 /* The innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
-				       const struct departure *by, bool is_lowest,
-				       uint32_t distance);
+				       const struct departure *by, uint32_t distance);
 
 /* `b` calls a setjmp() of that role: its frame may be come back to. */
 void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role);

@@ -6,10 +6,10 @@
  *
  * HOW they switch: context (swapcontext), ret or jump: assembler that ends in such an instruction;
  * longjmp: setjmp() and longjmp(), as QEMU's util/coroutine-ucontext.c does.
- * WHAT they do: one (is entered again and again), many (are entered in turn, and come back),
- * nested (enter one another), ring (each goes on to the next, and none comes back), short (end,
- * and others begin on their stacks), signal (a handler runs on their stacks, and is left by
- * longjmp).
+ * WHAT they do: one (is entered again and again), many (are entered in turn, and come back), depths
+ * (the same, at other depths each time), nested (enter one another), ring (each goes on to the
+ * next, and none comes back), short (end, and others begin on their stacks), signal (a handler runs
+ * on their stacks, and is left by longjmp).
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -207,6 +207,28 @@ static void many(void)
 	}
 }
 
+static void generate_too(void)
+{
+	for (;;) {
+		back();
+		yield_from(running->depth);
+	}
+}
+
+/* All wait at one address: how many returns later they differ changes each time. */
+static void depths(void)
+{
+	for (int i = 0; i < MAX; i++)
+		prepare(&all[i], i % 2 ? generate : generate_too, 0);
+	for (unsigned long i = 0; i < rounds; i++) {
+		struct coroutine *c = &all[i % MAX];
+
+		c->depth = i % DEPTH;
+		enter(c);
+		back();
+	}
+}
+
 static void descend(void)
 {
 	for (;;) {
@@ -295,7 +317,7 @@ static void with_signals(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} acts[] = {{"one", one},   {"many", many},	 {"nested", nested},
+} acts[] = {{"one", one},   {"many", many},	 {"depths", depths},	  {"nested", nested},
 	    {"ring", ring}, {"short", do_short}, {"signal", with_signals}};
 
 int main(int argc, char **argv)

@@ -38,7 +38,7 @@ static void test_one_after_another(void **state)
 	run(t, MAIN + 0x10, A);
 	end_fiber(t, A + 0x20, MAIN + 0x15);
 	run(t, MAIN + 0x20, B);
-	/* An end that calls more than one function, and one that calls none. */
+	/* An end that calls more than one function. */
 	ret(t, B + 0x20, RETURNS_TO);
 	call(t, FREES_AT, FREE_STACK);
 	ret(t, FREE_STACK + 0x10, FREES_AT + CALL_LEN);
@@ -49,7 +49,7 @@ static void test_one_after_another(void **state)
 	ret(t, IDENTITY + 0x10, MAIN + 0x25);
 	run(t, MAIN + 0x30, C);
 	ret(t, C + 0x20, RETURNS_TO);
-	jump(t, ENDS_AT, IDENTITY);
+	free_fiber(t);
 	assert_on_top(t, "handler", 1);
 	ret(t, IDENTITY + 0x10, MAIN + 0x35);
 	assert_on_top(t, "main", 0);

@@ -206,28 +206,6 @@ static void test_a_gap_in_a_fiber(void **state)
 		    "    c 80-90\n");
 }
 
-/* It ends by a jump at once: nothing is freed. */
-static void test_a_gap_in_a_fiber_that_ends_by_a_jump(void **state)
-{
-	struct thread *t = *state;
-
-	run(t, MAIN + 0x10, A);
-	call(t, A + 0x10, B);
-	gap(t, GAP_OVERFLOW);
-	begin(t, B + 0x18);
-	ret(t, B + 0x20, A + 0x15);
-	ret(t, A + 0x30, RETURNS_TO);
-	jump(t, ENDS_AT, IDENTITY);
-	ret(t, IDENTITY + 0x10, MAIN + 0x15);
-	assert_on_top(t, "main", -1);
-	finish_own(t);
-	assert_next(t, "fiber 1",
-		    "caml_runstack 30-90 inferred\n"
-		    "  a 30-80 inferred\n"
-		    "    b 40-70 inferred\n"
-		    "      [gap: overflow] 50-60\n");
-}
-
 /* What looks like a resumption was broken off. */
 static void test_a_gap_in_a_resumption(void **state)
 {
@@ -265,7 +243,6 @@ int main(void)
 		TEST(test_too_many_fibers),
 		TEST(test_calls_of_any_length),
 		TEST(test_a_gap_in_a_fiber),
-		TEST(test_a_gap_in_a_fiber_that_ends_by_a_jump),
 		TEST(test_a_gap_in_a_resumption),
 	};
 

@@ -223,26 +223,6 @@ static void test_another_exception_may_pass(void **state)
 	       "__cxa_throw@100 outer@10 throw 100-120\n");
 }
 
-/* Nobody else has called what unwinds. */
-static void test_what_unwinds_is_called_by_what_threw(void **state)
-{
-	struct thread *t = *state;
-
-	begin(t, OUTER + 4);
-	call(t, OUTER_CALL, F);
-	call(t, CALL_2, THROW);
-	gap(t, GAP_OVERFLOW);
-	begin(t, RAISE + 0x10);
-	jump(t, RAISE + 0x80, PAD_2);
-	expect(t, PAD_2 + 8,
-	       "outer 10-70 inferred-start inferred-end inferred\n"
-	       "  f 20-70 inferred-end inferred\n"
-	       "    __cxa_throw 30-60 cut inferred by-throw\n"
-	       "      [gap: overflow] 40-50\n"
-	       "      _Unwind_RaiseException 50-60 inferred-start cut by-throw\n",
-	       "_Unwind_RaiseException@50 f@20 throw 50-60\n");
-}
-
 /* It has not landed yet when the trace ends. */
 static void test_an_unwinding_across_a_gap(void **state)
 {
@@ -329,7 +309,6 @@ int main(void)
 		TEST(test_out_of_a_clean_up_in_the_gap),
 		TEST(test_which_level_it_had_come_to),
 		TEST(test_another_exception_may_pass),
-		TEST(test_what_unwinds_is_called_by_what_threw),
 		TEST(test_an_unwinding_across_a_gap),
 		TEST(test_random_throws_give_trees),
 	};

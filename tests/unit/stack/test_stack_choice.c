@@ -130,6 +130,58 @@ static void test_one_that_waited_at_the_same_place(void **state)
 	assert_no_more(t);
 }
 
+/* The first return excludes the one assumed and leaves two; the second one tells. */
+static void test_returns_tell_step_by_step(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, C); /* 20-30 */
+	call(t, C + 0x10, B);
+	call(t, B + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x15); /* 60-70 */
+	go(t, MAIN + 0x20, HANDLER);  /* 80-90 */
+	call(t, HANDLER + 0x10, B);
+	call(t, B + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x25);  /* 120-130 */
+	go(t, MAIN + 0x30, HANDLER_2); /* 140-150 */
+	call(t, HANDLER_2 + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x35); /* 170-180 */
+	go(t, MAIN + 0x40, A + 0x15); /* 190-200 */
+	ret(t, A + 0x20, B + 0x15);
+	assert_on_top(t, "b", 1);
+	ret(t, B + 0x20, C + 0x15); /* 220 */
+	assert_on_top(t, "c", 0);
+	interrupt(t, C + 0x20); /* 230 */
+	assert_finished(t, "main 10-230 inferred-start inferred-end\n"
+			   "  co_switch 20-70\n"
+			   "    [switched out] 30-70\n"
+			   "  co_switch 80-130\n"
+			   "    [switched out] 90-130\n"
+			   "  co_switch 140-180\n"
+			   "    [switched out] 150-180\n"
+			   "  co_switch 190-230 inferred-end\n"
+			   "    [switched out] 200-230 inferred-end\n");
+	assert_next(t, "coroutine 1",
+		    "c 30-230 inferred-end\n"
+		    "  b 40-220\n"
+		    "    a 50-210\n"
+		    "      co_switch 60-200\n"
+		    "        [switched out] 70-200\n");
+	assert_next(t, "coroutine 2",
+		    "handler 90-230 inferred-end\n"
+		    "  b 100-230 inferred-end\n"
+		    "    a 110-230 inferred-end\n"
+		    "      co_switch 120-230 inferred-end\n"
+		    "        [switched out] 130-230 inferred-end\n");
+	assert_next(t, "coroutine 3",
+		    "handler_2 150-230 inferred-end\n"
+		    "  a 160-230 inferred-end\n"
+		    "    co_switch 170-230 inferred-end\n"
+		    "      [switched out] 180-230 inferred-end\n");
+	assert_no_more(t);
+}
+
 /* It is told by a later return: what returned before is its own as well. */
 static void test_one_that_is_told_late(void **state)
 {
@@ -164,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_the_last_that_waits_is_taken),
 		TEST(test_a_return_tells_which_it_was),
+		TEST(test_returns_tell_step_by_step),
 		TEST(test_a_tail_call_before_it_is_told),
 		TEST(test_one_that_waited_at_the_same_place),
 		TEST(test_one_that_is_told_late),
