@@ -195,6 +195,8 @@ static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_s
 	hit->n_args = 0;
 	hit->args_read = hit->args_signed = 0;
 	hit->n_branches = 0;
+	/* The clock runs in an interrupt, perhaps of another process. */
+	hit->trace_id[0] = hit->trace_id[1] = 0;
 }
 
 /* 1 where it is the trigger. */
