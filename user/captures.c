@@ -626,12 +626,20 @@ void summaries__fini(struct summaries *summaries)
 /* A production machine has other uses for its memory. */
 #define KEPT_MEMORY (512u << 20)
 
-static void tell_cause(struct metrics_cause *to, const struct summary_cause *cause)
+static void tell_cause(struct metrics_cause *to, const struct summary *summary,
+		       const struct summary_cause *cause)
 {
 	size_t n = cause->path.n;
 	char *function = pattern__function(n ? cause->path.v[n - 1].name : "");
 
-	*to = (struct metrics_cause){.ns = cause->ns, .n = 1};
+	*to = (struct metrics_cause){
+		.ns = cause->ns,
+		.n = 1,
+		.exemplar = {.unix_ms = summary->unix_ms, .ns = cause->ns},
+	};
+	if (summary->trace_id && strspn(summary->trace_id, "0123456789abcdef") == 32)
+		snprintf(to->exemplar.trace_id, sizeof(to->exemplar.trace_id), "%s",
+			 summary->trace_id);
 	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
 	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
 	label__clean_in_place(to->function);
@@ -652,7 +660,7 @@ int captures__summarise_kept(const char *path, struct metrics_cause causes[stati
 		err = captures__summarise(&found, &paths, &options);
 	if (!err && found.all.n)
 		for (; n < KEEP_CAUSES_MAX && (size_t)n < found.all.v[0].causes.n; n++)
-			tell_cause(&causes[n], &found.all.v[0].causes.v[n]);
+			tell_cause(&causes[n], &found.all.v[0], &found.all.v[0].causes.v[n]);
 	summaries__fini(&found);
 	capture_paths__fini(&paths);
 	return err ? err : n;

@@ -41,7 +41,7 @@ of_each() {
 }
 
 # Folders within which what a file includes leads to no circle; others may follow.
-no_circles=(capture decode dlfilter kernel manual metrics perf selftest serve target/symbols target/unwind trace util version)
+no_circles=(capture decode dlfilter http kernel manual metrics perf selftest serve target/symbols target/unwind trace util version)
 
 # A .c and the .h of its name are one file; a header of several files would hide what they take from each other.
 @test "no circle among the files of ${no_circles[*]}" {

@@ -7,7 +7,7 @@
 #include "keep/keeper.h"
 #include "keep/quota.h"
 #include "keep/shelf.h"
-#include "metrics/metrics_server.h"
+#include "metrics/metrics.h"
 #include "session/target.h"
 
 struct keeper {

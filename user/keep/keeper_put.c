@@ -2,6 +2,7 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,22 +109,36 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 	return 0;
 }
 
+static void count_capture(struct keeper *k, const struct recording *rec, uint64_t unix_ms)
+{
+	struct metrics_exemplar *exemplar = &k->metrics.capture;
+	const struct mt_hit *hit = hit_of(rec);
+
+	k->metrics.captures++;
+	if (!hit || !(hit->trace_id[0] | hit->trace_id[1]))
+		return;
+	snprintf(exemplar->trace_id, sizeof(exemplar->trace_id), "%016" PRIx64 "%016" PRIx64,
+		 hit->trace_id[0], hit->trace_id[1]);
+	exemplar->unix_ms = unix_ms;
+}
+
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 {
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
+	uint64_t unix_ms = time_of(rec);
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
 		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
 		return;
 	}
-	err = put(k, rec, time_of(rec));
+	err = put(k, rec, unix_ms);
 	if (err)
 		refuse(k, err);
 	else if (end == SESSION_ASKED)
 		k->metrics.requests++;
 	else
-		k->metrics.captures++;
+		count_capture(k, rec, unix_ms);
 	count_lost(k, rec);
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);

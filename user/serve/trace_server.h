@@ -48,7 +48,4 @@ const char *trace_server__url(const struct trace_server *server);
 const char *trace_server__root(const struct trace_server *server);
 uint16_t trace_server__port(const struct trace_server *server);
 
-/* libmicrohttpd's version. */
-const char *trace_server__library_version(void);
-
 #endif
