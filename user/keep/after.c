@@ -202,6 +202,11 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	after__look(after, m);
 }
 
+const char *after__current(const struct after *after)
+{
+	return after->pid ? after->queue[0] : NULL;
+}
+
 void after__end(struct after *after, struct metrics *m)
 {
 	uint64_t until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;

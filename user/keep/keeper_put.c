@@ -91,7 +91,10 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 {
 	struct shelf_slot slot;
 	uint64_t bytes;
-	int err = shelf__begin(&k->shelf, rec->command, unix_ms, &slot);
+	int err;
+
+	k->shelf.in_work = after__current(&k->after);
+	err = shelf__begin(&k->shelf, rec->command, unix_ms, &slot);
 
 	if (err)
 		return err;

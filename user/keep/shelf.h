@@ -19,6 +19,8 @@ struct shelf {
 	char dir[PATH_MAX];
 	size_t keep;	    /* recordings */
 	uint64_t max_bytes; /* of all recordings together */
+	/* The recording that after.h works on, and holds a lock on; NULL: none. For a message. */
+	const char *in_work;
 };
 
 /* A place for one more recording. */

@@ -151,6 +151,21 @@ static int remove_item(const struct shelf *shelf, const char *name)
 	return err;
 }
 
+static void say_stays(const struct shelf *shelf, const char *name, int err)
+{
+	char path[PATH_MAX];
+
+	shelf__path(shelf, path, "", name);
+	if (err != -EWOULDBLOCK)
+		log__warn("%s stays: %s", path, strerror(-err));
+	else if (shelf->in_work && !strcmp(name, strrchr(shelf->in_work, '/') + 1))
+		log__warn("%s stays for now: its summary is being made, or -on-capture runs with "
+			  "it",
+			  path);
+	else
+		log__warn("%s stays: another process reads it", path);
+}
+
 int shelf__make_room(const struct shelf *shelf, uint64_t bytes)
 {
 	struct shelf_content content;
@@ -170,9 +185,7 @@ int shelf__make_room(const struct shelf *shelf, uint64_t bytes)
 			break;
 		err = remove_item(shelf, item->name);
 		if (err && err != -ENOENT) {
-			log__warn("%s/%s stays: %s", shelf->dir, item->name,
-				  err == -EWOULDBLOCK ? "another process reads it"
-						      : strerror(-err));
+			say_stays(shelf, item->name, err);
 			continue;
 		}
 		n--;
