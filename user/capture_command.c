@@ -24,7 +24,7 @@
 #include "util/log.h"
 #include "util/vec.h"
 #include "util/units.h"
-#include "view/closing.h"
+#include "view/phases.h"
 
 static void say_full_end(enum session_end end, const struct recording *rec)
 {

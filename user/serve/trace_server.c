@@ -30,7 +30,7 @@ struct served_trace {
 	size_t index; /* its number in the page */
 	int fd;
 	enum packing packing;
-	struct sight sight;
+	struct shown_hit hit;
 };
 
 struct trace_server {
@@ -134,7 +134,7 @@ static const struct served_trace *open_trace(struct trace_server *server, size_t
 	for (size_t i = 0; i < server->opened.n; i++)
 		if (server->opened.v[i].index == index)
 			return &server->opened.v[i];
-	trace.fd = server->pages->open(server->pages->ctx, index, &trace.sight);
+	trace.fd = server->pages->open(server->pages->ctx, index, &trace.hit);
 	if (trace.fd < 0)
 		return NULL;
 	trace.packing = packing__of(trace.fd);
@@ -153,7 +153,7 @@ static void redirect(const struct trace_server *server, const struct served_trac
 
 	snprintf(url, sizeof(url), "%strace-%zu.fxt%s", server->url, trace->index,
 		 trace->packing == PACKED_GZIP ? ".gz" : "");
-	answer->location = deep_link(ui, url, &trace->sight);
+	answer->location = deep_link(ui, url, &trace->hit);
 	if (answer->location)
 		answer->status = 302;
 }

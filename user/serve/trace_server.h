@@ -34,7 +34,7 @@ struct trace_pages {
 	 * The N-th trace: a descriptor, which the server takes over, and what is to be seen in it;
 	 * -errno. Asked for once each, by one thread.
 	 */
-	int (*open)(void *ctx, size_t i, struct sight *sight);
+	int (*open)(void *ctx, size_t i, struct shown_hit *hit);
 	void *ctx;
 };
 

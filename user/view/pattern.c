@@ -612,7 +612,7 @@ static int add_summary(struct patterns *p, const struct summary *summary)
 		return err;
 	p->n_reports++;
 	p->lost_ns += summary__excess(summary);
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		p->slow[i] += summary->slow[i];
 		p->ordinary[i] += summary->ordinary[i];
 	}
