@@ -174,8 +174,8 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 		now_ns >= last_trigger_ns + min_interval_ns);
 }
 
-static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,
-					 const struct pt_regs *regs, const struct passed *passed)
+/* For a hit of another thread than that in which the program runs: it has no copy of the stack. */
+static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
 {
 	hit->time_ns = passed->time_ns;
 	hit->value_ns = passed->value_ns;
@@ -184,19 +184,25 @@ static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_s
 	hit->arming = passed->arming;
 	hit->probe_ip = passed->probe_ip;
 	hit->off_cpu_ns = 0;
-	take_registers(regs, hit);
-	hit->tid = stall->tid;
-	hit->tgid = stall->tgid;
 	hit->cpu = bpf_get_smp_processor_id();
-	hit->stack[0] = regs->ip;
-	hit->stack_depth = 1;
-	hit->syscall = stall->syscall;
 	hit->copied = 0;
 	hit->n_args = 0;
 	hit->args_read = hit->args_signed = 0;
 	hit->n_branches = 0;
-	/* The clock runs in an interrupt, perhaps of another process. */
+	/* It is in the memory of a process that is not the current one. */
 	hit->trace_id[0] = hit->trace_id[1] = 0;
+}
+
+static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,
+					 const struct pt_regs *regs, const struct passed *passed)
+{
+	fill_elsewhere(hit, passed);
+	take_registers(regs, hit);
+	hit->tid = stall->tid;
+	hit->tgid = stall->tgid;
+	hit->stack[0] = regs->ip;
+	hit->stack_depth = 1;
+	hit->syscall = stall->syscall;
 }
 
 /* 1 where it is the trigger. */

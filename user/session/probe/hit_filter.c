@@ -238,7 +238,7 @@ int hit_filter__apply(const struct hit_filter *filter, struct probes *probes)
 	int err = 0;
 
 	for (size_t i = 0; i < probes->all.n && filter->n; i++)
-		if (probe__is_syscall(&probes->all.v[i])) {
+		if (probe__in_kernel(&probes->all.v[i])) {
 			log__error("-if is not looked at for system calls: %s",
 				   probes->all.v[i].name);
 			log__hint("leave -if out, or name a function");
