@@ -7,7 +7,7 @@
 #   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from
 #   make deb        a Debian package        make bundle   one static executable: build/bundle/mtbpf
-#   make screenshots   the picture in README.md
+#   make screenshots   the pictures in docs/user
 #   make release    steps the version (STEP=patch|minor|major)
 #   make trust      what docs/dev/trust.md says, tried      make test-distros   Debian 12, 13 and sid, in clean roots
 #
@@ -228,9 +228,11 @@ causes: all programs
 demo:
 	$(Q)O=$(O) SOURCE=$(SOURCE) tests/demo.sh
 
-# docs/user/demo.png, as a browser draws it; needs chromium, node and npm.
+# The pictures in docs/user, as a browser draws them; needs chromium, node and npm. The page's captures need root.
 screenshots: demo
 	$(Q)O=$(O) tests/perfetto/screenshot $(O)/demo.fxt docs/user/demo.png
+	$(Q)rm -rf $(O)/pattern && CAPTURES=100 KEEP=$(O)/pattern O=$(O) tests/trust/pattern
+	$(Q)tests/perfetto/page_shot $(O)/pattern/report.html docs/user/report.png docs/user/report-capture.png docs/user/report-phone.png
 
 include deploy/install.mk deploy/release.mk deploy/bundle/bundle.mk
 

@@ -7,6 +7,7 @@
 #include "counters.bpf.h"
 #include "freezer.bpf.h"
 #include "pid_namespace.bpf.h"
+#include "trace_id.bpf.h"
 
 /* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
 const volatile bool probe_at_entry;
@@ -154,6 +155,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
 	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
 	take_args(ctx, probe_of(passed->place), hit);
+	take_trace_id(hit);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 

@@ -189,6 +189,8 @@ static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct pass
 	hit->n_args = 0;
 	hit->args_read = hit->args_signed = 0;
 	hit->n_branches = 0;
+	/* It is in the memory of a process that is not the current one. */
+	hit->trace_id[0] = hit->trace_id[1] = 0;
 }
 
 static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,

@@ -207,6 +207,29 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
+/* How a thread-local variable says for which trace its thread works. */
+enum mt_trace_kind {
+	MT_TRACE_NONE = 0,
+	MT_TRACE_HALVES = 1, /* two numbers, the higher half first: mtbpf_trace_id_ of mtbpf.h */
+	MT_TRACE_RECORD = 2, /* a pointer to OpenTelemetry's record, otel_thread_ctx_v1, or NULL */
+};
+
+/* Where the variable is. */
+struct mt_trace_place {
+	__mt_u64 offset; /* from the thread pointer; with a module: from the begin of its block */
+	__mt_u32 module; /* its number in the thread's vector of blocks (glibc's DTV); 0: none */
+	__mt_u32 kind;	 /* enum mt_trace_kind */
+};
+_Static_assert(sizeof(struct mt_trace_place) == 16, "mt_trace_place");
+
+/* The variables of one process: the first that has a trace id counts. */
+#define MT_TRACE_PLACES 4
+struct mt_trace_places {
+	struct mt_trace_place v[MT_TRACE_PLACES];
+};
+/* Processes whose variables are known. */
+#define MT_TRACED_MAX 256
+
 /* A branch from the CPU's last branch records (LBR), laid out as struct perf_branch_entry. */
 struct mt_branch {
 	__mt_u64 from, to;
@@ -249,9 +272,11 @@ struct mt_hit {
 	__mt_u32 arming;     /* the arming it belongs to; not recorded */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
+	/* That the thread worked for, its first byte the highest; 0 and 0: it is not known. */
+	__mt_u64 trace_id[2];
 };
 _Static_assert(sizeof(struct mt_hit) ==
-		       144 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
+		       160 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
 	       "mt_hit");
 
 enum mt_entry_kind {

@@ -55,6 +55,8 @@ needs() {
 	extra|tool dwz|dwz|dwz|puts debug info of several files apart, for tests
 	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
+	extra|tool prometheus|prometheus|Prometheus|scrapes the metrics of record -dir
+	extra|module prometheus_client|python3-prometheus-client|its client for Python|parses them as OpenMetrics
 	extra|tool redis-server|redis-server|redis|is a service that make bench-services measures
 	extra|tool pgbench|postgresql|PostgreSQL|is another
 	extra|tool nginx|nginx-light|nginx|has no symbol for a request: tests/live/services.bats
@@ -88,6 +90,11 @@ header() {
 
 yaml() {
 	"$1" -c 'import yaml' 2>/dev/null
+}
+
+# Debian's own interpreter has Debian's modules.
+module() {
+	/usr/bin/python3 -c "import $1" 2>/dev/null
 }
 
 # Never with -o /dev/null: as root, a linker removes that first.

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "apart.h"
+#include "captures.h"
 #include "cmd.h"
 #include "util/signals.h"
 #include "session/labels.h"
@@ -21,7 +23,7 @@
 #include "util/log.h"
 #include "util/vec.h"
 #include "util/units.h"
-#include "view/closing.h"
+#include "view/phases.h"
 
 static void say_full_end(enum session_end end, const struct recording *rec)
 {
@@ -167,6 +169,16 @@ static int decode_into(struct decoded *decoded, const struct decoding *d)
 	return err;
 }
 
+/* Without one, or without inlined functions here, 'report' of many decodes the recording. */
+static void keep_summary(const struct decoded *decoded, const struct decoding *d)
+{
+	const char *path = d->names->recording;
+	int err = d->options->no_inline ? 0 : captures__keep_summary(decoded, d->rec, path);
+
+	if (err)
+		log__debug("%s has no summary: %s", path, strerror(-err));
+}
+
 /*
  * Decodes the recording; Ctrl-C may interrupt it, since the recording is safe. Returns -errno, or 1
  * if something was lost, otherwise 0.
@@ -191,6 +203,7 @@ static int make_trace(void *context)
 	if (!err) {
 		phases__say(d->phases);
 		decoded__summarise(&decoded, d->rec, stdout, REPORT_ROWS);
+		keep_summary(&decoded, d);
 		err = !decoded__is_whole(&decoded, d->rec);
 	}
 	decoded__fini(&decoded);
@@ -213,6 +226,37 @@ static int make_trace_apart(const struct capture_options *options, struct record
 	result = apart__run(make_trace, &decoding, "decoding");
 	*is_whole = !result;
 	return result < 0 ? result : 0;
+}
+
+/* The target runs on already, and all has been said. */
+static int make_summary(void *context)
+{
+	const struct decoding *d = context;
+	const struct recording *rec = d->rec;
+	struct decoded decoded;
+
+	confine__decoding(d->names->recording, false, &rec, 1);
+	memory_limit__set(d->options->max_memory);
+	setpriority(PRIO_PROCESS, 0, 19);
+	log__set_level(LOG_SILENT);
+	interrupts__release();
+	if (!decoded__make(&decoded, d->rec, &(struct tree_options){0}))
+		keep_summary(&decoded, d);
+	decoded__fini(&decoded);
+	return 0;
+}
+
+/*
+ * Decoding samples takes milliseconds, Intel PT minutes: whoever wants the recording only would
+ * wait for it.
+ */
+static void make_summary_apart(const struct capture_options *options, struct recording *rec,
+			       const struct output_names *names)
+{
+	struct decoding decoding = {options, rec, names, NULL};
+
+	if (!options->full && rec->hits.n && rec->sample_period_ns && !recording__hold_roots(rec))
+		apart__run(make_summary, &decoding, "the summary");
 }
 
 /* Prints what was lost. True if nothing was. */
@@ -252,7 +296,8 @@ static bool is_untriggered(enum session_end end, const struct recording *rec)
 }
 
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
-			     const struct output_names *names, bool decode, struct outcome *outcome)
+			     const struct output_names *names, enum capture_result result,
+			     struct outcome *outcome)
 {
 	enum session_end end = SESSION_INTERRUPTED;
 	struct recording rec;
@@ -274,12 +319,14 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 		err = write_recording(&rec, &options->labels, names->recording);
 	}
 	phases__end(&phases, "writing the recording");
-	if (!err && decode)
+	if (!err && result == CAPTURE_TRACE)
 		err = recording__hold_roots(&rec);
-	if (!err && decode)
+	if (!err && result == CAPTURE_TRACE)
 		err = make_trace_apart(options, &rec, names, &phases, &outcome->is_whole);
 	else if (!err)
 		outcome->is_whole = say_recorded(&rec, names->recording, &phases);
+	if (!err && result == CAPTURE_SUMMARY)
+		make_summary_apart(options, &rec, names);
 	recording__fini(&rec);
 	return err;
 }
@@ -295,7 +342,7 @@ static void name_folder(char folder[static PATH_MAX], const char *path)
 }
 
 int capture_command__run(const struct capture_options *options, struct session_start *start,
-			 bool decode)
+			 enum capture_result result)
 {
 	struct outcome outcome = {0};
 	struct output_names names;
@@ -303,7 +350,7 @@ int capture_command__run(const struct capture_options *options, struct session_s
 	int err = output_names__from(&names, options->output);
 
 	if (!err)
-		err = check_output(&names, decode);
+		err = check_output(&names, result == CAPTURE_TRACE);
 	if (err)
 		return exit_code_for(err);
 	if (options->full) {
@@ -311,12 +358,14 @@ int capture_command__run(const struct capture_options *options, struct session_s
 		start->spool_dir = folder;
 	}
 	interrupts__hold();
-	err = capture_and_write(options, start, &names, decode, &outcome);
+	err = capture_and_write(options, start, &names, result, &outcome);
 	interrupts__release();
 	if (!err && options->view)
 		err = show__trace(names.trace, &(struct show_options){0});
 	if (!err && options->strict && !outcome.is_whole)
-		return refuse_lost(start->exec_path ? "run" : decode ? "attach" : "record");
+		return refuse_lost(start->exec_path	     ? "run"
+				   : result == CAPTURE_TRACE ? "attach"
+							     : "record");
 	if (!err && outcome.is_untriggered)
 		return EXIT_NO_TRIGGER;
 	return exit_code_for(err);

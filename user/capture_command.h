@@ -8,9 +8,11 @@
 #include "session/capture_options.h"
 #include "session/session.h"
 
-/* Captures, writes the recording and, with `decode`, the trace and the report. Returns the exit
- * code. */
+/* Beside the recording. Of a recording of Intel PT there is a summary only with a trace. */
+enum capture_result { CAPTURE_RECORDING, CAPTURE_SUMMARY, CAPTURE_TRACE };
+
+/* Captures, writes the recording, and makes the result. Returns the exit code. */
 int capture_command__run(const struct capture_options *options, struct session_start *start,
-			 bool decode);
+			 enum capture_result result);
 
 #endif

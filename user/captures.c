@@ -280,12 +280,12 @@ static uint64_t size_of_data(const char *path)
 /* The first ones: nobody has more. */
 #define LABELS_MAX 64
 
-static char *make_text(const struct input *input)
+/* path: of the capture. NULL: no memory. */
+static char *make_text(const struct decoded *decoded, const struct recording *rec, const char *path)
 {
 	struct summary_label labels[LABELS_MAX];
-	const struct recording *rec = &input->rec;
-	struct report *report = decoded__report(&input->decoded);
-	const struct hit_mark *hit = decoded__slowest_hit(&input->decoded);
+	struct report *report = decoded__report(decoded);
+	const struct hit_mark *hit = decoded__slowest_hit(decoded);
 	const struct rec_map *program = find_program(rec, hit);
 	const struct rec_file *file =
 		program ? recording__find_file(rec, program->path, program->ino) : NULL;
@@ -294,9 +294,9 @@ static char *make_text(const struct input *input)
 							 : "";
 	struct summary_facts facts = {
 		.hit = hit,
-		.no_report = report ? NULL : explain_no_report(&input->decoded),
+		.no_report = report ? NULL : explain_no_report(decoded),
 		.unix_ms = time_of(rec),
-		.data_bytes = size_of_data(input->path),
+		.data_bytes = size_of_data(path),
 		.command = rec->command,
 		.program = program ? program->path : NULL,
 		.build_id = build_id[0] ? build_id : NULL,
@@ -312,6 +312,14 @@ static char *make_text(const struct input *input)
 	return text;
 }
 
+int captures__keep_summary(const struct decoded *decoded, const struct recording *rec,
+			   const char *path)
+{
+	_cleanup_free_ char *text = make_text(decoded, rec, path);
+
+	return text ? keep(path, text) : -ENOMEM;
+}
+
 static int make(const char *path, const struct summarise_options *options, char **text)
 {
 	const struct input_options input_options = {.no_inline = options->no_inline};
@@ -321,7 +329,7 @@ static int make(const char *path, const struct summarise_options *options, char 
 	inputs__init(&input, &path, 1);
 	err = inputs__open(&input, 1, &input_options);
 	if (!err) {
-		*text = make_text(&input);
+		*text = make_text(&input.decoded, &input.rec, path);
 		err = *text ? 0 : -ENOMEM;
 	}
 	inputs__fini(&input, 1);
@@ -626,12 +634,20 @@ void summaries__fini(struct summaries *summaries)
 /* A production machine has other uses for its memory. */
 #define KEPT_MEMORY (512u << 20)
 
-static void tell_cause(struct metrics_cause *to, const struct summary_cause *cause)
+static void tell_cause(struct metrics_cause *to, const struct summary *summary,
+		       const struct summary_cause *cause)
 {
 	size_t n = cause->path.n;
 	char *function = pattern__function(n ? cause->path.v[n - 1].name : "");
 
-	*to = (struct metrics_cause){.ns = cause->ns, .n = 1};
+	*to = (struct metrics_cause){
+		.ns = cause->ns,
+		.n = 1,
+		.exemplar = {.unix_ms = summary->unix_ms, .ns = cause->ns},
+	};
+	if (summary->trace_id && strspn(summary->trace_id, "0123456789abcdef") == 32)
+		snprintf(to->exemplar.trace_id, sizeof(to->exemplar.trace_id), "%s",
+			 summary->trace_id);
 	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
 	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
 	label__clean_in_place(to->function);
@@ -652,7 +668,7 @@ int captures__summarise_kept(const char *path, struct metrics_cause causes[stati
 		err = captures__summarise(&found, &paths, &options);
 	if (!err && found.all.n)
 		for (; n < KEEP_CAUSES_MAX && (size_t)n < found.all.v[0].causes.n; n++)
-			tell_cause(&causes[n], &found.all.v[0].causes.v[n]);
+			tell_cause(&causes[n], &found.all.v[0], &found.all.v[0].causes.v[n]);
 	summaries__fini(&found);
 	capture_paths__fini(&paths);
 	return err ? err : n;

@@ -49,6 +49,12 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 			const struct summarise_options *options);
 void summaries__fini(struct summaries *summaries);
 
+struct decoded;
+struct recording;
+/* Stores the summary in a recording that has just been decoded. 0 or -errno. Prints nothing. */
+int captures__keep_summary(const struct decoded *decoded, const struct recording *rec,
+			   const char *path);
+
 /* Makes the summary of one recording with one thread: `summarise` of keep_options. */
 int captures__summarise_kept(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 

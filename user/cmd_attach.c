@@ -89,7 +89,7 @@ static int refuse_no_target(const struct option_table *table)
 
 /* command NULL: none, and until Ctrl-C; otherwise as long as that runs, which is started here. */
 static int capture_while(const struct capture_options *options, struct target *target,
-			 char **command, bool decode)
+			 char **command, enum capture_result result)
 {
 	struct session_start start = {.target = target};
 	char path[PATH_MAX];
@@ -97,19 +97,19 @@ static int capture_while(const struct capture_options *options, struct target *t
 	int code;
 
 	if (!command)
-		return capture_command__run(options, &start, decode);
+		return capture_command__run(options, &start, result);
 	if (child__find_program(*command, path))
 		return EXIT_USAGE;
 	if (child__fork(&child, path, command))
 		return EXIT_FAILED;
 	start.command = child.pid;
 	start.go_fd = child.go_fd;
-	code = capture_command__run(options, &start, decode);
+	code = capture_command__run(options, &start, result);
 	return child__wait(&child) && !code ? EXIT_FAILED : code;
 }
 
 static int capture_target(const struct option_table *table, const struct capture_options *options,
-			  char **command, bool decode)
+			  char **command, enum capture_result result)
 {
 	struct target target;
 	int code, err = target__choose(&target, &options->target);
@@ -121,7 +121,7 @@ static int capture_target(const struct option_table *table, const struct capture
 	else if (target__is_cgroup(&target) && !cgroup__populated(&target.cgroup))
 		code = exit_code_for(target__refuse_empty(&target));
 	else
-		code = capture_while(options, &target, command, decode);
+		code = capture_while(options, &target, command, result);
 	target__close(&target);
 	return code;
 }
@@ -133,7 +133,8 @@ static int refuse_command_for_weeks(const struct option_table *table)
 	return EXIT_USAGE;
 }
 
-static int capture_running(const struct option_table *table, int argc, char **argv, bool decode)
+static int capture_running(const struct option_table *table, int argc, char **argv,
+			   enum capture_result result)
 {
 	struct record_options all = {.capture = CAPTURE_DEFAULTS, .keep = KEEP_DEFAULTS};
 	struct capture_options *options = &all.capture;
@@ -152,7 +153,8 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 	    keep_options__check(&all, table->command))
 		return EXIT_USAGE;
 	if (!all.keep.dir)
-		return capture_target(table, options, command, decode);
+		return capture_target(table, options, command,
+				      all.keep.no_summary ? CAPTURE_RECORDING : result);
 	if (command)
 		return refuse_command_for_weeks(table);
 	if (!target_options__any(&options->target))
@@ -162,10 +164,10 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 
 int cmd_attach(int argc, char **argv)
 {
-	return capture_running(&attach_table, argc, argv, true);
+	return capture_running(&attach_table, argc, argv, CAPTURE_TRACE);
 }
 
 int cmd_record(int argc, char **argv)
 {
-	return capture_running(&record_table, argc, argv, false);
+	return capture_running(&record_table, argc, argv, CAPTURE_SUMMARY);
 }

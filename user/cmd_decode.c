@@ -10,7 +10,7 @@
 #include "session/capture_options.h"
 #include "util/log.h"
 #include "util/vec.h"
-#include "view/closing.h"
+#include "view/phases.h"
 
 static const char *const print_names[] = {"calls", "branches", NULL};
 static const char *const format_names[] = {"fxt", "text", NULL};

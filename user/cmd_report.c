@@ -13,7 +13,7 @@
 #include "captures.h"
 #include "input.h"
 #include "mtbpf_shared.h"
-#include "keep/stamp.h"
+#include "keep/folder.h"
 #include "pipeline/pipeline.h"
 #include "session/capture_options.h"
 #include "util/cleanup.h"
@@ -179,7 +179,7 @@ static int exit_code(int err)
 static int parse_since(const char *text, uint64_t *ms)
 {
 	char moment[UNITS_MOMENT_SIZE];
-	uint64_t ns, now = stamp__now_ms();
+	uint64_t ns, now = unix_now_ms();
 
 	*ms = 0;
 	if (!text)

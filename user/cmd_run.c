@@ -53,7 +53,7 @@ static int run_program(const struct capture_options *options, const char *path, 
 		return EXIT_FAILED;
 	start.pid = child.pid;
 	start.go_fd = child.go_fd;
-	code = capture_command__run(options, &start, true);
+	code = capture_command__run(options, &start, CAPTURE_TRACE);
 	child__wait(&child);
 	return code;
 }

@@ -122,7 +122,7 @@ static int decode_to(const char *path, const char *trace)
 	return status ? -EIO : 0;
 }
 
-static int open_capture(void *ctx, size_t i, struct sight *sight)
+static int open_capture(void *ctx, size_t i, struct shown_hit *hit)
 {
 	struct viewed *viewed = ctx;
 	char trace[PATH_MAX];
@@ -133,10 +133,10 @@ static int open_capture(void *ctx, size_t i, struct sight *sight)
 		return -ENOENT;
 	path = viewed->summaries.all.v[i].path;
 	if (is_trace_name(path))
-		return show__open_trace(path, sight);
+		return show__open_trace(path, hit);
 	snprintf(trace, sizeof(trace), "%s/%zu.fxt.gz", viewed->folder, i);
 	err = decode_to(path, trace);
-	return err ? err : show__open_trace(trace, sight);
+	return err ? err : show__open_trace(trace, hit);
 }
 
 static int print_page(struct viewed *viewed, char **text, size_t *size)

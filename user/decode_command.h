@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
-#include "view/closing.h"
+#include "view/phases.h"
 
 /* -1: not given. */
 enum decode_print { PRINT_NOTHING = -1, PRINT_CALLS, PRINT_BRANCHES };

@@ -27,7 +27,7 @@ setup() {
 	[ -z "$(find "$root" -type f ! -perm -444)" ]
 	[ "$(ls "$root")" = opt ]
 	[ "$(ls "$root/opt")" = m ]
-	[ -z "$(grep -rlE '@[a-z]+@' "$placed/share")" ]
+	[ -z "$(grep -rlIE '@[a-z]+@' "$placed/share")" ]
 }
 
 @test "the man pages name the places that they were installed to" {

@@ -76,6 +76,20 @@ END
 }
 
 # bats test_tags=slow
+@test "a browser without any network shows it to a desktop and a phone: nothing is asked for, refused, or too wide" {
+	for tool in chromium node; do command -v "$tool" >/dev/null || skip "$tool is missing"; done
+	captures 3
+	"$mtbpf" report -q d -html page.html
+	shot=$BATS_TEST_DIRNAME/../perfetto/page_shot
+	"$shot" page.html desktop.png capture.png phone.png
+	# It would notice.
+	sed 's|</h1>|</h1><pre style="white-space:pre">'"$(printf 'wide%.0s' {1..500})"'</pre>|; s|style-src|style-src '"'unsafe-inline'"'|' page.html >wide.html
+	! "$shot" wide.html desktop.png capture.png phone.png || false
+	sed 's|</h1>|</h1><img src="http://127.0.0.1:9/x.png">|' page.html >asks.html
+	! "$shot" asks.html desktop.png capture.png phone.png || false
+}
+
+# bats test_tags=slow
 @test "a browser shows it: its policy lets the style in, and nothing ran" {
 	browser=$(command -v chromium || command -v chromium-browser) || skip "chromium is missing"
 	captures 3

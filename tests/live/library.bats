@@ -166,3 +166,131 @@ hit_line() {
 		[ "$("$O/mtbpf" report -q -json t.mtbpf t.mtbpf | jq -r '.files[0].trace_id')" = "$id" ]
 	done
 }
+
+# Compiles traced.c for a thread-local variable of a library, as the words say how: OpenTelemetry's
+# record (OTEP 4947), set by a library, whatever way the compiler and the linker take to it.
+make_otel() { # FLAGS...
+	cat >otel.c <<-'END'
+		#include <stdint.h>
+		#include <string.h>
+		struct record { unsigned char trace[16], span[8], valid, flags; uint16_t size; };
+		__attribute__((visibility("default"))) __thread struct record *otel_thread_ctx_v1;
+		static __thread struct record own;
+		void attach_id(const unsigned char *id, int valid)
+		{
+			memcpy(own.trace, id, 16);
+			own.span[0] = 1;
+			own.valid = (unsigned char)valid;
+			otel_thread_ctx_v1 = id[0] ? &own : 0;
+		}
+	END
+	cc -O2 -fPIC -shared "$@" -o libotel.so otel.c
+}
+
+make_traced() { # FLAGS...
+	cat >traced.c <<-'END'
+		#include <dlfcn.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		#ifdef OURS
+		#include <mtbpf.h>
+		static void attach_id(const unsigned char *id, int valid)
+		{
+			(void)valid;
+			mtbpf_set_trace_id(id);
+		}
+		#elif defined(LOADED)
+		static void (*attach_id)(const unsigned char *, int);
+		#else
+		void attach_id(const unsigned char *id, int valid);
+		#endif
+		static int valid = 1;
+		__attribute__((noipa)) void work(int us)
+		{
+			usleep(us);
+			__asm__ volatile("");
+		}
+		/* Thread n's ids begin with n, and end with the number of the iteration. */
+		static void *serve(void *arg)
+		{
+			unsigned char id[16] = {(unsigned char)(long)arg, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+			for (int i = 0;; i++) {
+				id[15] = (unsigned char)i;
+				attach_id(id, valid);
+				work(i % 8 == 3 ? 60000 : 1000);
+				attach_id((const unsigned char[16]){0}, 1);
+			}
+		}
+		int main(int argc, char **argv)
+		{
+			pthread_t thread;
+			valid = argc < 2 || strcmp(argv[1], "invalid");
+		#ifdef LOADED
+			void *library = dlopen("./libotel.so", RTLD_NOW);
+			attach_id = library ? (void (*)(const unsigned char *, int))dlsym(library, "attach_id") : 0;
+			if (!attach_id)
+				return 1;
+		#endif
+			for (long i = 1; i < 4; i++)
+				pthread_create(&thread, 0, serve, (void *)i);
+			puts("up");
+			fflush(stdout);
+			pause();
+		}
+	END
+	cc -O2 -pthread -I"$BATS_TEST_DIRNAME/../../include" -o traced traced.c "$@"
+}
+
+# Attaches to ./traced's slow calls of work(); sets id to the report's trace id, "null" without one.
+trace_id_of_a_slow_call() { # WORDS...
+	./traced "$@" >up 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 10 grep -q up up
+	rm -rf t.*
+	mtbpf_run attach -source sample -pid "$target" -symbol work -duration-thresh 50ms -o t.fxt
+	[ "$status" -eq 0 ]
+	kill "$target"
+	id=$("$O/mtbpf" report -q -json t.mtbpf | jq -r .hit.trace_id)
+	# What the call that took 60 ms has, and no other.
+	is_of_a_slow_call='^0[123]02030405060708090a0b0c0d0e00[0-9a-f][3b]$'
+}
+
+@test "the trace id of another symbol's hit: mtbpf.h's variable, in the program and in a library" {
+	command -v cc >/dev/null || skip "no compiler"
+	make_traced -DOURS
+	trace_id_of_a_slow_call
+	[[ $id =~ $is_of_a_slow_call ]]
+	[[ $output == *", trace id $id"* ]]
+	for file in t.fxt t.mtbpf; do
+		"$O/mtbpf" report -q "$file" | grep -q "trace id $id"
+	done
+	printf '#include <mtbpf.h>\nvoid attach_id(const unsigned char *id, int v) { (void)v; mtbpf_set_trace_id(id); }\n' >ours.c
+	cc -O2 -fPIC -shared -I"$BATS_TEST_DIRNAME/../../include" -o libours.so ours.c
+	make_traced -L. -lours -Wl,-rpath,"$PWD"
+	trace_id_of_a_slow_call
+	[[ $id =~ $is_of_a_slow_call ]]
+}
+
+@test "the trace id of OpenTelemetry's thread-local record: by every model of thread-local storage" {
+	command -v cc >/dev/null || skip "no compiler"
+	for flags in -mtls-dialect=gnu -mtls-dialect=gnu2 -ftls-model=initial-exec; do
+		make_otel "$flags"
+		make_traced -L. -lotel -Wl,-rpath,"$PWD"
+		trace_id_of_a_slow_call
+		[[ $id =~ $is_of_a_slow_call ]] || { echo "$flags: $id" && false; }
+		make_traced -DLOADED
+		trace_id_of_a_slow_call
+		[[ $id =~ $is_of_a_slow_call ]] || { echo "$flags, loaded: $id" && false; }
+	done
+	# In the program itself, whose distance from the thread pointer its own file tells.
+	make_traced otel.c -Wl,--export-dynamic-symbol=otel_thread_ctx_v1
+	trace_id_of_a_slow_call
+	[[ $id =~ $is_of_a_slow_call ]]
+	# A record that is being written is none.
+	trace_id_of_a_slow_call invalid
+	[ "$id" = null ]
+}

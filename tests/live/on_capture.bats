@@ -27,9 +27,9 @@ hook() {
 	chmod +x hook
 }
 
-# keep ARGS: recordings of slow calls for three seconds, in d.
+# keep ARGS: recordings of slow calls for six seconds, in d.
 keep() {
-	mtbpf_run record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -timeout 3s \
+	mtbpf_run record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -timeout 6s \
 		-max-per-hour 0 -keep 100 "$@"
 }
 
@@ -78,6 +78,117 @@ keep() {
 	keep -no-summary
 	[ "$(ls d | wc -l)" -ge 1 ]
 	[ -z "$(find d -name summary.json)" ]
+}
+
+@test "attach, and record without -dir, leave the summary that report would make; -no-summary leaves none" {
+	start causes read
+	mtbpf_run attach -q -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -o a.fxt
+	[ "$status" -eq 0 ]
+	mtbpf_run record -q -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -o r.mtbpf
+	[ "$status" -eq 0 ]
+	for name in a r; do
+		cp "$name.mtbpf/summary.json" first
+		"$O/mtbpf" report -q -again "$name.mtbpf" >/dev/null
+		cmp first "$name.mtbpf/summary.json"
+	done
+	mtbpf_run record -q -source sample -no-summary -pid "$target" -symbol one_iter -duration-thresh 15ms -o n.mtbpf
+	[ "$status" -eq 0 ]
+	[ -s n.mtbpf/meta.json ]
+	[ ! -e n.mtbpf/summary.json ]
+	mtbpf_run attach -q -source sample -no-inline -pid "$target" -symbol one_iter -duration-thresh 15ms -o i.fxt
+	[ "$status" -eq 0 ]
+	[ ! -e i.mtbpf/summary.json ]
+}
+
+# bats test_tags=slow
+@test "a recording that -on-capture works on stays beyond -keep, and the line says why" {
+	hook 'sleep 4'
+	rm -rf d
+	mtbpf_run record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -timeout 6s \
+		-max-per-hour 0 -keep 1 -on-capture ./hook
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"stays for now: its summary is being made, or -on-capture runs with it"* ]]
+	[[ $output != *"another process reads it"* ]]
+}
+
+# A Prometheus that scrapes http://$1 each second; sets prometheus to its address.
+start_prometheus() {
+	prometheus=127.0.0.1:$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	cat >prometheus.yml <<-END
+		scrape_configs:
+		- job_name: mtbpf
+		  scrape_interval: 1s
+		  static_configs:
+		  - targets: ['$1']
+	END
+	prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --web.listen-address="$prometheus" \
+		--enable-feature=exemplar-storage >prometheus.log 2>&1 3>&- &
+	started+=($!)
+}
+
+# exemplars QUERY: as JSON.
+exemplars() {
+	curl -sG "http://$prometheus/api/v1/query_exemplars" --data-urlencode "query=$1" --data-urlencode start=0 \
+		--data-urlencode "end=$(($(date +%s) + 1000))"
+}
+
+has_exemplar() {
+	exemplars "$1" | grep -q '"trace_id"'
+}
+
+@test "exemplars: Prometheus has the trace ids of captures, and their causes; curl gets the classic text" {
+	for tool in prometheus promtool curl; do command -v "$tool" >/dev/null || skip "$tool is missing"; done
+	end_started
+	cat >traced.c <<-'END'
+		#include <mtbpf.h>
+		#include <unistd.h>
+		__attribute__((noipa)) void work(int us) { usleep(us); __asm__ volatile(""); }
+		int main(void)
+		{
+			unsigned char id[16] = {0xab, 2, 3};
+			for (int i = 0;; i++) {
+				id[15] = (unsigned char)i;
+				mtbpf_set_trace_id(id);
+				work(i % 64 == 7 ? 90000 : 10000);
+			}
+		}
+	END
+	cc -O2 -I"$BATS_TEST_DIRNAME/../../include" -o traced traced.c
+	./traced 3>&- &
+	target=$!
+	started+=("$target")
+	"$O/mtbpf" record -source sample -pid "$target" -symbol work -duration-thresh 60ms -dir d -max-per-hour 0 \
+		-metrics 127.0.0.1:0 >log 2>&1 3>&- &
+	started+=($!)
+	eventually 20 grep -q '^metrics: http' log
+	address=$(sed -n 's,^metrics: http://\([^/]*\)/metrics$,\1,p' log)
+	start_prometheus "$address"
+	eventually 60 has_exemplar mtbpf_cause_seconds_total
+	eventually 60 has_exemplar mtbpf_captures_total
+	exemplars mtbpf_cause_seconds_total >seen.json
+	cat seen.json
+	[ "$(jq -r '.data[0].seriesLabels.kind' seen.json)" = blocked ]
+	# The id of the slow call, and of no other; how long it was, and when.
+	id=$(jq -r '.data[0].exemplars[-1].labels.trace_id' seen.json)
+	[[ $id =~ ^ab0203(00){12}[0-9a-f][0-9a-f]$ ]]
+	[ "$((16#${id: -2} % 64))" -eq 7 ]
+	jq -e '.data[0].exemplars[-1].value | tonumber | . > 0.05 and . < 5' seen.json
+	jq -e --argjson now "$(date +%s)" '.data[0].exemplars[-1].timestamp | . > $now - 600 and . <= $now + 1' seen.json
+	"$O/mtbpf" report -q -json d d | jq -r '.files[].trace_id' | grep -qx "$id"
+	# Whoever asks for nothing else gets what promtool takes.
+	curl -s "http://$address/metrics" >text
+	! grep -q 'trace_id\|EOF' text || false
+	promtool check metrics <text
+	/usr/bin/python3 -c 'import prometheus_client' || skip "the rest needs python3-prometheus-client"
+	curl -s -H 'Accept: application/openmetrics-text' "http://$address/metrics" >open
+	/usr/bin/python3 - <<-'END'
+		from prometheus_client.openmetrics.parser import text_string_to_metric_families
+		families = list(text_string_to_metric_families(open("open").read()))
+		assert any(s.exemplar for f in families for s in f.samples)
+		assert any(f.name == "mtbpf_captures" and f.type == "counter" for f in families)
+	END
 }
 
 # The service's own log: which cause each of its slow iterations had.

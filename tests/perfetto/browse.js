@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Opens an address in headless Chromium, waits until an expression is true of the page, prints what
-// a second one gives, as JSON, and leaves a screenshot.
+// a second one gives, as JSON, with the addresses that it asked for and what the console was told,
+// and leaves a screenshot. WINDOW=WIDTH,HEIGHT: below 600 wide it is a phone's.
 //
 //   node browse.js ADDRESS UNTIL RESULT SHOT.png [SECONDS]
 //
@@ -22,6 +23,8 @@ const browser = spawn(process.env.CHROMIUM || 'chromium',
 
 const waiting = new Map();
 const seen = [];
+const said = [];
+const [width, height] = (process.env.WINDOW || '1600,900').split(',').map(Number);
 let last = 0;
 let rest = '';
 
@@ -37,6 +40,8 @@ function take(message) {
 
 	if (message.method === 'Network.requestWillBeSent')
 		seen.push(message.params.request.url);
+	if (message.method === 'Log.entryAdded')
+		said.push(message.params.entry.text);
 	if (message.method === 'Runtime.exceptionThrown')
 		console.error(message.params.exceptionDetails.exception?.description);
 	if (!call)
@@ -66,8 +71,11 @@ async function look() {
 	const { targetId } = await send('Target.createTarget', { url: 'about:blank' });
 	const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true });
 
-	for (const domain of ['Page', 'Network', 'Runtime'])
+	for (const domain of ['Page', 'Network', 'Runtime', 'Log'])
 		await send(`${domain}.enable`, {}, sessionId);
+	// A window is never narrower than 500.
+	await send('Emulation.setDeviceMetricsOverride',
+		{ width, height, deviceScaleFactor: width < 600 ? 2 : 1, mobile: width < 600 }, sessionId);
 	await send('Page.navigate', { url: address }, sessionId);
 	while (!await evaluate(`!!(${until})`, sessionId)) {
 		if (Date.now() > deadline)
@@ -82,7 +90,7 @@ async function main() {
 
 	try {
 		session = await look();
-		console.log(JSON.stringify({ result: await evaluate(result, session), requests: seen }));
+		console.log(JSON.stringify({ result: await evaluate(result, session), requests: seen, log: said }));
 	} catch (error) {
 		failure = error;
 		console.error(`browse.js: ${error.message}; requests: ${seen.join(' ')}`);

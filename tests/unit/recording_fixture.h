@@ -34,7 +34,8 @@ static inline void fill_hits(struct recording *rec)
 				     .cpu = i,
 				     .reason = MT_HIT_DELAY,
 				     .n_branches = i * MT_BRANCHES_MAX / 3,
-				     .stack_depth = depths[i]};
+				     .stack_depth = depths[i],
+				     .trace_id = {i % 2, i}};
 
 		for (uint32_t j = 0; j < hit.n_branches; j++)
 			hit.branches[j] = (struct mt_branch){0x401000 + j, 0x402000 + j, j};

@@ -75,7 +75,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	/* Open descriptors would keep mtbpf's probes in the kernel. */
 	dup2(null, STDIN_FILENO);
 	fs__close_all_but(3, to, -1);
-	/* It is not removed meanwhile, however many come after it: see shelf.h. */
+	/* It is not removed meanwhile, however many come after it: see folder.h. */
 	flock(open(path, O_RDONLY | O_DIRECTORY), LOCK_SH | LOCK_NB);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -200,6 +200,11 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	}
 	strcpy(after->queue[after->n++], absolute);
 	after__look(after, m);
+}
+
+const char *after__current(const struct after *after)
+{
+	return after->pid ? after->queue[0] : NULL;
 }
 
 void after__end(struct after *after, struct metrics *m)

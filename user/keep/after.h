@@ -35,6 +35,8 @@ void after__init(struct after *after, const struct keep_options *options);
 void after__add(struct after *after, const char *path, struct metrics *m);
 /* Starts the next if the current one is done: call it often. True if one was done. */
 bool after__look(struct after *after, struct metrics *m);
+/* The recording that is being worked on; NULL: none. */
+const char *after__current(const struct after *after);
 /* Waits for what is left, as long as one recording may take; the rest has failed. */
 void after__end(struct after *after, struct metrics *m);
 

@@ -9,11 +9,10 @@
 static int check_alone(const struct keep_options *keep, const char *command)
 {
 	if (keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET && !keep->max_size &&
-	    !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns &&
-	    !keep->no_summary)
+	    !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
 		return 0;
-	log__error("%s: -keep, -max-size, -max-per-hour, -metrics, -on-capture and -no-summary "
-		   "need a folder",
+	log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
+		   "a folder",
 		   command);
 	log__hint("add -dir DIR, which continues after each capture and keeps recordings there");
 	return -EINVAL;

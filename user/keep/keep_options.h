@@ -101,7 +101,7 @@ struct record_options {
 		 0,                                                                                \
 		 OPT_FLAG,                                                                         \
 		 NULL,                                                                             \
-		 "with -dir: do not decode recordings here; 'mtbpf report DIR' does it later",     \
+		 "do not decode recordings here; 'mtbpf report DIR' does it later",                \
 		 KEEP_OPTION(no_summary),                                                          \
 		 NULL},                                                                            \
 	{                                                                                          \

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "keep/stamp.h"
 #include "util/signals.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
@@ -62,7 +61,7 @@ static void hold_fire(struct keeper *k, struct session *s)
 	if (!k->held)
 		log__info("-max-per-hour %d: the next capture is possible at %s",
 			  k->options->keep.max_per_hour,
-			  units__format_moment(text, stamp__now_ms() + (next - now) / 1000000));
+			  units__format_moment(text, unix_now_ms() + (next - now) / 1000000));
 	k->held = true;
 	session__hold_fire(s, next);
 }
@@ -141,9 +140,9 @@ static int follow_target(struct keeper *k, enum session_end *end)
 /* Captures of the last hour by an earlier mtbpf count for -max-per-hour. */
 static int spend_earlier(struct keeper *k)
 {
-	uint64_t now_ns = clock__now_ns(), now_ms = stamp__now_ms();
-	struct shelf_content content;
-	int err = shelf__look(&k->shelf, &content);
+	uint64_t now_ns = clock__now_ns(), now_ms = unix_now_ms();
+	struct folder_content content;
+	int err = folder__list(&k->folder, &content);
 
 	if (err)
 		return err;
@@ -154,7 +153,7 @@ static int spend_earlier(struct keeper *k)
 		if (age_ns < QUOTA_SPAN_NS && age_ns < now_ns)
 			quota__spend(&k->quota, now_ns - age_ns);
 	}
-	shelf_content__fini(&content);
+	folder_content__fini(&content);
 	return 0;
 }
 
@@ -164,7 +163,7 @@ static int open_keeper(struct keeper *k)
 	int err = keeper__check_target(k);
 
 	if (!err)
-		err = shelf__open(&k->shelf, o->dir, (size_t)o->keep, o->max_size);
+		err = folder__open(&k->folder, o->dir, (size_t)o->keep, o->max_size);
 	if (!err)
 		err = quota__init(&k->quota, (size_t)o->max_per_hour);
 	if (!err)
@@ -220,7 +219,7 @@ static int run(struct keeper *k)
 	if (!err || err == -EINTR)
 		log__info("%llu recordings made, %llu in %s",
 			  (unsigned long long)(k->metrics.captures + k->metrics.requests),
-			  (unsigned long long)k->metrics.recordings, k->shelf.dir);
+			  (unsigned long long)k->metrics.recordings, k->folder.dir);
 	return err == -EINTR ? 0 : err;
 }
 

@@ -6,13 +6,13 @@
 #include "keep/after.h"
 #include "keep/keeper.h"
 #include "keep/quota.h"
-#include "keep/shelf.h"
-#include "metrics/metrics_server.h"
+#include "keep/folder.h"
+#include "metrics/metrics.h"
 #include "session/target.h"
 
 struct keeper {
 	const struct record_options *options;
-	struct shelf shelf;
+	struct folder folder;
 	struct quota quota;
 	struct after after;
 	struct metrics metrics;

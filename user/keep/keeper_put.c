@@ -2,10 +2,10 @@
 #include "keep/keeper_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "keep/stamp.h"
 #include "session/labels.h"
 #include "session/session.h"
 #include "util/clock.h"
@@ -24,7 +24,7 @@ static uint64_t time_of(const struct recording *rec)
 	uint64_t now = clock__now_ns();
 	uint64_t ago_ns = hit && hit->time_ns < now ? now - hit->time_ns : 0;
 
-	return stamp__now_ms() - ago_ns / 1000000;
+	return unix_now_ms() - ago_ns / 1000000;
 }
 
 /* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
@@ -88,9 +88,12 @@ static void refuse(struct keeper *k, int err)
 
 static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 {
-	struct shelf_slot slot;
+	struct folder_slot slot;
 	uint64_t bytes;
-	int err = shelf__begin(&k->shelf, rec->command, unix_ms, &slot);
+	int err;
+
+	k->folder.in_work = after__current(&k->after);
+	err = folder__begin(&k->folder, rec->command, unix_ms, &slot);
 
 	if (err)
 		return err;
@@ -98,9 +101,9 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 	if (!err)
 		err = recording__save(rec, slot.partial);
 	if (err)
-		shelf__abandon(&slot);
+		folder__abandon(&slot);
 	else
-		err = shelf__finish(&k->shelf, &slot, &bytes);
+		err = folder__finish(&k->folder, &slot, &bytes);
 	if (err)
 		return err;
 	say_put(rec, unix_ms, bytes, slot.path);
@@ -108,22 +111,36 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 	return 0;
 }
 
+static void count_capture(struct keeper *k, const struct recording *rec, uint64_t unix_ms)
+{
+	struct metrics_exemplar *exemplar = &k->metrics.capture;
+	const struct mt_hit *hit = hit_of(rec);
+
+	k->metrics.captures++;
+	if (!hit || !(hit->trace_id[0] | hit->trace_id[1]))
+		return;
+	snprintf(exemplar->trace_id, sizeof(exemplar->trace_id), "%016" PRIx64 "%016" PRIx64,
+		 hit->trace_id[0], hit->trace_id[1]);
+	exemplar->unix_ms = unix_ms;
+}
+
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 {
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
+	uint64_t unix_ms = time_of(rec);
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
 		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
 		return;
 	}
-	err = put(k, rec, time_of(rec));
+	err = put(k, rec, unix_ms);
 	if (err)
 		refuse(k, err);
 	else if (end == SESSION_ASKED)
 		k->metrics.requests++;
 	else
-		k->metrics.captures++;
+		count_capture(k, rec, unix_ms);
 	count_lost(k, rec);
 	keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
@@ -131,13 +148,13 @@ void keeper__put(struct keeper *k, struct recording *rec, enum session_end end)
 
 void keeper__count_recordings(struct keeper *k)
 {
-	struct shelf_content content;
+	struct folder_content content;
 
-	if (shelf__look(&k->shelf, &content))
+	if (folder__list(&k->folder, &content))
 		return;
 	k->metrics.recordings = content.items.n;
 	k->metrics.recordings_bytes = content.bytes;
 	k->metrics.newest_unix_ms =
 		content.items.n ? content.items.v[content.items.n - 1].unix_ms : 0;
-	shelf_content__fini(&content);
+	folder_content__fini(&content);
 }

@@ -1,88 +1,116 @@
 // SPDX-License-Identifier: MIT
 #include "metrics/metrics.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "http/http.h"
+#include "util/log.h"
 
 /*
  * The text format, version 0.0.4: prometheus.io/docs/instrumenting/exposition_formats; names and
- * units by prometheus.io/docs/practices/naming.
+ * units by prometheus.io/docs/practices/naming. OpenMetrics 1.0.0 (IETF,
+ * draft-richih-opsawg-openmetrics) differs in three things: the name of a counter's family lacks
+ * "_total", samples of counters may have exemplars, and "# EOF" is the last line.
  */
+
+struct printer {
+	FILE *out;
+	enum metrics_format format;
+};
 
 static const char *const skipped_names[N_SKIPPED] = {"rate", "limits", "busy", "size", "disk"};
 static const char *const lost_names[N_LOST] = {"triggers", "trace", "records"};
 
 static const char *const on_capture_names[N_ON_CAPTURE] = {"ok", "failed"};
 
-static void head(FILE *out, const char *name, const char *type, const char *help)
+#define TOTAL "_total"
+
+static void head(const struct printer *p, const char *name, const char *type, const char *help)
 {
-	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	size_t n = strlen(name);
+
+	if (p->format == METRICS_OPEN && !strcmp(type, "counter"))
+		n -= strlen(TOTAL);
+	fprintf(p->out, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)n, name, help, (int)n, name, type);
 }
 
-static void number(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+static void number(const struct printer *p, const char *name, const char *type, const char *help,
+		   uint64_t value)
 {
-	head(out, name, type, help);
-	fprintf(out, "%s %" PRIu64 "\n", name, value);
+	head(p, name, type, help);
+	fprintf(p->out, "%s %" PRIu64 "\n", name, value);
 }
 
-static void labelled(FILE *out, const char *name, const char *label, const char *const *labels,
-		     const uint64_t *values, int n)
+/* Ends a sample's line. */
+static void end_sample(const struct printer *p, const struct metrics_exemplar *exemplar,
+		       double value)
+{
+	if (p->format == METRICS_OPEN && exemplar->trace_id[0])
+		fprintf(p->out, " # {trace_id=\"%s\"} %.9g %" PRIu64 ".%03u", exemplar->trace_id,
+			value, exemplar->unix_ms / 1000, (unsigned int)(exemplar->unix_ms % 1000));
+	fputc('\n', p->out);
+}
+
+static void labelled(const struct printer *p, const char *name, const char *label,
+		     const char *const *labels, const uint64_t *values, int n)
 {
 	for (int i = 0; i < n; i++)
-		fprintf(out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
+		fprintf(p->out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
 /* Buckets are cumulative. Our last bucket also counts all larger values, so it has no upper end. */
-static void histogram(FILE *out, const char *name, const struct mt_stats *stats)
+static void histogram(const struct printer *p, const char *name, const struct mt_stats *stats)
 {
 	uint64_t count = 0;
 
 	for (int i = 0; i < MT_HIST_BUCKETS - 1; i++) {
 		count += stats->hist[i];
-		fprintf(out, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n", name,
+		fprintf(p->out, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n", name,
 			(double)(1ull << (i + 1)) / 1e9, count);
 	}
 	count += stats->hist[MT_HIST_BUCKETS - 1];
-	fprintf(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
-	fprintf(out, "%s_sum %.9f\n%s_count %" PRIu64 "\n", name, (double)stats->sum_ns / 1e9, name,
-		count);
+	fprintf(p->out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
+	fprintf(p->out, "%s_sum %.9f\n%s_count %" PRIu64 "\n", name, (double)stats->sum_ns / 1e9,
+		name, count);
 }
 
-static void print_hits(FILE *out, const struct metrics *m)
+static void print_hits(const struct printer *p, const struct metrics *m)
 {
 	const char *name = m->of_durations ? "mtbpf_duration_seconds" : "mtbpf_delay_seconds";
 
-	number(out, "mtbpf_hits_total", "counter", "Hits of the trigger's function.",
-	       m->stats.hits);
-	number(out, "mtbpf_triggers_total", "counter", "Hits that froze a trace.",
-	       m->stats.triggers);
-	head(out, name, "histogram",
+	number(p, "mtbpf_hits_total", "counter", "Hits of the trigger's function.", m->stats.hits);
+	number(p, "mtbpf_triggers_total", "counter", "Hits that froze a trace.", m->stats.triggers);
+	head(p, name, "histogram",
 	     m->of_durations ? "Durations of calls of the function."
 			     : "Time from one hit to the same thread's next.");
-	histogram(out, name, &m->stats);
-	head(out, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
+	histogram(p, name, &m->stats);
+	head(p, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
 	if (m->threshold_ns == UINT64_MAX)
-		fputs("mtbpf_threshold_seconds +Inf\n", out);
+		fputs("mtbpf_threshold_seconds +Inf\n", p->out);
 	else
-		fprintf(out, "mtbpf_threshold_seconds %.9g\n", (double)m->threshold_ns / 1e9);
+		fprintf(p->out, "mtbpf_threshold_seconds %.9g\n", (double)m->threshold_ns / 1e9);
 }
 
-static void print_captures(FILE *out, const struct metrics *m)
+static void print_captures(const struct printer *p, const struct metrics *m)
 {
-	number(out, "mtbpf_captures_total", "counter", "Recordings made, of triggers.",
-	       m->captures);
-	number(out, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
+	head(p, "mtbpf_captures_total", "counter", "Recordings made, of triggers.");
+	fprintf(p->out, "mtbpf_captures_total %" PRIu64, m->captures);
+	end_sample(p, &m->capture, 1);
+	number(p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
 	       m->requests);
-	head(out, "mtbpf_captures_skipped_total", "counter",
+	head(p, "mtbpf_captures_skipped_total", "counter",
 	     "Hits over the threshold that left no recording.");
-	labelled(out, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped,
-		 N_SKIPPED);
-	head(out, "mtbpf_lost_total", "counter", "Data missing from recordings.");
-	labelled(out, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
-	head(out, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
-	labelled(out, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
+	labelled(p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped, N_SKIPPED);
+	head(p, "mtbpf_lost_total", "counter", "Data missing from recordings.");
+	labelled(p, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
+	head(p, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
+	labelled(p, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
 		 N_ON_CAPTURE);
 }
 
@@ -101,6 +129,8 @@ void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
 	}
 	to->ns += cause->ns;
 	to->n++;
+	if (cause->exemplar.trace_id[0])
+		to->exemplar = cause->exemplar;
 }
 
 /* A label's value: the format escapes these three. */
@@ -116,68 +146,220 @@ static void print_value(FILE *out, const char *text)
 	}
 }
 
-static void print_cause(FILE *out, const char *name, const struct metrics_cause *cause)
+static void print_cause(const struct printer *p, const char *name,
+			const struct metrics_cause *cause)
 {
 	bool is_other = !cause->kind[0];
 
-	fprintf(out, "%s{kind=\"%s\",function=\"", name, is_other ? "other" : cause->kind);
-	print_value(out, cause->function);
-	fputs("\"} ", out);
+	fprintf(p->out, "%s{kind=\"%s\",function=\"", name, is_other ? "other" : cause->kind);
+	print_value(p->out, cause->function);
+	fputs("\"} ", p->out);
 }
 
-static void print_causes(FILE *out, const struct metrics *m)
+static void print_causes(const struct printer *p, const struct metrics *m)
 {
-	head(out, "mtbpf_cause_seconds_total", "counter",
+	head(p, "mtbpf_cause_seconds_total", "counter",
 	     "Time of slow iterations beyond ordinary ones, by cause.");
 	for (size_t i = 0; i <= METRICS_CAUSES_MAX; i++) {
 		if (!m->causes[i].n)
 			continue;
-		print_cause(out, "mtbpf_cause_seconds_total", &m->causes[i]);
-		fprintf(out, "%.9f\n", (double)m->causes[i].ns / 1e9);
+		print_cause(p, "mtbpf_cause_seconds_total", &m->causes[i]);
+		fprintf(p->out, "%.9f", (double)m->causes[i].ns / 1e9);
+		end_sample(p, &m->causes[i].exemplar, (double)m->causes[i].exemplar.ns / 1e9);
 	}
-	head(out, "mtbpf_cause_captures_total", "counter", "Captures that had this cause.");
+	head(p, "mtbpf_cause_captures_total", "counter", "Captures that had this cause.");
 	for (size_t i = 0; i <= METRICS_CAUSES_MAX; i++) {
 		if (!m->causes[i].n)
 			continue;
-		print_cause(out, "mtbpf_cause_captures_total", &m->causes[i]);
-		fprintf(out, "%" PRIu64 "\n", m->causes[i].n);
+		print_cause(p, "mtbpf_cause_captures_total", &m->causes[i]);
+		fprintf(p->out, "%" PRIu64 "\n", m->causes[i].n);
 	}
 }
 
-static void print_state(FILE *out, const struct metrics *m)
+static void print_state(const struct printer *p, const struct metrics *m)
 {
-	head(out, "mtbpf_build_info", "gauge", "The version; its value is 1.");
-	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", out);
-	number(out, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
+	head(p, "mtbpf_build_info", "gauge", "The version; its value is 1.");
+	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", p->out);
+	number(p, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
 	       m->attached);
-	number(out, "mtbpf_attaches_total", "counter", "Targets that were attached to.",
-	       m->attaches);
-	number(out, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
-	number(out, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
+	number(p, "mtbpf_attaches_total", "counter", "Targets that were attached to.", m->attaches);
+	number(p, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
+	number(p, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
 	if (!m->newest_unix_ms)
 		return;
-	head(out, "mtbpf_newest_recording_timestamp_seconds", "gauge",
+	head(p, "mtbpf_newest_recording_timestamp_seconds", "gauge",
 	     "When the newest of them was taken.");
-	fprintf(out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
+	fprintf(p->out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
 		m->newest_unix_ms / 1000, (unsigned int)(m->newest_unix_ms % 1000));
 }
 
-char *metrics__print(const struct metrics *m)
+char *metrics__print(const struct metrics *m, enum metrics_format format)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	struct printer p = {open_memstream(&text, &size), format};
 	int failed;
 
-	if (!out)
+	if (!p.out)
 		return NULL;
-	print_state(out, m);
-	print_hits(out, m);
-	print_captures(out, m);
-	print_causes(out, m);
-	failed = ferror(out);
-	if (!fclose(out) && !failed)
+	print_state(&p, m);
+	print_hits(&p, m);
+	print_captures(&p, m);
+	print_causes(&p, m);
+	if (format == METRICS_OPEN)
+		fputs("# EOF\n", p.out);
+	failed = ferror(p.out);
+	if (!fclose(p.out) && !failed)
 		return text;
 	free(text);
 	return NULL;
+}
+
+/* The best quality that an Accept header gives a type (RFC 9110, 12.5.1); 0: not accepted. */
+static double quality_of(const char *accept, const char *type)
+{
+	size_t n = strlen(type);
+	double best = 0;
+
+	while (*accept) {
+		size_t length = strcspn(accept, ",");
+		const char *at = accept + strspn(accept, " \t"), *end = accept + length;
+		double quality = 1;
+
+		if (!strncasecmp(at, type, n) && strchr(",; \t", at[n])) {
+			for (at += n; (at = memchr(at, ';', (size_t)(end - at)));) {
+				at++;
+				at += strspn(at, " \t");
+				if (!strncasecmp(at, "q=", 2))
+					quality = strtod(at + 2, NULL);
+			}
+			best = quality > best ? quality : best;
+		}
+		accept = end + (*end == ',');
+	}
+	return best;
+}
+
+enum metrics_format metrics__choose_format(const char *accept)
+{
+	double open = accept ? quality_of(accept, "application/openmetrics-text") : 0;
+
+	return open > 0 && open >= quality_of(accept, "text/plain") ? METRICS_OPEN : METRICS_TEXT;
+}
+
+static const char *const types[] = {
+	[METRICS_TEXT] = "text/plain; version=0.0.4",
+	[METRICS_OPEN] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/* A client that sends nothing is disconnected. */
+#define TIMEOUT_S	10u
+#define CONNECTIONS_MAX 16u
+
+struct metrics_server {
+	struct http_server *http;
+	struct listener listener;
+	pthread_mutex_t lock; /* for metrics */
+	struct metrics metrics;
+};
+
+static void answer(void *ctx, const struct http_request *request, struct http_answer *answer)
+{
+	struct metrics_server *server = ctx;
+	enum metrics_format format =
+		metrics__choose_format(http_request__header(request, "Accept"));
+	struct metrics metrics;
+
+	if (strcmp(request->method, "GET") && strcmp(request->method, "HEAD")) {
+		http_answer__say(answer, 405, "GET only\n");
+		http_answer__add_header(answer, "Allow", "GET, HEAD");
+		return;
+	}
+	if (strcmp(request->path, "/metrics")) {
+		http_answer__say(answer, 404, "there is only /metrics\n");
+		return;
+	}
+	pthread_mutex_lock(&server->lock);
+	metrics = server->metrics;
+	pthread_mutex_unlock(&server->lock);
+	answer->own_text = metrics__print(&metrics, format);
+	if (!answer->own_text)
+		return;
+	answer->size = strlen(answer->own_text);
+	answer->status = 200;
+	answer->type = types[format];
+	http_answer__add_header(answer, "Vary", "Accept");
+}
+
+static int refuse_address(const char *address, int err)
+{
+	if (err == -EINVAL) {
+		log__error("-metrics: '%s' is neither a loopback address with a port nor a unix "
+			   "socket",
+			   address);
+		log__hint("use -metrics 127.0.0.1:9464 or -metrics unix:/run/mtbpf.sock");
+		return err;
+	}
+	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
+	if (err == -EADDRINUSE)
+		log__hint("another process, perhaps another mtbpf, uses it");
+	else
+		log__hint("choose another one");
+	return err;
+}
+
+static int start(struct metrics_server *server, const char *address)
+{
+	const struct http_options options = {.answer = answer,
+					     .ctx = server,
+					     .connections_max = CONNECTIONS_MAX,
+					     .timeout_s = TIMEOUT_S};
+	int err = listener__open(&server->listener, address);
+
+	if (err)
+		return refuse_address(address, err);
+	server->http = http_server__start(&server->listener, &options);
+	if (!server->http) {
+		log__error("-metrics: cannot answer at %s", server->listener.url);
+		log__hint("the system refused a thread or memory");
+		return -EIO;
+	}
+	log__info("metrics: %s%s", server->listener.url, server->listener.port ? "/metrics" : "");
+	return 0;
+}
+
+struct metrics_server *metrics_server__start(const char *address)
+{
+	struct metrics_server *server = calloc(1, sizeof(*server));
+	int err;
+
+	if (!server)
+		return NULL;
+	pthread_mutex_init(&server->lock, NULL);
+	server->listener.fd = -1;
+	err = start(server, address);
+	if (!err)
+		return server;
+	metrics_server__stop(server);
+	errno = -err;
+	return NULL;
+}
+
+void metrics_server__stop(struct metrics_server *server)
+{
+	if (!server)
+		return;
+	http_server__stop(server->http);
+	listener__close(&server->listener);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+void metrics_server__set(struct metrics_server *server, const struct metrics *metrics)
+{
+	if (!server)
+		return;
+	pthread_mutex_lock(&server->lock);
+	server->metrics = *metrics;
+	pthread_mutex_unlock(&server->lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metrics of record -dir in Prometheus' text format. */
+/* The metrics of record -dir, in Prometheus' text format or OpenMetrics', and their server. */
 #ifndef MTBPF_METRICS_METRICS_H
 #define MTBPF_METRICS_METRICS_H
 
@@ -30,11 +30,19 @@ enum metrics_lost {
 /* Results of the -on-capture command. */
 enum metrics_on_capture { ON_CAPTURE_OK, ON_CAPTURE_FAILED, N_ON_CAPTURE };
 
+/* The latest capture that was counted, and had a trace id. */
+struct metrics_exemplar {
+	char trace_id[33]; /* "": none */
+	uint64_t unix_ms;
+	uint64_t ns; /* that it added; not of a counter of captures */
+};
+
 /* What a slow iteration was slow for, and by how much. */
 struct metrics_cause {
 	char kind[16];	   /* "blocked" */
 	char function[96]; /* the innermost; "": none */
 	uint64_t ns, n;	   /* n: captures */
+	struct metrics_exemplar exemplar;
 };
 
 /* So many causes have a series each; what comes then is counted as "other". */
@@ -47,7 +55,8 @@ struct metrics {
 	uint64_t threshold_ns; /* UINT64_MAX: not learned yet */
 	bool attached;
 	uint64_t attaches;
-	uint64_t captures, requests; /* by a trigger, by SIGUSR1 */
+	uint64_t captures, requests;	 /* by a trigger, by SIGUSR1 */
+	struct metrics_exemplar capture; /* of `captures` */
 	uint64_t skipped[N_SKIPPED], lost[N_LOST];
 	uint64_t on_capture[N_ON_CAPTURE];
 	struct metrics_cause causes[METRICS_CAUSES_MAX + 1]; /* the last one: all others */
@@ -59,7 +68,26 @@ struct metrics {
 /* A capture's. */
 void metrics__add_cause(struct metrics *metrics, const struct metrics_cause *cause);
 
+/* Prometheus' text format 0.0.4; OpenMetrics 1.0.0, which has exemplars. */
+enum metrics_format { METRICS_TEXT, METRICS_OPEN };
+
+/* The format that an Accept header asks for; NULL: the text format. */
+enum metrics_format metrics__choose_format(const char *accept);
+
 /* Formats the metrics. The caller frees the text; NULL: out of memory. */
-char *metrics__print(const struct metrics *metrics);
+char *metrics__print(const struct metrics *metrics, enum metrics_format format);
+
+struct metrics_server;
+
+/*
+ * Answers GET /metrics at the address: listener__open(). NULL with errno after a message and a
+ * hint. Block signals before, so that its thread does not take them.
+ */
+struct metrics_server *metrics_server__start(const char *address);
+/* Accepts NULL. */
+void metrics_server__stop(struct metrics_server *server);
+
+/* Sets the metrics to answer with. Does nothing if server is NULL. */
+void metrics_server__set(struct metrics_server *server, const struct metrics *metrics);
 
 #endif

@@ -103,14 +103,20 @@ static uint8_t counted_in(const struct recording *rec)
 	       (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0);
 }
 
-/* mtbpf_hit() of mtbpf.h has the values given to mtbpf_set_trace_id() as arguments. */
+static void set_trace_id(struct hit_mark *mark, uint64_t high, uint64_t low)
+{
+	if (high | low)
+		snprintf(mark->trace_id, sizeof(mark->trace_id), "%016" PRIx64 "%016" PRIx64, high,
+			 low);
+}
+
+/* At mtbpf.h's own call, what mtbpf_set_trace_id() was given comes as arguments as well. */
 static void take_trace_id(struct hit_mark *mark)
 {
 	if (mark->n_args != 4 || mark->probe || !mark->function ||
 	    strcmp(mark->function->name, "mtbpf_hit") || (mark->args_read & 0xf) != 0xf)
 		return;
-	snprintf(mark->trace_id, sizeof(mark->trace_id), "%016" PRIx64 "%016" PRIx64, mark->args[1],
-		 mark->args[2]);
+	set_trace_id(mark, mark->args[1], mark->args[2]);
 	mark->n_args = mark->args[3] != 0;
 }
 
@@ -145,6 +151,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.args_read = hit->args_read,
 			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
+		set_trace_id(mark, hit->trace_id[0], hit->trace_id[1]);
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
 		if (!decoded->hits.v[i].function)

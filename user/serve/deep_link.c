@@ -4,12 +4,19 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "kernel/rights.h"
 #include "trace/fxt_read.h"
 #include "util/cleanup.h"
+#include "util/log.h"
 #include "util/meter.h"
 #include "util/units.h"
 
@@ -23,18 +30,18 @@ static bool is_hit(const struct fxt_read *read)
 	       !strcmp(read->category, "hit") && read->end_ns >= read->time_ns;
 }
 
-static void look_at(struct sight *sight, const struct fxt_read *hit)
+static void look_at(struct shown_hit *hit, const struct fxt_read *read)
 {
-	const struct fxt_read_arg *tid = fxt_read__arg(hit, "tid");
+	const struct fxt_read_arg *tid = fxt_read__arg(read, "tid");
 
-	sight->found = true;
-	sight->begin_ns = hit->time_ns;
-	sight->end_ns = hit->end_ns;
-	sight->tid = tid ? tid->number : 0;
-	snprintf(sight->name, sizeof(sight->name), "%s", hit->name);
+	hit->found = true;
+	hit->begin_ns = read->time_ns;
+	hit->end_ns = read->end_ns;
+	hit->tid = tid ? tid->number : 0;
+	snprintf(hit->name, sizeof(hit->name), "%s", read->name);
 }
 
-static int find(struct sight *sight, struct fxt_reader *reader)
+static int find(struct shown_hit *hit, struct fxt_reader *reader)
 {
 	struct fxt_read read;
 	int err;
@@ -42,27 +49,83 @@ static int find(struct sight *sight, struct fxt_reader *reader)
 	while ((err = fxt_reader__next(reader, &read)) == 1) {
 		if (!is_hit(&read))
 			continue;
-		sight->n_hits++;
-		if (!sight->found || read.end_ns - read.time_ns > sight->end_ns - sight->begin_ns)
-			look_at(sight, &read);
+		hit->n_hits++;
+		if (!hit->found || read.end_ns - read.time_ns > hit->end_ns - hit->begin_ns)
+			look_at(hit, &read);
 	}
-	return sight->found ? 0 : err;
+	return hit->found ? 0 : err;
 }
 
-int sight__find(struct sight *sight, int trace_fd)
+int shown_hit__find(struct shown_hit *hit, int trace_fd)
 {
 	struct fxt_reader *reader = fxt_reader__open(trace_fd);
 	struct meter meter;
 	int err;
 
-	*sight = (struct sight){0};
+	*hit = (struct shown_hit){0};
 	if (!reader)
 		return -errno;
 	meter__begin_file(&meter, "reading", trace_fd);
 	fxt_reader__count(reader, &meter);
-	err = find(sight, reader);
+	err = find(hit, reader);
 	meter__end(&meter);
 	fxt_reader__free(reader);
+	return err;
+}
+
+struct answer {
+	int err;
+	struct shown_hit hit;
+};
+
+static void find_and_exit(struct answer *answer, int trace_fd, pid_t parent)
+{
+	int err;
+
+	/* End with the parent, which reads the answer. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	err = landlock__confine(NULL, false, NULL, 0);
+	if (!err)
+		err = capability__keep_for_our_files();
+	else
+		capability__keep_for_files();
+	if (err)
+		log__debug("reading is not confined: %s", strerror(-err));
+	answer->err = shown_hit__find(&answer->hit, trace_fd);
+	_exit(0);
+}
+
+static int find_apart(struct answer *answer, int trace_fd)
+{
+	pid_t parent = getpid(), pid;
+	int status;
+
+	answer->err = -EBADMSG;
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		find_and_exit(answer, trace_fd, parent);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return answer->err;
+}
+
+int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
+{
+	struct answer *answer = mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (answer == MAP_FAILED)
+		return -errno;
+	err = find_apart(answer, trace_fd);
+	*hit = answer->hit;
+	hit->name[sizeof(hit->name) - 1] = '\0';
+	munmap(answer, sizeof(*answer));
 	return err;
 }
 
@@ -82,40 +145,40 @@ static void add_string(cJSON *args, const char *text)
 }
 
 /* Perfetto titles a thread's track with its name and its id. */
-static void add_pin(cJSON *commands, const struct sight *sight)
+static void add_pin(cJSON *commands, const struct shown_hit *hit)
 {
 	char regex[32];
 
 	/* The hits' track is the last one of its process: pin it first. */
 	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), "^mtbpf hits ");
-	snprintf(regex, sizeof(regex), " %" PRIu64 "$", sight->tid);
+	snprintf(regex, sizeof(regex), " %" PRIu64 "$", hit->tid);
 	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), regex);
 	add_string(add_command(commands, "dev.perfetto.ExpandTracksByRegex"), regex);
 }
 
-static void add_note(cJSON *commands, const struct sight *sight)
+static void add_note(cJSON *commands, const struct shown_hit *hit)
 {
 	cJSON *args = add_command(commands, "dev.perfetto.AddNoteAtTimestamp");
-	char time[24], text[sizeof(sight->name) + 48], took[UNITS_TEXT_SIZE];
+	char time[24], text[sizeof(hit->name) + 48], took[UNITS_TEXT_SIZE];
 
-	snprintf(time, sizeof(time), "%" PRIu64, sight->end_ns);
-	units__format_duration(took, sight->end_ns - sight->begin_ns);
-	if (sight->end_ns > sight->begin_ns)
-		snprintf(text, sizeof(text), "%s after %s", sight->name, took);
+	snprintf(time, sizeof(time), "%" PRIu64, hit->end_ns);
+	units__format_duration(took, hit->end_ns - hit->begin_ns);
+	if (hit->end_ns > hit->begin_ns)
+		snprintf(text, sizeof(text), "%s after %s", hit->name, took);
 	else
-		snprintf(text, sizeof(text), "%s", sight->name);
+		snprintf(text, sizeof(text), "%s", hit->name);
 	add_string(args, time);
 	add_string(args, text);
 }
 
-static char *commands_of(const struct sight *sight)
+static char *commands_of(const struct shown_hit *hit)
 {
 	cJSON *commands = cJSON_CreateArray();
 	char *text;
 
-	if (sight->tid)
-		add_pin(commands, sight);
-	add_note(commands, sight);
+	if (hit->tid)
+		add_pin(commands, hit);
+	add_note(commands, hit);
 	text = cJSON_PrintUnformatted(commands);
 	cJSON_Delete(commands);
 	return text;
@@ -138,21 +201,20 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
-static bool put_sight(FILE *out, const struct sight *sight)
+static bool put_view(FILE *out, const struct shown_hit *hit)
 {
-	uint64_t margin_ns = (sight->end_ns - sight->begin_ns) / MARGIN_SHARE ?: MARGIN_NS;
-	_cleanup_free_ char *commands = commands_of(sight);
+	uint64_t margin_ns = (hit->end_ns - hit->begin_ns) / MARGIN_SHARE ?: MARGIN_NS;
+	_cleanup_free_ char *commands = commands_of(hit);
 
 	if (!commands)
 		return false;
 	fprintf(out, "&visStart=%" PRIu64 "&visEnd=%" PRIu64 "&startupCommands=",
-		sight->begin_ns > margin_ns ? sight->begin_ns - margin_ns : 0,
-		sight->end_ns + margin_ns);
+		hit->begin_ns > margin_ns ? hit->begin_ns - margin_ns : 0, hit->end_ns + margin_ns);
 	put_escaped(out, commands);
 	return true;
 }
 
-char *deep_link(const char *ui, const char *url, const struct sight *sight)
+char *deep_link(const char *ui, const char *url, const struct shown_hit *hit)
 {
 	char *text = NULL;
 	size_t size;
@@ -163,8 +225,8 @@ char *deep_link(const char *ui, const char *url, const struct sight *sight)
 		return NULL;
 	fprintf(out, "%s#!/?url=", ui);
 	put_escaped(out, url);
-	if (sight->found)
-		ok = put_sight(out, sight);
+	if (hit->found)
+		ok = put_view(out, hit);
 	if (fclose(out) || !ok) {
 		free(text);
 		return NULL;

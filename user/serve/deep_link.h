@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* The part of a trace to show: its slowest hit. */
-struct sight {
+struct shown_hit {
 	bool found; /* false: the trace has no hit */
 	uint64_t begin_ns,
 		end_ns; /* of the hit's slice, which ends at the hit, on the trace's clock */
@@ -20,7 +20,12 @@ struct sight {
  * Reads the trace and finds its slowest hit. Returns 0, also if there is none; -EBADMSG if the file
  * is not an FXT trace, or damaged before any hit; or another -errno. Prints nothing.
  */
-int sight__find(struct sight *sight, int trace_fd);
+int shown_hit__find(struct shown_hit *hit, int trace_fd);
+/*
+ * The same in a process without rights, as far as the kernel can confine it, since the trace may be
+ * hostile. Also -EBADMSG if that process crashes, or -errno if it cannot be started.
+ */
+int shown_hit__find_apart(struct shown_hit *hit, int trace_fd);
 
 /*
  * The address of Perfetto's page `ui` (which ends in "/") that opens the trace at `url` with the
@@ -28,6 +33,6 @@ int sight__find(struct sight *sight, int trace_fd);
  * deep-linking-to-perfetto-ui and commands-automation-reference). The caller frees it; NULL: out of
  * memory.
  */
-char *deep_link(const char *ui, const char *url, const struct sight *sight);
+char *deep_link(const char *ui, const char *url, const struct shown_hit *hit);
 
 #endif

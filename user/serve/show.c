@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "serve/deep_link.h"
-#include "serve/sight_apart.h"
 #include "serve/trace_server.h"
 #include "util/signals.h"
 #include "util/cleanup.h"
@@ -41,7 +40,7 @@ static int refuse_trace(const char *path, int err)
 	return err;
 }
 
-int show__open_trace(const char *path, struct sight *sight)
+int show__open_trace(const char *path, struct shown_hit *hit)
 {
 	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -51,7 +50,7 @@ int show__open_trace(const char *path, struct sight *sight)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		err = S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
 	else
-		err = sight__find_apart(sight, fd);
+		err = shown_hit__find_apart(hit, fd);
 	if (!err)
 		return fd;
 	close(fd);
@@ -133,29 +132,29 @@ static bool open_browser(const char *link)
 	return ok;
 }
 
-static void say_sight(const struct sight *sight)
+static void say_hit(const struct shown_hit *hit)
 {
 	char took[UNITS_TEXT_SIZE];
 
-	if (!sight->found) {
+	if (!hit->found) {
 		log__info("this trace does not contain a hit: Perfetto shows all of it");
 		return;
 	}
-	units__format_duration(took, sight->end_ns - sight->begin_ns);
-	log__info("%s%s%s%s", sight->name, sight->end_ns > sight->begin_ns ? ", " : "",
-		  sight->end_ns > sight->begin_ns ? took : "",
-		  sight->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
+	units__format_duration(took, hit->end_ns - hit->begin_ns);
+	log__info("%s%s%s%s", hit->name, hit->end_ns > hit->begin_ns ? ", " : "",
+		  hit->end_ns > hit->begin_ns ? took : "",
+		  hit->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
 }
 
-static int say_link(const struct trace_server *server, const struct sight *sight, bool has_ui,
+static int say_link(const struct trace_server *server, const struct shown_hit *hit, bool has_ui,
 		    bool no_open)
 {
 	const char *ui = has_ui ? trace_server__root(server) : PERFETTO_ORIGIN "/";
-	_cleanup_free_ char *link = deep_link(ui, trace_server__url(server), sight);
+	_cleanup_free_ char *link = deep_link(ui, trace_server__url(server), hit);
 
 	if (!link)
 		return -ENOMEM;
-	say_sight(sight);
+	say_hit(hit);
 	puts(link);
 	fflush(stdout);
 	if (!has_ui)
@@ -189,7 +188,7 @@ static uint16_t port_of(const struct show_options *options, int ui_fd)
 	return (uint16_t)(options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT);
 }
 
-static int serve(int trace_fd, int ui_fd, const struct sight *sight,
+static int serve(int trace_fd, int ui_fd, const struct shown_hit *hit,
 		 const struct show_options *options)
 {
 	struct trace_server *server;
@@ -200,7 +199,7 @@ static int serve(int trace_fd, int ui_fd, const struct sight *sight,
 	server = trace_server__start(trace_fd, ui_fd, port_of(options, ui_fd));
 	if (!server)
 		return -EADDRINUSE;
-	err = say_link(server, sight, ui_fd >= 0, options->no_open);
+	err = say_link(server, hit, ui_fd >= 0, options->no_open);
 	if (!err)
 		wait_for_interrupt();
 	trace_server__stop(server);
@@ -209,8 +208,8 @@ static int serve(int trace_fd, int ui_fd, const struct sight *sight,
 
 int show__trace(const char *path, const struct show_options *options)
 {
-	struct sight sight;
-	_cleanup_close_ int trace_fd = show__open_trace(path, &sight);
+	struct shown_hit hit;
+	_cleanup_close_ int trace_fd = show__open_trace(path, &hit);
 	_cleanup_close_ int ui_fd = -1;
 	int err;
 
@@ -220,7 +219,7 @@ int show__trace(const char *path, const struct show_options *options)
 	if (err)
 		return err;
 	interrupts__hold();
-	err = serve(trace_fd, ui_fd, &sight, options);
+	err = serve(trace_fd, ui_fd, &hit, options);
 	interrupts__release();
 	return err;
 }

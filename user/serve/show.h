@@ -22,9 +22,9 @@ struct trace_pages;
 /* The same of a page, and of the traces behind it. */
 int show__pages(const struct trace_pages *pages, const struct show_options *options);
 
-struct sight;
+struct shown_hit;
 /* A descriptor of the trace, and what is to be seen in it. -errno after a line and a hint. */
-int show__open_trace(const char *path, struct sight *sight);
+int show__open_trace(const char *path, struct shown_hit *hit);
 
 /* The default folder with a UI; NULL: there is none. */
 const char *show__ui_folder(void);

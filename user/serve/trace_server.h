@@ -34,7 +34,7 @@ struct trace_pages {
 	 * The N-th trace: a descriptor, which the server takes over, and what is to be seen in it;
 	 * -errno. Asked for once each, by one thread.
 	 */
-	int (*open)(void *ctx, size_t i, struct sight *sight);
+	int (*open)(void *ctx, size_t i, struct shown_hit *hit);
 	void *ctx;
 };
 
@@ -47,8 +47,5 @@ void trace_server__stop(struct trace_server *server);
 const char *trace_server__url(const struct trace_server *server);
 const char *trace_server__root(const struct trace_server *server);
 uint16_t trace_server__port(const struct trace_server *server);
-
-/* libmicrohttpd's version. */
-const char *trace_server__library_version(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
 #include "target/process.h"
+#include "target/trace_places.h"
 #include "trigger/recorder.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -218,6 +219,50 @@ static int refuse_retval(void)
 	return -EINVAL;
 }
 
+/* Looking takes a millisecond or two for each process. */
+#define TRACED_MAX 64
+
+/*
+ * Finds where each process keeps its threads' trace ids. Processes that come later are not known;
+ * nor is one, of many, beyond the first.
+ */
+static int find_trace_places(const struct session *s, struct trigger_trace_places **found,
+			     uint32_t *n)
+{
+	_cleanup_free_ pid_t *of_cgroup = NULL;
+	const pid_t *pids = s->pids.v;
+	size_t n_pids = s->pids.n;
+
+	if (s->cgroup && target__processes(s->start->target, &of_cgroup, &n_pids))
+		return 0;
+	if (s->cgroup)
+		pids = of_cgroup;
+	if (n_pids > TRACED_MAX)
+		log__debug("trace ids: only %d of %zu processes are looked at", TRACED_MAX, n_pids);
+	*found = calloc(TRACED_MAX, sizeof(**found));
+	if (!*found)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_pids && i < TRACED_MAX; i++) {
+		struct trigger_trace_places *next = &(*found)[*n];
+		LOG_SILENTLY;
+		struct process process = {0};
+		bool has;
+
+		next->tgid = pids[i];
+		if (s->start->exec_path) {
+			has = trace_places__find_in_file(&next->places, s->start->exec_path);
+		} else if (s->has_process && s->process.pid == pids[i]) {
+			has = trace_places__find(&next->places, &s->process);
+		} else {
+			has = !process__open(&process, pids[i]) &&
+			      trace_places__find(&next->places, &process);
+			process__close(&process);
+		}
+		*n += has;
+	}
+	return 0;
+}
+
 static int open_gate(struct session *s)
 {
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
@@ -265,8 +310,10 @@ static int open_gate(struct session *s)
 					   .n_also = s->also.all.n,
 					   .n_ready = s->ready.all.n,
 					   .regions = &s->regions};
-	int err = args ? 0 : -ENOMEM;
+	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
+	int err = args ? find_trace_places(s, &trace_places, &config.n_trace_places) : -ENOMEM;
 
+	config.trace_places = trace_places;
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
 					     &config.returns_by_insn);

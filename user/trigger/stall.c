@@ -82,6 +82,25 @@ int task_offsets__find(struct mt_task_offsets *offsets)
 	return err;
 }
 
+int task_offsets__find_fsbase(uint32_t *offset)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int64_t thread, fsbase;
+	int32_t task, type;
+
+	if (libbpf_get_error(btf))
+		return -ENOTSUP;
+	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
+	type = btf__find_by_name_kind(btf, "thread_struct", BTF_KIND_STRUCT);
+	thread = task > 0 ? offset_in(btf, (uint32_t)task, "thread") : -1;
+	fsbase = type > 0 ? offset_in(btf, (uint32_t)type, "fsbase") : -1;
+	btf__free(btf);
+	if (thread < 0 || fsbase < 0)
+		return -ENOTSUP;
+	*offset = (uint32_t)(thread + fsbase);
+	return 0;
+}
+
 struct thread_reader {
 	struct threads_bpf *skel;
 	int link;

@@ -13,6 +13,9 @@
  */
 int task_offsets__find(struct mt_task_offsets *offsets);
 
+/* The thread pointer of a task that runs (thread.fsbase). 0; or -ENOTSUP as above. */
+int task_offsets__find_fsbase(uint32_t *offset);
+
 /* Reads where the threads of one process are, as often as it is asked. */
 struct thread_reader;
 

@@ -16,6 +16,11 @@
 
 struct kernel_probe;
 
+struct trigger_trace_places {
+	pid_t tgid;
+	struct mt_trace_places places;
+};
+
 struct trigger_config {
 	pid_t tgid; /* hits of this process count (its pid in the initial pid namespace); or: */
 	/* hits of several processes, with tgid 0; read by trigger__new() only; or: */
@@ -70,6 +75,9 @@ struct trigger_config {
 	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
 	const struct mt_args *args;
 	uint32_t n_args;
+	/* Processes that say which trace a thread works for, at most MT_TRACED_MAX. Not kept. */
+	const struct trigger_trace_places *trace_places;
+	uint32_t n_trace_places;
 	/* As probe_site.at_entry: [sp] at a hit is the return address, which the stack needs. */
 	bool probe_at_entry;
 	bool conditional_entries; /* some events have a condition: trigger_event.condition */

@@ -98,6 +98,17 @@ static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *con
 	return err;
 }
 
+/* Without BTF the hits have no trace ids, and all else works. */
+static int select_trace_ids(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	uint32_t offset = 0;
+
+	if (config->n_trace_places && task_offsets__find_fsbase(&offset))
+		log__debug("no trace ids: the kernel lacks its type information (BTF)");
+	skel->rodata->fsbase_at = offset;
+	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, offset != 0);
+}
+
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	set_pid_namespace(skel);
@@ -218,6 +229,17 @@ static int set_args(const struct trigger_bpf *skel, const struct trigger_config 
 	return 0;
 }
 
+static int set_trace_places(const struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	int map = bpf_map__fd(skel->maps.places_of_trace_ids);
+
+	for (uint32_t i = 0; i < config->n_trace_places && skel->rodata->fsbase_at; i++)
+		if (bpf_map_update_elem(map, &config->trace_places[i].tgid,
+					&config->trace_places[i].places, BPF_ANY))
+			return -errno;
+	return 0;
+}
+
 /* The map keeps a reference to the cgroup, so the descriptor may be closed later. */
 static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
@@ -270,6 +292,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = select_cpu(skel, config);
 	if (!err)
+		err = select_trace_ids(skel, config);
+	if (!err)
 		err = kernel_probes__select(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
@@ -291,6 +315,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = set_tgids(skel, config);
 	if (!err)
 		err = set_args(skel, config);
+	if (!err)
+		err = set_trace_places(skel, config);
 	if (err) {
 		trigger_bpf__destroy(skel);
 		return err;

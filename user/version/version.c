@@ -9,7 +9,7 @@
 #include "commit.h"
 #include "decode/decode.h"
 #include "serve/show.h"
-#include "serve/trace_server.h"
+#include "http/http.h"
 #include "target/elf/elf_image.h"
 #include "trace/codec.h"
 #include "trigger/trigger.h"
@@ -37,7 +37,7 @@ static void list_libraries(struct version_row *next)
 	insn__library_version(text, sizeof(text));
 	add_row(&next, "Zydis", text);
 	add_row(&next, "cJSON", cJSON_Version());
-	add_row(&next, "libmicrohttpd", trace_server__library_version());
+	add_row(&next, "libmicrohttpd", http_server__library_version());
 	add_row(&next, "zlib", codec__zlib_version());
 	add_row(&next, "zstd", codec__zstd_version());
 }

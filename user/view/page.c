@@ -300,12 +300,13 @@ static void put_plot(const struct page *page)
 
 /* The account */
 
-static void put_bar(FILE *out, const char *name, const uint64_t parts[static PARTS], uint64_t whole)
+static void put_bar(FILE *out, const char *name, const uint64_t parts[static ACCOUNT_PARTS],
+		    uint64_t whole)
 {
 	double at = 0;
 
 	fprintf(out, "<div class=\"row\"><span>%s</span><svg width=\"100%%\" height=\"18\">", name);
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		double width = percent(parts[i], whole);
 
 		if (!parts[i])
@@ -313,7 +314,7 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static PAR
 		fprintf(out,
 			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 			"height=\"18\"><title>%s ",
-			i, at, width, part__name((enum part)i));
+			i, at, width, account_part__name((enum account_part)i));
 		put_duration(out, parts[i]);
 		fputs("</title></rect>", out);
 		at += width;
@@ -321,17 +322,17 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static PAR
 	fputs("</svg></div>\n", out);
 }
 
-static void put_legend(FILE *out, const uint64_t parts[static PARTS],
-		       const uint64_t others[static PARTS])
+static void put_legend(FILE *out, const uint64_t parts[static ACCOUNT_PARTS],
+		       const uint64_t others[static ACCOUNT_PARTS])
 {
 	fputs("<p class=\"legend\">", out);
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		if (!parts[i] && !others[i])
 			continue;
 		fprintf(out,
 			"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" width=\"10\" "
 			"height=\"10\"/></svg> %s ",
-			i, part__name((enum part)i));
+			i, account_part__name((enum account_part)i));
 		put_duration(out, parts[i]);
 		fputs(" (", out);
 		put_duration(out, others[i]);
@@ -340,18 +341,18 @@ static void put_legend(FILE *out, const uint64_t parts[static PARTS],
 	fputs("</p>\n", out);
 }
 
-static uint64_t sum_of(const uint64_t parts[static PARTS])
+static uint64_t sum_of(const uint64_t parts[static ACCOUNT_PARTS])
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		sum += parts[i];
 	return sum;
 }
 
 /* Both to the scale of the longer one. */
-static void put_account(FILE *out, const uint64_t slow[static PARTS],
-			const uint64_t ordinary[static PARTS])
+static void put_account(FILE *out, const uint64_t slow[static ACCOUNT_PARTS],
+			const uint64_t ordinary[static ACCOUNT_PARTS])
 {
 	uint64_t whole = sum_of(slow), other = sum_of(ordinary);
 
@@ -471,8 +472,8 @@ static void put_hot_path(FILE *out, const struct summary *s)
 
 static int part_of_letter(char letter)
 {
-	for (int i = 0; i < PARTS; i++)
-		if (part__letter((enum part)i) == letter)
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
+		if (account_part__letter((enum account_part)i) == letter)
 			return i;
 	return -1;
 }
@@ -492,7 +493,7 @@ static void put_thread(FILE *out, const struct summary_thread *thread)
 				"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 				"height=\"14\"><title>%s</title></rect>",
 				part, 100.0 * i / SUMMARY_BINS, 100.0 * n / SUMMARY_BINS,
-				part__name((enum part)part));
+				account_part__name((enum account_part)part));
 	}
 	fputs("</svg></div>\n", out);
 }

@@ -5,7 +5,7 @@
 
 /* clang-format off */
 /* Base64 of the SHA-256 of the text below: tests/cli/page.bats compares them. */
-#define PAGE_STYLE_SHA256 "2qllHqUvEqzmFkEFc11aEgHjyaDncSvkH27/oKvx8NE="
+#define PAGE_STYLE_SHA256 "NnkjAZU6NPu5JqI7/kYyVaVPgWCTVuog0EtG14g85tw="
 
 #define PAGE_STYLE \
 	":root{--bg:#fff;--fg:#1c2128;--dim:#667;--line:#d8dce2;--panel:#f6f7f9}" \
@@ -34,7 +34,7 @@
 	".k4{fill:#8e6bbf;background:#8e6bbf}.k5{fill:#e07a3f;background:#e07a3f}.k6{fill:#4bb5b0;background:#4bb5b0}.k7{fill:#b0778d;background:#b0778d}.k8{fill:#8a929c;background:#8a929c}" \
 	".p0{fill:#3a9d5d}.p1{fill:#b5a642}.p2{fill:#a0522d}.p3{fill:#c08060}.p4{fill:#d1495b}.p5{fill:#edae49}.p6{fill:#e07a3f}.p7{fill:#8e6bbf}.p8{fill:#6c4a9e}.p9{fill:#2e86ab}.p10{fill:#b9c0c8}" \
 	".f0{fill:#f4a261}.f1{fill:#f6b26b}.f2{fill:#ffd08a}.f3{fill:#f2c14e}.f4{fill:#efa08a}.f5{fill:#f7c7a3}.f9{fill:#9fc5d8}" \
-	"@media(max-width:640px){.causes thead{display:none}.causes tr{display:grid;grid-template-columns:1fr 1fr 1fr;border-bottom:1px solid var(--line);padding:6px 0}" \
+	"@media(max-width:640px){.causes thead{display:none}.causes tr{display:grid;grid-template-columns:1fr 1fr 1fr;column-gap:10px;border-bottom:1px solid var(--line);padding:6px 0}" \
 	".causes td{border:0;padding:2px 0;text-align:left;width:auto}.causes td[data-l]:before{content:attr(data-l) \" \";color:var(--dim);font-size:.8em}" \
 	".causes td.c{grid-column:1/-1;order:-1}.causes td:nth-child(2){width:auto}td .bar{width:40px}.row{grid-template-columns:80px 1fr}}"
 /* clang-format on */

@@ -468,6 +468,11 @@ static void add_time(uint64_t *first_ms, uint64_t *last_ms, uint64_t ms)
 		(host) && i_ == (hosts)->n ? VEC_ADD(hosts, host) : 0;                             \
 	})
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 static int settle(struct pattern *pattern)
 {
 	size_t n = pattern->entries.n;
@@ -482,6 +487,7 @@ static int settle(struct pattern *pattern)
 		add_time(&pattern->first_ms, &pattern->last_ms, entry->summary->unix_ms);
 		err = ADD_HOST(&pattern->hosts, entry->summary->host);
 	}
+	VEC_SORT(&pattern->hosts, by_text);
 	pattern->median_ns =
 		(pattern->entries.v[n / 2].cause->ns + pattern->entries.v[(n - 1) / 2].cause->ns) /
 		2;
@@ -606,7 +612,7 @@ static int add_summary(struct patterns *p, const struct summary *summary)
 		return err;
 	p->n_reports++;
 	p->lost_ns += summary__excess(summary);
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		p->slow[i] += summary->slow[i];
 		p->ordinary[i] += summary->ordinary[i];
 	}
@@ -628,6 +634,7 @@ int patterns__find(struct patterns *p, const struct summary *summaries, size_t n
 		err = settle(&p->all.v[i]);
 	if (err)
 		return err;
+	VEC_SORT(&p->hosts, by_text);
 	VEC_SORT(&p->all, by_lost);
 	sum_functions(p);
 	VEC_SORT(&p->labels, by_key);

@@ -62,7 +62,7 @@ struct patterns {
 	VEC(struct pattern_label) labels; /* by key, then the most frequent first */
 	uint64_t lost_ns;		  /* excess of all captures */
 	uint64_t first_ms, last_ms;
-	uint64_t slow[PARTS], ordinary[PARTS]; /* account of all */
+	uint64_t slow[ACCOUNT_PARTS], ordinary[ACCOUNT_PARTS]; /* account of all */
 };
 
 /* summaries stay the caller's, and as they are. 0 or -ENOMEM; patterns__fini() in any case. */

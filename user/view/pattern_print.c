@@ -150,15 +150,15 @@ static void print_pattern(FILE *out, const struct patterns *p, const struct patt
 	fprintf(out, "\n%49s%s\n", "", worst->summary->path);
 }
 
-static void print_account(FILE *out, const char *name, const uint64_t parts[static PARTS],
-			  const uint64_t others[static PARTS])
+static void print_account(FILE *out, const char *name, const uint64_t parts[static ACCOUNT_PARTS],
+			  const uint64_t others[static ACCOUNT_PARTS])
 {
 	char text[UNITS_TEXT_SIZE];
 
 	fprintf(out, "  %-9s", name);
-	for (int i = 0, n = 0; i < PARTS; i++)
+	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (parts[i] || others[i])
-			fprintf(out, "%s%s %s", n++ ? " · " : "", part__name(i),
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
 				units__format_duration(text, parts[i]));
 	fputc('\n', out);
 }
@@ -314,12 +314,12 @@ static void add_labels(cJSON *root, const struct patterns *p)
 	}
 }
 
-static void add_account(cJSON *parent, const char *name, const uint64_t parts[static PARTS])
+static void add_account(cJSON *parent, const char *name, const uint64_t parts[static ACCOUNT_PARTS])
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
-	for (int i = 0; i < PARTS; i++)
-		add_number(object, part__key(i), parts[i]);
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
+		add_number(object, account_part__key(i), parts[i]);
 }
 
 /* Each capture, so that a script finds what belongs together. */

@@ -184,7 +184,7 @@ static void find_causes(struct causes *c, const struct report *r)
 	int64_t excess = (int64_t)report__slow_ns(r), unknown;
 	size_t n = 1;
 
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		excess -= r->periods.n > 1 ? (int64_t)r->ordinary.ns[i] : 0;
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
 	add_cpu(c);
@@ -194,7 +194,7 @@ static void find_causes(struct causes *c, const struct report *r)
 	add_rows(c, ROW_WAITING, CAUSE_WAITING);
 	add_rows(c, ROW_THROTTLED, CAUSE_THROTTLED);
 	add_rows(c, ROW_STOLEN, CAUSE_STOLEN);
-	unknown = (int64_t)(r->slow.ns[PART_UNKNOWN] - r->ordinary.ns[PART_UNKNOWN]);
+	unknown = (int64_t)(r->slow.ns[ACCOUNT_UNKNOWN] - r->ordinary.ns[ACCOUNT_UNKNOWN]);
 	if (unknown > 0)
 		add(c, &(struct cause){.kind = CAUSE_UNKNOWN, .ns = unknown});
 	if (c->n)
@@ -453,17 +453,17 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 
 static void print_blocked(FILE *out, const struct report *r, const struct row *row)
 {
-	if (blame__wait(&row->blame) || !print_faults(out, r, true, 0))
+	if (off_cpu__wait(&row->off_cpu) || !print_faults(out, r, true, 0))
 		fprintf(out, "blocked in ");
 	print_where(out, r, find_path(r, row), row->inside);
-	blame__print_wait(out, &row->blame, row->inside);
-	blame__print(out, &row->blame);
+	off_cpu__print_wait(out, &row->off_cpu, row->inside);
+	off_cpu__print(out, &row->off_cpu);
 }
 
 /* Only rows of goroutines have a wait here: a ready goroutine waits for a thread. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	bool has_names = row->blame.names[0].by, has_wait = row->blame.waits[0].for_;
+	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].for_;
 
 	if (has_wait && !has_names) {
 		fprintf(out, "ready to run, but no thread of Go's runtime ran it");
@@ -471,22 +471,22 @@ static void print_waiting(FILE *out, const struct row *row)
 	}
 	fprintf(out, "ready to run, but its CPU was taken%s",
 		has_wait ? ", or no thread of Go's runtime ran it" : "");
-	blame__print(out, &row->blame);
+	off_cpu__print(out, &row->off_cpu);
 }
 
 void report__print_cover(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
-	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[PART_UNKNOWN];
+	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
 	uint64_t behind_ns = slow->end_ns - r->unseen_until_ns;
 	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
 	bool is_last = r->unseen_until_ns && behind_ns <= all_ns - unseen_ns &&
-		       behind_ns * 100 >= r->slow.ns[PART_CPU] * 95;
+		       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 	uint64_t seen_ns = is_last ? behind_ns : all_ns - unseen_ns;
 
 	if (!unseen_ns)
 		return;
-	if (!r->slow.ns[PART_CPU]) {
+	if (!r->slow.ns[ACCOUNT_CPU]) {
 		fprintf(out, "no stack was recorded of it");
 		return;
 	}
@@ -497,7 +497,7 @@ void report__print_cover(FILE *out, const struct report *r)
 /* Hints at the -snapshot-size that would cover all of it, judging by the stacks there are. */
 static void print_remedy(FILE *out, const struct report *r)
 {
-	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[PART_UNKNOWN];
+	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[ACCOUNT_UNKNOWN];
 	uint64_t bytes = r->ring_bytes;
 	bool is_large;
 
@@ -531,7 +531,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		break;
 	case CAUSE_RECLAIM:
 		fprintf(out, "memory reclaim");
-		blame__print_wait(out, &cause->row->blame, NULL);
+		off_cpu__print_wait(out, &cause->row->off_cpu, NULL);
 		fprintf(out, ", most of it in ");
 		print_where(out, r, find_path(r, cause->row), cause->row->inside);
 		break;
@@ -544,7 +544,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		break;
 	case CAUSE_THROTTLED:
 		fprintf(out, "throttled");
-		blame__print_wait(out, &cause->row->blame, NULL);
+		off_cpu__print_wait(out, &cause->row->off_cpu, NULL);
 		break;
 	case CAUSE_STOLEN:
 		fprintf(out, "ready to run, but the hypervisor did not run its CPU");
@@ -616,8 +616,8 @@ static int add_row_path(struct reason *reason, const struct report *r, const str
 /* What it waited for, whose quota it was, or who took its CPU; NULL: nothing says so. */
 static int add_of(struct reason *reason, const struct row *row)
 {
-	const struct waits_for *wait = blame__wait(&row->blame);
-	const struct done_by *by = blame__most(&row->blame);
+	const struct waits_for *wait = off_cpu__wait(&row->off_cpu);
+	const struct done_by *by = off_cpu__most(&row->off_cpu);
 	char text[WAITS_FOR_SIZE];
 
 	if (wait)

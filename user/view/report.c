@@ -3,14 +3,327 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "decode/branch.h"
 #include "mtbpf_shared.h"
 #include "view/report_internal.h"
+
+static int add_period(struct report *r, uint64_t start_ns, uint64_t end_ns)
+{
+	struct period *p = VEC_PUSH(&r->periods);
+
+	if (!p)
+		return -ENOMEM;
+	*p = (struct period){.start_ns = start_ns, .end_ns = end_ns};
+	return 0;
+}
+
+/* True for a call of the trigger's function whose start was seen, at or before the hit. */
+static bool is_entry(const struct call *call, const struct hit_mark *hit)
+{
+	return call->function && call->function == hit->function &&
+	       !(call->flags & CALL_INFERRED_START) && call->start_ns <= hit->time_ns;
+}
+
+/* True if the call is recursive: part of an iteration, not the next one. of_unseen: also within a
+ * call whose start is not known. */
+static bool is_in_call(const struct call_tree *tree, const struct call *call, bool of_unseen)
+{
+	for (uint32_t i = call->parent; i != CALL_NO_PARENT; i = tree->calls.v[i].parent)
+		if (tree->calls.v[i].function == call->function &&
+		    (of_unseen || !(tree->calls.v[i].flags & CALL_INFERRED_START)))
+			return true;
+	return false;
+}
+
+/* The call whose start is nearest to the start of the hit's duration; *off_ns is the distance.
+ * NULL: none. */
+static const struct call *find_measured(const struct call_tree *tree, const struct hit_mark *hit,
+					uint64_t *off_ns)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+	const struct call *found = NULL;
+
+	*off_ns = UINT64_MAX;
+	for (size_t i = 0; i < tree->calls.n; i++) {
+		const struct call *call = &tree->calls.v[i];
+		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
+							: start_ns - call->start_ns;
+
+		if (is_entry(call, hit) && ns < *off_ns) {
+			found = call;
+			*off_ns = ns;
+		}
+	}
+	return found;
+}
+
+/*
+ * True if calls within a call that began before the probe was set are iterations: the trigger
+ * measured one of them. An interpreter's main loop that calls itself is such a case.
+ */
+static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
+{
+	const struct call *measured;
+	uint64_t off_ns;
+
+	if (hit->reason != MT_HIT_DURATION)
+		return false;
+	measured = find_measured(tree, hit, &off_ns);
+	return measured && off_ns < hit->value_ns / 10 && !is_in_call(tree, measured, false);
+}
+
+/*
+ * When the activation that began with calls[i] returned, including the tail calls that replaced it,
+ * but not the return probe's trampoline at the end.
+ */
+static uint64_t returned_ns(const struct call_tree *tree, size_t i)
+{
+	const struct call *call = &tree->calls.v[i], *next;
+	uint64_t end = call->end_ns;
+
+	for (i++; i < tree->calls.n && tree->calls.v[i].depth >= call->depth; i++) {
+		next = &tree->calls.v[i];
+		if (next->depth > call->depth)
+			continue;
+		if (!(next->flags & CALL_BY_JUMP) || !next->function ||
+		    !strcmp(next->function->module, "[uprobes]"))
+			break;
+		end = next->end_ns;
+	}
+	return end;
+}
+
+/*
+ * Moves the start of the slow iteration to the program's mark; it ends at the hit (last_ns, 0: not
+ * seen). The marks of other iterations are not known: those go from one hit to the next.
+ */
+static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t last_ns)
+{
+	struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	uint64_t mark = last_ns > hit->value_ns ? last_ns - hit->value_ns : 0;
+
+	if (slow && slow->start_ns < mark)
+		slow->start_ns = mark;
+	if (slow || !mark || !r->tree->calls.n || mark < r->tree->calls.v[0].start_ns)
+		return 0;
+	return add_period(r, mark, last_ns);
+}
+
+/* What is not over yet: from its begin to the hit, whether it is a call that was seen or not. */
+static int end_at_stall(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+
+	while (r->periods.n && r->periods.v[r->periods.n - 1].end_ns > start_ns)
+		r->periods.n--;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
+/* True if at most a tenth is missing, such as the time of the start probe. */
+static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t value_ns)
+{
+	return tree->calls.n && tree->calls.v[0].start_ns <= start_ns + value_ns / 10;
+}
+
+/* With regions: only they were recorded. The first may be cut. */
+static int find_regions(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start = 0, slow = hit->time_ns - hit->value_ns;
+	int err = 0;
+
+	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+
+		if (call->kind != CALL_GAP || call->end_ns > hit->time_ns)
+			continue;
+		if (call->reason == GAP_OUTSIDE && start)
+			err = add_period(r, start, call->start_ns);
+		if (call->reason == GAP_BETWEEN)
+			r->periods.n = 0;
+		if (call->reason == GAP_OUTSIDE || call->reason == GAP_BETWEEN)
+			start = call->end_ns;
+	}
+	/* With samples, missing time counts as not recorded. */
+	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
+		return err;
+	return add_period(r, start ?: slow, hit->time_ns);
+}
+
+/*
+ * A hit in the kernel is in whatever function the program was: calls of that one are hits only
+ * where it makes that system call, and nothing else does.
+ */
+static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
+{
+	const struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+	uint64_t ns = slow ? slow->end_ns - slow->start_ns : 0, off_ns;
+
+	off_ns = ns > hit->value_ns ? ns - hit->value_ns : hit->value_ns - ns;
+	if (hit->reason == MT_HIT_DELAY ? off_ns <= hit->value_ns / 10 : hit->is_syscall)
+		return 0;
+	r->periods.n = 0;
+	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST ||
+	    !has_whole(r->tree, start_ns, hit->value_ns))
+		return 0;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
+static int find_periods(struct report *r, const struct hit_mark *hit)
+{
+	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
+	bool of_unseen = !counts_in_unseen(r->tree, hit);
+	/* Times of a trace begin at 0, so `last` needs a flag. */
+	bool has_last = false;
+	uint64_t last = 0;
+	int err = 0;
+
+	if (hit->reason == MT_HIT_REGION)
+		return find_regions(r, hit);
+	/* Those before it end at gaps as well, but this one does not. */
+	if (hit->stall_from == MT_STALL_REGION) {
+		err = find_regions(r, hit);
+		return err ? err : end_at_stall(r, hit);
+	}
+	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+
+		/* Iterations of earlier snapshots, or across two, are not compared. */
+		if (call->kind == CALL_GAP && call->reason == GAP_BETWEEN &&
+		    call->end_ns <= hit->time_ns) {
+			r->periods.n = 0;
+			has_last = false;
+		}
+		if (!is_entry(call, hit) || is_in_call(r->tree, call, of_unseen))
+			continue;
+		if (by_call)
+			err = add_period(r, call->start_ns, returned_ns(r->tree, i));
+		else if (has_last)
+			err = add_period(r, last, call->start_ns);
+		last = call->start_ns;
+		has_last = true;
+	}
+	if (!err && hit->reason == MT_HIT_STALL)
+		err = end_at_stall(r, hit);
+	if (!err && hit->reason == MT_HIT_MARK)
+		err = start_at_mark(r, hit, has_last ? last : 0);
+	if (!err && hit->in_kernel)
+		err = settle_in_kernel(r, hit);
+	return err;
+}
+
+static bool is_below(const struct period *p, uint64_t threshold_ns)
+{
+	return p->end_ns - p->start_ns < threshold_ns;
+}
+
+/*
+ * Leaves out iterations that have passed the threshold: they are not ordinary. If all have (a low
+ * threshold, or a stepped target), they stay, since there is nothing else to compare with. Not with
+ * marks: iterations go from hit to hit there, but the threshold is for the time since the mark.
+ */
+static void leave_out_slow(struct report *r, const struct hit_mark *hit)
+{
+	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+
+	/* Nor is the threshold of a part of the time one of theirs. */
+	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
+		return;
+	for (size_t i = 0; i < last; i++)
+		n += is_below(&r->periods.v[i], hit->threshold_ns);
+	if (!n || n == last)
+		return;
+	r->n_left_out = last - n;
+	n = 0;
+	for (size_t i = 0; i <= last; i++)
+		if (i == last || is_below(&r->periods.v[i], hit->threshold_ns))
+			r->periods.v[n++] = r->periods.v[i];
+	r->periods.n = n;
+}
+
+/* An ordinary iteration may lack stacks for at most 1/UNSEEN_SHARE of its time. */
+#define UNSEEN_SHARE 10
+
+/* Adds the part of [start, end) in each iteration to its unseen_ns, or subtracts it (sign -1). */
+static void add_unseen(struct report *r, uint64_t start_ns, uint64_t end_ns, int sign)
+{
+	size_t i = VEC_PARTITION_POINT(&r->periods, p, p->end_ns <= start_ns);
+
+	for (; i < r->periods.n && r->periods.v[i].start_ns < end_ns; i++) {
+		struct period *p = &r->periods.v[i];
+		uint64_t from = start_ns > p->start_ns ? start_ns : p->start_ns;
+		uint64_t to = end_ns < p->end_ns ? end_ns : p->end_ns;
+
+		p->unseen_ns += (uint64_t)sign * (to - from);
+	}
+}
+
+/* Unseen time is outside of calls, or in CALL_NOT_RECORDED. */
+static void find_unseen(struct report *r)
+{
+	for (size_t i = 0; i < r->periods.n; i++)
+		r->periods.v[i].unseen_ns = r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	for (size_t i = 0; i < r->tree->calls.n; i++) {
+		const struct call *call = &r->tree->calls.v[i];
+		bool is_seen = call->kind != CALL_NOT_RECORDED;
+
+		if (is_seen == !call->depth)
+			add_unseen(r, call->start_ns, call->end_ns, is_seen ? -1 : 1);
+	}
+}
+
+/* Leaves out iterations without stacks: their length is known, but not what they did. */
+static void leave_out_unseen(struct report *r)
+{
+	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
+
+	find_unseen(r);
+	for (size_t i = 0; i < r->periods.n; i++) {
+		const struct period *p = &r->periods.v[i];
+
+		if (i == last || p->unseen_ns <= (p->end_ns - p->start_ns) / UNSEEN_SHARE)
+			r->periods.v[n++] = *p;
+	}
+	r->periods.n = n;
+}
+
+/* If no ordinary iteration has stacks, uses the lengths of all. */
+static void take_ordinary(struct report *r)
+{
+	uint64_t sum = 0;
+
+	if (r->periods.n < 2)
+		return;
+	r->n_ordinary = r->periods.n - 1;
+	for (size_t i = 0; i < r->n_ordinary; i++)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	r->ordinary_ns = sum / r->n_ordinary;
+}
+
+/* Finds the iterations up to the hit. 0 or -ENOMEM. */
+static int find_iterations(struct report *r, const struct hit_mark *hit)
+{
+	int err = find_periods(r, hit);
+	size_t n;
+
+	if (err)
+		return err;
+	leave_out_slow(r, hit);
+	take_ordinary(r);
+	n = r->periods.n;
+	if (r->sampled)
+		leave_out_unseen(r);
+	r->n_unseen = n - r->periods.n;
+	take_ordinary(r);
+	return 0;
+}
 
 static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
 {
 	for (size_t i = 0; i < tree->calls.n; i++)
-		if (report__is_entry(&tree->calls.v[i], hit))
+		if (is_entry(&tree->calls.v[i], hit))
 			return true;
 	return false;
 }
@@ -36,7 +349,7 @@ static const struct call_tree *find_tree(const struct report_input *input)
 		    !has_entry(tree, input->hit))
 			continue;
 		if (input->hit->reason == MT_HIT_DURATION)
-			report__find_measured(tree, input->hit, &ns);
+			find_measured(tree, input->hit, &ns);
 		if (ns < least)
 			found = tree;
 		if (ns < least)
@@ -57,7 +370,7 @@ static int fill(struct report *r, const struct report_input *input)
 	r->sampled = input->sampled;
 	r->is_of_several = input->is_of_several;
 	r->ring_bytes = input->ring_bytes;
-	err = report__find_periods(r, input->hit);
+	err = find_iterations(r, input->hit);
 	if (!err && !r->periods.n)
 		err = -ENODATA;
 	if (err)

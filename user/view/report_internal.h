@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "util/vec.h"
-#include "view/blame.h"
-#include "view/parts.h"
+#include "view/off_cpu.h"
+#include "view/account.h"
 #include "view/report.h"
 
 /* One iteration. The last is the slow one. */
@@ -17,7 +17,7 @@ struct period {
 };
 
 struct account {
-	uint64_t ns[PARTS];
+	uint64_t ns[ACCOUNT_PARTS];
 };
 
 enum row_kind {
@@ -37,7 +37,7 @@ struct row {
 	const void *key; /* the function, or the name of the kind */
 	const char *name, *suffix;
 	enum row_kind kind;
-	struct blame blame;	       /* what the slow iteration waited for, and why */
+	struct off_cpu off_cpu;	       /* what the slow iteration waited for, and why */
 	const struct function *inside; /* of a kind: the function it was in; NULL: not known */
 	uint64_t slow_ns, slow_calls;
 	uint64_t inclusive_ns;		      /* in the slow one, callees included */
@@ -53,7 +53,7 @@ struct path {
 	const struct call *call;	       /* one of its calls, for name and kind */
 	uint32_t parent, first_child, next;    /* 0: none, or the root as parent */
 	uint64_t slow_ns, ordinary_ns;	       /* inclusive; ordinary: a sum */
-	uint64_t slow_cpu_ns, ordinary_cpu_ns; /* the part of these that is PART_CPU */
+	uint64_t slow_cpu_ns, ordinary_cpu_ns; /* the part of these that is ACCOUNT_CPU */
 };
 
 struct report {
@@ -81,22 +81,9 @@ struct report {
 	bool failed;
 };
 
-/* Finds the iterations up to the hit. 0 or -ENOMEM. */
-int report__find_periods(struct report *r, const struct hit_mark *hit);
-/* True for a call of the trigger's function whose start was seen, at or before the hit. */
-bool report__is_entry(const struct call *call, const struct hit_mark *hit);
-/* The call whose start is nearest to the start of the hit's duration; *off_ns is the distance.
- * NULL: none. */
-const struct call *report__find_measured(const struct call_tree *tree, const struct hit_mark *hit,
-					 uint64_t *off_ns);
-
 /* Fills rows, paths and accounts; rows with the largest excess first. 0 or -ENOMEM. */
 int report__fill_rows(struct report *r);
 
-/* Finds or adds the path of a call below its caller's; 0: out of memory. */
-uint32_t report__add_path(struct report *r, uint32_t parent, const struct call *call);
-/* Turns the self times of all paths into inclusive times. */
-void report__sum_paths(struct report *r);
 /* Prints where the slow iteration was: one indented line per function with a tenth of it or more.
  */
 void report__print_paths(FILE *out, const struct report *r);
@@ -117,20 +104,15 @@ static inline uint64_t report__slow_ns(const struct report *r)
 }
 
 /* False if this part is not measured here: a 0 would be wrong and is left out. */
-bool report__counts(const struct report *r, enum part part);
+bool report__counts(const struct report *r, enum account_part part);
 
 struct cJSON;
 /* "hit" of an object: what has triggered. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 
-/* Prints "f", "f [inlined]", or "[blocked] in f". */
-void report__print_name(FILE *out, const struct row *row);
-/* Prints ", hit 9," if there are other hits. */
-void report__print_which(FILE *out, const struct report *r);
-
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
 /* What the time is of which the call is the innermost one. */
-enum part report__part_of(const struct report *r, const struct call *call);
+enum account_part report__part_of(const struct report *r, const struct call *call);
 /* Counts the marks in the slow iteration, or in all ordinary ones together. */
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
 

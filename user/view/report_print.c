@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
+#include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
+#include "view/thread_places.h"
 
-void report__print_name(FILE *out, const struct row *row)
+/* Prints "f", "f [inlined]", or "[blocked] in f". */
+static void print_name(FILE *out, const struct row *row)
 {
 	char name[SHORT_NAME_SIZE];
 
@@ -30,9 +35,9 @@ static void print_row(FILE *out, const struct report *r, const struct row *row)
 		units__format_duration(usual, report__mean(r, row->ordinary_ns)));
 	if (!r->sampled)
 		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
-	report__print_name(out, row);
-	blame__print_wait(out, &row->blame, row->inside);
-	blame__print(out, &row->blame);
+	print_name(out, row);
+	off_cpu__print_wait(out, &row->off_cpu, row->inside);
+	off_cpu__print(out, &row->off_cpu);
 	fputc('\n', out);
 }
 
@@ -46,7 +51,8 @@ static void print_rows(FILE *out, const struct report *r, size_t top)
 		print_row(out, r, &r->rows.v[i]);
 }
 
-void report__print_which(FILE *out, const struct report *r)
+/* Prints ", hit 9," if there are other hits. */
+static void print_which(FILE *out, const struct report *r)
 {
 	if (r->is_of_several)
 		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
@@ -64,7 +70,7 @@ static void print_head(FILE *out, const struct report *r)
 		fprintf(out, "region from -start to %s", short_name(name, hit_mark__name(&r->hit)));
 	else
 		fprintf(out, "iteration of %s", short_name(name, hit_mark__name(&r->hit)));
-	report__print_which(out, r);
+	print_which(out, r);
 	fprintf(out, r->hit.reason == MT_HIT_STALL ? " has taken %s so far" : " took %s",
 		units__format_duration(a, ns));
 	if (r->n_ordinary)
@@ -81,13 +87,13 @@ static void print_head(FILE *out, const struct report *r)
 }
 
 /* Parts that this source measures are shown even if they are 0. */
-static bool is_shown(const struct report *r, enum part part)
+static bool is_shown(const struct report *r, enum account_part part)
 {
-	if (part == PART_CPU || r->slow.ns[part] || r->ordinary.ns[part])
+	if (part == ACCOUNT_CPU || r->slow.ns[part] || r->ordinary.ns[part])
 		return true;
 	if (!report__counts(r, part))
 		return false;
-	return r->sampled || part == PART_SYSCALL;
+	return r->sampled || part == ACCOUNT_SYSCALL;
 }
 
 static void print_account(FILE *out, const struct report *r, const char *name,
@@ -96,9 +102,9 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	char text[UNITS_TEXT_SIZE];
 
 	fprintf(out, "  %-9s", name);
-	for (int i = 0, n = 0; i < PARTS; i++)
+	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (is_shown(r, i))
-			fprintf(out, "%s%s %s", n++ ? " · " : "", part__name(i),
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
 				units__format_duration(text, account->ns[i]));
 	fputc('\n', out);
 }
@@ -112,7 +118,7 @@ static void print_moves(FILE *out, const struct report *r)
 	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
 	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
 
-	if (slow < usual + MOVES_MANY || r->slow.ns[PART_CPU] <= r->ordinary.ns[PART_CPU])
+	if (slow < usual + MOVES_MANY || r->slow.ns[ACCOUNT_CPU] <= r->ordinary.ns[ACCOUNT_CPU])
 		return;
 	fprintf(out, "  it moved between CPUs %" PRIu64 " times", slow);
 	if (r->periods.n > 1)
@@ -125,7 +131,7 @@ static void print_accounts(FILE *out, const struct report *r)
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
-	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[PART_STOLEN])
+	if (r->hit.counted & COUNTED_NOT_STOLEN && !r->slow.ns[ACCOUNT_STOLEN])
 		fprintf(out,
 			"  stolen time is not known: this virtual machine has never been told of "
 			"any\n");
@@ -155,4 +161,305 @@ void report__print(FILE *out, const struct report *r, size_t top)
 	print_rows(out, r, top);
 	report__print_paths(out, r);
 	print_reasons(out, r);
+}
+
+static void add_number(cJSON *object, const char *key, uint64_t number)
+{
+	cJSON_AddNumberToObject(object, key, (double)number);
+}
+
+void report__add_hit(cJSON *root, const struct hit_mark *hit)
+{
+	cJSON *object = cJSON_AddObjectToObject(root, "hit");
+	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
+			     : hit->reason == MT_HIT_MARK   ? "mark"
+			     : hit->reason == MT_HIT_REGION ? "region"
+			     : hit->reason == MT_HIT_STALL  ? "stall"
+							    : "delay";
+	char moment[UNITS_MOMENT_SIZE];
+
+	if (hit->function || hit->probe)
+		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
+	cJSON_AddStringToObject(object, "reason", reason);
+	add_number(object, "value_ns", hit->value_ns);
+	if (hit->cpu_measure == MT_CPU_ON)
+		add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
+	if (hit->cpu_measure == MT_CPU_OFF)
+		add_number(object, "off_cpu_ns", hit->off_cpu_ns);
+	if (hit->threshold_ns)
+		add_number(object, "threshold_ns", hit->threshold_ns);
+	if (hit->unix_ms)
+		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
+	if (hit->trace_id[0])
+		cJSON_AddStringToObject(object, "trace_id", hit->trace_id);
+	add_number(object, "sequence", hit->sequence);
+	add_number(object, "pid", (uint64_t)hit->pid);
+	add_number(object, "tid", (uint64_t)hit->tid);
+}
+
+static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
+{
+	cJSON *list = NULL;
+
+	for (size_t i = 0; i < OFF_CPU_MAX; i++) {
+		const struct off_cpu_by *b = &off_cpu->names[i];
+		cJSON *item;
+
+		if (!b->by)
+			continue;
+		if (!list)
+			list = cJSON_AddArrayToObject(object, off_cpu->woken ? "woken_by" : "by");
+		item = cJSON_CreateObject();
+		cJSON_AddItemToArray(list, item);
+		cJSON_AddStringToObject(item, "comm", b->by->comm);
+		if (b->by->in)
+			cJSON_AddStringToObject(item, "in", b->by->in);
+		add_number(item, "tid", (uint64_t)b->by->tid);
+		add_number(item, "ns", b->ns);
+	}
+}
+
+static void add_waits(cJSON *object, const struct off_cpu *off_cpu)
+{
+	cJSON *list = off_cpu->waits[0].for_ ? cJSON_AddArrayToObject(object, "waits") : NULL;
+
+	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].for_; i++) {
+		cJSON *item = cJSON_CreateObject();
+		char text[WAITS_FOR_SIZE];
+
+		cJSON_AddItemToArray(list, item);
+		cJSON_AddStringToObject(item, "for",
+					waits_for__format(off_cpu->waits[i].for_, text));
+		add_number(item, "ns", off_cpu->waits[i].ns);
+	}
+}
+
+static void add_row(cJSON *rows, const struct report *r, const struct row *row)
+{
+	cJSON *object = cJSON_CreateObject();
+	const struct waits_for *wait = off_cpu__wait(&row->off_cpu);
+	char waits_for[WAITS_FOR_SIZE];
+
+	cJSON_AddItemToArray(rows, object);
+	cJSON_AddStringToObject(object, "name", row->name);
+	if (row->suffix[0])
+		cJSON_AddTrueToObject(object, "inlined");
+	if (row->inside)
+		cJSON_AddStringToObject(object, "in", row->inside->name);
+	cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
+	add_number(object, "slow_ns", row->slow_ns);
+	add_number(object, "inclusive_ns", row->inclusive_ns);
+	add_number(object, "ordinary_ns", report__mean(r, row->ordinary_ns));
+	if (!r->sampled) {
+		add_number(object, "slow_calls", row->slow_calls);
+		add_number(object, "ordinary_calls", row->ordinary_calls);
+	}
+	if (wait)
+		cJSON_AddStringToObject(object, "waits_for", waits_for__format(wait, waits_for));
+	add_waits(object, &row->off_cpu);
+	add_off_cpu(object, &row->off_cpu);
+}
+
+static void add_parts(cJSON *object, const struct report *r, const struct account *account)
+{
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
+		if (account->ns[i] || report__counts(r, i))
+			add_number(object, account_part__key(i), account->ns[i]);
+}
+
+/* Each account adds up to its iteration; the ordinary one to the mean of those with stacks. */
+static void add_account(cJSON *object, const struct report *r)
+{
+	add_parts(cJSON_AddObjectToObject(object, "slow"), r, &r->slow);
+	if (r->periods.n > 1)
+		add_parts(cJSON_AddObjectToObject(object, "ordinary"), r, &r->ordinary);
+}
+
+static void add_moves(cJSON *root, const struct report *r)
+{
+	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	cJSON *moves = slow || usual ? cJSON_AddObjectToObject(root, "moves_between_cpus") : NULL;
+
+	if (!moves)
+		return;
+	add_number(moves, "slow", slow);
+	add_number(moves, "ordinary", usual);
+}
+
+static void add_reasons(cJSON *root, const struct report *r)
+{
+	struct reasons reasons;
+	cJSON *list = NULL;
+
+	if (!report__reasons(r, &reasons) && r->sampled && reasons.all.n) {
+		cJSON_AddStringToObject(root, "reason", reasons.all.v[0].text);
+		list = cJSON_AddArrayToObject(root, "reasons");
+	}
+	for (size_t i = 0; list && i < reasons.all.n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i].text));
+	reasons__fini(&reasons);
+}
+
+int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads)
+{
+	const struct period *slow = report__slow(r);
+	cJSON *root = cJSON_CreateObject(), *rows;
+	char *text;
+
+	report__add_hit(root, &r->hit);
+	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
+	add_number(root, "ordinary_ns", r->ordinary_ns);
+	add_number(root, "ordinary_iterations", r->n_ordinary);
+	add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
+	add_number(root, "other_slow_iterations", r->n_left_out);
+	add_account(cJSON_AddObjectToObject(root, "account"), r);
+	add_moves(root, r);
+	add_reasons(root, r);
+	if (threads)
+		thread_places__add_json(root, threads);
+	rows = cJSON_AddArrayToObject(root, "functions");
+	for (size_t i = 0; i < r->rows.n; i++)
+		add_row(rows, r, &r->rows.v[i]);
+	text = cJSON_PrintUnformatted(root);
+	cJSON_Delete(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(out, "%s\n", text);
+	cJSON_free(text);
+	return 0;
+}
+
+/* A function in two reports, matched by its name. */
+struct pair {
+	const struct row *a, *b; /* NULL: not in that report */
+	int64_t more_ns;	 /* b minus a */
+};
+
+struct pairs {
+	VEC(struct pair) pairs;
+};
+
+static int compare_rows(const struct row *x, const struct row *y)
+{
+	int order = strcmp(x->name, y->name);
+
+	if (!order)
+		order = strcmp(x->suffix, y->suffix);
+	if (order || (!x->inside && !y->inside))
+		return order;
+	if (!x->inside || !y->inside)
+		return x->inside ? 1 : -1;
+	return strcmp(x->inside->name, y->inside->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return compare_rows(*(const struct row *const *)a, *(const struct row *const *)b);
+}
+
+/* Rows sorted by name; the caller frees them. NULL: out of memory. */
+static const struct row **sorted(const struct report *r)
+{
+	const struct row **rows = calloc(r->rows.n + 1, sizeof(const struct row *));
+
+	for (size_t i = 0; rows && i < r->rows.n; i++)
+		rows[i] = &r->rows.v[i];
+	if (rows)
+		qsort(rows, r->rows.n, sizeof(*rows), by_name);
+	return rows;
+}
+
+static int add_pair(struct pairs *pairs, const struct row *a, const struct row *b)
+{
+	struct pair *pair = VEC_PUSH(&pairs->pairs);
+
+	if (!pair)
+		return -ENOMEM;
+	*pair = (struct pair){a, b, (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0))};
+	return 0;
+}
+
+/* Matches two sorted arrays that end in NULL. */
+static int match(struct pairs *pairs, const struct row **a, const struct row **b)
+{
+	int err = 0;
+
+	while ((*a || *b) && !err) {
+		int order = !*a ? 1 : !*b ? -1 : compare_rows(*a, *b);
+
+		err = add_pair(pairs, order <= 0 ? *a : NULL, order >= 0 ? *b : NULL);
+		a += order <= 0;
+		b += order >= 0;
+	}
+	return err;
+}
+
+static const struct row *row_of(const struct pair *pair)
+{
+	return pair->b ? pair->b : pair->a;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = llabs(((const struct pair *)a)->more_ns);
+	int64_t y = llabs(((const struct pair *)b)->more_ns);
+
+	return x < y ? 1 : x > y ? -1 : compare_rows(row_of(a), row_of(b));
+}
+
+static void print_pair(FILE *out, const struct pair *pair)
+{
+	char more[UNITS_TEXT_SIZE], a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE],
+		sign[UNITS_TEXT_SIZE + 1];
+
+	snprintf(sign, sizeof(sign), "%c%s", pair->more_ns < 0 ? '-' : '+',
+		 units__format_duration(more, (uint64_t)llabs(pair->more_ns)));
+	fprintf(out, "  %11s %10s %10s  ", sign,
+		units__format_duration(a, pair->a ? pair->a->slow_ns : 0),
+		units__format_duration(b, pair->b ? pair->b->slow_ns : 0));
+	print_name(out, row_of(pair));
+	fputc('\n', out);
+}
+
+static void print_set(FILE *out, const char *which, const struct report *r)
+{
+	char slow[UNITS_TEXT_SIZE], ordinary[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+
+	fprintf(out, "%s: the slow iteration of %s", which,
+		short_name(name, hit_mark__name(&r->hit)));
+	print_which(out, r);
+	fprintf(out, " took %s",
+		units__format_duration(slow, report__slow(r)->end_ns - report__slow(r)->start_ns));
+	if (r->periods.n > 1)
+		fprintf(out, ", an ordinary one %s",
+			units__format_duration(ordinary, r->ordinary_ns));
+	fputc('\n', out);
+}
+
+static void print_pairs(FILE *out, const struct pairs *pairs, size_t top)
+{
+	fprintf(out, "  %11s %10s %10s  self time in the slow iteration of\n", "B - A", "A", "B");
+	for (size_t i = 0; i < pairs->pairs.n && i < top && pairs->pairs.v[i].more_ns; i++)
+		print_pair(out, &pairs->pairs.v[i]);
+	if (!pairs->pairs.n || !pairs->pairs.v[0].more_ns)
+		fprintf(out, "  no function took longer in the one than in the other\n");
+}
+
+int report__print_difference(FILE *out, const struct report *a, const struct report *b, size_t top)
+{
+	const struct row **of_a = sorted(a), **of_b = sorted(b);
+	struct pairs pairs = {0};
+	int err = of_a && of_b ? match(&pairs, of_a, of_b) : -ENOMEM;
+
+	if (!err) {
+		VEC_SORT(&pairs.pairs, by_size);
+		print_set(out, "A", a);
+		print_set(out, "B", b);
+		print_pairs(out, &pairs, top);
+	}
+	VEC_FINI(&pairs.pairs);
+	free(of_a);
+	free(of_b);
+	return err;
 }

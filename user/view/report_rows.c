@@ -1,10 +1,171 @@
 // SPDX-License-Identifier: MIT
-/* Sums up what each function did in the slow iteration and in the ordinary ones. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/units.h"
 #include "view/report_internal.h"
+#include "view/short_name.h"
+
+/* Paths with less than 1/SHOWN_SHARE of the slow iteration are not shown. */
+#define SHOWN_SHARE 10
+/* A function with nearly all of its caller's time shares its line. */
+#define CHAIN_PERCENT 95
+#define LINES_MAX     12
+/* Most names per line; the innermost are kept. */
+#define NAMES_MAX 6
+
+static const void *key_of(const struct call *call)
+{
+	return call->function ? (const void *)call->function : call__name(call);
+}
+
+/* Finds or adds the path of a call below its caller's; 0: out of memory. */
+static uint32_t add_path(struct report *r, uint32_t parent, const struct call *call)
+{
+	const void *key = key_of(call);
+	uint32_t *link = &r->paths.v[parent].first_child, index;
+	struct path *path;
+
+	while (*link && r->paths.v[*link].key != key)
+		link = &r->paths.v[*link].next;
+	index = *link;
+	/* Moved to the front, so that loops find it at once. */
+	if (index) {
+		*link = r->paths.v[index].next;
+		r->paths.v[index].next = r->paths.v[parent].first_child;
+		r->paths.v[parent].first_child = index;
+		return index;
+	}
+	index = (uint32_t)r->paths.n;
+	path = VEC_PUSH(&r->paths);
+	if (!path) {
+		r->failed = true;
+		return 0;
+	}
+	*path = (struct path){
+		.key = key, .call = call, .parent = parent, .next = r->paths.v[parent].first_child};
+	r->paths.v[parent].first_child = index;
+	return index;
+}
+
+/* Turns the self times of all paths into inclusive times. */
+static void sum_paths(struct report *r)
+{
+	/* A path comes after its caller's. */
+	for (size_t i = r->paths.n; i-- > 1;) {
+		const struct path *path = &r->paths.v[i];
+		struct path *parent = &r->paths.v[path->parent];
+
+		parent->slow_ns += path->slow_ns;
+		parent->ordinary_ns += path->ordinary_ns;
+		parent->slow_cpu_ns += path->slow_cpu_ns;
+		parent->ordinary_cpu_ns += path->ordinary_cpu_ns;
+	}
+}
+
+void report__print_path(FILE *out, const struct report *r, uint32_t path)
+{
+	const char *names[NAMES_MAX];
+	char name[SHORT_NAME_SIZE];
+	size_t n = 0;
+
+	for (; path && n < NAMES_MAX; path = r->paths.v[path].parent)
+		names[n++] = call__name(r->paths.v[path].call);
+	while (n-- > 0)
+		fprintf(out, "%s%s", short_name(name, names[n]), n ? " > " : "");
+}
+
+/* The next child by size after `last`; of the same size, by index; 0: none. */
+static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t last)
+{
+	const struct path *paths = r->paths.v;
+	uint32_t found = 0;
+
+	for (uint32_t i = paths[parent].first_child; i; i = paths[i].next) {
+		bool is_behind = !last || paths[i].slow_ns < paths[last].slow_ns ||
+				 (paths[i].slow_ns == paths[last].slow_ns && i > last);
+
+		if (is_behind && (!found || paths[i].slow_ns > paths[found].slow_ns ||
+				  (paths[i].slow_ns == paths[found].slow_ns && i < found)))
+			found = i;
+	}
+	return found;
+}
+
+static void print_line(FILE *out, const struct report *r, uint32_t first, uint32_t last,
+		       uint32_t depth)
+{
+	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+	uint32_t chain[NAMES_MAX];
+	size_t n = 0;
+
+	fprintf(out, "  %10s ", units__format_duration(slow, r->paths.v[first].slow_ns));
+	if (r->periods.n > 1)
+		fprintf(out, "%10s ",
+			units__format_duration(usual,
+					       report__mean(r, r->paths.v[first].ordinary_ns)));
+	fprintf(out, " %*s", (int)(2 * depth), "");
+	for (uint32_t i = last; n < NAMES_MAX; i = r->paths.v[i].parent) {
+		chain[n++] = i;
+		if (i == first)
+			break;
+	}
+	if (chain[n - 1] != first)
+		fprintf(out, "... > ");
+	while (n-- > 0)
+		fprintf(out, "%s%s", short_name(name, call__name(r->paths.v[chain[n]].call)),
+			n ? " > " : "");
+	fputc('\n', out);
+}
+
+static bool is_shown(const struct report *r, uint32_t path)
+{
+	return path && r->paths.v[path].slow_ns >= report__slow_ns(r) / SHOWN_SHARE;
+}
+
+/* Follows the largest child while it has nearly all of the path's time. */
+static uint32_t end_of_chain(const struct report *r, uint32_t path)
+{
+	uint32_t child = next_child(r, path, 0);
+
+	while (child &&
+	       r->paths.v[child].slow_ns * 100 >= r->paths.v[path].slow_ns * CHAIN_PERCENT) {
+		path = child;
+		child = next_child(r, path, 0);
+	}
+	return path;
+}
+
+void report__print_paths(FILE *out, const struct report *r)
+{
+	/* Lines with callees left to show, and the callee shown last. */
+	struct {
+		uint32_t end, shown;
+	} open[LINES_MAX + 1] = {{0, 0}};
+	uint32_t n = 1;
+
+	if (!is_shown(r, next_child(r, 0, 0)))
+		return;
+	fprintf(out, "  %10s ", "inclusive");
+	if (r->periods.n > 1)
+		fprintf(out, "%10s ", "ordinary");
+	fprintf(out, " path\n");
+	for (int lines = 0; n && lines < LINES_MAX;) {
+		uint32_t child = next_child(r, open[n - 1].end, open[n - 1].shown), end;
+
+		if (!is_shown(r, child)) {
+			n--;
+			continue;
+		}
+		open[n - 1].shown = child;
+		end = end_of_chain(r, child);
+		print_line(out, r, child, end, n - 1);
+		lines++;
+		open[n].end = end;
+		open[n++].shown = 0;
+	}
+}
 
 static bool is_slow(const struct report *r, size_t period)
 {
@@ -58,15 +219,15 @@ static const struct function *inside_of(const struct report *r, const struct cal
 	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }
 
-static enum part off_part(uint8_t reason)
+static enum account_part off_part(uint8_t reason)
 {
-	static const enum part parts[] = {
-		[OFF_BLOCKED] = PART_BLOCKED,	[OFF_PREEMPTED] = PART_PREEMPTED,
-		[OFF_RUNNABLE] = PART_RUNNABLE, [OFF_THROTTLED] = PART_THROTTLED,
-		[OFF_STOLEN] = PART_STOLEN,
+	static const enum account_part parts[] = {
+		[OFF_BLOCKED] = ACCOUNT_BLOCKED,   [OFF_PREEMPTED] = ACCOUNT_PREEMPTED,
+		[OFF_RUNNABLE] = ACCOUNT_RUNNABLE, [OFF_THROTTLED] = ACCOUNT_THROTTLED,
+		[OFF_STOLEN] = ACCOUNT_STOLEN,
 	};
 
-	return reason < sizeof(parts) / sizeof(parts[0]) ? parts[reason] : PART_UNKNOWN;
+	return reason < sizeof(parts) / sizeof(parts[0]) ? parts[reason] : ACCOUNT_UNKNOWN;
 }
 
 static enum row_kind off_kind(uint8_t reason)
@@ -77,23 +238,23 @@ static enum row_kind off_kind(uint8_t reason)
 					 : ROW_WAITING;
 }
 
-enum part report__part_of(const struct report *r, const struct call *call)
+enum account_part report__part_of(const struct report *r, const struct call *call)
 {
 	if (call->kind == CALL_OFF_CPU)
 		return off_part(call->reason);
 	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED ||
 	    call->kind == CALL_NO_CALLERS)
-		return PART_UNKNOWN;
+		return ACCOUNT_UNKNOWN;
 	if (!r->sampled && (call->kind == CALL_SYSCALL || call->kind == CALL_UNTRACED))
-		return PART_SYSCALL;
-	return PART_CPU;
+		return ACCOUNT_SYSCALL;
+	return ACCOUNT_CPU;
 }
 
 static const struct call *reclaim_of(const struct report *r, const struct call *call)
 {
-	enum part part = report__part_of(r, call);
+	enum account_part part = report__part_of(r, call);
 
-	return r->sampled && (part == PART_CPU || part == PART_BLOCKED)
+	return r->sampled && (part == ACCOUNT_CPU || part == ACCOUNT_BLOCKED)
 		       ? call_tree__reclaim(r->tree, call)
 		       : NULL;
 }
@@ -165,8 +326,7 @@ static struct row *find_interrupts(struct report *r, const struct call *call)
 /* The call's path in the iteration; a call from before the iteration is at the root. */
 static uint32_t path_in(struct report *r, const struct call *call, const struct period *p)
 {
-	return call->start_ns < p->start_ns ? report__add_path(r, 0, call)
-					    : r->path_at.v[call->depth];
+	return call->start_ns < p->start_ns ? add_path(r, 0, call) : r->path_at.v[call->depth];
 }
 
 /* Adds time to the path; interrupts (`taken`) do not count as its time on the CPU. */
@@ -175,7 +335,7 @@ static void spend_path(struct report *r, const struct call *call, const struct p
 {
 	uint32_t at = path_in(r, call, p); /* may reallocate paths */
 	struct path *path = &r->paths.v[at];
-	bool on_cpu = report__part_of(r, call) == PART_CPU && !reclaim_of(r, call);
+	bool on_cpu = report__part_of(r, call) == ACCOUNT_CPU && !reclaim_of(r, call);
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
 	if (on_cpu)
@@ -195,7 +355,8 @@ static uint64_t interrupts_until(struct report *r, uint64_t time_ns)
 		       : r->interrupts_ns;
 }
 
-static void spend_row(struct report *r, struct row *row, enum part part, uint64_t ns, bool slow)
+static void spend_row(struct report *r, struct row *row, enum account_part part, uint64_t ns,
+		      bool slow)
 {
 	*(slow ? &row->slow_ns : &row->ordinary_ns) += ns;
 	(slow ? &r->slow : &r->ordinary)->ns[part] += ns;
@@ -210,7 +371,7 @@ static uint64_t spend_interrupts(struct report *r, const struct call *call, uint
 
 	if (!row)
 		return 0;
-	spend_row(r, row, PART_INTERRUPTS, ns, slow);
+	spend_row(r, row, ACCOUNT_INTERRUPTS, ns, slow);
 	if (slow)
 		row->inclusive_ns += ns;
 	return ns;
@@ -220,15 +381,17 @@ static uint64_t spend_interrupts(struct report *r, const struct call *call, uint
 static void spend(struct report *r, const struct call *call, uint64_t from, uint64_t to)
 {
 	const struct call *reclaim = reclaim_of(r, call);
-	enum part part = report__part_of(r, call);
-	enum part of = !reclaim ? part : part == PART_CPU ? PART_RECLAIM_CPU : PART_RECLAIM_BLOCKED;
+	enum account_part part = report__part_of(r, call);
+	enum account_part of = !reclaim		     ? part
+			       : part == ACCOUNT_CPU ? ACCOUNT_RECLAIM_CPU
+						     : ACCOUNT_RECLAIM_BLOCKED;
 
 	while (from < to && r->period < r->periods.n) {
 		const struct period *p = &r->periods.v[r->period];
 		uint64_t start = from > p->start_ns ? from : p->start_ns;
 		uint64_t end = to < p->end_ns ? to : p->end_ns;
 		bool slow = is_slow(r, r->period);
-		uint64_t taken = start < end && part == PART_CPU
+		uint64_t taken = start < end && part == ACCOUNT_CPU
 					 ? spend_interrupts(r, call, start, end, slow)
 					 : 0;
 		struct row *row;
@@ -237,8 +400,8 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 			spend_path(r, call, p, end - start, taken, slow);
 			spend_row(r, row, of, end - start - taken, slow);
 			if (slow)
-				blame__add(&row->blame, r->tree, reclaim ? reclaim : call);
-			if (slow && part == PART_UNKNOWN)
+				off_cpu__add(&row->off_cpu, r->tree, reclaim ? reclaim : call);
+			if (slow && part == ACCOUNT_UNKNOWN)
 				r->unseen_until_ns = end;
 		}
 		if (to < p->end_ns)
@@ -285,11 +448,11 @@ static void open_path(struct report *r, const struct call *call)
 		i++;
 	if (i == r->periods.n || call->start_ns < r->periods.v[i].start_ns)
 		return;
-	*place = report__add_path(r,
-				  parent && parent->start_ns >= r->periods.v[i].start_ns
-					  ? r->path_at.v[parent->depth]
-					  : 0,
-				  call);
+	*place = add_path(r,
+			  parent && parent->start_ns >= r->periods.v[i].start_ns
+				  ? r->path_at.v[parent->depth]
+				  : 0,
+			  call);
 }
 
 /* Inclusive time counts for the outermost activation of a function. */
@@ -364,12 +527,12 @@ static void sort_rows(struct report *r)
 	VEC_SORT(&r->rows, by_excess);
 }
 
-/* Time outside of all calls is PART_UNKNOWN, so that the account adds up. */
+/* Time outside of all calls is ACCOUNT_UNKNOWN, so that the account adds up. */
 static void settle(struct account *account, uint64_t ns)
 {
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		ns -= account->ns[i];
-	account->ns[PART_UNKNOWN] += ns;
+	account->ns[ACCOUNT_UNKNOWN] += ns;
 }
 
 /* Makes the means add up to the mean length: the largest part gets the rounding error. */
@@ -379,7 +542,7 @@ static void settle_means(struct report *r, uint64_t sum)
 	uint64_t rest = report__mean(r, sum);
 	int largest = 0;
 
-	for (int i = 0; i < PARTS; i++) {
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		account->ns[i] = report__mean(r, account->ns[i]);
 		rest -= account->ns[i];
 		if (account->ns[i] > account->ns[largest])
@@ -410,68 +573,68 @@ int report__fill_rows(struct report *r)
 	if (r->failed)
 		return -ENOMEM;
 	sort_rows(r);
-	report__sum_paths(r);
+	sum_paths(r);
 	settle_accounts(r);
 	return 0;
 }
 
-bool report__counts(const struct report *r, enum part part)
+bool report__counts(const struct report *r, enum account_part part)
 {
 	switch (part) {
-	case PART_INTERRUPTS:
+	case ACCOUNT_INTERRUPTS:
 		return r->hit.counted & COUNTED_INTERRUPTS;
-	case PART_THROTTLED:
+	case ACCOUNT_THROTTLED:
 		return r->hit.counted & COUNTED_THROTTLED;
-	case PART_STOLEN:
+	case ACCOUNT_STOLEN:
 		return r->hit.counted & COUNTED_STOLEN;
-	case PART_SYSCALL:
+	case ACCOUNT_SYSCALL:
 		return !r->sampled;
 	/* Not every kernel reports all reclaim. */
-	case PART_RECLAIM_CPU:
-	case PART_RECLAIM_BLOCKED:
+	case ACCOUNT_RECLAIM_CPU:
+	case ACCOUNT_RECLAIM_BLOCKED:
 		return false;
-	case PART_BLOCKED:
-	case PART_RUNNABLE:
-	case PART_PREEMPTED:
+	case ACCOUNT_BLOCKED:
+	case ACCOUNT_RUNNABLE:
+	case ACCOUNT_PREEMPTED:
 		return r->sampled;
 	default:
 		return true;
 	}
 }
 
-const char *part__name(enum part part)
+const char *account_part__name(enum account_part part)
 {
-	static const char *const names[PARTS] = {
-		[PART_RECLAIM_CPU] = "reclaim on CPU",
-		[PART_RECLAIM_BLOCKED] = "reclaim blocked",
-		[PART_CPU] = "on CPU",
-		[PART_INTERRUPTS] = "interrupts",
-		[PART_BLOCKED] = "blocked",
-		[PART_RUNNABLE] = "runnable",
-		[PART_PREEMPTED] = "preempted",
-		[PART_THROTTLED] = "throttled",
-		[PART_STOLEN] = "stolen",
-		[PART_SYSCALL] = "system calls",
-		[PART_UNKNOWN] = "not recorded",
+	static const char *const names[ACCOUNT_PARTS] = {
+		[ACCOUNT_RECLAIM_CPU] = "reclaim on CPU",
+		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim blocked",
+		[ACCOUNT_CPU] = "on CPU",
+		[ACCOUNT_INTERRUPTS] = "interrupts",
+		[ACCOUNT_BLOCKED] = "blocked",
+		[ACCOUNT_RUNNABLE] = "runnable",
+		[ACCOUNT_PREEMPTED] = "preempted",
+		[ACCOUNT_THROTTLED] = "throttled",
+		[ACCOUNT_STOLEN] = "stolen",
+		[ACCOUNT_SYSCALL] = "system calls",
+		[ACCOUNT_UNKNOWN] = "not recorded",
 	};
 
 	return names[part];
 }
 
-const char *part__key(enum part part)
+const char *account_part__key(enum account_part part)
 {
-	static const char *const keys[PARTS] = {
-		[PART_RECLAIM_CPU] = "reclaim_on_cpu_ns",
-		[PART_RECLAIM_BLOCKED] = "reclaim_blocked_ns",
-		[PART_CPU] = "on_cpu_ns",
-		[PART_INTERRUPTS] = "interrupts_ns",
-		[PART_BLOCKED] = "blocked_ns",
-		[PART_RUNNABLE] = "runnable_ns",
-		[PART_PREEMPTED] = "preempted_ns",
-		[PART_THROTTLED] = "throttled_ns",
-		[PART_STOLEN] = "stolen_ns",
-		[PART_SYSCALL] = "syscalls_ns",
-		[PART_UNKNOWN] = "not_recorded_ns",
+	static const char *const keys[ACCOUNT_PARTS] = {
+		[ACCOUNT_RECLAIM_CPU] = "reclaim_on_cpu_ns",
+		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim_blocked_ns",
+		[ACCOUNT_CPU] = "on_cpu_ns",
+		[ACCOUNT_INTERRUPTS] = "interrupts_ns",
+		[ACCOUNT_BLOCKED] = "blocked_ns",
+		[ACCOUNT_RUNNABLE] = "runnable_ns",
+		[ACCOUNT_PREEMPTED] = "preempted_ns",
+		[ACCOUNT_THROTTLED] = "throttled_ns",
+		[ACCOUNT_STOLEN] = "stolen_ns",
+		[ACCOUNT_SYSCALL] = "syscalls_ns",
+		[ACCOUNT_UNKNOWN] = "not_recorded_ns",
 	};
 
 	return keys[part];

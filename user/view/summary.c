@@ -61,9 +61,9 @@ static void add_account(cJSON *parent, const char *name, const struct report *r,
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		if (account->ns[i] || report__counts(r, i))
-			add_number(object, part__key(i), account->ns[i]);
+			add_number(object, account_part__key(i), account->ns[i]);
 }
 
 static void add_cause(cJSON *list, const struct reason *reason)
@@ -155,18 +155,18 @@ static void add_frames(cJSON *root, const struct report *r)
 	}
 }
 
-char part__letter(enum part part)
+char account_part__letter(enum account_part part)
 {
-	static const char letters[PARTS + 1] = "CIrRBwPTSY.";
+	static const char letters[ACCOUNT_PARTS + 1] = "CIrRBwPTSY.";
 
-	_Static_assert(sizeof(letters) == PARTS + 1, "one for each");
+	_Static_assert(sizeof(letters) == ACCOUNT_PARTS + 1, "one for each");
 	return letters[part];
 }
 
 /* A thread's time in each stretch of the slow iteration, by what it did. */
 struct bins {
 	uint64_t start_ns, ns; /* of the iteration */
-	uint64_t v[SUMMARY_BINS][PARTS];
+	uint64_t v[SUMMARY_BINS][ACCOUNT_PARTS];
 	uint64_t cpu_ns;
 };
 
@@ -175,7 +175,7 @@ static uint64_t bin_start(const struct bins *bins, uint64_t i)
 	return bins->start_ns + (uint64_t)((__uint128_t)bins->ns * i / SUMMARY_BINS);
 }
 
-static void spend(struct bins *bins, enum part part, uint64_t from, uint64_t to)
+static void spend(struct bins *bins, enum account_part part, uint64_t from, uint64_t to)
 {
 	uint64_t end = bins->start_ns + bins->ns;
 
@@ -183,7 +183,7 @@ static void spend(struct bins *bins, enum part part, uint64_t from, uint64_t to)
 	to = to < end ? to : end;
 	if (from >= to)
 		return;
-	if (part == PART_CPU)
+	if (part == ACCOUNT_CPU)
 		bins->cpu_ns += to - from;
 	for (uint64_t i =
 		     (uint64_t)((__uint128_t)(from - bins->start_ns) * SUMMARY_BINS / bins->ns);
@@ -226,10 +226,10 @@ static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bi
 	for (size_t i = 0; i < SUMMARY_BINS; i++) {
 		int most = -1;
 
-		for (int part = 0; part < PARTS; part++)
+		for (int part = 0; part < ACCOUNT_PARTS; part++)
 			if (bins->v[i][part] && (most < 0 || bins->v[i][part] > bins->v[i][most]))
 				most = part;
-		text[i] = most < 0 ? ' ' : part__letter((enum part)most);
+		text[i] = most < 0 ? ' ' : account_part__letter((enum account_part)most);
 	}
 	text[SUMMARY_BINS] = '\0';
 }
@@ -434,10 +434,10 @@ static int parse_function(struct summary *s, const cJSON *object)
 					  .slow_ns = number_of(object, "slow_ns")});
 }
 
-static void parse_account(uint64_t parts[static PARTS], const cJSON *object)
+static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *object)
 {
-	for (int i = 0; i < PARTS; i++)
-		parts[i] = number_of(object, part__key(i));
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
+		parts[i] = number_of(object, account_part__key(i));
 }
 
 static int parse(struct summary *s)

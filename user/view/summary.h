@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "util/vec.h"
-#include "view/parts.h"
+#include "view/account.h"
 
 struct cJSON;
 struct report;
@@ -74,8 +74,8 @@ struct summary {
 	const char *trace_id;					    /* of the request; NULL: none */
 	uint64_t unix_ms;					    /* 0: unknown */
 	uint64_t slow_ns, ordinary_ns;
-	uint64_t slow[PARTS], ordinary[PARTS]; /* account */
-	VEC(struct summary_cause) causes;      /* largest first */
+	uint64_t slow[ACCOUNT_PARTS], ordinary[ACCOUNT_PARTS]; /* account */
+	VEC(struct summary_cause) causes;		       /* largest first */
 	VEC(struct summary_function) functions;
 };
 
@@ -101,7 +101,8 @@ void summary__each_frame(const struct summary *s,
 			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
 			 void *ctx);
 
-/* A thread's slow iteration: a letter for each of SUMMARY_BINS stretches, part__letter()'s. */
+/* A thread's slow iteration: a letter for each of SUMMARY_BINS stretches, account_part__letter()'s.
+ */
 struct summary_thread {
 	const char *name, *bins;
 	uint64_t tid;

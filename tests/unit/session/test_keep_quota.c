@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "keep/quota.h"
-#include "keep/stamp.h"
+#include "keep/folder.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -66,9 +66,9 @@ static void test_names_tell_process_and_time(void **state)
 	char name[64];
 	uint64_t ms = 0;
 
-	assert_int_equal(stamp__name(name, sizeof(name), "web", 1795255200123), 0);
+	assert_int_equal(recording_name__format(name, sizeof(name), "web", 1795255200123), 0);
 	assert_string_equal(name, "web-2026-11-21T10:00:00.123Z.mtbpf");
-	assert_true(stamp__parse(name, &ms));
+	assert_true(recording_name__parse(name, &ms));
 	assert_int_equal(ms, 1795255200123);
 }
 
@@ -77,10 +77,10 @@ static void test_names_are_harmless(void **state)
 	char name[64];
 	uint64_t ms;
 
-	assert_int_equal(stamp__name(name, sizeof(name), ".a/b c\n\xff-d.e", 0), 0);
+	assert_int_equal(recording_name__format(name, sizeof(name), ".a/b c\n\xff-d.e", 0), 0);
 	assert_string_equal(name, "_a_b_c__-d.e-1970-01-01T00:00:00.000Z.mtbpf");
-	assert_true(stamp__parse(name, &ms));
-	assert_int_equal(stamp__name(name, 30, "web", 0), -ENAMETOOLONG);
+	assert_true(recording_name__parse(name, &ms));
+	assert_int_equal(recording_name__format(name, 30, "web", 0), -ENAMETOOLONG);
 }
 
 static void test_other_names_are_not_ours(void **state)
@@ -104,7 +104,7 @@ static void test_other_names_are_not_ours(void **state)
 	uint64_t ms;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (stamp__parse(others[i], &ms))
+		if (recording_name__parse(others[i], &ms))
 			fail_msg("%s", others[i]);
 }
 

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "metrics/listen.h"
+#include "http/listen.h"
 #include "stderr_capture.h"
 #include "trigger/trigger.h"
 #include "util/cleanup.h"
@@ -44,7 +44,7 @@ static void test_counters_and_gauges(void **state)
 		.recordings_bytes = 1 << 20,
 		.newest_unix_ms = 1795255200007,
 	};
-	_cleanup_free_ char *text = metrics__print(&m);
+	_cleanup_free_ char *text = metrics__print(&m, METRICS_TEXT);
 
 	expect_line(text, "mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1");
 	expect_line(text, "mtbpf_hits_total 12345678901");
@@ -79,7 +79,7 @@ static void test_causes_are_series_up_to_a_bound(void **state)
 		metrics__add_cause(&m, &cause);
 	}
 	m.on_capture[ON_CAPTURE_FAILED] = 3;
-	text = metrics__print(&m);
+	text = metrics__print(&m, METRICS_TEXT);
 	expect_line(text, "mtbpf_cause_seconds_total{kind=\"on_cpu\",function=\"f0\\\"\\\\\"} "
 			  "2.000000000");
 	expect_line(text, "mtbpf_cause_seconds_total{kind=\"other\",function=\"\"} 160.000000000");
@@ -88,6 +88,64 @@ static void test_causes_are_series_up_to_a_bound(void **state)
 	for (const char *at = text; (at = strstr(at, "\nmtbpf_cause_seconds_total{")); at++)
 		lines++;
 	assert_int_equal(lines, METRICS_CAUSES_MAX + 1);
+}
+
+/* Counters' families have no "_total", the latest capture with a trace id is the exemplar. */
+static void test_openmetrics_has_exemplars(void **state)
+{
+	const char *id = "4bf92f3577b34da6a3ce929d0e0e4736";
+	struct metrics_cause cause = {.kind = "blocked", .function = "read", .ns = 30000000};
+	struct metrics m = {.captures = 2, .capture = {.unix_ms = 1795255200007}};
+	_cleanup_free_ char *text = NULL, *old = NULL;
+
+	strcpy(m.capture.trace_id, id);
+	metrics__add_cause(&m, &cause);
+	cause.exemplar = (struct metrics_exemplar){.unix_ms = 1795255200009, .ns = 30000000};
+	strcpy(cause.exemplar.trace_id, id);
+	metrics__add_cause(&m, &cause);
+	/* Without an id it leaves the one that there is. */
+	cause.exemplar = (struct metrics_exemplar){0};
+	metrics__add_cause(&m, &cause);
+	text = metrics__print(&m, METRICS_OPEN);
+	expect_line(text, "# TYPE mtbpf_captures counter");
+	expect_line(text, "# TYPE mtbpf_threshold_seconds gauge");
+	expect_line(text,
+		    "mtbpf_captures_total 2 # {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} "
+		    "1 1795255200.007");
+	expect_line(text, "mtbpf_cause_seconds_total{kind=\"blocked\",function=\"read\"} "
+			  "0.090000000 # {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 0.03 "
+			  "1795255200.009");
+	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
+	old = metrics__print(&m, METRICS_TEXT);
+	assert_null(strstr(old, "trace_id"));
+	assert_null(strstr(old, "EOF"));
+}
+
+static void test_the_format_is_the_clients_choice(void **state)
+{
+	static const char *const open[] = {
+		"application/openmetrics-text",
+		"text/plain;q=0.5, application/openmetrics-text;version=1.0.0",
+		/* Prometheus 2.42. */
+		"application/openmetrics-text;version=1.0.0,application/"
+		"openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		"Application/OpenMetrics-Text; q=0.9 , text/plain; q=0.2",
+	};
+	static const char *const text[] = {
+		"*/*",
+		"",
+		"text/plain",
+		"text/plain, application/openmetrics-text;q=0.5",
+		"application/openmetrics-text;q=0",
+		"application/openmetrics-textual",
+		"application/json;q",
+	};
+
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		assert_int_equal(metrics__choose_format(open[i]), METRICS_OPEN);
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++)
+		assert_int_equal(metrics__choose_format(text[i]), METRICS_TEXT);
+	assert_int_equal(metrics__choose_format(NULL), METRICS_TEXT);
 }
 
 /* Each bucket has those below its end; the last of ours is also for what is larger. */
@@ -99,7 +157,7 @@ static void test_the_histogram_adds_up(void **state)
 	m.stats.hist[0] = 1;  /* below 2 ns */
 	m.stats.hist[20] = 5; /* below 2^21 ns */
 	m.stats.hist[MT_HIST_BUCKETS - 1] = 3;
-	text = metrics__print(&m);
+	text = metrics__print(&m, METRICS_TEXT);
 	expect_line(text, "# TYPE mtbpf_duration_seconds histogram");
 	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"2e-09\"} 1");
 	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"0.001048576\"} 1");
@@ -114,7 +172,7 @@ static void test_the_histogram_adds_up(void **state)
 static void test_without_a_recording_there_is_no_time_of_it(void **state)
 {
 	struct metrics m = {0};
-	_cleanup_free_ char *text = metrics__print(&m);
+	_cleanup_free_ char *text = metrics__print(&m, METRICS_TEXT);
 
 	assert_null(strstr(text, "timestamp"));
 	assert_int_equal(text[strlen(text) - 1], '\n');
@@ -123,7 +181,7 @@ static void test_without_a_recording_there_is_no_time_of_it(void **state)
 static void test_a_threshold_that_is_not_learned_yet(void **state)
 {
 	struct metrics m = {.threshold_ns = UINT64_MAX};
-	_cleanup_free_ char *text = metrics__print(&m);
+	_cleanup_free_ char *text = metrics__print(&m, METRICS_TEXT);
 
 	expect_line(text, "mtbpf_threshold_seconds +Inf");
 }
@@ -152,11 +210,10 @@ static void test_counters_of_several_targets_add_up(void **state)
 static void expect_refused(const char *address)
 {
 	struct stderr_capture said;
-	struct listener l;
 	const char *text;
 
 	stderr_capture__begin(&said);
-	if (!listener__open(&l, address))
+	if (metrics_server__start(address))
 		fail_msg("%s", address);
 	text = stderr_capture__end(&said);
 	assert_non_null(strstr(text, "mtbpf: -metrics: "));
@@ -183,17 +240,14 @@ static void test_only_this_machine_can_ask(void **state)
 static void test_ports(void **state)
 {
 	struct listener l, again;
-	struct stderr_capture said;
 	char taken[32];
 	int port;
 
 	assert_int_equal(listener__open(&l, "127.0.0.1:0"), 0);
-	assert_int_equal(sscanf(l.url, "http://127.0.0.1:%d/metrics", &port), 1);
-	assert_true(port > 0);
+	assert_int_equal(sscanf(l.url, "http://127.0.0.1:%d", &port), 1);
+	assert_int_equal(port, l.port);
 	snprintf(taken, sizeof(taken), "localhost:%d", port);
-	stderr_capture__begin(&said);
 	assert_int_equal(listener__open(&again, taken), -EADDRINUSE);
-	stderr_capture__end(&said);
 	listener__close(&l);
 }
 
@@ -201,7 +255,6 @@ static void test_a_unix_socket_is_the_groups_and_goes_at_the_end(void **state)
 {
 	char folder[] = "/tmp/test_listen.XXXXXX", address[64];
 	const char *path = address + strlen("unix:");
-	struct stderr_capture said;
 	struct listener l, again;
 	struct stat st;
 
@@ -211,9 +264,7 @@ static void test_a_unix_socket_is_the_groups_and_goes_at_the_end(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	/* Somebody listens: it is theirs. */
-	stderr_capture__begin(&said);
 	assert_int_equal(listener__open(&again, address), -EADDRINUSE);
-	stderr_capture__end(&said);
 	assert_int_equal(access(path, F_OK), 0);
 	/* Nobody does any more, as after a SIGKILL. */
 	close(l.fd);
@@ -229,16 +280,13 @@ static void test_a_socket_that_is_not_ours_stays(void **state)
 	char folder[] = "/tmp/test_listen.XXXXXX", address[64];
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct stderr_capture said;
 	struct listener l;
 
 	assert_non_null(mkdtemp(folder));
 	snprintf(address, sizeof(address), "unix:%s/s", folder);
 	strcpy(name.sun_path, address + strlen("unix:"));
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
-	stderr_capture__begin(&said);
 	assert_int_equal(listener__open(&l, address), -EADDRINUSE);
-	stderr_capture__end(&said);
 	assert_int_equal(access(name.sun_path, F_OK), 0);
 	close(fd);
 	unlink(name.sun_path);
@@ -250,6 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counters_and_gauges),
 		cmocka_unit_test(test_causes_are_series_up_to_a_bound),
+		cmocka_unit_test(test_openmetrics_has_exemplars),
+		cmocka_unit_test(test_the_format_is_the_clients_choice),
 		cmocka_unit_test(test_the_histogram_adds_up),
 		cmocka_unit_test(test_without_a_recording_there_is_no_time_of_it),
 		cmocka_unit_test(test_a_threshold_that_is_not_learned_yet),

@@ -234,7 +234,7 @@ static void figures(void **state)
 	assert_int_equal(p.all.v[1].last_ms, 1003);
 	assert_int_equal(p.hosts.n, 3);
 	assert_int_equal(p.lost_ns, 40000);
-	assert_int_equal(p.slow[PART_BLOCKED], 40000);
+	assert_int_equal(p.slow[ACCOUNT_BLOCKED], 40000);
 	patterns__fini(&p);
 	for (size_t i = 0; i < c.n; i++)
 		summary__fini(&c.v[i]);

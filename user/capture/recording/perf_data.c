@@ -178,8 +178,10 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
+	bool has_trace_id = hit->trace_id[0] | hit->trace_id[1];
+	bool has_more = branches || w->rec->cpu_measure || has_trace_id;
 
-	if (!hit->n_args && !hit->syscall && !branches && !w->rec->cpu_measure)
+	if (!hit->n_args && !hit->syscall && !has_more)
 		return;
 	/*
 	 * The number of arguments, the system call, then a bit for each argument that was read, and
@@ -188,12 +190,14 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 	put_u64(w, hit->n_args | (uint64_t)hit->syscall << 16 | (uint64_t)hit->args_read << 32 |
 			   (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * n);
-	if (!branches && !w->rec->cpu_measure)
+	if (!has_more)
 		return;
 	put_u64(w, branches);
 	put(w, hit->branches, 24 * branches);
-	if (w->rec->cpu_measure)
+	if (w->rec->cpu_measure || has_trace_id)
 		put_u64(w, hit->off_cpu_ns);
+	if (has_trace_id)
+		put(w, hit->trace_id, sizeof(hit->trace_id));
 }
 
 /*

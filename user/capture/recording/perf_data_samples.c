@@ -39,6 +39,8 @@ static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hi
 	cursor__take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
 	if (!raw->failed && raw->end - raw->at >= 8)
 		hit->off_cpu_ns = take_u64(raw);
+	if (!raw->failed && (size_t)(raw->end - raw->at) >= sizeof(hit->trace_id))
+		cursor__take(raw, hit->trace_id, sizeof(hit->trace_id));
 	return raw->failed ? damaged_hit(r) : 0;
 }
 

@@ -83,4 +83,26 @@ char *elf_image__short_name(const char *raw_name);
 /* The version of elfutils, which has both libelf and libdw. */
 const char *elf_image__library_version(void);
 
+/* elf_tls.c: a thread-local variable of the file. */
+enum elf_tls_note {
+	ELF_TLS_NONE,
+	ELF_TLS_DISTANCE,   /* a word: from the thread pointer to the variable */
+	ELF_TLS_MODULE,	    /* two words: the file's number, and the offset in its block */
+	ELF_TLS_DESCRIPTOR, /* two words: a function, and its argument */
+};
+
+struct elf_tls {
+	uint64_t offset;    /* in the file's TLS block */
+	int64_t in_program; /* from the thread pointer, if the file is the program itself */
+	/* Where the dynamic linker writes what it knows, with elf_image__find_tls_note(): */
+	enum elf_tls_note note;
+	uint64_t note_vaddr;
+	bool is_own; /* a note of a variable without a name, perhaps another one of the file */
+};
+
+/* Sets offset and in_program. False: the file, and its debug file, do not define it. */
+bool elf_image__find_tls(struct elf_image *image, const char *name, struct elf_tls *found);
+/* Sets the rest, after elf_image__find_tls(). False: the file's own code does not ask for it. */
+bool elf_image__find_tls_note(struct elf_image *image, const char *name, struct elf_tls *found);
+
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "view/closing.h"
+#include "view/phases.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/blame.h"
+#include "view/off_cpu.h"
 
 static void add_call(struct call_tree *tree, enum off_reason reason)
 {
@@ -28,14 +28,14 @@ static void add_by(struct call_tree *tree, uint32_t call, pid_t tid, const char 
 
 static void assert_blamed(struct call_tree *tree, const char *expected)
 {
-	struct blame blame = {0};
+	struct off_cpu off_cpu = {0};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	for (size_t i = 0; i < tree->calls.n; i++)
-		blame__add(&blame, tree, &tree->calls.v[i]);
-	blame__print(out, &blame);
+		off_cpu__add(&off_cpu, tree, &tree->calls.v[i]);
+	off_cpu__print(out, &off_cpu);
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);
@@ -98,14 +98,14 @@ static void add_wait(struct call_tree *tree, uint64_t ns, const char *text)
 static void assert_waits(struct call_tree *tree, const char *expected)
 {
 	const struct function inside = {.name = "chan receive"};
-	struct blame blame = {0};
+	struct off_cpu off_cpu = {0};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	for (size_t i = 0; i < tree->calls.n; i++)
-		blame__add(&blame, tree, &tree->calls.v[i]);
-	blame__print_wait(out, &blame, &inside);
+		off_cpu__add(&off_cpu, tree, &tree->calls.v[i]);
+	off_cpu__print_wait(out, &off_cpu, &inside);
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);
@@ -186,7 +186,7 @@ static void test_more_names_than_are_told_apart(void **state)
 	char name[16];
 
 	add_call(&tree, OFF_PREEMPTED);
-	for (int i = 0; i < 2 * BLAME_MAX; i++) {
+	for (int i = 0; i < 2 * OFF_CPU_MAX; i++) {
 		snprintf(name, sizeof(name), "n%d", i);
 		add_by(&tree, 0, i + 1, name, 100 - (uint64_t)i);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "keep/shelf.h"
+#include "keep/folder.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -22,17 +22,17 @@
 #define AT(i) (1795255200000 + (uint64_t)(i)*10000)
 
 struct fixture {
-	char folder[40], dir[64];
-	struct shelf shelf;
+	char top[40], dir[64];
+	struct folder folder;
 };
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	strcpy(f->folder, "/tmp/test_shelf.XXXXXX");
-	assert_non_null(mkdtemp(f->folder));
-	snprintf(f->dir, sizeof(f->dir), "%s/d", f->folder);
+	strcpy(f->top, "/tmp/test_folder.XXXXXX");
+	assert_non_null(mkdtemp(f->top));
+	snprintf(f->dir, sizeof(f->dir), "%s/d", f->top);
 	*state = f;
 	return 0;
 }
@@ -41,14 +41,14 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(fs__remove_dir(f->folder), 0);
+	assert_int_equal(fs__remove_dir(f->top), 0);
 	free(f);
 	return 0;
 }
 
 static void open_it(struct fixture *f, size_t keep, uint64_t max_bytes)
 {
-	assert_int_equal(shelf__open(&f->shelf, f->dir, keep, max_bytes), 0);
+	assert_int_equal(folder__open(&f->folder, f->dir, keep, max_bytes), 0);
 }
 
 static void write_bytes(const char *dir, size_t n)
@@ -63,13 +63,13 @@ static void write_bytes(const char *dir, size_t n)
 
 static int put(struct fixture *f, int i, size_t n)
 {
-	struct shelf_slot slot;
+	struct folder_slot slot;
 	uint64_t bytes = 0;
-	int err = shelf__begin(&f->shelf, "web", AT(i), &slot);
+	int err = folder__begin(&f->folder, "web", AT(i), &slot);
 
 	assert_int_equal(err, 0);
 	write_bytes(slot.partial, n);
-	err = shelf__finish(&f->shelf, &slot, &bytes);
+	err = folder__finish(&f->folder, &slot, &bytes);
 	if (!err)
 		assert_int_equal(bytes, n);
 	return err;
@@ -79,15 +79,15 @@ static int put(struct fixture *f, int i, size_t n)
 static const char *kept(struct fixture *f)
 {
 	static char text[256];
-	struct shelf_content content;
+	struct folder_content content;
 	size_t n = 0;
 
 	text[0] = '\0';
-	assert_int_equal(shelf__look(&f->shelf, &content), 0);
+	assert_int_equal(folder__list(&f->folder, &content), 0);
 	for (size_t i = 0; i < content.items.n; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d", i ? " " : "",
 				      (int)((content.items.v[i].unix_ms - AT(0)) / 10000));
-	shelf_content__fini(&content);
+	folder_content__fini(&content);
 	return text;
 }
 
@@ -139,11 +139,11 @@ static void test_what_is_larger_than_all_costs_none_its_place(void **state)
 static void test_one_that_is_written_is_not_seen(void **state)
 {
 	struct fixture *f = *state;
-	struct shelf_slot slot;
+	struct folder_slot slot;
 	struct stat st;
 
 	open_it(f, 1, 1 << 20);
-	assert_int_equal(shelf__begin(&f->shelf, "web", AT(0), &slot), 0);
+	assert_int_equal(folder__begin(&f->folder, "web", AT(0), &slot), 0);
 	write_bytes(slot.partial, 10);
 	assert_string_equal(kept(f), "");
 	assert_int_equal(stat(slot.path, &st), -1);
@@ -153,7 +153,7 @@ static void test_one_that_is_written_is_not_seen(void **state)
 	assert_int_equal(put(f, 1, 10), 0);
 	assert_int_equal(put(f, 2, 10), 0);
 	assert_int_equal(stat(slot.partial, &st), 0);
-	shelf__abandon(&slot);
+	folder__abandon(&slot);
 	assert_string_equal(kept(f), "2");
 	assert_int_equal(entries(f), 1);
 }
@@ -162,11 +162,11 @@ static void test_what_a_killed_one_left_is_swept(void **state)
 {
 	struct fixture *f = *state;
 	struct stderr_capture said;
-	struct shelf_slot slot;
+	struct folder_slot slot;
 
 	open_it(f, 5, 1 << 20);
 	assert_int_equal(put(f, 0, 10), 0);
-	assert_int_equal(shelf__begin(&f->shelf, "web", AT(1), &slot), 0);
+	assert_int_equal(folder__begin(&f->folder, "web", AT(1), &slot), 0);
 	write_bytes(slot.partial, 10);
 	close(slot.lock_fd); /* as the kernel does for the dead */
 	stderr_capture__begin(&said);
@@ -181,13 +181,13 @@ static void test_one_that_is_read_stays(void **state)
 {
 	struct fixture *f = *state;
 	struct stderr_capture said;
-	struct shelf_slot slot;
+	struct folder_slot slot;
 	uint64_t bytes;
 	int fd;
 
 	open_it(f, 2, 1 << 20);
-	assert_int_equal(shelf__begin(&f->shelf, "web", AT(0), &slot), 0);
-	assert_int_equal(shelf__finish(&f->shelf, &slot, &bytes), 0);
+	assert_int_equal(folder__begin(&f->folder, "web", AT(0), &slot), 0);
+	assert_int_equal(folder__finish(&f->folder, &slot, &bytes), 0);
 	fd = open(slot.path, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	stderr_capture__begin(&said);
@@ -229,15 +229,15 @@ static void test_two_of_one_moment_are_both_kept(void **state)
 static void test_what_fails_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
-	struct shelf_slot slot;
+	struct folder_slot slot;
 	uint64_t bytes;
 
 	open_it(f, 10, 1000);
-	assert_int_equal(shelf__begin(&f->shelf, "web", AT(0), &slot), 0);
+	assert_int_equal(folder__begin(&f->folder, "web", AT(0), &slot), 0);
 	/* Somebody has taken its name: rename(2) fails. */
 	assert_int_equal(mkdir(slot.path, 0700), 0);
 	write_bytes(slot.path, 1);
-	assert_int_equal(shelf__finish(&f->shelf, &slot, &bytes), -ENOTEMPTY);
+	assert_int_equal(folder__finish(&f->folder, &slot, &bytes), -ENOTEMPTY);
 	assert_int_equal(entries(f), 1);
 }
 
@@ -249,11 +249,11 @@ static void test_a_folder_that_is_none(void **state)
 
 	assert_int_equal(fs__write(f->dir, "x", 1), 0);
 	stderr_capture__begin(&said);
-	assert_int_equal(shelf__open(&f->shelf, f->dir, 1, 1), -ENOTDIR);
+	assert_int_equal(folder__open(&f->folder, f->dir, 1, 1), -ENOTDIR);
 	assert_non_null(strstr(stderr_capture__end(&said), "hint:"));
-	snprintf(deep, sizeof(deep), "%s/no/such", f->folder);
+	snprintf(deep, sizeof(deep), "%s/no/such", f->top);
 	stderr_capture__begin(&said);
-	assert_int_equal(shelf__open(&f->shelf, deep, 1, 1), -ENOENT);
+	assert_int_equal(folder__open(&f->folder, deep, 1, 1), -ENOENT);
 	assert_non_null(strstr(stderr_capture__end(&said), "hint:"));
 }
 

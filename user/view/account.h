@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts that an iteration's time is made of, and the kinds of causes that it is slow for. */
-#ifndef MTBPF_VIEW_PARTS_H
-#define MTBPF_VIEW_PARTS_H
+#ifndef MTBPF_VIEW_ACCOUNT_H
+#define MTBPF_VIEW_ACCOUNT_H
 
 /* What the time of an iteration can be: each nanosecond of it is one of these. */
-enum part {
-	PART_CPU,	      /* it ran, in code that is known */
-	PART_INTERRUPTS,      /* it had a CPU, but that ran interrupts and softirqs */
-	PART_RECLAIM_CPU,     /* it freed memory before it got some, on the CPU, ... */
-	PART_RECLAIM_BLOCKED, /* ... or blocked in that */
-	PART_BLOCKED,	      /* it waited for something */
-	PART_RUNNABLE,	      /* woken, waiting for a CPU */
-	PART_PREEMPTED,	      /* it could run on, but its CPU was taken */
-	PART_THROTTLED,	      /* it could run, but its cgroup's quota was used up */
-	PART_STOLEN,	      /* it had a CPU, but the hypervisor did not run that */
-	PART_SYSCALL, /* in the kernel, running or waiting: a trace of user code cannot tell */
-	PART_UNKNOWN, /* nothing tells what it did: gaps, and what no stack was taken of */
-	PARTS,
+enum account_part {
+	ACCOUNT_CPU,		 /* it ran, in code that is known */
+	ACCOUNT_INTERRUPTS,	 /* it had a CPU, but that ran interrupts and softirqs */
+	ACCOUNT_RECLAIM_CPU,	 /* it freed memory before it got some, on the CPU, ... */
+	ACCOUNT_RECLAIM_BLOCKED, /* ... or blocked in that */
+	ACCOUNT_BLOCKED,	 /* it waited for something */
+	ACCOUNT_RUNNABLE,	 /* woken, waiting for a CPU */
+	ACCOUNT_PREEMPTED,	 /* it could run on, but its CPU was taken */
+	ACCOUNT_THROTTLED,	 /* it could run, but its cgroup's quota was used up */
+	ACCOUNT_STOLEN,		 /* it had a CPU, but the hypervisor did not run that */
+	ACCOUNT_SYSCALL, /* in the kernel, running or waiting: a trace of user code cannot tell */
+	ACCOUNT_UNKNOWN, /* nothing tells what it did: gaps, and what no stack was taken of */
+	ACCOUNT_PARTS,
 };
 
 /* "on CPU", as the account's line has it; and "on_cpu_ns", as -json has it. */
-const char *part__name(enum part part);
-const char *part__key(enum part part);
+const char *account_part__name(enum account_part part);
+const char *account_part__key(enum account_part part);
 /* 'C', in the timelines of summaries: one of its own for each part. */
-char part__letter(enum part part);
+char account_part__letter(enum account_part part);
 
 enum cause_kind {
 	CAUSE_CPU,	  /* code of a function, and of what it calls */

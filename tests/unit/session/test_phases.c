@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "stderr_capture.h"
-#include "view/closing.h"
+#include "view/phases.h"
 
 static void assert_next(const char *program, const char *file, const char *expected)
 {

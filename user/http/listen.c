@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "metrics/listen.h"
+#include "http/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,8 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "util/log.h"
-
 #define BACKLOG 16
 
 union address {
@@ -23,24 +21,6 @@ union address {
 	struct sockaddr_in6 v6;
 	struct sockaddr_un local;
 };
-
-static int refuse_form(const char *address)
-{
-	log__error("-metrics: '%s' is neither a loopback address with a port nor a unix socket",
-		   address);
-	log__hint("use -metrics 127.0.0.1:9464 or -metrics unix:/run/mtbpf.sock");
-	return -EINVAL;
-}
-
-static int refuse_open(const char *address, int err)
-{
-	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
-	if (err == -EADDRINUSE)
-		log__hint("another process, perhaps another mtbpf, uses it");
-	else
-		log__hint("choose another one");
-	return err;
-}
 
 static bool parse_port(const char *text, in_port_t *port)
 {
@@ -117,11 +97,11 @@ static void describe(struct listener *l, const union address *address)
 		char host[INET_ADDRSTRLEN];
 
 		inet_ntop(AF_INET, &bound.v4.sin_addr, host, sizeof(host));
-		snprintf(l->url, sizeof(l->url), "http://%s:%u/metrics", host,
-			 ntohs(bound.v4.sin_port));
+		l->port = ntohs(bound.v4.sin_port);
+		snprintf(l->url, sizeof(l->url), "http://%s:%u", host, l->port);
 	} else {
-		snprintf(l->url, sizeof(l->url), "http://[::1]:%u/metrics",
-			 ntohs(bound.v6.sin6_port));
+		l->port = ntohs(bound.v6.sin6_port);
+		snprintf(l->url, sizeof(l->url), "http://[::1]:%u", l->port);
 	}
 }
 
@@ -153,12 +133,11 @@ int listener__open(struct listener *l, const char *text)
 
 	*l = (struct listener){.fd = -1};
 	if (!size)
-		return refuse_form(text);
+		return -EINVAL;
 	err = open_socket(l, &address, size);
-	if (!err)
-		return 0;
-	listener__close(l);
-	return refuse_open(text, err);
+	if (err)
+		listener__close(l);
+	return err;
 }
 
 void listener__close(struct listener *l)

@@ -6,36 +6,39 @@
  * (flock(2), shared is enough) on its directory: then it is not removed. Other files in the folder
  * are left alone.
  */
-#ifndef MTBPF_KEEP_SHELF_H
-#define MTBPF_KEEP_SHELF_H
+#ifndef MTBPF_KEEP_FOLDER_H
+#define MTBPF_KEEP_FOLDER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "util/vec.h"
 
-struct shelf {
+struct folder {
 	char dir[PATH_MAX];
 	size_t keep;	    /* recordings */
 	uint64_t max_bytes; /* of all recordings together */
+	/* The recording that after.h works on, and holds a lock on; NULL: none. For a message. */
+	const char *in_work;
 };
 
 /* A place for one more recording. */
-struct shelf_slot {
+struct folder_slot {
 	char partial[PATH_MAX]; /* the directory to write it into */
 	char path[PATH_MAX];	/* its final name */
 	int lock_fd;		/* held while it is written */
 };
 
-struct shelf_item {
+struct folder_item {
 	char *name;
 	uint64_t unix_ms;
 	uint64_t bytes;
 };
 
-struct shelf_content {
-	VEC(struct shelf_item) items; /* oldest first */
+struct folder_content {
+	VEC(struct folder_item) items; /* oldest first */
 	uint64_t bytes;
 };
 
@@ -43,22 +46,34 @@ struct shelf_content {
  * Makes the folder if it is missing (mode 0700), checks that it can be written to, and removes
  * incomplete recordings of a mtbpf that was killed. 0, or -errno after a message and a hint.
  */
-int shelf__open(struct shelf *shelf, const char *dir, size_t keep, uint64_t max_bytes);
+int folder__open(struct folder *folder, const char *dir, size_t keep, uint64_t max_bytes);
 
 /* Makes a slot for a recording of that process and time. 0 or -errno. Prints nothing. */
-int shelf__begin(const struct shelf *shelf, const char *process, uint64_t unix_ms,
-		 struct shelf_slot *slot);
+int folder__begin(const struct folder *folder, const char *process, uint64_t unix_ms,
+		  struct folder_slot *slot);
 /*
  * Completes the recording: syncs it to disk, removes the oldest to make room, and renames it.
  * *bytes is its size. On error the recording is removed: -EFBIG if it exceeds max_bytes alone, or
  * another -errno. Closes the slot. Prints nothing.
  */
-int shelf__finish(const struct shelf *shelf, struct shelf_slot *slot, uint64_t *bytes);
+int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes);
 /* Removes the incomplete recording and closes the slot. */
-void shelf__abandon(struct shelf_slot *slot);
+void folder__abandon(struct folder_slot *slot);
 
-/* Lists the recordings; call shelf_content__fini(). 0 or -errno. */
-int shelf__look(const struct shelf *shelf, struct shelf_content *content);
-void shelf_content__fini(struct shelf_content *content);
+/* Lists the recordings; call folder_content__fini(). 0 or -errno. */
+int folder__list(const struct folder *folder, struct folder_content *content);
+void folder_content__fini(struct folder_content *content);
+
+/* Names of kept recordings: NAME-2026-11-21T10:00:00.123Z.mtbpf, in UTC. */
+
+/* Milliseconds since 1970. */
+uint64_t unix_now_ms(void);
+
+/* Formats a name; other characters of `process` than letters, digits, '-' and '.' become '_'. 0 or
+ * -ENAMETOOLONG. */
+int recording_name__format(char *buf, size_t size, const char *process, uint64_t unix_ms);
+
+/* True if the file has such a name; sets its time. */
+bool recording_name__parse(const char *file, uint64_t *unix_ms);
 
 #endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "target/trace_places.h"
+
+#include <string.h>
+
+#include "target/symbols/symbols.h"
+#include "util/log.h"
+
+/* mtbpf.h's comes first: a program that sets it has said so to mtbpf. */
+static const struct {
+	const char *name;
+	enum mt_trace_kind kind;
+} variables[] = {
+	{"mtbpf_trace_id_", MT_TRACE_HALVES},
+	{"otel_thread_ctx_v1", MT_TRACE_RECORD},
+};
+
+/* Numbers of files with thread-local variables; real programs have some dozens. */
+#define MODULES_MAX 4096
+
+struct search {
+	struct mt_trace_places *places;
+	size_t n;
+	pid_t pid;	/* 0: it does not run yet */
+	bool has_glibc; /* whose vector of blocks the trigger can read */
+};
+
+static bool read_words(const struct search *s, uint64_t address, uint64_t words[2])
+{
+	return process__read_memory(s->pid, address, words, 16) == 16;
+}
+
+static bool set_module(const struct search *s, struct mt_trace_place *place, const uint64_t at[2])
+{
+	if (!s->has_glibc || !at[0] || at[0] > MODULES_MAX)
+		return false;
+	place->module = (uint32_t)at[0];
+	place->offset = at[1];
+	return true;
+}
+
+/*
+ * Reads what the dynamic linker wrote. A descriptor's argument is the distance from the thread
+ * pointer, which is negative, or the address of the file's number and the offset (glibc,
+ * sysdeps/x86/dl-tlsdesc.h: struct tlsdesc_dynamic_arg begins with tls_index).
+ */
+static bool read_note(const struct search *s, const struct module *module,
+		      const struct elf_tls *tls, struct mt_trace_place *place)
+{
+	uint64_t words[2];
+
+	if (!s->pid || !read_words(s, module->bias + tls->note_vaddr, words))
+		return false;
+	switch (tls->note) {
+	case ELF_TLS_DISTANCE:
+		place->offset = words[0];
+		return (int64_t)words[0] < 0;
+	case ELF_TLS_MODULE:
+		if (tls->is_own)
+			words[1] = tls->offset;
+		return set_module(s, place, words);
+	case ELF_TLS_DESCRIPTOR:
+		place->offset = words[1];
+		if ((int64_t)words[1] < 0)
+			return true;
+		return words[1] && read_words(s, words[1], words) && set_module(s, place, words);
+	default:
+		return false;
+	}
+}
+
+static bool find(const struct search *s, const struct module *module, const char *name,
+		 struct mt_trace_place *place)
+{
+	struct elf_tls tls = {0};
+
+	if (!elf_image__find_tls(module->image, name, &tls))
+		return false;
+	if (module->is_executable) {
+		place->offset = (uint64_t)tls.in_program;
+		return true;
+	}
+	return elf_image__find_tls_note(module->image, name, &tls) &&
+	       read_note(s, module, &tls, place);
+}
+
+static bool is_known(const struct search *s, const struct mt_trace_place *place)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!memcmp(&s->places->v[i], place, sizeof(*place)))
+			return true;
+	return false;
+}
+
+static void find_all(struct search *s, const struct symbols *symbols)
+{
+	for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]); v++) {
+		for (size_t i = 0; i < symbols->n && s->n < MT_TRACE_PLACES; i++) {
+			struct mt_trace_place place = {.kind = variables[v].kind};
+
+			if (find(s, &symbols->modules[i], variables[v].name, &place) &&
+			    !is_known(s, &place))
+				s->places->v[s->n++] = place;
+		}
+	}
+}
+
+static bool has_glibc(const struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n; i++)
+		if (!strcmp(module__name(&symbols->modules[i]), "libc.so.6"))
+			return true;
+	return false;
+}
+
+bool trace_places__find(struct mt_trace_places *places, const struct process *process)
+{
+	LOG_SILENTLY;
+	struct search s = {.places = places, .pid = process->pid};
+	struct symbols symbols;
+
+	*places = (struct mt_trace_places){0};
+	if (process->is_kernel_thread || symbols__open(&symbols, process))
+		return false;
+	s.has_glibc = has_glibc(&symbols);
+	find_all(&s, &symbols);
+	symbols__close(&symbols);
+	return s.n;
+}
+
+bool trace_places__find_in_file(struct mt_trace_places *places, const char *path)
+{
+	LOG_SILENTLY;
+	struct search s = {.places = places};
+	struct symbols symbols;
+
+	*places = (struct mt_trace_places){0};
+	if (symbols__open_file(&symbols, path))
+		return false;
+	find_all(&s, &symbols);
+	symbols__close(&symbols);
+	return s.n;
+}

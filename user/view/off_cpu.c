@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "view/off_cpu.h"
+
+#include <string.h>
+
+/* Goroutines also need the same function. */
+static bool is_of_name(const struct done_by *a, const struct done_by *b)
+{
+	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
+
+	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
+}
+
+static void add_one(struct off_cpu *off_cpu, const struct done_by *by)
+{
+	for (size_t i = 0; i < OFF_CPU_MAX; i++) {
+		const struct done_by *known = off_cpu->names[i].by;
+
+		if (known && !is_of_name(known, by))
+			continue;
+		off_cpu->names[i].by = known ? known : by;
+		off_cpu->names[i].ns += by->ns;
+		return;
+	}
+}
+
+static bool is_same_wait(const struct waits_for *a, const struct waits_for *b)
+{
+	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
+
+	return !strcmp(waits_for__format(a, text), waits_for__format(b, other));
+}
+
+static void add_wait(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call)
+{
+	const struct waits_for *wait = call_tree__waits_for(tree, call);
+
+	for (struct waited *w = off_cpu->waits; wait && w < off_cpu->waits + OFF_CPU_MAX; w++) {
+		if (w->for_ && !is_same_wait(w->for_, wait))
+			continue;
+		w->for_ = w->for_ ? w->for_ : wait;
+		w->ns += call->end_ns - call->start_ns;
+		return;
+	}
+}
+
+/* The longest of those that come after `last`; NULL: there is none. */
+static const struct waited *next_wait(const struct off_cpu *off_cpu, const struct waited *last)
+{
+	const struct waited *found = NULL;
+
+	for (const struct waited *w = off_cpu->waits; w < off_cpu->waits + OFF_CPU_MAX; w++) {
+		bool is_behind = !last || w->ns < last->ns || (w->ns == last->ns && w > last);
+
+		if (w->for_ && is_behind && (!found || w->ns > found->ns))
+			found = w;
+	}
+	return found;
+}
+
+const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu)
+{
+	const struct waited *most = next_wait(off_cpu, NULL);
+
+	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->for_ : NULL;
+}
+
+void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct function *inside)
+{
+	const struct waited *most = next_wait(off_cpu, NULL), *w = most;
+	const struct waits_for *first = off_cpu__wait(off_cpu);
+	char text[WAITS_FOR_SIZE];
+
+	if (!first || (inside && !strcmp(waits_for__format(first, text), inside->name)))
+		return;
+	for (int i = 0; i < OFF_CPU_SHOWN && w && w->ns >= most->ns / OFF_CPU_SHARE; i++) {
+		fprintf(out, "%s%s", i ? " and " : ": ", waits_for__format(w->for_, text));
+		w = next_wait(off_cpu, w);
+	}
+}
+
+void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call)
+{
+	const struct done_by *by =
+		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
+	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
+	uint32_t index = (uint32_t)(call - tree->calls.v);
+
+	off_cpu->ns += call->end_ns - call->start_ns;
+	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
+		add_wait(off_cpu, tree, call);
+	if (by)
+		off_cpu->woken = call->reason == OFF_BLOCKED;
+	for (; by && by < end && by->call == index; by++)
+		add_one(off_cpu, by);
+}
+
+/* The largest of those that come after `last`; NULL: there is none. */
+static const struct off_cpu_by *next(const struct off_cpu *off_cpu, const struct off_cpu_by *last)
+{
+	const struct off_cpu_by *found = NULL;
+
+	for (const struct off_cpu_by *b = off_cpu->names; b < off_cpu->names + OFF_CPU_MAX; b++) {
+		bool is_behind = !last || b->ns < last->ns || (b->ns == last->ns && b > last);
+
+		if (b->by && is_behind && (!found || b->ns > found->ns))
+			found = b;
+	}
+	return found;
+}
+
+const struct done_by *off_cpu__most(const struct off_cpu *off_cpu)
+{
+	const struct off_cpu_by *most = next(off_cpu, NULL);
+
+	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->by : NULL;
+}
+
+static void print_name(FILE *out, const struct done_by *by)
+{
+	if (!by->is_goroutine)
+		fprintf(out, "%s (%d)", by->comm, by->tid);
+	else
+		fprintf(out, "%s%s%s", by->comm, by->in ? " in " : "", by->in ? by->in : "");
+}
+
+static const char *deed(const struct off_cpu *off_cpu, const struct done_by *by)
+{
+	if (!off_cpu->woken)
+		return "by ";
+	return by->is_goroutine ? "made ready by " : "woken by ";
+}
+
+void off_cpu__print(FILE *out, const struct off_cpu *off_cpu)
+{
+	const struct off_cpu_by *most = next(off_cpu, NULL), *b = most;
+
+	if (most && most->ns < off_cpu->ns / OFF_CPU_SHARE)
+		return;
+	for (int i = 0; i < OFF_CPU_SHOWN && b && b->ns >= most->ns / OFF_CPU_SHARE; i++) {
+		fprintf(out, ", %s", i ? "" : deed(off_cpu, b->by));
+		print_name(out, b->by);
+		b = next(off_cpu, b);
+	}
+}
