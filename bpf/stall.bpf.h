@@ -177,23 +177,10 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,
 					 const struct pt_regs *regs, const struct passed *passed)
 {
-	hit->time_ns = passed->time_ns;
-	hit->value_ns = passed->value_ns;
-	hit->sequence = passed->sequence;
-	hit->reason = passed->reason;
-	hit->arming = passed->arming;
-	hit->probe_ip = passed->probe_ip;
-	hit->off_cpu_ns = 0;
-	take_registers(regs, hit);
+	begin_hit(hit, regs, passed);
 	hit->tid = stall->tid;
 	hit->tgid = stall->tgid;
-	hit->cpu = bpf_get_smp_processor_id();
-	hit->stack[0] = regs->ip;
-	hit->stack_depth = 1;
 	hit->syscall = stall->syscall;
-	hit->copied = 0;
-	hit->n_args = 0;
-	hit->args_read = hit->args_signed = 0;
 	hit->n_branches = 0;
 }
 

@@ -8,12 +8,14 @@
 typedef uint8_t __mt_u8;
 typedef int8_t __mt_s8;
 typedef uint16_t __mt_u16;
+typedef int32_t __mt_s32;
 typedef uint32_t __mt_u32;
 typedef uint64_t __mt_u64;
 #else
 typedef unsigned char __mt_u8;
 typedef signed char __mt_s8;
 typedef unsigned short __mt_u16;
+typedef int __mt_s32;
 typedef unsigned int __mt_u32;
 typedef unsigned long long __mt_u64;
 #endif
@@ -72,10 +74,10 @@ enum mt_hit_reason {
 #define MT_TERMS 4
 
 enum mt_field {
-	MT_FIELD_ARG = 1, /* an argument, from 0: in struct mt_args, with its size */
-	MT_FIELD_RETVAL = 2,
-	MT_FIELD_TID = 3,  /* as user space sees it */
-	MT_FIELD_COMM = 4, /* MT_OP_EQ or MT_OP_NE */
+	MT_FIELD_ARG = 1,    /* a value at the hit: mt_reads.terms of the term's number */
+	MT_FIELD_RETVAL = 2, /* the same, when the call has returned */
+	MT_FIELD_TID = 3,    /* as user space sees it */
+	MT_FIELD_COMM = 4,   /* MT_OP_EQ or MT_OP_NE */
 };
 
 enum mt_op {
@@ -91,9 +93,8 @@ enum mt_op {
 struct mt_term {
 	__mt_u64 value;
 	__mt_u64 comm[2]; /* the thread's name, padded with zeroes */
-	__mt_u8 field, op, arg;
-	__mt_s8 size; /* of the returned value: 1, 2, 4 or 8 bytes; negative: signed */
-	__mt_u32 pad;
+	__mt_u8 field, op;
+	__mt_u8 pad[6];
 };
 _Static_assert(sizeof(struct mt_term) == 32, "mt_term");
 
@@ -204,6 +205,64 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
+/* Pointers that a value such as arg1->a->b can follow. */
+#define MT_DEREFS 4
+/* Values of -print, and the longest text of one; the rest is cut off. */
+#define MT_PRINTS   4
+#define MT_TEXT_MAX 256
+
+/*
+ * A value at a hit: an argument, or, after n_derefs pointers, what is in memory. offsets[i] is the
+ * distance from pointer i to the next pointer, and the last one to the value.
+ */
+struct mt_value {
+	struct mt_arg from;
+	__mt_s32 offsets[MT_DEREFS];
+	__mt_u8 n_derefs;
+	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
+	__mt_u8 is_address; /* with n_derefs: the value is its own address: it is an array */
+	__mt_u8 pad[5];
+};
+_Static_assert(sizeof(struct mt_value) == 40, "mt_value");
+
+enum mt_print_kind {
+	MT_PRINT_NONE = 0, /* in a hit: it could not be read */
+	MT_PRINT_NUMBER = 1,
+	MT_PRINT_STRING = 2, /* up to its NUL */
+	MT_PRINT_BYTES = 3,  /* as many as `length` says */
+};
+
+struct mt_print {
+	struct mt_value value, length;
+	__mt_u8 kind;	   /* enum mt_print_kind */
+	__mt_u8 at_return; /* it is what the call returns; others are read at its entry */
+	__mt_u8 pad[6];
+};
+_Static_assert(sizeof(struct mt_print) == 88, "mt_print");
+
+/* What is read at the hits of one probe for -key, -if and -print. */
+struct mt_reads {
+	struct mt_value key;
+	struct mt_value terms[MT_TERMS];
+	struct mt_print prints[MT_PRINTS];
+};
+_Static_assert(sizeof(struct mt_reads) == 40 * (1 + MT_TERMS) + 88 * MT_PRINTS, "mt_reads");
+
+/* One value of -print as it was at a hit. */
+struct mt_printed {
+	__mt_u64 number;
+	__mt_u16 length; /* of text, which has no NUL */
+	__mt_u8 kind;	 /* enum mt_print_kind */
+	__mt_u8 is_signed;
+	__mt_u8 is_cut; /* the string is longer than text */
+	__mt_u8 pad[3];
+	char text[MT_TEXT_MAX];
+};
+_Static_assert(sizeof(struct mt_printed) == 16 + MT_TEXT_MAX, "mt_printed");
+
+/* Requests that -key can follow at once; beyond that the oldest are forgotten. */
+#define MT_REQUESTS 32768
+
 /* A branch from the CPU's last branch records (LBR), laid out as struct perf_branch_entry. */
 struct mt_branch {
 	__mt_u64 from, to;
@@ -246,9 +305,14 @@ struct mt_hit {
 	__mt_u32 arming;     /* the arming it belongs to; not recorded */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
+	__mt_u64 key;	     /* with -key: of the request */
+	__mt_u32 since_tid;  /* with -key: the thread in which value_ns began; 0: no key */
+	__mt_u32 n_prints;
+	struct mt_printed prints[MT_PRINTS];
 };
-_Static_assert(sizeof(struct mt_hit) ==
-		       144 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
+_Static_assert(sizeof(struct mt_hit) == 160 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX +
+						24 * MT_BRANCHES_MAX +
+						sizeof(struct mt_printed) * MT_PRINTS,
 	       "mt_hit");
 
 enum mt_entry_kind {
@@ -464,10 +528,13 @@ struct mt_counters {
 	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
 	__mt_u64 unmeasured; /* there was no room for what their delay or duration is known by */
 	__mt_u64 stalls;     /* that were only counted */
-	__mt_u64 max_ns;     /* largest delay or duration so far */
-	__mt_u64 sum_ns;     /* of all of them */
+	/* Requests (-key) that were put into the map, taken out of it, or begun once more in it. */
+	__mt_u64 begun, ended, restarted;
+	__mt_u64 keyless; /* hits whose key could not be read */
+	__mt_u64 max_ns;  /* largest delay or duration so far */
+	__mt_u64 sum_ns;  /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_counters) == 72 + 8 * MT_FINE_BUCKETS, "mt_counters");
+_Static_assert(sizeof(struct mt_counters) == 104 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -195,8 +195,9 @@ static double run_cpu(const struct target *target, const struct way *way)
 /* Four terms, all of them true. */
 static double run_filtered(const struct target *target, const struct way *way)
 {
-	static const struct mt_args args = {
-		.n = 1, .v[0] = {.kind = MT_ARG_REGISTER, .base = 112, .size = -4}};
+	static const struct mt_value arg1 = {
+		.from = {.kind = MT_ARG_REGISTER, .base = 112, .size = -4}};
+	static const struct mt_reads reads = {.terms = {arg1, arg1}};
 	static const struct mt_term terms[MT_TERMS] = {
 		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123456},
 		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123457},
@@ -206,8 +207,8 @@ static double run_filtered(const struct target *target, const struct way *way)
 
 	return run_config(target, way,
 			  &(struct trigger_config){.delay_thresh_ns = HOUR_NS,
-						   .args = &args,
-						   .n_args = 1,
+						   .reads = &reads,
+						   .n_reads = 1,
 						   .terms = terms,
 						   .n_terms = MT_TERMS});
 }

@@ -27,11 +27,14 @@ static const struct call_tree *find_tree(const struct report_input *input)
 
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
-		bool is_its = tree->tid == input->hit->tid;
+		bool is_its = tree->tid == (input->tid ? input->tid : input->hit->tid);
 		uint64_t ns = !is_its;
 
 		if (is_its && !any)
 			any = tree;
+		/* A request's calls may be in any of them: the first is the thread's own stack. */
+		if (input->hit->since_tid)
+			continue;
 		if (!(is_its || (tree->strand && tree->pid == (pid_t)input->hit->pid)) ||
 		    !has_entry(tree, input->hit))
 			continue;

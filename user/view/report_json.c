@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 #include "mtbpf_shared.h"
 #include "util/units.h"
@@ -12,6 +14,36 @@ static void add_number(cJSON *object, const char *key, uint64_t number)
 	cJSON_AddNumberToObject(object, key, (double)number);
 }
 
+/*
+ * Numbers exactly; strings as they are shown, without the quotes; what could not be read is null.
+ * "cut" has the names of strings that are longer.
+ */
+static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
+{
+	cJSON *object = cJSON_AddObjectToObject(hit_object, "print"), *cut = NULL;
+
+	for (uint32_t i = 0; i < hit->n_prints; i++) {
+		const struct hit_printed *print = &hit->prints[i];
+		char text[PRINTED_SIZE];
+
+		if (print->value.kind == MT_PRINT_NONE) {
+			cJSON_AddNullToObject(object, print->name);
+		} else if (print->value.kind == MT_PRINT_NUMBER) {
+			cJSON_AddRawToObject(object, print->name, print->text);
+		} else {
+			snprintf(text, sizeof(text), "%.*s",
+				 (int)(strrchr(print->text, '"') - print->text - 1),
+				 print->text + 1);
+			cJSON_AddStringToObject(object, print->name, text);
+		}
+		if (!print->value.is_cut)
+			continue;
+		if (!cut)
+			cut = cJSON_AddArrayToObject(hit_object, "cut");
+		cJSON_AddItemToArray(cut, cJSON_CreateString(print->name));
+	}
+}
+
 void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
@@ -20,7 +52,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 			     : hit->reason == MT_HIT_REGION ? "region"
 			     : hit->reason == MT_HIT_STALL  ? "stall"
 							    : "delay";
-	char moment[UNITS_MOMENT_SIZE];
+	char moment[UNITS_MOMENT_SIZE], key[24];
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
@@ -36,6 +68,13 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
 	if (hit->trace_id[0])
 		cJSON_AddStringToObject(object, "trace_id", hit->trace_id);
+	if (hit->since_tid) {
+		snprintf(key, sizeof(key), "%#" PRIx64, hit->key);
+		cJSON_AddStringToObject(object, "key", key);
+		add_number(object, "since_tid", (uint64_t)hit->since_tid);
+	}
+	if (hit->n_prints)
+		add_prints(object, hit);
 	add_number(object, "sequence", hit->sequence);
 	add_number(object, "pid", (uint64_t)hit->pid);
 	add_number(object, "tid", (uint64_t)hit->tid);

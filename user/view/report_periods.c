@@ -165,6 +165,19 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start_ns, hit->time_ns);
 }
 
+/*
+ * Of a request with a key the time is known, but not which of the thread's work in it was for this
+ * request: there is nothing to compare it with.
+ */
+static int take_request(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+
+	if (!r->tree->calls.n || (!r->sampled && !has_whole(r->tree, start_ns, hit->value_ns)))
+		return 0;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
@@ -174,6 +187,8 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 	uint64_t last = 0;
 	int err = 0;
 
+	if (hit->since_tid)
+		return take_request(r, hit);
 	if (hit->reason == MT_HIT_REGION)
 		return find_regions(r, hit);
 	/* Those before it end at gaps as well, but this one does not. */

@@ -52,6 +52,19 @@ void report__print_which(FILE *out, const struct report *r)
 		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
 }
 
+static void print_request_head(FILE *out, const struct report *r)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	fprintf(out, "the request with key %#" PRIx64, r->hit.key);
+	report__print_which(out, r);
+	fprintf(out,
+		" took %s, from thread %d to thread %d; what thread %d did meanwhile, for this "
+		"request or for others:\n",
+		units__format_duration(text, r->hit.value_ns), r->hit.since_tid, r->hit.tid,
+		r->tree->tid);
+}
+
 static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
@@ -137,6 +150,9 @@ static void print_reasons(FILE *out, const struct report *r)
 	struct reasons reasons;
 	bool is_unnamed = false;
 
+	if (r->hit.since_tid)
+		fprintf(out, "reason: not known: a thread may work for several requests at once\n");
+
 	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
@@ -150,7 +166,10 @@ static void print_reasons(FILE *out, const struct report *r)
 
 void report__print(FILE *out, const struct report *r, size_t top)
 {
-	print_head(out, r);
+	if (r->hit.since_tid)
+		print_request_head(out, r);
+	else
+		print_head(out, r);
 	print_accounts(out, r);
 	print_rows(out, r, top);
 	report__print_paths(out, r);

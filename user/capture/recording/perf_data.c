@@ -173,13 +173,37 @@ static void end_raw(struct perf_writer *w, size_t begin)
 	memcpy(w->record + begin - sizeof(size), &size, sizeof(size));
 }
 
+/*
+ * The key, the thread where it began and the number of values of -print; for each of these a
+ * number, then its length, kind and two flags in one word, and its bytes.
+ */
+static void put_prints(struct perf_writer *w, const struct mt_hit *hit)
+{
+	uint32_t n = hit->n_prints < MT_PRINTS ? hit->n_prints : MT_PRINTS;
+
+	put_u64(w, hit->key);
+	put_u64(w, hit->since_tid | (uint64_t)n << 32);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mt_printed *print = &hit->prints[i];
+		uint16_t length = print->length < MT_TEXT_MAX ? print->length : MT_TEXT_MAX;
+
+		put_u64(w, print->number);
+		put_u64(w, length | (uint64_t)print->kind << 16 | (uint64_t)print->is_signed << 24 |
+				   (uint64_t)print->is_cut << 32);
+		put_padded(w, print->text, length);
+	}
+}
+
 /* Follows the fields that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
 
-	if (!hit->n_args && !hit->syscall && !branches && !w->rec->cpu_measure)
+	bool has_prints = w->rec->prints.n || w->rec->key;
+	bool has_off_cpu = w->rec->cpu_measure || has_prints;
+
+	if (!hit->n_args && !hit->syscall && !branches && !has_off_cpu)
 		return;
 	/*
 	 * The number of arguments, the system call, then a bit for each argument that was read, and
@@ -188,12 +212,14 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 	put_u64(w, hit->n_args | (uint64_t)hit->syscall << 16 | (uint64_t)hit->args_read << 32 |
 			   (uint64_t)hit->args_signed << 48);
 	put(w, hit->args, 8 * n);
-	if (!branches && !w->rec->cpu_measure)
+	if (!branches && !has_off_cpu)
 		return;
 	put_u64(w, branches);
 	put(w, hit->branches, 24 * branches);
-	if (w->rec->cpu_measure)
+	if (has_off_cpu)
 		put_u64(w, hit->off_cpu_ns);
+	if (has_prints)
+		put_prints(w, hit);
 }
 
 /*

@@ -48,6 +48,8 @@ bool probes__at_entry(const struct probes *probes);
 /* The arguments of each probe, for struct trigger_config. The caller frees them; NULL: out of
  * memory. */
 struct mt_args *probes__args(const struct probes *probes);
+/* The same for what is read there, and after that at the probes of -start. */
+struct mt_reads *probes__reads(const struct probes *probes, const struct probes *starts);
 /* The first probe whose instruction the kernel single-steps as a copy; otherwise the first. */
 const struct probe *probes__stepped(const struct probes *probes);
 /*
@@ -80,6 +82,7 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 struct start_stop {
 	struct probes starts, stops; /* empty: everything is recorded */
 	bool stop_triggers;	     /* there is no other trigger */
+	bool by_key; /* from the one to the other is a request: all is recorded all the time */
 	VEC(struct rec_place) start_places, stop_places;
 };
 
