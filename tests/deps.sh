@@ -56,6 +56,7 @@ needs() {
 	extra|tool bpftrace|bpftrace|bpftrace|is what make bench compares a hit's cost with
 	extra|tool curl|curl|asks mtbpf view for traces
 	extra|tool redis-server|redis-server|redis|is a service that make bench-services measures
+	extra|tool nginx|nginx-light|nginx|is a server whose requests are followed by their objects
 	extra|tool pgbench|postgresql|PostgreSQL|is another
 	extra|tool chromium|chromium|shows one in Perfetto
 	extra|tool scdoc|scdoc|scdoc|makes the man pages

@@ -238,6 +238,8 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 		print_option("symbol", o->symbols.v[i]);
 	print_option("start", o->start);
 	print_option("stop", o->stop);
+	print_option("key", o->key);
+	print_option("if", o->condition);
 	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
 	       options->durations || o->stop ? "duration" : "delay", text, percent,
 	       (unsigned long long)passed);

@@ -2,7 +2,7 @@
 /*
  * Requests that begin in one thread and end in another, several at once: each 20th, whose path is
  * "/slow/N", takes 100 ms, all others, "/fast/N", 2 ms. Their objects are used again. With
- * "-cancel" each 10th ends without request_end().
+ * "-cancel" each 10th ends without request_end(); with "-leak" they do nothing but begin.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -76,6 +76,16 @@ int main(int argc, char **argv)
 	int cancels = argc > 1 && !strcmp(argv[1], "-cancel");
 	pthread_t thread;
 
+	for (int n = 0; argc > 1 && !strcmp(argv[1], "-leak"); n++) {
+		static struct request r;
+
+		if (!n)
+			printf("pid %d\n", (int)getpid());
+		fflush(stdout);
+		request_begin(&r, n);
+		if (n % 100 == 0)
+			usleep(1000);
+	}
 	printf("pid %d\n", (int)getpid());
 	fflush(stdout);
 	for (long i = 0; i < WORKERS; i++)
