@@ -380,7 +380,7 @@ static __always_inline void start(const struct hit_place *place)
 	}
 }
 
-/* Returning 1 resumes Intel PT, unless the trigger has frozen it; -key does not pause it. */
+/* Returning 1 resumes Intel PT, unless the trigger has frozen it. With -key nothing was paused. */
 SEC("uprobe")
 int on_start(struct pt_regs *ctx)
 {
@@ -388,7 +388,7 @@ int on_start(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	start(&(struct hit_place){ctx, ctx});
-	return !is_frozen();
+	return !has_key && !is_frozen();
 }
 
 /* The thread's region, or the request's, if one ends here. */

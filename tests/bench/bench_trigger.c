@@ -213,6 +213,35 @@ static double run_filtered(const struct target *target, const struct way *way)
 						   .n_terms = MT_TERMS});
 }
 
+/* Delays of one key, which is read behind a pointer: the stack pointer's. */
+static double run_keyed(const struct target *target, const struct way *way)
+{
+	static const struct mt_reads reads = {
+		.key = {.from = {.kind = MT_ARG_REGISTER, .base = 152, .size = 8},
+			.n_derefs = 1,
+			.size = 8}};
+
+	return run_config(
+		target, way,
+		&(struct trigger_config){
+			.delay_thresh_ns = HOUR_NS, .reads = &reads, .n_reads = 1, .by_key = true});
+}
+
+/* Durations, with a string of so many bytes that each entry reads and keeps for the return. */
+static double run_printed(const struct target *target, const struct way *way)
+{
+	static const struct mt_reads reads = {
+		.prints = {{.kind = MT_PRINT_BYTES,
+			    .value = {.from = {.kind = MT_ARG_REGISTER, .base = 152, .size = 8}},
+			    .length = {.from = {.kind = MT_ARG_CONSTANT, .value = 32}}}}};
+
+	return run_config(target, way,
+			  &(struct trigger_config){.duration_thresh_ns = HOUR_NS,
+						   .reads = &reads,
+						   .n_reads = 1,
+						   .n_prints = 1});
+}
+
 /* The program decides, and nothing is hit. */
 static double run_unhit(const struct target *target, const struct way *way)
 {
@@ -312,6 +341,8 @@ static const struct way ways[] = {
 	{"and that looked at: -stall-thresh", run_stall, AT(victim_push), 0, 100000, 0},
 	{"and its time on the CPU: -cpu-thresh", run_cpu, AT(victim_push), 0, 100000, 0},
 	{"push, and four terms of -if", run_filtered, AT(victim_push), 0, 200000, 0},
+	{"push, and -key of a member", run_keyed, AT(victim_push), 0, 200000, 0},
+	{"durations, and -print of 32 bytes", run_printed, AT(victim_push), 0, 100000, 0},
 	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0},
 	{"library: mtbpf_min_duration(), no hit", run_unhit, victim_library_if_slow, LIBRARY, 0,
 	 1000000, 0},
