@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What -if, -key and -print read at a hit: values behind pointers, strings, and whose delay it is. */
+/* What -if, -key and -print read at a hit: values behind pointers, strings, and whose delay it is.
+ */
 #include "trigger_fixture.h"
 
 #include <string.h>
@@ -71,10 +72,9 @@ static void assert_text(const struct mt_printed *printed, const char *text)
 
 static void test_values_behind_pointers(void **state)
 {
-	struct mt_reads reads = {.prints = {print(MT_PRINT_NUMBER, &whole),
-					    print(MT_PRINT_STRING, &whole),
-					    print(MT_PRINT_STRING, &whole),
-					    print(MT_PRINT_NUMBER, &whole)}};
+	struct mt_reads reads = {
+		.prints = {print(MT_PRINT_NUMBER, &whole), print(MT_PRINT_STRING, &whole),
+			   print(MT_PRINT_STRING, &whole), print(MT_PRINT_NUMBER, &whole)}};
 	struct mt_hit hit;
 
 	/* whole->self->self->part->number, whole->part->text, whole->part->own, whole->pad->... */
@@ -133,8 +133,8 @@ static void test_strings_with_a_length(void **state)
 	fill_texts();
 	for (size_t i = 0; i < MT_PRINTS; i++) {
 		reads.prints[i] = print(MT_PRINT_BYTES, i == 3 ? longer : abc);
-		reads.prints[i].length = (struct mt_value){
-			.from = constant(&lengths[i]), .n_derefs = 1, .size = -8};
+		reads.prints[i].length =
+			(struct mt_value){.from = constant(&lengths[i]), .n_derefs = 1, .size = -8};
 	}
 	tear_down(state);
 	assert_int_equal(set_up(state), 0);
@@ -172,7 +172,8 @@ static void test_a_call_keeps_what_its_entry_read(void **state)
 	}
 	attach_to(fixture, config, timed);
 	arm(fixture);
-	/* Those that are left leave their entries behind, and the slow one is around four others. */
+	/* Those that are left leave their entries behind, and the slow one is around four others.
+	 */
 	run(fixture, TIMED_JUMP_OUT, 3);
 	run(fixture, TIMED_NESTED, 5);
 	hit = expect_hit(fixture);
@@ -184,9 +185,8 @@ static void test_a_call_keeps_what_its_entry_read(void **state)
 
 static void test_terms(void **state)
 {
-	static const struct mt_term terms[] = {
-		{.field = MT_FIELD_ARG, .op = MT_OP_LT, .value = 0},
-		{.field = MT_FIELD_ARG, .op = MT_OP_EQ, .value = 8}};
+	static const struct mt_term terms[] = {{.field = MT_FIELD_ARG, .op = MT_OP_LT, .value = 0},
+					       {.field = MT_FIELD_ARG, .op = MT_OP_EQ, .value = 8}};
 	struct mt_reads reads = {.terms = {{.from = constant(&part), .n_derefs = 1, .size = -2},
 					   {.from = {.kind = MT_ARG_CONSTANT, .value = 8}}}};
 	struct trigger_config config = {
@@ -218,12 +218,11 @@ static void test_delays_of_one_key(void **state)
 	int tid;
 
 	own.key.from.size = 8;
-	attach_to(fixture,
-		  (struct trigger_config){.delay_thresh_ns = THRESH_NS,
-					  .reads = &own,
-					  .n_reads = 1,
-					  .by_key = true},
-		  hit_me);
+	attach_to(
+		fixture,
+		(struct trigger_config){
+			.delay_thresh_ns = THRESH_NS, .reads = &own, .n_reads = 1, .by_key = true},
+		hit_me);
 	arm(fixture);
 	/* The new thread's own two hits are far apart, but not those of the key. */
 	run(fixture, HIT_THREADS, 2 * SLOW_MS);
@@ -243,16 +242,13 @@ static void test_delays_of_one_key(void **state)
 
 static void test_a_key_that_cannot_be_read(void **state)
 {
-	const struct mt_reads reads = {
-		.key = {.from = constant(NULL), .n_derefs = 1, .size = 8}};
+	const struct mt_reads reads = {.key = {.from = constant(NULL), .n_derefs = 1, .size = 8}};
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
 	attach_to(fixture,
-		  (struct trigger_config){.delay_thresh_ns = 1,
-					  .reads = &reads,
-					  .n_reads = 1,
-					  .by_key = true},
+		  (struct trigger_config){
+			  .delay_thresh_ns = 1, .reads = &reads, .n_reads = 1, .by_key = true},
 		  hit_me);
 	arm(fixture);
 	run(fixture, HIT, 5);
@@ -266,9 +262,12 @@ static void test_a_key_that_cannot_be_read(void **state)
 static int run_group(const char *name)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(test_values_behind_pointers), LIVE(test_strings_are_cut),
-		LIVE(test_strings_with_a_length),  LIVE(test_a_call_keeps_what_its_entry_read),
-		LIVE(test_terms),		   LIVE(test_delays_of_one_key),
+		LIVE(test_values_behind_pointers),
+		LIVE(test_strings_are_cut),
+		LIVE(test_strings_with_a_length),
+		LIVE(test_a_call_keeps_what_its_entry_read),
+		LIVE(test_terms),
+		LIVE(test_delays_of_one_key),
 		LIVE(test_a_key_that_cannot_be_read),
 	};
 

@@ -158,15 +158,23 @@ static void test_returned(void **state)
 	assert_int_equal(find("opaque", &path), -EINVAL);
 }
 
-#define ARROW(text) {.kind = STEP_ARROW, .name = text}
-#define DOT(text)   {.kind = STEP_DOT, .name = text}
-#define AT(n)	    {.kind = STEP_INDEX, .number = (n)}
+#define ARROW(text)                                                                                \
+	{                                                                                          \
+		.kind = STEP_ARROW, .name = text                                                   \
+	}
+#define DOT(text)                                                                                  \
+	{                                                                                          \
+		.kind = STEP_DOT, .name = text                                                     \
+	}
+#define AT(n)                                                                                      \
+	{                                                                                          \
+		.kind = STEP_INDEX, .number = (n)                                                  \
+	}
 
 #define FIND(...)                                                                                  \
-	find("plain", &(struct value_path){                                                        \
-			      .steps = {__VA_ARGS__},                                              \
-			      .n = sizeof((struct value_step[]){__VA_ARGS__}) /                    \
-				   sizeof(struct value_step)})
+	find("plain", &(struct value_path){.steps = {__VA_ARGS__},                                 \
+					   .n = sizeof((struct value_step[]){__VA_ARGS__}) /       \
+						sizeof(struct value_step)})
 
 static void test_members(void **state)
 {
@@ -208,9 +216,9 @@ static void test_members_that_are_not_there(void **state)
 	assert_int_equal(FIND(ARROW("in"), DOT("bits")), -EINVAL);
 	assert_int_equal(FIND(ARROW("pad"), AT(1)), -EINVAL);
 	assert_int_equal(FIND(ARROW("any"), ARROW("x")), -EINVAL);
-	assert_int_equal(FIND(ARROW("next"), ARROW("next"), ARROW("next"), ARROW("next"),
-			      ARROW("text")),
-			 -EINVAL);
+	assert_int_equal(
+		FIND(ARROW("next"), ARROW("next"), ARROW("next"), ARROW("next"), ARROW("text")),
+		-EINVAL);
 	assert_int_equal(find("opaque", &of_opaque), -EINVAL);
 	assert_non_null(strstr(why, "does not define"));
 }
@@ -221,9 +229,9 @@ static void test_without_debug_info(void **state)
 	struct elf_image *raw = elf_image__raw(code, sizeof(code), "raw", "raw");
 	const struct function *function = elf_image__function_at(raw, 0);
 
-	assert_int_equal(function__find_value(function, &(struct value_path){0}, &value, &type,
-					      why),
-			 -ENODATA);
+	assert_int_equal(
+		function__find_value(function, &(struct value_path){0}, &value, &type, why),
+		-ENODATA);
 	elf_image__free(raw);
 }
 

@@ -194,8 +194,7 @@ static void test_arguments(void **state)
 	assert_int_equal(function.reads.terms[0].from.base, 64);
 	assert_int_equal(function.reads.terms[1].from.size, -8);
 	function = (struct probe){0};
-	assert_int_equal(apply("(int)arg1->0x20->8 == 1", "str(arg2), (int)retval", &function,
-			       "f"),
+	assert_int_equal(apply("(int)arg1->0x20->8 == 1", "str(arg2), (int)retval", &function, "f"),
 			 0);
 	assert_int_equal(function.reads.terms[0].n_derefs, 2);
 	assert_int_equal(function.reads.terms[0].offsets[0], 0x20);
@@ -203,15 +202,15 @@ static void test_arguments(void **state)
 	assert_int_equal(function.reads.terms[0].size, -4);
 	assert_int_equal(function.reads.terms[0].from.size, 8);
 	assert_int_equal(function.reads.prints[0].value.from.base, 104); /* si */
-	assert_int_equal(function.reads.prints[1].value.from.base, 80);  /* ax */
+	assert_int_equal(function.reads.prints[1].value.from.base, 80);	 /* ax */
 	assert_int_equal(function.reads.prints[1].at_return, 1);
 }
 
 static void test_arguments_that_are_not_known(void **state)
 {
-	static const char *const terms[] = {"arg1 == 1", "(int)arg7 == 1", "arg1->a == 1",
-					    "(int)arg1->0->0->0->0->0 == 1", "arg1->8 == 1",
-					    "retval == 1"};
+	static const char *const terms[] = {"arg1 == 1",    "(int)arg7 == 1",
+					    "arg1->a == 1", "(int)arg1->0->0->0->0->0 == 1",
+					    "arg1->8 == 1", "retval == 1"};
 	static struct probe inside = {.is_inside = true}, go = {.is_go = true};
 
 	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
