@@ -92,7 +92,7 @@ static __always_inline void take_args(const struct pt_regs *regs, u32 key, struc
 	}
 }
 
-/* mtbpf_hit()'s second argument: the thread's mark; 0: it has none. */
+/* mtbpf_hit()'s second argument: the thread's mark; 0: the thread has not set one. */
 static __always_inline u64 mark_of(const struct pt_regs *ctx)
 {
 	return ctx->si;

@@ -40,7 +40,7 @@ static __always_inline bool is_comm(const volatile struct mt_term *term)
 	return comm[0] == term->comm[0] && comm[1] == term->comm[1];
 }
 
-/* What cannot be read is not true. */
+/* A value that cannot be read makes its term false. */
 static __always_inline bool value_holds(const struct hit_place *place, u32 i)
 {
 	const struct mt_reads *reads = reads_of(place);
@@ -70,7 +70,7 @@ static __always_inline bool term_holds(const struct hit_place *place, u32 i)
 	return false;
 }
 
-/* Those of the returned value, or all others. */
+/* Checks the terms about the returned value, or all others. */
 static __always_inline bool terms_hold(const struct hit_place *place, bool of_return)
 {
 	for (u32 i = 0; i < MT_TERMS; i++)

@@ -33,15 +33,15 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } hits SEC(".maps");
 
-/* Where the time began that ends with a hit. */
+/* The start of the time that ends with a hit. */
 struct since {
-	u64 ns;	    /* 0: it is not known */
+	u64 ns;	    /* 0: not known */
 	u64 off_ns; /* off_cpu_ns() then */
 	u64 key;    /* of the request */
 	u32 tid;    /* the thread, if it may be another one; 0: it is this one */
 };
 
-/* What is known of a hit while the program runs. */
+/* A hit that passed the threshold, while the program runs. */
 struct passed {
 	const struct hit_place *place;
 	u64 time_ns;
@@ -123,7 +123,7 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
 }
 
-/* What every hit has, whichever program finds it; it has no more of the stack than the ip. */
+/* Fills what every hit has, whichever program finds it. Of the stack it takes the ip only. */
 static __always_inline void begin_hit(struct mt_hit *hit, const struct pt_regs *regs,
 				      const struct passed *passed)
 {
@@ -182,8 +182,8 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 }
 
 /*
- * Makes what has passed the trigger: disarms, freezes the recording, and returns the room for its
- * hit. NULL: it is no trigger.
+ * Makes a hit that has passed the trigger: disarms, freezes the recording, and returns the room for
+ * the hit. NULL: it does not trigger.
  */
 static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Values that are read at a hit for -if, -key and -print: arguments, and the memory behind them. */
+/* Reads values at a hit for -if, -key and -print: arguments, and the memory that they point to. */
 #ifndef MTBPF_READS_BPF_H
 #define MTBPF_READS_BPF_H
 
@@ -16,7 +16,7 @@ struct {
 const volatile __u32 n_prints;
 const volatile bool keeps_prints; /* they are read at a call's entry and told at its return */
 
-/* Where a program runs: at a uprobe its context is the registers. */
+/* The place of a hit: at a uprobe the program's context is the registers. */
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */
@@ -127,7 +127,7 @@ static __always_inline void clear_prints(struct mt_printed *out)
 	}
 }
 
-/* What was read at the entry of a call, until its return. */
+/* Values of -print from the entry of a call, kept until its return. */
 struct kept_prints {
 	u64 sequence; /* of the call */
 	struct mt_printed v[MT_PRINTS];

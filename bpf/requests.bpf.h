@@ -45,7 +45,7 @@ static __always_inline bool key_of(const struct hit_place *place, struct mt_coun
 	return false;
 }
 
-/* A request that had begun already begins anew: its object is used again for another one. */
+/* A second start begins a new request: its object is used again. */
 static __always_inline void begin_request(const struct request_key *key, struct mt_counters *stats,
 					  u64 now)
 {
@@ -59,7 +59,7 @@ static __always_inline void begin_request(const struct request_key *key, struct 
 		add_one(&stats->unmeasured);
 }
 
-/* When it began, and where; false: it is not known. */
+/* Finds when and where a request began. False if that is not known. */
 static __always_inline bool find_request(const struct request_key *key, struct since *since)
 {
 	const volatile struct request *found = bpf_map_lookup_elem(&requests, key);
@@ -72,7 +72,7 @@ static __always_inline bool find_request(const struct request_key *key, struct s
 	return found->key == key->key;
 }
 
-/* The same for one that ends here. Of two threads that end it, one does. */
+/* The same, and removes the request. If two threads end it at once, one of them gets true. */
 static __always_inline bool end_request(const struct request_key *key, struct mt_counters *stats,
 					struct since *since)
 {

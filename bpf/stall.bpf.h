@@ -150,7 +150,7 @@ struct stall_look {
 	struct mt_counters *stats;
 };
 
-/* How long it has lasted, without the time that the process was stopped. */
+/* Returns how long it has lasted, without the time in which the process was stopped. */
 static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 {
 	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;

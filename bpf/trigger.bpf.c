@@ -36,7 +36,7 @@ const volatile bool measure_duration; /* the time from entry to return decides *
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
 const volatile bool stop_triggers;    /* the end of a region is a hit */
 const volatile bool measure_region;   /* the length of the region decides */
-/* How far the target's CLOCK_MONOTONIC is ahead of ours: time_namespaces(7). */
+/* The target's CLOCK_MONOTONIC minus ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
 /* The threshold for delays or durations. User space may change it at any time. */
@@ -188,7 +188,7 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 	return push_call(latch, &call);
 }
 
-/* since: where the region began that ends with it; empty: it ends none. */
+/* since: the start of the region that ends here; empty if no region ends. */
 static __always_inline int hit(const struct hit_place *place, struct latch *latch,
 			       const struct since *since)
 {
@@ -449,7 +449,7 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
 		return;
-	/* Without regions there is no map of them. */
+	/* The maps exist only if regions are used. */
 	if ((has_regions || has_key) && syscall->roles & MT_SYSCALL_STOPS)
 		stop(&place, syscall_latch(&regs));
 	if (syscall->roles & MT_SYSCALL_HITS && terms_hold(&place, false))
@@ -549,7 +549,7 @@ int on_sample(void *ctx)
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
 }
 
-/* The clock that looks whether a thread is still where it was. Nothing is to be sampled. */
+/* The clock that checks whether threads are still in their calls. It takes no sample. */
 SEC("perf_event")
 int on_stall_clock(void *ctx)
 {

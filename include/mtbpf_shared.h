@@ -98,22 +98,22 @@ struct mt_term {
 };
 _Static_assert(sizeof(struct mt_term) == 32, "mt_term");
 
-/* What of a duration, a region or a delay is measured. */
+/* The part of a duration, a region or a delay that is measured. */
 enum mt_cpu_measure {
 	MT_CPU_ALL = 0, /* the whole time */
 	MT_CPU_ON = 1,	/* that on a CPU */
 	MT_CPU_OFF = 2, /* that off it: blocked, or ready and waiting for one */
 };
 
-/* What a stalled thread is still in. */
+/* The kind of time that a stalled thread is still in. */
 enum mt_stall_from {
 	MT_STALL_CALL = 1,   /* a call of the function */
 	MT_STALL_HIT = 2,    /* the time since its last hit */
 	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
 };
-/* So many questions whether a call is open may wait for their answers. */
+/* Questions whether a call is open that can wait for their answers at once. */
 #define MT_ANSWERS 256
-/* As many threads may be in one at once. */
+/* Threads whose open calls can be watched for stalls at once. */
 #define MT_STALLS_MAX 8192
 
 /* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
@@ -124,7 +124,7 @@ struct mt_task_offsets {
 };
 _Static_assert(sizeof(struct mt_task_offsets) == 32, "mt_task_offsets");
 
-/* Where a thread is, at one moment. */
+/* A thread's place at one moment. */
 struct mt_thread {
 	__mt_u32 tid, tgid;  /* as user space sees them */
 	__mt_u32 inner_tid;  /* as the thread sees itself, in its own pid namespace */
@@ -151,7 +151,7 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* What a system call is to the trigger. */
+/* The role of a system call for the trigger. */
 enum mt_syscall_role {
 	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
 	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
@@ -184,7 +184,7 @@ enum mt_arg_kind {
 	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
 };
 
-/* Where a probe's argument is. Registers are offsets into the kernel's struct pt_regs. */
+/* The place of a probe's argument. Registers are offsets into the kernel's struct pt_regs. */
 struct mt_arg {
 	__mt_u64 value;
 	__mt_u16 base;
@@ -240,7 +240,7 @@ struct mt_print {
 };
 _Static_assert(sizeof(struct mt_print) == 88, "mt_print");
 
-/* What is read at the hits of one probe for -key, -if and -print. */
+/* The values that -key, -if and -print read at the hits of one probe. */
 struct mt_reads {
 	struct mt_value key;
 	struct mt_value terms[MT_TERMS];
@@ -251,7 +251,7 @@ _Static_assert(sizeof(struct mt_reads) == 40 * (1 + MT_TERMS) + 88 * MT_PRINTS, 
 /* One value of -print as it was at a hit. */
 struct mt_printed {
 	__mt_u64 number;
-	__mt_u16 length; /* of text, which has no NUL */
+	__mt_u16 length; /* of text, without a NUL */
 	__mt_u8 kind;	 /* enum mt_print_kind */
 	__mt_u8 is_signed;
 	__mt_u8 is_cut; /* the string is longer than text */
@@ -319,7 +319,7 @@ enum mt_entry_kind {
 	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
 	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
 	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
-	/* As MT_ENTRY_HIT, of a system call: `ip` is behind the instruction that makes it. */
+	/* As MT_ENTRY_HIT, of a system call: `ip` is after the instruction that makes it. */
 	MT_ENTRY_SYSCALL = 4,
 	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
 };
@@ -480,7 +480,7 @@ struct mt_cpu {
 	__mt_u64 n_records; /* records ever written to its log */
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
-	/* The target's thread that left it last; 0: it is back, or there was none. */
+	/* The target's thread that left it last; 0: it is back, or none has left. */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
 	__mt_u32 n_replaced; /* other threads that have run there since */

@@ -199,7 +199,7 @@ largest_ms() {
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -start request_begin -stop request_end -key arg3
 	[ "$status" -eq 2 ]
-	complains "-key: arg3 of request_end: the function does not have so many arguments"
+	complains "-key: arg3 of request_end: the function has fewer arguments"
 	mtbpf_run attach -pid "$target" -start request_begin -stop request_end -key retval
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -start request_begin -stop request_end -key 'arg1->at,arg2->at'

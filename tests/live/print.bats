@@ -77,7 +77,7 @@ teardown() {
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 	mtbpf_run attach -source sample -pid "$target" -symbol shop::Order::handle -print 'str(arg1)' -o y.fxt
 	[ "$status" -eq 2 ]
-	complains "it is no char *"
+	complains "its type is not char *"
 	mtbpf_run attach -source sample -pid "$target" -symbol shop::Order::handle -print arg3 -o y.fxt
 	[ "$status" -eq 2 ]
 	complains "it is neither an integer nor a pointer"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What -print has read at a hit, as text. Strings are the target's: they may have any bytes. */
+/* Makes text of what -print has read at a hit. The target's strings may have any bytes. */
 #ifndef MTBPF_UTIL_PRINTED_H
 #define MTBPF_UTIL_PRINTED_H
 

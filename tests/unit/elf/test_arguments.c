@@ -123,7 +123,7 @@ static void test_registers(void **state)
 	assert_arg("plain", 2, 104, -4, VALUE_INTEGER);
 	assert_arg("plain", 3, 96, 1, VALUE_INTEGER);
 	assert_arg("plain", 4, 88, 8, VALUE_TEXT);
-	assert_unknown("plain", 5, "so many");
+	assert_unknown("plain", 5, "fewer arguments");
 	/* The first two are in vector registers. */
 	assert_unknown("mixed", 1, "neither");
 	assert_arg("mixed", 3, 112, 4, VALUE_INTEGER);

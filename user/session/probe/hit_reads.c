@@ -19,7 +19,7 @@
 
 /* Parsing. */
 
-/* What is parsed, for messages. */
+/* The option that is parsed, for messages. */
 struct source {
 	const char *option, *hint;
 };
@@ -81,7 +81,7 @@ static void take_type(const char **at, struct hit_value *value)
 			value->size = types[i].size;
 }
 
-/* False if there is no number, or a larger one. */
+/* False if a number is missing, or if it is too large. */
 static bool take_offset(const char **at, int32_t *number)
 {
 	const char *begin = *at;
@@ -132,7 +132,7 @@ static bool take_step(const char **at, struct value_step *step)
 	return take_name(at, step->name, sizeof(step->name));
 }
 
-/* True and nothing taken if it is neither an argument nor what is returned. */
+/* False, and *at unchanged, unless the text begins with an argument or retval. */
 static bool take_base(const char **at, struct value_path *path)
 {
 	const char *from = skip_blanks(*at);
@@ -151,7 +151,7 @@ static bool take_base(const char **at, struct value_path *path)
 	return true;
 }
 
-/* The text from `begin` to `end`, without blanks around it, cut where there is no room. */
+/* Copies the text from `begin` to `end` without blanks around it, cut to HIT_TEXT_SIZE. */
 static void keep_text(char text[static HIT_TEXT_SIZE], const char *begin, const char *end)
 {
 	begin = skip_blanks(begin);
@@ -201,7 +201,7 @@ static int take_field(const char **at, struct mt_term *term, struct hit_value *v
 	if (is_of_name(*from))
 		return refuse(&of_terms, "unknown name", skip_blanks(begin));
 	if (value->size)
-		return refuse(&of_terms, "tid and comm have no other type", begin);
+		return refuse(&of_terms, "tid and comm take no type", begin);
 	*at = from;
 	return 0;
 }
@@ -302,7 +302,7 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	if (!err && *skip_blanks(at))
 		err = refuse(&of_key, "the end is missing", skip_blanks(at));
 	if (!err && (reads->keys[0].path.of_return || reads->keys[1].path.of_return))
-		err = refuse(&of_key, "what a call returns is no key", text);
+		err = refuse(&of_key, "a returned value cannot be a key", text);
 	return err;
 }
 
@@ -390,7 +390,7 @@ bool hit_reads__any(const struct hit_reads *reads)
 
 /* Binding: where the values are at the hits of one probe. */
 
-/* x86-64's system calls, by their offsets in struct pt_regs: di, si, dx, r10, r8, r9. */
+/* Registers of a system call's arguments, as offsets in struct pt_regs: di, si, dx, r10, r8, r9. */
 static const uint16_t syscall_registers[] = {112, 104, 96, 56, 72, 64};
 
 static int tell(char why[static VALUE_WHY_SIZE], const char *text)
@@ -407,7 +407,7 @@ static bool has_only_offsets(const struct value_path *path)
 	return true;
 }
 
-/* From an argument whose place is known: what is behind pointers, by numbers alone. */
+/* Follows pointers by offsets, from an argument whose place is known. */
 static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		       bool as_text, char why[static VALUE_WHY_SIZE])
 {
@@ -428,7 +428,7 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 	return 0;
 }
 
-/* A USDT probe, mtbpf_hit() or a system call, whose notes or rules tell where arguments are. */
+/* Finds an argument of a USDT probe (by its note), of mtbpf_hit(), or of a system call. */
 static int find_told(const struct hit_value *from, const struct probe *probe,
 		     struct mt_value *value, enum value_type *type, char why[static VALUE_WHY_SIZE])
 {
@@ -458,7 +458,7 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 	return 0;
 }
 
-/* Without debug info, by the rules for integer arguments and the type that the user has written. */
+/* Finds an argument without debug info, by the ABI and the type that the user has written. */
 static int find_by_rules(const struct hit_value *from, const struct function *function,
 			 struct mt_value *value, enum value_type *type, bool as_text,
 			 char why[static VALUE_WHY_SIZE])
@@ -471,7 +471,7 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 	if (!from->path.of_return && function__is_clone(function))
 		return tell(why, "the compiler has changed how this function gets its arguments");
 	if (!from->path.of_return && from->path.arg >= VALUE_REGISTERS)
-		return tell(why, "arguments behind the sixth are not in registers");
+		return tell(why, "only the first six arguments are in registers");
 	if (!size && !from->path.n)
 		return tell(why, "its type is not known: say it, as in (int)arg1; a pointer is a "
 				 "(long)");
@@ -488,7 +488,7 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 			    const struct function *function, struct mt_value *value,
 			    enum value_type *type, bool as_text, char why[static VALUE_WHY_SIZE])
 {
-	/* Numbers say nothing of types: only the pointer that they begin with is searched. */
+	/* With offsets the debug info tells the first pointer's register only. */
 	bool by_numbers = from->path.n && has_only_offsets(&from->path);
 	struct value_path path = from->path;
 	int err;
@@ -529,7 +529,7 @@ static int find_value(const struct hit_value *from, const struct probe *probe,
 	if (err)
 		return err;
 	if (as_text && type != VALUE_TEXT && type != VALUE_CHARACTERS)
-		return tell(why, "it is no char *: if it is one all the same, say (char *)");
+		return tell(why, "its type is not char *: write (char *) if it points to text");
 	if (!as_text && type == VALUE_CHARACTERS)
 		return tell(why, "it is an array: str() is its text");
 	return type == VALUE_NONE ? tell(why, "it is neither an integer nor a pointer") : 0;
@@ -548,7 +548,7 @@ static bool bind_value(const struct source *source, const struct hit_value *from
 	return false;
 }
 
-/* A plain argument of a function is on the hit, too. */
+/* The hit shows a plain argument of a function. */
 static void show_arg(const struct hit_value *from, const struct mt_value *value,
 		     struct probe *probe)
 {
@@ -588,7 +588,7 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 		if (filter->terms[i].field <= MT_FIELD_RETVAL)
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
 					  &probe->reads.terms[i]);
-	/* Afterwards, since probe->args would be taken for what a note tells. */
+	/* Last, since find_value() takes probe->args for those of a note. */
 	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
 		if (filter->terms[i].field == MT_FIELD_ARG)
 			show_arg(&filter->values[i], &probe->reads.terms[i], probe);
@@ -601,7 +601,8 @@ int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool 
 		bool is_told = probe__is_syscall(probe) || probe->is_usdt;
 
 		if (probe__is_syscall(probe) && probe->syscall.number < 0) {
-			log__error("-if, -key and -print: %s has no arguments here", probe->name);
+			log__error("-if, -key and -print: the arguments of %s are not known",
+				   probe->name);
 			log__hint("leave them out, or name a function or a system call");
 			return -EINVAL;
 		}

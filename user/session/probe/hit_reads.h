@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is read at a hit: -if, such as "arg1 > 100 && comm == \"worker\"", -key, such as
+ * The values that are read at a hit: -if, such as "arg1 > 100 && comm == \"worker\"", -key, such as
  * "arg1->request", and -print, such as "str(arg1->uri.data, arg1->uri.len), arg2".
  */
 #ifndef MTBPF_SESSION_PROBE_HIT_READS_H
@@ -50,9 +50,9 @@ struct hit_reads {
 /* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
 int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *key,
 		     const char *print);
-/* "-if" or "-print": one of its values is what the call returns; NULL: none is. */
+/* Returns the option, "-if" or "-print", that asks for what a call returns; otherwise NULL. */
 const char *hit_reads__of_return(const struct hit_reads *reads);
-/* "-key" or "-print": its values come from the program's memory; NULL: from its registers only. */
+/* Returns the option, "-key" or "-print", that stores values from the program's memory; or NULL. */
 const char *hit_reads__of_memory(const struct hit_reads *reads);
 /* True if anything of the probes has to be read. */
 bool hit_reads__any(const struct hit_reads *reads);
@@ -60,13 +60,13 @@ bool hit_reads__any(const struct hit_reads *reads);
 /*
  * Finds where the values are at the hits of this probe, by the function's debug info: fills
  * probe->reads, or probe->refused with the reason. At a probe of -start only the key is read.
- * function is NULL for what is no function.
+ * function is NULL for USDT probes and system calls.
  */
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
 		     struct probe *probe, bool is_start);
 /*
- * 0, or -EINVAL after a line and a hint if a value is not known at one of the probes. Binds USDT
- * probes and system calls, which have no function.
+ * Binds USDT probes and system calls, and checks all probes. 0, or -EINVAL after a line and a hint
+ * if a value is not known at one of them.
  */
 int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool is_start);
 

@@ -54,7 +54,7 @@ static inline bool probe__is_syscall(const struct probe *probe)
 struct programs;
 struct hit_reads;
 
-/* Where to look up probes: in a process, in several, or in the file exec_path that will be run. */
+/* Probes are looked up in a process, in several, or in the file exec_path that will be run. */
 struct probe_source {
 	const struct process *process;
 	const char *exec_path;

@@ -178,7 +178,7 @@ int probes__check_calls(const struct probes *probes)
 		if (!probes->all.v[i].is_inside)
 			continue;
 		log__error(probe__is_syscall(&probes->all.v[i])
-				   ? "%s is a moment, and has no duration"
+				   ? "%s is a moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
 			   probes->all.v[i].name);
@@ -327,8 +327,8 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 }
 
 /*
- * A program that is not started yet has no mappings: the inode comes from its file. The device is
- * left out, since mappings may show another one than the file.
+ * Before a program starts, its inode comes from its file, not from its mappings. The device is left
+ * out, since mappings may show another one than the file.
  */
 static struct rec_place place_of(const struct probe *probe, const char *exec_path)
 {

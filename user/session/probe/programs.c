@@ -165,7 +165,7 @@ static int take(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-/* Replaces a process that has ended by another one of the same program. False: there is none. */
+/* Replaces a process that has ended by another one of the same program. False if all have. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;

@@ -57,7 +57,7 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 
 /*
  * Finds the default for -symbol: a function of the process or, with exec_path, of the file that
- * will be run. NULL if it has none. Prints nothing.
+ * will be run. NULL if the file lacks both. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
@@ -67,7 +67,7 @@ const char *default_trigger__of(const struct programs *programs);
 struct selectors;
 /*
  * Puts the default in the place of ".", which is magic-trace's name for it. 0; -EINVAL after a line
- * and a hint: there is none; -ENOMEM.
+ * and a hint if the program lacks it; -ENOMEM.
  */
 int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source);
 

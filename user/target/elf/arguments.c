@@ -49,7 +49,7 @@ static bool get_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
 	return dwarf_attr_integrate(die, name, &attr) && !dwarf_formudata(&attr, number);
 }
 
-/* The entry's type, behind typedefs and qualifiers. False: it has none (void), or it is damaged. */
+/* Finds the entry's type without typedefs and qualifiers. False if it is void, or damaged. */
 static bool get_type(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attr;
@@ -157,7 +157,7 @@ static int find_member(struct walk *walk, Dwarf_Die *class, const char *name, Dw
 	return got;
 }
 
-/* Goes to what the pointer that has been reached points to. */
+/* Follows the pointer that the walk has reached. */
 static int follow(struct walk *walk, struct elf_debug *debug, int64_t offset)
 {
 	struct mt_value *value = walk->value;
@@ -191,14 +191,15 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	Dwarf_Die member;
 
 	if (step->kind == STEP_ARROW && !by_pointer)
-		return refuse(walk, "is a member of what is no pointer: use .", step->name);
+		return refuse(walk, "is a member of a structure, not of a pointer: use .",
+			      step->name);
 	if (step->kind == STEP_DOT && tag == DW_TAG_pointer_type)
-		return refuse(walk, "is a member of what is a pointer: use ->", step->name);
+		return refuse(walk, "is a member behind a pointer: use ->", step->name);
 	got = by_pointer ? follow(walk, debug, 0) : 0;
 	if (got)
 		return got;
 	if (!is_class(dwarf_tag(&walk->type)) || !walk->in_memory)
-		return refuse(walk, "is a member of what is no structure in memory", step->name);
+		return refuse(walk, "needs a structure in memory before it", step->name);
 	if (!find_definition(debug, &walk->type))
 		return refuse(walk, "is a member of a type that the debug info does not define",
 			      step->name);
@@ -206,11 +207,11 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	if (got < 0)
 		return got;
 	if (!got)
-		return refuse(walk, "is no member of the type", step->name);
+		return refuse(walk, "is not a member of the type", step->name);
 	if (dwarf_hasattr(&member, DW_AT_bit_size))
 		return refuse(walk, "is a bit field", step->name);
 	if (!get_type(&member, &walk->type))
-		return refuse(walk, "has no type in the debug info", step->name);
+		return refuse(walk, "lacks a type in the debug info", step->name);
 	return move(walk, (int64_t)offset);
 }
 
@@ -348,8 +349,8 @@ static int has_hidden_argument(Dwarf_Die *subprogram)
 }
 
 /*
- * Where the debug info says that the parameter is at the first instruction. False if that is not a
- * register: code that is not optimised has it on the stack, but only later.
+ * Finds the register that the debug info gives for the parameter at the first instruction. False if
+ * it gives none: code that is not optimised stores the parameter on the stack, but only later.
  */
 static bool register_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
 			      uint16_t *reg)
@@ -417,7 +418,7 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 		enum passing passing;
 
 		if (!has_any)
-			return refuse(walk, "the function does not have so many arguments", NULL);
+			return refuse(walk, "the function has fewer arguments", NULL);
 		if (!get_type(&die, &walk->type))
 			return refuse(walk, "its type is not in the debug info", NULL);
 		passing = passing_of(&walk->type);
@@ -495,7 +496,7 @@ static int find_value(const struct function *function, const struct value_path *
 	err = find_begin(walk, function, &subprogram, path);
 	for (size_t i = 0; i < path->n && !err; i++)
 		err = take_step(walk, debug, &path->steps[i]);
-	/* What a reference refers to is meant. */
+	/* A reference stands for the object that it refers to. */
 	if (!err && is_reference(dwarf_tag(&walk->type)))
 		err = follow(walk, debug, 0);
 	if (err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a function's arguments are when it is entered, and what they point to, by an image's DWARF:
+ * Finds a function's arguments at its entry, and what they point to, by an image's DWARF and the
  * System V ABI for x86-64, 3.2.3 "Parameter Passing".
  */
 #ifndef MTBPF_TARGET_ELF_ARGUMENTS_H
@@ -13,7 +13,7 @@ enum value_step_kind {
 	STEP_ARROW,  /* ->name */
 	STEP_DOT,    /* .name */
 	STEP_INDEX,  /* [number] */
-	STEP_OFFSET, /* ->number: so many bytes behind the pointer; needs no DWARF */
+	STEP_OFFSET, /* ->number: an offset in bytes; works without DWARF */
 };
 
 struct value_step {
@@ -50,9 +50,9 @@ extern const uint16_t value_registers[VALUE_REGISTERS];
 #define VALUE_WHY_SIZE 160
 
 /*
- * Finds the value at the function's entry, or, with of_return, after its return. 0; -ENODATA: there
- * is no debug info about the function; -EINVAL with the reason in `why`: it cannot be read, or it
- * is not known where it is.
+ * Finds the value at the function's entry, or, with of_return, after its return. 0; -ENODATA if the
+ * debug info lacks the function; -EINVAL with the reason in `why` if the value cannot be read, or
+ * its place is not known.
  */
 int function__find_value(const struct function *function, const struct value_path *path,
 			 struct mt_value *value, enum value_type *type,
