@@ -82,7 +82,7 @@ $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 # Its functions have clean-ups that run when they are unwound, and are unwound by frame pointers, too. Each is in one
 # piece: in a stripped program a second piece has no name.
-$(O)/user/selftest/programs.o: ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
+$(patsubst %,$(O)/user/selftest/%.o,programs events noted): ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
     $(if $(findstring clang,$(CC)),,-fno-reorder-blocks-and-partition)
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -102,11 +102,9 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.deps-ok
 	$(Q)mkdir -p $(@D) && $(CLANG) -g -O2 $(MAPPED) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall \
 	    $(if $(filter 1,$(WERROR)),-Werror) -Ivmlinux -Iinclude -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(patsubst %,$(O)/user/trigger/%.o,trigger trigger_load attach sampling stall syscalls): $(O)/gen/trigger.skel.h
-
-$(O)/user/trigger/recorder.o: $(O)/gen/recorder.skel.h
-$(O)/user/trigger/children.o: $(O)/gen/children.skel.h
-$(O)/user/trigger/stall.o: $(O)/gen/threads.skel.h
+# Whatever in user/trigger includes a skeleton waits for all of them.
+SKELETONS := $(patsubst bpf/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard bpf/*.bpf.c))
+$(patsubst %.c,$(O)/%.o,$(wildcard user/trigger/*.c)): | $(SKELETONS)
 
 # The commit, where this is a clone of its own: of the one file that tells it. By a name of its own first:
 # builds with sanitizers share this folder.

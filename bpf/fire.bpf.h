@@ -123,9 +123,8 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
 }
 
-/* Fills what every hit has, whichever program finds it. Of the stack it takes the ip only. */
-static __always_inline void begin_hit(struct mt_hit *hit, const struct pt_regs *regs,
-				      const struct passed *passed)
+/* Fills what every hit has, whichever program finds it: neither registers nor the stack. */
+static __always_inline void begin_hit(struct mt_hit *hit, const struct passed *passed)
 {
 	hit->time_ns = passed->time_ns;
 	hit->value_ns = passed->value_ns;
@@ -137,9 +136,6 @@ static __always_inline void begin_hit(struct mt_hit *hit, const struct pt_regs *
 	hit->key = passed->key;
 	hit->since_tid = passed->since_tid;
 	hit->cpu = bpf_get_smp_processor_id();
-	take_registers(regs, hit);
-	hit->stack[0] = regs->ip;
-	hit->stack_depth = 1;
 	hit->copied = 0;
 	hit->n_args = 0;
 	hit->args_read = hit->args_signed = 0;
@@ -157,7 +153,8 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 
 	/* First, since the branches of this program count, too. */
 	take_last_branches(hit);
-	begin_hit(hit, ctx, passed);
+	begin_hit(hit, passed);
+	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);

@@ -20,10 +20,14 @@ const volatile bool keeps_prints; /* they are read at a call's entry and told at
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */
-	bool in_kernel;	      /* it is at a system call, or at a tracepoint */
+	bool in_kernel;	      /* it is at a system call, a tracepoint or a kernel function */
 	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
 	bool is_syscall;
 	u64 saved; /* in the kernel: where it keeps the registers of user space */
+	/* Of a kernel function: identifies the call by its place on the thread's kernel stack. */
+	u64 kernel_sp;
+	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
+	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
 };
 
 /* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */

@@ -174,14 +174,23 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 		now_ns >= last_trigger_ns + min_interval_ns);
 }
 
+/* For a hit of another thread than that in which the program runs: it has no copy of the stack. */
+static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
+{
+	begin_hit(hit, passed);
+	hit->n_branches = 0;
+}
+
 static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_stall *stall,
 					 const struct pt_regs *regs, const struct passed *passed)
 {
-	begin_hit(hit, regs, passed);
+	fill_elsewhere(hit, passed);
+	take_registers(regs, hit);
 	hit->tid = stall->tid;
 	hit->tgid = stall->tgid;
+	hit->stack[0] = regs->ip;
+	hit->stack_depth = 1;
 	hit->syscall = stall->syscall;
-	hit->n_branches = 0;
 }
 
 /* 1 where it is the trigger. */

@@ -16,6 +16,7 @@
 #include "fire.bpf.h"
 #include "latch.bpf.h"
 #include "off_cpu.bpf.h"
+#include "oom.bpf.h"
 #include "own_stack.bpf.h"
 #include "ready.bpf.h"
 #include "regions.bpf.h"
@@ -23,6 +24,7 @@
 #include "stall.bpf.h"
 #include "syscalls.bpf.h"
 #include "targets.bpf.h"
+#include "task.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -179,7 +181,7 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 {
 	struct open_call call = {
 		.entry_ns = passed->time_ns,
-		.sp = stack_place(ctx, by_goroutine),
+		.sp = passed->place->kernel_sp ?: stack_place(ctx, by_goroutine),
 		.sequence = passed->sequence,
 		.ip = ctx->ip,
 		.off_ns = off_cpu_ns(),
@@ -218,7 +220,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 		open_stall(place, stats, passed.time_ns, passed.sequence, 0);
 	if (!measure_duration)
 		return judge_hit(regs, stats, latch, &passed);
-	if (!latch || !begin_call(regs, latch, &passed)) {
+	if (!latch || place->in_interrupt || !begin_call(regs, latch, &passed)) {
 		add_one(&stats->unmeasured);
 		return 0;
 	}
@@ -513,7 +515,7 @@ const volatile __u32 tracepoint_probe, signal_probe;
 static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 {
 	struct pt_regs regs;
-	u64 saved = (u64)bpf_task_pt_regs(bpf_get_current_task_btf());
+	u64 saved = saved_registers();
 	struct hit_place place = {ctx, &regs, true, probe, false, saved};
 
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
@@ -528,6 +530,82 @@ int on_tracepoint(u64 *ctx)
 	return 0;
 }
 
+/*
+ * Functions of the kernel, by kprobe and kretprobe, or by copies of the other two programs with
+ * another type, fentry and fexit. Where the calls of a thread are on its kernel stack tells which
+ * of them returns, as with functions of user space (bpf/calls.bpf.h): by the stack pointer, or, as
+ * one trampoline calls both fentry and fexit programs with one context, by the context's address.
+ */
+const volatile __u32 function_probe; /* of the copies, which have no cookie */
+
+/* The kernel stack of a thread ends below its saved registers; at most as large as with KASAN. */
+#define KERNEL_STACK_MAX 0x10000
+
+static __always_inline void enter_function(void *ctx, u64 sp, u32 probe)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {.ctx = ctx,
+				  .regs = &regs,
+				  .in_kernel = true,
+				  .probe = probe,
+				  .saved = saved,
+				  .kernel_sp = sp,
+				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
+
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+		hit_alone(&place, task_latch());
+}
+
+/* sp: above the place of the returning call, and not above that of its caller. */
+static __always_inline void leave_function(void *ctx, u64 sp, u32 probe)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {ctx, &regs, true, probe, false, saved, sp};
+	struct mt_counters *stats = counters_of_cpu();
+	struct latch *latch = task_latch();
+	struct open_call call = {};
+
+	if (!stats || !latch || saved - sp >= KERNEL_STACK_MAX || !pop_call(latch, sp, &call))
+		return;
+	close_stalled_call(latch);
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+		judge_call(&place, stats, &call);
+}
+
+SEC("kprobe")
+int on_function(struct pt_regs *ctx)
+{
+	if (is_target())
+		enter_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("kretprobe")
+int on_function_return(struct pt_regs *ctx)
+{
+	if (is_target())
+		leave_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("raw_tp")
+int on_function_fentry(u64 *ctx)
+{
+	if (is_target())
+		enter_function(ctx, address_of(ctx), function_probe);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_function_fexit(u64 *ctx)
+{
+	if (is_target())
+		leave_function(ctx, address_of(ctx) + sizeof(u64), function_probe);
+	return 0;
+}
+
 /* Its context begins with the signal's number; it is before the handler, or the core dump. */
 SEC("raw_tp/signal_deliver")
 int on_signal(u64 *ctx)
@@ -536,6 +614,43 @@ int on_signal(u64 *ctx)
 
 	if (number < 64 && signals >> number & 1 && is_target())
 		hit_in_kernel(ctx, signal_probe);
+	return 0;
+}
+
+/* At a breakpoint of the CPU the saved registers are those of the code there. */
+SEC("perf_event")
+int on_breakpoint(void *ctx)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {.ctx = ctx,
+				  .regs = &regs,
+				  .in_kernel = true,
+				  .probe = bpf_get_attach_cookie(ctx),
+				  .saved = saved,
+				  .is_breakpoint = true};
+
+	if (is_target() && !bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+		hit_alone(&place, task_latch());
+	return 0;
+}
+
+/* At the tracepoint oom:mark_victim. */
+SEC("raw_tp/mark_victim")
+int on_oom_victim(u64 *ctx)
+{
+	struct oom_victim victim = {};
+	struct mt_counters *stats = counters_of_cpu();
+	struct passed passed = {.time_ns = bpf_ktime_get_ns(), .reason = MT_HIT_EVERY};
+
+	if (!stats || !find_victim(ctx[0], &victim))
+		return 0;
+	passed.since_ns = passed.time_ns;
+	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
+	passed.probe_ip = victim.regs.ip;
+	add_one(&stats->hits);
+	if (!count_only)
+		fire_victim(&victim, stats, &passed);
 	return 0;
 }
 

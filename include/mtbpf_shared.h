@@ -120,9 +120,12 @@ enum mt_stall_from {
 struct mt_task_offsets {
 	__mt_u32 pid, flags, state, ptrace, jobctl, signal;
 	__mt_u32 signal_flags; /* in struct signal_struct, which signal points to */
+	__mt_u32 tgid, stack;
+	/* From a task to its cgroup, and to the id of each cgroup above that. */
+	__mt_u32 cgroups, css_cgroup, cgroup_level, cgroup_ancestors, cgroup_node, node_id;
 	__mt_u32 pad;
 };
-_Static_assert(sizeof(struct mt_task_offsets) == 32, "mt_task_offsets");
+_Static_assert(sizeof(struct mt_task_offsets) == 64, "mt_task_offsets");
 
 /* A thread's place at one moment. */
 struct mt_thread {

@@ -10,6 +10,8 @@
 #include "cmd.h"
 #include "cmd_table.h"
 #include "session/capture_options.h"
+#include "session/probe/jit_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "target/process.h"
 #include "target/symbols/hints.h"
 #include "target/symbols/symbols.h"
@@ -24,11 +26,16 @@ static const struct option_spec specs[] = {
 const struct option_table list_table = {
 	.command = "list",
 	.examples = (const char *const[]){"mtbpf list -pid 1234 '*iter*'",
-					  "mtbpf list -pid 1234 'usdt:*'", NULL},
+					  "mtbpf list -pid 1234 'usdt:*'",
+					  "mtbpf list 'kernel:tcp_*'", NULL},
 	.usage = "list -pid PID | -name NAME | -container NAME | ... [GLOB]",
 	.summary =
 		"Lists functions of the target that can be triggers: address, size, module, name; "
-		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line.",
+		"with 'usdt:GLOB' its USDT probes, with line:FILE:N the code of a source line, "
+		"with "
+		"'kernel:GLOB' the kernel's functions, with 'syscall:GLOB' system calls, with "
+		"'jit:GLOB' "
+		"what a JIT has compiled.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
@@ -67,13 +74,17 @@ static int print_usdt(void *ctx, const struct usdt_match *match)
 
 static bool is_of_functions(const char *glob)
 {
-	return !usdt__is_selector(glob) && !line__is_selector(glob);
+	return !usdt__is_selector(glob) && !line__is_selector(glob) && !kernel_probe_kind__of(glob);
 }
 
 static int list_of(const struct symbols *symbols, const char *glob, struct listing *listing)
 {
 	if (usdt__is_selector(glob))
 		return symbols__each_usdt(symbols, glob, print_usdt, listing);
+	if (kernel_probe_kind__of(glob) == KERNEL_PROBE_BREAKPOINT) {
+		listing->n = jit_probe__list(symbols->pid, glob);
+		return 0;
+	}
 	if (line__is_selector(glob))
 		return symbols__each_of_line(symbols, glob, print_match, listing);
 	return symbols__each(symbols, glob, print_match, listing);
@@ -155,6 +166,23 @@ static int list_first(const struct target *target, const char *glob)
 	return err;
 }
 
+/* They are the same for every process. */
+static int list_of_kernel(const char *selector)
+{
+	if (!kernel_probe__can_list(selector)) {
+		log__error("'%s' cannot be listed", selector);
+		log__hint("'kernel:*' and 'syscall:*' can; /sys/kernel/tracing/events has the "
+			  "tracepoints, and 'kill -l' the signals");
+		return EXIT_USAGE;
+	}
+	if (kernel_probe__list(selector))
+		return 0;
+	log__error("nothing matches '%s'", selector);
+	log__hint("globs match the whole name; functions that are inlined or take no probe are not "
+		  "listed");
+	return EXIT_FAILED;
+}
+
 int cmd_list(int argc, char **argv)
 {
 	struct capture_options options = CAPTURE_DEFAULTS;
@@ -172,6 +200,8 @@ int cmd_list(int argc, char **argv)
 		log__hint("usage: mtbpf %s", list_table.usage);
 		return EXIT_USAGE;
 	}
+	if (kernel_probe_kind__of(glob) && kernel_probe_kind__of(glob) != KERNEL_PROBE_BREAKPOINT)
+		return list_of_kernel(glob);
 	err = target__choose(&target, &options.target);
 	if (err == -ENODATA) {
 		log__error("list: no process given");

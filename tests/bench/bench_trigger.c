@@ -16,26 +16,36 @@
 #include "../live/own_code.h"
 #include "bpftrace.h"
 #include "breakpoint.h"
+#include "capture/perf/perf_clock.h"
+#include "capture/probe/breakpoint_event.h"
 #include "trigger/trigger.h"
 #include "trigger_target.h"
 
 #define ROUNDS	9
 #define FIRINGS 101
-/* No round begins after BUDGET_S, and the one that runs is given up after LIMIT_S: beside busy
- * loops on all CPUs a round may take minutes. The figures are those of the rounds that ended. */
-#define BUDGET_S 120
-#define LIMIT_S	 300
+/*
+ * No round begins after BUDGET_S, and what runs is given up after LIMIT_S: beside busy loops on all
+ * CPUs a round may take minutes. The figures are those of the rows that have ended by then.
+ */
+#define BUDGET_S 100
+#define LIMIT_S	 170
 #define HOUR_NS	 3600000000000ull
+/* A figure that this machine cannot give. */
+#define NOT_HERE -1e18
 
 struct way {
 	const char *name;
-	/* Nanoseconds a call, those of the call itself included; < 0: cannot be had here. */
+	/* Nanoseconds per call, those of the call itself included; or NOT_HERE. */
 	double (*run)(const struct target *target, const struct way *way);
 	victim_fn call;
 	uintptr_t probe;
 	uint32_t skip; /* of the probe, behind the function's entry */
 	uint64_t count;
 	uint32_t stack_copy;
+	bool is_unhit; /* none of the calls is a hit */
+	/* What is subtracted: the number of the row that is the same without a probe; 0: the call.
+	 */
+	int base;
 };
 
 static void expect_hits(const struct way *way, uint64_t hits)
@@ -89,6 +99,15 @@ static void detach(struct trigger *trigger, const int events[2])
 		close(events[1]);
 }
 
+static void start_clock(struct trigger *trigger, uint64_t stall_thresh_ns)
+{
+	int clock = perf_clock__open_timer(trigger__stall_period_ns(stall_thresh_ns));
+
+	if (clock < 0 || trigger__attach_clock(trigger, clock))
+		die("the clock of -stall-thresh");
+	close(clock);
+}
+
 static double run_config(const struct target *target, const struct way *way,
 			 struct trigger_config *config)
 {
@@ -97,6 +116,8 @@ static double run_config(const struct target *target, const struct way *way,
 	struct mt_stats stats;
 	double ns;
 
+	if (config->stall_thresh_ns)
+		start_clock(trigger, config->stall_thresh_ns);
 	/* The first hits of an optimised probe are not. */
 	target__call(target, way->call, 100);
 	ns = target__call(target, way->call, way->count);
@@ -125,58 +146,104 @@ static double run_insns(const struct target *target, const struct way *way)
 		&(struct trigger_config){.duration_thresh_ns = HOUR_NS, .returns_by_insn = true});
 }
 
-/* The target calls getppid; `number` is what is probed. */
-static double run_probed_syscall(const struct target *target, const struct way *way,
-				 struct trigger_config *config, const char *name, int number)
+/* Sets the probes of the kind in the kernel. The target calls getppid, or what way->call has. */
+static double run_in_kernel(const struct target *target, const struct way *way,
+			    struct trigger_config *config, const struct kernel_probe *what)
 {
-	struct trigger_syscall all[] = {{.number = number, .what = {.roles = MT_SYSCALL_RETURNS}},
-					{.number = number, .what = {.roles = MT_SYSCALL_HITS}}};
-	bool returns = trigger__needs_return(config);
+	struct kernel_probe all[] = {*what, *what};
 	struct trigger *trigger;
 	struct mt_stats stats;
 	double ns;
 
-	strcpy(all[0].name, name);
-	strcpy(all[1].name, name);
+	all[0].what.roles = MT_SYSCALL_RETURNS;
+	all[1].what.roles = MT_SYSCALL_HITS;
 	config->tgid = target->pid;
-	config->syscalls = true;
+	config->kernel_probes = trigger__needs_return(config) ? all : all + 1;
+	config->n_kernel_probes = trigger__needs_return(config) ? 2 : 1;
 	trigger = trigger__new(config);
-	if (!trigger ||
-	    trigger__attach_syscalls(trigger, returns ? all : all + 1, returns ? 2 : 1) ||
-	    trigger__arm(trigger))
+	if (!trigger)
+		exit(1);
+	if (trigger__attach_kernel_probes(trigger, config->kernel_probes,
+					  config->n_kernel_probes)) {
+		trigger__free(trigger);
+		return NOT_HERE;
+	}
+	if (trigger__arm(trigger))
 		exit(1);
 	ns = target__call(target, way->call, way->count);
 	if (trigger__stats(trigger, &stats))
 		die("counters");
-	if (number == SYS_getppid)
+	if (!way->is_unhit)
 		expect_hits(way, stats.hits);
 	trigger__free(trigger);
 	return ns;
 }
 
+static const struct kernel_probe getppid_probe = {
+	.kind = KERNEL_PROBE_SYSCALL, .name = "getppid", .number = SYS_getppid};
+
 static double run_syscall_delay(const struct target *target, const struct way *way)
 {
-	return run_probed_syscall(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
-				  "getppid", SYS_getppid);
+	return run_in_kernel(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+			     &getppid_probe);
 }
 
 static double run_syscall_duration(const struct target *target, const struct way *way)
 {
-	return run_probed_syscall(target, way,
-				  &(struct trigger_config){.duration_thresh_ns = HOUR_NS},
-				  "getppid", SYS_getppid);
+	return run_in_kernel(target, way, &(struct trigger_config){.duration_thresh_ns = HOUR_NS},
+			     &getppid_probe);
 }
 
-/* What all others pay where the kernel has no fentry. */
+/* What all other system calls pay if the kernel has no fentry. */
 static double run_other_syscall(const struct target *target, const struct way *way)
 {
-	return run_probed_syscall(target, way,
-				  &(struct trigger_config){.duration_thresh_ns = HOUR_NS}, "fsync",
-				  SYS_fsync);
+	return run_in_kernel(target, way, &(struct trigger_config){.duration_thresh_ns = HOUR_NS},
+			     &(struct kernel_probe){.kind = KERNEL_PROBE_SYSCALL,
+						    .name = "fsync",
+						    .number = SYS_fsync});
 }
 
-/* A call that is looked at by the clock, which is not attached: its cost is per look, not per hit.
- */
+/* The kernel's function that does getppid. */
+static const struct kernel_probe function_probe = {.kind = KERNEL_PROBE_FUNCTION,
+						   .name = "__x64_sys_getppid"};
+
+static double run_function_delay(const struct target *target, const struct way *way)
+{
+	return run_in_kernel(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+			     &function_probe);
+}
+
+static double run_function_duration(const struct target *target, const struct way *way)
+{
+	return run_in_kernel(target, way, &(struct trigger_config){.duration_thresh_ns = HOUR_NS},
+			     &function_probe);
+}
+
+/* A tracepoint that each signal passes. */
+static double run_tracepoint(const struct target *target, const struct way *way)
+{
+	return run_in_kernel(
+		target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+		&(struct kernel_probe){.kind = KERNEL_PROBE_TRACEPOINT, .name = "signal_generate"});
+}
+
+static double run_signal(const struct target *target, const struct way *way)
+{
+	return run_in_kernel(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+			     &(struct kernel_probe){.kind = KERNEL_PROBE_SIGNAL,
+						    .name = "signal_deliver",
+						    .signals = 1ull << SIGUSR1});
+}
+
+/* The same signal, of which another number is probed. */
+static double run_other_signal(const struct target *target, const struct way *way)
+{
+	return run_in_kernel(target, way, &(struct trigger_config){.delay_thresh_ns = HOUR_NS},
+			     &(struct kernel_probe){.kind = KERNEL_PROBE_SIGNAL,
+						    .name = "signal_deliver",
+						    .signals = 1ull << SIGSEGV});
+}
+
 static double run_stall(const struct target *target, const struct way *way)
 {
 	return run_config(
@@ -260,12 +327,16 @@ static double run_unhit(const struct target *target, const struct way *way)
 static double run_bpftrace(const struct target *target, const struct way *way)
 {
 	struct bpftrace bpftrace;
+	int64_t hits;
 	double ns;
 
 	if (!bpftrace__start(&bpftrace, target->pid))
-		return -1;
+		return NOT_HERE;
 	ns = target__call(target, way->call, way->count);
-	expect_hits(way, bpftrace__stop(&bpftrace));
+	hits = bpftrace__stop(&bpftrace);
+	if (hits < 0)
+		return NOT_HERE;
+	expect_hits(way, (uint64_t)hits);
 	return ns;
 }
 
@@ -280,6 +351,36 @@ static double run_breakpoint(const struct target *target, const struct way *way)
 	expect_hits(way, breakpoint__close(&breakpoint));
 	if (!breakpoint.bytes)
 		die("no sample of the breakpoint was read");
+	return ns;
+}
+
+/* As the trigger's, of JIT code: on each CPU, with the program that decides. */
+static double run_jit(const struct target *target, const struct way *way)
+{
+	const struct kernel_probe probe = {.kind = KERNEL_PROBE_BREAKPOINT};
+	const struct trigger_config config = {.tgid = target->pid,
+					      .delay_thresh_ns = HOUR_NS,
+					      .kernel_probes = &probe,
+					      .n_kernel_probes = 1};
+	struct trigger *trigger = trigger__new(&config);
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct mt_stats stats;
+	double ns;
+
+	for (int cpu = 0; cpu < n_cpus; cpu++) {
+		int event = breakpoint_event__open(cpu, (uintptr_t)way->call);
+
+		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, 0))
+			die("a breakpoint with a program");
+		close(event);
+	}
+	if (trigger__arm(trigger))
+		exit(1);
+	ns = target__call(target, way->call, way->count);
+	if (trigger__stats(trigger, &stats))
+		die("counters");
+	expect_hits(way, stats.hits);
+	trigger__free(trigger);
 	return ns;
 }
 
@@ -324,41 +425,69 @@ static double run_firing(const struct target *target, const struct way *way)
 	return ns[FIRINGS / 2];
 }
 
+/* Rows that others are compared with: their numbers. */
+enum { CALL, PUSH, SYSCALL, SIGNAL };
+
 /* A way whose probe is at the function that is called. */
 #define AT(function) function, (uintptr_t)function
 #define LIBRARY	     (uintptr_t) mtbpf_hit
 
 static const struct way ways[] = {
-	/* The two that others are compared with. */
-	{"call, no probe", run_call, AT(victim_push), 0, 5000000, 0},
-	{"push (emulated)", run_delay, AT(victim_push), 0, 200000, 0},
-	{"nop (emulated)", run_delay, AT(victim_nop), 0, 200000, 0},
-	{"5-byte nop (optimised since 6.18)", run_delay, AT(victim_nop5), 0, 200000, 0},
-	{"endbr64 skipped: the push behind it", run_delay, AT(victim_endbr64), 4, 200000, 0},
-	{"endbr64 itself (single-stepped)", run_delay, AT(victim_endbr64), 0, 20000, 0},
-	{"push and uretprobe: durations", run_duration, AT(victim_push), 0, 100000, 0},
-	{"push and ret-insns: durations", run_insns, AT(victim_push), 0, 20000, 0},
-	{"and that looked at: -stall-thresh", run_stall, AT(victim_push), 0, 100000, 0},
-	{"and its time on the CPU: -cpu-thresh", run_cpu, AT(victim_push), 0, 100000, 0},
-	{"push, and four terms of -if", run_filtered, AT(victim_push), 0, 200000, 0},
-	{"push, and -key of a member", run_keyed, AT(victim_push), 0, 200000, 0},
-	{"durations, and -print of 32 bytes", run_printed, AT(victim_push), 0, 100000, 0},
-	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0},
+	{"call, no probe", run_call, AT(victim_push), 0, 5000000, 0, .base = CALL},
+	{"push (emulated)", run_delay, AT(victim_push), 0, 200000, 0, .base = CALL},
+	{"getppid, a system call", run_call, NULL, 0, 0, 200000, 0, .base = CALL},
+	{"a signal with a handler", run_call, victim_signal, 0, 0, 50000, 0, .base = CALL},
+	{"nop (emulated)", run_delay, AT(victim_nop), 0, 200000, 0, .base = CALL},
+	{"5-byte nop (optimised since 6.18)", run_delay, AT(victim_nop5), 0, 200000, 0,
+	 .base = CALL},
+	{"endbr64 skipped: the push behind it", run_delay, AT(victim_endbr64), 4, 200000, 0,
+	 .base = CALL},
+	{"endbr64 itself (single-stepped)", run_delay, AT(victim_endbr64), 0, 20000, 0,
+	 .base = CALL},
+	{"push and uretprobe: durations", run_duration, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
+	{"push and ret-insns: durations", run_insns, AT(victim_push), 0, 20000, 0, .base = CALL},
+	{"and -stall-thresh with its clock", run_stall, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
+	{"and its time on the CPU: -cpu-thresh", run_cpu, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
+	{"push, and four terms of -if", run_filtered, AT(victim_push), 0, 200000, 0, .base = CALL},
+	{"push, and -key of a member", run_keyed, AT(victim_push), 0, 200000, 0, .base = CALL},
+	{"durations, and -print of 32 bytes", run_printed, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
+	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0,
+	 .base = CALL},
 	{"library: mtbpf_min_duration(), no hit", run_unhit, victim_library_if_slow, LIBRARY, 0,
-	 1000000, 0},
-	{"bpftrace, a latch and a compare", run_bpftrace, AT(victim_push), 0, 100000, 0},
-	{"breakpoint that only counts", run_bare_breakpoint, AT(victim_push), 0, 20000, 0},
-	{"breakpoint and a reader of it", run_breakpoint, AT(victim_push), 0, 20000, 0},
-	{"a hit that fires", run_firing, AT(victim_push), 0, 1, 0},
-	{"and copies 16 KiB of the stack", run_firing, AT(victim_push), 0, 1, 16 << 10},
-	{"and copies 60 KiB of the stack", run_firing, AT(victim_push), 0, 1, 60 << 10},
-	{"getppid, a system call", run_call, NULL, 0, 0, 500000, 0},
-	{"getppid that is probed: delays", run_syscall_delay, NULL, 0, 0, 200000, 0},
-	{"getppid that is probed: durations", run_syscall_duration, NULL, 0, 0, 200000, 0},
-	{"getppid while fsync is probed", run_other_syscall, NULL, 0, 0, 200000, 0},
+	 1000000, 0, .base = CALL},
+	{"bpftrace, a latch and a compare", run_bpftrace, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
+	{"breakpoint that only counts", run_bare_breakpoint, AT(victim_push), 0, 20000, 0,
+	 .base = CALL},
+	{"jit: a breakpoint and our program", run_jit, AT(victim_push), 0, 20000, 0, .base = CALL},
+	{"breakpoint and a reader of it", run_breakpoint, AT(victim_push), 0, 20000, 0,
+	 .base = CALL},
+	{"a hit that fires", run_firing, AT(victim_push), 0, 1, 0, .base = CALL},
+	{"and copies 16 KiB of the stack", run_firing, AT(victim_push), 0, 1, 16 << 10,
+	 .base = CALL},
+	{"and copies 60 KiB of the stack", run_firing, AT(victim_push), 0, 1, 60 << 10,
+	 .base = CALL},
+	{"getppid that is probed: delays", run_syscall_delay, NULL, 0, 0, 100000, 0,
+	 .base = SYSCALL},
+	{"getppid that is probed: durations", run_syscall_duration, NULL, 0, 0, 100000, 0,
+	 .base = SYSCALL},
+	{"getppid while fsync is probed", run_other_syscall, NULL, 0, 0, 100000, 0, true, SYSCALL},
+	{"kernel function of getppid: delays", run_function_delay, NULL, 0, 0, 100000, 0,
+	 .base = SYSCALL},
+	{"kernel function of getppid: durations", run_function_duration, NULL, 0, 0, 100000, 0,
+	 .base = SYSCALL},
+	{"a signal, whose tracepoint is probed", run_tracepoint, victim_signal, 0, 0, 50000, 0,
+	 .base = SIGNAL},
+	{"a signal that is probed", run_signal, victim_signal, 0, 0, 50000, 0, .base = SIGNAL},
+	{"a signal while SIGSEGV is probed", run_other_signal, victim_signal, 0, 0, 50000, 0, true,
+	 SIGNAL},
 };
 
-enum { N_WAYS = sizeof(ways) / sizeof(ways[0]), CALL = 0, PUSH = 1 };
+enum { N_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static sigjmp_buf give_up;
 /* The way that runs, for the message if it is given up. */
@@ -378,37 +507,47 @@ static double median(const double *values, int rounds)
 	return sorted[rounds / 2];
 }
 
-/* Without the call itself, which all of them have. */
-static void run_round(const struct target *target, double figures[N_WAYS][ROUNDS], int round)
+struct figures {
+	double ns[ROUNDS];
+	int n;
+};
+
+/* Without what the row has in common with its base: the call, the system call, the signal. */
+static void run_round(const struct target *target, struct figures figures[N_WAYS])
 {
 	for (int i = 0; i < N_WAYS; i++) {
+		struct figures *f = &figures[i];
+		const struct figures *base = &figures[ways[i].base];
 		double ns;
 
 		running = &ways[i];
 		ns = ways[i].run(target, running);
-		figures[i][round] =
-			i == CALL || ways[i].run == run_firing ? ns : ns - figures[CALL][round];
+		if (ns != NOT_HERE && ways[i].run != run_call && ways[i].run != run_firing)
+			ns -= base->ns[base->n - 1];
+		f->ns[f->n++] = ns;
 	}
 }
 
-static void print_figures(double figures[N_WAYS][ROUNDS], int rounds)
+static void print_figures(const struct figures figures[N_WAYS])
 {
-	double push = median(figures[PUSH], rounds);
+	double push = median(figures[PUSH].ns, figures[PUSH].n);
 
-	printf("%-38s %10s %8s\n", "a hit of the probe", "ns", "ratio");
+	printf("%-40s %10s %8s\n", "a hit of the probe", "ns", "ratio");
 	for (int i = 0; i < N_WAYS; i++) {
-		double ns = median(figures[i], rounds);
+		double ns = figures[i].n ? median(figures[i].ns, figures[i].n) : NOT_HERE;
 
-		if (ns < 0)
-			printf("%-38s %10s\n", ways[i].name, "not here");
+		if (!figures[i].n)
+			printf("%-40s %10s\n", ways[i].name, "given up");
+		else if (ns == NOT_HERE)
+			printf("%-40s %10s\n", ways[i].name, "not here");
 		else
-			printf("%-38s %10.1f %8.2f\n", ways[i].name, ns, ns / push);
+			printf("%-40s %10.1f %8.2f\n", ways[i].name, ns, ns / push);
 	}
 }
 
 int main(void)
 {
-	static double figures[N_WAYS][ROUNDS];
+	static struct figures figures[N_WAYS];
 	static struct target target;
 	volatile int rounds = 0;
 	uint64_t start = clock__now_ns();
@@ -425,14 +564,14 @@ int main(void)
 		       running->name);
 	} else {
 		while (rounds < ROUNDS && clock__now_ns() - start < BUDGET_S * 1000000000ull) {
-			run_round(&target, figures, rounds);
+			run_round(&target, figures);
 			rounds++;
 		}
 		target__stop(&target);
 	}
 	if (rounds < ROUNDS)
 		printf("# medians of %d rounds instead of %d\n", rounds, ROUNDS);
-	if (rounds)
-		print_figures(figures, rounds);
+	if (figures[PUSH].n)
+		print_figures(figures);
 	return !rounds;
 }

@@ -4,6 +4,7 @@
 #define MTBPF_BENCH_BPFTRACE_H
 
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 
@@ -48,7 +49,10 @@ static inline bool bpftrace__is_attached(const struct bpftrace *b, pid_t pid)
 	return byte == 0xcc;
 }
 
-/* False where there is no bpftrace, or it cannot. */
+/* Attaching takes a second, or ten on a busy machine. */
+#define BPFTRACE_LIMIT_S 30
+
+/* False if there is no bpftrace, if it cannot attach, or if it takes too long. */
 static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
 {
 	char program[PATH_MAX] = "";
@@ -63,8 +67,12 @@ static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
 	}
 	close(out[1]);
 	b->out = fdopen(out[0], "r");
-	while (!bpftrace__is_attached(b, pid)) {
-		if (waitpid(b->pid, NULL, WNOHANG) == b->pid) {
+	for (int i = 0; !bpftrace__is_attached(b, pid); i++) {
+		bool has_ended = waitpid(b->pid, NULL, WNOHANG) == b->pid;
+
+		if (has_ended || i == BPFTRACE_LIMIT_S * 100) {
+			if (!has_ended)
+				kill(b->pid, SIGKILL);
 			fclose(b->out);
 			return false;
 		}
@@ -73,18 +81,30 @@ static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
 	return true;
 }
 
-/* How often it was hit. */
-static inline uint64_t bpftrace__stop(struct bpftrace *b)
+/*
+ * How often it was hit; -1: it did not say. bpftrace loses a signal that comes after its probes are
+ * attached and before it waits, and prints its maps at the first that it gets: it is asked again.
+ */
+static inline int64_t bpftrace__stop(struct bpftrace *b)
 {
-	unsigned long long hits = 0;
+	struct pollfd pfd = {.fd = fileno(b->out), .events = POLLIN};
+	unsigned long long hits;
+	int64_t result = -1;
 	char line[256];
 
-	kill(b->pid, SIGINT);
-	while (fgets(line, sizeof(line), b->out))
-		sscanf(line, "@hits: %llu", &hits);
-	fclose(b->out);
+	for (int i = 0; i < BPFTRACE_LIMIT_S; i++) {
+		kill(b->pid, SIGINT);
+		if (waitpid(b->pid, NULL, WNOHANG) == b->pid)
+			break;
+		usleep(i ? 1000000 : 200000);
+	}
+	kill(b->pid, SIGKILL);
 	waitpid(b->pid, NULL, 0);
-	return hits;
+	while (poll(&pfd, 1, 0) > 0 && fgets(line, sizeof(line), b->out))
+		if (sscanf(line, "@hits: %llu", &hits) == 1)
+			result = (int64_t)hits;
+	fclose(b->out);
+	return result;
 }
 
 #endif

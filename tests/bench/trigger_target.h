@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,17 @@ static inline uint64_t victim_library_if_slow(uint64_t x)
 	if (mtbpf_min_duration(3600000000000))
 		mtbpf_take_snapshot();
 	return x;
+}
+
+static inline uint64_t victim_signal(uint64_t x)
+{
+	raise(SIGUSR1);
+	return x;
+}
+
+static inline void target__on_signal(int number)
+{
+	(void)number;
 }
 
 typedef uint64_t (*victim_fn)(uint64_t x);
@@ -105,6 +117,7 @@ static inline void target__serve(int commands, int answers)
 	uint64_t ns;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, target__on_signal);
 	while (read(commands, &command, sizeof(command)) == sizeof(command)) {
 		ns = target__do(&command);
 		if (write(answers, &ns, sizeof(ns)) != sizeof(ns))

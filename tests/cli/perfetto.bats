@@ -28,8 +28,8 @@ check() {
 generate() {
 	trace=$BATS_TEST_TMPDIR/t.fxt${3:-}
 	text=$BATS_TEST_TMPDIR/expected
-	leaps=$BATS_TEST_TMPDIR/leaps
-	"$O/tests/perfetto/gen_trees" "$1" "$2" "$trace" "$text" "$leaps"
+	unwinds=$BATS_TEST_TMPDIR/unwinds
+	"$O/tests/perfetto/gen_trees" "$1" "$2" "$trace" "$text" "$unwinds"
 }
 
 # The trace holds the slices of the text: same order, depths, times and names.
@@ -86,23 +86,23 @@ expect_same_tree() {
 	[ "${lines[1]}" = '1001 gen two 2' ]
 }
 
-# Instants are slices of no length: a leap has two of them.
+# Instants are slices of no length: an unwind has two of them.
 # bats test_tags=slow
-@test "leaps: arrows from the call that began each to where it landed" {
-	generate leaps 20000
+@test "unwinds: arrows from the call that began each to where it landed" {
+	generate unwinds 20000
 	expect_same_tree
 	check --query "select a.ts, a.name, p.ts, p.name, b.ts from flow f
 		       join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id
 		       join slice p on b.parent_id = p.id
 		       where b.name = 'caught' and b.category = 'leap' and b.dur = 0" \
 		"$trace" >"$BATS_TEST_TMPDIR/flows"
-	[ "$(wc -l <"$leaps")" -gt 500 ]
-	diff <(sort "$leaps") <(sort "$BATS_TEST_TMPDIR/flows") | head
-	cmp <(sort "$leaps") <(sort "$BATS_TEST_TMPDIR/flows")
+	[ "$(wc -l <"$unwinds")" -gt 500 ]
+	diff <(sort "$unwinds") <(sort "$BATS_TEST_TMPDIR/flows") | head
+	cmp <(sort "$unwinds") <(sort "$BATS_TEST_TMPDIR/flows")
 	run check --query "select name, count(*) from slice where category = 'leap'
 			   group by 1 order by 1" "$trace"
-	[ "${lines[0]}" = "caught $(wc -l <"$leaps")" ]
-	[ "${lines[1]}" = "throw $(wc -l <"$leaps")" ]
+	[ "${lines[0]}" = "caught $(wc -l <"$unwinds")" ]
+	[ "${lines[1]}" = "throw $(wc -l <"$unwinds")" ]
 	run check --query "select distinct a.flat_key, a.display_value from slice s
 			   join args a using (arg_set_id) where a.key = 'left_by'" "$trace"
 	[ "$output" = "left_by throw" ]

@@ -11,7 +11,7 @@ setup() {
 
 # verdicts: of results, but for those that only a running target or an installed perf has.
 verdicts() {
-	grep -vE "target afterwards|perf's judgement" | sort
+	grep -vE "target afterwards|perf's judgement|perf trace" | sort
 }
 
 @test "selftest -replay judges every bundle of tests/bundles as the machine did that made it" {
@@ -30,6 +30,36 @@ verdicts() {
 		n=$((n + 1))
 	done
 	[ "$n" -ge 3 ]
+}
+
+# add FILE: it, where it is, and what it is linked with, into the folder "clean".
+add() {
+	local file
+	for file in "$1" $(ldd "$1" | grep -o '/[^ ]*'); do
+		mkdir -p "clean$(dirname "$file")"
+		cp -L "$file" "clean$file"
+	done
+}
+
+@test "selftest -replay on a machine that has nothing but mtbpf, tar and zstd: the same verdicts" {
+	[ "$(id -u)" = 0 ] || skip "needs root for chroot"
+	cd "$BATS_TEST_TMPDIR"
+	add "$(command -v tar)"
+	add "$(command -v zstd)"
+	add "$(realpath "$O/mtbpf")"
+	mkdir -m 1777 clean/tmp
+	cp "$bundles"/*.tar.zst clean/
+	chmod 644 clean/*.tar.zst
+	for bundle in "$bundles"/*.tar.zst; do
+		tar --zstd -xOf "$bundle" ./results.txt | cut -f 1-3 | verdicts | grep -v 'skipped$' >was
+		# Nobody, without /proc, /sys and /dev.
+		env -i PATH="$PATH:/usr/sbin" \
+			chroot --userspec=65534:65534 clean "$(realpath "$O/mtbpf")" selftest -replay "/${bundle##*/}" >is 2>err || true
+		[ ! -s err ] || { cat err && false; }
+		# "sample  sleep, fp                 ok       ...": in columns.
+		sed -En 's/^(pt|sample|soft) +(.*[^ ])  +(ok|failed)  .*/\1\t\2\t\3/p' is | verdicts | diff was -
+	done
+	[ -z "$(ls clean/tmp)" ]
 }
 
 @test "README's table of what has been proven where is that of the bundles: make proven" {
@@ -72,4 +102,27 @@ later() {
 	run "$O/mtbpf" selftest -replay changed.tar.zst -only "sleep, dwarf"
 	[ "$status" -eq 0 ]
 	[[ $output == *"1 passed, 0 failed, 0 skipped" ]]
+}
+
+@test "selftest -replay warns of a bundle that an older or a newer mtbpf has made" {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir content
+	tar --zstd -C content -xf "$bundles/sample.tar.zst"
+	for version in 0.0.1:older 99.0.0:newer; do
+		sed -i "s/^mtbpf: .*/mtbpf: ${version%:*}/" content/facts.txt
+		tar --zstd -C content -cf changed.tar.zst .
+		run "$O/mtbpf" selftest -replay changed.tar.zst -only "sleep, dwarf"
+		[ "$status" -eq 0 ]
+		[[ $output == *"warning: the bundle is of mtbpf ${version%:*}, which is ${version#*:} than this one"* ]]
+	done
+	sed -i '/^mtbpf:/d' content/facts.txt
+	tar --zstd -C content -cf changed.tar.zst .
+	run "$O/mtbpf" selftest -replay changed.tar.zst -only "sleep, dwarf"
+	[[ $output == *"the bundle does not tell which version"* ]]
+	# An untrusted one, without recordings.
+	rm -r content/*
+	tar --zstd -C content -cf empty.tar.zst .
+	run "$O/mtbpf" selftest -replay empty.tar.zst
+	[ "$status" -eq 1 ]
+	complains "nothing was tested"
 }

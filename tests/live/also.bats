@@ -88,7 +88,7 @@ each_has_one() {
 	start go_stacks
 	mtbpf_run attach -source sample -pid "$target" -also main.work -return-probes uretprobe -timeout 1s
 	[ "$status" -eq 2 ]
-	complains "-return-probes uretprobe would crash a Go program" "leave out -return-probes"
+	complains "-return-probes uretprobe would crash this program" "leave out -return-probes"
 	mtbpf_run attach -source sample -pid "$target" -also main.main -timeout 1s
 	[ "$status" -eq 2 ]
 	complains "-also main.main: its returns cannot be probed" "leave it out"

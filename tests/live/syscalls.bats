@@ -150,10 +150,10 @@ count() {
 	complains "cannot set a probe on the tracepoint no_such_event" "tracepoint:block:block_rq_issue"
 	mtbpf_run watch -pid "$target" -symbol signal:NONE -timeout 500ms
 	[ "$status" -eq 2 ]
-	complains "there is no such signal"
+	complains "no such signal" "kill -l"
 	mtbpf_run watch -pid "$target" -start signal:SEGV -stop syscall:read
 	[ "$status" -eq 2 ]
-	complains "begins and ends no region"
+	complains "-start and -stop cannot be signal:SEGV"
 	# Its hits are in any function: what is reported is the time since the last of them.
 	mtbpf_run record -source sample -pid "$target" -symbol tracepoint:sched:sched_switch -delay-thresh 30ms \
 		-timeout 30s -o y.mtbpf
@@ -181,6 +181,18 @@ count() {
 	mtbpf_run watch -pid "$target" -requests -start main -stop exit
 	[ "$status" -eq 2 ]
 	complains "-requests is a -start and a -stop of its own"
+	mtbpf_run watch -pid "$target" -symbol kernel:vfs_fsync_rang
+	[ "$status" -eq 2 ]
+	complains "the kernel has no such function that takes a probe" "did you mean kernel:vfs_fsync_range?"
+	mtbpf_run watch -pid "$target" -symbol 'kernel:tcp_*'
+	[ "$status" -eq 2 ]
+	complains "functions of the kernel: " "each one costs the whole machine"
+	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop syscall:read
+	[ "$status" -eq 2 ]
+	complains "-start and -stop cannot be kernel:vfs_fsync_range"
+	mtbpf_run record -source sample -pid "$target" -symbol oom: -delay-thresh 1s -o x.mtbpf
+	[ "$status" -eq 2 ]
+	complains "do not go with oom:"
 }
 
 # bats test_tags=slow
@@ -189,4 +201,87 @@ count() {
 	mtbpf_run record -source soft -pid "$target" -symbol 'syscall:fsync' -timeout 60s -o x.mtbpf
 	[ "$status" -eq 0 ]
 	[[ $output == *"triggered"* ]]
+}
+
+# A kernel without kprobes and fentry says so, in one line, and lists its functions all the same.
+@test "kernel: each call of the kernel's function in a thread of the target is a hit, and its duration is known" {
+	mtbpf_run list 'kernel:vfs_fsync*'
+	[ "$status" -eq 0 ]
+	[[ $output =~ [0-9a-f]{16}\ .*\ kernel:vfs_fsync_range ]]
+	if [ ! -e /sys/bus/event_source/devices/kprobe ]; then
+		write_server
+		mtbpf_run watch -pid "$target" -symbol kernel:vfs_fsync_range -timeout 500ms
+		[ "$status" -ne 0 ] || skip "fentry works without kprobes"
+		complains "cannot set a probe on the kernel's function vfs_fsync_range: no kprobes here" \
+			"name a tracepoint instead"
+		skip "no kprobes here: tests/vm runs the rest"
+	fi
+	count 'os.fsync(file); os.write(into, b"x")' -symbol kernel:vfs_fsync_range -durations
+	[ "$hits" -eq 300 ]
+	[ "$(awk -F ' : ' '/ - / { n += $2 } END { print n + 0 }' counts)" -eq 300 ]
+	# One function calls the other.
+	count 'time.sleep(0.02)' -symbol kernel:hrtimer_nanosleep,kernel:do_nanosleep -durations
+	[ "$hits" -ge 600 ]
+	write_server
+	mtbpf_run record -source sample -pid "$target" -symbol kernel:hrtimer_nanosleep -duration-thresh 700ms \
+		-timeout 60s -o x.mtbpf
+	[ "$status" -eq 0 ]
+	mtbpf_run report x.mtbpf
+	[[ $output =~ call\ [0-9]+\ of\ kernel:hrtimer_nanosleep,\ thread\ [0-9]+:\ took\ (9[0-9]+\ ms|1\.[0-9]+\ s) ]]
+	[[ $output == *"the slow call of kernel:hrtimer_nanosleep took"* ]]
+}
+
+# A memory cgroup of 40 MB; it is removed in the end.
+make_memory_cgroup() {
+	local root limit
+	if [ -e /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
+		root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+	elif grep -qw memory /sys/fs/cgroup/cgroup.controllers; then
+		root=/sys/fs/cgroup limit=memory.max
+		echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	else
+		skip "no memory cgroups"
+	fi
+	cgroup=$root/mtbpf-oom-$$
+	mkdir "$cgroup" || skip "memory cgroups cannot be made here"
+	echo 40000000 >"$cgroup/$limit"
+}
+
+@test "oom: the OOM killer chooses a process of the target: the last moments before it is killed" {
+	cat >hog.py <<-'END'
+		import os, time
+		print("pid", os.getpid(), flush=True)
+		while not os.path.exists("go"): time.sleep(0.01)
+		def eat():
+		    pieces = []
+		    while True: pieces.append(bytearray(1 << 20))
+		eat()
+	END
+	make_memory_cgroup
+	start_file python3 hog.py
+	hog=$target
+	echo "$hog" >"$cgroup/cgroup.procs"
+	# Of another process it is no hit.
+	sleep 100 3>&- &
+	target=$!
+	started+=("$target")
+	"$O/mtbpf" watch -pid "$target" -symbol oom: >other 2>other.log 3>&- &
+	other=$!
+	started+=("$other")
+	"$O/mtbpf" record -source sample -pid "$hog" -symbol oom: -timeout 60s -o x.mtbpf >log 2>&1 3>&- &
+	recording=$!
+	started+=("$recording")
+	eventually 20 grep -q '^waiting for' log
+	eventually 20 grep -q '^watching' other.log
+	touch go
+	eventually 60 gone "$recording"
+	wait "$recording"
+	cat log
+	grep -q '^triggered' log
+	kill "$other"
+	wait "$other"
+	grep -q '^0 hits' other
+	rmdir "$cgroup"
+	mtbpf_run report x.mtbpf
+	[[ $output == *"hit 1 of oom:, thread $hog, in "* ]]
 }

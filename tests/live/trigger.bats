@@ -153,6 +153,39 @@ in_ns() {
 	[ "$status" -eq 0 ]
 }
 
+# A return probe replaces the return address by that of the kernel's trampoline, which unwinders and garbage collectors
+# do not know: an exception would end in std::terminate().
+@test "C++: calls that exceptions pass are measured, and the program lives on" {
+	start rejects
+	mtbpf_run watch -pid "$target" -symbol handle -durations -max-hits 200
+	[ "$status" -eq 0 ]
+	[[ $output =~ 2[0-9][0-9]\ hits ]]
+	# A tenth of the hits has no return.
+	[[ $output =~ p50\ [0-9] ]]
+	sample -symbol handle -duration-thresh 1ns -after 50ms
+	[ "$status" -eq 0 ]
+	[[ $output == *"of handle, thread"* ]]
+	sample -symbol main -also handle -timeout 200ms
+	[[ $output != *"mtbpf: "* ]]
+	sample -symbol handle -stall-thresh 10s -timeout 200ms
+	! gone "$target" || false
+	# Who insists is told.
+	mtbpf_run watch -pid "$target" -symbol handle -durations -return-probes uretprobe -timeout 1ms
+	[[ $output == *"an exception that passes handle will end the program"* ]]
+}
+
+@test "OCaml: calls during which the collector runs are measured, and the program lives on" {
+	[ -x "$O/programs/collects" ] || skip "there is no OCaml to build the program"
+	start collects
+	sample -symbol 'Collects.handle' -duration-thresh 1ns -after 500ms
+	[ "$status" -eq 0 ]
+	[[ $output == *"of Collects.handle, thread"* ]]
+	mtbpf_run watch -pid "$target" -symbol Collects.handle -durations -return-probes uretprobe
+	[ "$status" -eq 2 ]
+	complains "-return-probes uretprobe would crash this program" "leave out -return-probes"
+	! gone "$target" || false
+}
+
 @test "what returns in a way that cannot be probed is refused, with the other way" {
 	start service -scale small
 	sample -symbol libc.so.6:exit -duration-thresh 1ms -return-probes ret-insns

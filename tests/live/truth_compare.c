@@ -34,7 +34,7 @@ struct seen_event {
 	bool is_call;
 	uint64_t to;
 	long level;
-	unsigned int strand;
+	unsigned int coroutine;
 	const struct function *top;
 	const struct function *function; /* that holds `to` */
 };
@@ -110,7 +110,7 @@ static int on_branch(void *ctx, const struct branch *b)
 		.is_call = b->kind == BRANCH_CALL,
 		.to = b->to,
 		.level = count_level(c, b),
-		.strand = stack__coroutine(c->stack),
+		.coroutine = stack__coroutine(c->stack),
 		.top = stack__top(c->stack),
 		.function = place.function,
 	};
@@ -163,9 +163,9 @@ static long offset_of(offset_vec *offsets, const struct true_event *t, const str
 {
 	struct offset *offset;
 
-	while (offsets->n <= s->strand)
+	while (offsets->n <= s->coroutine)
 		*VEC_PUSH(offsets) = (struct offset){0};
-	offset = &offsets->v[s->strand];
+	offset = &offsets->v[s->coroutine];
 	if (!offset->is_known)
 		*offset = (struct offset){true, t->depth - s->level};
 	return offset->value;

@@ -35,7 +35,7 @@ const SUMMARY = `
 	       (select count(distinct track_id) from slice) || ' tracks'`;
 
 // Slices of one track are numbered in the order of their begins: a parent before its children. The
-// instants of leaps and triggers are slices for Perfetto, but no calls. Names are as in text: a kernel module stands
+// instants of unwinds and triggers are slices for Perfetto, but no calls. Names are as in text: a kernel module stands
 // in its own.
 const TREE = `
 	select t.tid, s.depth, s.ts, s.ts + s.dur,

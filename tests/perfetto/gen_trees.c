@@ -3,9 +3,9 @@
  * Writes made-up call trees twice: as a trace file, for Perfetto to read, and as the text that
  * reading it should give.
  *
- *   gen_trees SCENARIO CALLS TRACE [TEXT [LEAPS]]
+ *   gen_trees SCENARIO CALLS TRACE [TEXT [UNWINDS]]
  *
- * LEAPS are lines "start from-name to-start to-name end", in the order of their begins.
+ * UNWINDS are lines "start from-name to-start to-name end", in the order of their begins.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,9 +30,9 @@
 struct scenario {
 	const char *name;
 	unsigned int threads, functions, max_depth;
-	unsigned int push_percent; /* of the steps on the way down; the others return */
-	unsigned int same_percent; /* of the steps take no time */
-	unsigned int leap_percent; /* of the returns leave several calls at once */
+	unsigned int push_percent;   /* of the steps on the way down; the others return */
+	unsigned int same_percent;   /* of the steps take no time */
+	unsigned int unwind_percent; /* of the returns leave several calls at once */
 	bool weird;
 };
 
@@ -43,7 +43,7 @@ static const struct scenario scenarios[] = {
 	{"names", 4, 40000, 40, 50, 30, 0, false},    /* more than the string table holds */
 	{"threads", 300, 2000, 20, 50, 50, 0, false}, /* more than the thread table holds */
 	{"weird", 2, 16, 20, 50, 50, 0, true},
-	{"leaps", 4, 2000, 30, 50, 60, 10, false},
+	{"unwinds", 4, 2000, 30, 50, 60, 10, false},
 };
 
 static char long_name[LONG_NAME + 1];
@@ -136,12 +136,12 @@ static void fill_call(struct call *call, const struct function *function)
 }
 
 /* From the call that runs, which is one of those that end, to one that it had been called by. */
-static bool add_leap(struct call_tree *tree, const uint32_t *open, uint32_t depth,
-		     uint32_t to_depth, uint64_t now_ns)
+static bool add_unwind(struct call_tree *tree, const uint32_t *open, uint32_t depth,
+		       uint32_t to_depth, uint64_t now_ns)
 {
-	struct leap *last = tree->leaps.n ? &tree->leaps.v[tree->leaps.n - 1] : NULL;
+	struct unwind *last = tree->unwinds.n ? &tree->unwinds.v[tree->unwinds.n - 1] : NULL;
 	uint32_t from = open[depth - 1], to = open[to_depth - 1];
-	struct leap *leap;
+	struct unwind *unwind;
 
 	/* Where one has landed that goes on, or a new one. */
 	if (last && last->to == from) {
@@ -149,14 +149,14 @@ static bool add_leap(struct call_tree *tree, const uint32_t *open, uint32_t dept
 		last->end_ns = now_ns;
 		return true;
 	}
-	leap = VEC_PUSH(&tree->leaps);
-	if (!leap)
+	unwind = VEC_PUSH(&tree->unwinds);
+	if (!unwind)
 		return false;
-	*leap = (struct leap){.start_ns = tree->calls.v[from].start_ns,
-			      .end_ns = now_ns,
-			      .from = from,
-			      .to = to,
-			      .left_by = LEFT_BY_THROW};
+	*unwind = (struct unwind){.start_ns = tree->calls.v[from].start_ns,
+				  .end_ns = now_ns,
+				  .from = from,
+				  .to = to,
+				  .left_by = LEFT_BY_THROW};
 	return true;
 }
 
@@ -164,16 +164,16 @@ static bool add_leap(struct call_tree *tree, const uint32_t *open, uint32_t dept
 static uint32_t leave(const struct scenario *scenario, struct call_tree *tree, const uint32_t *open,
 		      uint32_t depth, uint64_t now_ns)
 {
-	bool is_leap = depth > 1 && random_below(100) < scenario->leap_percent;
-	uint32_t left = is_leap ? 1 + random_below(depth - 1) : depth - 1;
+	bool is_unwind = depth > 1 && random_below(100) < scenario->unwind_percent;
+	uint32_t left = is_unwind ? 1 + random_below(depth - 1) : depth - 1;
 
-	if (is_leap && !add_leap(tree, open, depth, left, now_ns))
+	if (is_unwind && !add_unwind(tree, open, depth, left, now_ns))
 		exit(1);
 	while (depth > left) {
 		struct call *call = &tree->calls.v[open[--depth]];
 
 		call->end_ns = now_ns;
-		if (!is_leap)
+		if (!is_unwind)
 			continue;
 		call->flags |= CALL_CUT_SHORT;
 		call->left_by = LEFT_BY_THROW;
@@ -181,9 +181,9 @@ static uint32_t leave(const struct scenario *scenario, struct call_tree *tree, c
 	return left;
 }
 
-static int compare_leaps(const void *a, const void *b)
+static int compare_unwinds(const void *a, const void *b)
 {
-	const struct leap *x = a, *y = b;
+	const struct unwind *x = a, *y = b;
 
 	return (x->from > y->from) - (x->from < y->from);
 }
@@ -220,8 +220,8 @@ static bool make_tree(const struct scenario *scenario, const struct function *fu
 			depth = leave(scenario, tree, open, depth, now_ns);
 		}
 	}
-	if (tree->leaps.n)
-		qsort(tree->leaps.v, tree->leaps.n, sizeof(*tree->leaps.v), compare_leaps);
+	if (tree->unwinds.n)
+		qsort(tree->unwinds.v, tree->unwinds.n, sizeof(*tree->unwinds.v), compare_unwinds);
 	return open;
 }
 
@@ -254,21 +254,21 @@ static void print_hits(FILE *text, const char *name)
 			1000 * (i + 1), name);
 }
 
-static void print_leaps(FILE *out, const struct call_tree *tree)
+static void print_unwinds(FILE *out, const struct call_tree *tree)
 {
-	for (size_t i = 0; i < tree->leaps.n; i++) {
-		const struct leap *leap = &tree->leaps.v[i];
-		const struct call *from = &tree->calls.v[leap->from];
-		const struct call *to = &tree->calls.v[leap->to];
+	for (size_t i = 0; i < tree->unwinds.n; i++) {
+		const struct unwind *unwind = &tree->unwinds.v[i];
+		const struct call *from = &tree->calls.v[unwind->from];
+		const struct call *to = &tree->calls.v[unwind->to];
 
 		fprintf(out, "%" PRIu64 " %s %" PRIu64 " %s %" PRIu64 "\n",
-			leap->start_ns - BASE_NS, call__name(from), to->start_ns - BASE_NS,
-			call__name(to), leap->end_ns - BASE_NS);
+			unwind->start_ns - BASE_NS, call__name(from), to->start_ns - BASE_NS,
+			call__name(to), unwind->end_ns - BASE_NS);
 	}
 }
 
 struct expectation {
-	FILE *text, *leaps; /* NULL: not wanted */
+	FILE *text, *unwinds; /* NULL: not wanted */
 };
 
 static int write_trees(const struct scenario *scenario, const struct function *functions,
@@ -294,10 +294,10 @@ static int write_trees(const struct scenario *scenario, const struct function *f
 			write_hit(writer, &functions[scenario->functions - 2], n_hits);
 		if (expected->text && trace_text__tree(expected->text, &tree, BASE_NS))
 			return -1;
-		if (expected->leaps)
-			print_leaps(expected->leaps, &tree);
+		if (expected->unwinds)
+			print_unwinds(expected->unwinds, &tree);
 		VEC_FINI(&tree.calls);
-		VEC_FINI(&tree.leaps);
+		VEC_FINI(&tree.unwinds);
 	}
 	if (expected->text)
 		print_hits(expected->text, functions[scenario->functions - 2].name);
@@ -331,8 +331,8 @@ static int generate(const struct scenario *scenario, size_t n_calls, const char 
 int main(int argc, char **argv)
 {
 	_cleanup_fclose_ FILE *text = argc > 4 ? fopen(argv[4], "w") : NULL;
-	_cleanup_fclose_ FILE *leaps = argc > 5 ? fopen(argv[5], "w") : NULL;
-	const struct expectation expected = {text, leaps};
+	_cleanup_fclose_ FILE *unwinds = argc > 5 ? fopen(argv[5], "w") : NULL;
+	const struct expectation expected = {text, unwinds};
 
 	memset(long_name, 'x', LONG_NAME);
 	for (size_t i = 0; argc > 3 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
@@ -340,6 +340,6 @@ int main(int argc, char **argv)
 			return generate(&scenarios[i], strtoul(argv[2], NULL, 10), argv[3],
 					&expected) != 0;
 	}
-	fprintf(stderr, "usage: gen_trees SCENARIO CALLS TRACE [TEXT [LEAPS]]\n");
+	fprintf(stderr, "usage: gen_trees SCENARIO CALLS TRACE [TEXT [UNWINDS]]\n");
 	return 2;
 }

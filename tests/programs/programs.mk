@@ -48,4 +48,10 @@ $(O)/programs/go_waits-%: tests/programs/go_waits.go tests/programs/programs.mk
 	$(call say,GO,$@)
 	$(Q)$(GO_BUILD)
 
-programs: $(PROGRAMS) $(PLUGINS) $(GO_PROGRAMS)
+# Only where there is OCaml. The compiler writes beside its source, so that it gets a copy.
+OCAML_PROGRAMS := $(if $(shell command -v ocamlopt),$(patsubst tests/programs/%.ml,$(O)/programs/%,$(wildcard tests/programs/*.ml)))
+$(O)/programs/%: tests/programs/%.ml tests/programs/programs.mk
+	$(call say,OCAML,$@)
+	$(Q)mkdir -p $(@D)/$*.ocaml && cp $< $(@D)/$*.ocaml && ocamlopt -g -o $@ unix.cmxa $(@D)/$*.ocaml/$*.ml
+
+programs: $(PROGRAMS) $(PLUGINS) $(GO_PROGRAMS) $(OCAML_PROGRAMS)

@@ -19,7 +19,7 @@
 
 #include "../each_branch.h"
 #include "capture/recording/recording.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "stack/stack.h"
 #include "verdict.h"
 
@@ -130,7 +130,7 @@ static int end_thread(void *ctx)
 int main(int argc, char **argv)
 {
 	struct judge j = {.truth = argc == 3 ? argv[2] : NULL};
-	struct thread_taker taker = {
+	struct branch_receiver receiver = {
 		.begin = begin_thread, .take = take_branches, .end = end_thread, .ctx = &j};
 	struct decode_totals totals = {0};
 	struct recording rec;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	if (recording__read(&rec, argv[1]))
 		return 1;
 	images = images__new(&rec);
-	err = images ? decode__threads(&rec, images, false, &taker, &totals) : -1;
+	err = images ? decode__threads(&rec, images, false, &receiver, &totals) : -1;
 	if (err)
 		fprintf(stderr, "judge: cannot decode or read the log: %d\n", err);
 	printf("calls %" PRIu64 "\nright %" PRIu64 "\ngaps %" PRIu64 "\nsoon %" PRIu64

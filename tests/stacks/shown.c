@@ -52,7 +52,7 @@ static void show(struct shown *shown, size_t began)
 		shown->is_shown[began - 1] = true;
 }
 
-/* It is no leap out of several frames. */
+/* Exactly one frame has ended. */
 static bool has_ended_one(const struct truth_log *log, size_t event)
 {
 	const struct true_event *e = &log->events.v[event];

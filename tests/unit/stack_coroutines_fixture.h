@@ -43,8 +43,8 @@ static inline void assert_next(struct thread *t, const char *name, const char *e
 	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
 	assert_int_equal(tree.pid, 42);
 	assert_int_equal(tree.tid, 43);
-	assert_int_not_equal(tree.strand, 0);
-	assert_string_equal(tree.strand_name, name);
+	assert_int_not_equal(tree.coroutine, 0);
+	assert_string_equal(tree.coroutine_name, name);
 	assert_tree(&tree, expected);
 	call_tree__fini(&tree);
 }

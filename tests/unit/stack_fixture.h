@@ -203,7 +203,7 @@ static inline size_t finish_coroutines(struct thread *t)
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	do {
 		assert_well_formed(&tree);
-		n += tree.strand > 0;
+		n += tree.coroutine > 0;
 		call_tree__fini(&tree);
 	} while (stack__finish_next(t->stack, &tree) == 1);
 	return n;

@@ -78,20 +78,20 @@ static inline bool has_gap(const struct call_tree *tree)
 }
 
 /* From a call to one of its callers, as far as those are known, in the order of their begins. */
-static inline void assert_leaps_well_formed(const struct call_tree *tree)
+static inline void assert_unwinds_well_formed(const struct call_tree *tree)
 {
-	for (size_t i = 0; i < tree->leaps.n; i++) {
-		const struct leap *leap = &tree->leaps.v[i];
-		uint32_t caller = leap->from;
+	for (size_t i = 0; i < tree->unwinds.n; i++) {
+		const struct unwind *unwind = &tree->unwinds.v[i];
+		uint32_t caller = unwind->from;
 
-		assert_true(leap->from < tree->calls.n && leap->to < tree->calls.n);
-		while (caller != CALL_NO_PARENT && caller != leap->to)
+		assert_true(unwind->from < tree->calls.n && unwind->to < tree->calls.n);
+		while (caller != CALL_NO_PARENT && caller != unwind->to)
 			caller = tree->calls.v[caller].parent;
-		assert_true(caller == leap->to || has_gap(tree));
-		assert_true(leap->start_ns >= tree->calls.v[leap->from].start_ns);
-		assert_true(leap->end_ns >= tree->calls.v[leap->from].end_ns);
-		assert_true(leap->end_ns <= tree->calls.v[leap->to].end_ns);
-		assert_true(!i || tree->leaps.v[i - 1].from <= leap->from);
+		assert_true(caller == unwind->to || has_gap(tree));
+		assert_true(unwind->start_ns >= tree->calls.v[unwind->from].start_ns);
+		assert_true(unwind->end_ns >= tree->calls.v[unwind->from].end_ns);
+		assert_true(unwind->end_ns <= tree->calls.v[unwind->to].end_ns);
+		assert_true(!i || tree->unwinds.v[i - 1].from <= unwind->from);
 	}
 }
 
@@ -108,7 +108,7 @@ static inline void assert_tree(const struct call_tree *tree, const char *expecte
 	assert_string_equal(text, expected);
 	free(text);
 	assert_well_formed(tree);
-	assert_leaps_well_formed(tree);
+	assert_unwinds_well_formed(tree);
 }
 
 #endif

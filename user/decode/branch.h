@@ -36,8 +36,8 @@ enum entry_kind {
 	 * entry is of the code as it was. The next branch counts n_insns instructions up to here.
 	 */
 	ENTRY_MAP = BRANCH_GAP + 1,
-	ENTRY_NOTE, /* a struct pt_note: branch__note() */
-	ENTRY_PACE, /* a struct pace: branch__pace() */
+	ENTRY_NOTE,  /* a struct pt_note: branch__note() */
+	ENTRY_SPEED, /* a struct speed: branch__speed() */
 	ENTRY_KINDS,
 };
 

@@ -123,26 +123,26 @@ static void stop_tracing(struct joiner *j)
 static void start_tracing(struct joiner *j)
 {
 	if (!j->started)
-		j->pace = (struct pace){.begin_ns = j->time_ns, .insns = j->totals->insns};
+		j->speed = (struct speed){.begin_ns = j->time_ns, .insns = j->totals->insns};
 	else if (!j->tracing)
-		j->pace.traced_ns -= j->time_ns - j->stopped_ns;
+		j->speed.traced_ns -= j->time_ns - j->stopped_ns;
 	j->tracing = true;
 }
 
-/* pace.traced_ns is less than nothing until then, and pace.insns what there was before it. */
+/* speed.traced_ns is less than nothing until then, and speed.insns what there was before it. */
 static void end_stretch(struct joiner *j)
 {
 	uint64_t insns = j->totals->insns, end_ns = j->tracing ? j->time_ns : j->stopped_ns;
-	struct pace pace = j->pace;
+	struct speed speed = j->speed;
 
-	if (!j->started || end_ns < pace.begin_ns + PACE_MIN_NS)
+	if (!j->started || end_ns < speed.begin_ns + SPEED_MIN_NS)
 		return;
-	pace.end_ns = end_ns;
-	pace.traced_ns += end_ns - pace.begin_ns;
-	pace.insns = insns - pace.insns;
-	pace.cpu = j->request->aux->cpu;
-	j->pace = (struct pace){.begin_ns = end_ns, .insns = insns};
-	j->out[j->n_out++] = pace__entry(&pace);
+	speed.end_ns = end_ns;
+	speed.traced_ns += end_ns - speed.begin_ns;
+	speed.insns = insns - speed.insns;
+	speed.cpu = j->request->aux->cpu;
+	j->speed = (struct speed){.begin_ns = end_ns, .insns = insns};
+	j->out[j->n_out++] = speed__entry(&speed);
 }
 
 static void begin(struct joiner *j, const struct branch *b)
@@ -245,13 +245,13 @@ static int take_other(struct joiner *j, const struct branch *b)
 	int err = 0;
 
 	switch (b->kind) {
-	case OUTBOX_REST:
+	case RAW_REST:
 		keep_counts(j, b);
 		break;
 	case ENTRY_NOTE:
 		note(j, b);
 		break;
-	case OUTBOX_START:
+	case RAW_START:
 		err = update_map(j, b);
 		if (j->tracing)
 			keep_counts(j, b);

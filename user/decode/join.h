@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/pace.h"
+#include "decode/speed.h"
 #include "decode/request.h"
 
 struct joiner {
@@ -23,7 +23,7 @@ struct joiner {
 	bool in_gap;		      /* no BEGIN since the last GAP */
 	uint8_t gap_reason;
 	uint64_t gap_ns;
-	struct pace pace;    /* the stretch that is not over */
+	struct speed speed;  /* the stretch that is not over */
 	uint64_t stopped_ns; /* not tracing: since when */
 	uint64_t async_ip;   /* where the last END_ASYNC left; 0 after anything else */
 };
@@ -34,8 +34,8 @@ void joiner__fini(struct joiner *joiner);
 /* The next entries are from another snapshot. */
 void joiner__begin(struct joiner *joiner);
 /*
- * An outbox_fn (regions.h), with the joiner as ctx: nothing waits to be handed on behind it. 0,
- * -ENOMEM, or what the request's `take` returned.
+ * An raw_branches_fn (regions.h), with the joiner as ctx: nothing waits to be handed on behind it.
+ * 0, -ENOMEM, or what the request's `take` returned.
  */
 int joiner__take(void *joiner, struct branch *raw, size_t n);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 struct pt_packet_decoder;
+struct rec_pt_config;
 
 enum packet_kind {
 	PACKET_END, /* no whole packet is left */
@@ -47,9 +48,33 @@ struct packet {
 	uint64_t value; /* TNT: bits, the oldest in bit 63; IP: as sent; else the payload */
 };
 
+/*
+ * What CPUs get wrong in their streams (Intel's specification updates; libipt knows which CPU has
+ * what), as far as the walk must know it. What it needs no flag for:
+ *
+ *   BDM70   a PSB+ in front of a TIP.PGE tells where a thread is that is not traced yet: what a PSB
+ *           says is no branch before something happens there
+ *   APL12   so does an OVF: the same
+ *   APL11   a TIP.PGD behind an OVF: tracing is off, and the gap goes on
+ *   SKD010  no FUP behind an OVF: the walk goes on at the next packet that tells an IP
+ *   SKL168  a CYC lost in front of a PSB: time is counted from each PSB's TSC and TMA anew
+ *
+ * SKZ84 (TMA in a guest whose TSC is offset or scaled, and a byte that is no packet behind it) is a
+ * bad packet here.
+ */
+struct errata {
+	bool bdm64;  /* before the FUP of a transaction's abort, a branch went elsewhere */
+	bool skd007; /* an OVF may come in the middle of a CYC */
+	bool skd022; /* a VM entry that ends tracing tells a FUP */
+	bool skl014; /* a direct branch out of a filter's range does not tell where to */
+};
+
+/* No errata if the CPU is unknown. */
+void errata__of(struct errata *errata, const struct rec_pt_config *config);
+
 struct packet_reader {
 	const uint8_t *begin, *end;
-	bool skd007;			  /* decode/errata.h */
+	bool skd007;			  /* errata.skd007 */
 	uint64_t last_ip;		  /* SDM "FUP/TIP IP Reconstruction" */
 	struct pt_packet_decoder *libipt; /* made when it is first needed */
 };

@@ -57,24 +57,24 @@ static void count(const struct regions *regions, const struct decode_request *re
 	meter__add(request->meter, (uint64_t)(end_of(regions, i) - regions->starts.v[i]));
 }
 
-struct taker {
-	outbox_fn take;
+struct receiver {
+	raw_branches_fn take;
 	void *ctx;
 };
 
-static int hand_over(void *ctx, struct outbox *out)
+static int hand_over(void *ctx, struct branch_buffer *out)
 {
-	const struct taker *taker = ctx;
+	const struct receiver *receiver = ctx;
 
-	return taker->take(taker->ctx, out->v, out->n);
+	return receiver->take(receiver->ctx, out->v, out->n);
 }
 
 /* All of them, in order, in the caller's thread. 0, -ENOMEM, or what `take` returned. */
 static int decode_alone(const struct regions *regions, const struct decode_request *request,
-			outbox_fn take, void *ctx)
+			raw_branches_fn take, void *ctx)
 {
-	struct taker taker = {take, ctx};
-	struct outbox out = {.flush = hand_over, .ctx = &taker};
+	struct receiver receiver = {take, ctx};
+	struct branch_buffer out = {.flush = hand_over, .ctx = &receiver};
 	struct walker *walker = malloc(sizeof(*walker));
 	int err = walker ? walker__init(walker, request, &out) : -ENOMEM;
 
@@ -132,7 +132,7 @@ struct worker {
 	struct pool *pool;
 	size_t region;
 	struct walker walker;
-	struct outbox out;
+	struct branch_buffer out;
 };
 
 /* Call it locked. Returns an empty batch; NULL: out of memory. */
@@ -160,8 +160,8 @@ static void wait_for_room(struct pool *pool, size_t region)
 		pthread_cond_wait(&pool->has_room, &pool->lock);
 }
 
-/* The outbox's memory goes with its branches; it gets another one's. */
-static int leave_batch(void *ctx, struct outbox *out)
+/* The buffer's memory goes with its branches; it gets another one's. */
+static int leave_batch(void *ctx, struct branch_buffer *out)
 {
 	struct worker *worker = ctx;
 	struct pool *pool = worker->pool;
@@ -224,7 +224,7 @@ static void *work(void *ctx)
 	int err;
 
 	batch_thread__begin();
-	worker->out = (struct outbox){.flush = leave_batch, .ctx = worker};
+	worker->out = (struct branch_buffer){.flush = leave_batch, .ctx = worker};
 	err = walker__init(&worker->walker, request, &worker->out);
 	while (next_region(worker))
 		end_region(worker,
@@ -257,7 +257,7 @@ static struct batch *wait_for_batch(struct pool *pool, struct region *region)
 	return batch;
 }
 
-static int join_region(struct pool *pool, outbox_fn take, void *ctx)
+static int join_region(struct pool *pool, raw_branches_fn take, void *ctx)
 {
 	struct region *region = &pool->states[pool->head];
 	struct batch *batch;
@@ -273,7 +273,7 @@ static int join_region(struct pool *pool, outbox_fn take, void *ctx)
 	return err ? err : region->err;
 }
 
-static int join_all(struct pool *pool, outbox_fn take, void *ctx)
+static int join_all(struct pool *pool, raw_branches_fn take, void *ctx)
 {
 	int err = 0;
 
@@ -341,7 +341,7 @@ static unsigned int start(struct pool *pool, struct worker *workers)
 
 /* With `jobs` threads. */
 static int decode_parallel(const struct regions *regions, const struct decode_request *request,
-			   outbox_fn take, void *ctx, unsigned int jobs)
+			   raw_branches_fn take, void *ctx, unsigned int jobs)
 {
 	struct pool pool = {.regions = regions, .request = request, .jobs = jobs};
 	struct worker *workers = calloc(jobs, sizeof(*workers));
@@ -376,7 +376,7 @@ static unsigned int jobs_for(const struct decode_request *request, size_t n_regi
 	return (unsigned int)(jobs < n_regions ? jobs : n_regions);
 }
 
-int regions__run(const struct decode_request *request, outbox_fn take, void *ctx)
+int regions__run(const struct decode_request *request, raw_branches_fn take, void *ctx)
 {
 	size_t region_size = request->region_size ? request->region_size : REGION_SIZE;
 	struct regions regions;

@@ -9,12 +9,12 @@
 #include "decode/request.h"
 
 /*
- * Receives the entries of a walker's outbox in order, and may modify them. A non-zero result stops
+ * Receives the entries of a walker's buffer in order, and may modify them. A non-zero result stops
  * the decoder, which returns it.
  */
-typedef int (*outbox_fn)(void *ctx, struct branch *branches, size_t n);
+typedef int (*raw_branches_fn)(void *ctx, struct branch *branches, size_t n);
 
 /* Finds the regions and decodes them, with as many threads as the request says. */
-int regions__run(const struct decode_request *request, outbox_fn take, void *ctx);
+int regions__run(const struct decode_request *request, raw_branches_fn take, void *ctx);
 
 #endif

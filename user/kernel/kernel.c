@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 
 #include <cpuid.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -236,6 +238,35 @@ static const struct known {
 	OF_NO_FILE(bpf),
 };
 
+static const char *const kind_prefixes[KERNEL_PROBE_KINDS] = {
+	[KERNEL_PROBE_SYSCALL] = SYSCALL_PREFIX,
+	[KERNEL_PROBE_FUNCTION] = FUNCTION_PREFIX,
+	[KERNEL_PROBE_TRACEPOINT] = TRACEPOINT_PREFIX,
+	[KERNEL_PROBE_SIGNAL] = SIGNAL_PREFIX,
+	[KERNEL_PROBE_EXIT] = EXIT_PREFIX,
+	[KERNEL_PROBE_OOM] = OOM_PREFIX,
+	[KERNEL_PROBE_BREAKPOINT] = JIT_PREFIX,
+};
+
+enum kernel_probe_kind kernel_probe_kind__of(const char *selector)
+{
+	for (int i = KERNEL_PROBE_NONE + 1; i < KERNEL_PROBE_KINDS; i++)
+		if (!strncmp(selector, kind_prefixes[i], strlen(kind_prefixes[i])))
+			return (enum kernel_probe_kind)i;
+	return KERNEL_PROBE_NONE;
+}
+
+bool kernel_probe_kind__is_in(enum kernel_probe_kind kind, const char *selectors)
+{
+	while (selectors && *selectors) {
+		selectors += strspn(selectors, ", ");
+		if (kernel_probe_kind__of(selectors) == kind)
+			return true;
+		selectors = strchr(selectors, ',');
+	}
+	return false;
+}
+
 static const struct known *find(int number)
 {
 	static const struct known none;
@@ -365,4 +396,24 @@ bool steal__is_told(const struct steal_facts *facts)
 	if (!strcmp(facts->hypervisor, "XenVMMXenVMM"))
 		return true;
 	return !strcmp(facts->hypervisor, "KVMKVMKVM") && facts->kvm_features & KVM_STEAL_TIME;
+}
+
+int cgroup__level(int fd)
+{
+	struct stat st, above;
+	int level = 0, at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	while (at >= 0 && !fstat(at, &st)) {
+		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(at);
+		at = up;
+		if (up < 0 || fstat(up, &above) || above.st_dev != st.st_dev ||
+		    above.st_ino == st.st_ino)
+			break;
+		level++;
+	}
+	if (at >= 0)
+		close(at);
+	return level;
 }

@@ -35,13 +35,38 @@ bool kallsyms__find(const char *text, const char *name, uint64_t *address);
 /* A symbol in code. */
 bool kallsym__is_code(const struct kallsym *sym);
 
+/* Probes that are set by the kernel's own means and not in a file: the kinds of them. */
+enum kernel_probe_kind {
+	KERNEL_PROBE_NONE,
+	KERNEL_PROBE_SYSCALL,
+	KERNEL_PROBE_FUNCTION,
+	KERNEL_PROBE_TRACEPOINT,
+	KERNEL_PROBE_SIGNAL,
+	KERNEL_PROBE_EXIT,
+	KERNEL_PROBE_OOM,
+	KERNEL_PROBE_BREAKPOINT, /* on code of a JIT */
+	KERNEL_PROBE_KINDS,
+};
+
+#define SYSCALL_PREFIX	  "syscall:"
+#define FUNCTION_PREFIX	  "kernel:"
+#define TRACEPOINT_PREFIX "tracepoint:"
+#define SIGNAL_PREFIX	  "signal:"
+#define EXIT_PREFIX	  "exit:"
+#define OOM_PREFIX	  "oom:"
+#define JIT_PREFIX	  "jit:"
+
+/* The kind that a selector of -symbol names, by its prefix; KERNEL_PROBE_NONE: another selector. */
+enum kernel_probe_kind kernel_probe_kind__of(const char *selector);
+/* True if one of several selectors, with commas between them, is of this kind. */
+bool kernel_probe_kind__is_in(enum kernel_probe_kind kind, const char *selectors);
+
 /* System calls of x86-64 by their numbers. */
 
 /* "futex"; NULL for one that is not known by name: all that may wait are. */
 const char *syscall__name(int number);
 /* "syscall:futex", the name of its trigger; NULL if not known. */
 const char *syscall__selector(int number);
-#define SYSCALL_PREFIX "syscall:"
 /* True if the first argument is a file descriptor. */
 bool syscall__is_of_file(int number);
 
@@ -49,6 +74,9 @@ bool syscall__is_of_file(int number);
 
 /* Ours, by its file; false: it is the initial one, or not known. */
 bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
+
+/* The number of ancestors that a cgroup's open directory has in its hierarchy. */
+int cgroup__level(int fd);
 
 /* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.
  */

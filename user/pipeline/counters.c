@@ -10,16 +10,16 @@
 
 void counters__fini(struct counters *counters)
 {
-	VEC_FINI(&counters->paces);
+	VEC_FINI(&counters->speeds);
 }
 
-int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct pace *pace)
+int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct speed *speed)
 {
-	struct thread_pace *slot = VEC_PUSH(&counters->paces);
+	struct thread_speed *slot = VEC_PUSH(&counters->speeds);
 
 	if (!slot)
 		return -ENOMEM;
-	*slot = (struct thread_pace){pid, tid, *pace};
+	*slot = (struct thread_speed){pid, tid, *speed};
 	return 0;
 }
 
@@ -57,44 +57,44 @@ static void write_rates(struct trace_writer *writer, const struct clock_rates *r
 }
 
 /* True if the stretch was recorded in this ring. */
-static bool is_of(const struct thread_pace *p, const struct rec_aux *aux)
+static bool is_of(const struct thread_speed *p, const struct rec_aux *aux)
 {
-	return aux->tid ? p->tid == aux->tid : p->pace.cpu == aux->cpu;
+	return aux->tid ? p->tid == aux->tid : p->speed.cpu == aux->cpu;
 }
 
 /*
  * Writes the values of one stretch. If no other stretch follows at once, the counters end after it.
  */
-static void write_pace(struct trace_writer *writer, const struct thread_pace *p, uint32_t mhz,
-		       bool is_last)
+static void write_speed(struct trace_writer *writer, const struct thread_speed *p, uint32_t mhz,
+			bool is_last)
 {
-	double cycles = (double)p->pace.traced_ns * mhz / 1000;
+	double cycles = (double)p->speed.traced_ns * mhz / 1000;
 	struct trace_counter counter = {.name = "IPC",
 					.of = "thread",
 					.pid = p->pid,
 					.tid = p->tid,
 					.id = (uint64_t)p->tid,
-					.time_ns = p->pace.begin_ns,
-					.value = (double)p->pace.insns / cycles};
+					.time_ns = p->speed.begin_ns,
+					.value = (double)p->speed.insns / cycles};
 
 	trace_writer__counter(writer, &counter);
-	counter.time_ns = p->pace.end_ns;
+	counter.time_ns = p->speed.end_ns;
 	counter.value = 0;
 	if (is_last)
 		trace_writer__counter(writer, &counter);
 }
 
-static void write_paces(const struct counters *counters, struct trace_writer *writer,
-			const struct clock_rates *rates, const struct rec_aux *aux)
+static void write_speeds(const struct counters *counters, struct trace_writer *writer,
+			 const struct clock_rates *rates, const struct rec_aux *aux)
 {
-	for (size_t i = 0; i < counters->paces.n; i++) {
-		const struct thread_pace *p = &counters->paces.v[i];
-		uint32_t mhz = clock_rates__at(rates, p->pace.begin_ns);
+	for (size_t i = 0; i < counters->speeds.n; i++) {
+		const struct thread_speed *p = &counters->speeds.v[i];
+		uint32_t mhz = clock_rates__at(rates, p->speed.begin_ns);
 
-		if (is_of(p, aux) && mhz && p->pace.traced_ns)
-			write_pace(writer, p, mhz,
-				   i + 1 == counters->paces.n || p[1].tid != p->tid ||
-					   p[1].pace.begin_ns != p->pace.end_ns);
+		if (is_of(p, aux) && mhz && p->speed.traced_ns)
+			write_speed(writer, p, mhz,
+				    i + 1 == counters->speeds.n || p[1].tid != p->tid ||
+					    p[1].speed.begin_ns != p->speed.end_ns);
 	}
 }
 
@@ -122,7 +122,7 @@ static int write_ring(const struct counters *counters, const struct recording *r
 	if (!err)
 		write_rates(writer, &rates, rec, aux, filter);
 	if (!err && rec->pt.config & (CONFIG_CYC | CONFIG_MTC))
-		write_paces(counters, writer, &rates, aux);
+		write_speeds(counters, writer, &rates, aux);
 	VEC_FINI(&rates.all);
 	return err;
 }

@@ -7,24 +7,24 @@
 
 #include "capture/recording/recording.h"
 #include "decode/filter.h"
-#include "decode/pace.h"
+#include "decode/speed.h"
 #include "trace/trace_writer.h"
 #include "util/vec.h"
 
-struct thread_pace {
+struct thread_speed {
 	pid_t pid, tid;
-	struct pace pace;
+	struct speed speed;
 };
 
 /* All zeroes at first. */
 struct counters {
-	VEC(struct thread_pace) paces; /* thread by thread, each's by time */
+	VEC(struct thread_speed) speeds; /* thread by thread, each's by time */
 };
 
 void counters__fini(struct counters *counters);
 
 /* 0 or -ENOMEM. */
-int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct pace *pace);
+int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct speed *speed);
 /*
  * Nothing where the recording does not say how fast its CPUs ran; with a filter, nothing outside of
  * its times. 0 or -ENOMEM.

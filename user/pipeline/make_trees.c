@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "decode/spread.h"
-#include "sampled/sample_stack.h"
-#include "stack/tree_passes.h"
-#include "stack/stack.h"
 #include "kernel/kernel.h"
+#include "sampled/sample_stack.h"
+#include "stack/stack.h"
+#include "stack/tree_passes.h"
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {
@@ -155,12 +155,12 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	return anchor(m->stack, rec, tid, m->decoded->images);
 }
 
-static int take_pace(struct tree_maker *m, const struct pace *pace)
+static int take_speed(struct tree_maker *m, const struct speed *speed)
 {
 	if (m->selection &&
-	    !decode_filter__has(&m->decoded->part.decode, pace->begin_ns, pace->end_ns))
+	    !decode_filter__has(&m->decoded->part.decode, speed->begin_ns, speed->end_ns))
 		return 0;
-	return counters__add(&m->decoded->counters, m->pid, m->tid, pace);
+	return counters__add(&m->decoded->counters, m->pid, m->tid, speed);
 }
 
 /* By time only: between regions of calls, values of PTWRITE stay. */
@@ -231,11 +231,11 @@ static int take_own_note(struct tree_maker *m, struct pt_note *note)
 static int take_entry(struct tree_maker *m, const struct branch *entry)
 {
 	struct pt_note note = branch__note(entry, m->pid, m->tid);
-	struct pace pace = branch__pace(entry);
+	struct speed speed = branch__speed(entry);
 
 	if (entry->kind == ENTRY_NOTE)
 		return take_own_note(m, &note);
-	return entry->kind == ENTRY_PACE ? take_pace(m, &pace) : 0;
+	return entry->kind == ENTRY_SPEED ? take_speed(m, &speed) : 0;
 }
 
 /* Their times are known: those of the part go to the stack. */
@@ -318,7 +318,7 @@ static void drop_empty(struct decoded *decoded)
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		struct call_tree tree = decoded->trees.v[i];
 
-		if (tree.strand && !tree.calls.n)
+		if (tree.coroutine && !tree.calls.n)
 			call_tree__fini(&tree);
 		else
 			decoded->trees.v[n++] = tree;
@@ -339,13 +339,13 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options)
 {
 	struct tree_maker maker = {.decoded = decoded, .rec = rec, .options = options};
-	struct thread_taker taker = {.begin = begin_tree,
-				     .take = take_branches,
-				     .take_notes = take_notes,
-				     .end = end_tree,
-				     .ctx = &maker,
-				     .meter = decoded->meter,
-				     .wants_source = true};
+	struct branch_receiver receiver = {.begin = begin_tree,
+					   .take = take_branches,
+					   .take_notes = take_notes,
+					   .end = end_tree,
+					   .ctx = &maker,
+					   .meter = decoded->meter,
+					   .wants_source = true};
 	struct decode_totals all = {0};
 	struct selection selection;
 	struct filter_totals found = {0};
@@ -354,7 +354,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 	selection__init(&selection, &decoded->part.decode, &decoded->totals, &found);
 	if (decoded->is_filtered)
 		maker.selection = &selection;
-	err = decode__threads(rec, decoded->images, false, &taker,
+	err = decode__threads(rec, decoded->images, false, &receiver,
 			      decoded->is_filtered ? &all : &decoded->totals);
 	decoded->totals.unknown_insns += all.unknown_insns;
 	if (!err && decoded->is_filtered)
@@ -366,4 +366,56 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 	spread__fini(&maker.spread);
 	VEC_FINI(&maker.hits);
 	return err;
+}
+
+/* ---- samples */
+
+static int take_tree(void *ctx, struct call_tree *tree)
+{
+	struct decoded *decoded = ctx;
+	struct call_tree *out = VEC_PUSH(&decoded->trees);
+
+	if (!out) {
+		call_tree__fini(tree);
+		return -ENOMEM;
+	}
+	*out = *tree;
+	return 0;
+}
+
+/* Samples are few: all are read, so that what lasts longer than the part is known. */
+static int cut(struct decoded *decoded, struct recording *rec, const struct trace_filter *filter)
+{
+	struct decode_bounds bounds = {decoded->sampled.first_ns, decoded->sampled.last_ns};
+	struct decode_totals *totals = &decoded->totals;
+	struct filter_part *part = &decoded->part;
+	struct filter_totals left = {0};
+	int err = trace_filter__resolve(filter, rec, &bounds, part);
+
+	for (size_t i = 0; i < decoded->trees.n && !err; i++) {
+		err = filter_part__cut_tree(part, &decoded->trees.v[i]);
+		left.branches += decoded->trees.v[i].calls.n;
+	}
+	if (err)
+		return err;
+	filter_part__drop_hits(part, rec);
+	if (part->decode.from_ns > totals->first_ns)
+		totals->first_ns = part->decode.from_ns;
+	if (part->decode.to_ns < totals->last_ns)
+		totals->last_ns = part->decode.to_ns;
+	return filter_part__check(part, &left);
+}
+
+int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
+				const struct trace_filter *filter)
+{
+	int err;
+
+	decoded->sampled.meter = decoded->meter;
+	decoded->ring_bytes = rec->ring_bytes;
+	err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
+
+	decoded->totals.first_ns = decoded->sampled.first_ns;
+	decoded->totals.last_ns = decoded->sampled.last_ns;
+	return err || !decoded->is_filtered ? err : cut(decoded, rec, filter);
 }

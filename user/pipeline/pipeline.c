@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
@@ -38,28 +38,33 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 }
 
 /*
- * The name of the USDT probe, tracepoint, signal or exit, if it was the only trigger: it says more
- * than the name of the function there.
+ * The name of the USDT probe or of the probe in the kernel, if it was the only trigger: it says
+ * more than the name of the user function there. A hit of a system call has its number instead.
  */
 static const char *telling_name(const struct recording *rec)
 {
-	static const char *const prefixes[] = {USDT_PREFIX, "tracepoint:", "signal:", "exit:"};
 	const char *name = rec->trigger;
 
-	for (size_t i = 0; name && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) && !strchr(name, ','))
-			return name;
-	return NULL;
+	if (!name || strchr(name, ','))
+		return NULL;
+	switch (kernel_probe_kind__of(name)) {
+	case KERNEL_PROBE_NONE:
+		return strncmp(name, USDT_PREFIX, strlen(USDT_PREFIX)) ? NULL : name;
+	case KERNEL_PROBE_SYSCALL:
+		return NULL;
+	default:
+		return name;
+	}
 }
 
 /* Of several triggers one may be in the kernel, and the hit of another. */
 static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
 {
-	const char *name = telling_name(rec);
-	bool has_tracepoint = rec->trigger && (strstr(rec->trigger, "tracepoint:") ||
-					       strstr(rec->trigger, "signal:"));
+	bool is_in = hit->syscall;
 
-	return hit->syscall || has_tracepoint || (name && strncmp(name, USDT_PREFIX, 5));
+	for (int kind = KERNEL_PROBE_FUNCTION; kind < KERNEL_PROBE_KINDS; kind++)
+		is_in |= kernel_probe_kind__is_in((enum kernel_probe_kind)kind, rec->trigger);
+	return is_in;
 }
 
 /* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */

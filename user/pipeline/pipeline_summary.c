@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "pipeline/last_branches_print.h"
+#include "pipeline/print_branches.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
@@ -355,7 +355,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		calls += decoded->early.v[i]->n;
 	for (size_t i = 0; i < decoded->trees.n; i++) {
 		calls += decoded->trees.v[i].calls.n;
-		threads += !decoded->trees.v[i].strand && decoded->trees.v[i].calls.n;
+		threads += !decoded->trees.v[i].coroutine && decoded->trees.v[i].calls.n;
 	}
 	for (size_t i = 0; i < decoded->hits.n; i++) {
 		print_hit(&decoded->hits.v[i], out);

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "decode/threads.h"
+#include "decode/decode.h"
+#include "target/code_map.h"
 
 struct branch_printer {
 	FILE *out;
@@ -71,14 +72,14 @@ static int end_printing(void *ctx)
 
 static int print_all(struct recording *rec, struct images *images, struct branch_printer *printer)
 {
-	struct thread_taker taker = {.begin = begin_printing,
-				     .take = take_branches,
-				     .take_notes = take_notes,
-				     .end = end_printing,
-				     .ctx = printer};
+	struct branch_receiver receiver = {.begin = begin_printing,
+					   .take = take_branches,
+					   .take_notes = take_notes,
+					   .end = end_printing,
+					   .ctx = printer};
 	struct decode_totals totals = {0};
 
-	return decode__threads(rec, images, true, &taker, &totals);
+	return decode__threads(rec, images, true, &receiver, &totals);
 }
 
 static int print_part(struct recording *rec, const struct trace_filter *filter,
@@ -110,4 +111,36 @@ int recording__print_branches(struct recording *rec, const struct trace_filter *
 		err = print_all(rec, images, &printer);
 	images__free(images);
 	return err ? err : recording__check_cut(rec);
+}
+
+static void print_place(FILE *out, struct code_map *map, uint64_t ip)
+{
+	struct code_place place;
+
+	if (code_map__find(map, ip, &place))
+		fprintf(out, "%s+0x%" PRIx64, place.function->name, ip - place.entry);
+	else
+		fprintf(out, "%#" PRIx64, ip);
+}
+
+int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *images)
+{
+	struct code_map *map = hit->n_branches ? code_map__new() : NULL;
+	size_t next = 0;
+	int err = 0;
+
+	if (!hit->n_branches)
+		return 0;
+	err = map ? images__apply(images, (pid_t)hit->tgid, hit->time_ns, &next, map) : -ENOMEM;
+	if (!err)
+		fprintf(out, "the last branches before it (LBR), the newest first:\n");
+	for (size_t i = 0; i < hit->n_branches && i < MT_BRANCHES_MAX && !err; i++) {
+		fprintf(out, "  ");
+		print_place(out, map, hit->branches[i].from);
+		fprintf(out, " -> ");
+		print_place(out, map, hit->branches[i].to);
+		fputc('\n', out);
+	}
+	code_map__free(map);
+	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* -print branches */
+/* Prints branches: those of a trace (-print branches), and the last ones before a hit (LBR). */
 #ifndef MTBPF_PIPELINE_PRINT_BRANCHES_H
 #define MTBPF_PIPELINE_PRINT_BRANCHES_H
 
@@ -7,6 +7,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
+#include "decode/images.h"
 #include "pipeline/trace_filter.h"
 
 /*
@@ -17,5 +18,8 @@
 int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out);
 /* One of these lines. */
 void print_branch(FILE *out, pid_t tid, const struct branch *branch);
+
+/* One line per branch, the newest first; prints nothing if there are none. 0 or -ENOMEM. */
+int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *images);
 
 #endif

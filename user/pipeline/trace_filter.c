@@ -351,8 +351,8 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 	tree->calls.n = n;
 	RENUMBER(&tree->done_by, call, numbers);
 	RENUMBER(&tree->waits, call, numbers);
-	/* Trees of samples do not have leaps: only a source that follows each call sees them. */
-	tree->leaps.n = 0;
+	/* Trees of samples do not have unwinds: only a source that follows each call sees them. */
+	tree->unwinds.n = 0;
 	for (size_t i = 0; i < tree->faults.n; i++)
 		if (decode_filter__has_time(&part->decode, tree->faults.v[i].time_ns))
 			tree->faults.v[faults++] = tree->faults.v[i];

@@ -8,7 +8,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/filter.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "stack/call_tree.h"
 
 /* A time that is relative to another one. */

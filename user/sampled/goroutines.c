@@ -401,7 +401,7 @@ static int finish_tree(struct goroutine *g)
  * Names the track by Go's numbers, as far as they are known: after a goroutine has ended, the
  * runtime uses its memory, and so the track, for another one.
  */
-static void name_strand(struct call_tree *tree, const struct mt_entry *const *entries, size_t n)
+static void name_coroutine(struct call_tree *tree, const struct mt_entry *const *entries, size_t n)
 {
 	uint64_t first = 0, last = 0;
 
@@ -410,11 +410,11 @@ static void name_strand(struct call_tree *tree, const struct mt_entry *const *en
 		last = entries[i]->goid ? entries[i]->goid : last;
 	}
 	if (first != last)
-		snprintf(tree->strand_name, sizeof(tree->strand_name),
+		snprintf(tree->coroutine_name, sizeof(tree->coroutine_name),
 			 "goroutines %" PRIu64 " to %" PRIu64, first, last);
 	else
-		snprintf(tree->strand_name, sizeof(tree->strand_name), "goroutine %" PRIu64,
-			 first ? first : tree->strand);
+		snprintf(tree->coroutine_name, sizeof(tree->coroutine_name), "goroutine %" PRIu64,
+			 first ? first : tree->coroutine);
 }
 
 static void name_tree(struct call_tree *tree, const struct recording *rec,
@@ -425,8 +425,8 @@ static void name_tree(struct call_tree *tree, const struct recording *rec,
 
 	tree->pid = (pid_t)first->tgid;
 	tree->tid = (pid_t)first->tid;
-	tree->strand = number;
-	name_strand(tree, entries, n);
+	tree->coroutine = number;
+	name_coroutine(tree, entries, n);
 	known = recording__find_thread(rec, tree->pid, tree->tid);
 	if (known)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);

@@ -20,7 +20,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/images.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -72,7 +72,7 @@ static void print_lines(FILE *f, const char *title, char *text, const char *cons
 
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
 		for (const char *const *word = words; *word; word++)
-			if (strstr(line, *word)) {
+			if (strstr(line, *word) && !strstr(line, "ommand line")) {
 				fprintf(f, "%s: %s\n", title, line);
 				break;
 			}
@@ -205,7 +205,7 @@ static void use_page(struct usage *usage, uint64_t ip)
 	}
 }
 
-/* An instruction may reach into the next page, and a return address stands after its call. */
+/* An instruction may reach into the next page, and a return address follows its call. */
 static void use_code(struct usage *usage, uint64_t from, uint64_t to)
 {
 	if (from < 16 || to < 16 || to >> 48)
@@ -281,7 +281,7 @@ static void use_samples(struct usage *usage)
 static int find_usage(struct usage *usage)
 {
 	const struct recording *rec = usage->rec;
-	const struct thread_taker taker = {
+	const struct branch_receiver receiver = {
 		.begin = begin_thread, .take = use_branches, .end = end_thread, .ctx = usage};
 	struct decode_totals totals = {0};
 	struct images *images;
@@ -303,7 +303,7 @@ static int find_usage(struct usage *usage)
 	images = images__new(rec);
 	if (!images)
 		return -ENOMEM;
-	err = decode__threads(rec, images, true, &taker, &totals);
+	err = decode__threads(rec, images, true, &receiver, &totals);
 	images__free(images);
 	return err;
 }
@@ -418,7 +418,121 @@ static int slim_file(const char *recording, const char *name, const struct kept_
 	return write_sparse(path, (const uint8_t *)data, size);
 }
 
-int bundle__slim(const char *recording)
+/* ---- nothing of the user's */
+
+/* Distributions' files keep their paths; of others only the last name is left. */
+static void clean_path(char *path)
+{
+	static const char *const kept[] = {"/usr/", "/lib/", "/lib64/", "/memfd:", "/dev/"};
+	const char *name = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (!strncmp(path, kept[i], strlen(kept[i])))
+			return;
+	if (path[0] == '/' && name[1])
+		memmove(path, name, strlen(name) + 1);
+}
+
+/*
+ * Leaves on a copied stack what leads to callers: addresses of code, and of the stack itself
+ * (0x7f...). Stacks also hold paths and the environment.
+ */
+static void clean_stack(struct usage *usage, uint8_t *stack, size_t size)
+{
+	size_t at = 0;
+
+	for (; at + 8 <= size; at += 8) {
+		uint64_t word;
+
+		memcpy(&word, stack + at, sizeof(word));
+		if (word >> 40 != 0x7f && !find_map(usage, word))
+			memset(stack + at, 0, sizeof(word));
+	}
+	if (at < size)
+		memset(stack + at, 0, size - at);
+}
+
+static bool has_maps(const struct recording *rec, pid_t pid)
+{
+	for (size_t i = 0; i < rec->maps.n; i++)
+		if (rec->maps.v[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Names of processes that are not ours. */
+static void clean_names(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->sched_bys.n; i++) {
+		struct mt_sched *by = &rec->sched_bys.v[i];
+
+		if ((by->kind == MT_SCHED_WOKEN || by->kind == MT_SCHED_REPLACED) &&
+		    by->by_comm[0] && !has_maps(rec, (pid_t)by->by_tgid))
+			snprintf(by->by_comm, sizeof(by->by_comm), "other");
+	}
+	for (size_t i = 0; i < rec->threads.n; i++)
+		if (!has_maps(rec, rec->threads.v[i].pid))
+			snprintf(rec->threads.v[i].comm, sizeof(rec->threads.v[i].comm), "other");
+}
+
+/* Host, container and the like; files that were open; cgroups. */
+static void clean_labels(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->labels.n; i++) {
+		free(rec->labels.v[i].key);
+		free(rec->labels.v[i].value);
+	}
+	rec->labels.n = 0;
+	for (size_t i = 0; i < rec->open_files.n; i++)
+		free(rec->open_files.v[i].path);
+	rec->open_files.n = 0;
+	for (size_t i = 0; i < rec->quotas.n; i++)
+		free(rec->quotas.v[i].text);
+	rec->quotas.n = 0;
+}
+
+/* Writes the recording again, without what is of the user. 0 or -errno. */
+static int clean(struct usage *usage, struct recording *rec, const char *path)
+{
+	char data[PATH_MAX];
+
+	for (size_t i = 0; i < rec->sample_users.n; i++)
+		clean_stack(usage, rec->sample_users.v[i].stack, rec->sample_users.v[i].size);
+	for (size_t i = 0; i < rec->stacks.n; i++)
+		clean_stack(usage, rec->stacks.v[i].data, rec->stacks.v[i].size);
+	clean_names(rec);
+	clean_labels(rec);
+	for (size_t i = 0; i < rec->maps.n; i++)
+		clean_path(rec->maps.v[i].path);
+	for (size_t i = 0; i < rec->data_maps.n; i++)
+		clean_path(rec->data_maps.v[i].path);
+	for (size_t i = 0; i < rec->files.n; i++)
+		clean_path(rec->files.v[i].path);
+	for (size_t i = 0; i < rec->images.n; i++)
+		clean_path(rec->images.v[i].path);
+	/* The file is still mapped: the new one takes its place. */
+	if (snprintf(data, sizeof(data), "%s/data", path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return unlink(data) ? -errno : recording__save(rec, path);
+}
+
+static int slim_files(const struct usage *usage, const char *recording)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < usage->files.n && !err; i++) {
+		const struct kept_file *kept = &usage->files.v[i];
+		/* Separate files of debug info do not contain code. */
+		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
+
+		err = slim_file(recording, kept->file->name, kept);
+		if (!err && kept->file->debug_name)
+			err = slim_file(recording, kept->file->debug_name, &debug);
+	}
+	return err;
+}
+
+int bundle__prepare(const char *recording)
 {
 	struct recording rec;
 	struct usage usage = {.rec = &rec};
@@ -426,19 +540,67 @@ int bundle__slim(const char *recording)
 
 	recording__init(&rec);
 	err = recording__read(&rec, recording);
+	/* A recording that cannot be decoded is what somebody wants to see: its files stay whole.
+	 */
+	if (!err && !find_usage(&usage))
+		err = slim_files(&usage, recording);
 	if (!err)
-		err = find_usage(&usage);
-	for (size_t i = 0; i < usage.files.n && !err; i++) {
-		const struct kept_file *kept = &usage.files.v[i];
-		/* A separate file of debug info has no code. */
-		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
-
-		err = slim_file(recording, kept->file->name, kept);
-		if (!err && kept->file->debug_name)
-			err = slim_file(recording, kept->file->debug_name, &debug);
-	}
+		err = clean(&usage, &rec, recording);
 	usage__fini(&usage);
 	recording__fini(&rec);
+	return err;
+}
+
+/* Puts "..." in the place of each occurrence, which is not shorter. */
+static void cut_out(char *text, const char *what)
+{
+	size_t len = strlen(what);
+
+	for (char *at = text; len >= 3 && (at = strstr(at, what)); at += 3) {
+		memcpy(at, "...", 3);
+		memmove(at + 3, at + len, strlen(at + len) + 1);
+	}
+}
+
+/* The messages of `mtbpf record`, and the results that quote them, tell where files are. */
+static int clean_text(const char *dir, const char *name)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[PATH_MAX], own[PATH_MAX] = "";
+	const char *home = getenv("HOME");
+	size_t len;
+	int err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	err = fs__read(path, &text, &len);
+	if (err)
+		return err;
+	if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
+		own[0] = '\0';
+	else
+		*strrchr(own, '/') = '\0';
+	cut_out(text, dir);
+	cut_out(text, own);
+	cut_out(text, home ?: "");
+	return fs__write(path, text, strlen(text));
+}
+
+/* All texts of the folder. */
+static int clean_texts(const char *dir)
+{
+	DIR *entries = opendir(dir);
+	struct dirent *entry;
+	int err = entries ? 0 : -errno;
+
+	while (!err && (entry = readdir(entries))) {
+		const char *end = strrchr(entry->d_name, '.');
+
+		if (end && (!strcmp(end, ".log") || !strcmp(entry->d_name, "results.txt")))
+			err = clean_text(dir, entry->d_name);
+	}
+	if (entries)
+		closedir(entries);
 	return err;
 }
 
@@ -483,7 +645,13 @@ int bundle__pack(const char *dir, const char *bundle)
 {
 	const char *const words[] = {"tar", "-S",   "-I", COMPRESS, "--owner=0", "--group=0",
 				     "-cf", bundle, "-C", dir,	    ".",	 NULL};
+	int err = clean_texts(dir);
 
+	if (err) {
+		log__error("cannot read %s: %s", dir, strerror(-err));
+		log__hint("choose another place with -keep");
+		return err;
+	}
 	return explain(run_tar(words), "write", bundle,
 		       "tar and zstd must be installed, and the folder writable");
 }

@@ -11,12 +11,15 @@
 int bundle__write_facts(const char *dir);
 
 /*
- * Clears of the programs and libraries in a recording what its decoder does not read: code that did
- * not run, data, debug info. 0, or -errno, perhaps after a line and a hint.
+ * Makes a recording fit to be sent: clears of its programs and libraries what decoders do not
+ * read (code that did not run, data, debug info), and removes what is of the user (names of the
+ * host and of other processes, folders, what stacks hold beside addresses). 0, or -errno, perhaps
+ * after a line and a hint: it must not be sent.
  */
-int bundle__slim(const char *recording);
+int bundle__prepare(const char *recording);
 
-/* The folder's files into the bundle, or out of it. 0, or -errno after a line and a hint. */
+/* The folder's files into the bundle, without the user's paths in texts, or out of it. 0, or -errno
+ * after a line and a hint. */
 int bundle__pack(const char *dir, const char *bundle);
 int bundle__unpack(const char *bundle, const char *dir);
 

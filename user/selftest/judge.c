@@ -2,22 +2,17 @@
 #include "selftest/judge.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "mtbpf_shared.h"
-#include "util/cleanup.h"
+#include "decode/pt_note.h"
 
 #define NOT_NOTED UINT16_MAX
 
 /* A call of a program's function in the trace. */
 struct seen_call {
 	const struct call *call;
+	const struct call_tree *tree;
 	uint16_t function;
 	uint16_t depth;
 	pid_t tid;
@@ -109,6 +104,7 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 		    call->start_ns <= end_ns) {
 			number = (uint32_t)seen->n;
 			err = VEC_ADD(seen, (struct seen_call){.call = call,
+							       .tree = tree,
 							       .function = function,
 							       .depth = above,
 							       .tid = tree->tid,
@@ -138,13 +134,66 @@ static bool is_same(const struct seen_call *seen, const struct noted_call *noted
 	return seen->function == noted->function && seen->depth == noted->depth;
 }
 
-static void add_right(struct judged_calls *judged, const struct seen_call *seen,
-		      const struct noted_call *noted)
+/* True for exceptions that programs raise on purpose: they have a vector below 32. */
+static bool is_exception(const struct call *call)
+{
+	return call->kind == CALL_UNTRACED && call->reason >= PT_EVENT_EXCEPTION &&
+	       call->reason < PT_EVENT_SYSTEM;
+}
+
+/*
+ * Counts the exceptions that the trace has directly within the call. A page fault that the program
+ * did not note is not wrong: its memory may be new to the kernel.
+ */
+static void add_exceptions(struct judged_calls *judged, const struct seen_call *seen,
+			   const struct noted_call *noted)
+{
+	uint32_t own = (uint32_t)(seen->call - seen->tree->calls.v);
+	uint8_t expected = (uint8_t)(PT_EVENT_EXCEPTION + noted->vector);
+	bool is_found = noted->event != NOTED_EXCEPTION;
+
+	for (size_t i = own + 1; i < seen->tree->calls.n; i++) {
+		const struct call *call = &seen->tree->calls.v[i];
+
+		if (call->depth <= seen->call->depth)
+			break;
+		if (call->parent != own || !is_exception(call))
+			continue;
+		if (!is_found && call->reason == expected && call->entry_ip == noted->value) {
+			judged->events++;
+			is_found = true;
+		} else if (call->reason != PT_EVENT_PAGE_FAULT) {
+			judged->unnoted_events++;
+		}
+	}
+}
+
+/* Finds the value of PTWRITE by its thread, function, and time. */
+static void add_value(struct judged_calls *judged, const struct decoded *decoded,
+		      const struct seen_call *seen, const struct noted_call *noted)
+{
+	const char *function = program_functions[noted->function].name;
+
+	for (size_t i = 0; i < decoded->events.n && noted->event == NOTED_PTWRITE; i++) {
+		const struct pt_note *note = &decoded->events.v[i];
+
+		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
+		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
+			continue;
+		if (note->value == noted->value && note->in && !strcmp(note->in, function))
+			judged->events++;
+		else
+			judged->unnoted_events++;
+	}
+}
+
+static void add_right(struct judged_calls *judged, const struct decoded *decoded,
+		      const struct seen_call *seen, const struct noted_call *noted)
 {
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
-	/* A call that began before the trace has no known start, and one that goes on no end. */
+	/* Unknown: the start of calls that began before the trace, the end of those that go on. */
 	if (!(seen->call->flags & CALL_INFERRED_START) && least > judged->least_shift_ns)
 		judged->least_shift_ns = least;
 	if (!(seen->call->flags & CALL_INFERRED_END) && most < judged->most_shift_ns)
@@ -153,14 +202,16 @@ static void add_right(struct judged_calls *judged, const struct seen_call *seen,
 	judged->syscalls += seen->syscalls;
 	judged->untraced += seen->untraced;
 	judged->in_kernel += seen->in_kernel;
+	add_exceptions(judged, seen, noted);
+	add_value(judged, decoded, seen, noted);
 }
 
 /*
  * The longest sequence that both have in common (dynamic programming over both): a call that is
  * missing or too many costs itself, and not all that come after it.
  */
-static int compare(struct judged_calls *judged, const struct seen_call *seen, size_t n_seen,
-		   const noted_calls *noted)
+static int compare(struct judged_calls *judged, const struct decoded *decoded,
+		   const struct seen_call *seen, size_t n_seen, const noted_calls *noted)
 {
 	size_t rows = n_seen + 1, columns = noted->n + 1, i = 0, j = 0;
 	uint16_t *longest = calloc(rows * columns, sizeof(*longest));
@@ -182,7 +233,7 @@ static int compare(struct judged_calls *judged, const struct seen_call *seen, si
 	}
 	for (i = j = 0; i < n_seen && j < noted->n;) {
 		if (is_same(&seen[i], noted->v[j]) && LONGEST(i, j) == LONGEST(i + 1, j + 1) + 1) {
-			add_right(judged, &seen[i++], noted->v[j++]);
+			add_right(judged, decoded, &seen[i++], noted->v[j++]);
 			has_begun = true;
 		} else if (LONGEST(i + 1, j) >= LONGEST(i, j + 1)) {
 			judged->unnoted += has_begun; /* else it may be of the iteration before */
@@ -198,8 +249,9 @@ static int compare(struct judged_calls *judged, const struct seen_call *seen, si
 }
 
 /* One thread's. The trace may reach back to earlier iterations: the last calls count. */
-static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
-			const struct iteration *iteration, enum program program, pid_t tid)
+static int judge_thread(struct judged_calls *judged, const struct decoded *decoded,
+			const seen_calls *seen, const struct iteration *iteration,
+			enum program program, pid_t tid)
 {
 	noted_calls noted = {0};
 	seen_calls own = {0};
@@ -209,15 +261,17 @@ static int judge_thread(struct judged_calls *judged, const seen_calls *seen,
 	for (unsigned int i = 0; i < iteration->n && !err; i++) {
 		const struct noted_call *call = &iteration->calls[i];
 
-		if (call->tid == tid && program_functions[call->function].program == program)
-			err = VEC_ADD(&noted, call);
+		if (call->tid != tid || program_functions[call->function].program != program)
+			continue;
+		judged->noted_events += call->event != NOTED_NO_EVENT;
+		err = VEC_ADD(&noted, call);
 	}
 	for (size_t i = 0; i < seen->n && !err; i++)
 		if (seen->v[i].tid == tid)
 			err = VEC_ADD(&own, seen->v[i]);
 	skip = own.n > noted.n ? own.n - noted.n : 0;
 	if (!err && noted.n && own.n)
-		err = compare(judged, own.v + skip, own.n - skip, &noted);
+		err = compare(judged, decoded, own.v + skip, own.n - skip, &noted);
 	judged->noted += (unsigned int)noted.n;
 	VEC_FINI(&noted);
 	VEC_FINI(&own);
@@ -247,7 +301,7 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 		VEC_SORT(&seen, by_time);
 	for (unsigned int i = 0; i < iteration->n && !err; i++)
 		if (!is_known_thread(iteration, i))
-			err = judge_thread(judged, &seen, iteration, program,
+			err = judge_thread(judged, decoded, &seen, iteration, program,
 					   iteration->calls[i].tid);
 	VEC_FINI(&seen);
 	return err;
@@ -261,6 +315,9 @@ void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judg
 	sum->syscalls += judged->syscalls;
 	sum->untraced += judged->untraced;
 	sum->in_kernel += judged->in_kernel;
+	sum->noted_events += judged->noted_events;
+	sum->events += judged->events;
+	sum->unnoted_events += judged->unnoted_events;
 	if (judged->least_shift_ns > sum->least_shift_ns)
 		sum->least_shift_ns = judged->least_shift_ns;
 	if (judged->most_shift_ns < sum->most_shift_ns)
@@ -358,97 +415,4 @@ uint64_t judge__busy_ns(const struct decoded *decoded)
 				ns += tree->calls.v[c].end_ns - tree->calls.v[c].start_ns;
 	}
 	return ns;
-}
-
-/* ---- perf, as a second judge */
-
-static bool is_ours(const char *name)
-{
-	for (unsigned int i = 0; i < n_program_functions; i++)
-		if (!strcmp(program_functions[i].name, name))
-			return true;
-	return false;
-}
-
-/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
-static void count_line(char *line, struct perf_calls *calls)
-{
-	char *name;
-
-	if (strstr(line, "instruction trace error")) {
-		calls->errors++;
-		return;
-	}
-	line[strcspn(line, "\n")] = '\0';
-	name = strrchr(line, ' ');
-	if (name && strstr(line, " call ") && is_ours(name + 1))
-		calls->perfs++;
-}
-
-/* A recording from another machine has the files in its own folder. */
-static pid_t start_perf(const char *recording, int out)
-{
-	char images[PATH_MAX];
-	const char *const words[] = {
-		"perf", "--buildid-dir",	 images, "script", "-i", recording, "--itrace=be",
-		"-F",	"tid,flags,ip,sym,addr", NULL};
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	snprintf(images, sizeof(images), "%s/images", recording);
-	dup2(out, STDOUT_FILENO);
-	dup2(out, STDERR_FILENO);
-	execvp("perf", (char *const *)words);
-	_exit(127);
-}
-
-/* Its exit code, or -errno. */
-static int read_perf(const char *recording, struct perf_calls *calls)
-{
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-	int ends[2], status;
-	pid_t pid;
-	FILE *f;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	pid = start_perf(recording, ends[1]);
-	close(ends[1]);
-	f = fdopen(ends[0], "r");
-	while (f && getline(&line, &size, f) > 0)
-		count_line(line, calls);
-	if (f)
-		fclose(f);
-	else
-		close(ends[0]);
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -ECHILD;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
-}
-
-int judge__with_perf(const struct decoded *decoded, const char *recording, struct perf_calls *calls)
-{
-	int code;
-
-	*calls = (struct perf_calls){0};
-	code = read_perf(recording, calls);
-	if (code == 127)
-		return -ENOENT;
-	/* perf may end with an error, or crash, after it has printed all branches. */
-	if (code && !calls->perfs)
-		return -EIO;
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
-		for (size_t c = 0; c < tree->calls.n; c++) {
-			const struct call *call = &tree->calls.v[c];
-
-			calls->ours += call->kind == CALL_FUNCTION && call->function &&
-				       !(call->flags & CALL_INFERRED_START) &&
-				       is_ours(call->function->name);
-		}
-	}
-	return 0;
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Compares a decoded trace of the programs with what they have noted themselves, and with what
- * `perf script` finds in the same recording.
- */
+/* Compares a decoded trace of the programs with what they have noted themselves. */
 #ifndef MTBPF_SELFTEST_JUDGE_H
 #define MTBPF_SELFTEST_JUDGE_H
 
@@ -18,20 +15,23 @@ struct judged_calls {
 	unsigned int right;   /* of them in the trace, in this order and at this depth */
 	unsigned int unnoted; /* calls in the trace that the program did not make */
 	/*
-	 * What must be added to the times of the notes so that each lies within the slice of its
-	 * call: from least_shift_ns to most_shift_ns. If the one is more than the other, no shift
-	 * is right for all of them.
+	 * Each note's time is within the slice of its call if this is added to all of them: from
+	 * least_shift_ns to most_shift_ns. If the first is more than the second, no shift is right
+	 * for all of them.
 	 */
 	int64_t least_shift_ns, most_shift_ns;
 	/* Within the right calls: slices of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
 	unsigned int in_kernel; /* calls of the kernel's getppid(), where the kernel is traced */
+	/*
+	 * Event Trace and PTWRITE: how many exceptions and values the program noted; how many of
+	 * them the trace has, with vector and address, in the function that noted them; and how
+	 * many others it has there.
+	 */
+	unsigned int noted_events, events, unnoted_events;
 };
 
-/*
- * The hit that ended the trace, and the iteration k that it was of; NULL: the trace has no hit with
- * a number.
- */
+/* The hit that ended the trace, and its iteration k; NULL: the trace lacks a hit with a number. */
 const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
 
 /* Sums up several programs, from JUDGED_NONE on. */
@@ -57,16 +57,5 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 
 /* The time of PROGRAM_BUSY's loop in the trace, summed over its iterations. */
 uint64_t judge__busy_ns(const struct decoded *decoded);
-
-/* A second judge: how many calls of the programs' functions `perf script` finds. */
-struct perf_calls {
-	unsigned int perfs;  /* calls that perf finds */
-	unsigned int ours;   /* calls in the trace */
-	unsigned int errors; /* that perf reports */
-};
-
-/* 0; -ENOENT: perf is not installed, or reads no Intel PT; another -errno. */
-int judge__with_perf(const struct decoded *decoded, const char *recording,
-		     struct perf_calls *calls);
 
 #endif

@@ -19,126 +19,22 @@
 #include <unwind.h>
 
 #include "mtbpf.h"
-
-/* The functions that note themselves: their names in the program and their program. */
-#define FUNCTIONS(F)                                                                               \
-	F(calls_main, CALLS)                                                                       \
-	F(calls_middle, CALLS)                                                                     \
-	F(calls_leaf, CALLS)                                                                       \
-	F(tail_main, TAIL_CALLS)                                                                   \
-	F(tail_first, TAIL_CALLS)                                                                  \
-	F(tail_second, TAIL_CALLS)                                                                 \
-	F(tail_third, TAIL_CALLS)                                                                  \
-	F(recursion_main, RECURSION)                                                               \
-	F(recursion_step, RECURSION)                                                               \
-	F(throw_main, EXCEPTIONS)                                                                  \
-	F(throw_catcher, EXCEPTIONS)                                                               \
-	F(throw_outer, EXCEPTIONS)                                                                 \
-	F(throw_inner, EXCEPTIONS)                                                                 \
-	F(throw_begin, EXCEPTIONS)                                                                 \
-	F(throw_cleanup, EXCEPTIONS)                                                               \
-	F(throw_after, EXCEPTIONS)                                                                 \
-	F(unwind_main, UNWINDING)                                                                  \
-	F(unwind_outer, UNWINDING)                                                                 \
-	F(unwind_inner, UNWINDING)                                                                 \
-	F(unwind_begin, UNWINDING)                                                                 \
-	F(unwind_cleanup, UNWINDING)                                                               \
-	F(unwind_after, UNWINDING)                                                                 \
-	F(longjmp_main, LONGJMP)                                                                   \
-	F(longjmp_outer, LONGJMP)                                                                  \
-	F(longjmp_inner, LONGJMP)                                                                  \
-	F(longjmp_after, LONGJMP)                                                                  \
-	F(signal_main, SIGNALS)                                                                    \
-	F(signal_handler, SIGNALS)                                                                 \
-	F(signal_leaf, SIGNALS)                                                                    \
-	F(thread_main, THREADS)                                                                    \
-	F(thread_work, THREADS)                                                                    \
-	F(thread_leaf, THREADS)                                                                    \
-	F(fork_main, FORK)                                                                         \
-	F(fork_after, FORK)                                                                        \
-	F(library_main, LIBRARY)                                                                   \
-	F(library_compare, LIBRARY)                                                                \
-	F(jit_main, JIT)                                                                           \
-	F(jit_callee, JIT)                                                                         \
-	F(syscall_main, SYSCALLS)                                                                  \
-	F(syscall_once, SYSCALLS)                                                                  \
-	F(fault_main, FAULTS)                                                                      \
-	F(fault_touch, FAULTS)                                                                     \
-	F(stack_main, STACKS)                                                                      \
-	F(stack_other, STACKS)                                                                     \
-	F(stack_leaf, STACKS)                                                                      \
-	F(any_main, ANY_THREAD)                                                                    \
-	F(any_work, ANY_THREAD)                                                                    \
-	F(any_leaf, ANY_THREAD)                                                                    \
-	F(busy_main, BUSY)                                                                         \
-	F(time_main, TIME)                                                                         \
-	F(time_long, TIME)                                                                         \
-	F(time_short, TIME)                                                                        \
-	F(time_sleep, TIME)
-
-enum function {
-#define F(name, program) FN_##name,
-	FUNCTIONS(F)
-#undef F
-};
-
-#define PREFIX "mtbpf_selftest_"
-
-const struct program_function program_functions[] = {
-#define F(name, program) {PREFIX #name, PROGRAM_##program},
-	FUNCTIONS(F)
-#undef F
-};
-
-const unsigned int n_program_functions = sizeof(program_functions) / sizeof(program_functions[0]);
-
-/*
- * Each is a function of its own, whatever the compiler thinks, and keeps its symbol when the
- * program is stripped (Makefile: --export-dynamic-symbol).
- */
-#define TRACED(type, name, ...)                                                                    \
-	__attribute__((noipa, used, visibility("default")))                                        \
-	type mtbpf_selftest_##name(__VA_ARGS__);                                                   \
-	type mtbpf_selftest_##name(__VA_ARGS__)
-/* Behind a call: the compiler must not make a jump of it. */
-#define NOT_LAST() __asm__ volatile("" ::: "memory")
+#include "selftest/events.h"
 
 static struct program_log *program_log;
 static struct iteration *current;
-static __thread pid_t own_tid;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static __attribute__((noipa)) void note(enum function function, unsigned int depth)
-{
-	unsigned int i = atomic_fetch_add(&current->n, 1);
-
-	if (i < MAX_NOTED)
-		current->calls[i] = (struct noted_call){
-			.time_ns = now_ns(),
-			.tid = own_tid,
-			.function = (uint16_t)function,
-			.depth = (uint16_t)depth,
-		};
-}
 
 /* ---- calls and returns */
 
 TRACED(void, calls_leaf, unsigned int depth)
 {
-	note(FN_calls_leaf, depth);
+	noted__call(FN_calls_leaf, depth);
 	NOT_LAST();
 }
 
 TRACED(void, calls_middle, unsigned int depth)
 {
-	note(FN_calls_middle, depth);
+	noted__call(FN_calls_middle, depth);
 	mtbpf_selftest_calls_leaf(depth + 1);
 	mtbpf_selftest_calls_leaf(depth + 1);
 	NOT_LAST();
@@ -146,7 +42,7 @@ TRACED(void, calls_middle, unsigned int depth)
 
 TRACED(void, calls_main, unsigned int depth)
 {
-	note(FN_calls_main, depth);
+	noted__call(FN_calls_main, depth);
 	for (int i = 0; i < 3; i++)
 		mtbpf_selftest_calls_middle(depth + 1);
 	NOT_LAST();
@@ -156,7 +52,7 @@ TRACED(void, calls_main, unsigned int depth)
 
 TRACED(void, tail_third, unsigned int depth)
 {
-	note(FN_tail_third, depth);
+	noted__call(FN_tail_third, depth);
 	NOT_LAST();
 }
 
@@ -166,12 +62,12 @@ void selftest_note_second(unsigned int depth);
 
 __attribute__((used)) void selftest_note_first(unsigned int depth)
 {
-	note(FN_tail_first, depth);
+	noted__call(FN_tail_first, depth);
 }
 
 __attribute__((used)) void selftest_note_second(unsigned int depth)
 {
-	note(FN_tail_second, depth);
+	noted__call(FN_tail_second, depth);
 }
 
 #define TAIL_FUNCTION(name, note_it, next)                                                         \
@@ -196,7 +92,7 @@ void mtbpf_selftest_tail_first(unsigned int depth);
 
 TRACED(void, tail_main, unsigned int depth)
 {
-	note(FN_tail_main, depth);
+	noted__call(FN_tail_main, depth);
 	mtbpf_selftest_tail_first(depth + 1);
 	mtbpf_selftest_tail_first(depth + 1);
 	NOT_LAST();
@@ -204,12 +100,12 @@ TRACED(void, tail_main, unsigned int depth)
 
 /* ---- deep recursion */
 
-/* More than the 64 callers that a CPU can remember to compress returns. */
+/* CPUs remember at most 64 callers to compress returns. */
 #define RECURSION_DEPTH 80
 
 TRACED(void, recursion_step, unsigned int depth, unsigned int left)
 {
-	note(FN_recursion_step, depth);
+	noted__call(FN_recursion_step, depth);
 	if (left)
 		mtbpf_selftest_recursion_step(depth + 1, left - 1);
 	NOT_LAST();
@@ -217,20 +113,20 @@ TRACED(void, recursion_step, unsigned int depth, unsigned int left)
 
 TRACED(void, recursion_main, unsigned int depth)
 {
-	note(FN_recursion_main, depth);
+	noted__call(FN_recursion_main, depth);
 	mtbpf_selftest_recursion_step(depth + 1, RECURSION_DEPTH);
 	NOT_LAST();
 }
 
 /*
  * ---- an exception: thrown and caught as in C++, by the same unwinder in two phases, over two
- * functions with clean-ups. The function that catches it is in assembly, since C has no catch; it
- * needs no libstdc++.
+ * functions with clean-ups. The function that catches it is in assembly, since C cannot catch; so
+ * libstdc++ is not needed.
  */
 
 TRACED(void, throw_cleanup, unsigned int *depth)
 {
-	note(FN_throw_cleanup, *depth + 1);
+	noted__call(FN_throw_cleanup, *depth + 1);
 	NOT_LAST();
 }
 
@@ -238,7 +134,7 @@ TRACED(void, throw_begin, unsigned int depth)
 {
 	static struct _Unwind_Exception exception;
 
-	note(FN_throw_begin, depth);
+	noted__call(FN_throw_begin, depth);
 	exception = (struct _Unwind_Exception){0};
 	_Unwind_RaiseException(&exception);
 	abort(); /* nobody catches it */
@@ -248,7 +144,7 @@ TRACED(void, throw_inner, unsigned int depth)
 {
 	__attribute__((cleanup(mtbpf_selftest_throw_cleanup), unused)) unsigned int own = depth;
 
-	note(FN_throw_inner, depth);
+	noted__call(FN_throw_inner, depth);
 	mtbpf_selftest_throw_begin(depth + 1);
 }
 
@@ -256,13 +152,13 @@ TRACED(void, throw_outer, unsigned int depth)
 {
 	__attribute__((cleanup(mtbpf_selftest_throw_cleanup), unused)) unsigned int own = depth;
 
-	note(FN_throw_outer, depth);
+	noted__call(FN_throw_outer, depth);
 	mtbpf_selftest_throw_inner(depth + 1);
 }
 
 TRACED(void, throw_after, unsigned int depth)
 {
-	note(FN_throw_after, depth);
+	noted__call(FN_throw_after, depth);
 	NOT_LAST();
 }
 
@@ -276,7 +172,7 @@ _Unwind_Reason_Code selftest_catch(int version, _Unwind_Action actions,
 
 __attribute__((used)) void selftest_note_catcher(unsigned int depth)
 {
-	note(FN_throw_catcher, depth);
+	noted__call(FN_throw_catcher, depth);
 }
 
 /* The personality routine of throw_catcher: it catches everything. */
@@ -332,7 +228,7 @@ void mtbpf_selftest_throw_catcher(unsigned int depth);
 
 TRACED(void, throw_main, unsigned int depth)
 {
-	note(FN_throw_main, depth);
+	noted__call(FN_throw_main, depth);
 	mtbpf_selftest_throw_catcher(depth + 1);
 	NOT_LAST();
 }
@@ -346,7 +242,7 @@ static unsigned int n_cleaned;
 TRACED(void, unwind_cleanup, unsigned int *depth)
 {
 	n_cleaned++;
-	note(FN_unwind_cleanup, *depth + 1);
+	noted__call(FN_unwind_cleanup, *depth + 1);
 	NOT_LAST();
 }
 
@@ -364,7 +260,7 @@ TRACED(void, unwind_begin, unsigned int depth)
 {
 	static struct _Unwind_Exception exception;
 
-	note(FN_unwind_begin, depth);
+	noted__call(FN_unwind_begin, depth);
 	_Unwind_ForcedUnwind(&exception, stop_at_main, NULL);
 	abort();
 }
@@ -373,7 +269,7 @@ TRACED(void, unwind_inner, unsigned int depth)
 {
 	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup), unused)) unsigned int own = depth;
 
-	note(FN_unwind_inner, depth);
+	noted__call(FN_unwind_inner, depth);
 	mtbpf_selftest_unwind_begin(depth + 1);
 }
 
@@ -381,13 +277,13 @@ TRACED(void, unwind_outer, unsigned int depth)
 {
 	__attribute__((cleanup(mtbpf_selftest_unwind_cleanup), unused)) unsigned int own = depth;
 
-	note(FN_unwind_outer, depth);
+	noted__call(FN_unwind_outer, depth);
 	mtbpf_selftest_unwind_inner(depth + 1);
 }
 
 TRACED(void, unwind_after, unsigned int depth)
 {
-	note(FN_unwind_after, depth);
+	noted__call(FN_unwind_after, depth);
 	NOT_LAST();
 }
 
@@ -395,7 +291,7 @@ TRACED(void, unwind_main, unsigned int depth)
 {
 	volatile unsigned int kept = depth;
 
-	note(FN_unwind_main, depth);
+	noted__call(FN_unwind_main, depth);
 	n_cleaned = 0;
 	if (!setjmp(handler))
 		mtbpf_selftest_unwind_outer(depth + 1);
@@ -407,20 +303,20 @@ TRACED(void, unwind_main, unsigned int depth)
 
 TRACED(void, longjmp_inner, unsigned int depth)
 {
-	note(FN_longjmp_inner, depth);
+	noted__call(FN_longjmp_inner, depth);
 	longjmp(handler, 1);
 }
 
 TRACED(void, longjmp_outer, unsigned int depth)
 {
-	note(FN_longjmp_outer, depth);
+	noted__call(FN_longjmp_outer, depth);
 	mtbpf_selftest_longjmp_inner(depth + 1);
 	NOT_LAST();
 }
 
 TRACED(void, longjmp_after, unsigned int depth)
 {
-	note(FN_longjmp_after, depth);
+	noted__call(FN_longjmp_after, depth);
 	NOT_LAST();
 }
 
@@ -428,7 +324,7 @@ TRACED(void, longjmp_main, unsigned int depth)
 {
 	volatile unsigned int kept = depth;
 
-	note(FN_longjmp_main, depth);
+	noted__call(FN_longjmp_main, depth);
 	if (!setjmp(handler))
 		mtbpf_selftest_longjmp_outer(depth + 1);
 	mtbpf_selftest_longjmp_after(kept + 1);
@@ -441,20 +337,20 @@ static unsigned int signal_depth;
 
 TRACED(void, signal_leaf, unsigned int depth)
 {
-	note(FN_signal_leaf, depth);
+	noted__call(FN_signal_leaf, depth);
 	NOT_LAST();
 }
 
 TRACED(void, signal_handler, int signal)
 {
-	note(FN_signal_handler, signal_depth);
+	noted__call(FN_signal_handler, signal_depth);
 	mtbpf_selftest_signal_leaf(signal_depth + 1);
 	NOT_LAST();
 }
 
 TRACED(void, signal_main, unsigned int depth)
 {
-	note(FN_signal_main, depth);
+	noted__call(FN_signal_main, depth);
 	signal_depth = depth + 1;
 	raise(SIGUSR1);
 	mtbpf_selftest_signal_leaf(depth + 1);
@@ -465,17 +361,17 @@ TRACED(void, signal_main, unsigned int depth)
 
 TRACED(void, thread_leaf, unsigned int depth)
 {
-	note(FN_thread_leaf, depth);
+	noted__call(FN_thread_leaf, depth);
 	NOT_LAST();
 }
 
-/* Two threads, which have begun before the first iteration, do something when they are told to. */
+/* Two threads start before the first iteration, and work each time that they are told to. */
 #define N_THREADS 2
 static sem_t tell_threads, threads_done;
 
 TRACED(void, thread_work, unsigned int depth)
 {
-	note(FN_thread_work, depth);
+	noted__call(FN_thread_work, depth);
 	mtbpf_selftest_thread_leaf(depth + 1);
 	mtbpf_selftest_thread_leaf(depth + 1);
 	NOT_LAST();
@@ -483,7 +379,7 @@ TRACED(void, thread_work, unsigned int depth)
 
 static void *run_thread(void *unused)
 {
-	own_tid = (pid_t)syscall(SYS_gettid);
+	noted__begin_thread();
 	for (;;) {
 		sem_wait(&tell_threads);
 		mtbpf_selftest_thread_work(0);
@@ -505,7 +401,7 @@ static void start_threads(void)
 
 TRACED(void, thread_main, unsigned int depth)
 {
-	note(FN_thread_main, depth);
+	noted__call(FN_thread_main, depth);
 	for (int i = 0; i < N_THREADS; i++)
 		sem_post(&tell_threads);
 	for (int i = 0; i < N_THREADS; i++)
@@ -519,13 +415,13 @@ static uint64_t any_iteration;
 
 TRACED(void, any_leaf, unsigned int depth)
 {
-	note(FN_any_leaf, depth);
+	noted__call(FN_any_leaf, depth);
 	NOT_LAST();
 }
 
 TRACED(void, any_work, unsigned int depth)
 {
-	note(FN_any_work, depth);
+	noted__call(FN_any_work, depth);
 	mtbpf_selftest_any_leaf(depth + 1);
 	mtbpf_selftest_any_leaf(depth + 1);
 	NOT_LAST();
@@ -533,7 +429,7 @@ TRACED(void, any_work, unsigned int depth)
 
 static void *run_any_thread(void *unused)
 {
-	own_tid = (pid_t)syscall(SYS_gettid);
+	noted__begin_thread();
 	for (;;) {
 		sem_wait(&tell_any);
 		mtbpf_selftest_any_work(0);
@@ -555,7 +451,7 @@ static void start_any_thread(void)
 
 TRACED(void, any_main, unsigned int depth)
 {
-	note(FN_any_main, depth);
+	noted__call(FN_any_main, depth);
 	NOT_LAST();
 }
 
@@ -571,7 +467,7 @@ static void hit_from_another_thread(uint64_t k)
 
 TRACED(void, fork_after, unsigned int depth)
 {
-	note(FN_fork_after, depth);
+	noted__call(FN_fork_after, depth);
 	NOT_LAST();
 }
 
@@ -579,7 +475,7 @@ TRACED(void, fork_main, unsigned int depth)
 {
 	pid_t pid;
 
-	note(FN_fork_main, depth);
+	noted__call(FN_fork_main, depth);
 	pid = fork();
 	if (!pid)
 		_exit(0);
@@ -595,7 +491,7 @@ static unsigned int library_depth;
 
 TRACED(int, library_compare, const void *a, const void *b)
 {
-	note(FN_library_compare, library_depth);
+	noted__call(FN_library_compare, library_depth);
 	return *(const int *)a - *(const int *)b;
 }
 
@@ -603,7 +499,7 @@ TRACED(void, library_main, unsigned int depth)
 {
 	int numbers[] = {3, 1, 2};
 
-	note(FN_library_main, depth);
+	noted__call(FN_library_main, depth);
 	library_depth = depth + 1;
 	qsort(numbers, sizeof(numbers) / sizeof(numbers[0]), sizeof(numbers[0]),
 	      mtbpf_selftest_library_compare);
@@ -632,13 +528,13 @@ static void make_jit(void)
 
 TRACED(void, jit_callee, unsigned int depth)
 {
-	note(FN_jit_callee, depth);
+	noted__call(FN_jit_callee, depth);
 	NOT_LAST();
 }
 
 TRACED(void, jit_main, unsigned int depth)
 {
-	note(FN_jit_main, depth);
+	noted__call(FN_jit_main, depth);
 	for (int i = 0; jit && i < 3; i++)
 		jit(depth + 1, mtbpf_selftest_jit_callee);
 	NOT_LAST();
@@ -650,7 +546,7 @@ TRACED(void, syscall_once, unsigned int depth)
 {
 	long result = SYS_getppid;
 
-	note(FN_syscall_once, depth);
+	noted__call(FN_syscall_once, depth);
 	__asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
 }
 
@@ -686,35 +582,12 @@ TRACED(void, syscall_main, unsigned int depth)
 {
 	uint64_t before = count_syscalls(), after;
 
-	note(FN_syscall_main, depth);
+	noted__call(FN_syscall_main, depth);
 	for (int i = 0; i < N_SYSCALLS; i++)
 		mtbpf_selftest_syscall_once(depth + 1);
 	after = count_syscalls();
 	/* The counter has counted the second time that it was read. */
 	current->kernels_syscalls = after > before ? (unsigned int)(after - before - 1) : 0;
-}
-
-/* ---- page faults */
-
-TRACED(void, fault_touch, unsigned int depth, volatile char *pages, size_t page_size)
-{
-	note(FN_fault_touch, depth);
-	for (int i = 0; i < N_FAULTS; i++)
-		pages[(size_t)i * page_size] = 1;
-}
-
-TRACED(void, fault_main, unsigned int depth)
-{
-	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-	char *pages = mmap(NULL, N_FAULTS * page_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	note(FN_fault_main, depth);
-	if (pages == MAP_FAILED)
-		return;
-	madvise(pages, N_FAULTS * page_size, MADV_NOHUGEPAGE);
-	mtbpf_selftest_fault_touch(depth + 1, pages, page_size);
-	munmap(pages, N_FAULTS * page_size);
 }
 
 /* ---- a second stack */
@@ -723,13 +596,13 @@ static ucontext_t main_context, other_context;
 
 TRACED(void, stack_leaf, unsigned int depth)
 {
-	note(FN_stack_leaf, depth);
+	noted__call(FN_stack_leaf, depth);
 	NOT_LAST();
 }
 
 TRACED(void, stack_other, void)
 {
-	note(FN_stack_other, 0);
+	noted__call(FN_stack_other, 0);
 	for (;;) {
 		mtbpf_selftest_stack_leaf(1);
 		swapcontext(&other_context, &main_context);
@@ -740,7 +613,7 @@ TRACED(void, stack_main, unsigned int depth)
 {
 	static char stack[64 * 1024];
 
-	note(FN_stack_main, depth);
+	noted__call(FN_stack_main, depth);
 	getcontext(&other_context);
 	other_context.uc_stack.ss_sp = stack;
 	other_context.uc_stack.ss_size = sizeof(stack);
@@ -757,23 +630,23 @@ TRACED(void, stack_main, unsigned int depth)
 /* Reads the clock seldom: libc's code and the vDSO's need not have frame pointers. */
 #define WORK_FOR(ns)                                                                               \
 	do {                                                                                       \
-		for (uint64_t end_ = now_ns() + (ns); now_ns() < end_;)                            \
+		for (uint64_t end_ = noted__now_ns() + (ns); noted__now_ns() < end_;)              \
 			for (int i_ = 0; i_ < 100000; i_++)                                        \
 				NOT_LAST();                                                        \
 	} while (0)
 
 TRACED(void, time_long, unsigned int depth)
 {
-	note(FN_time_long, depth);
+	noted__call(FN_time_long, depth);
 	WORK_FOR(40 * 1000 * 1000);
-	note(FN_time_long, depth);
+	noted__call(FN_time_long, depth);
 }
 
 TRACED(void, time_short, unsigned int depth)
 {
-	note(FN_time_short, depth);
+	noted__call(FN_time_short, depth);
 	WORK_FOR(20 * 1000 * 1000);
-	note(FN_time_short, depth);
+	noted__call(FN_time_short, depth);
 }
 
 TRACED(void, time_sleep, unsigned int depth)
@@ -781,18 +654,18 @@ TRACED(void, time_sleep, unsigned int depth)
 	struct timespec t = {.tv_nsec = SLEEP_NS};
 	long result = SYS_nanosleep;
 
-	note(FN_time_sleep, depth);
+	noted__call(FN_time_sleep, depth);
 	__asm__ volatile("syscall" : "+a"(result) : "D"(&t), "S"(NULL) : "rcx", "r11", "memory");
-	note(FN_time_sleep, depth);
+	noted__call(FN_time_sleep, depth);
 }
 
 TRACED(void, time_main, unsigned int depth)
 {
-	note(FN_time_main, depth);
+	noted__call(FN_time_main, depth);
 	mtbpf_selftest_time_long(depth + 1);
 	mtbpf_selftest_time_short(depth + 1);
 	mtbpf_selftest_time_sleep(depth + 1);
-	note(FN_time_main, depth);
+	noted__call(FN_time_main, depth);
 }
 
 /* ---- a loop of calls: what recording costs, and how many bytes it makes */
@@ -808,11 +681,11 @@ TRACED(void, busy_main, unsigned int depth)
 {
 	uint64_t before;
 
-	note(FN_busy_main, depth);
-	before = now_ns();
+	noted__call(FN_busy_main, depth);
+	before = noted__now_ns();
 	for (unsigned int i = 0; i < busy_loops; i++)
 		call_nothing();
-	current->busy_ns = now_ns() - before;
+	current->busy_ns = noted__now_ns() - before;
 }
 
 /* Finds a number of loops that takes BUSY_NS, and their shortest time, before it is recorded. */
@@ -821,6 +694,7 @@ static void calibrate_busy(void)
 	static struct iteration unused;
 
 	current = &unused;
+	noted__begin(current);
 	while (unused.busy_ns < BUSY_NS && busy_loops < 1u << 20) {
 		busy_loops *= 2;
 		mtbpf_selftest_busy_main(0);
@@ -849,6 +723,8 @@ static void (*const mains[PROGRAMS])(unsigned int depth) = {
 	[PROGRAM_JIT] = mtbpf_selftest_jit_main,
 	[PROGRAM_SYSCALLS] = mtbpf_selftest_syscall_main,
 	[PROGRAM_FAULTS] = mtbpf_selftest_fault_main,
+	[PROGRAM_TRAPS] = mtbpf_selftest_trap_main,
+	[PROGRAM_PTWRITE] = mtbpf_selftest_ptwrite_main,
 	[PROGRAM_STACKS] = mtbpf_selftest_stack_main,
 	[PROGRAM_ANY_THREAD] = mtbpf_selftest_any_main,
 	[PROGRAM_BUSY] = mtbpf_selftest_busy_main,
@@ -858,6 +734,7 @@ static void (*const mains[PROGRAMS])(unsigned int depth) = {
 static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 {
 	current = &program_log->iterations[k % KEPT_ITERATIONS];
+	noted__begin(current);
 	current->n = 0;
 	current->kernels_syscalls = 0;
 	current->busy_ns = 0;
@@ -878,8 +755,10 @@ _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 
 	signal(SIGUSR1, mtbpf_selftest_signal_handler);
 	program_log = log;
-	own_tid = (pid_t)syscall(SYS_gettid);
+	noted__begin_thread();
 	make_jit();
+	if (mask & 1u << PROGRAM_TRAPS)
+		events__handle_traps();
 	if (mask & 1u << PROGRAM_THREADS)
 		start_threads();
 	if (mask & 1u << PROGRAM_ANY_THREAD)

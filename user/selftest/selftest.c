@@ -12,6 +12,7 @@
 
 #include "selftest/bundle.h"
 #include "selftest/checks.h"
+#include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/signals.h"
@@ -98,6 +99,23 @@ static int write_bundle(struct selftest *test)
 	return bundle__pack(test->dir, test->options->bundle);
 }
 
+/* Another version may judge otherwise, or know other checks. */
+static void compare_versions(const struct selftest *test)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[PATH_MAX], version[32];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%.*s/facts.txt", PATH_MAX - 20, test->dir);
+	if (fs__read(path, &text, &len) || sscanf(text, "mtbpf: %31s", version) != 1)
+		log__warn("the bundle does not tell which version of mtbpf has made it");
+	else if (strcmp(version, MTBPF_VERSION) != 0)
+		log__warn("the bundle is of mtbpf %s, which is %s than this one (%s): verdicts may "
+			  "differ",
+			  version, strverscmp(version, MTBPF_VERSION) < 0 ? "older" : "newer",
+			  MTBPF_VERSION);
+}
+
 int selftest__run(const struct selftest_options *options,
 		  void (*on_result)(void *ctx, const struct selftest_result *result), void *ctx)
 {
@@ -115,6 +133,8 @@ int selftest__run(const struct selftest_options *options,
 		err = bundle__unpack(options->replay, test.dir);
 	else if (options->bundle)
 		err = begin_results(&test);
+	if (options->replay && !err)
+		compare_versions(&test);
 	if (!err)
 		err = test_sources(&test);
 	if (!err && options->bundle)

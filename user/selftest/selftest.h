@@ -24,7 +24,7 @@ struct selftest_results;
 struct selftest_results *selftest_results__new(bool json);
 void selftest_results__free(struct selftest_results *results);
 
-/* For selftest__run(), with the results as ctx. Prints a line at once; JSON comes at the end. */
+/* For selftest__run(), with the results as ctx. Prints lines at once, JSON at the end. */
 void selftest_results__take(void *results, const struct selftest_result *result);
 
 /* Prints what is left, and fills n[] by enum selftest_verdict. 0 or -errno. */

@@ -56,12 +56,19 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
+static bool has_ended(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
 /* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
 
-	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++)
+	for (int i = 0; i < 500 && trial->log->n_iterations < end && !has_ended(trial->child); i++)
 		usleep(20000);
 	return trial->log->n_iterations >= end;
 }
@@ -154,7 +161,7 @@ static int run_record(const struct trial *trial, const char *recording, const ch
 					"-skip",
 					"1",
 					"-timeout",
-					"60s"};
+					"180s"};
 	int n = 13, status;
 	pid_t pid;
 
@@ -191,7 +198,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 	if (fs__read(messages, &text, &len))
 		text = NULL;
 	if (code == 3 && text && !text[0]) /* EXIT_NO_TRIGGER, which -q does not explain */
-		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' has seen no hit within a minute");
+		snprintf(why, TRIAL_TEXT_SIZE,
+			 "'mtbpf record' has seen no hit within three minutes");
 	else
 		snprintf(why, TRIAL_TEXT_SIZE, "'mtbpf record' ended with %d: %.*s", code,
 			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
@@ -199,7 +207,8 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
- * then a line for each call
+ * then one line per call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE". Bundles of older
+ * versions have the first four only
  */
 
 static int write_truth(const struct trial *trial, uint64_t k)
@@ -217,8 +226,9 @@ static int write_truth(const struct trial *trial, uint64_t k)
 	for (unsigned int i = 0; i < trial->iteration->n; i++) {
 		const struct noted_call *call = &trial->iteration->calls[i];
 
-		fprintf(f, "%" PRIu64 " %d %" PRIu16 " %s\n", call->time_ns, call->tid, call->depth,
-			program_functions[call->function].name);
+		fprintf(f, "%" PRIu64 " %d %" PRIu16 " %s %u %u %#" PRIx64 "\n", call->time_ns,
+			call->tid, call->depth, program_functions[call->function].name, call->event,
+			call->vector, call->value);
 	}
 	if (fclose(f))
 		return -ENOMEM;
@@ -232,8 +242,9 @@ static int read_call(struct iteration *iteration, const char *line)
 	struct noted_call call = {0};
 	char name[64];
 
-	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s", &call.time_ns, &call.tid, &call.depth,
-		   name) != 4)
+	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
+		   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
+		   &call.value) < 4)
 		return -EBADMSG;
 	for (unsigned int i = 0; i < n_program_functions && iteration->n < MAX_NOTED; i++) {
 		if (!strcmp(program_functions[i].name, name)) {
@@ -274,7 +285,7 @@ static int read_truth(struct trial *trial)
 
 /* ---- the trace of it */
 
-/* The iteration of the hit that ended the trace. 0: it has no number, or was not kept. */
+/* The iteration of the hit that ended the trace. 0: its number is unknown, or it was not kept. */
 static uint64_t find_iteration(struct trial *trial)
 {
 	uint64_t k, n = trial->log->n_iterations;
@@ -330,6 +341,7 @@ static void begin(struct trial *trial)
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
 	char recording[PATH_MAX], messages[PATH_MAX];
+	struct perf_trace perf_trace = {0};
 	uint64_t k;
 	int code, err;
 
@@ -343,7 +355,11 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	name_file(trial, "mtbpf", recording);
 	name_file(trial, "log", messages);
+	if (trial->has_perf_trace)
+		trial->perf_error = perf_trace__begin(&perf_trace, trial->child, trial->dir);
 	code = run_record(trial, recording, messages);
+	if (trial->has_perf_trace)
+		perf_trace__end(&perf_trace, &trial->perf_syscalls);
 	/* No later iterations may take the place of the one that was recorded. */
 	kill(trial->child, SIGSTOP);
 	if (code) {

@@ -10,6 +10,7 @@
 
 #include "capture/recording/recording.h"
 #include "pipeline/pipeline.h"
+#include "selftest/perf.h"
 #include "selftest/programs.h"
 
 struct trial {
@@ -22,6 +23,7 @@ struct trial {
 	struct program_log *log;    /* mapped MAP_SHARED */
 	bool is_portable;	    /* to be decoded on another machine, too */
 	bool is_of_cgroup;	    /* record a cgroup that has the programs, not a process */
+	bool has_perf_trace;	    /* `perf trace` runs meanwhile, if it is installed */
 	int cpu;		    /* 1 + the CPU that they run on; 0: any */
 	/* The result of trial__make() and trial__load(). */
 	pid_t child; /* the process that runs the programs, stopped; 0 if loaded */
@@ -32,6 +34,8 @@ struct trial {
 	const struct iteration *iteration; /* the one that the hit ended */
 	pid_t remover;			   /* of the cgroup, once remover_end is closed; 0: none */
 	int remover_end;
+	struct perf_syscalls perf_syscalls; /* what `perf trace` saw */
+	int perf_error;			    /* of perf_trace__begin() */
 };
 
 #define TRIAL_TEXT_SIZE 200

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "session/labels.h"
-#include "session/probe/syscall_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "util/log.h"
 #include "util/units.h"
 

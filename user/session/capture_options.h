@@ -176,10 +176,10 @@ extern const char *const freeze_names[];
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
 	OPTION_CHOICE("return-probes", "HOW", return_probes, return_probe_names,                   \
-		      "how to measure durations: auto (default), uretprobe (replaces return "      \
-		      "addresses), or ret-insns (probes on the return instructions: for Go and "   \
-		      "programs that inspect their own stack; slower, because these are "          \
-		      "single-stepped)")
+		      "how to measure durations: uretprobe (replaces return addresses, which "     \
+		      "ends programs that read them: at an exception, or in a garbage collector)," \
+		      " ret-insns (probes on the return instructions, slower because they are "    \
+		      "single-stepped), or auto (default): ret-insns where addresses may be read")
 #define OPTION_MAX_HITS                                                                            \
 	OPTION_VALUE("max-hits", OPT_INT, "N", max_hits,                                           \
 		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \

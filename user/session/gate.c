@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "capture/perf/perf_clock.h"
+#include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -29,14 +31,14 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
 }
 
-static int add_syscall(struct gate *gate, const struct probe *probe, size_t i,
-		       enum mt_syscall_role role)
+static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i,
+			 enum mt_syscall_role role)
 {
-	struct trigger_syscall syscall = probe->syscall;
+	struct kernel_probe kernel = probe->kernel;
 
-	syscall.what.roles = (uint8_t)role;
-	syscall.what.probe = (uint32_t)i;
-	return VEC_ADD(&gate->syscalls, syscall) ? -ENOMEM : 0;
+	kernel.what.roles = (uint8_t)role;
+	kernel.what.probe = (uint32_t)i;
+	return VEC_ADD(&gate->kernel_probes, kernel) ? -ENOMEM : 0;
 }
 
 static int add_entries(struct gate *gate, const struct probed *probed)
@@ -48,8 +50,8 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		/* Exits are matched with the stack pointer at the function's entry. */
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 
-		if (probe__is_syscall(probe)) {
-			err = add_syscall(gate, probe, i, MT_SYSCALL_HITS);
+		if (probe__in_kernel(probe)) {
+			err = add_in_kernel(gate, probe, i, MT_SYSCALL_HITS);
 			continue;
 		}
 		const struct uprobe_spec spec = {.path = probe->path,
@@ -79,8 +81,8 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .offset = probe->entry_offset,
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
-		if (probe__is_syscall(probe)) {
-			err = add_syscall(gate, probe, i, MT_SYSCALL_RETURNS);
+		if (probe__in_kernel(probe)) {
+			err = add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
 			continue;
 		}
 		struct trigger_event event = {
@@ -113,10 +115,10 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 		/* What belongs to requests pauses and resumes no thread's recording. */
 		if (!gate->by_key)
 			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
-		err = probe__is_syscall(probe)
-			      ? add_syscall(gate, probe, first + i,
-					    kind == TRIGGER_START ? MT_SYSCALL_STARTS
-								  : MT_SYSCALL_STOPS)
+		err = probe__in_kernel(probe)
+			      ? add_in_kernel(gate, probe, first + i,
+					      kind == TRIGGER_START ? MT_SYSCALL_STARTS
+								    : MT_SYSCALL_STOPS)
 			      : add(gate, &spec,
 				    &(struct trigger_event){.kind = kind,
 							    .probe = (uint32_t)(first + i)});
@@ -148,19 +150,6 @@ static bool has_conditions(const struct gate *gate)
 		if (gate->events.v[i].kind != TRIGGER_RETURN && gate->events.v[i].condition)
 			return true;
 	return false;
-}
-
-static void configure(struct trigger_config *config, const struct trigger_syscall *probe)
-{
-	config->file_kinds |= probe->what.file_kind != MT_FILE_ANY;
-	config->syscalls |= probe->number >= 0;
-	config->signals |= probe->signals;
-	if (probe->signals) {
-		config->signal_probe = probe->what.probe;
-	} else if (probe->number < 0) {
-		config->tracepoints = true;
-		config->tracepoint_probe = probe->what.probe;
-	}
 }
 
 int gate__open(struct gate *gate, const struct trigger_config *config,
@@ -198,8 +187,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
-	for (size_t i = 0; i < gate->syscalls.n; i++)
-		configure(&all, &gate->syscalls.v[i]);
+	all.kernel_probes = gate->kernel_probes.v;
+	all.n_kernel_probes = gate->kernel_probes.n;
 	gate->trigger = trigger__new(&all);
 	return gate->trigger ? 0 : -errno;
 }
@@ -305,6 +294,42 @@ static int start_clock(struct gate *gate)
 	return err;
 }
 
+/* On every CPU: the threads of the target may run on any of them. */
+static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
+{
+	int n_cpus = get_nprocs_conf(), err = 0;
+
+	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
+		int event = breakpoint_event__open(cpu, probe->address);
+
+		if (event == -ENODEV) /* it is offline */
+			continue;
+		err = event < 0
+			      ? event
+			      : trigger__attach_breakpoint(gate->trigger, event, probe->what.probe);
+		if (event < 0) {
+			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
+			log__hint(event == -ENOSPC
+					  ? "its four are in use: by a debugger, perf or another "
+					    "mtbpf"
+					  : "needs CAP_PERFMON, or root; a VM may have none");
+		} else {
+			close(event);
+		}
+	}
+	return err;
+}
+
+static int set_breakpoints(struct gate *gate)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < gate->kernel_probes.n && !err; i++)
+		if (gate->kernel_probes.v[i].kind == KERNEL_PROBE_BREAKPOINT)
+			err = set_breakpoint(gate, &gate->kernel_probes.v[i]);
+	return err;
+}
+
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source)
 {
@@ -312,8 +337,11 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 
 	if (!err && gate->stall_thresh_ns)
 		err = start_clock(gate);
-	if (!err && gate->syscalls.n)
-		err = trigger__attach_syscalls(gate->trigger, gate->syscalls.v, gate->syscalls.n);
+	if (!err && gate->kernel_probes.n)
+		err = trigger__attach_kernel_probes(gate->trigger, gate->kernel_probes.v,
+						    gate->kernel_probes.n);
+	if (!err)
+		err = set_breakpoints(gate);
 	gate->attached = !err;
 	return err;
 }
@@ -516,7 +544,7 @@ void gate__close(struct gate *gate)
 	gate__detach(gate);
 	VEC_FINI(&gate->specs);
 	VEC_FINI(&gate->events);
-	VEC_FINI(&gate->syscalls);
+	VEC_FINI(&gate->kernel_probes);
 	trigger__free(gate->trigger);
 	gate->trigger = NULL;
 }

@@ -24,7 +24,7 @@ struct gate {
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
-	VEC(struct trigger_syscall) syscalls;
+	VEC(struct kernel_probe) kernel_probes;
 	VEC(struct trigger_event) events; /* one per spec; fd -1: none, or the source's */
 	bool attached, frozen;
 	uint64_t began_ns; /* start of this recording; earlier entries do not belong to it */

@@ -15,6 +15,7 @@
 #include "capture/code/live_code.h"
 #include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
 #include "target/process.h"
@@ -120,6 +121,9 @@ static int tick(struct session *s, uint64_t *next)
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
 		session__check_lookback(s);
+		if (!s->has_jit_moved && s->has_process)
+			s->has_jit_moved =
+				!jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n);
 		*next = now + STATUS_INTERVAL_NS;
 	}
 	if (s->hold_ns && s->hold_ns < *next)
@@ -408,7 +412,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = s->gate.syscalls.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
+		.freeze_method = s->gate.kernel_probes.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,

@@ -46,6 +46,7 @@ struct session {
 	struct stalled_threads *stalled; /* of the last trigger, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* with -stall-thresh: what it is the time of */
 	bool replaced;			 /* see session__is_replaced() */
+	bool has_jit_moved;		 /* jit_probe__check() has warned */
 	pid_t *witnesses;	/* per probe: a process that maps its file; NULL: not read yet */
 	uint64_t look_ns;	/* time of the next check for replaced processes */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */

@@ -12,8 +12,8 @@
 
 static bool is_of(const struct probe *probe, const struct mapping *m)
 {
-	return !probe__is_syscall(probe) && m->ino == probe->file.ino &&
-	       m->maj == probe->file.maj && m->min == probe->file.min;
+	return !probe__in_kernel(probe) && m->ino == probe->file.ino && m->maj == probe->file.maj &&
+	       m->min == probe->file.min;
 }
 
 static bool maps_probe(const struct process *process, const struct probe *probe)
@@ -22,7 +22,7 @@ static bool maps_probe(const struct process *process, const struct probe *probe)
 		if (is_of(probe, &process->maps.v[i]))
 			return true;
 	/* Anybody can make a system call. */
-	return probe__is_syscall(probe);
+	return probe__in_kernel(probe);
 }
 
 static bool are_in_memory(const struct probes *probes, const struct mappings *maps)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/session_internal.h"
@@ -215,19 +216,54 @@ static int find_places(struct session *s)
 	return err ? err : find_also(s, &source);
 }
 
-static bool have_syscalls(const struct probes *probes)
+/* The first probe that is in the kernel; of a kind, unless that is KERNEL_PROBE_NONE. */
+static const struct probe *in_kernel(const struct probes *probes, enum kernel_probe_kind kind)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probe__is_syscall(&probes->all.v[i]))
-			return true;
-	return false;
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe__in_kernel(probe) && (!kind || probe->kernel.kind == kind))
+			return probe;
+	}
+	return NULL;
+}
+
+/* A JIT's code is at other addresses in each process. */
+static int check_jit(const struct session *s)
+{
+	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_BREAKPOINT);
+
+	if (!probe)
+		return 0;
+	if (s->cgroup || s->pids.n != 1 || s->options->children) {
+		log__error("%s: a JIT's function is a trigger in one process only", probe->name);
+		log__hint("name that process: -pid PID");
+		return -EINVAL;
+	}
+	return jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n) ? 0 : -ESTALE;
+}
+
+/* A process is killed once, and by the OOM killer of whichever thread has asked for memory. */
+static int check_oom(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+
+	if (!in_kernel(&s->probes, KERNEL_PROBE_OOM) ||
+	    !(threshold__is_set(&o->delay_thresh) || o->stall_thresh_ns || o->max_hits))
+		return 0;
+	log__error("-delay-thresh, -stall-thresh and -max-hits do not go with " OOM_PREFIX
+		   ", which happens once");
+	log__hint("leave them out");
+	return -EINVAL;
 }
 
 /* Intel PT is paused and resumed by perf events, which are on the program's own code. */
-static int check_syscalls(const struct session *s)
+static int check_kernel_probes(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool in_regions = have_syscalls(&s->regions.starts) || have_syscalls(&s->regions.stops);
+	bool in_regions = in_kernel(&s->regions.starts, KERNEL_PROBE_NONE) ||
+			  in_kernel(&s->regions.stops, KERNEL_PROBE_NONE);
+	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_NONE);
 
 	if (in_regions && !s->ops->samples) {
 		log__error("-start and -stop: -source %s cannot begin and end at a system call",
@@ -235,15 +271,15 @@ static int check_syscalls(const struct session *s)
 		log__hint("-source sample can; or name functions");
 		return -EINVAL;
 	}
-	if (have_syscalls(&s->probes) && s->ops == &source_pt &&
-	    (o->immediate_stop || o->freeze_method)) {
-		log__error("%s cannot freeze Intel PT at a system call: user space does that, some "
-			   "50 us later",
-			   o->immediate_stop ? "-immediate-stop" : "-freeze");
-		log__hint("leave it out, or name a function: -symbol libc.so.6:fsync");
+	if (probe && s->ops == &source_pt && (o->immediate_stop || o->freeze_method)) {
+		log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us "
+			   "later",
+			   o->immediate_stop ? "-immediate-stop" : "-freeze", probe->name);
+		log__hint("leave it out, or name a function of the program: -symbol "
+			  "libc.so.6:fsync");
 		return -EINVAL;
 	}
-	return 0;
+	return check_oom(s) ?: check_jit(s);
 }
 
 int session__find_trigger(struct session *s)
@@ -259,7 +295,7 @@ int session__find_trigger(struct session *s)
 	if (!err)
 		err = find_places(s);
 	if (!err)
-		err = check_syscalls(s);
+		err = check_kernel_probes(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped until 'kill -CONT %d'", s->process.pid,
 			  s->process.pid);

@@ -280,31 +280,31 @@ static struct frame *begin_below(struct stack *s, const struct branch *b,
 }
 
 /* Finds the earlier part of this unwinding, which stopped at a clean-up; NULL: it starts here. */
-static struct leap *find_earlier(struct stack *s, const struct departure *by)
+static struct unwind *find_earlier(struct stack *s, const struct departure *by)
 {
 	struct frame *clean_up = by->resuming ? frames__parent(s->frames, by->resuming) : NULL;
 
-	return clean_up ? frames__leap_into(s->frames, clean_up) : NULL;
+	return clean_up ? frames__unwind_into(s->frames, clean_up) : NULL;
 }
 
-static void begin_at(struct leap *leap, const struct frame *from)
+static void begin_at(struct unwind *unwind, const struct frame *from)
 {
-	leap->start_ns = from->call.start_ns;
-	leap->from = frame__id(from);
+	unwind->start_ns = from->call.start_ns;
+	unwind->from = frame__id(from);
 }
 
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by)
 {
-	struct leap *earlier = find_earlier(s, &by);
-	struct leap leap = {.end_ns = b->time_ns};
+	struct unwind *earlier = find_earlier(s, &by);
+	struct unwind unwind = {.end_ns = b->time_ns};
 	bool is_lowest = by.frame && by.frame == s->frames->open.v;
 
 	if (earlier && by.resumes)
 		by.left_by = earlier->left_by;
-	leap.left_by = by.left_by;
+	unwind.left_by = by.left_by;
 	if (by.frame) {
 		frames__name(s->frames, by.frame);
-		begin_at(&leap, by.frame);
+		begin_at(&unwind, by.frame);
 	}
 	/*
 	 * The clean-up may have been in a function that began the unwinding: a panic goes through
@@ -323,9 +323,9 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 		frame = begin_below(s, b, &by, is_lowest, distance);
 	}
 	if (frame && earlier)
-		frames__move_leap(s->frames, earlier, frame, b->time_ns);
+		frames__move_unwind(s->frames, earlier, frame, b->time_ns);
 	else if (frame && by.frame)
-		frames__add_leap(s->frames, &leap, frame);
+		frames__add_unwind(s->frames, &unwind, frame);
 }
 
 /* Out of user code and back, by what is not traced. */

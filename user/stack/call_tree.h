@@ -138,7 +138,7 @@ struct call {
 _Static_assert(sizeof(struct call) == 56, "no padding");
 
 /* From one call to another that had called it, over those between them, which did not return. */
-struct leap {
+struct unwind {
 	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
 	uint64_t end_ns;   /* the thread went on in the one that took it */
 	/*
@@ -158,12 +158,12 @@ struct call_tree {
 	char comm[16];
 	/* A coroutine's: which of the thread's, from 1 on, and "coroutine 1". 0: the thread's own.
 	 */
-	uint32_t strand;
-	char strand_name[64];
+	uint32_t coroutine;
+	char coroutine_name[64];
 	VEC(struct call) calls;
 	struct call_sites sites;       /* of their call_ip; empty until somebody fills it */
 	VEC(struct done_by) done_by;   /* ascending by `call`, then falling by ns */
-	VEC(struct leap) leaps;	       /* ascending by `from` */
+	VEC(struct unwind) unwinds;    /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
 	VEC(struct fault_mark) faults; /* ascending by time */
 	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */

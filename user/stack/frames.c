@@ -27,7 +27,7 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->begun);
 	VEC_FINI(&frames->held);
 	stitcher__fini(&frames->stitcher);
-	VEC_FINI(&frames->leaps);
+	VEC_FINI(&frames->unwinds);
 }
 
 static struct part *running_part(const struct frames *frames)
@@ -129,7 +129,7 @@ void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting
 			 uint32_t distance)
 {
 	frames__end_segment(frames);
-	frames->boundary = BOUNDARY_LEAP;
+	frames->boundary = BOUNDARY_UNWIND;
 	frames__begin_segment(frames, time_ns);
 	if (frames->failed)
 		return;
@@ -378,7 +378,7 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 /* Deeper calls wait until the number of roots below them is known: files have a depth limit. */
 #define MAX_DEPTH 256
 
-/* Parts, and calls of leaps, may still have to be found by their places. */
+/* Parts, and calls of unwinds, may still have to be found by their places. */
 static bool is_named(const struct frames *frames, uint32_t index)
 {
 	const struct part *part = &frames->parts.v[frames->parts.n - 1];
@@ -645,7 +645,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 
 		if (part->outer != PART_NONE)
 			continue;
-		if (i && part->boundary != BOUNDARY_LEAP)
+		if (i && part->boundary != BOUNDARY_UNWIND)
 			break;
 		show_begin(frames, part);
 		/* A later segment shows more of the outer frames. */

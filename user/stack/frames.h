@@ -33,7 +33,7 @@ struct frame {
 	/* The inlined call, the outermost one, that its last callee was made in; NULL: none. */
 	const struct inlined *in;
 	uint32_t index;	      /* its place among the calls, or among the roots */
-	uint32_t leap : 31;   /* the last that landed in it, counted from 1; 0: none */
+	uint32_t unwind : 31; /* the last that landed in it, counted from 1; 0: none */
 	uint32_t is_root : 1; /* discovered late */
 	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
 	bool keeps_in;	   /* they are not told before this frame is */
@@ -69,7 +69,7 @@ struct part {
 	/* If it is a segment: */
 	uint64_t end_ns;
 	enum boundary boundary; /* between the one before and it */
-	struct waiting catcher; /* the frame in which the leap to this segment landed */
+	struct waiting catcher; /* the frame in which the unwind to this segment landed */
 	uint32_t distance;	/* below all that the one before showed; 0: not known */
 };
 
@@ -95,7 +95,7 @@ struct frames {
 	VEC(struct frame) open;
 	VEC(struct part) parts; /* in the order of their first calls */
 	VEC(struct root) roots;
-	VEC(struct leap) leaps;	      /* they refer to calls by frame__id() */
+	VEC(struct unwind) unwinds;   /* they refer to calls by frame__id() */
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
 	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
@@ -110,7 +110,7 @@ struct frames {
 	bool failed;	      /* out of memory: nothing more is added */
 	/* frames__tell() */
 	const struct call_consumer *consumer; /* of calls before their tree; NULL: nobody */
-	uint32_t n_named;		      /* calls of leaps lie among so many */
+	uint32_t n_named;		      /* calls of unwinds lie among so many */
 	uint64_t ended_ns;		      /* the last call that has */
 	const struct inlined *ended_in;	      /* what the last one that was kept was made in */
 };
@@ -125,9 +125,9 @@ void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_sta
 			uint8_t flags);
 
 /*
- * The same, after a leap to a frame below all that the segment before it showed: `catcher`, if that
- * is known of the waiting frames. The frame is `distance` frames below the lowest of these; 0: not
- * known.
+ * The same, after an unwind to a frame below all that the segment before it showed: `catcher`, if
+ * that is known of the waiting frames. The frame is `distance` frames below the lowest of these; 0:
+ * not known.
  */
 void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance);
@@ -177,24 +177,24 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
  * exception came past that caller. */
 void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
-/* The frame will be found by its place: a leap begins with it. */
+/* The frame will be found by its place: an unwind begins with it. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
-/* frames_finish.c: leaps. */
+/* frames_finish.c: unwinds. */
 
-/* The id of the call that a leap begins with, or ends in, before frames__finish(). */
+/* The id of the call that an unwind begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)
 {
 	return frame->index | (uint32_t)frame->is_root << 31;
 }
 
-/* A leap has landed in that frame. It is complete except for `to`. */
-void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to);
+/* An unwind has landed in that frame. It is complete except for `to`. */
+void frames__add_unwind(struct frames *frames, const struct unwind *unwind, struct frame *to);
 /* The latest that landed in the frame, or NULL. Good until the next one is added. */
-struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame);
+struct unwind *frames__unwind_into(const struct frames *frames, const struct frame *frame);
 /* One that landed in a frame, which was on the way only, has come to another. */
-void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to,
-		       uint64_t time_ns);
+void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct frame *to,
+			 uint64_t time_ns);
 
 /*
  * The segment, or the nested part, turns out to have run in `function` all along, below every frame
@@ -213,7 +213,7 @@ void frames__take_stack(struct frames *frames, struct held_stack stack);
 
 /*
  * The stack with which the first segment began, as far as it has shown that; or the one of a later
- * segment that was reached by a leap and has shown enough. Valid until the next call.
+ * segment that was reached by an unwind and has shown enough. Valid until the next call.
  */
 struct held_stack frames__show_begin(struct frames *frames);
 /* Adds the n lowest frames that run, of functions. */
@@ -225,7 +225,7 @@ void frames__list_pending(struct frames *frames, held_vec *pending);
  * which goes on as it; what lies between the two. `from` is as new. 0 or -ENOMEM. */
 int frames__append(struct frames *to, struct frames *from, enum boundary boundary);
 
-/* Hands all calls over to the tree, in pre-order, and the leaps. 0 or -ENOMEM. */
+/* Hands all calls over to the tree, in pre-order, and the unwinds. 0 or -ENOMEM. */
 int frames__finish(struct frames *frames, struct call_tree *tree);
 
 /*
@@ -243,7 +243,7 @@ struct frames_mark {
 	/* On the one that goes on: the switch function's, and the slice of the wait, if any. */
 	size_t n_above;
 	VEC(struct frame) top; /* the uppermost of those open */
-	size_t n_open, n_calls, n_parts, n_roots, n_leaps;
+	size_t n_open, n_calls, n_parts, n_roots, n_unwinds;
 	long level;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Leaps over frames, which name their calls before it is known where the tree will have them. */
+/* Unwinds over frames, which name their calls before it is known where the tree will have them. */
 #include "stack/frames_internal.h"
 
 #include <errno.h>
@@ -8,26 +8,27 @@
 
 #include "util/cleanup.h"
 
-void frames__add_leap(struct frames *frames, const struct leap *leap, struct frame *to)
+void frames__add_unwind(struct frames *frames, const struct unwind *unwind, struct frame *to)
 {
-	if (VEC_ADD(&frames->leaps, *leap)) {
+	if (VEC_ADD(&frames->unwinds, *unwind)) {
 		frames->failed = true;
 		return;
 	}
-	frames->leaps.v[frames->leaps.n - 1].to = frame__id(to);
-	to->leap = (uint32_t)frames->leaps.n;
+	frames->unwinds.v[frames->unwinds.n - 1].to = frame__id(to);
+	to->unwind = (uint32_t)frames->unwinds.n;
 }
 
-struct leap *frames__leap_into(const struct frames *frames, const struct frame *frame)
+struct unwind *frames__unwind_into(const struct frames *frames, const struct frame *frame)
 {
-	return frame->leap ? &frames->leaps.v[frame->leap - 1] : NULL;
+	return frame->unwind ? &frames->unwinds.v[frame->unwind - 1] : NULL;
 }
 
-void frames__move_leap(struct frames *frames, struct leap *leap, struct frame *to, uint64_t time_ns)
+void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct frame *to,
+			 uint64_t time_ns)
 {
-	leap->to = frame__id(to);
-	leap->end_ns = time_ns;
-	to->leap = (uint32_t)(leap - frames->leaps.v) + 1;
+	unwind->to = frame__id(to);
+	unwind->end_ns = time_ns;
+	to->unwind = (uint32_t)(unwind - frames->unwinds.v) + 1;
 }
 
 static int compare_wanted(const void *a, const void *b)
@@ -46,13 +47,13 @@ static void want(struct wanted *wanted, uint32_t *id)
 struct wanted *frames__list_wanted(struct frames *frames)
 {
 	size_t n = 0;
-	struct wanted *v = malloc((2 * frames->leaps.n + 1) * sizeof(*v));
+	struct wanted *v = malloc((2 * frames->unwinds.n + 1) * sizeof(*v));
 
 	if (!v)
 		return NULL;
-	for (size_t i = 0; i < frames->leaps.n; i++) {
-		want(&v[n++], &frames->leaps.v[i].from);
-		want(&v[n++], &frames->leaps.v[i].to);
+	for (size_t i = 0; i < frames->unwinds.n; i++) {
+		want(&v[n++], &frames->unwinds.v[i].from);
+		want(&v[n++], &frames->unwinds.v[i].to);
 	}
 	v[n++] = (struct wanted){.place = UINT32_MAX};
 	qsort(v, n, sizeof(*v), compare_wanted);
@@ -65,9 +66,9 @@ static void settle(const struct frames *frames, uint32_t *id)
 		*id = frames->roots.v[*id & ~ROOT_BIT].index;
 }
 
-static int compare_leaps(const void *a, const void *b)
+static int compare_unwinds(const void *a, const void *b)
 {
-	const struct leap *x = a, *y = b;
+	const struct unwind *x = a, *y = b;
 
 	if (x->from != y->from)
 		return x->from < y->from ? -1 : 1;
@@ -75,43 +76,43 @@ static int compare_leaps(const void *a, const void *b)
 }
 
 /*
- * A leap left a frame that no branch showed, and the frame has been added to the tree since: a
- * caller that was inserted between the two calls of the leap, and that ends when they do.
+ * An unwind left a frame that no branch showed, and the frame has been added to the tree since: a
+ * caller that was inserted between the two calls of the unwind, and that ends when they do.
  */
-static void mark_inserted(const struct call_tree *tree, const struct leap *leap)
+static void mark_inserted(const struct call_tree *tree, const struct unwind *unwind)
 {
-	uint32_t i = leap->from;
+	uint32_t i = unwind->from;
 
-	while (i != CALL_NO_PARENT && i != leap->to)
+	while (i != CALL_NO_PARENT && i != unwind->to)
 		i = tree->calls.v[i].parent;
 	if (i == CALL_NO_PARENT)
 		return;
-	for (i = leap->from; i != leap->to; i = tree->calls.v[i].parent) {
+	for (i = unwind->from; i != unwind->to; i = tree->calls.v[i].parent) {
 		struct call *call = &tree->calls.v[i];
 
 		if (call->left_by || !(call->flags & CALL_INFERRED_END) ||
-		    call->end_ns < leap->start_ns || call->end_ns > leap->end_ns)
+		    call->end_ns < unwind->start_ns || call->end_ns > unwind->end_ns)
 			continue;
-		call->left_by = leap->left_by;
+		call->left_by = unwind->left_by;
 		call->flags |= CALL_CUT_SHORT;
 		call->flags &= (uint8_t)~CALL_INFERRED_END;
 	}
 }
 
-void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree)
+void frames__hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 {
-	for (size_t i = 0; i < frames->leaps.n; i++) {
-		settle(frames, &frames->leaps.v[i].from);
-		settle(frames, &frames->leaps.v[i].to);
+	for (size_t i = 0; i < frames->unwinds.n; i++) {
+		settle(frames, &frames->unwinds.v[i].from);
+		settle(frames, &frames->unwinds.v[i].to);
 	}
-	VEC_SORT(&frames->leaps, compare_leaps);
-	tree->leaps.v = frames->leaps.v;
-	tree->leaps.n = frames->leaps.n;
-	tree->leaps.cap = frames->leaps.cap;
-	frames->leaps.v = NULL;
-	frames->leaps.n = frames->leaps.cap = 0;
-	for (size_t i = 0; i < tree->leaps.n; i++)
-		mark_inserted(tree, &tree->leaps.v[i]);
+	VEC_SORT(&frames->unwinds, compare_unwinds);
+	tree->unwinds.v = frames->unwinds.v;
+	tree->unwinds.n = frames->unwinds.n;
+	tree->unwinds.cap = frames->unwinds.cap;
+	frames->unwinds.v = NULL;
+	frames->unwinds.n = frames->unwinds.cap = 0;
+	for (size_t i = 0; i < tree->unwinds.n; i++)
+		mark_inserted(tree, &tree->unwinds.v[i]);
 }
 
 /*
@@ -393,6 +394,6 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	frames->calls.v = NULL;
 	frames->calls.cap = 0;
 	frames->calls.n = FRAMES_ROOM;
-	frames__hand_over_leaps(frames, tree);
+	frames__hand_over_unwinds(frames, tree);
 	return 0;
 }

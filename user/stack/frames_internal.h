@@ -23,7 +23,7 @@ void frames__tell(struct frames *frames, struct frame *frame);
 
 /* For frames__finish(): places that have to be found. */
 
-/* A call of a leap: its index in the tree is stored in *index. */
+/* A call of an unwind: its index in the tree is stored in *index. */
 struct wanted {
 	uint32_t place; /* UINT32_MAX, after the last place: none */
 	uint32_t *index;
@@ -32,7 +32,7 @@ struct wanted {
 /* Ascending by place, in memory that the caller frees; NULL: no memory. */
 struct wanted *frames__list_wanted(struct frames *frames);
 /* To be called when the places of the wanted calls and of the roots are known. */
-void frames__hand_over_leaps(struct frames *frames, struct call_tree *tree);
+void frames__hand_over_unwinds(struct frames *frames, struct call_tree *tree);
 
 /* The segment's frames are about to end. goes_on: they may run on in the next one. */
 void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);

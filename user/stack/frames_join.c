@@ -10,7 +10,7 @@
 
 /* The places that the first elements of `from` get in `to`. */
 struct offsets {
-	uint32_t calls, parts, roots, leaps;
+	uint32_t calls, parts, roots, unwinds;
 };
 
 static uint32_t moved(uint32_t index, uint32_t by)
@@ -44,7 +44,7 @@ static int append_others(struct frames *to, const struct frames *from, const str
 
 	to->landings.n = 0;
 	if (VEC_ADD_ALL(&to->parts, &from->parts) || VEC_ADD_ALL(&to->roots, &from->roots) ||
-	    VEC_ADD_ALL(&to->leaps, &from->leaps) || VEC_ADD_ALL(&to->open, &from->open) ||
+	    VEC_ADD_ALL(&to->unwinds, &from->unwinds) || VEC_ADD_ALL(&to->open, &from->open) ||
 	    VEC_ADD_ALL(&to->landings, &from->landings))
 		return -ENOMEM;
 	for (size_t i = by->parts; i < to->parts.n; i++) {
@@ -58,15 +58,15 @@ static int append_others(struct frames *to, const struct frames *from, const str
 	}
 	for (size_t i = by->roots; i < to->roots.n; i++)
 		to->roots.v[i].before = moved(to->roots.v[i].before, by->roots);
-	for (size_t i = by->leaps; i < to->leaps.n; i++) {
-		to->leaps.v[i].from = moved_id(to->leaps.v[i].from, by);
-		to->leaps.v[i].to = moved_id(to->leaps.v[i].to, by);
+	for (size_t i = by->unwinds; i < to->unwinds.n; i++) {
+		to->unwinds.v[i].from = moved_id(to->unwinds.v[i].from, by);
+		to->unwinds.v[i].to = moved_id(to->unwinds.v[i].to, by);
 	}
 	for (size_t i = n_open; i < to->open.n; i++) {
 		struct frame *frame = &to->open.v[i];
 
 		frame->index += frame->is_root ? by->roots : by->calls;
-		frame->leap += frame->leap ? by->leaps : 0;
+		frame->unwind += frame->unwind ? by->unwinds : 0;
 	}
 	for (size_t i = 0; i < to->landings.n; i++)
 		to->landings.v[i].index += to->landings.v[i].is_root ? by->roots : by->calls;
@@ -101,7 +101,7 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 	const struct offsets by = {.calls = (uint32_t)(to->calls.n - FRAMES_ROOM),
 				   .parts = (uint32_t)to->parts.n,
 				   .roots = (uint32_t)to->roots.n,
-				   .leaps = (uint32_t)to->leaps.n};
+				   .unwinds = (uint32_t)to->unwinds.n};
 	held_vec held;
 
 	from->parts.v[0].boundary = boundary;
@@ -137,7 +137,7 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	mark->n_calls = frames->calls.n;
 	mark->n_parts = frames->parts.n;
 	mark->n_roots = frames->roots.n;
-	mark->n_leaps = frames->leaps.n;
+	mark->n_unwinds = frames->unwinds.n;
 	mark->level = frames->level;
 	mark->top.n = 0;
 	for (size_t i = frames->open.n - n; i < frames->open.n; i++)
@@ -173,14 +173,14 @@ static bool is_replaced(const struct frame *was, const struct frame *is)
 	return was->index != is->index;
 }
 
-/* True if a leap refers to a call since the mark by its place. */
-static bool has_leapt(const struct frames_mark *mark, const struct frames *from)
+/* True if an unwind refers to a call since the mark by its place. */
+static bool has_unwound(const struct frames_mark *mark, const struct frames *from)
 {
-	for (size_t i = 0; i < from->leaps.n; i++)
-		if (!(from->leaps.v[i].to & ROOT_BIT) &&
-		    from->leaps.v[i].to + FRAMES_ROOM >= mark->n_calls)
+	for (size_t i = 0; i < from->unwinds.n; i++)
+		if (!(from->unwinds.v[i].to & ROOT_BIT) &&
+		    from->unwinds.v[i].to + FRAMES_ROOM >= mark->n_calls)
 			return true;
-	return from->leaps.n != mark->n_leaps;
+	return from->unwinds.n != mark->n_unwinds;
 }
 
 static bool is_since(const struct frames_mark *mark, const struct frame *frame)
@@ -201,7 +201,7 @@ bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *
 	const struct frame *top = frames__top(from), *was;
 
 	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
-	    mark->n_roots != from->roots.n || has_leapt(mark, from))
+	    mark->n_roots != from->roots.n || has_unwound(mark, from))
 		return false;
 	was = marked(mark, n_ended(mark, from));
 	if (!was || was->is_root != top->is_root)

@@ -163,9 +163,9 @@ static void follow_calls(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;
 
-	for (size_t i = 0; i < tree->leaps.n; i++) {
-		tree->leaps.v[i].from = new_index(p, tree->leaps.v[i].from);
-		tree->leaps.v[i].to = new_index(p, tree->leaps.v[i].to);
+	for (size_t i = 0; i < tree->unwinds.n; i++) {
+		tree->unwinds.v[i].from = new_index(p, tree->unwinds.v[i].from);
+		tree->unwinds.v[i].to = new_index(p, tree->unwinds.v[i].to);
 	}
 	for (size_t i = 0; i < tree->done_by.n; i++)
 		tree->done_by.v[i].call = new_index(p, tree->done_by.v[i].call);

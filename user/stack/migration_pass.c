@@ -80,7 +80,7 @@ static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
 	const struct call *calls = tree->calls.v;
 	uint32_t n = (uint32_t)tree->calls.n, top = 0, end = 1;
 
-	if (!tree->strand || !n || !was_running(&calls[0]))
+	if (!tree->coroutine || !n || !was_running(&calls[0]))
 		return false;
 	while (top + 1 < n && calls[top + 1].parent == top && was_running(&calls[top + 1]) &&
 	       calls[top + 1].start_ns == calls[0].start_ns)
@@ -172,9 +172,9 @@ static void shift_names(struct waiter *waiter, uint32_t at, int64_t n)
 
 	for (size_t i = 0; i < waiter->waits.n; i++)
 		waiter->waits.v[i] += waiter->waits.v[i] >= at ? (uint32_t)n : 0;
-	for (size_t i = 0; i < tree->leaps.n; i++) {
-		tree->leaps.v[i].from += tree->leaps.v[i].from >= at ? (uint32_t)n : 0;
-		tree->leaps.v[i].to += tree->leaps.v[i].to >= at ? (uint32_t)n : 0;
+	for (size_t i = 0; i < tree->unwinds.n; i++) {
+		tree->unwinds.v[i].from += tree->unwinds.v[i].from >= at ? (uint32_t)n : 0;
+		tree->unwinds.v[i].to += tree->unwinds.v[i].to >= at ? (uint32_t)n : 0;
 	}
 }
 
@@ -261,33 +261,33 @@ static int move_calls(struct call_tree *to, const struct newcomer *newcomer, con
 	return 0;
 }
 
-static int compare_leaps(const void *a, const void *b)
+static int compare_unwinds(const void *a, const void *b)
 {
-	const struct leap *x = a, *y = b;
+	const struct unwind *x = a, *y = b;
 
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-static int move_leaps(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+static int move_unwinds(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
 {
 	struct call_tree *tree = newcomer->tree;
 	size_t left = 0;
 
-	for (size_t i = 0; i < tree->leaps.n; i++) {
-		struct leap leap = tree->leaps.v[i];
+	for (size_t i = 0; i < tree->unwinds.n; i++) {
+		struct unwind unwind = tree->unwinds.v[i];
 
-		if (leap.from >= newcomer->end || leap.to >= newcomer->end) {
-			tree->leaps.v[left++] = leap;
+		if (unwind.from >= newcomer->end || unwind.to >= newcomer->end) {
+			tree->unwinds.v[left++] = unwind;
 			continue;
 		}
-		leap.from = map[leap.from];
-		leap.to = map[leap.to];
-		if (VEC_ADD(&to->leaps, leap))
+		unwind.from = map[unwind.from];
+		unwind.to = map[unwind.to];
+		if (VEC_ADD(&to->unwinds, unwind))
 			return -ENOMEM;
 	}
-	if (left != tree->leaps.n)
-		qsort(to->leaps.v, to->leaps.n, sizeof(*to->leaps.v), compare_leaps);
-	tree->leaps.n = left;
+	if (left != tree->unwinds.n)
+		qsort(to->unwinds.v, to->unwinds.n, sizeof(*to->unwinds.v), compare_unwinds);
+	tree->unwinds.n = left;
 	return 0;
 }
 
@@ -335,7 +335,7 @@ static int splice_behind(struct waiter *to, struct waiter *from, const struct ne
 		err = move_calls(to->tree, newcomer, map);
 	}
 	if (!err)
-		err = move_leaps(to->tree, newcomer, map);
+		err = move_unwinds(to->tree, newcomer, map);
 	if (!err)
 		err = move_waits(to, from, newcomer, map);
 	if (!err)
@@ -428,7 +428,7 @@ static bool is_left(const struct candidate *c)
 {
 	const struct call_tree *tree = c->waiter->tree;
 
-	return tree->strand && c->wait == tree->calls.n - 1 &&
+	return tree->coroutine && c->wait == tree->calls.n - 1 &&
 	       tree->calls.v[c->wait].flags & CALL_INFERRED_END;
 }
 

@@ -292,8 +292,9 @@ int stack__finish_next(struct stack *s, struct call_tree *tree)
 	if (!coroutine)
 		return 0;
 	begin_tree(s, tree);
-	tree->strand = coroutine->number;
-	coroutines__name(&s->coroutines, coroutine, tree->strand_name, sizeof(tree->strand_name));
+	tree->coroutine = coroutine->number;
+	coroutines__name(&s->coroutines, coroutine, tree->coroutine_name,
+			 sizeof(tree->coroutine_name));
 	frames__pop_to(&coroutine->frames, NULL, s->last_ns, CALL_INFERRED_END);
 	return frames__finish(&coroutine->frames, tree) ? -ENOMEM : 1;
 }
@@ -302,7 +303,7 @@ void call_tree__fini(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
 	call_sites__fini(&tree->sites);
-	VEC_FINI(&tree->leaps);
+	VEC_FINI(&tree->unwinds);
 	VEC_FINI(&tree->done_by);
 	VEC_FINI(&tree->waits);
 	VEC_FINI(&tree->faults);

@@ -113,7 +113,7 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 	if (fit->is_certain)
 		return true;
 	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
-	if ((boundary == BOUNDARY_LEAP || boundary == BOUNDARY_WAIT) && fit->offset >= 0)
+	if ((boundary == BOUNDARY_UNWIND || boundary == BOUNDARY_WAIT) && fit->offset >= 0)
 		return true;
 	if (boundary == BOUNDARY_SETTLED)
 		return true;
@@ -194,7 +194,7 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 }
 
 /*
- * The run of the frame that the leap was to, unless the frames below it show that it was another
+ * The run of the frame that the unwind was to, unless the frames below it show that it was another
  * one.
  */
 static size_t find_taken(const struct stitcher *stitcher, const struct beginning *begin,
@@ -277,7 +277,7 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 /* True if nothing but the landing is known. */
 static bool is_landing(const struct beginning *begin)
 {
-	return begin->boundary == BOUNDARY_LEAP && begin->frames.n == 1 && !begin->n_roots;
+	return begin->boundary == BOUNDARY_UNWIND && begin->frames.n == 1 && !begin->n_roots;
 }
 
 /* The last placement's segment begins so, and goes on with the run that was found there, if any. */
@@ -431,15 +431,15 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 {
 	if (look(stitcher, run))
 		return false;
-	if (boundary == BOUNDARY_LEAP)
+	if (boundary == BOUNDARY_UNWIND)
 		return held_stack__fits(stack, view(stitcher), boundary, on) && on->offset >= 0;
 	return fits_lowest(stack, view(stitcher), boundary, on);
 }
 
 /*
  * A segment continues frames of an end. The first `left` frames of its stack ran all the time, so
- * runs since then are on top of these, or of others above them. After a leap they are on the
- * innermost, since the leap left it.
+ * runs since then are on top of these, or of others above them. After an unwind they are on the
+ * innermost, since the unwind left it.
  */
 static void place_runs_since(struct stitcher *stitcher, const struct placement *placement,
 			     int64_t base, struct held_stack stack, size_t left,
@@ -678,8 +678,8 @@ static int place_since(struct stitcher *stitcher, const struct stitched *end,
 		stack.n = catcher.from_end;
 	}
 	place_runs_since(stitcher, placement, end->base, stack, left,
-			 boundary_to(end, from->boundary == BOUNDARY_LEAP ? BOUNDARY_LEAP
-									  : BOUNDARY_SETTLED));
+			 boundary_to(end, from->boundary == BOUNDARY_UNWIND ? BOUNDARY_UNWIND
+									    : BOUNDARY_SETTLED));
 	return 0;
 }
 
@@ -712,7 +712,7 @@ static int go_on(struct stitcher *stitcher, const struct beginning *from, struct
 	return err || !callers.n ? err : find_place(stitcher, BOUNDARY_GAP);
 }
 
-/* The number of frames between all that the last run has shown and the target of the leap. */
+/* The number of frames between all that the last run has shown and the target of the unwind. */
 static int64_t count_hidden(const struct stitcher *stitcher, const struct beginning *begin)
 {
 	const struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
@@ -743,7 +743,7 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 
 /*
  * The same, if the segment shows that its frames agree with an earlier run's: the target of the
- * leap, and all frames in between, are on those, and below the last run.
+ * unwind, and all frames in between, are on those, and below the last run.
  */
 static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
 			struct held_stack stack, struct stitched *outer, const struct fit *fit)
@@ -758,11 +758,12 @@ static int go_around_on(struct stitcher *stitcher, const struct beginning *begin
 	return lie_on(stitcher, outer, fit);
 }
 
-/* The target of the leap is a frame that only this segment shows, and none of the waiting ones. */
+/* The target of the unwind is a frame that only this segment shows, and none of the waiting ones.
+ */
 static bool is_new_catcher(const struct stitcher *stitcher, const struct beginning *begin,
 			   size_t found, const struct fit *fit)
 {
-	if (begin->boundary != BOUNDARY_LEAP || !found || found == stitcher->n_ends)
+	if (begin->boundary != BOUNDARY_UNWIND || !found || found == stitcher->n_ends)
 		return false;
 	return fit->offset >= 0 && fit->first + fit->n_agreed <= begin->n_roots &&
 	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
@@ -800,7 +801,7 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 		stitcher->n_ends = found;
 		return go_on(stitcher, begin, end, &fit, placement);
 	}
-	if (begin->boundary == BOUNDARY_LEAP && may_lie_on(stitcher))
+	if (begin->boundary == BOUNDARY_UNWIND && may_lie_on(stitcher))
 		return go_around(stitcher, begin, end, placement);
 	return begin_run(stitcher, begin->frames, end, placement);
 }

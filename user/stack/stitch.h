@@ -51,7 +51,7 @@ enum boundary {
 	BOUNDARY_WAIT,	  /* another stack has run, and has gone to where this one waited */
 	BOUNDARY_SETTLED, /* a gap, and no more evidence will come: the most likely match is taken
 			   */
-	BOUNDARY_LEAP, /* nothing: the one before was left for a frame below all that it showed */
+	BOUNDARY_UNWIND, /* nothing: the one before was left for a frame below all that it showed */
 };
 
 /*
@@ -152,7 +152,7 @@ struct stitcher {
 struct waiting {
 	uint32_t end, at;
 	/*
-	 * The frame that called the function which leapt to this one, and the end of the frames
+	 * The frame that called the function which unwound to this one, and the end of the frames
 	 * that may have been it; 0: not known.
 	 */
 	uint32_t from, from_end;
@@ -163,7 +163,8 @@ struct waiting {
 struct beginning {
 	struct held_stack frames;
 	enum boundary boundary;
-	/* After a leap: the frame that it was to. The first n_roots of `frames` are below that. */
+	/* After an unwind: the frame that it was to. The first n_roots of `frames` are below that.
+	 */
 	struct waiting catcher;
 	size_t n_roots;
 	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */

@@ -122,7 +122,7 @@ static struct departure find_unnamed(const struct frames *frames, const struct f
 
 	if (!top || top == stop)
 		return (struct departure){.left_by = left_by};
-	if (caller && frames__leap_into(frames, caller))
+	if (caller && frames__unwind_into(frames, caller))
 		return (struct departure){
 			.frame = top, .left_by = left_by, .resumes = true, .resuming = top};
 	return (struct departure){.frame = caller && caller != stop ? caller : top,

@@ -621,18 +621,18 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 }
 
 /* "service: coroutine 1", on a track with its own id. The thread's name may contain a colon. */
-static void set_strand(struct fxt_trees *trees, struct call_tree *tree, const struct fxt_read *read,
-		       uint64_t tid)
+static void set_coroutine(struct fxt_trees *trees, struct call_tree *tree,
+			  const struct fxt_read *read, uint64_t tid)
 {
 	const char *name = strrchr(read->name, ':');
 
 	tree->tid = (pid_t)tid;
-	tree->strand = ++trees->n_strands;
+	tree->coroutine = ++trees->n_coroutines;
 	if (!name || name[1] != ' ')
 		return;
 	snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name), read->name);
-	snprintf(tree->strand_name, sizeof(tree->strand_name), "%s", name + 2);
-	label__clean_in_place(tree->strand_name);
+	snprintf(tree->coroutine_name, sizeof(tree->coroutine_name), "%s", name + 2);
+	label__clean_in_place(tree->coroutine_name);
 }
 
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
@@ -646,7 +646,7 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 	tree = tree_of(trees, track);
 	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
 	if (thread)
-		set_strand(trees, tree, read, thread);
+		set_coroutine(trees, tree, read, thread);
 	label__clean_in_place(tree->comm);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads call trees back from a trace file, as much of them as a report needs. Addresses, call
- * sites, source lines and leaps are not read. First the threads that caused a slice, from its
+ * sites, source lines and unwinds are not read. First the threads that caused a slice, from its
  * arguments.
  */
 #ifndef MTBPF_TRACE_FXT_TREES_H
@@ -55,7 +55,7 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places);
 
 /*
  * Call trees back from a trace file: as much of them as a report needs, which is less than was
- * written. Addresses, call sites, source lines and leaps are not read.
+ * written. Addresses, call sites, source lines and unwinds are not read.
  */
 
 struct meter;
@@ -77,7 +77,7 @@ struct fxt_trees {
 	VEC(struct function *) functions; /* told apart by name and module */
 	struct hash_index by_name;
 	fxt_texts texts; /* what calls waited for, in words, and names of functions */
-	uint32_t n_strands;
+	uint32_t n_coroutines;
 	bool is_sampled;
 	uint64_t first_ns, last_ns;
 };

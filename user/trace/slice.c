@@ -190,21 +190,6 @@ void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 	add_string(args, "waits_for", waits_for__format(wait, text));
 }
 
-struct slice_kind slice__kind(const struct call *call, const struct call_site *site)
-{
-	bool is_kernel = address__is_kernel(call->entry_ip);
-
-	return (struct slice_kind){
-		.function = call->function,
-		.called = called_at(call, site),
-		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
-			(uint32_t)call->reason << 16 | (uint32_t)is_kernel << 24 |
-			(has_address(call) ? SLICE_HAS_ADDRESS : 0) |
-			(has_call_ip(call) ? SLICE_HAS_CALL_IP : 0) |
-			(has_insns(call) ? SLICE_HAS_INSNS : 0) | (uint32_t)call->left_by << 28,
-	};
-}
-
 const char *const counted_texts[COUNTED_ALL] = {
 	[COUNTED_THROTTLED] = "throttled",
 	[COUNTED_INTERRUPTS] = "interrupts",
@@ -323,6 +308,25 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 	};
 }
 
+static struct slice_kind kind_of(const struct call *call, const struct call_site *site)
+{
+	return (struct slice_kind){
+		.function = call->function,
+		.called = called_at(call, site),
+		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
+			(uint32_t)call->reason << 16 |
+			(uint32_t)address__is_kernel(call->entry_ip) << 24 |
+			(uint32_t)(call->entry_ip != 0) << 25 |
+			(uint32_t)(call->call_ip != 0) << 26 |
+			(uint32_t)(call->self_insns != 0) << 27 | (uint32_t)call->left_by << 28,
+	};
+}
+
+static bool is_same(const struct slice_kind *a, const struct slice_kind *b)
+{
+	return a->function == b->function && a->called == b->called && a->rest == b->rest;
+}
+
 /* The places that kinds with the same hash may use. */
 #define PROBES 4
 
@@ -339,7 +343,7 @@ static struct slice_template *find_template(struct slice_writer *writer,
 		place = &writer->places[(hash + i) % SLICE_PLACES];
 		if (!*place && writer->n_templates < SLICE_TEMPLATES)
 			*place = ++writer->n_templates;
-		else if (!*place || slice_kind__equals(&writer->templates[*place - 1].kind, kind))
+		else if (!*place || is_same(&writer->templates[*place - 1].kind, kind))
 			break;
 		else
 			continue;
@@ -351,20 +355,22 @@ static struct slice_template *find_template(struct slice_writer *writer,
 /*
  * The template for slices of that kind, made from this one if needed; NULL if it cannot have one.
  */
-static const struct fxt_template *template_of(struct slice_writer *writer,
-					      const struct slice_kind *kind,
-					      const struct call *call, const struct call_site *site)
+static const struct slice_template *
+template_of(struct slice_writer *writer, const struct call *call, const struct call_site *site)
 {
-	struct slice_template *template = find_template(writer, kind);
+	const struct slice_kind kind = kind_of(call, site);
+	struct slice_template *template = find_template(writer, &kind);
 	struct slice_args args;
 	struct fxt_event event;
 
-	if (slice_kind__equals(&template->kind, kind) &&
-	    fxt__is_current(writer->fxt, &template->fxt))
-		return &template->fxt;
-	template->kind = *kind;
+	if (is_same(&template->kind, &kind) && fxt__is_current(writer->fxt, &template->fxt))
+		return template;
+	template->kind = kind;
+	template->has_address = has_address(call);
+	template->has_call_ip = has_call_ip(call);
+	template->has_insns = has_insns(call);
 	fill_event(&event, &args, call, site);
-	return fxt__make_template(writer->fxt, &template->fxt, &event) ? &template->fxt : NULL;
+	return fxt__make_template(writer->fxt, &template->fxt, &event) ? template : NULL;
 }
 
 /* Facts about this call alone, which a template cannot hold. */
@@ -421,17 +427,24 @@ void slice_writer__write(struct slice_writer *writer, const struct call_tree *tr
 			 uint64_t end_ns)
 {
 	const struct why why = may_have_why(call) ? why_of(tree, call) : (struct why){0};
-	const struct slice_kind kind = slice__kind(call, site);
 	bool is_alone = why.by || why.wait || call__has_own_name(call);
-	const struct fxt_template *template = call->self_insns <= UINT32_MAX && !is_alone
-						      ? template_of(writer, &kind, call, site)
-						      : NULL;
-	uint64_t numbers[SLICE_NUMBERS];
+	const struct slice_template *template = call->self_insns <= UINT32_MAX && !is_alone
+							? template_of(writer, call, site)
+							: NULL;
+	uint64_t numbers[FXT_TEMPLATE_NUMBERS];
+	unsigned int n = 0;
 
 	if (!template) {
 		write_event(writer, tree, call, site, &why, time_ns, end_ns);
 		return;
 	}
-	slice__get_numbers(call, &kind, numbers);
-	fxt__slice_from(writer->fxt, template, tree->pid, tree->tid, time_ns, end_ns, numbers);
+	/* In the order of slice_args__of_call(). */
+	if (template->has_address)
+		numbers[n++] = call->entry_ip;
+	if (template->has_call_ip)
+		numbers[n++] = call->call_ip;
+	if (template->has_insns)
+		numbers[n++] = call->self_insns;
+	fxt__slice_from(writer->fxt, &template->fxt, tree->pid, tree->tid, time_ns, end_ns,
+			numbers);
 }

@@ -51,41 +51,15 @@ void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 /* The values of a hit's argument "counted", by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
-#define SLICE_NUMBERS 3
-
-/* Bits of slice_kind.rest: the numbers that the slice has. */
-enum slice_has {
-	SLICE_HAS_ADDRESS = 1 << 25,
-	SLICE_HAS_CALL_IP = 1 << 26,
-	SLICE_HAS_INSNS = 1 << 27,
-};
-
-/* Slices of one kind differ in nothing but their times and numbers. */
+/*
+ * Slices of one kind differ only in their times and numbers. `rest` holds the call's own fields, as
+ * they are: what follows from them and the function is computed once per template.
+ */
 struct slice_kind {
 	const struct function *function;
-	const struct source_place *called; /* NULL: it is not known where */
+	const struct source_place *called; /* NULL: unknown */
 	uint32_t rest;
 };
-
-struct slice_kind slice__kind(const struct call *call, const struct call_site *site);
-static inline bool slice_kind__equals(const struct slice_kind *a, const struct slice_kind *b)
-{
-	return a->function == b->function && a->called == b->called && a->rest == b->rest;
-}
-
-/* Fills in the numbers that vary among calls of that kind, in order; SLICE_NUMBERS at most. */
-static inline void slice__get_numbers(const struct call *call, const struct slice_kind *kind,
-				      uint64_t numbers[static SLICE_NUMBERS])
-{
-	unsigned int n = 0;
-
-	if (kind->rest & SLICE_HAS_ADDRESS)
-		numbers[n++] = call->entry_ip;
-	if (kind->rest & SLICE_HAS_CALL_IP)
-		numbers[n++] = call->call_ip;
-	if (kind->rest & SLICE_HAS_INSNS)
-		numbers[n++] = call->self_insns;
-}
 
 /*
  * A hit's: its delay or duration and their threshold, when it was, sequence number, thread and
@@ -97,14 +71,13 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 /* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
 const char *slice__category(const struct call *call);
 
-/* One call as the trace file has it, encoded once a kind of slice. */
-
 /* Less than an index of 16 bits; and places for them, a power of two. */
 #define SLICE_TEMPLATES 32768
 #define SLICE_PLACES	65536
 
 struct slice_template {
 	struct slice_kind kind;
+	bool has_address, has_call_ip, has_insns; /* the numbers that its slices have */
 	struct fxt_template fxt;
 };
 

@@ -26,8 +26,8 @@ static const char *suffix(const struct call *call)
 /* A thread's id, or "id.number" for a coroutine. */
 static int print_thread(FILE *out, const struct call_tree *tree)
 {
-	return tree->strand ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->strand)
-			    : fprintf(out, "%d", tree->tid);
+	return tree->coroutine ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->coroutine)
+			       : fprintf(out, "%d", tree->tid);
 }
 
 static int print_call(FILE *out, const struct call *call, uint64_t base_ns)

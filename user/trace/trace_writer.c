@@ -41,18 +41,19 @@ struct hit_writer {
 	uint64_t n_flows;
 };
 
-struct leap_writer {
+struct unwind_writer {
 	struct fxt *fxt;
-	uint64_t id_base; /* leaps of the trees before */
+	uint64_t id_base; /* unwinds of the trees before */
 	/* The tree that is being written. */
 	const struct call_tree *tree;
-	size_t n_leaps, next;
-	VEC(const struct leap *) open; /* have begun, and not landed */
+	size_t n_unwinds, next;
+	VEC(const struct unwind *) open; /* have begun, and not landed */
 };
-/* True if the next leap to be written begins with that call. */
-static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t index)
+/* True if the next unwind to be written begins with that call. */
+static inline bool unwind_writer__has(const struct unwind_writer *writer, uint32_t index)
 {
-	return writer->next < writer->n_leaps && writer->tree->leaps.v[writer->next].from <= index;
+	return writer->next < writer->n_unwinds &&
+	       writer->tree->unwinds.v[writer->next].from <= index;
 }
 
 /*
@@ -60,7 +61,7 @@ static inline bool leap_writer__has(const struct leap_writer *writer, uint32_t i
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define HIT_TRACK_TID 0x7fff0000
-/* Leaps count from 1 on. */
+/* Unwinds count from 1 on. */
 #define FIRST_FLOW (1ull << 62)
 
 /* 0 or -ENOMEM. */
@@ -198,20 +199,20 @@ static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *h
 }
 
 /* The function that threw: what it called to do so is the slice around the instant. */
-static const char *thrower(const struct call_tree *tree, const struct leap *leap)
+static const char *thrower(const struct call_tree *tree, const struct unwind *unwind)
 {
-	const struct call *from = &tree->calls.v[leap->from];
+	const struct call *from = &tree->calls.v[unwind->from];
 
 	return call__name(from->parent == CALL_NO_PARENT ? from : &tree->calls.v[from->parent]);
 }
 
-static void write_instant(struct leap_writer *writer, const struct leap *leap, const char *name,
-			  uint64_t time_ns)
+static void write_instant(struct unwind_writer *writer, const struct unwind *unwind,
+			  const char *name, uint64_t time_ns)
 {
 	const struct call_tree *tree = writer->tree;
 	const struct fxt_arg args[] = {
-		{.key = "from", .kind = FXT_STRING, .string = thrower(tree, leap)},
-		{.key = "to", .kind = FXT_STRING, .string = call__name(&tree->calls.v[leap->to])},
+		{.key = "from", .kind = FXT_STRING, .string = thrower(tree, unwind)},
+		{.key = "to", .kind = FXT_STRING, .string = call__name(&tree->calls.v[unwind->to])},
 	};
 
 	fxt__instant(writer->fxt, &(struct fxt_event){
@@ -225,66 +226,67 @@ static void write_instant(struct leap_writer *writer, const struct leap *leap, c
 				  });
 }
 
-/* The id is the leap's number within the tree, from 1 on. */
-static struct fxt_flow flow_of(const struct leap_writer *writer, const struct leap *leap,
+/* The id is the unwind's number within the tree, from 1 on. */
+static struct fxt_flow flow_of(const struct unwind_writer *writer, const struct unwind *unwind,
 			       uint64_t time_ns)
 {
 	return (struct fxt_flow){
 		.time_ns = time_ns,
 		.pid = writer->tree->pid,
 		.tid = writer->tree->tid,
-		.id = writer->id_base + (uint64_t)(leap - writer->tree->leaps.v) + 1,
+		.id = writer->id_base + (uint64_t)(unwind - writer->tree->unwinds.v) + 1,
 	};
 }
 
 /* After a gap the two ends may be in different trees. */
-static bool will_land(const struct call_tree *tree, const struct leap *leap)
+static bool will_land(const struct call_tree *tree, const struct unwind *unwind)
 {
-	uint32_t caller = leap->from;
+	uint32_t caller = unwind->from;
 
-	while (caller != CALL_NO_PARENT && caller > leap->to)
+	while (caller != CALL_NO_PARENT && caller > unwind->to)
 		caller = tree->calls.v[caller].parent;
-	return caller == leap->to && caller != leap->from;
+	return caller == unwind->to && caller != unwind->from;
 }
 
-static int begin(struct leap_writer *writer, const struct leap *leap, uint64_t time_ns)
+static int begin(struct unwind_writer *writer, const struct unwind *unwind, uint64_t time_ns)
 {
-	struct fxt_flow flow = flow_of(writer, leap, time_ns);
-	const char *name = left_by__name(leap->left_by);
+	struct fxt_flow flow = flow_of(writer, unwind, time_ns);
+	const char *name = left_by__name(unwind->left_by);
 
-	if (will_land(writer->tree, leap)) {
-		const struct leap **slot = VEC_PUSH(&writer->open);
+	if (will_land(writer->tree, unwind)) {
+		const struct unwind **slot = VEC_PUSH(&writer->open);
 
 		if (!slot)
 			return -ENOMEM;
-		*slot = leap;
+		*slot = unwind;
 		/* Before the instant: the arrow would come from that, else. */
 		fxt__flow_begin(writer->fxt, &flow);
 	}
-	write_instant(writer, leap, name ? name : "leap", time_ns);
+	write_instant(writer, unwind, name ? name : "leap", time_ns);
 	return 0;
 }
 
 /* The slice of tree->calls.v[index] has just begun at time_ns, as written. 0 or -ENOMEM. */
-static int leap_writer__begin(struct leap_writer *writer, uint32_t index, uint64_t time_ns)
+static int unwind_writer__begin(struct unwind_writer *writer, uint32_t index, uint64_t time_ns)
 {
 	const struct call_tree *tree = writer->tree;
 	int err = 0;
 
-	for (; writer->next < tree->leaps.n && !err; writer->next++) {
-		const struct leap *leap = &tree->leaps.v[writer->next];
+	for (; writer->next < tree->unwinds.n && !err; writer->next++) {
+		const struct unwind *unwind = &tree->unwinds.v[writer->next];
 
-		if (leap->from > index)
+		if (unwind->from > index)
 			return 0;
-		/* Earlier leaps belong to calls too deep to be written. */
-		if (leap->from == index && tree->calls.v[index].depth + 1 < TIMELINE_MAX_DEPTH)
-			err = begin(writer, leap, time_ns);
+		/* Earlier unwinds belong to calls too deep to be written. */
+		if (unwind->from == index && tree->calls.v[index].depth + 1 < TIMELINE_MAX_DEPTH)
+			err = begin(writer, unwind, time_ns);
 	}
 	return err;
 }
 
-/* The next leap that lands in that call, now that its callee has ended, or NULL. */
-static const struct leap *leap_writer__landing(const struct leap_writer *writer, uint32_t index)
+/* The next unwind that lands in that call, now that its callee has ended, or NULL. */
+static const struct unwind *unwind_writer__landing(const struct unwind_writer *writer,
+						   uint32_t index)
 {
 	for (size_t i = writer->open.n; i-- > 0;)
 		if (writer->open.v[i]->to == index)
@@ -292,12 +294,12 @@ static const struct leap *leap_writer__landing(const struct leap_writer *writer,
 	return NULL;
 }
 
-static void close(struct leap_writer *writer, const struct leap *leap)
+static void close(struct unwind_writer *writer, const struct unwind *unwind)
 {
 	size_t out = 0;
 
 	for (size_t i = 0; i < writer->open.n; i++)
-		if (writer->open.v[i] != leap)
+		if (writer->open.v[i] != unwind)
 			writer->open.v[out++] = writer->open.v[i];
 	writer->open.n = out;
 }
@@ -320,21 +322,22 @@ static const char *landing_name(enum left_by left_by)
  * The arrow goes to the instant. It would run backwards to the call itself, which began before it
  * (Perfetto: flow_tracker.cc).
  */
-static void leap_writer__land(struct leap_writer *writer, const struct leap *leap, uint64_t time_ns)
+static void unwind_writer__land(struct unwind_writer *writer, const struct unwind *unwind,
+				uint64_t time_ns)
 {
-	struct fxt_flow flow = flow_of(writer, leap, time_ns);
+	struct fxt_flow flow = flow_of(writer, unwind, time_ns);
 
-	write_instant(writer, leap, landing_name(leap->left_by), time_ns);
+	write_instant(writer, unwind, landing_name(unwind->left_by), time_ns);
 	fxt__flow_end(writer->fxt, &flow);
-	close(writer, leap);
+	close(writer, unwind);
 }
 
 /*
  * Coroutines have tracks beside their thread's. Linux thread ids are at most 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
-#define STRAND_TRACK_TID 0x7f000000
-#define CPU_TRACK_TID	 0x7ffe0000
+#define COROUTINE_TRACK_TID 0x7f000000
+#define CPU_TRACK_TID	    0x7ffe0000
 
 /* Some megabytes of them. */
 #define FORGET_CALLS 100000
@@ -344,10 +347,10 @@ struct trace_writer {
 	struct fxt *fxt;
 	struct trace_options options;
 	struct trace_totals totals;
-	struct leap_writer leaps;
+	struct unwind_writer unwinds;
 	struct hit_writer hits;
-	pid_t n_strands; /* written */
-	int named_cpu;	 /* 1 + the last one that was */
+	pid_t n_coroutines; /* written */
+	int named_cpu;	    /* 1 + the last one that was */
 
 	/* The tree that is being written. */
 	const struct call_tree *tree;
@@ -395,7 +398,7 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
-	writer->leaps.fxt = writer->slices.fxt = writer->hits.fxt = writer->fxt;
+	writer->unwinds.fxt = writer->slices.fxt = writer->hits.fxt = writer->fxt;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -442,8 +445,8 @@ static void trace_writer_begin(struct trace_writer *writer, uint32_t index)
 			    0);
 	writer->totals.slices++;
 	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
-	if (leap_writer__has(&writer->leaps, index) &&
-	    leap_writer__begin(&writer->leaps, index, time_ns))
+	if (unwind_writer__has(&writer->unwinds, index) &&
+	    unwind_writer__begin(&writer->unwinds, index, time_ns))
 		sink__fail(writer->sink, -ENOMEM);
 }
 
@@ -460,7 +463,7 @@ static bool is_whole(const struct trace_writer *writer, uint32_t index)
 	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) && !call->told_at_end &&
 	       call->end_ns > call->start_ns &&
 	       timeline__relative(writer->options.base_ns, call->end_ns) > writer->now_ns &&
-	       !leap_writer__has(&writer->leaps, index);
+	       !unwind_writer__has(&writer->unwinds, index);
 }
 
 static void write_whole(struct trace_writer *writer, uint32_t index)
@@ -482,14 +485,14 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct open_slice *slice = &writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
-		if (writer->leaps.open.n && writer->n_open) {
-			/* The innermost open call is current again: leaps may land in it. */
+		if (writer->unwinds.open.n && writer->n_open) {
+			/* The innermost open call is current again: unwinds may land in it. */
 			uint32_t index = writer->open[writer->n_open - 1].index;
-			const struct leap *leap;
+			const struct unwind *unwind;
 
-			while ((leap = leap_writer__landing(&writer->leaps, index)))
-				leap_writer__land(&writer->leaps, leap,
-						  advance(writer, leap->end_ns));
+			while ((unwind = unwind_writer__landing(&writer->unwinds, index)))
+				unwind_writer__land(&writer->unwinds, unwind,
+						    advance(writer, unwind->end_ns));
 		}
 	}
 }
@@ -503,8 +506,8 @@ static void name_track(struct trace_writer *writer, const struct call_tree *tree
 		n = snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
 	else
 		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
-	if (tree->strand)
-		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->strand_name);
+	if (tree->coroutine)
+		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->coroutine_name);
 	fxt__name_track(writer->fxt, tree->pid, tid, tree->tid, name);
 }
 
@@ -526,17 +529,17 @@ static void leave_behind(const struct trace_writer *writer, size_t n, bool forge
 static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
 	/* A landing refers back to much earlier calls. */
-	bool forgets = writer->options.forget_calls && !tree->leaps.n && !is_part;
+	bool forgets = writer->options.forget_calls && !tree->unwinds.n && !is_part;
 	uint32_t first = is_part && tree->calls.n ? tree->calls.v[0].depth : CALL_NO_PARENT;
 	size_t behind = 0;
 
 	writer->tree = tree;
 	writer->now_ns = 0;
-	writer->leaps.id_base += writer->leaps.n_leaps;
-	writer->leaps.n_leaps = tree->leaps.n;
-	writer->leaps.tree = tree;
-	writer->leaps.next = 0;
-	writer->leaps.open.n = 0;
+	writer->unwinds.id_base += writer->unwinds.n_unwinds;
+	writer->unwinds.n_unwinds = tree->unwinds.n;
+	writer->unwinds.tree = tree;
+	writer->unwinds.next = 0;
+	writer->unwinds.open.n = 0;
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -621,12 +624,12 @@ void trace_writer__thread(struct trace_writer *writer, const struct call_tree *t
 {
 	struct call_tree track = *tree;
 
-	if (tree->strand)
-		track.tid = STRAND_TRACK_TID + writer->n_strands++;
+	if (tree->coroutine)
+		track.tid = COROUTINE_TRACK_TID + writer->n_coroutines++;
 	name_track(writer, tree, track.tid);
 	write_calls(writer, &track, false);
 	write_counters(writer, &track);
-	if (tree->calls.n && !tree->strand) {
+	if (tree->calls.n && !tree->coroutine) {
 		struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
 
 		if (hit_writer__add_thread(&writer->hits, &thread))
@@ -710,7 +713,7 @@ static void destroy(struct trace_writer *writer)
 	fxt__free(writer->fxt);
 	VEC_FINI(&writer->hits.tracks);
 	VEC_FINI(&writer->hits.threads);
-	VEC_FINI(&writer->leaps.open);
+	VEC_FINI(&writer->unwinds.open);
 	free(writer);
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
-#include "trigger/syscalls.h"
+#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/insn.h"
 #include "util/log.h"
@@ -19,14 +19,14 @@ void trigger__detach(struct trigger *trigger)
 {
 	while (trigger->links.n)
 		close(trigger->links.v[--trigger->links.n]);
-	trigger_syscalls__free(trigger->syscalls);
-	trigger->syscalls = NULL;
+	kernel_probes__free(trigger->kernel_probes);
+	trigger->kernel_probes = NULL;
 }
 
-int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n)
+int trigger__attach_kernel_probes(struct trigger *trigger, const struct kernel_probe *all, size_t n)
 {
-	trigger->syscalls = trigger_syscalls__attach(trigger->skel, all, n);
-	return trigger->syscalls ? 0 : -errno;
+	trigger->kernel_probes = kernel_probes__attach(trigger->skel, all, n);
+	return trigger->kernel_probes ? 0 : -errno;
 }
 
 static const struct bpf_program *program_of(const struct trigger *trigger,
@@ -105,21 +105,33 @@ uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns)
 	return period_ns < LOOK_MOST_NS ? period_ns : LOOK_MOST_NS;
 }
 
-int trigger__attach_clock(struct trigger *trigger, int event)
+/* 0, or -errno after a message. */
+static int link_program(struct trigger *trigger, const struct bpf_program *program, int event,
+			uint64_t cookie)
 {
-	int program = bpf_program__fd(trigger->skel->progs.on_stall_clock);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int *link = VEC_PUSH(&trigger->links);
 	int err;
 
 	if (!link)
 		return -ENOMEM;
-	*link = bpf_link_create(program, event, BPF_PERF_EVENT, NULL);
+	*link = bpf_link_create(bpf_program__fd(program), event, BPF_PERF_EVENT, &opts);
 	if (*link >= 0)
 		return 0;
 	err = -errno;
 	trigger->links.n--;
 	explain_attach(err);
 	return err;
+}
+
+int trigger__attach_clock(struct trigger *trigger, int event)
+{
+	return link_program(trigger, trigger->skel->progs.on_stall_clock, event, 0);
+}
+
+int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe)
+{
+	return link_program(trigger, trigger->skel->progs.on_breakpoint, event, probe);
 }
 
 bool trigger_event__is_end(const struct trigger_event *event)

@@ -66,27 +66,6 @@ struct recorder {
 	bool counts_interrupts;
 };
 
-/* How far below the hierarchy's root: what lies above it are as many ancestors. */
-static int cgroup_level(int fd)
-{
-	struct stat st, above;
-	int level = 0, at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	while (at >= 0 && !fstat(at, &st)) {
-		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		close(at);
-		at = up;
-		if (up < 0 || fstat(up, &above) || above.st_dev != st.st_dev ||
-		    above.st_ino == st.st_ino)
-			break;
-		level++;
-	}
-	if (at >= 0)
-		close(at);
-	return level;
-}
-
 /* The trigger's set of processes is the recorder's, too: what was forked since it was made is in
  * it.
  */
@@ -199,7 +178,7 @@ static int configure(struct recorder *r, const struct recorder_config *config)
 		if (fstat(config->cgroup_fd, &st))
 			return -errno;
 		skel->rodata->target_cgroup_id = st.st_ino;
-		skel->rodata->target_cgroup_level = cgroup_level(config->cgroup_fd);
+		skel->rodata->target_cgroup_level = cgroup__level(config->cgroup_fd);
 	}
 	r->from_exec = config->from_exec;
 	err = bpf_program__set_autoload(skel->progs.on_exec, config->from_exec);

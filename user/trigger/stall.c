@@ -46,14 +46,24 @@ int task_offsets__find(struct mt_task_offsets *offsets)
 	const struct {
 		const char *type, *name;
 		uint32_t *to;
+		bool may_lack;
 	} wanted[] = {
-		{"task_struct", "pid", &offsets->pid},
-		{"task_struct", "flags", &offsets->flags},
-		{"task_struct", "__state", &offsets->state},
-		{"task_struct", "ptrace", &offsets->ptrace},
-		{"task_struct", "jobctl", &offsets->jobctl},
-		{"task_struct", "signal", &offsets->signal},
-		{"signal_struct", "flags", &offsets->signal_flags},
+		{"task_struct", "pid", &offsets->pid, false},
+		{"task_struct", "flags", &offsets->flags, false},
+		{"task_struct", "__state", &offsets->state, false},
+		{"task_struct", "ptrace", &offsets->ptrace, false},
+		{"task_struct", "jobctl", &offsets->jobctl, false},
+		{"task_struct", "signal", &offsets->signal, false},
+		{"signal_struct", "flags", &offsets->signal_flags, false},
+		{"task_struct", "tgid", &offsets->tgid, false},
+		{"task_struct", "stack", &offsets->stack, false},
+		/* A kernel without cgroups has no target that is one. */
+		{"task_struct", "cgroups", &offsets->cgroups, true},
+		{"css_set", "dfl_cgrp", &offsets->css_cgroup, true},
+		{"cgroup", "level", &offsets->cgroup_level, true},
+		{"cgroup", "ancestors", &offsets->cgroup_ancestors, true},
+		{"cgroup", "kn", &offsets->cgroup_node, true},
+		{"kernfs_node", "id", &offsets->node_id, true},
 	};
 	struct btf *btf = btf__load_vmlinux_btf();
 	int err = libbpf_get_error(btf) ? -ENOTSUP : 0;
@@ -62,10 +72,10 @@ int task_offsets__find(struct mt_task_offsets *offsets)
 		int32_t type = btf__find_by_name_kind(btf, wanted[i].type, BTF_KIND_STRUCT);
 		int64_t at = type > 0 ? offset_in(btf, (uint32_t)type, wanted[i].name) : -1;
 
-		if (at < 0)
-			err = -ENOTSUP;
-		else
+		if (at >= 0)
 			*wanted[i].to = (uint32_t)at;
+		else if (!wanted[i].may_lack)
+			err = -ENOTSUP;
 	}
 	if (!libbpf_get_error(btf))
 		btf__free(btf);

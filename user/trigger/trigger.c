@@ -12,7 +12,7 @@
 #include "trigger/children.h"
 #include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
-#include "trigger/syscalls.h"
+#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -268,7 +268,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 		add_counters(stats, &of_cpu[cpu]);
 	bpf_object__for_each_program(program, trigger->skel->obj) stats->missed +=
 		missed_by(program);
-	stats->missed += trigger_syscalls__missed(trigger->syscalls);
+	stats->missed += kernel_probes__missed(trigger->kernel_probes);
 	stats->evicted = count_evicted(trigger, of_cpu, cpus);
 	return 0;
 }

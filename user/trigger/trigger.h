@@ -11,9 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "kernel/kernel.h"
 #include "mtbpf_shared.h"
 
-struct trigger_syscall;
+struct kernel_probe;
 
 struct trigger_config {
 	pid_t tgid; /* hits of this process count (its pid in the initial pid namespace); or: */
@@ -103,11 +104,9 @@ struct trigger_config {
 	 */
 	bool ready;
 	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
-	/* Some of the probes are on system calls; of some of these the descriptor's kind counts. */
-	bool syscalls, file_kinds;
-	bool tracepoints; /* some are on tracepoints; the numbers of these probes: */
-	uint32_t tracepoint_probe, signal_probe;
-	uint64_t signals; /* of all of them that are on signals */
+	/* The probes that trigger__attach_kernel_probes() will set. Not kept. */
+	const struct kernel_probe *kernel_probes;
+	size_t n_kernel_probes;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;
 	/* Most bytes of the user stack to copy from the stack pointer on; at most MT_COPY_MAX. */
@@ -161,15 +160,16 @@ enum trigger_probe {
 };
 
 /*
- * A probe in the kernel: on a system call's entry, or its return (a region starts at a return); or
- * on a tracepoint.
+ * A probe in the kernel. `what.roles` has one bit, whatever the kind: only system calls and
+ * functions return, and only system calls begin and end regions, the former where they return.
  */
-struct trigger_syscall {
-	char name[64];		/* "fsync", or a tracepoint's: "sched_switch"; "": it is none */
-	int number;		/* of a system call; -1: it is a tracepoint */
-	struct mt_syscall what; /* of which `roles` has one */
-	uint64_t signals; /* of the tracepoint signal_deliver: bit n is signal n; 0: any tracepoint
-			   */
+struct kernel_probe {
+	enum kernel_probe_kind kind; /* of an exit: a system call; KERNEL_PROBE_NONE: it is none */
+	char name[128];		     /* "fsync", "tcp_sendmsg", of a tracepoint "sched_switch" */
+	int number;		     /* of a system call */
+	uint64_t signals;	     /* of a signal: bit n is signal n */
+	uint64_t address;	     /* of a breakpoint */
+	struct mt_syscall what;
 };
 
 struct trigger_event {
@@ -217,10 +217,17 @@ void trigger__answer(struct trigger *trigger, const struct mt_hit *question, boo
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
 /*
- * Beside events, or without: sets probes on system calls, until trigger__detach(). The target is
- * looked at by each. 0 or -errno after a line and a hint.
+ * Runs the program of a KERNEL_PROBE_BREAKPOINT with this number at each overflow of the event,
+ * which stays the caller's, until trigger__detach(). 0, or -errno after a message.
  */
-int trigger__attach_syscalls(struct trigger *trigger, const struct trigger_syscall *all, size_t n);
+int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe);
+/*
+ * Beside events, or without: sets probes in the kernel, until trigger__detach(). They are set for
+ * the whole machine, and each looks whether it is hit by the target. 0, or -errno after a message
+ * and a hint.
+ */
+int trigger__attach_kernel_probes(struct trigger *trigger, const struct kernel_probe *all,
+				  size_t n);
 
 /* Detaches the programs from all events. */
 void trigger__detach(struct trigger *trigger);

@@ -10,7 +10,7 @@
 #include "util/vec.h"
 
 struct trigger_bpf;
-struct trigger_syscalls;
+struct kernel_probes;
 
 enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, otherwise LRU hash: the choice of trigger__new() */
@@ -25,9 +25,9 @@ struct trigger {
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	struct bpf_link *switches;	   /* NULL: context switches are not looked at */
-	VEC(int) links;			   /* bpf_link descriptors */
-	struct trigger_syscalls *syscalls; /* NULL: none is probed */
+	struct bpf_link *switches;	     /* NULL: context switches are not looked at */
+	VEC(int) links;			     /* bpf_link descriptors */
+	struct kernel_probes *kernel_probes; /* NULL: none is set */
 };
 
 /* Like trigger__new(), but fails if this latch cannot be had. */

@@ -11,7 +11,7 @@
 #include "trigger.skel.h"
 #include "trigger/hit_ring.h"
 #include "trigger/stall.h"
-#include "trigger/syscalls.h"
+#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -90,7 +90,7 @@ static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *con
 		err = bpf_map__set_autocreate(skel->maps.off_cpus, wanted);
 	if (!err && wanted)
 		err = trigger__size_lru(skel->maps.off_cpus, config);
-	if (!err && (wanted || config->stall_thresh_ns))
+	if (!err && (wanted || config->stall_thresh_ns || kernel_probes__need_tasks(config)))
 		err = task_offsets__find(&offsets);
 	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
 	skel->rodata->cpu_measure = config->cpu_measure;
@@ -213,10 +213,13 @@ static void expect_links(const struct trigger_bpf *skel)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, skel->obj) if (bpf_program__type(program) ==
-							     BPF_PROG_TYPE_KPROBE)
-		bpf_program__set_expected_attach_type(program,
-						      (enum bpf_attach_type)MT_UPROBE_LINK);
+	bpf_object__for_each_program(program, skel->obj)
+	{
+		if (!strncmp(bpf_program__section_name(program), "ur", 2) ||
+		    !strncmp(bpf_program__section_name(program), "up", 2))
+			bpf_program__set_expected_attach_type(program,
+							      (enum bpf_attach_type)MT_UPROBE_LINK);
+	}
 }
 
 static int size_hits(struct bpf_map *map, const struct trigger_config *config)
@@ -305,7 +308,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = select_cpu(skel, config);
 	if (!err)
-		err = trigger_syscalls__select(skel, config, latch);
+		err = kernel_probes__select(skel, config, latch);
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)

@@ -67,7 +67,7 @@ static int add_call(struct folded *folded, const struct call *call, uint32_t roo
 static int add_tree(struct folded *folded, const struct call_tree *tree)
 {
 	uint32_t root = child_of(folded, 0,
-				 tree->strand	 ? tree->strand_name
+				 tree->coroutine ? tree->coroutine_name
 				 : tree->comm[0] ? tree->comm
 						 : "thread");
 	int err = root ? 0 : -ENOMEM;

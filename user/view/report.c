@@ -35,7 +35,7 @@ static const struct call_tree *find_tree(const struct report_input *input)
 		/* A request's calls may be in any of them: the first is the thread's own stack. */
 		if (input->hit->since_tid)
 			continue;
-		if (!(is_its || (tree->strand && tree->pid == (pid_t)input->hit->pid)) ||
+		if (!(is_its || (tree->coroutine && tree->pid == (pid_t)input->hit->pid)) ||
 		    !has_entry(tree, input->hit))
 			continue;
 		if (input->hit->reason == MT_HIT_DURATION)

@@ -160,7 +160,8 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 	if (hit->reason == MT_HIT_DELAY ? off_ns <= hit->value_ns / 10 : hit->is_syscall)
 		return 0;
 	r->periods.n = 0;
-	if (hit->reason != MT_HIT_DELAY || !has_whole(r->tree, start_ns, hit->value_ns))
+	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST ||
+	    !has_whole(r->tree, start_ns, hit->value_ns))
 		return 0;
 	return add_period(r, start_ns, hit->time_ns);
 }

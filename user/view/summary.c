@@ -260,7 +260,7 @@ static void add_thread(cJSON *list, const struct call_tree *tree, const struct b
 	char text[SUMMARY_BINS + 1];
 
 	cJSON_AddItemToArray(list, object);
-	add_text(object, "name", tree->strand ? tree->strand_name : tree->comm);
+	add_text(object, "name", tree->coroutine ? tree->coroutine_name : tree->comm);
 	add_number(object, "tid", (uint64_t)tree->tid);
 	if (is_slow)
 		cJSON_AddTrueToObject(object, "slow");

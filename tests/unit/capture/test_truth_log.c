@@ -315,6 +315,30 @@ static void test_several_stacks(void **state)
 		      "43 10 return 0x110 0 0\n");
 }
 
+/* As in OCaml 5: the handler at a fiber's base is reached by a RET that no call belongs to. */
+static void test_a_raise_out_of_all_frames_of_a_coroutine(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t other = SP - 0x100000;
+
+	f->truth.distance = 0x10000;
+	call(f, 0x100, SP - 8);
+	for (int i = 0; i < 2; i++) {
+		call(f, 0x200, other - 8);
+		call(f, 0x300, other - 0x20);
+		ret(f, 0x600, other + 8);
+	}
+	ret(f, 0x110, SP - 8);
+	assert_log(f, "43 1 call 0x100 1 0\n"
+		      "43 2 call 0x200 1 1\n"
+		      "43 3 call 0x300 2 1\n"
+		      "43 4 return 0x600 0 1\n"
+		      "43 5 call 0x200 1 1\n"
+		      "43 6 call 0x300 2 1\n"
+		      "43 7 return 0x600 0 1\n"
+		      "43 8 return 0x110 0 0\n");
+}
+
 static void test_without_a_log_nothing_is_kept(void **state)
 {
 	struct truth truth;
@@ -337,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_several_stacks),
+		TEST(test_a_raise_out_of_all_frames_of_a_coroutine),
 		TEST(test_stacks_by_key),
 		TEST(test_calls_and_returns),
 		TEST(test_returns_from_what_was_called_before_the_log),

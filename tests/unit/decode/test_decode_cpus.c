@@ -2,7 +2,7 @@
 /* Rings by CPU: threads that come, go and wander, told apart by the switches. */
 #include "decode_fixture.h"
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/log.h"
 #include "util/meter.h"
 
@@ -151,16 +151,16 @@ static void decode(struct machine *m, struct seen *seen)
 {
 	struct recording *rec = &m->cpu[0].rec;
 	struct images *images = images__new(rec);
-	struct thread_taker taker = {
+	struct branch_receiver receiver = {
 		.begin = begin_thread, .take = take_all, .end = end_thread, .ctx = seen};
 	struct meter meter;
 
 	log__set_level(LOG_QUIET);
 	meter__begin(&meter, &(struct meter_work){"decoding", METER_BYTES, 0});
-	taker.meter = &meter;
+	receiver.meter = &meter;
 	*seen = (struct seen){0};
 	add_snapshot(m);
-	assert_int_equal(decode__threads(rec, images, true, &taker, &seen->totals), 0);
+	assert_int_equal(decode__threads(rec, images, true, &receiver, &seen->totals), 0);
 	/* The branches, at last. */
 	assert_int_equal(meter.done, meter.work.total);
 	assert_true(meter.done > 0);

@@ -4,7 +4,7 @@
 
 #include "decode_fixture.h"
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "util/log.h"
 
 #define PSB_PERIOD 2000
@@ -106,11 +106,11 @@ static int tear_down(void **state)
 static void decode(const struct recording *rec, struct seen *seen, struct decode_totals *totals)
 {
 	struct images *images = images__new(rec);
-	struct thread_taker taker = {
+	struct branch_receiver receiver = {
 		.begin = begin_thread, .take = take_all, .end = end_thread, .ctx = seen};
 
 	assert_non_null(images);
-	assert_int_equal(decode__threads(rec, images, true, &taker, totals), 0);
+	assert_int_equal(decode__threads(rec, images, true, &receiver, totals), 0);
 	images__free(images);
 }
 

@@ -3,7 +3,7 @@
 #include "packets_fixture.h"
 
 #include "decode/pt_note.h"
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "pipeline/pipeline.h"
 
 struct notes {
@@ -85,11 +85,11 @@ static void put_ptw(struct traced *t, uint64_t value, bool is_wide, bool has_fup
 static void decode_notes(struct traced *t, struct notes *notes, bool by_cpu)
 {
 	struct rec_aux aux = {.pid = PID, .tid = TID, .tsc = t->now, .size = t->out.bytes.n};
-	struct thread_taker taker = {.begin = begin_thread,
-				     .take = take_all,
-				     .take_notes = take_notes,
-				     .end = end_thread,
-				     .ctx = notes};
+	struct branch_receiver receiver = {.begin = begin_thread,
+					   .take = take_all,
+					   .take_notes = take_notes,
+					   .end = end_thread,
+					   .ctx = notes};
 	struct decode_totals totals = {0};
 	struct images *images;
 
@@ -102,7 +102,7 @@ static void decode_notes(struct traced *t, struct notes *notes, bool by_cpu)
 	assert_int_equal(recording__add_aux(&t->rec, &aux), 0);
 	images = images__new(&t->rec);
 	assert_non_null(images);
-	assert_int_equal(decode__threads(&t->rec, images, true, &taker, &totals), 0);
+	assert_int_equal(decode__threads(&t->rec, images, true, &receiver, &totals), 0);
 	images__free(images);
 }
 

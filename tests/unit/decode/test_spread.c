@@ -270,7 +270,7 @@ static void test_arrays_of_any_size(void **state)
 {
 	static const uint8_t kinds[] = {BRANCH_BEGIN, BRANCH_END_SYSCALL, BRANCH_END_ASYNC,
 					BRANCH_GAP,   ENTRY_MAP,	  ENTRY_NOTE,
-					ENTRY_PACE};
+					ENTRY_SPEED};
 	struct branch v[3000];
 	unsigned int seed = 7;
 	uint64_t now = 1;

@@ -97,7 +97,7 @@ static inline void assert_next(struct thread *t, const char *name, const char *e
 	struct call_tree tree;
 
 	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
-	assert_string_equal(tree.strand_name, name);
+	assert_string_equal(tree.coroutine_name, name);
 	assert_tree(&tree, expected);
 	call_tree__fini(&tree);
 }

@@ -80,9 +80,9 @@ static inline void throw_from(struct thread *t, uint64_t from)
 	call(t, THROW + 0x10, RAISE);
 }
 
-/* Ends the thread, which runs at `at`, and checks its calls and its leaps: "FROM TO WHAT
+/* Ends the thread, which runs at `at`, and checks its calls and its unwinds: "FROM TO WHAT
  * START-END". */
-static inline void expect(struct thread *t, uint64_t at, const char *calls, const char *leaps)
+static inline void expect(struct thread *t, uint64_t at, const char *calls, const char *unwinds)
 {
 	struct call_tree tree;
 	char *text = NULL;
@@ -92,16 +92,17 @@ static inline void expect(struct thread *t, uint64_t at, const char *calls, cons
 	interrupt(t, at);
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	assert_tree(&tree, calls);
-	for (size_t i = 0; i < tree.leaps.n; i++) {
-		const struct leap *leap = &tree.leaps.v[i];
+	for (size_t i = 0; i < tree.unwinds.n; i++) {
+		const struct unwind *unwind = &tree.unwinds.v[i];
 
 		fprintf(out, "%s@%" PRIu64 " %s@%" PRIu64 " %s %" PRIu64 "-%" PRIu64 "\n",
-			call__name(&tree.calls.v[leap->from]), tree.calls.v[leap->from].start_ns,
-			call__name(&tree.calls.v[leap->to]), tree.calls.v[leap->to].start_ns,
-			left_by__name(leap->left_by), leap->start_ns, leap->end_ns);
+			call__name(&tree.calls.v[unwind->from]),
+			tree.calls.v[unwind->from].start_ns, call__name(&tree.calls.v[unwind->to]),
+			tree.calls.v[unwind->to].start_ns, left_by__name(unwind->left_by),
+			unwind->start_ns, unwind->end_ns);
 	}
 	fclose(out);
-	assert_string_equal(text, leaps);
+	assert_string_equal(text, unwinds);
 	free(text);
 	call_tree__fini(&tree);
 }

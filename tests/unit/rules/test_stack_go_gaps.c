@@ -180,7 +180,7 @@ static void test_a_recovery_shows_whose_it_is(void **state)
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	call_tree__fini(&tree);
 	assert_int_equal(stack__finish_next(t->stack, &tree), 1);
-	assert_string_equal(tree.strand_name, "goroutine 1");
+	assert_string_equal(tree.coroutine_name, "goroutine 1");
 	assert_tree(&tree, "a 50-150 inferred-end inferred\n"
 			   "  c 60-150 inferred\n"
 			   "    [gap: overflow] 70-80\n"

@@ -27,7 +27,7 @@ static void set(struct thread *t, uint64_t from, uint64_t function)
 	ret(t, function + 0x20, from + CALL_LEN);
 }
 
-/* Cut calls as "name way", one a line, and leaps as "way: from > to". */
+/* Cut calls as "name way", one a line, and unwinds as "way: from > to". */
 static void assert_cut(struct thread *t, const char *expected)
 {
 	static const char *const ways[] = {
@@ -42,15 +42,15 @@ static void assert_cut(struct thread *t, const char *expected)
 
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	assert_well_formed(&tree);
-	assert_leaps_well_formed(&tree);
+	assert_unwinds_well_formed(&tree);
 	for (size_t i = 0; i < tree.calls.n; i++)
 		if (tree.calls.v[i].flags & CALL_CUT_SHORT)
 			fprintf(out, "%s %s\n", call__name(&tree.calls.v[i]),
 				ways[tree.calls.v[i].left_by]);
-	for (size_t i = 0; i < tree.leaps.n; i++)
-		fprintf(out, "%s: %s > %s\n", left_by__name(tree.leaps.v[i].left_by),
-			call__name(&tree.calls.v[tree.leaps.v[i].from]),
-			call__name(&tree.calls.v[tree.leaps.v[i].to]));
+	for (size_t i = 0; i < tree.unwinds.n; i++)
+		fprintf(out, "%s: %s > %s\n", left_by__name(tree.unwinds.v[i].left_by),
+			call__name(&tree.calls.v[tree.unwinds.v[i].from]),
+			call__name(&tree.calls.v[tree.unwinds.v[i].to]));
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Exceptions: which frame takes them, what they cut short, and the leaps they leave. */
+/* Exceptions: which frame takes them, what they cut short, and the unwinds they leave. */
 #include "stack_throw_fixture.h"
 
 static void test_the_innermost_is_not_the_one(void **state)
@@ -192,8 +192,8 @@ static void test_beyond_all_that_is_known(void **state)
 	       "__cxa_throw@30 f@10 throw 30-50\n");
 }
 
-/* What is known of a leap's calls stays true when callers are found later, and after a gap. */
-static void test_leaps_behind_late_callers(void **state)
+/* What is known of an unwind's calls stays true when callers are found later, and after a gap. */
+static void test_unwinds_behind_late_callers(void **state)
 {
 	struct thread *t = *state;
 
@@ -295,7 +295,7 @@ int main(void)
 		TEST(test_a_clean_up_in_what_began_it),
 		TEST(test_a_forced_unwinding),
 		TEST(test_beyond_all_that_is_known),
-		TEST(test_leaps_behind_late_callers),
+		TEST(test_unwinds_behind_late_callers),
 		TEST(test_out_of_a_signal_handler),
 		TEST(test_a_jump_within_a_function_in_two_parts),
 		TEST(test_into_code_that_no_table_describes),

@@ -53,7 +53,7 @@ static void test_the_pad_is_for_a_call_from_before_the_gap(void **state)
 	       "_Unwind_RaiseException@60 f@20 throw 90-110\n");
 }
 
-/* The same of two leaps: the second is into a frame below that of the first. */
+/* The same of two unwinds: the second is into a frame below that of the first. */
 static void test_one_frame_after_the_other(void **state)
 {
 	struct thread *t = *state;
@@ -84,7 +84,7 @@ static void test_one_frame_after_the_other(void **state)
 }
 
 /* f was called in the gap: that it is below what threw shows where the exception lands. */
-static void test_into_a_frame_that_only_the_leap_shows(void **state)
+static void test_into_a_frame_that_only_the_unwind_shows(void **state)
 {
 	struct thread *t = *state;
 
@@ -301,7 +301,7 @@ static void test_random_throws_give_trees(void **state)
 {
 	struct thread *t = *state;
 	unsigned int seed = 3;
-	size_t n_leaps = 0;
+	size_t n_unwinds = 0;
 
 	for (int round = 0; round < 3000; round++) {
 		struct call_tree tree;
@@ -312,10 +312,10 @@ static void test_random_throws_give_trees(void **state)
 			do_anything(t, &seed);
 		assert_int_equal(stack__finish(t->stack, &tree), 0);
 		assert_well_formed(&tree);
-		n_leaps += tree.leaps.n;
+		n_unwinds += tree.unwinds.n;
 		call_tree__fini(&tree);
 	}
-	assert_true(n_leaps > 1000);
+	assert_true(n_unwinds > 1000);
 }
 
 int main(void)
@@ -324,7 +324,7 @@ int main(void)
 		TEST(test_across_a_gap),
 		TEST(test_the_pad_is_for_a_call_from_before_the_gap),
 		TEST(test_one_frame_after_the_other),
-		TEST(test_into_a_frame_that_only_the_leap_shows),
+		TEST(test_into_a_frame_that_only_the_unwind_shows),
 		TEST(test_out_of_the_innermost_that_may_have_thrown),
 		TEST(test_out_of_a_clean_up_in_the_gap),
 		TEST(test_which_level_it_had_come_to),

@@ -98,7 +98,7 @@ static void test_it_lands_so_far_below(void **state)
 }
 
 /* The gap has hidden the one that it lands in, too. */
-static void test_above_a_frame_that_only_the_leap_shows(void **state)
+static void test_above_a_frame_that_only_the_unwind_shows(void **state)
 {
 	struct thread *t = *state;
 	uint64_t unwinding;
@@ -151,7 +151,7 @@ int main(void)
 		TEST(test_so_many_lie_between),
 		TEST(test_what_was_passed_before_was_passed_again),
 		TEST(test_it_lands_so_far_below),
-		TEST(test_above_a_frame_that_only_the_leap_shows),
+		TEST(test_above_a_frame_that_only_the_unwind_shows),
 		TEST(test_on_frames_from_before),
 		TEST(test_a_walk_that_had_begun_tells_nothing),
 	};

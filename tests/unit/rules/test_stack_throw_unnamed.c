@@ -100,8 +100,8 @@ static void throw_from(struct thread *t, uint64_t from)
 	call(t, THROW + 0x10, UNWINDER);
 }
 
-/* Ends the thread, and checks its calls and its leaps: "START TO WHAT". */
-static void expect(struct thread *t, const char *calls, const char *leaps)
+/* Ends the thread, and checks its calls and its unwinds: "START TO WHAT". */
+static void expect(struct thread *t, const char *calls, const char *unwinds)
 {
 	char text[256] = "";
 	struct call_tree tree;
@@ -109,14 +109,14 @@ static void expect(struct thread *t, const char *calls, const char *leaps)
 	interrupt(t, OUTER_PAD);
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	assert_tree(&tree, calls);
-	for (size_t i = 0; i < tree.leaps.n; i++) {
-		const struct leap *leap = &tree.leaps.v[i];
+	for (size_t i = 0; i < tree.unwinds.n; i++) {
+		const struct unwind *unwind = &tree.unwinds.v[i];
 
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "%" PRIu64 " %" PRIu64 " %s\n", tree.calls.v[leap->from].start_ns,
-			 tree.calls.v[leap->to].start_ns, left_by__name(leap->left_by));
+			 "%" PRIu64 " %" PRIu64 " %s\n", tree.calls.v[unwind->from].start_ns,
+			 tree.calls.v[unwind->to].start_ns, left_by__name(unwind->left_by));
 	}
-	assert_string_equal(text, leaps);
+	assert_string_equal(text, unwinds);
 	call_tree__fini(&tree);
 }
 

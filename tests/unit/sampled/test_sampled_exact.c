@@ -2,7 +2,7 @@
 /* Calls that were probed from begin to end, among what samples show, and without any. */
 #include "sampled_fixture.h"
 
-#include "pipeline/last_branches_print.h"
+#include "pipeline/print_branches.h"
 #include "pipeline/pipeline.h"
 
 static void call(struct fixture *f, uint64_t ip, uint64_t start_ns, uint64_t end_ns,

@@ -90,8 +90,8 @@ static void test_a_track_a_goroutine(void **state)
 	assert_int_equal(f->trees[1].pid, PID);
 	assert_int_equal(f->trees[1].tid, TID + 1);
 	assert_string_equal(f->trees[1].comm, "server");
-	assert_int_equal(f->trees[1].strand, 1);
-	assert_string_equal(f->trees[1].strand_name, "goroutine 1");
+	assert_int_equal(f->trees[1].coroutine, 1);
+	assert_string_equal(f->trees[1].coroutine_name, "goroutine 1");
 	assert_tree(&f->trees[1], "[iter] 1010-1200\n"
 				  "  [not recorded] 1010-1100\n"
 				  "  [find] 1100-1150\n"
@@ -99,7 +99,7 @@ static void test_a_track_a_goroutine(void **state)
 				  "  [not recorded] 1150-1200\n"
 				  "[find] 1200-1250\n"
 				  "  [not recorded] 1200-1250\n");
-	assert_int_equal(f->trees[2].strand, 2);
+	assert_int_equal(f->trees[2].coroutine, 2);
 	assert_tree(&f->trees[2], "[find] 1120-1220\n"
 				  "  [not recorded] 1120-1220\n");
 }
@@ -389,7 +389,7 @@ static void test_goroutines_have_names(void **state)
 	add_goid(f, 18, entry_of(ITER, 1200, 1300));
 	f->rec.frozen_ns = 1400;
 	make_trees(f, 1);
-	assert_string_equal(f->trees[0].strand_name, "goroutine 18");
+	assert_string_equal(f->trees[0].coroutine_name, "goroutine 18");
 }
 
 static void test_two_goroutines_in_one_place(void **state)
@@ -400,7 +400,7 @@ static void test_two_goroutines_in_one_place(void **state)
 	add_goid(f, 95, entry_of(ITER, 1200, 1300));
 	f->rec.frozen_ns = 1400;
 	make_trees(f, 1);
-	assert_string_equal(f->trees[0].strand_name, "goroutines 18 to 95");
+	assert_string_equal(f->trees[0].coroutine_name, "goroutines 18 to 95");
 }
 
 /* From 1100 on the world was being stopped, from 1150 on it stood still, until 1250. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The judge of `mtbpf selftest`: a trace that differs from what the programs noted is told so. */
+/* The judge of `mtbpf selftest` finds each way in which a trace differs from the notes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 
+#include "decode/pt_note.h"
 #include "mtbpf_shared.h"
-#include "selftest/checks.h"
+#include "selftest/checks_common.h"
 #include "selftest/judge.h"
 #include "util/fs.h"
 
@@ -164,8 +165,8 @@ static void test_sum(void **state)
 {
 	struct judged_calls sum = JUDGED_NONE;
 
-	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 4});
-	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 1});
+	judged_calls__add(&sum, &(struct judged_calls){3, 2, 1, -5, 7, 1, 2, 4, 5, 4, 1});
+	judged_calls__add(&sum, &(struct judged_calls){4, 4, 0, 3, 9, 0, 1, 1, 2, 2, 0});
 	assert_int_equal(sum.noted, 7);
 	assert_int_equal(sum.right, 6);
 	assert_int_equal(sum.unnoted, 1);
@@ -174,6 +175,9 @@ static void test_sum(void **state)
 	assert_int_equal(sum.syscalls, 1);
 	assert_int_equal(sum.untraced, 3);
 	assert_int_equal(sum.in_kernel, 5);
+	assert_int_equal(sum.noted_events, 7);
+	assert_int_equal(sum.events, 6);
+	assert_int_equal(sum.unnoted_events, 1);
 }
 
 /* A call that began before the trace does not tell when. */
@@ -188,7 +192,7 @@ static void test_start_before_the_trace(void **state)
 	assert_int_equal(f->judged.least_shift_ns, SHIFT_NS - 10);
 }
 
-/* What the kernel does for a call, at any depth below it; a function of the program is none. */
+/* The kernel's function counts at any depth below the call; the program's own does not. */
 static void test_in_kernel(void **state)
 {
 	static const struct function entry = {.name = "entry_SYSCALL_64"},
@@ -255,8 +259,7 @@ static void test_iteration_before(void **state)
 	judge(f);
 	assert_int_equal(f->judged.right, 3);
 	assert_int_equal(f->judged.unnoted, 0);
-	/* One is missing in the last: the one before does not stand in for it, nor is it too many.
-	 */
+	/* If the last iteration lacks a call, the iteration before does not replace it. */
 	f->tree.calls.v[7].function = &f->functions[2];
 	judge(f);
 	assert_int_equal(f->judged.right, 2);
@@ -264,7 +267,7 @@ static void test_iteration_before(void **state)
 	free(earlier.calls.v);
 }
 
-/* What comes after the hit is of the next iteration. */
+/* Calls after the hit belong to the next iteration. */
 static void test_after_the_hit(void **state)
 {
 	struct fixture *f = *state;
@@ -286,6 +289,88 @@ static void test_parts(void **state)
 	judge(f);
 	assert_int_equal(f->judged.syscalls, 1);
 	assert_int_equal(f->judged.untraced, 1);
+}
+
+static void add_exception(struct fixture *f, uint8_t vector, uint64_t address, uint32_t parent)
+{
+	struct call *call;
+
+	add(f, NULL, 1115, 1120, parent);
+	call = &f->tree.calls.v[f->tree.calls.n - 1];
+	call->kind = CALL_UNTRACED;
+	call->reason = PT_EVENT_EXCEPTION + vector;
+	call->entry_ip = address;
+	call->depth = f->tree.calls.v[parent].depth + 1;
+}
+
+/* The second leaf touches a new page: a slice that tells it, and its address, is right. */
+static void test_page_fault(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 1; i < 4; i++)
+		f->tree.calls.v[i].depth = i == 1 ? 1 : 2;
+	f->iteration.calls[2].event = NOTED_EXCEPTION;
+	f->iteration.calls[2].vector = 14;
+	f->iteration.calls[2].value = 0x7000;
+	judge(f);
+	assert_int_equal(f->judged.noted_events, 1);
+	assert_int_equal(f->judged.events, 0);
+	add_exception(f, 14, 0x7000, 3);
+	judge(f);
+	assert_int_equal(f->judged.right, 3);
+	assert_int_equal(f->judged.events, 1);
+	assert_int_equal(f->judged.unnoted_events, 0);
+	/* Another address, and another vector. */
+	f->tree.calls.v[4].entry_ip = 0x8000;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 0);
+	f->tree.calls.v[4].entry_ip = 0x7000;
+	f->tree.calls.v[4].reason = PT_EVENT_EXCEPTION + 15;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+	/* In another function, as one that it did not note. */
+	f->tree.calls.v[4].parent = 1;
+	f->tree.calls.v[4].depth = 2;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+}
+
+/* Values are judged with their function, thread and time. */
+static void test_ptwrite(void **state)
+{
+	struct fixture *f = *state;
+	struct pt_note value = {.kind = PT_NOTE_PTWRITE,
+				.tid = TID,
+				.time_ns = 1120 + SHIFT_NS,
+				.value = 42,
+				.in = f->functions[1].name};
+
+	f->iteration.calls[1].event = NOTED_PTWRITE;
+	f->iteration.calls[1].value = 42;
+	f->decoded.events.v = &value;
+	f->decoded.events.n = 1;
+	judge(f);
+	assert_int_equal(f->judged.noted_events, 1);
+	assert_int_equal(f->judged.events, 1);
+	value.value = 43;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	assert_int_equal(f->judged.unnoted_events, 1);
+	value = (struct pt_note){.kind = PT_NOTE_PTWRITE,
+				 .tid = TID,
+				 .time_ns = 1120 + SHIFT_NS,
+				 .value = 42,
+				 .in = f->functions[0].name};
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
+	value.in = f->functions[1].name;
+	value.time_ns = 1220 + SHIFT_NS;
+	judge(f);
+	assert_int_equal(f->judged.events, 0);
 }
 
 static void test_hit(void **state)
@@ -349,6 +434,8 @@ int main(void)
 		TEST(test_iteration_before),
 		TEST(test_after_the_hit),
 		TEST(test_parts),
+		TEST(test_page_fault),
+		TEST(test_ptwrite),
 		TEST(test_hit),
 		TEST(test_sum),
 		TEST(test_in_kernel),

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "decode/threads.h"
+#include "decode/decode.h"
 #include "pipeline/pipeline.h"
 
 #define FIRST_TID 100

@@ -235,8 +235,10 @@ static void test_arguments_that_are_not_known(void **state)
 static void test_usdt_and_system_calls(void **state)
 {
 	static struct probe usdt = {.is_inside = true, .is_usdt = true};
-	static struct probe syscall = {.syscall = {.name = "write", .number = 1}};
-	static struct probe tracepoint = {.syscall = {.name = "sched_switch", .number = -1}};
+	static struct probe syscall = {
+		.kernel = {.kind = KERNEL_PROBE_SYSCALL, .name = "write", .number = 1}};
+	static struct probe tracepoint = {
+		.kernel = {.kind = KERNEL_PROBE_TRACEPOINT, .name = "sched_switch"}};
 
 	usdt.args = (struct mt_args){
 		.n = 2, .v = {{.kind = MT_ARG_REGISTER, .base = 5, .size = -4}, {.size = 8}}};

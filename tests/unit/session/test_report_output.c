@@ -520,8 +520,8 @@ static void test_a_trigger_on_a_coroutines_stack(void **state)
 	add_iterations(f);
 	use_named_functions(f, image);
 	strcpy(f->trees[1].comm, "a: b");
-	f->trees[1].strand = 7;
-	strcpy(f->trees[1].strand_name, "coroutine 7");
+	f->trees[1].coroutine = 7;
+	strcpy(f->trees[1].coroutine_name, "coroutine 7");
 	f->hit.value_ns = 4 * MS;
 	*VEC_PUSH(&thread.calls) = (struct call){.end_ns = 1, .parent = CALL_NO_PARENT};
 	writer = trace_writer__open(path, &options);
@@ -531,11 +531,11 @@ static void test_a_trigger_on_a_coroutines_stack(void **state)
 	trace_writer__hit(writer, &f->hit);
 	assert_int_equal(trace_writer__close(writer, NULL), 0);
 	read_trace(&trees, path);
-	assert_int_equal(trees.trees.v[0].strand, 0);
+	assert_int_equal(trees.trees.v[0].coroutine, 0);
 	assert_int_equal(trees.trees.v[1].tid, TID);
-	assert_int_equal(trees.trees.v[1].strand, 1);
+	assert_int_equal(trees.trees.v[1].coroutine, 1);
 	assert_string_equal(trees.trees.v[1].comm, "a: b");
-	assert_string_equal(trees.trees.v[1].strand_name, "coroutine 7");
+	assert_string_equal(trees.trees.v[1].coroutine_name, "coroutine 7");
 	expect_same_calls(&f->trees[1], &trees.trees.v[1]);
 	r = report__new(&(struct report_input){
 		.trees = trees.trees.v, .n_trees = trees.trees.n, .hit = &trees.hits.v[0]});
@@ -557,7 +557,7 @@ static void test_a_trigger_on_another_threads_coroutine(void **state)
 	f->hit.pid = f->trees[1].pid = 41;
 	f->hit.tid = TID + 7;
 	assert_null(report__new(&input));
-	f->trees[1].strand = 3;
+	f->trees[1].coroutine = 3;
 	r = report__new(&input);
 	assert_non_null(r);
 	report__free(r);

@@ -65,7 +65,7 @@ static inline struct call *add_call(struct call_tree *tree, uint32_t depth, uint
 static inline void free_tree(struct call_tree *tree)
 {
 	VEC_FINI(&tree->calls);
-	VEC_FINI(&tree->leaps);
+	VEC_FINI(&tree->unwinds);
 	VEC_FINI(&tree->done_by);
 	call_sites__fini(&tree->sites);
 }

@@ -77,7 +77,7 @@ static inline void assert_goroutine(struct process *p, pid_t tid, const char *ex
 	do {
 		assert_true(p->n_seen < p->trees.n);
 		tree = &p->trees.v[p->n_seen++];
-	} while (strncmp(tree->strand_name, "goroutine", strlen("goroutine")));
+	} while (strncmp(tree->coroutine_name, "goroutine", strlen("goroutine")));
 	assert_int_equal(tree->tid, tid);
 	assert_tree(tree, expected);
 }

@@ -32,7 +32,7 @@ static void expect_left(struct fixture *fixture, size_t n)
 
 	assert_int_equal(finish(&fixture->frames, &tree), n);
 	VEC_FINI(&tree.calls);
-	VEC_FINI(&tree.leaps);
+	VEC_FINI(&tree.unwinds);
 }
 
 static void test_told_as_they_end(void **state)
@@ -103,29 +103,29 @@ static void test_callers_found_late(void **state)
 	expect_left(fixture, 3);
 }
 
-/* A leap names its first call by its place. */
-static void test_leaps(void **state)
+/* An unwind names its first call by its place. */
+static void test_unwinds(void **state)
 {
 	struct fixture *fixture = *state;
 	struct frames *frames = begin(fixture);
-	struct leap leap = {.start_ns = 14, .end_ns = 15};
+	struct unwind unwind = {.start_ns = 14, .end_ns = 15};
 	struct call_tree tree;
 
 	call(frames, 11, 12, 2);
 	push(frames, 13, 3);
 	push(frames, 14, 4);
 	frames__name(frames, frames__top(frames));
-	leap.from = frame__id(frames__top(frames));
+	unwind.from = frame__id(frames__top(frames));
 	frames__cut_to(frames, &frames->open.v[0], 15, LEFT_BY_THROW);
-	frames__add_leap(frames, &leap, frames__top(frames));
+	frames__add_unwind(frames, &unwind, frames__top(frames));
 	call(frames, 16, 17, 5);
 	assert_string_equal(fixture->told, "2 5 ");
 	assert_int_equal(finish(frames, &tree), 3);
-	assert_int_equal(tree.leaps.n, 1);
-	assert_int_equal(tree.calls.v[tree.leaps.v[0].from].entry_ip, 4);
-	assert_int_equal(tree.calls.v[tree.leaps.v[0].to].entry_ip, 1);
+	assert_int_equal(tree.unwinds.n, 1);
+	assert_int_equal(tree.calls.v[tree.unwinds.v[0].from].entry_ip, 4);
+	assert_int_equal(tree.calls.v[tree.unwinds.v[0].to].entry_ip, 1);
 	VEC_FINI(&tree.calls);
-	VEC_FINI(&tree.leaps);
+	VEC_FINI(&tree.unwinds);
 }
 
 /* A slice of inlined code spans several calls: whoever makes it has to see all of them. */
@@ -311,7 +311,7 @@ int main(void)
 		EARLY_TEST(test_begins_when_what_is_kept_ends),
 		EARLY_TEST(test_may_run_on_behind_a_gap),
 		EARLY_TEST(test_callers_found_late),
-		EARLY_TEST(test_leaps),
+		EARLY_TEST(test_unwinds),
 		EARLY_TEST(test_calls_in_inlined_code),
 		EARLY_TEST(test_inlined_code_before_a_call_of_several),
 		EARLY_TEST(test_tail_calls_in_inlined_code),

@@ -81,7 +81,7 @@ static void push_first(struct frames *frames, uint64_t time_ns, uint64_t ip)
 static void run(struct frames *frames, uint64_t seed)
 {
 	uint64_t now = 10, ip = 1;
-	struct leap leap;
+	struct unwind unwind;
 	size_t n;
 
 	frames__begin_segment(frames, now);
@@ -98,13 +98,13 @@ static void run(struct frames *frames, uint64_t seed)
 			push_first(frames, now, ip++);
 			break;
 		case 1:
-			leap = (struct leap){.end_ns = now,
-					     .from = frame__id(&frames->open.v[n - 1])};
-			leap.start_ns = frames->open.v[n - 1].call.start_ns;
+			unwind = (struct unwind){.end_ns = now,
+						 .from = frame__id(&frames->open.v[n - 1])};
+			unwind.start_ns = frames->open.v[n - 1].call.start_ns;
 			frames__name(frames, &frames->open.v[n - 1]);
 			frames__cut_to(frames, &frames->open.v[n / 2], now, LEFT_BY_THROW);
 			if (n > 1)
-				frames__add_leap(frames, &leap, &frames->open.v[n / 2]);
+				frames__add_unwind(frames, &unwind, &frames->open.v[n / 2]);
 			break;
 		case 2:
 			frames__begin_nested(frames, now);
@@ -157,15 +157,15 @@ static void expect_same_events(struct fixture *fixture, uint64_t seed)
 		assert_int_equal(fixture->events.v[i].ip, events.v[i].ip);
 		assert_int_equal(fixture->events.v[i].is_end, events.v[i].is_end);
 	}
-	assert_int_equal(rest.leaps.n, tree.leaps.n);
-	for (size_t i = 0; i < rest.leaps.n; i++)
-		assert_int_equal(rest.calls.v[rest.leaps.v[i].from].entry_ip,
-				 tree.calls.v[tree.leaps.v[i].from].entry_ip);
+	assert_int_equal(rest.unwinds.n, tree.unwinds.n);
+	for (size_t i = 0; i < rest.unwinds.n; i++)
+		assert_int_equal(rest.calls.v[rest.unwinds.v[i].from].entry_ip,
+				 tree.calls.v[tree.unwinds.v[i].from].entry_ip);
 	VEC_FINI(&events);
 	VEC_FINI(&rest.calls);
-	VEC_FINI(&rest.leaps);
+	VEC_FINI(&rest.unwinds);
 	VEC_FINI(&tree.calls);
-	VEC_FINI(&tree.leaps);
+	VEC_FINI(&tree.unwinds);
 	frames__fini(&whole);
 }
 

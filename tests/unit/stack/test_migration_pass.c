@@ -317,7 +317,7 @@ static void test_a_new_one(void **state)
 			 "  handler_2 150-160\n");
 }
 
-static void test_leaps_go_with_their_calls(void **state)
+static void test_unwinds_go_with_their_calls(void **state)
 {
 	struct process *p = *state;
 	struct call_tree *own, *tree;
@@ -332,17 +332,19 @@ static void test_leaps_go_with_their_calls(void **state)
 	take_trees(p, p->stacks[FIRST]);
 	take_trees(p, p->stacks[SECOND]);
 	own = &p->trees.v[p->trees.n - 1];
-	*VEC_PUSH(&own->leaps) = (struct leap){.start_ns = 180, .end_ns = 180, .from = 2, .to = 0};
-	*VEC_PUSH(&own->leaps) = (struct leap){.start_ns = 180, .end_ns = 180, .from = 3, .to = 2};
+	*VEC_PUSH(&own->unwinds) =
+		(struct unwind){.start_ns = 180, .end_ns = 180, .from = 2, .to = 0};
+	*VEC_PUSH(&own->unwinds) =
+		(struct unwind){.start_ns = 180, .end_ns = 180, .from = 3, .to = 2};
 	assert_int_equal(migration_pass__run(p->trees.v, p->trees.n), 0);
-	assert_int_equal(own->leaps.n, 0);
+	assert_int_equal(own->unwinds.n, 0);
 	tree = &p->trees.v[1];
-	assert_int_equal(tree->leaps.n, 2);
-	assert_int_equal(tree->leaps.v[0].from, 4);
-	assert_int_equal(tree->leaps.v[0].to, 0);
-	assert_int_equal(tree->leaps.v[1].from, 5);
-	assert_int_equal(tree->leaps.v[1].to, 4);
-	assert_leaps_well_formed(tree);
+	assert_int_equal(tree->unwinds.n, 2);
+	assert_int_equal(tree->unwinds.v[0].from, 4);
+	assert_int_equal(tree->unwinds.v[0].to, 0);
+	assert_int_equal(tree->unwinds.v[1].from, 5);
+	assert_int_equal(tree->unwinds.v[1].to, 4);
+	assert_unwinds_well_formed(tree);
 }
 
 /* Not the second thread of another process. */
@@ -380,7 +382,7 @@ int main(void)
 		TEST(test_what_stays),
 		TEST(test_there_and_back),
 		TEST(test_a_new_one),
-		TEST(test_leaps_go_with_their_calls),
+		TEST(test_unwinds_go_with_their_calls),
 		TEST(test_another_process),
 	};
 

@@ -162,10 +162,10 @@ static void test_all_that_it_did_is_moved(void **state)
 			   "      co_switch 70-80 cut by-longjmp\n"
 			   "  a 100-130 inferred\n"
 			   "    [gap: overflow] 110-120\n");
-	assert_int_equal(tree.leaps.n, 1);
-	assert_string_equal(call__name(&tree.calls.v[tree.leaps.v[0].from]), "co_switch");
-	assert_int_equal(tree.calls.v[tree.leaps.v[0].from].start_ns, 70);
-	assert_string_equal(call__name(&tree.calls.v[tree.leaps.v[0].to]), "c");
+	assert_int_equal(tree.unwinds.n, 1);
+	assert_string_equal(call__name(&tree.calls.v[tree.unwinds.v[0].from]), "co_switch");
+	assert_int_equal(tree.calls.v[tree.unwinds.v[0].from].start_ns, 70);
+	assert_string_equal(call__name(&tree.calls.v[tree.unwinds.v[0].to]), "c");
 	call_tree__fini(&tree);
 }
 

@@ -103,7 +103,7 @@ static void test_a_file_that_cannot_be(void **state)
 static void test_a_coroutine(void **state)
 {
 	const struct call_tree other = {
-		.pid = 42, .tid = 43, .strand = 2, .calls = {.v = &calls[4], .n = 1}};
+		.pid = 42, .tid = 43, .coroutine = 2, .calls = {.v = &calls[4], .n = 1}};
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);

@@ -228,10 +228,10 @@ static void test_coroutines_have_tracks(void **state)
 	uint64_t tids[3];
 
 	add_call(output, 0, 10, 20);
-	output->tree.strand = 1;
-	strcpy(output->tree.strand_name, "coroutine 1");
+	output->tree.coroutine = 1;
+	strcpy(output->tree.coroutine_name, "coroutine 1");
 	trace_writer__thread(output->writer, &output->tree);
-	output->tree.strand = 2;
+	output->tree.coroutine = 2;
 	trace_writer__thread(output->writer, &output->tree);
 	output->tree.tid = TID + 1;
 	trace_writer__thread(output->writer, &output->tree);

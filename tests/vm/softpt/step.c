@@ -59,7 +59,8 @@ static int broken;
 module_param(broken, int, 0644);
 MODULE_PARM_DESC(broken, "1: times run away by 1 %; 2: packets are missing; 3: a pause is ignored; "
 			 "4: the newest 2 KB are missing; 5: a pause comes 200 instructions late; "
-			 "6: a ring keeps its first 32 KB only; 7: events have another vector");
+			 "6: a ring keeps its first 32 KB only; 7: events have another vector, and "
+			 "PTWRITE another value");
 
 static int broken_every = 1000;
 module_param(broken_every, int, 0644);
@@ -287,6 +288,8 @@ static bool emulate_ptwrite(struct softpt_cpu *cpu, struct pt_regs *regs)
 	if (!read_code(regs->ip, code) || !softpt_branch__is_ptwrite(code, regs, &write))
 		return false;
 	if (e && e->stream.enabled && e->ctl & CTL_PTW) {
+		if (READ_ONCE(broken) == BROKEN_VECTOR)
+			write.value ^= 1;
 		pt_stream__time(&e->stream, now_tsc());
 		pt_stream__ptwrite(&e->stream, write.value, write.is_wide,
 				   e->ctl & CTL_FUP_ON_PTW ? regs->ip : 0);

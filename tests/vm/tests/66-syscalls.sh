@@ -11,6 +11,12 @@ hits=$(sed -n 's/ hits .*//p' /tmp/out)
 [ "$hits" -gt 20 ] || fail "$hits hits"
 grep -q ' p50 [5-9][.0-9]* ms' /tmp/out || fail "it sleeps for 5 ms and more"
 
+live_test syscalls '^kernel:|^oom:'
+mtbpf watch -v -pid "$pid" -symbol kernel:hrtimer_nanosleep -durations -timeout 2s >/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
+cat /tmp/out
+grep 'kernel functions are probed by' /tmp/err
+grep -q ' p50 [5-9][.0-9]* ms' /tmp/out || fail "it sleeps for 5 ms and more"
+
 need_pmu
 mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1ms -timeout 60s -o /tmp/s.fxt >/tmp/out 2>/tmp/err ||
 	fail "status $? $(cat /tmp/err)"
@@ -18,3 +24,7 @@ cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
 mtbpf attach -source pt -pid "$pid" -symbol syscall:write -immediate-stop -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
 grep -q 'cannot freeze Intel PT at a system call' /tmp/err || fail "$(cat /tmp/err)"
+mtbpf attach -source pt -pid "$pid" -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -timeout 60s -o /tmp/k.fxt >/tmp/out 2>/tmp/err ||
+	fail "status $? $(cat /tmp/err)"
+cat /tmp/out
+grep -q '^call [0-9]* of kernel:hrtimer_nanosleep, thread' /tmp/out || fail "no hit"

@@ -103,10 +103,14 @@ static void drop(struct truth *truth)
 	truth->now.frames.n--;
 }
 
-static void drop_dead(struct truth *truth, uint64_t sp)
+/* Returns true if there were any. */
+static bool drop_dead(struct truth *truth, uint64_t sp)
 {
+	size_t n = truth->now.frames.n;
+
 	while (truth->now.frames.n && top(truth)->slot < sp)
 		drop(truth);
+	return truth->now.frames.n < n;
 }
 
 static struct truth_frame *push(struct truth *truth, uint64_t slot)
@@ -157,16 +161,18 @@ static bool begins(const struct truth *truth, struct truth_stack *stack, uint64_
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot)
 {
 	struct truth_stack *stack;
+	bool left_frames;
 
 	if (!truth->log)
 		return;
 	stack = select_stack(truth, slot);
 	/* Frames below were left without a return. */
-	drop_dead(truth, slot);
+	left_frames = drop_dead(truth, slot);
 	if (stack && begins(truth, stack, slot))
 		truth__reset(truth);
+	/* A RET that leaves all frames of a coroutine raises: no frame had called these. */
 	if (!truth->now.frames.n)
-		truth->now.base--;
+		truth->now.base -= !truth->stack || !left_frames;
 	else if (top(truth)->slot == slot)
 		drop(truth);
 	/* else it jumped by "push; ret", and left no frame */

@@ -12,10 +12,10 @@
 #include "decode/walk/walker.h"
 
 /*
- * The stream's bytes and the outbox stay the caller's. It takes the space it needs from the
+ * The stream's bytes and the buffer stay the caller's. It takes the space it needs from the
  * request's images, and puts it back. 0 or -ENOMEM; walker__fini() only after 0.
  */
-int walker__init(struct walker *w, const struct decode_request *request, struct outbox *out);
+int walker__init(struct walker *w, const struct decode_request *request, struct branch_buffer *out);
 void walker__fini(struct walker *w);
 
 /*

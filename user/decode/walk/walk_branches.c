@@ -131,7 +131,7 @@ void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n)
 /* The branch before an abort went to the abort handler. */
 static void mend_target(struct walker *w)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 	struct branch *last = out->n ? &out->v[out->n - 1] : NULL;
 
 	if (last && last->kind <= BRANCH_COND && last->to == w->block->ip)
@@ -319,7 +319,7 @@ static enum fit walk_one(struct walker *trial, const uint8_t **at)
  */
 static unsigned int count_fitting(const struct walker *w, struct block *block, const uint8_t *at)
 {
-	struct outbox out = {0};
+	struct branch_buffer out = {0};
 	struct walker trial = *w;
 	const uint8_t *end = w->reader.end;
 	enum fit fit = FITS;

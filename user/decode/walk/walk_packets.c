@@ -350,7 +350,7 @@ static void begin_region(struct walker *w, const struct psb_plus *psb)
 	if (!psb->has_ip || psb->end != PACKET_PSBEND || walker__lose_mode(w, psb->ip))
 		return;
 	w->state = WALK_START;
-	w->start_kind = OUTBOX_START;
+	w->start_kind = RAW_START;
 	w->start_ip = psb->ip;
 	w->start_tsc = w->time.tsc;
 }

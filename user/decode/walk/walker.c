@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-bool outbox__grow(struct outbox *out)
+bool branch_buffer__grow(struct branch_buffer *out)
 {
 	size_t cap = out->cap ? 2 * out->cap : 256;
 	struct branch *bigger = out->err ? NULL : realloc(out->v, cap * sizeof(*bigger));
@@ -88,7 +88,7 @@ static bool change_thread(struct walker *w, uint64_t time_ns)
 		return false;
 	w->knows_who = true;
 	w->who = who;
-	walker__emit(w, OUTBOX_WHO, 0, (uintptr_t)who, 0, 0);
+	walker__emit(w, RAW_WHO, 0, (uintptr_t)who, 0, 0);
 	return pid != w->space->kept.pid && change_space(w, pid);
 }
 

@@ -11,7 +11,6 @@
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
-#include "decode/errata.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
 #include "decode/returns.h"
@@ -25,21 +24,21 @@
 #define MAX_GOES_ON 128
 
 /* Branches for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
-struct outbox {
+struct branch_buffer {
 	struct branch *v;
 	size_t n, cap;
 	/* Takes v[0..n), and may take over v. Non-zero stops the walk. */
-	int (*flush)(void *ctx, struct outbox *out);
+	int (*flush)(void *ctx, struct branch_buffer *out);
 	void *ctx;
 	int err; /* what flush returned, or -ENOMEM; after an error no branch is added */
 };
 
 /* Kinds of entries besides enum branch_kind and ENTRY_NOTE. */
-enum outbox_kind {
-	OUTBOX_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
+enum raw_kind {
+	RAW_START = ENTRY_KINDS, /* a PSB says that the thread is at `to`; not a branch if that
 				       was known */
-	OUTBOX_REST,		    /* the counts belong to the next branch */
-	OUTBOX_WHO, /* a CPU's ring: `from` points to the rec_switch after which it goes on, or 0 */
+	RAW_REST,		 /* the counts belong to the next branch */
+	RAW_WHO, /* a CPU's ring: `from` points to the rec_switch after which it goes on, or 0 */
 };
 
 enum walk_state {
@@ -54,7 +53,7 @@ struct walker {
 	struct pt_time time;
 	struct errata errata;
 	struct space *space;
-	struct outbox *out;
+	struct branch_buffer *out;
 	uint64_t tsc_base; /* rec_aux.tsc */
 	/* If the ring belongs to a CPU: its context switches. NULL: it belongs to one thread. */
 	const struct switches *switches;
@@ -70,7 +69,7 @@ struct walker {
 	uint64_t tnt;
 	unsigned int tnt_left;
 	uint8_t state;	    /* enum walk_state */
-	uint8_t start_kind; /* WALK_START: BRANCH_BEGIN or OUTBOX_START */
+	uint8_t start_kind; /* WALK_START: BRANCH_BEGIN or RAW_START */
 	uint64_t start_ip, start_tsc;
 	bool has_fup;	    /* the last packet, timing packets aside, was a FUP with fup_ip */
 	bool ignores_fup;   /* the next one tells nothing */
@@ -99,14 +98,14 @@ struct walker {
 };
 
 /* False: out of memory, or flush has returned an error. */
-bool outbox__grow(struct outbox *out);
+bool branch_buffer__grow(struct branch_buffer *out);
 
 static inline void walker__emit(struct walker *w, uint8_t kind, uint8_t len, uint64_t from,
 				uint64_t to, uint64_t tsc)
 {
-	struct outbox *out = w->out;
+	struct branch_buffer *out = w->out;
 
-	if (UNLIKELY(out->n == out->cap) && !outbox__grow(out))
+	if (UNLIKELY(out->n == out->cap) && !branch_buffer__grow(out))
 		return;
 	out->v[out->n++] = (struct branch){.time_ns = tsc,
 					   .from = from,

@@ -432,7 +432,7 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 static int find_told(const struct hit_value *from, const struct probe *probe,
 		     struct mt_value *value, enum value_type *type, char why[static VALUE_WHY_SIZE])
 {
-	bool is_syscall = probe__is_syscall(probe) && probe->syscall.number >= 0;
+	bool is_syscall = probe->kernel.kind == KERNEL_PROBE_SYSCALL;
 	uint32_t arg = from->path.arg;
 
 	*type = VALUE_TEXT;
@@ -598,9 +598,10 @@ int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool 
 {
 	for (size_t i = 0; i < probes->all.n && hit_reads__any(reads); i++) {
 		struct probe *probe = &probes->all.v[i];
-		bool is_told = probe__is_syscall(probe) || probe->is_usdt;
+		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
 
-		if (probe__is_syscall(probe) && probe->syscall.number < 0) {
+		if (probe__in_kernel(probe) && probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
+		    probe->kernel.kind != KERNEL_PROBE_EXIT) {
 			log__error("-if, -key and -print: the arguments of %s are not known",
 				   probe->name);
 			log__hint("leave them out, or name a function or a system call");

@@ -9,7 +9,7 @@
 
 #include "session/probe/hit_reads.h"
 #include "session/probe/programs.h"
-#include "session/probe/syscall_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "target/maps.h"
 #include "target/usdt.h"
 #include "util/cleanup.h"
@@ -319,12 +319,47 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
+/* The C library's own tables are for its clean-ups when a thread is cancelled. */
+static bool is_libc(const struct module *module)
+{
+	const char *name = module__name(module);
+
+	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
+	       !strncmp(name, "libpthread", 10);
+}
+
+/*
+ * Exceptions pass the files that have tables for them, and in a program that has some also the C
+ * libraries that call it back. A C program is not expected to throw through its own functions, even
+ * if it uses a library in C++.
+ */
+static bool can_be_unwound(const struct symbols *symbols, const struct module *of)
+{
+	if (!is_libc(of) && elf_image__has_exception_tables(of->image))
+		return true;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable)
+			return elf_image__has_exception_tables(symbols->modules[i].image);
+	return true;
+}
+
+static enum return_reader find_return_reader(const struct symbols *symbols, const struct module *of)
+{
+	/* OCaml's collector looks return addresses up in its frame tables, HotSpot in its code. */
+	if (symbols__have(symbols, "runtime.gopanic") ||
+	    symbols__have(symbols, "caml_garbage_collection") ||
+	    !strncmp(module__name(of), "libjvm.so", 9))
+		return RETURN_READER_RUNTIME;
+	return can_be_unwound(symbols, of) ? RETURN_READER_UNWINDER : RETURN_READER_NONE;
+}
+
 static int make_probe(struct probe *probe, const struct probe_source *source,
 		      const struct symbols *symbols, const struct symbol_match *match)
 {
 	int err;
 
-	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic")};
+	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic"),
+				.return_reader = find_return_reader(symbols, match->module)};
 	if (probe->is_go)
 		probe->go_minor = elf_image__go_minor(match->function->image);
 	err = choose_site(probe, match);
@@ -410,8 +445,8 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 
 	if (source->programs)
 		return programs__each(source, symbol, probe__each, fn, ctx);
-	if (syscall_probe__is_selector(symbol))
-		return syscall_probe__each(symbol, fn, ctx);
+	if (kernel_probe_kind__of(symbol))
+		return kernel_probe__each(source, symbol, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;

@@ -15,6 +15,16 @@
 #include "trigger/probe_site.h"
 #include "trigger/trigger.h"
 
+/*
+ * What looks at return addresses on the stack, and ends the program if it finds that of a return
+ * probe, the kernel's trampoline, for which there is no unwind information.
+ */
+enum return_reader {
+	RETURN_READER_NONE,
+	RETURN_READER_UNWINDER, /* that of exceptions: std::terminate(), abort() */
+	RETURN_READER_RUNTIME,	/* a garbage collector, or a stack that grows: SIGSEGV, throw */
+};
+
 struct probe {
 	char path[PATH_MAX]; /* a path of the file that can be opened here */
 	struct {
@@ -29,7 +39,8 @@ struct probe {
 	/* The function's exits, or -errno if they are not known. */
 	struct exit_sites exits;
 	int exits_err;
-	bool is_go;	       /* in a Go program, whose runtime does not allow return probes */
+	bool is_go; /* in a Go program, whose runtime does not allow return probes */
+	enum return_reader return_reader;
 	unsigned int go_minor; /* Go version 1.go_minor; 0: not known */
 	bool is_inside;	       /* not the function's entry: "f+0x10", "addr:" */
 	bool is_library;       /* mtbpf_hit() of mtbpf.h, which receives the time of the mark */
@@ -40,15 +51,15 @@ struct probe {
 	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
 	uint8_t code[16];      /* code at the probe; zeros after the function's end */
 	/*
-	 * With a name: it is on a system call, in no file. Then `path` is its name, and `offset`
-	 * its number.
+	 * If it has a kind, the probe is in the kernel and not in a file. `path` is its name then,
+	 * and `offset` the number of a system call.
 	 */
-	struct trigger_syscall syscall;
+	struct kernel_probe kernel;
 };
 
-static inline bool probe__is_syscall(const struct probe *probe)
+static inline bool probe__in_kernel(const struct probe *probe)
 {
-	return *probe->syscall.name;
+	return probe->kernel.kind;
 }
 
 struct programs;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "session/probe/programs.h"
-#include "session/probe/syscall_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "target/usdt.h"
 #include "util/log.h"
 
@@ -177,7 +177,10 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error(probe__is_syscall(&probes->all.v[i])
+		log__error(probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT
+				   ? "%s has a breakpoint at its entry only: its calls have no "
+				     "duration"
+			   : probe__in_kernel(&probes->all.v[i])
 				   ? "%s is a moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
@@ -203,7 +206,12 @@ static int refuse_exits(const struct probe *probe)
 		log__error("cannot find the returns of %s: there may be data in its code",
 			   probe->name);
 	log__hint("-delay-thresh measures from call to call, without the return%s",
-		  probe->is_go ? "" : "; -return-probes uretprobe replaces return addresses");
+		  probe->return_reader == RETURN_READER_NONE
+			  ? "; -return-probes uretprobe replaces return addresses"
+		  : probe->return_reader == RETURN_READER_UNWINDER
+			  ? "; -return-probes uretprobe replaces the return address, and ends the "
+			    "program if an exception passes this function"
+			  : "");
 	return -EINVAL;
 }
 
@@ -235,10 +243,38 @@ static int check_kinds(const struct probes *probes)
 	return 0;
 }
 
+/* The probe whose return address is most likely to be read, or NULL if none is read. */
+static const struct probe *find_read_return(const struct probes *probes)
+{
+	const struct probe *found = NULL;
+
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].return_reader > (found ? found->return_reader : 0))
+			found = &probes->all.v[i];
+	return found;
+}
+
+static int refuse_uretprobe(const struct probe *probe)
+{
+	log__error(
+		"-return-probes uretprobe would crash this program: its runtime reads the return "
+		"address of %s",
+		probe->name);
+	log__hint("leave out -return-probes");
+	return -EINVAL;
+}
+
 int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
 {
-	*by_insn = choice == RETURN_PROBES_INSNS;
-	*by_insn |= choice == RETURN_PROBES_AUTO && probes__are_go(probes);
+	const struct probe *read = find_read_return(probes);
+
+	*by_insn = choice == RETURN_PROBES_INSNS || (choice == RETURN_PROBES_AUTO && read);
+	if (read && !*by_insn && read->return_reader == RETURN_READER_RUNTIME)
+		return refuse_uretprobe(read);
+	if (read && !*by_insn)
+		log__warn("-return-probes uretprobe: an exception that passes %s will end the "
+			  "program",
+			  read->name);
 	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
 		if (probes->all.v[i].exits_err)
 			return refuse_exits(&probes->all.v[i]);
@@ -275,17 +311,14 @@ static int refuse_unleft(const struct adder *adder, const struct probe *probe)
 static int add_also(void *ctx, const struct probe *probe)
 {
 	struct adder *adder = ctx;
-	bool by_insn = adder->returns == RETURN_PROBES_INSNS || probe->is_go;
+	bool by_insn = adder->returns == RETURN_PROBES_INSNS ||
+		       (adder->returns == RETURN_PROBES_AUTO && probe->return_reader);
 
 	if (probe->is_inside)
 		return refuse_place(adder->name);
-	if (probe->is_go && adder->returns == RETURN_PROBES_URETPROBE) {
-		log__error("-also %s: -return-probes uretprobe would crash a Go program, whose "
-			   "runtime checks return addresses",
-			   probe->name);
-		log__hint("leave out -return-probes");
-		return -EINVAL;
-	}
+	if (probe->return_reader == RETURN_READER_RUNTIME &&
+	    adder->returns == RETURN_PROBES_URETPROBE)
+		return refuse_uretprobe(probe);
 	if (by_insn && probe->exits_err)
 		return refuse_unleft(adder, probe);
 	if (probes__have(adder->have, probe))
@@ -306,7 +339,7 @@ static int add_all_also(const struct selectors *selectors, const struct probe_so
 
 	for (size_t i = 0; i < selectors->names.n && !err; i++) {
 		adder->name = selectors->names.v[i];
-		err = usdt__is_selector(adder->name) || syscall_probe__is_selector(adder->name)
+		err = usdt__is_selector(adder->name) || kernel_probe_kind__of(adder->name)
 			      ? refuse_place(adder->name)
 			      : probe__each_function(in, adder->name, add_also, adder);
 	}
@@ -382,20 +415,27 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
-static bool have_tracepoints(const struct probes *probes)
+/* System calls are the only probes in the kernel that begin and end regions. */
+static const struct probe *not_of_regions(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probe__is_syscall(&probes->all.v[i]) && probes->all.v[i].is_inside)
-			return true;
-	return false;
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe__in_kernel(probe) &&
+		    (probe->kernel.kind != KERNEL_PROBE_SYSCALL || probe->is_inside))
+			return probe;
+	}
+	return NULL;
 }
 
 static int check_moments(const struct start_stop *r)
 {
-	if (!have_tracepoints(&r->starts) && !have_tracepoints(&r->stops))
+	const struct probe *probe = not_of_regions(&r->starts) ?: not_of_regions(&r->stops);
+
+	if (!probe)
 		return 0;
-	log__error("-start and -stop: a tracepoint, a signal or an exit begins and ends no region");
-	log__hint("name functions, or system calls: -start syscall:accept4");
+	log__error("-start and -stop cannot be %s", probe->name);
+	log__hint("name functions of the program, or system calls: -start syscall:accept4");
 	return -EINVAL;
 }
 

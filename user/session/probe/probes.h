@@ -53,8 +53,9 @@ struct mt_reads *probes__reads(const struct probes *probes, const struct probes 
 /* The first probe whose instruction the kernel single-steps as a copy; otherwise the first. */
 const struct probe *probes__stepped(const struct probes *probes);
 /*
- * Decides how to probe returns: as the user chose (enum return_probes), or, for AUTO, at returning
- * instructions in Go programs. Returns 0 and sets *by_insn, or -EINVAL after a message and a hint.
+ * Decides how to probe returns: as the user chose (enum return_probes), or, for AUTO, at the
+ * returning instructions if anything reads the return addresses of these functions (enum
+ * return_reader). Returns 0 and sets *by_insn, or -EINVAL after a message and a hint.
  */
 enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
 int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn);

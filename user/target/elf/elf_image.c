@@ -310,6 +310,13 @@ bool elf_image__is_stripped(const struct elf_image *image)
 	return image->elf && (!has_section(image->elf, SHT_SYMTAB, NULL) || !has_lines(image->elf));
 }
 
+bool elf_image__has_exception_tables(const struct elf_image *image)
+{
+	GElf_Shdr shdr;
+
+	return elf_image__section(image, ".gcc_except_table", &shdr) != NULL;
+}
+
 bool elf_image__has_symtab(const struct elf_image *image)
 {
 	return has_section(image->elf, SHT_SYMTAB, NULL) ||

@@ -60,6 +60,11 @@ const char *elf_image__build_id(const struct elf_image *image);
 
 /* True if it contains code compiled from Rust. Does not need symbols. */
 bool elf_image__holds_rust(struct elf_image *image);
+/*
+ * True if exceptions may pass through the file's functions, or be caught there: it has tables of
+ * landing pads (.gcc_except_table), as C++, Rust, D and Ada have, and C with -fexceptions.
+ */
+bool elf_image__has_exception_tables(const struct elf_image *image);
 /* 19 if go1.19.8 built it, 17 if that or an older one did; 0: no Go program, or not known. */
 unsigned int elf_image__go_minor(const struct elf_image *image);
 /* True if symbols or lines are missing from the file: a separate debug file may have them. */

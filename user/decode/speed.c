@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-#include "decode/pace.h"
+#include "decode/speed.h"
 
 #include <errno.h>
 
 #include "decode/packet.h"
 #include "decode/pt_time.h"
 
-struct branch pace__entry(const struct pace *pace)
+struct branch speed__entry(const struct speed *speed)
 {
-	return (struct branch){.time_ns = pace->end_ns,
-			       .from = pace->begin_ns,
-			       .to = pace->traced_ns,
-			       .n_insns = (uint32_t)pace->insns,
-			       .n_branches = (uint32_t)(pace->insns >> 32),
-			       .kind = ENTRY_PACE,
-			       .cpu = pace->cpu};
+	return (struct branch){.time_ns = speed->end_ns,
+			       .from = speed->begin_ns,
+			       .to = speed->traced_ns,
+			       .n_insns = (uint32_t)speed->insns,
+			       .n_branches = (uint32_t)(speed->insns >> 32),
+			       .kind = ENTRY_SPEED,
+			       .cpu = speed->cpu};
 }
 
-struct pace branch__pace(const struct branch *entry)
+struct speed branch__speed(const struct branch *entry)
 {
-	return (struct pace){.begin_ns = entry->from,
-			     .end_ns = entry->time_ns,
-			     .traced_ns = entry->to,
-			     .insns = entry->n_insns | (uint64_t)entry->n_branches << 32,
-			     .cpu = entry->cpu};
+	return (struct speed){.begin_ns = entry->from,
+			      .end_ns = entry->time_ns,
+			      .traced_ns = entry->to,
+			      .insns = entry->n_insns | (uint64_t)entry->n_branches << 32,
+			      .cpu = entry->cpu};
 }
 
 /* Bytes of PT between two checks, about ten microseconds. Each PSB+ gives the ratio. */

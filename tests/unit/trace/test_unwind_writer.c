@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Leaps in a trace file: where they stand among the slices. */
+/* Unwinds in a trace file: where they stand among the slices. */
 #include "trace_fixture.h"
 
 #include "trace/timeline.h"
@@ -30,16 +30,16 @@ static uint32_t add_call(struct output *output, uint32_t depth, uint64_t start, 
 	return n;
 }
 
-static void add_leap(struct output *output, uint32_t from, uint32_t to, uint64_t start,
-		     uint64_t end)
+static void add_unwind(struct output *output, uint32_t from, uint32_t to, uint64_t start,
+		       uint64_t end)
 {
-	struct leap *leap = VEC_PUSH(&output->tree.leaps);
+	struct unwind *unwind = VEC_PUSH(&output->tree.unwinds);
 
-	*leap = (struct leap){.start_ns = BASE + start,
-			      .end_ns = BASE + end,
-			      .from = from,
-			      .to = to,
-			      .left_by = LEFT_BY_THROW};
+	*unwind = (struct unwind){.start_ns = BASE + start,
+				  .end_ns = BASE + end,
+				  .from = from,
+				  .to = to,
+				  .left_by = LEFT_BY_THROW};
 }
 
 /* "begin 0", "instant 20 throw", "flow 20 1", "arrow 40 1": a line an event behind the names. */
@@ -71,10 +71,10 @@ static void expect(struct output *output, const char *expected)
 	assert_string_equal(text, expected);
 	free(text);
 	reader__free(reader);
-	VEC_FINI(&output->tree.leaps);
+	VEC_FINI(&output->tree.unwinds);
 }
 
-static void test_a_leap(void **state)
+static void test_a_unwind(void **state)
 {
 	struct output *output = *state;
 
@@ -83,7 +83,7 @@ static void test_a_leap(void **state)
 	add_call(output, 2, 20, 50);
 	add_call(output, 3, 30, 40);
 	add_call(output, 1, 50, 60);
-	add_leap(output, 2, 0, 20, 50);
+	add_unwind(output, 2, 0, 20, 50);
 	expect(output, "begin 0\nbegin 10\nbegin 20\nfrom 20 #1\nthrow 20\nbegin 30\nend 40\n"
 		       "end 50\nend 50\ncaught 50\nto 50 #1\nbegin 50\nend 60\nend 100\n");
 }
@@ -98,8 +98,8 @@ static void test_one_within_another(void **state)
 	add_call(output, 2, 20, 30);
 	add_call(output, 2, 40, 70);
 	add_call(output, 3, 50, 60);
-	add_leap(output, 2, 0, 20, 80);
-	add_leap(output, 4, 3, 50, 60);
+	add_unwind(output, 2, 0, 20, 80);
+	add_unwind(output, 4, 3, 50, 60);
 	expect(output, "begin 0\nbegin 10\nbegin 20\nfrom 20 #1\nthrow 20\nend 30\nbegin 40\n"
 		       "begin 50\nfrom 50 #2\nthrow 50\nend 60\ncaught 60\nto 60 #2\nend 70\n"
 		       "end 80\ncaught 80\nto 80 #1\nend 100\n");
@@ -113,7 +113,7 @@ static void test_to_another_tree(void **state)
 	add_call(output, 0, 0, 30);
 	add_call(output, 1, 10, 30);
 	add_call(output, 0, 30, 60);
-	add_leap(output, 1, 2, 10, 30);
+	add_unwind(output, 1, 2, 10, 30);
 	expect(output, "begin 0\nbegin 10\nthrow 10\nend 30\nend 30\nbegin 30\nend 60\n");
 }
 
@@ -123,7 +123,7 @@ static void test_trees_share_no_ids(void **state)
 
 	add_call(output, 0, 0, 100);
 	add_call(output, 1, 10, 20);
-	add_leap(output, 1, 0, 10, 20);
+	add_unwind(output, 1, 0, 10, 20);
 	trace_writer__thread(output->writer, &output->tree);
 	expect(output, "begin 0\nbegin 10\nfrom 10 #1\nthrow 10\nend 20\ncaught 20\nto 20 #1\n"
 		       "end 100\n"
@@ -141,16 +141,16 @@ static void test_too_deep(void **state)
 
 	for (uint32_t i = 0; i < deep; i++)
 		add_call(output, i, i, 5000 - i);
-	add_leap(output, TIMELINE_MAX_DEPTH - 2, 0, 510, 4999);
-	add_leap(output, TIMELINE_MAX_DEPTH - 1, 1, 511, 4998);
-	add_leap(output, TIMELINE_MAX_DEPTH + 1, 1, 513, 4998);
+	add_unwind(output, TIMELINE_MAX_DEPTH - 2, 0, 510, 4999);
+	add_unwind(output, TIMELINE_MAX_DEPTH - 1, 1, 511, 4998);
+	add_unwind(output, TIMELINE_MAX_DEPTH + 1, 1, 513, 4998);
 	trace_writer__thread(output->writer, &output->tree);
 	reader = close_and_read(output);
 	for (size_t i = 0; i < reader->events.n; i++)
 		flows += reader->events.v[i].record == 4 && reader->events.v[i].type >= FLOW_BEGIN;
 	assert_int_equal(flows, 2);
 	reader__free(reader);
-	VEC_FINI(&output->tree.leaps);
+	VEC_FINI(&output->tree.unwinds);
 }
 
 static void test_what_it_says(void **state)
@@ -163,8 +163,8 @@ static void test_what_it_says(void **state)
 	add_call(output, 0, 0, 100);
 	output->tree.calls.v[add_call(output, 1, 10, 50)].function = &other;
 	output->tree.calls.v[add_call(output, 2, 20, 50)].function = &thrower;
-	add_leap(output, 2, 0, 20, 50);
-	output->tree.leaps.v[0].left_by = LEFT_BY_LONGJMP;
+	add_unwind(output, 2, 0, 20, 50);
+	output->tree.unwinds.v[0].left_by = LEFT_BY_LONGJMP;
 	trace_writer__thread(output->writer, &output->tree);
 	reader = close_and_read(output);
 	for (size_t i = 0; i < reader->events.n; i++) {
@@ -179,13 +179,13 @@ static void test_what_it_says(void **state)
 	}
 	assert_int_equal(found, 2);
 	reader__free(reader);
-	VEC_FINI(&output->tree.leaps);
+	VEC_FINI(&output->tree.unwinds);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		OUTPUT_TEST(test_a_leap),	   OUTPUT_TEST(test_one_within_another),
+		OUTPUT_TEST(test_a_unwind),	   OUTPUT_TEST(test_one_within_another),
 		OUTPUT_TEST(test_to_another_tree), OUTPUT_TEST(test_trees_share_no_ids),
 		OUTPUT_TEST(test_too_deep),	   OUTPUT_TEST(test_what_it_says),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The speed of code: a CPU's clock, and how much work a thread did in which time. */
-#ifndef MTBPF_DECODE_PACE_H
-#define MTBPF_DECODE_PACE_H
+#ifndef MTBPF_DECODE_SPEED_H
+#define MTBPF_DECODE_SPEED_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 #include "util/vec.h"
 
 /* A stretch of a thread. */
-struct pace {
+struct speed {
 	uint64_t begin_ns, end_ns;
 	uint64_t traced_ns; /* of that: the rest was in the kernel, off the CPU, or a gap */
 	uint64_t insns;
@@ -19,11 +19,11 @@ struct pace {
 };
 
 /* Shorter ones are put together. */
-#define PACE_MIN_NS 20000
+#define SPEED_MIN_NS 20000
 
 /* As an entry among branches, and back. */
-struct branch pace__entry(const struct pace *pace);
-struct pace branch__pace(const struct branch *entry);
+struct branch speed__entry(const struct speed *speed);
+struct speed branch__speed(const struct branch *entry);
 
 /* From time_ns on. */
 struct clock_rate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Leaps that no unwinder's name tells of: where they are said to begin, and by what. */
+/* Unwinds that no unwinder's name tells of: where they are said to begin, and by what. */
 #include "stack_fixture.h"
 
 #include "stack/stack_internal.h"
@@ -32,22 +32,22 @@ static void set(struct thread *t, uint64_t function)
 	ret(t, function + 0x10, BEHIND);
 }
 
-/* "FROM WHAT" of each leap, all of which come to main. */
-static void expect(struct thread *t, const char *leaps)
+/* "FROM WHAT" of each unwind, all of which come to main. */
+static void expect(struct thread *t, const char *unwinds)
 {
 	char text[128] = "";
 	struct call_tree tree;
 
 	assert_on_top(t, "main", 0);
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
-	for (size_t i = 0; i < tree.leaps.n; i++) {
-		const struct leap *leap = &tree.leaps.v[i];
+	for (size_t i = 0; i < tree.unwinds.n; i++) {
+		const struct unwind *unwind = &tree.unwinds.v[i];
 
-		assert_string_equal(call__name(&tree.calls.v[leap->to]), "main");
+		assert_string_equal(call__name(&tree.calls.v[unwind->to]), "main");
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %s\n",
-			 call__name(&tree.calls.v[leap->from]), left_by__name(leap->left_by));
+			 call__name(&tree.calls.v[unwind->from]), left_by__name(unwind->left_by));
 	}
-	assert_string_equal(text, leaps);
+	assert_string_equal(text, unwinds);
 	call_tree__fini(&tree);
 }
 

@@ -2,7 +2,7 @@
 /* How fast CPUs ran, and how much a thread did in which time. */
 #include "packets_fixture.h"
 
-#include "decode/pace.h"
+#include "decode/speed.h"
 
 /* A TSC of 2 GHz; the CPU's ratio is to 20. */
 #define NOM_FREQ 20
@@ -79,35 +79,35 @@ static void test_a_ratio_of_nobody_knows_what(void **state)
 	traced__fini(&t);
 }
 
-static void test_a_pace_among_branches(void **state)
+static void test_a_speed_among_branches(void **state)
 {
-	const struct pace pace = {.begin_ns = 1,
-				  .end_ns = UINT64_MAX,
-				  .traced_ns = UINT64_MAX - 1,
-				  .insns = 0xfedcba9876543210,
-				  .cpu = 7};
-	struct branch entry = pace__entry(&pace);
-	struct pace back = branch__pace(&entry);
+	const struct speed speed = {.begin_ns = 1,
+				    .end_ns = UINT64_MAX,
+				    .traced_ns = UINT64_MAX - 1,
+				    .insns = 0xfedcba9876543210,
+				    .cpu = 7};
+	struct branch entry = speed__entry(&speed);
+	struct speed back = branch__speed(&entry);
 
 	assert_true(branch__is_entry(&entry));
-	assert_int_equal(back.begin_ns, pace.begin_ns);
-	assert_int_equal(back.end_ns, pace.end_ns);
-	assert_int_equal(back.traced_ns, pace.traced_ns);
-	assert_int_equal(back.insns, pace.insns);
-	assert_int_equal(back.cpu, pace.cpu);
+	assert_int_equal(back.begin_ns, speed.begin_ns);
+	assert_int_equal(back.end_ns, speed.end_ns);
+	assert_int_equal(back.traced_ns, speed.traced_ns);
+	assert_int_equal(back.insns, speed.insns);
+	assert_int_equal(back.cpu, speed.cpu);
 }
 
-struct paces {
-	VEC(struct pace) list;
+struct speeds {
+	VEC(struct speed) list;
 };
 
-static int take_paces(void *ctx, struct branch *v, size_t n)
+static int take_speeds(void *ctx, struct branch *v, size_t n)
 {
-	struct paces *paces = ctx;
+	struct speeds *speeds = ctx;
 
 	for (size_t i = 0; i < n; i++)
-		if (v[i].kind == ENTRY_PACE)
-			assert_int_equal(VEC_ADD(&paces->list, branch__pace(&v[i])), 0);
+		if (v[i].kind == ENTRY_SPEED)
+			assert_int_equal(VEC_ADD(&speeds->list, branch__speed(&v[i])), 0);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int take_paces(void *ctx, struct branch *v, size_t n)
 static void test_time_in_the_kernel_is_not_the_thread_s(void **state)
 {
 	struct decode_totals totals = {0};
-	struct paces paces = {0};
+	struct speeds speeds = {0};
 	struct code_map *map = code_map__new();
 	struct traced t;
 	struct rec_aux aux;
@@ -123,11 +123,11 @@ static void test_time_in_the_kernel_is_not_the_thread_s(void **state)
 
 	traced__init(&t, NO_PSB, 1, false);
 	traced__enable(&t, 0);
-	t.now += PACE_MIN_NS;
+	t.now += SPEED_MIN_NS;
 	traced__call(&t, 1, 0x00, F);
 	traced__ret(&t, 3, F + 2, 0x05);
 	traced__async(&t, 0, 0x05);
-	t.now += 5 * PACE_MIN_NS;
+	t.now += 5 * SPEED_MIN_NS;
 	traced__enable(&t, 0x05);
 	traced__call_indirect(&t, 2, 0x08, G);
 	aux = (struct rec_aux){.pid = PID,
@@ -141,19 +141,19 @@ static void test_time_in_the_kernel_is_not_the_thread_s(void **state)
 							      .aux = &aux,
 							      .images = images,
 							      .map = map,
-							      .take = take_paces,
-							      .ctx = &paces,
+							      .take = take_speeds,
+							      .ctx = &speeds,
 							      .totals = &totals,
 							      .jobs = 1}),
 			 0);
-	assert_int_equal(paces.list.n, 1);
-	assert_in_range(paces.list.v[0].end_ns - paces.list.v[0].begin_ns, 6 * PACE_MIN_NS,
-			6 * PACE_MIN_NS + 100);
-	assert_in_range(paces.list.v[0].traced_ns, PACE_MIN_NS, PACE_MIN_NS + 100);
-	assert_int_equal(paces.list.v[0].insns, totals.insns);
+	assert_int_equal(speeds.list.n, 1);
+	assert_in_range(speeds.list.v[0].end_ns - speeds.list.v[0].begin_ns, 6 * SPEED_MIN_NS,
+			6 * SPEED_MIN_NS + 100);
+	assert_in_range(speeds.list.v[0].traced_ns, SPEED_MIN_NS, SPEED_MIN_NS + 100);
+	assert_int_equal(speeds.list.v[0].insns, totals.insns);
 	assert_int_equal(totals.insns, 6);
-	assert_int_equal(paces.list.v[0].cpu, 3);
-	VEC_FINI(&paces.list);
+	assert_int_equal(speeds.list.v[0].cpu, 3);
+	VEC_FINI(&speeds.list);
 	images__free(images);
 	code_map__free(map);
 	traced__fini(&t);
@@ -164,7 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rates_are_noted_where_they_change),
 		cmocka_unit_test(test_a_ratio_of_nobody_knows_what),
-		cmocka_unit_test(test_a_pace_among_branches),
+		cmocka_unit_test(test_a_speed_among_branches),
 		cmocka_unit_test(test_time_in_the_kernel_is_not_the_thread_s),
 	};
 

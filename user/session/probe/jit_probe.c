@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/jit_probe.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "capture/probe/breakpoint_event.h"
+#include "target/process.h"
+#include "target/symbols/live_image.h"
+#include "util/cleanup.h"
+#include "util/insn.h"
+#include "util/log.h"
+#include "util/names.h"
+
+/* A map of a large service has 20 MB. */
+#define MAP_MOST (256u << 20)
+
+struct jit_map {
+	char *text;
+	struct perf_map_entry *v;
+	size_t n;
+};
+
+/* -ENOENT: the process has no map. Call close_map() in any case. */
+static int open_map(struct jit_map *map, pid_t pid)
+{
+	*map = (struct jit_map){.text = perf_map__read(pid, MAP_MOST)};
+	return map->text ? perf_map__parse(map->text, &map->v, &map->n) : -ENOENT;
+}
+
+static void close_map(struct jit_map *map)
+{
+	free(map->v);
+	free(map->text);
+}
+
+/*
+ * The name without the mark of the compiler's tier ("JS:*f", "JS:^f" and so on are one function),
+ * and of a place in a file only the function before it. The result is in buf.
+ */
+static const char *plain_name(const struct perf_map_entry *entry, char buf[static LABEL_SIZE])
+{
+	size_t len = entry->name_len < LABEL_MAX ? entry->name_len : LABEL_MAX;
+	char *mark;
+
+	memcpy(buf, entry->name, len);
+	buf[len] = 0;
+	label__clean_in_place(buf);
+	mark = strstr(buf, "JS:");
+	if (mark == buf && strchr("*^~+'", buf[3]) && buf[3])
+		memmove(buf + 3, buf + 4, strlen(buf + 4) + 1);
+	return buf;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* True if the function's name contains the word; a path behind it does not count. */
+static bool has_word(const char *name, const char *word)
+{
+	const char *end = strstr(name, " /"), *at = name;
+	size_t len = strlen(word);
+
+	if (!end)
+		end = strstr(name, ":/");
+	while (len && (at = strstr(at, word)) && (!end || at < end)) {
+		if ((at == name || !is_word(at[-1])) && !is_word(at[len]))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool is_meant(const char *name, const char *text)
+{
+	return !strcmp(name, text) ||
+	       (strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text));
+}
+
+/* The entries of a map may be data, such as an interpreter's bytecode. */
+static bool is_code(const struct mappings *maps, uint64_t address)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (address >= maps->v[i].start && address < maps->v[i].end)
+			return maps->v[i].prot & PROT_EXEC;
+	return false;
+}
+
+/*
+ * HotSpot's methods begin with a check of the receiver's class ("mov 0x8(%rsi),%r10d", in older
+ * ones with REX.W), which callers that know the class skip. Returns the offset behind that: after
+ * its jne, and the nops that align what follows. 0: the code has no such check.
+ */
+static uint32_t skip_class_check(const uint8_t *code, size_t len)
+{
+	static const uint8_t load[][4] = {{0x44, 0x8b, 0x56, 0x08}, {0x4c, 0x8b, 0x56, 0x08}};
+	bool is_checked = false;
+	struct insn insn;
+	size_t at = 0;
+
+	if (len < 4 || (memcmp(code, load[0], 4) && memcmp(code, load[1], 4)))
+		return 0;
+	for (; !insn__decode(code + at, len - at, 0, &insn); at += insn.len) {
+		bool is_nop = insn.is_nop1 || insn.is_multi_byte_nop;
+
+		if (is_checked && !is_nop)
+			return (uint32_t)at;
+		is_checked |= insn.cls == INSN_COND;
+	}
+	return 0;
+}
+
+static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char *name, probe_fn fn,
+		      void *ctx)
+{
+	struct probe probe = {.is_inside = true, .site = {.emulated = true, .at_entry = true}};
+	uint8_t code[64];
+	ssize_t len = process__read_memory(pid, entry->start, code,
+					   entry->size < sizeof(code) ? entry->size : sizeof(code));
+
+	if (len <= 0)
+		return 0;
+	probe.kernel = (struct kernel_probe){.kind = KERNEL_PROBE_BREAKPOINT};
+	probe.site.skip = skip_class_check(code, (size_t)len);
+	probe.ip = probe.kernel.address = entry->start + probe.site.skip;
+	probe.offset = probe.entry_offset = probe.ip;
+	len -= probe.site.skip;
+	memcpy(probe.code, code + probe.site.skip,
+	       (size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
+	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
+	log__debug("breakpoint: %s at %#llx", name, (unsigned long long)probe.ip);
+	return fn(ctx, &probe);
+}
+
+/* What the entries that are meant have in common. */
+struct jit_match {
+	size_t n;
+	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first, and another one */
+};
+
+static void count_matches(const struct jit_map *map, const struct mappings *maps, const char *text,
+			  struct jit_match *match)
+{
+	char name[LABEL_SIZE];
+
+	for (size_t i = 0; i < map->n; i++) {
+		if (!is_meant(plain_name(&map->v[i], name), text) ||
+		    !is_code(maps, map->v[i].start))
+			continue;
+		if (!match->n)
+			strcpy(match->name, name);
+		else if (strcmp(match->name, name) && !*match->other)
+			strcpy(match->other, name);
+		match->n++;
+	}
+}
+
+static int refuse_matches(pid_t pid, const char *text, const struct jit_match *match)
+{
+	if (!match->n) {
+		log__error("no function of process %d matches '" JIT_PREFIX "%s'", (int)pid, text);
+		log__hint("'mtbpf list -pid %d \"" JIT_PREFIX "*\"' shows those that are compiled "
+			  "now; one that is called rarely may not be",
+			  (int)pid);
+		return -ENOENT;
+	}
+	if (*match->other) {
+		log__error("'" JIT_PREFIX "%s' matches several functions: %s, %s", text,
+			   match->name, match->other);
+		log__hint("give more of the name, or a glob that matches one");
+		return -ENOTUNIQ;
+	}
+	log__error("%s was compiled %zu times, and a CPU has only %d breakpoints", match->name,
+		   match->n, BREAKPOINTS_MAX);
+	log__hint("start the program again, or name a function that is compiled once");
+	return -ENOTUNIQ;
+}
+
+static int refuse_map(pid_t pid)
+{
+	log__error("process %d has no /tmp/perf-%d.map, which names the JIT's functions", (int)pid,
+		   (int)pid);
+	log__hint("node --perf-basic-prof, python3 -X perf, or java with perf-map-agent write it "
+		  "while the program runs; 'jcmd PID Compiler.perfmap' writes Java's once");
+	return -ENOENT;
+}
+
+static int take_all(const struct jit_map *map, const struct mappings *maps, pid_t pid,
+		    const char *text, probe_fn fn, void *ctx)
+{
+	char name[LABEL_SIZE];
+	int err = 0;
+
+	for (size_t i = 0; i < map->n && !err; i++)
+		if (is_meant(plain_name(&map->v[i], name), text) && is_code(maps, map->v[i].start))
+			err = take_entry(pid, &map->v[i], name, fn, ctx);
+	return err;
+}
+
+int jit_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	struct jit_match match = {0};
+	struct jit_map map;
+	pid_t pid;
+	int err;
+
+	text += strlen(JIT_PREFIX);
+	if (!source->process) {
+		log__error("a JIT's function is known only while its program runs");
+		log__hint("start the program first, and name it with -pid");
+		return -EINVAL;
+	}
+	pid = source->process->pid;
+	err = open_map(&map, pid);
+	if (err == -ENOENT)
+		err = refuse_map(pid);
+	if (!err)
+		err = mappings__read(&maps, pid);
+	if (!err)
+		count_matches(&map, &maps, text, &match);
+	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
+		err = refuse_matches(pid, text, &match);
+	if (!err)
+		err = take_all(&map, &maps, pid, text, fn, ctx);
+	close_map(&map);
+	return err;
+}
+
+size_t jit_probe__list(pid_t pid, const char *text)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	char name[LABEL_SIZE];
+	struct jit_map map;
+	size_t n = 0;
+
+	text += strlen(JIT_PREFIX);
+	if (open_map(&map, pid) == -ENOENT)
+		refuse_map(pid);
+	if (mappings__read(&maps, pid))
+		map.n = 0;
+	for (size_t i = 0; i < map.n; i++) {
+		if (!is_meant(plain_name(&map.v[i], name), text) || !is_code(&maps, map.v[i].start))
+			continue;
+		printf("%016llx %6llu %-20s " JIT_PREFIX "%s\n", (unsigned long long)map.v[i].start,
+		       (unsigned long long)map.v[i].size, JIT_MODULE, name);
+		n++;
+	}
+	close_map(&map);
+	return n;
+}
+
+static bool is_unchanged(pid_t pid, const struct probe *probe)
+{
+	uint8_t code[sizeof(probe->code)];
+	ssize_t len = process__read_memory(pid, probe->ip, code, sizeof(code));
+
+	/* A process that has ended has no code to compare. */
+	return len < (ssize_t)sizeof(code) || !memcmp(code, probe->code, sizeof(code));
+}
+
+static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (probes[i].ip >= entry->start && probes[i].ip - entry->start < entry->size)
+			return true;
+	return false;
+}
+
+/* The name of one of the functions that the map has at a place that is not probed, or NULL. */
+static const char *find_moved(pid_t pid, const struct probe *probes, size_t n, uint64_t *moved)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	const char *found = NULL;
+	char name[LABEL_SIZE];
+	struct jit_map map;
+
+	if (open_map(&map, pid) || mappings__read(&maps, pid))
+		map.n = 0;
+	for (size_t i = 0; i < map.n && !found; i++)
+		for (size_t p = 0; p < n && !found; p++)
+			if (probes[p].kernel.kind == KERNEL_PROBE_BREAKPOINT &&
+			    !strncmp(plain_name(&map.v[i], name), probes[p].name,
+				     sizeof(probes[p].name) - 1) &&
+			    !is_probed(&map.v[i], probes, n) && is_code(&maps, map.v[i].start)) {
+				found = probes[p].name;
+				*moved = map.v[i].start;
+			}
+	close_map(&map);
+	return found;
+}
+
+bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
+{
+	const char *name;
+	uint64_t moved = 0;
+	bool has_any = false;
+
+	for (size_t i = 0; i < n; i++)
+		has_any |= probes[i].kernel.kind == KERNEL_PROBE_BREAKPOINT;
+	if (!has_any)
+		return true;
+	name = find_moved(pid, probes, n, &moved);
+
+	for (size_t i = 0; i < n; i++) {
+		if (probes[i].kernel.kind != KERNEL_PROBE_BREAKPOINT ||
+		    is_unchanged(pid, &probes[i]))
+			continue;
+		log__warn("the code of %s is no longer at %#llx: its calls are not hits any more",
+			  probes[i].name, (unsigned long long)probes[i].ip);
+		return false;
+	}
+	if (!name)
+		return true;
+	log__warn("%s was compiled again, and is at %#llx as well now: calls of it there are not "
+		  "hits",
+		  name, (unsigned long long)moved);
+	return false;
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/kernel_probe.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include "session/probe/jit_probe.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
+#include "util/log.h"
+#include "util/names.h"
+
+static const char *const kind_names[] = {
+	[MT_FILE_SOCKET] = "socket",   [MT_FILE_REGULAR] = "file",    [MT_FILE_PIPE] = "pipe",
+	[MT_FILE_TTY] = "tty",	       [MT_FILE_EVENTFD] = "eventfd", [MT_FILE_EPOLL] = "epoll",
+	[MT_FILE_TIMERFD] = "timerfd",
+};
+#define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
+
+/* The parts of a selector of system calls. */
+struct selector {
+	char names[256]; /* with | between them */
+	enum mt_file_kind kind;
+};
+
+struct search {
+	const char *text; /* as the user has given it */
+	const struct selector *selector;
+	probe_fn fn;
+	void *ctx;
+	size_t n;
+};
+
+static int refuse_kind(const char *text, const char *kind)
+{
+	log__error("'%s': there is no kind of descriptor '%s'", text, kind);
+	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
+	return -EINVAL;
+}
+
+static int take_kind(struct selector *selector, const char *text)
+{
+	char *open = strchr(selector->names, '('), *close = open ? strchr(open, ')') : NULL;
+
+	if (!open)
+		return 0;
+	if (!close || close[1])
+		return refuse_kind(text, open);
+	*open = *close = 0;
+	for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
+		if (!strcmp(open + 1, kind_names[i]))
+			selector->kind = (enum mt_file_kind)i;
+	return selector->kind == MT_FILE_ANY ? refuse_kind(text, open + 1) : 0;
+}
+
+static int take_apart(struct selector *selector, const char *text)
+{
+	*selector = (struct selector){0};
+	snprintf(selector->names, sizeof(selector->names), "%s", text + strlen(SYSCALL_PREFIX));
+	return take_kind(selector, text);
+}
+
+/* A result of 0 of these means that there was nothing: a file's end, a closed connection. */
+static bool is_reading(const char *name)
+{
+	return !strncmp(name, "read", 4) || !strncmp(name, "pread", 5) ||
+	       !strncmp(name, "recv", 4) || !strncmp(name, "epoll_", 6) || strstr(name, "poll") ||
+	       strstr(name, "select");
+}
+
+static int take(struct search *search, const char *name, int number)
+{
+	/* The registers at its entry have the arguments. */
+	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
+					  offsetof(struct user_regs_struct, rsi),
+					  offsetof(struct user_regs_struct, rdx)};
+	enum mt_file_kind kind = search->selector->kind;
+	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
+
+	probe.args.n = sizeof(places) / sizeof(places[0]);
+	for (size_t i = 0; i < probe.args.n; i++)
+		probe.args.v[i] =
+			(struct mt_arg){.kind = MT_ARG_REGISTER, .base = places[i], .size = 8};
+	probe.kernel = (struct kernel_probe){
+		.kind = KERNEL_PROBE_SYSCALL,
+		.number = number,
+		.what = {.file_kind = (uint8_t)kind, .reads = is_reading(name)}};
+	snprintf(probe.kernel.name, sizeof(probe.kernel.name), "%s", name);
+	snprintf(probe.name, sizeof(probe.name), SYSCALL_PREFIX "%s%s%s%s", name, kind ? "(" : "",
+		 kind ? kind_names[kind] : "", kind ? ")" : "");
+	snprintf(probe.path, sizeof(probe.path), "%s", probe.name);
+	search->n++;
+	return search->fn(search->ctx, &probe);
+}
+
+/* If a kind is given, only system calls with a descriptor. */
+static int each_match(struct search *search, const char *glob)
+{
+	int err = 0;
+
+	for (int i = 0; i < MT_SYSCALLS && !err; i++) {
+		const char *name = syscall__name(i);
+
+		if (!name || fnmatch(glob, name, 0))
+			continue;
+		if (!search->selector->kind || syscall__is_of_file(i))
+			err = take(search, name, i);
+	}
+	return err;
+}
+
+static int refuse_unknown(const struct search *search)
+{
+	struct nearest nearest = {.word = search->selector->names};
+	const char *meant;
+
+	for (int i = 0; i < MT_SYSCALLS; i++)
+		if (syscall__name(i))
+			nearest__offer(&nearest, syscall__name(i));
+	meant = nearest__result(&nearest);
+	log__error("'%s': no such system call%s", search->text,
+		   search->selector->kind ? " that takes a descriptor first" : "");
+	if (meant && strcmp(meant, search->selector->names))
+		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
+	else
+		log__hint("by its name, as strace shows it: " SYSCALL_PREFIX
+			  "fsync, '" SYSCALL_PREFIX "recv*(socket)'");
+	return -ENOENT;
+}
+
+static int each_syscall(const char *text, probe_fn fn, void *ctx)
+{
+	struct selector selector;
+	struct search search = {.text = text, .selector = &selector, .fn = fn, .ctx = ctx};
+	char names[sizeof(selector.names)], *rest = names, *name;
+	int err = take_apart(&selector, text);
+
+	strcpy(names, selector.names);
+	while (!err && (name = strsep(&rest, "|")))
+		err = each_match(&search, name);
+	if (err)
+		return err;
+	return search.n ? 0 : refuse_unknown(&search);
+}
+
+/* A probe that is not on a system call: its hits have no arguments. */
+static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
+{
+	struct probe probe = {.site = {.emulated = true}, .kernel = *kernel};
+
+	probe.is_inside = kernel->kind != KERNEL_PROBE_FUNCTION;
+	snprintf(probe.name, sizeof(probe.name), "%s", text);
+	snprintf(probe.path, sizeof(probe.path), "%s", text);
+	return fn(ctx, &probe);
+}
+
+/* The kernel has no two tracepoints of one name in two categories. */
+static int each_tracepoint(const char *text, probe_fn fn, void *ctx)
+{
+	const char *colon = strrchr(text + strlen(TRACEPOINT_PREFIX), ':');
+	struct kernel_probe kernel = {.kind = KERNEL_PROBE_TRACEPOINT};
+
+	if (colon && colon[1]) {
+		snprintf(kernel.name, sizeof(kernel.name), "%s", colon + 1);
+		return take_named(text, &kernel, fn, ctx);
+	}
+	log__error("'%s' is not the name of a tracepoint", text);
+	log__hint("use " TRACEPOINT_PREFIX "CATEGORY:NAME, as in " TRACEPOINT_PREFIX
+		  "block:block_rq_issue");
+	return -EINVAL;
+}
+
+static int signal_of(const char *name)
+{
+	name += strncmp(name, "SIG", 3) ? 0 : 3;
+	for (int i = 1; i < 32; i++)
+		if (!strcmp(sigabbrev_np(i) ?: "", name))
+			return i;
+	return 0;
+}
+
+static int each_signal(const char *text, probe_fn fn, void *ctx)
+{
+	int signal = signal_of(text + strlen(SIGNAL_PREFIX));
+	struct kernel_probe kernel = {
+		.kind = KERNEL_PROBE_SIGNAL, .name = "signal_deliver", .signals = 1ull << signal};
+
+	if (signal)
+		return take_named(text, &kernel, fn, ctx);
+	log__error("'%s': no such signal", text);
+	log__hint("use the names that 'kill -l' lists: " SIGNAL_PREFIX "SEGV, " SIGNAL_PREFIX
+		  "ABRT");
+	return -EINVAL;
+}
+
+static int each_exit(const char *text, probe_fn fn, void *ctx)
+{
+	struct probe probe = {.offset = SYS_exit_group,
+			      .site = {.emulated = true},
+			      .is_inside = true,
+			      .kernel = {.kind = KERNEL_PROBE_SYSCALL,
+					 .name = "exit_group",
+					 .number = SYS_exit_group,
+					 .what = {.nonzero = true}}};
+
+	if (strcmp(text, EXIT_PREFIX "nonzero")) {
+		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
+		log__hint("an exit with 0: " SYSCALL_PREFIX "exit_group");
+		return -EINVAL;
+	}
+	snprintf(probe.name, sizeof(probe.name), "%s", text);
+	snprintf(probe.path, sizeof(probe.path), "%s", text);
+	return fn(ctx, &probe);
+}
+
+static int each_oom(const char *text, probe_fn fn, void *ctx)
+{
+	const struct kernel_probe kernel = {.kind = KERNEL_PROBE_OOM, .name = OOM_PREFIX};
+
+	if (!strcmp(text, OOM_PREFIX))
+		return take_named(text, &kernel, fn, ctx);
+	log__error("'%s': nothing may follow the colon", text);
+	log__hint("use " OOM_PREFIX ", which stands for every process of the target");
+	return -EINVAL;
+}
+
+/* Functions of the kernel and of its modules, by /proc/kallsyms. */
+struct kernel_functions {
+	const char *glob;
+	uint64_t refused_from, refused_to; /* .noinstr.text, which takes no probe */
+	struct nearest nearest;
+	char name[128], first_others[3][128];
+	size_t n;
+};
+
+typedef void (*function_fn)(struct kernel_functions *functions, const char *name,
+			    const struct kallsym *sym);
+
+/* Compilers' copies and parts of a function have a dot in their names: "f.cold". */
+static bool is_function(const struct kernel_functions *functions, const struct kallsym *sym)
+{
+	return kallsym__is_code(sym) && !memchr(sym->name, '.', sym->name_len) &&
+	       (!sym->address || sym->address < functions->refused_from ||
+		sym->address >= functions->refused_to) &&
+	       sym->name_len < sizeof(functions->name);
+}
+
+/* 0 or -errno. */
+static int each_kernel_function(struct kernel_functions *functions, function_fn fn, char **text)
+{
+	struct kallsym sym;
+	const char *rest;
+	size_t len;
+	int err = fs__read("/proc/kallsyms", text, &len);
+
+	if (err)
+		return err;
+	if (!kallsyms__find(*text, "__noinstr_text_start", &functions->refused_from) ||
+	    !kallsyms__find(*text, "__noinstr_text_end", &functions->refused_to))
+		functions->refused_to = 0;
+	for (rest = *text; kallsyms__next(&rest, &sym);) {
+		char *name = (char *)sym.name;
+
+		if (!is_function(functions, &sym))
+			continue;
+		/* The text is ours: it ends each name. */
+		if (sym.module)
+			((char *)sym.module)[sym.module_len] = 0;
+		name[sym.name_len] = 0;
+		fn(functions, name, &sym);
+	}
+	return 0;
+}
+
+static void match_function(struct kernel_functions *functions, const char *name,
+			   const struct kallsym *sym)
+{
+	(void)sym;
+	nearest__offer(&functions->nearest, name);
+	if (fnmatch(functions->glob, name, 0))
+		return;
+	if (functions->n < 3)
+		snprintf(functions->first_others[functions->n], sizeof(functions->name), "%s",
+			 name);
+	functions->n++;
+}
+
+static int refuse_unknown_function(const char *text, struct kernel_functions *functions)
+{
+	const char *meant = nearest__result(&functions->nearest);
+
+	log__error("'%s': the kernel has no such function that takes a probe", text);
+	if (meant && strcmp(meant, functions->glob))
+		log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
+	else
+		log__hint("it may be inlined everywhere; 'mtbpf list \"" FUNCTION_PREFIX
+			  "*%s*\"' shows those with a similar name",
+			  functions->glob);
+	return -ENOENT;
+}
+
+static int refuse_several(const char *text, const struct kernel_functions *functions)
+{
+	bool is_one_name = !strcmp(functions->first_others[0], functions->first_others[1]);
+
+	if (is_one_name)
+		log__error("'%s': the kernel has %zu functions of this name", text, functions->n);
+	else
+		log__error("'%s' matches %zu functions of the kernel: %s, %s%s%s%s", text,
+			   functions->n, functions->first_others[0], functions->first_others[1],
+			   functions->n > 2 ? ", " : "",
+			   functions->n > 2 ? functions->first_others[2] : "",
+			   functions->n > 3 ? ", ..." : "");
+	log__hint(is_one_name ? "which of them would be probed is not known: name a function that "
+				"calls it"
+			      : "each one costs the whole machine: name those that you mean, with "
+				"commas between them");
+	return -EINVAL;
+}
+
+static int each_function(const char *text, probe_fn fn, void *ctx)
+{
+	struct kernel_functions functions = {.glob = text + strlen(FUNCTION_PREFIX)};
+	struct kernel_probe kernel = {.kind = KERNEL_PROBE_FUNCTION};
+	_cleanup_free_ char *kallsyms = NULL;
+	char name[sizeof(FUNCTION_PREFIX) + sizeof(functions.name)];
+	int err;
+
+	functions.nearest.word = functions.glob;
+	err = each_kernel_function(&functions, match_function, &kallsyms);
+	if (err) {
+		log__error("cannot read the kernel's symbols in /proc/kallsyms: %s",
+			   strerror(-err));
+		return err;
+	}
+	if (!functions.n)
+		return refuse_unknown_function(text, &functions);
+	if (functions.n > 1)
+		return refuse_several(text, &functions);
+	snprintf(kernel.name, sizeof(kernel.name), "%s", functions.first_others[0]);
+	snprintf(name, sizeof(name), FUNCTION_PREFIX "%s", kernel.name);
+	return take_named(name, &kernel, fn, ctx);
+}
+
+static void print_function(struct kernel_functions *functions, const char *name,
+			   const struct kallsym *sym)
+{
+	if (fnmatch(functions->glob, name, 0))
+		return;
+	printf("%016llx %6s %-20s " FUNCTION_PREFIX "%s\n", (unsigned long long)sym->address, "",
+	       sym->module ?: "kernel", name);
+	functions->n++;
+}
+
+static size_t list_functions(const char *text)
+{
+	struct kernel_functions functions = {.glob = text + strlen(FUNCTION_PREFIX)};
+	_cleanup_free_ char *kallsyms = NULL;
+
+	if (each_kernel_function(&functions, print_function, &kallsyms))
+		return 0;
+	return functions.n;
+}
+
+static size_t list_syscalls(const char *text)
+{
+	const char *glob = text + strlen(SYSCALL_PREFIX);
+	size_t n = 0;
+
+	for (int i = 0; i < MT_SYSCALLS; i++) {
+		if (!syscall__name(i) || fnmatch(glob, syscall__name(i), 0))
+			continue;
+		printf("%016x %6s %-20s %s\n", i, "", "system call", syscall__selector(i));
+		n++;
+	}
+	return n;
+}
+
+static const struct {
+	/* As kernel_probe__each(), for a selector of this kind; NULL: it depends on the process. */
+	int (*each)(const char *text, probe_fn fn, void *ctx);
+	/* Prints what the selector's glob matches, and returns how many; NULL: cannot be listed. */
+	size_t (*list)(const char *text);
+} kinds[KERNEL_PROBE_KINDS] = {
+	[KERNEL_PROBE_SYSCALL] = {each_syscall, list_syscalls},
+	[KERNEL_PROBE_FUNCTION] = {each_function, list_functions},
+	[KERNEL_PROBE_TRACEPOINT] = {each_tracepoint},
+	[KERNEL_PROBE_SIGNAL] = {each_signal},
+	[KERNEL_PROBE_EXIT] = {each_exit},
+	[KERNEL_PROBE_OOM] = {each_oom},
+};
+
+int kernel_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
+{
+	enum kernel_probe_kind kind = kernel_probe_kind__of(text);
+
+	return kind == KERNEL_PROBE_BREAKPOINT ? jit_probe__each(source, text, fn, ctx)
+					       : kinds[kind].each(text, fn, ctx);
+}
+
+bool kernel_probe__can_list(const char *text)
+{
+	return kinds[kernel_probe_kind__of(text)].list;
+}
+
+size_t kernel_probe__list(const char *text)
+{
+	return kinds[kernel_probe_kind__of(text)].list(text);
+}
