@@ -35,10 +35,24 @@ static __always_inline u64 widen(u64 value, s8 size)
 }
 
 /* False if it cannot be read, or only with a page fault. */
+static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
+{
+	u32 size = signed_size < 0 ? -signed_size : signed_size;
+
+	/* clang 21 checks one register and uses another, so that the verifier sees no bound. */
+	asm volatile("" : "+r"(size));
+	if (size > sizeof(*value))
+		return false;
+	*value = 0;
+	if (bpf_probe_read_user(value, size, (const void *)address))
+		return false;
+	*value = widen(*value, signed_size);
+	return true;
+}
+
 static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, u64 *value)
 {
 	u64 address = arg->value;
-	u32 size = arg->size < 0 ? -arg->size : arg->size;
 
 	*value = arg->value;
 	if (arg->kind == MT_ARG_CONSTANT)
@@ -49,18 +63,10 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 	}
 	if (arg->kind != MT_ARG_MEMORY)
 		return false;
-	/* clang 21 checks one register and uses another, so that the verifier sees no bound. */
-	asm volatile("" : "+r"(size));
-	if (size > sizeof(*value))
-		return false;
 	address += read_register(ctx, arg->base);
 	if (arg->scale)
 		address += arg->scale * read_register(ctx, arg->index);
-	*value = 0;
-	if (bpf_probe_read_user(value, size, (const void *)address))
-		return false;
-	*value = widen(*value, arg->size);
-	return true;
+	return read_memory(address, arg->size, value);
 }
 
 static __always_inline void take_args(const struct pt_regs *regs, u32 key, struct mt_hit *hit)
@@ -86,7 +92,7 @@ static __always_inline void take_args(const struct pt_regs *regs, u32 key, struc
 	}
 }
 
-/* mtbpf_hit()'s second argument: the thread's mark; 0: it has none. */
+/* mtbpf_hit()'s second argument: the thread's mark; 0: the thread has not set one. */
 static __always_inline u64 mark_of(const struct pt_regs *ctx)
 {
 	return ctx->si;

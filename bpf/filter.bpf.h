@@ -3,8 +3,8 @@
 #ifndef MTBPF_FILTER_BPF_H
 #define MTBPF_FILTER_BPF_H
 
-#include "args.bpf.h"
 #include "pid_namespace.bpf.h"
+#include "reads.bpf.h"
 
 const volatile struct mt_term terms[MT_TERMS];
 const volatile __u32 n_terms;
@@ -40,40 +40,42 @@ static __always_inline bool is_comm(const volatile struct mt_term *term)
 	return comm[0] == term->comm[0] && comm[1] == term->comm[1];
 }
 
-/* What cannot be read is not true. */
-static __always_inline bool arg_holds(const void *ctx, const volatile struct mt_term *term)
+/* A value that cannot be read makes its term false. */
+static __always_inline bool value_holds(const struct hit_place *place, u32 i)
 {
-	u32 key = bpf_get_attach_cookie((void *)ctx), i = term->arg;
-	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
-	u64 value;
+	const struct mt_reads *reads = reads_of(place);
+	const struct mt_value *value;
+	u64 found;
+	s8 size;
 
-	if (!args || i >= MT_ARGS_MAX || i >= args->n || !read_arg(ctx, &args->v[i], &value))
+	if (!reads || i >= MT_TERMS)
 		return false;
-	return compare(value, term->value, term->op, args->v[i].size < 0);
+	value = &reads->terms[i];
+	size = value->n_derefs ? value->size : value->from.size;
+	return read_value(place->regs, value, &found) &&
+	       compare(found, terms[i].value, terms[i].op, size < 0);
 }
 
-static __always_inline bool term_holds(const struct pt_regs *ctx,
-				       const volatile struct mt_term *term)
+static __always_inline bool term_holds(const struct hit_place *place, u32 i)
 {
-	switch (term->field) {
+	switch (terms[i].field) {
 	case MT_FIELD_ARG:
-		return arg_holds(ctx, term);
 	case MT_FIELD_RETVAL:
-		return compare(widen(ctx->ax, term->size), term->value, term->op, term->size < 0);
+		return value_holds(place, i);
 	case MT_FIELD_TID:
-		return compare((u32)current_pid_tgid(), term->value, term->op, true);
+		return compare((u32)current_pid_tgid(), terms[i].value, terms[i].op, true);
 	case MT_FIELD_COMM:
-		return is_comm(term) == (term->op == MT_OP_EQ);
+		return is_comm(&terms[i]) == (terms[i].op == MT_OP_EQ);
 	}
 	return false;
 }
 
-/* Those of the returned value, or all others. */
-static __always_inline bool terms_hold(const struct pt_regs *ctx, bool of_return)
+/* Checks the terms about the returned value, or all others. */
+static __always_inline bool terms_hold(const struct hit_place *place, bool of_return)
 {
 	for (u32 i = 0; i < MT_TERMS; i++)
 		if (i < n_terms && (terms[i].field == MT_FIELD_RETVAL) == of_return &&
-		    !term_holds(ctx, &terms[i]))
+		    !term_holds(place, i))
 			return false;
 	return true;
 }

@@ -3,10 +3,10 @@
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
-#include "args.bpf.h"
 #include "counters.bpf.h"
 #include "freezer.bpf.h"
 #include "pid_namespace.bpf.h"
+#include "reads.bpf.h"
 #include "trace_id.bpf.h"
 
 /* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
@@ -34,21 +34,15 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } hits SEC(".maps");
 
-/* Where a program runs: at a uprobe its context is the registers. */
-struct hit_place {
-	void *ctx;
-	struct pt_regs *regs; /* of user space */
-	bool in_kernel;	      /* it is at a system call, a tracepoint or a kernel function */
-	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
-	bool is_syscall;
-	u64 saved; /* in the kernel: where it keeps the registers of user space */
-	/* For a kernel function, the call's place on the thread's kernel stack; otherwise 0. */
-	u64 kernel_sp;
-	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
-	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
+/* The start of the time that ends with a hit. */
+struct since {
+	u64 ns;	    /* 0: not known */
+	u64 off_ns; /* off_cpu_ns() then */
+	u64 key;    /* of the request */
+	u32 tid;    /* the thread, if it may be another one; 0: it is this one */
 };
 
-/* A hit while the program runs. */
+/* A hit that passed the threshold, while the program runs. */
 struct passed {
 	const struct hit_place *place;
 	u64 time_ns;
@@ -57,6 +51,8 @@ struct passed {
 	u64 off_ns; /* of that, if it is measured */
 	u64 sequence;
 	u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
+	u64 key;
+	u32 since_tid;
 	u32 reason;
 	u32 arming; /* set by fire() */
 };
@@ -128,10 +124,27 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
 }
 
-/* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */
-static __always_inline u32 probe_of(const struct hit_place *place)
+/* Fills what every hit has, whichever program finds it: neither registers nor the stack. */
+static __always_inline void begin_hit(struct mt_hit *hit, const struct passed *passed)
 {
-	return place->in_kernel ? place->probe : bpf_get_attach_cookie(place->ctx);
+	hit->time_ns = passed->time_ns;
+	hit->value_ns = passed->value_ns;
+	hit->sequence = passed->sequence;
+	hit->reason = passed->reason;
+	hit->arming = passed->arming;
+	hit->probe_ip = passed->probe_ip;
+	hit->off_cpu_ns = passed->off_ns;
+	hit->key = passed->key;
+	hit->since_tid = passed->since_tid;
+	hit->cpu = bpf_get_smp_processor_id();
+	hit->copied = 0;
+	hit->n_args = 0;
+	hit->args_read = hit->args_signed = 0;
+	hit->n_prints = n_prints;
+	if (n_prints)
+		clear_prints(hit->prints);
+	if (keeps_prints)
+		copy_kept(passed->sequence, hit->prints);
 }
 
 static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
@@ -141,21 +154,16 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 
 	/* First, since the branches of this program count, too. */
 	take_last_branches(hit);
-	hit->time_ns = passed->time_ns;
-	hit->value_ns = passed->value_ns;
-	hit->sequence = passed->sequence;
-	hit->reason = passed->reason;
-	hit->arming = passed->arming;
-	hit->probe_ip = passed->probe_ip;
-	hit->off_cpu_ns = passed->off_ns;
+	begin_hit(hit, passed);
 	take_registers(ctx, hit);
 	hit->tid = (u32)pid_tgid;
 	hit->tgid = pid_tgid >> 32;
-	hit->cpu = bpf_get_smp_processor_id();
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
 	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
 	take_args(ctx, probe_of(passed->place), hit);
 	take_trace_id(hit);
+	if (n_prints)
+		read_prints(passed->place, keeps_prints, hit->prints);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
@@ -173,8 +181,8 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 }
 
 /*
- * Makes what has passed the trigger: disarms, freezes the recording, and returns the room for its
- * hit. NULL if it does not trigger.
+ * Makes a hit that has passed the trigger: disarms, freezes the recording, and returns the room for
+ * the hit. NULL: it does not trigger.
  */
 static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * How long threads were off the CPU, so that a call, a region or a delay can be judged by the time
- * that it was on one, or off it. A program at every context switch counts for the threads that have
- * hit the probe.
+ * Measures how long threads were off the CPU, so that a call, a region or a delay can be judged by
+ * its time on the CPU, or off it. A program at every context switch counts for the threads that
+ * have hit the probe.
  */
 #ifndef MTBPF_OFF_CPU_BPF_H
 #define MTBPF_OFF_CPU_BPF_H
@@ -29,7 +29,7 @@ struct {
 
 #define OFF_CPU_UNKNOWN (~0ull)
 
-/* Of the current thread, so far. From its first hit on; OFF_CPU_UNKNOWN: there was no room. */
+/* The current thread's time off the CPU since its first hit. OFF_CPU_UNKNOWN: the map was full. */
 static __always_inline u64 off_cpu_ns(void)
 {
 	u32 tid = bpf_get_current_pid_tgid();
@@ -61,8 +61,8 @@ static __always_inline void note_switch(u64 next, u64 now)
 }
 
 /*
- * Of a time, off_before_ns being what off_cpu_ns() was at its begin: counts what is measured of it,
- * and tells whether that passes its threshold. Without a measure, that is the time itself.
+ * Counts a time, or the measured part of it, and tells whether that passes its threshold.
+ * off_before_ns is what off_cpu_ns() returned when the time began.
  */
 static __always_inline bool count_time(struct mt_counters *stats, u64 value_ns, u64 off_before_ns,
 				       u64 threshold_ns, u64 *off_ns)
@@ -73,7 +73,7 @@ static __always_inline bool count_time(struct mt_counters *stats, u64 value_ns, 
 		count_value(stats, value_ns);
 		return value_ns >= threshold_ns;
 	}
-	/* What was evicted meanwhile begins at 0. */
+	/* An entry that was evicted meanwhile begins at 0. */
 	if (off_before_ns == OFF_CPU_UNKNOWN || now == OFF_CPU_UNKNOWN || now < off_before_ns) {
 		add_one(&stats->unmeasured);
 		return false;

@@ -50,7 +50,7 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 	end_write(&logged->start_ns, region->start_ns);
 }
 
-/* When it began, and what begin_region() was given; 0: there is none. */
+/* Returns when the region began, and what begin_region() was given; 0: no region is open. */
 static __always_inline u64 end_region(u64 now, u64 *off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();

@@ -150,7 +150,7 @@ struct stall_look {
 	struct mt_counters *stats;
 };
 
-/* Returns the time that it has lasted, without the time that the process was stopped. */
+/* Returns how long it has lasted, without the time in which the process was stopped. */
 static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 {
 	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;
@@ -177,17 +177,7 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 /* For a hit of another thread than the current one: its stack is not copied. */
 static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
 {
-	hit->time_ns = passed->time_ns;
-	hit->value_ns = passed->value_ns;
-	hit->sequence = passed->sequence;
-	hit->reason = passed->reason;
-	hit->arming = passed->arming;
-	hit->probe_ip = passed->probe_ip;
-	hit->off_cpu_ns = 0;
-	hit->cpu = bpf_get_smp_processor_id();
-	hit->copied = 0;
-	hit->n_args = 0;
-	hit->args_read = hit->args_signed = 0;
+	begin_hit(hit, passed);
 	hit->n_branches = 0;
 	/* It is in the memory of a process that is not the current one. */
 	hit->trace_id[0] = hit->trace_id[1] = 0;

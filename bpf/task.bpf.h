@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Members of the kernel's tasks, for programs that may have no CO-RE relocation. */
+/* Members of the kernel's tasks, for programs without CO-RE relocations. */
 #ifndef MTBPF_TASK_BPF_H
 #define MTBPF_TASK_BPF_H
 

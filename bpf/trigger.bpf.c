@@ -20,6 +20,7 @@
 #include "own_stack.bpf.h"
 #include "ready.bpf.h"
 #include "regions.bpf.h"
+#include "requests.bpf.h"
 #include "stall.bpf.h"
 #include "syscalls.bpf.h"
 #include "targets.bpf.h"
@@ -75,6 +76,30 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 	passed->value_ns = 0;
 	passed->since_ns = passed->time_ns;
 	return fire(ctx, stats, passed);
+}
+
+/* -key: since the last hit of the same request, in whichever thread. */
+static __always_inline int pass_keyed_delay(struct pt_regs *ctx, struct mt_counters *stats,
+					    struct passed *passed)
+{
+	struct request_key key;
+	struct since since = {};
+	bool is_known;
+
+	if (!key_of(passed->place, stats, &key))
+		return 0;
+	is_known = find_request(&key, &since) && since.ns < passed->time_ns &&
+		   since.ns >= armed_since_ns;
+	begin_request(&key, stats, passed->time_ns);
+	if (!is_known)
+		return 0;
+	passed->reason = MT_HIT_DELAY;
+	passed->since_ns = since.ns;
+	passed->value_ns = passed->time_ns - since.ns;
+	passed->key = since.key;
+	passed->since_tid = since.tid;
+	count_value(stats, passed->value_ns);
+	return !count_only && passed->value_ns >= threshold_ns ? fire(ctx, stats, passed) : 0;
 }
 
 static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
@@ -134,8 +159,10 @@ static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, 
 {
 	if (measure_mark)
 		return pass_mark(ctx, stats, passed);
-	return measure_region ? pass_since(ctx, stats, passed, passed->off_ns)
-			      : pass_delay(ctx, stats, latch, passed);
+	if (measure_region)
+		return pass_since(ctx, stats, passed, passed->off_ns);
+	return has_key ? pass_keyed_delay(ctx, stats, passed)
+		       : pass_delay(ctx, stats, latch, passed);
 }
 
 /* Decides at the hit itself: for delays, marks and regions. */
@@ -163,16 +190,18 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 	return push_call(latch, &call);
 }
 
-/* region_ns: when the region began that ends with it, and off_cpu_ns() then; 0: it ends none. */
-static __always_inline int hit(const struct hit_place *place, struct latch *latch, u64 region_ns,
-			       u64 region_off_ns)
+/* since: the start of the region that ends here; empty if no region ends. */
+static __always_inline int hit(const struct hit_place *place, struct latch *latch,
+			       const struct since *since)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct pt_regs *regs = place->regs;
 	struct passed passed = {.place = place,
 				.time_ns = bpf_ktime_get_ns(),
-				.since_ns = region_ns,
-				.off_ns = region_off_ns,
+				.since_ns = since->ns,
+				.off_ns = since->off_ns,
+				.key = since->key,
+				.since_tid = since->tid,
 				.reason = MT_HIT_REGION,
 				.probe_ip = regs->ip};
 
@@ -191,11 +220,20 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 		open_stall(place, stats, passed.time_ns, passed.sequence, 0);
 	if (!measure_duration)
 		return judge_hit(regs, stats, latch, &passed);
-	if (!latch || place->in_interrupt || !begin_call(regs, latch, &passed))
+	if (!latch || place->in_interrupt || !begin_call(regs, latch, &passed)) {
 		add_one(&stats->unmeasured);
-	else
-		open_stalled_call(place, stats, latch, &passed);
+		return 0;
+	}
+	open_stalled_call(place, stats, latch, &passed);
+	if (keeps_prints)
+		keep_prints(place, passed.sequence);
 	return 0;
+}
+
+/* A hit that ends no region. */
+static __always_inline int hit_alone(const struct hit_place *place, struct latch *latch)
+{
+	return hit(place, latch, &(struct since){});
 }
 
 static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
@@ -233,15 +271,17 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
 {
+	const struct hit_place place = {ctx, ctx};
 	struct mt_counters *stats = counters_of_cpu();
 	struct open_call call = {};
+	int triggers;
 
 	if (!stats || !latch || !end_call(ctx, latch, &call))
 		return 0;
 	close_stalled_call(latch);
-	if (!terms_hold(ctx, true))
-		return 0;
-	return judge_call(&(struct hit_place){ctx, ctx}, stats, &call);
+	triggers = terms_hold(&place, true) ? judge_call(&place, stats, &call) : 0;
+	forget_prints(call.sequence);
+	return triggers;
 }
 
 static __always_inline bool is_hit(struct pt_regs *ctx)
@@ -249,13 +289,18 @@ static __always_inline bool is_hit(struct pt_regs *ctx)
 	return is_target() && (!conditional_entries || condition_holds(ctx));
 }
 
+static __always_inline bool counts(const struct hit_place *place)
+{
+	return is_hit(place->regs) && terms_hold(place, false);
+}
+
 SEC("uprobe")
 int on_hit(struct pt_regs *ctx)
 {
+	const struct hit_place place = {ctx, ctx};
+
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) && terms_hold(ctx, false)
-		       ? hit(&(struct hit_place){ctx, ctx}, task_latch(), 0, 0)
-		       : 0;
+	return counts(&place) ? hit_alone(&place, task_latch()) : 0;
 }
 
 SEC("uretprobe")
@@ -268,10 +313,10 @@ int on_return(struct pt_regs *ctx)
 SEC("uprobe")
 int on_hit_lru(struct pt_regs *ctx)
 {
+	const struct hit_place place = {ctx, ctx};
+
 	stay_on_own_stack(ctx);
-	return is_hit(ctx) && terms_hold(ctx, false)
-		       ? hit(&(struct hit_place){ctx, ctx}, lru_latch(ctx), 0, 0)
-		       : 0;
+	return counts(&place) ? hit_alone(&place, lru_latch(ctx)) : 0;
 }
 
 SEC("uretprobe")
@@ -324,29 +369,53 @@ int on_ready(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Returning 1 resumes Intel PT, unless the trigger has frozen it. */
+static __always_inline void start(const struct hit_place *place)
+{
+	struct mt_counters *stats = counters_of_cpu();
+	struct request_key key;
+
+	if (has_key) {
+		if (stats && key_of(place, stats, &key))
+			begin_request(&key, stats, bpf_ktime_get_ns());
+	} else if (begin_region(place->regs, off_cpu_ns()) && stalls_in(MT_STALL_REGION)) {
+		open_stall(place, stats, bpf_ktime_get_ns(), 0, 0);
+	}
+}
+
+/* Returning 1 resumes Intel PT, unless the trigger has frozen it. With -key nothing was paused. */
 SEC("uprobe")
 int on_start(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
-	if (begin_region(ctx, off_cpu_ns()) && stalls_in(MT_STALL_REGION))
-		open_stall(&(struct hit_place){ctx, ctx}, counters_of_cpu(), bpf_ktime_get_ns(), 0,
-			   0);
-	return !is_frozen();
+	start(&(struct hit_place){ctx, ctx});
+	return !has_key && !is_frozen();
 }
 
-/* Returning 1 pauses Intel PT, whether or not it triggers. */
-static __always_inline int stop(const struct hit_place *place, struct latch *latch)
+/* The thread's region, or the request's, if one ends here. */
+static __always_inline bool end_since(const struct hit_place *place, struct since *since)
 {
-	u64 off_ns = 0, region_ns = end_region(bpf_ktime_get_ns(), &off_ns);
+	struct mt_counters *stats = counters_of_cpu();
+	struct request_key key;
 
+	if (has_key)
+		return stats && key_of(place, stats, &key) && end_request(&key, stats, since);
+	since->ns = end_region(bpf_ktime_get_ns(), &since->off_ns);
 	if (stalls_in(MT_STALL_REGION))
 		close_stall();
-	if (stop_triggers && region_ns && (place->in_kernel || terms_hold(place->regs, false)))
-		hit(place, latch, region_ns, off_ns);
-	return 1;
+	return since->ns;
+}
+
+/* Returning 1 pauses Intel PT, whether or not it triggers. With -key, only if it triggers. */
+static __always_inline int stop(const struct hit_place *place, struct latch *latch)
+{
+	struct since since = {};
+	int triggers = 0;
+
+	if (end_since(place, &since) && stop_triggers && terms_hold(place, false))
+		triggers = hit(place, latch, &since);
+	return has_key ? triggers : 1;
 }
 
 SEC("uprobe")
@@ -382,11 +451,11 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
 		return;
-	/* The map of regions exists only if they are used. */
-	if (has_regions && syscall->roles & MT_SYSCALL_STOPS)
+	/* The maps exist only if regions are used. */
+	if ((has_regions || has_key) && syscall->roles & MT_SYSCALL_STOPS)
 		stop(&place, syscall_latch(&regs));
-	if (syscall->roles & MT_SYSCALL_HITS)
-		hit(&place, syscall_latch(&regs), 0, 0);
+	if (syscall->roles & MT_SYSCALL_HITS && terms_hold(&place, false))
+		hit_alone(&place, syscall_latch(&regs));
 }
 
 SEC("raw_tp/sys_enter")
@@ -411,17 +480,20 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 
 	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
 		return;
+	/* At the function's end it is not there yet. */
+	regs.ax = ctx[1];
 	if (syscall->roles & MT_SYSCALL_RETURNS) {
 		latch = syscall_latch(&regs);
 		if (latch && pop_call_at(latch, regs.sp, &call)) {
 			close_stalled_call(latch);
-			judge_call(&place, stats, &call);
+			if (terms_hold(&place, true))
+				judge_call(&place, stats, &call);
+			forget_prints(call.sequence);
 		}
 	}
-	if (has_regions && syscall->roles & MT_SYSCALL_STARTS && has_done((s64)ctx[1], syscall) &&
-	    is_meant(&regs, syscall) && begin_region(&regs, off_cpu_ns()) &&
-	    stalls_in(MT_STALL_REGION))
-		open_stall(&place, stats, bpf_ktime_get_ns(), 0, 0);
+	if ((has_regions || has_key) && syscall->roles & MT_SYSCALL_STARTS &&
+	    has_done((s64)ctx[1], syscall) && is_meant(&regs, syscall))
+		start(&place);
 }
 
 SEC("raw_tp/sys_exit")
@@ -447,7 +519,7 @@ static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 	struct hit_place place = {ctx, &regs, true, probe, false, saved};
 
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
-		hit(&place, task_latch(), 0, 0);
+		hit_alone(&place, task_latch());
 }
 
 SEC("raw_tp")
@@ -482,7 +554,7 @@ static __always_inline void enter_function(void *ctx, u64 sp, u32 probe)
 				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
 
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
-		hit(&place, task_latch(), 0, 0);
+		hit_alone(&place, task_latch());
 }
 
 /* sp: above the place of the returning call, and not above that of its caller. */
@@ -559,7 +631,7 @@ int on_breakpoint(void *ctx)
 				  .is_breakpoint = true};
 
 	if (is_target() && !bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
-		hit(&place, task_latch(), 0, 0);
+		hit_alone(&place, task_latch());
 	return 0;
 }
 
@@ -592,8 +664,7 @@ int on_sample(void *ctx)
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
 }
 
-/* A timer: looks whether threads are still in their calls. Returns 0, so that nothing is sampled.
- */
+/* The clock that checks whether threads are still in their calls. It takes no sample. */
 SEC("perf_event")
 int on_stall_clock(void *ctx)
 {

@@ -8,12 +8,14 @@
 typedef uint8_t __mt_u8;
 typedef int8_t __mt_s8;
 typedef uint16_t __mt_u16;
+typedef int32_t __mt_s32;
 typedef uint32_t __mt_u32;
 typedef uint64_t __mt_u64;
 #else
 typedef unsigned char __mt_u8;
 typedef signed char __mt_s8;
 typedef unsigned short __mt_u16;
+typedef int __mt_s32;
 typedef unsigned int __mt_u32;
 typedef unsigned long long __mt_u64;
 #endif
@@ -72,10 +74,10 @@ enum mt_hit_reason {
 #define MT_TERMS 4
 
 enum mt_field {
-	MT_FIELD_ARG = 1, /* an argument, from 0: in struct mt_args, with its size */
-	MT_FIELD_RETVAL = 2,
-	MT_FIELD_TID = 3,  /* as user space sees it */
-	MT_FIELD_COMM = 4, /* MT_OP_EQ or MT_OP_NE */
+	MT_FIELD_ARG = 1,    /* a value at the hit: mt_reads.terms of the term's number */
+	MT_FIELD_RETVAL = 2, /* the same, when the call has returned */
+	MT_FIELD_TID = 3,    /* as user space sees it */
+	MT_FIELD_COMM = 4,   /* MT_OP_EQ or MT_OP_NE */
 };
 
 enum mt_op {
@@ -91,9 +93,8 @@ enum mt_op {
 struct mt_term {
 	__mt_u64 value;
 	__mt_u64 comm[2]; /* the thread's name, padded with zeroes */
-	__mt_u8 field, op, arg;
-	__mt_s8 size; /* of the returned value: 1, 2, 4 or 8 bytes; negative: signed */
-	__mt_u32 pad;
+	__mt_u8 field, op;
+	__mt_u8 pad[6];
 };
 _Static_assert(sizeof(struct mt_term) == 32, "mt_term");
 
@@ -110,9 +111,9 @@ enum mt_stall_from {
 	MT_STALL_HIT = 2,    /* the time since its last hit */
 	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
 };
-/* Checks of open calls whose answers can be pending at once. */
+/* Questions whether a call is open that can wait for their answers at once. */
 #define MT_ANSWERS 256
-/* Threads that can be watched for stalls at once. */
+/* Threads whose open calls can be watched for stalls at once. */
 #define MT_STALLS_MAX 8192
 
 /* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
@@ -126,7 +127,7 @@ struct mt_task_offsets {
 };
 _Static_assert(sizeof(struct mt_task_offsets) == 64, "mt_task_offsets");
 
-/* The position of a thread at one moment. */
+/* A thread's place at one moment. */
 struct mt_thread {
 	__mt_u32 tid, tgid;  /* as user space sees them */
 	__mt_u32 inner_tid;  /* as the thread sees itself, in its own pid namespace */
@@ -153,7 +154,7 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* The use of a system call as a trigger. */
+/* The role of a system call for the trigger. */
 enum mt_syscall_role {
 	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
 	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
@@ -186,7 +187,7 @@ enum mt_arg_kind {
 	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
 };
 
-/* The location of a probe's argument. Registers are offsets into the kernel's struct pt_regs. */
+/* The place of a probe's argument. Registers are offsets into the kernel's struct pt_regs. */
 struct mt_arg {
 	__mt_u64 value;
 	__mt_u16 base;
@@ -229,6 +230,63 @@ struct mt_trace_places {
 };
 /* Processes whose variables are known. */
 #define MT_TRACED_MAX 256
+/* Pointers that a value such as arg1->a->b can follow. */
+#define MT_DEREFS 4
+/* Values of -print, and the longest text of one; the rest is cut off. */
+#define MT_PRINTS   4
+#define MT_TEXT_MAX 256
+
+/*
+ * A value at a hit: an argument, or, after n_derefs pointers, what is in memory. offsets[i] is the
+ * distance from pointer i to the next pointer, and the last one to the value.
+ */
+struct mt_value {
+	struct mt_arg from;
+	__mt_s32 offsets[MT_DEREFS];
+	__mt_u8 n_derefs;
+	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
+	__mt_u8 is_address; /* with n_derefs: the value is its own address: it is an array */
+	__mt_u8 pad[5];
+};
+_Static_assert(sizeof(struct mt_value) == 40, "mt_value");
+
+enum mt_print_kind {
+	MT_PRINT_NONE = 0, /* in a hit: it could not be read */
+	MT_PRINT_NUMBER = 1,
+	MT_PRINT_STRING = 2, /* up to its NUL */
+	MT_PRINT_BYTES = 3,  /* as many as `length` says */
+};
+
+struct mt_print {
+	struct mt_value value, length;
+	__mt_u8 kind;	   /* enum mt_print_kind */
+	__mt_u8 at_return; /* it is what the call returns; others are read at its entry */
+	__mt_u8 pad[6];
+};
+_Static_assert(sizeof(struct mt_print) == 88, "mt_print");
+
+/* The values that -key, -if and -print read at the hits of one probe. */
+struct mt_reads {
+	struct mt_value key;
+	struct mt_value terms[MT_TERMS];
+	struct mt_print prints[MT_PRINTS];
+};
+_Static_assert(sizeof(struct mt_reads) == 40 * (1 + MT_TERMS) + 88 * MT_PRINTS, "mt_reads");
+
+/* One value of -print as it was at a hit. */
+struct mt_printed {
+	__mt_u64 number;
+	__mt_u16 length; /* of text, without a NUL */
+	__mt_u8 kind;	 /* enum mt_print_kind */
+	__mt_u8 is_signed;
+	__mt_u8 is_cut; /* the string is longer than text */
+	__mt_u8 pad[3];
+	char text[MT_TEXT_MAX];
+};
+_Static_assert(sizeof(struct mt_printed) == 16 + MT_TEXT_MAX, "mt_printed");
+
+/* Requests that -key can follow at once; beyond that the oldest are forgotten. */
+#define MT_REQUESTS 32768
 
 /* A branch from the CPU's last branch records (LBR), laid out as struct perf_branch_entry. */
 struct mt_branch {
@@ -272,11 +330,16 @@ struct mt_hit {
 	__mt_u32 arming;     /* the arming it belongs to; not recorded */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
-	/* That the thread worked for, its first byte the highest; 0 and 0: it is not known. */
+	/* The trace that the thread worked for, its first byte the highest; 0 and 0: not known. */
 	__mt_u64 trace_id[2];
+	__mt_u64 key;	    /* with -key: of the request */
+	__mt_u32 since_tid; /* with -key: the thread in which value_ns began; 0: no key */
+	__mt_u32 n_prints;
+	struct mt_printed prints[MT_PRINTS];
 };
-_Static_assert(sizeof(struct mt_hit) ==
-		       160 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX + 24 * MT_BRANCHES_MAX,
+_Static_assert(sizeof(struct mt_hit) == 176 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_MAX +
+						24 * MT_BRANCHES_MAX +
+						sizeof(struct mt_printed) * MT_PRINTS,
 	       "mt_hit");
 
 enum mt_entry_kind {
@@ -492,10 +555,13 @@ struct mt_counters {
 	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
 	__mt_u64 unmeasured; /* delay or duration unknown: the table of times was full */
 	__mt_u64 stalls;     /* stalls that were counted and did not trigger */
-	__mt_u64 max_ns;     /* largest delay or duration so far */
-	__mt_u64 sum_ns;     /* of all of them */
+	/* Requests (-key) that were put into the map, taken out of it, or begun once more in it. */
+	__mt_u64 begun, ended, restarted;
+	__mt_u64 keyless; /* hits whose key could not be read */
+	__mt_u64 max_ns;  /* largest delay or duration so far */
+	__mt_u64 sum_ns;  /* of all of them */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
-_Static_assert(sizeof(struct mt_counters) == 72 + 8 * MT_FINE_BUCKETS, "mt_counters");
+_Static_assert(sizeof(struct mt_counters) == 104 + 8 * MT_FINE_BUCKETS, "mt_counters");
 
 #endif

@@ -58,6 +58,7 @@ needs() {
 	extra|tool prometheus|prometheus|Prometheus|scrapes the metrics of record -dir
 	extra|module prometheus_client|python3-prometheus-client|its client for Python|parses them as OpenMetrics
 	extra|tool redis-server|redis-server|redis|is a service that make bench-services measures
+	extra|tool nginx|nginx-light|nginx|is a server whose requests are followed by their objects
 	extra|tool pgbench|postgresql|PostgreSQL|is another
 	extra|tool nginx|nginx-light|nginx|has no symbol for a request: tests/live/services.bats
 	extra|tool javac|default-jdk-headless|a JDK|compiles the Java program there

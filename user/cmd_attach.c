@@ -21,6 +21,8 @@
 	OPTION_DURATION, \
 	OPTIONS_CPU,     \
 	OPTION_IF,       \
+	OPTION_KEY,      \
+	OPTION_PRINT,    \
 	OPTION_STALL,    \
 	OPTIONS_LIMITS,  \
 	OPTION_OUTPUT(output_help), \

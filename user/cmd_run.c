@@ -17,6 +17,8 @@ static const struct option_spec specs[] = {
 	OPTION_DURATION,
 	OPTIONS_CPU,
 	OPTION_IF,
+	OPTION_KEY,
+	OPTION_PRINT,
 	OPTION_STALL,
 	OPTIONS_LIMITS,
 	OPTION_FULL,

@@ -39,6 +39,7 @@ static const struct option_spec specs[] = {
 	 "measure how long calls take, instead of the time between them",
 	 offsetof(struct watch_options, durations), NULL},
 	OPTION_IF,
+	OPTION_KEY,
 	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
 	 "measure the time on a CPU of that, as -cpu-thresh of attach does",
 	 offsetof(struct watch_options, on_cpu), NULL},
@@ -151,8 +152,10 @@ static int wait_for_end(const struct watch_options *options, const struct target
 /* Prints which hits were not counted. */
 static void say_drops(const struct mt_stats *stats)
 {
-	const uint64_t counts[DROPS] = {
-		[DROP_UNMEASURED] = stats->unmeasured, [DROP_MISSED] = stats->missed};
+	const uint64_t counts[DROPS] = {[DROP_UNMEASURED] = stats->unmeasured,
+					[DROP_KEYS] = stats->evicted,
+					[DROP_KEYLESS] = stats->keyless,
+					[DROP_MISSED] = stats->missed};
 	char text[DROP_TEXT_SIZE];
 
 	for (int i = 0; i < DROPS; i++)
@@ -234,6 +237,8 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 		print_option("symbol", o->symbols.v[i]);
 	print_option("start", o->start);
 	print_option("stop", o->stop);
+	print_option("key", o->key);
+	print_option("if", o->condition);
 	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
 	       options->durations || o->stop ? "duration" : "delay", text, percent,
 	       (unsigned long long)passed);
@@ -312,7 +317,10 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 {
 	const struct probes *probes = &watched->probes;
 	bool has_regions = start_stop__any(&watched->regions);
-	_cleanup_free_ struct mt_args *args = probes__args(probes);
+	/* With -start and -stop the stops are the hits. */
+	const struct probes *hits = has_regions ? &watched->regions.stops : probes;
+	_cleanup_free_ struct mt_args *args = probes__args(hits);
+	_cleanup_free_ struct mt_reads *reads = probes__reads(hits, &watched->regions.starts);
 	bool children = options->common.children;
 	bool is_one = target->pids.n == 1 && !children;
 	struct trigger_config config = {
@@ -329,10 +337,13 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.cpu_measure = options->on_cpu	  ? MT_CPU_ON
 			       : options->off_cpu ? MT_CPU_OFF
 						  : MT_CPU_ALL,
-		.terms = options->common.filter.terms,
-		.n_terms = options->common.filter.n,
+		.terms = options->common.reads.filter.terms,
+		.n_terms = options->common.reads.filter.n,
 		.args = args,
-		.n_args = (uint32_t)probes->all.n,
+		.n_args = (uint32_t)hits->all.n,
+		.reads = reads,
+		.n_reads = (uint32_t)(hits->all.n + watched->regions.starts.all.n),
+		.by_key = options->common.reads.has_key,
 		.stall_thresh_ns = options->common.stall_thresh_ns,
 		.stall_from = has_regions					   ? MT_STALL_REGION
 			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
@@ -343,9 +354,9 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.mark_offset_ns = time_namespace__offset_ns(watched->pid),
 		.max_hits = (uint64_t)options->common.max_hits};
 	struct gate gate;
-	int err = 0;
+	int err = args && reads ? 0 : -ENOMEM;
 
-	if (config.stall_thresh_ns && config.stall_from == MT_STALL_CALL)
+	if (!err && config.stall_thresh_ns && config.stall_from == MT_STALL_CALL)
 		err = stall__refuse_go(probes);
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
@@ -394,16 +405,19 @@ static int choose_symbols(const struct watch_options *options, const struct prob
 static int find_in(const struct watch_options *options, const struct probe_source *source,
 		   struct watched *watched)
 {
+	const struct hit_reads *reads = &options->common.reads;
 	struct selectors symbols = {0};
 	int err;
 
-	if (options->common.stop)
-		return start_stop__find(&watched->regions, &options->common, source);
+	if (options->common.stop) {
+		err = start_stop__find(&watched->regions, &options->common, source);
+		return err ? err : hit_reads__check(reads, &watched->regions.stops, false);
+	}
 	err = choose_symbols(options, source, &symbols);
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
 	if (!err)
-		err = hit_filter__apply(&options->common.filter, &watched->probes);
+		err = hit_reads__check(reads, &watched->probes, false);
 	selectors__fini(&symbols);
 	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
@@ -415,7 +429,9 @@ static int find_in_one(const struct watch_options *options, struct watched *watc
 
 	if (err)
 		return err;
-	err = find_in(options, &(struct probe_source){.process = &process}, watched);
+	err = find_in(options,
+		      &(struct probe_source){.process = &process, .reads = &options->common.reads},
+		      watched);
 	process__close(&process);
 	return err;
 }
@@ -432,7 +448,10 @@ static int find_probes(const struct watch_options *options, const struct target 
 	}
 	err = programs__open(&programs, target);
 	if (!err)
-		err = find_in(options, &(struct probe_source){.programs = &programs}, watched);
+		err = find_in(options,
+			      &(struct probe_source){.programs = &programs,
+						     .reads = &options->common.reads},
+			      watched);
 	if (!err)
 		watched->pid = programs__first(&programs)->pid;
 	programs__fini(&programs);
@@ -460,7 +479,15 @@ static int check(struct watch_options *options)
 		log__hint("the one is the time on a CPU, the other the rest");
 		return -EINVAL;
 	}
-	if (!err && hit_filter__has_return(&options->common.filter) && !options->durations) {
+	if (!err && options->common.reads.has_key &&
+	    (options->durations || options->on_cpu || options->off_cpu ||
+	     options->common.stall_thresh_ns)) {
+		log__error("watch: -key: calls, and times on or off the CPU, belong to threads");
+		log__hint("-start A -stop B -key arg1 counts from the one to the other, by the "
+			  "value of an argument");
+		return -EINVAL;
+	}
+	if (!err && hit_reads__of_return(&options->common.reads) && !options->durations) {
 		log__error("watch: -if: retval is that of a call");
 		log__hint("add -durations");
 		return -EINVAL;

@@ -262,8 +262,9 @@ static double run_cpu(const struct target *target, const struct way *way)
 /* Four terms, all of them true. */
 static double run_filtered(const struct target *target, const struct way *way)
 {
-	static const struct mt_args args = {
-		.n = 1, .v[0] = {.kind = MT_ARG_REGISTER, .base = 112, .size = -4}};
+	static const struct mt_value arg1 = {
+		.from = {.kind = MT_ARG_REGISTER, .base = 112, .size = -4}};
+	static const struct mt_reads reads = {.terms = {arg1, arg1}};
 	static const struct mt_term terms[MT_TERMS] = {
 		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123456},
 		{.field = MT_FIELD_ARG, .op = MT_OP_NE, .value = 0x123457},
@@ -273,10 +274,39 @@ static double run_filtered(const struct target *target, const struct way *way)
 
 	return run_config(target, way,
 			  &(struct trigger_config){.delay_thresh_ns = HOUR_NS,
-						   .args = &args,
-						   .n_args = 1,
+						   .reads = &reads,
+						   .n_reads = 1,
 						   .terms = terms,
 						   .n_terms = MT_TERMS});
+}
+
+/* Delays of one key, which is read behind a pointer: the stack pointer's. */
+static double run_keyed(const struct target *target, const struct way *way)
+{
+	static const struct mt_reads reads = {
+		.key = {.from = {.kind = MT_ARG_REGISTER, .base = 152, .size = 8},
+			.n_derefs = 1,
+			.size = 8}};
+
+	return run_config(
+		target, way,
+		&(struct trigger_config){
+			.delay_thresh_ns = HOUR_NS, .reads = &reads, .n_reads = 1, .by_key = true});
+}
+
+/* Durations, with a string of so many bytes that each entry reads and keeps for the return. */
+static double run_printed(const struct target *target, const struct way *way)
+{
+	static const struct mt_reads reads = {
+		.prints = {{.kind = MT_PRINT_BYTES,
+			    .value = {.from = {.kind = MT_ARG_REGISTER, .base = 152, .size = 8}},
+			    .length = {.from = {.kind = MT_ARG_CONSTANT, .value = 32}}}}};
+
+	return run_config(target, way,
+			  &(struct trigger_config){.duration_thresh_ns = HOUR_NS,
+						   .reads = &reads,
+						   .n_reads = 1,
+						   .n_prints = 1});
 }
 
 /* The program decides, and nothing is hit. */
@@ -422,6 +452,9 @@ static const struct way ways[] = {
 	{"and its time on the CPU: -cpu-thresh", run_cpu, AT(victim_push), 0, 100000, 0,
 	 .base = CALL},
 	{"push, and four terms of -if", run_filtered, AT(victim_push), 0, 200000, 0, .base = CALL},
+	{"push, and -key of a member", run_keyed, AT(victim_push), 0, 200000, 0, .base = CALL},
+	{"durations, and -print of 32 bytes", run_printed, AT(victim_push), 0, 100000, 0,
+	 .base = CALL},
 	{"library: mtbpf_take_snapshot()", run_delay, victim_library, LIBRARY, 0, 200000, 0,
 	 .base = CALL},
 	{"library: mtbpf_min_duration(), no hit", run_unhit, victim_library_if_slow, LIBRARY, 0,

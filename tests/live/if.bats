@@ -61,18 +61,39 @@ counts() {
 	says no-hit-matched-if handle
 }
 
+@test "types by the debug info" {
+	mtbpf_run watch -pid "$target" -symbol handle -durations -if 'arg1 == 2 && arg3 < 0' -max-hits 5
+	[ "$status" -eq 0 ]
+	[ "$(least_ms)" -ge 16 ]
+	counts 2 'arg2 & 1 && arg3 < 0'
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'retval < 0' -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ call\ [0-9]+\ of\ handle,\ thread\ $target:\ took\ ([0-9]+)[0-9.]*\ ms ]]
+	[ "${BASH_REMATCH[1]}" -ge 30 ]
+}
+
 @test "what cannot be compared is refused" {
 	local terms
 	for terms in '' 'arg7 == 1' 'arg1' '(int)arg1 > ' '(int)arg1 > x' '(int)arg1 > 1.5' '(int)arg1 == 1 &&' '(int)tid == 1' \
-		'comm < "a"' 'comm == a' 'comm == "sixteen letters x"' '(int)arg1 == 1 || (int)arg2 == 1' 'retval < 0' \
+		'comm < "a"' 'comm == a' 'comm == "sixteen letters x"' '(int)arg1 == 1 || (int)arg2 == 1' \
 		'tid==1&&tid==1&&tid==1&&tid==1&&tid==1' '(int)arg1 == 99999999999999999999999'; do
 		mtbpf_run attach -pid "$target" -symbol handle -if "$terms"
 		[ "$status" -eq 2 ]
 		complains bad-condition
 	done
-	mtbpf_run attach -pid "$target" -symbol handle -if 'arg1 == 1'
+	# Without debug info their types have to be said.
+	end_started
+	cp "$O/programs/cputime" bare
+	objcopy -g bare
+	start_file ./bare
+	for terms in 'arg1 == 1' 'retval < 0'; do
+		mtbpf_run attach -pid "$target" -symbol handle -if "$terms"
+		[ "$status" -eq 2 ]
+		complains "its type is not known"
+	done
+	mtbpf_run attach -pid "$target" -symbol handle -if 'arg1->kind == 1'
 	[ "$status" -eq 2 ]
-	complains bad-condition-argument "*" "*" @type-unknown
+	complains "need the program's debug info"
 	mtbpf_run attach -pid "$target" -symbol handle+0x4 -if '(int)arg1 == 1'
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -symbol handle -delay-thresh 1ms -if '(int)retval == 1'

@@ -10,6 +10,7 @@
 #include "session/session.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/printed.h"
 #include "util/units.h"
 
 static const struct mt_hit *hit_of(const struct recording *rec)
@@ -49,12 +50,27 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 								   : rec->threshold_ns));
 }
 
+/* ", str(arg1) \"GET /\"": what -print has read, up to the buffer's end. */
+static void format_prints(char *buf, size_t size, const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	char text[PRINTED_SIZE];
+	size_t n = 0;
+
+	*buf = '\0';
+	for (uint32_t i = 0; hit && i < hit->n_prints && i < rec->prints.n && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, ", %s %s", rec->prints.v[i],
+				      printed__format(text, &hit->prints[i]));
+}
+
 static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
 {
 	char stamp[UNITS_MOMENT_SIZE], hit[128], size[UNITS_TEXT_SIZE];
+	char prints[MT_PRINTS * (PRINTED_SIZE + 160)];
 
 	format_hit(hit, sizeof(hit), rec);
-	log__info("%s %s %s %s", units__format_moment(stamp, unix_ms), hit,
+	format_prints(prints, sizeof(prints), rec);
+	log__info("%s %s%s %s %s", units__format_moment(stamp, unix_ms), hit, prints,
 		  units__format_size(size, bytes), path);
 }
 

@@ -120,6 +120,20 @@ static void take_trace_id(struct hit_mark *mark)
 	mark->n_args = mark->args[3] != 0;
 }
 
+static void take_prints(struct hit_mark *mark, const struct recording *rec,
+			const struct mt_hit *hit)
+{
+	mark->key = hit->key;
+	mark->since_tid = (pid_t)hit->since_tid;
+	for (uint32_t i = 0; i < hit->n_prints && i < MT_PRINTS && i < rec->prints.n; i++) {
+		struct hit_printed *print = &mark->prints[mark->n_prints++];
+
+		print->name = rec->prints.v[i];
+		print->value = hit->prints[i];
+		printed__format(print->text, &print->value);
+	}
+}
+
 static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
@@ -152,6 +166,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 			.args_signed = hit->args_signed};
 		memcpy(mark->args, hit->args, sizeof(mark->args));
 		set_trace_id(mark, hit->trace_id[0], hit->trace_id[1]);
+		take_prints(mark, rec, hit);
 	}
 	for (size_t i = 0; i < decoded->hits.n && !err; i++)
 		if (!decoded->hits.v[i].function)

@@ -75,8 +75,8 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 	units__format_duration(value, hit->value_ns);
 	if (hit->reason == MT_HIT_DELAY)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one before",
-			hit->sequence, name, hit->tid, value);
+		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one %s", hit->sequence,
+			name, hit->tid, value, hit->since_tid ? "with this key before" : "before");
 	else if (hit->reason == MT_HIT_DURATION)
 		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s", hit->sequence, name,
 			hit->tid, value);
@@ -91,9 +91,13 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 	else
 		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
 			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
+	if (hit->since_tid)
+		fprintf(out, " in thread %d, key %#" PRIx64, hit->since_tid, hit->key);
 	if (hit->probe && hit->function)
 		fprintf(out, ", in %s", function);
 	print_args(hit, out);
+	for (uint32_t i = 0; i < hit->n_prints; i++)
+		fprintf(out, ", %s %s", hit->prints[i].name, hit->prints[i].text);
 	if (hit->trace_id[0])
 		fprintf(out, ", trace id %s", hit->trace_id);
 	print_moment(hit, out);
@@ -185,10 +189,12 @@ static void print_threads(const struct decoded *decoded, const struct recording 
 	thread_places__fini(&places);
 }
 
-struct report *decoded__report(const struct decoded *decoded)
+/* Of the slowest hit: what this thread did; tid 0: the thread that triggered. */
+static struct report *report_of(const struct decoded *decoded, pid_t tid)
 {
 	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report_input input = {
+		.tid = tid,
 		.trees = decoded->trees.v,
 		.n_trees = decoded->trees.n,
 		.hit = slowest,
@@ -199,6 +205,27 @@ struct report *decoded__report(const struct decoded *decoded)
 
 	errno = ENODATA;
 	return slowest ? report__new(&input) : NULL;
+}
+
+struct report *decoded__report(const struct decoded *decoded)
+{
+	return report_of(decoded, 0);
+}
+
+/* A request that began in another thread: what that one did in the time. */
+static void print_other_thread(const struct decoded *decoded, const struct hit_mark *hit,
+			       size_t top, FILE *out)
+{
+	struct report *report;
+
+	if (!hit->since_tid || hit->since_tid == hit->tid)
+		return;
+	report = report_of(decoded, hit->since_tid);
+	if (report)
+		report__print(out, report, top);
+	else
+		fprintf(out, "what thread %d did is not in the trace\n", hit->since_tid);
+	report__free(report);
 }
 
 /* Prints the amount of data that the trace was made from; a trace file does not tell. */
@@ -367,4 +394,5 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
 			explain_no_report(decoded, rec, slowest));
 	report__free(report);
+	print_other_thread(decoded, slowest, top, out);
 }

@@ -126,14 +126,25 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 /* What a call returns is known when it does. */
 static int check_condition(struct capture_options *o, const char *command)
 {
-	int err = hit_filter__parse(&o->filter, o->condition);
+	int err = hit_reads__parse(&o->reads, o->condition, o->key, o->print);
+	const char *option = err ? NULL : hit_reads__of_memory(&o->reads);
 
-	if (err || !hit_filter__has_return(&o->filter))
+	if (option && o->no_stack_copy) {
+		log__error("%s: -no-stack-copy stores no memory of the program, and %s reads some",
+			   command, option);
+		log__hint("leave out one of the two; plain arguments are not in memory: -print "
+			  "arg1");
+		return -EINVAL;
+	}
+	option = err ? NULL : hit_reads__of_return(&o->reads);
+	if (!option)
 		return err;
-	if (threshold__is_set(&o->delay_thresh) || o->start || o->return_probes == 2)
-		return refuse(command,
-			      "-if: retval is that of a call, which ends by a return probe",
-			      "with -duration-thresh, or without any threshold");
+	if (threshold__is_set(&o->delay_thresh) || o->start || o->return_probes == 2) {
+		log__error("%s: %s: retval is that of a call, which ends by a return probe",
+			   command, option);
+		log__hint("with -duration-thresh, or without any threshold");
+		return -EINVAL;
+	}
 	if (!threshold__is_set(&o->duration_thresh))
 		o->duration_thresh.ns = 1;
 	return 0;

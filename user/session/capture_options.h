@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "capture/source.h"
-#include "session/probe/hit_filter.h"
+#include "session/probe/hit_reads.h"
 #include "session/target.h"
 #include "cli/options.h"
 #include "util/units.h"
@@ -40,10 +40,10 @@ struct capture_options {
 	struct target_options target;
 	bool children; /* of its processes, from now on */
 	struct option_list symbols;
-	const char *condition;	  /* -if; NULL: none */
-	struct hit_filter filter; /* what capture_options__check() makes of it */
-	const char *start, *stop; /* a region's; NULL: everything is recorded */
-	bool requests;		  /* these are what a server does for a request */
+	const char *condition, *key, *print; /* -if, -key and -print; NULL: not given */
+	struct hit_reads reads;		     /* what capture_options__check() makes of them */
+	const char *start, *stop;	     /* a region's; NULL: everything is recorded */
+	bool requests;			     /* these are what a server does for a request */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t stall_thresh_ns; /* 0: not given */
 	/* At most one of them; without another threshold, of calls or regions. */
@@ -148,9 +148,18 @@ extern const char *const freeze_names[];
 		     "trigger when a call of the function takes at least this long: 10ms, or p99")
 #define OPTION_IF                                                                                  \
 	OPTION_VALUE("if", OPT_STRING, "TERMS", condition,                                         \
-		     "count only hits of which this is true: '(int)arg1 > 100', "                  \
-		     "'(int)retval < 0', 'comm == \"worker\"', 'tid == 12'; up to four, "          \
+		     "count only hits of which this is true: 'arg1 > 100', 'retval < 0', "         \
+		     "'arg1->state == 3', 'comm == \"worker\"', 'tid == 12'; up to four, "         \
 		     "joined by &&")
+#define OPTION_KEY                                                                                 \
+	OPTION_VALUE("key", OPT_STRING, "VALUE", key,                                              \
+		     "delays, and times from -start to -stop, are those of the request with this " \
+		     "value, in whichever thread, and not of the thread: arg1, "                   \
+		     "'arg1->request'; one of -start and one of -stop: arg1,arg2")
+#define OPTION_PRINT                                                                               \
+	OPTION_VALUE("print", OPT_STRING, "VALUES", print,                                         \
+		     "read these at the hit: 'str(arg1)', 'str(arg2->data, arg2->len)', arg3, "    \
+		     "retval; up to four. They are in the trace, the report and the recording")
 #define OPTIONS_CPU                                                                                \
 	OPTION_VALUE("cpu-thresh", OPT_THRESHOLD, "D", cpu_thresh,                                 \
 		     "trigger when a call has been on a CPU for at least this long, or p99; "      \

@@ -99,26 +99,29 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 	return err;
 }
 
+/* Their numbers begin with `first`. */
 static int add_places(struct gate *gate, const struct probes *probes, enum trigger_probe kind,
-		      pid_t pid)
+		      pid_t pid, size_t first)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < probes->all.n && !err; i++) {
 		const struct probe *probe = &probes->all.v[i];
-		const struct uprobe_spec spec = {.path = probe->path,
-						 .offset = probe->offset,
-						 .semaphore = probe->semaphore,
-						 .pid = pid,
-						 .role = kind == TRIGGER_START ? UPROBE_STARTS
-									       : UPROBE_STOPS};
+		struct uprobe_spec spec = {.path = probe->path,
+					   .offset = probe->offset,
+					   .semaphore = probe->semaphore,
+					   .pid = pid};
 
+		/* What belongs to requests pauses and resumes no thread's recording. */
+		if (!gate->by_key)
+			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
 		err = probe__in_kernel(probe)
-			      ? add_in_kernel(gate, probe, i,
+			      ? add_in_kernel(gate, probe, first + i,
 					      kind == TRIGGER_START ? MT_SYSCALL_STARTS
 								    : MT_SYSCALL_STOPS)
 			      : add(gate, &spec,
-				    &(struct trigger_event){.kind = kind, .probe = (uint32_t)i});
+				    &(struct trigger_event){.kind = kind,
+							    .probe = (uint32_t)(first + i)});
 	}
 	return err;
 }
@@ -129,10 +132,15 @@ static int add_all(struct gate *gate, const struct probed *probed, const struct 
 	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);
 
 	if (!err && regions)
-		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid);
+		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid, 0);
+	/* The start of a request decides nothing. */
+	if (gate->by_key)
+		gate->n_deciding = gate->specs.n;
 	if (!err && regions)
-		err = add_places(gate, &regions->starts, TRIGGER_START, probed->pid);
-	gate->n_deciding = gate->specs.n;
+		err = add_places(gate, &regions->starts, TRIGGER_START, probed->pid,
+				 regions->stops.all.n);
+	if (!gate->by_key)
+		gate->n_deciding = gate->specs.n;
 	return err || !gate->by_return ? err : add_entries(gate, probed);
 }
 
@@ -164,7 +172,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
 			      .by_links = config->by_links,
-			      .regions = config->regions,
+			      .regions = config->regions && !config->by_key,
+			      .by_key = config->by_key,
 			      .ready = config->ready,
 			      .stall_thresh_ns = config->stall_thresh_ns,
 			      .sampling = config->sampling};

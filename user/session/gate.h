@@ -32,6 +32,7 @@ struct gate {
 	uint64_t regions_until_ns; /* regions that ended up to here have been taken */
 	uint64_t ready_until_ns;   /* goroutine wake-ups up to here have been taken */
 	bool regions, ready;
+	bool by_key;		  /* regions belong to requests: config.by_key */
 	uint64_t stall_thresh_ns; /* 0: no clock looks for stalls */
 };
 

@@ -14,7 +14,7 @@ void progress__init(struct progress *progress, const struct capture_options *o)
 
 	*progress = (struct progress){.began_ns = clock__now_ns()};
 	progress->last_ns = progress->began_ns;
-	progress->has_terms = o->filter.n;
+	progress->has_terms = o->reads.filter.n;
 	progress->threshold_ns = t->percent > 0 ? UINT64_MAX : t->ns;
 	learner__init(&progress->learner, t->percent);
 }

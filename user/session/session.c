@@ -23,6 +23,7 @@
 #include "trigger/recorder.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/names.h"
 #include "util/signals.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -211,10 +212,11 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 }
 
 /* A jump out of the function ends the call as well, and what it returns comes later. */
-static int refuse_retval(void)
+static int refuse_retval(const char *option)
 {
-	log__error("-if: retval is known to return probes only, and these calls end at the "
-		   "function's own instructions");
+	log__error("%s: retval is known to return probes only, and these calls end at the "
+		   "function's own instructions",
+		   option);
 	log__hint("-return-probes uretprobe takes return probes, but not in Go programs");
 	return -EINVAL;
 }
@@ -265,7 +267,9 @@ static int find_trace_places(const struct session *s, struct trigger_trace_place
 
 static int open_gate(struct session *s)
 {
+	const struct hit_reads *reads_wanted = &s->options->reads;
 	_cleanup_free_ struct mt_args *args = probes__args(&s->probes);
+	_cleanup_free_ struct mt_reads *reads = probes__reads(&s->probes, &s->regions.starts);
 	struct trigger_config config = {
 		.tgid = only_pid(s),
 		.tgids = s->pids.v,
@@ -291,8 +295,12 @@ static int open_gate(struct session *s)
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
 		.args = args,
 		.n_args = (uint32_t)s->probes.all.n,
-		.terms = s->options->filter.terms,
-		.n_terms = s->options->filter.n,
+		.reads = reads,
+		.n_reads = (uint32_t)(s->probes.all.n + s->regions.starts.all.n),
+		.by_key = reads_wanted->has_key,
+		.n_prints = reads_wanted->n_prints,
+		.terms = reads_wanted->filter.terms,
+		.n_terms = reads_wanted->filter.n,
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
 		.sampling = s->ops->samples,
@@ -311,14 +319,15 @@ static int open_gate(struct session *s)
 					   .n_ready = s->ready.all.n,
 					   .regions = &s->regions};
 	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
-	int err = args ? find_trace_places(s, &trace_places, &config.n_trace_places) : -ENOMEM;
+	int err = args && reads ? find_trace_places(s, &trace_places, &config.n_trace_places)
+				: -ENOMEM;
 
 	config.trace_places = trace_places;
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
 					     &config.returns_by_insn);
-	if (!err && config.returns_by_insn && hit_filter__has_return(&s->options->filter))
-		err = refuse_retval();
+	if (!err && config.returns_by_insn && hit_reads__of_return(reads_wanted))
+		err = refuse_retval(hit_reads__of_return(reads_wanted));
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
 		err = probes__choose_returns(&s->also, s->options->return_probes,
@@ -384,7 +393,7 @@ static void open_recorder(struct session *s)
 		.stacks_size = stacks_size(s),
 		.stack_copy = s->unwind.stack,
 		.trigger = s->gate.trigger,
-		.with_regions = probes_regions(s),
+		.with_regions = probes_regions(s) && !s->regions.by_key,
 		.from_exec = s->start->exec_path,
 	};
 
@@ -666,7 +675,11 @@ static void say_waiting(const struct session *s)
 	else
 		log__info("%s: %s", s->ops->name, s->ops->about);
 	session__say_cost(s);
-	if (start_stop__any(&s->regions))
+	if (s->regions.by_key)
+		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
+			  "the time",
+			  s->regions.starts.name, s->regions.stops.name, o->key);
+	else if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
 			  s->regions.stops.name);
 	progress__format_threshold(&s->progress, text);
@@ -725,6 +738,22 @@ static int note_stops(const struct session *s)
 	return err;
 }
 
+static int note_reads(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	int err = 0;
+
+	if (o->key) {
+		s->rec->key = strdup(o->key);
+		if (!s->rec->key)
+			return -ENOMEM;
+		label__clean_in_place(s->rec->key);
+	}
+	for (uint32_t i = 0; i < o->reads.n_prints && !err; i++)
+		err = recording__add_print(s->rec, o->reads.prints[i].text);
+	return err;
+}
+
 static int describe(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
@@ -738,7 +767,8 @@ static int describe(struct session *s)
 	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
 	rec->portable = s->options->portable;
 	rec->reason = reason_of(s);
-	return rec->source && rec->trigger && rec->command ? note_stops(s) : -ENOMEM;
+	return rec->source && rec->trigger && rec->command && !note_reads(s) ? note_stops(s)
+									     : -ENOMEM;
 }
 
 static int let_go(struct session *s)
@@ -758,6 +788,10 @@ static void count_drops(struct session *s)
 		return;
 	s->rec->drops[DROP_TRIGGERS] = now.dropped - begin->dropped;
 	s->rec->drops[DROP_UNMEASURED] = now.unmeasured - begin->unmeasured;
+	s->rec->drops[DROP_KEYS] = now.evicted - begin->evicted;
+	s->rec->drops[DROP_KEYLESS] = now.keyless - begin->keyless;
+	if (s->regions.by_key)
+		s->rec->drops[DROP_RESTARTED] = now.restarted - begin->restarted;
 	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
 }
 

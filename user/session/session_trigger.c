@@ -155,6 +155,23 @@ static int choose_process(struct session *s)
 	return err;
 }
 
+/* A call, a stall and the time on a CPU are a thread's. */
+static int check_key(const struct session *s)
+{
+	const struct capture_options *o = s->options;
+	bool of_threads = o->stall_thresh_ns || capture_options__cpu_measure(o);
+	bool of_delays = threshold__is_set(&o->delay_thresh) && !o->start;
+	bool of_regions = s->regions.stop_triggers && !threshold__is_set(&o->delay_thresh);
+
+	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
+		return 0;
+	log__error(of_threads ? "-key: stalls, and times on or off the CPU, belong to threads"
+			      : "-key is for -delay-thresh, or for the time from -start to -stop");
+	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms is from the one to the other, "
+		  "by the value of an argument, in whichever threads");
+	return -EINVAL;
+}
+
 /* Nothing knows what a thread did before a mark; a goroutine's call is on several threads. */
 static int check_cpu_measure(const struct session *s)
 {
@@ -175,7 +192,8 @@ static struct probe_source source_of(struct session *s)
 {
 	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
 				     .exec_path = s->start->exec_path,
-				     .programs = s->programs.all.n ? &s->programs : NULL};
+				     .programs = s->programs.all.n ? &s->programs : NULL,
+				     .reads = &s->options->reads};
 }
 
 static int find_places(struct session *s)
@@ -184,11 +202,13 @@ static int find_places(struct session *s)
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
-		err = hit_filter__apply(&s->options->filter, &s->probes);
+		err = hit_reads__check(&s->options->reads, &s->probes, false);
 	if (!err)
 		err = choose_process(s);
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);
+	if (!err)
+		err = check_key(s);
 	if (!err)
 		err = stall__choose(s);
 	if (!err)

@@ -14,6 +14,7 @@
 #include "mtbpf_shared.h"
 #include "stack/call_sites.h"
 #include "target/elf/elf_image.h"
+#include "util/printed.h"
 #include "util/vec.h"
 
 #define CALL_NO_PARENT UINT32_MAX
@@ -210,6 +211,13 @@ enum counted {
 
 #define TRACE_ID_SIZE 33
 
+/* A value of -print. */
+struct hit_printed {
+	const char *name; /* as the user has written it: "str(arg1)" */
+	struct mt_printed value;
+	char text[PRINTED_SIZE]; /* the same as text: printed__format() */
+};
+
 /* A hit as the trace and the report show it. */
 struct hit_mark {
 	uint8_t counted; /* enum counted, of all the recording */
@@ -239,6 +247,11 @@ struct hit_mark {
 	uint64_t args[MT_ARGS_MAX];
 	/* Of the program's request, 32 hexadecimal digits as OpenTelemetry writes it; "": none. */
 	char trace_id[TRACE_ID_SIZE];
+	/* With -key: of the request, and the thread in which value_ns began; 0: no key. */
+	uint64_t key;
+	pid_t since_tid;
+	uint32_t n_prints;
+	struct hit_printed prints[MT_PRINTS];
 };
 
 /* What was hit, by the name that is told; only where its function is known. */

@@ -271,6 +271,8 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)fxt_read__number(read, "tid"),
 		.ip = fxt_read__number(read, "address"),
+		.key = fxt_read__number(read, "key"),
+		.since_tid = (pid_t)fxt_read__number(read, "since_tid"),
 	};
 	if (trace_id && strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
 	    !trace_id[TRACE_ID_SIZE - 1])

@@ -250,6 +250,12 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_pointer(args, "address", hit->ip);
 	if (hit->trace_id[0])
 		add_string(args, "trace_id", hit->trace_id);
+	if (hit->since_tid) {
+		add_pointer(args, "key", hit->key);
+		add_number(args, "since_tid", (uint32_t)hit->since_tid);
+	}
+	for (uint32_t i = 0; i < hit->n_prints && args->n < FXT_MAX_ARGS; i++)
+		add_string(args, hit->prints[i].name, hit->prints[i].text);
 	add_given(args, hit);
 	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
 		add_string(args, "counted", counted_texts[hit->counted]);

@@ -59,6 +59,9 @@ void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats)
 	sum->unarmed += stats->unarmed;
 	sum->let_pass += stats->let_pass;
 	sum->unmeasured += stats->unmeasured;
+	sum->evicted += stats->evicted;
+	sum->restarted += stats->restarted;
+	sum->keyless += stats->keyless;
 	sum->missed += stats->missed;
 	sum->sum_ns += stats->sum_ns;
 	if (stats->max_ns > sum->max_ns)

@@ -189,6 +189,8 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	sum->let_pass += cpu->let_pass;
 	sum->unmeasured += cpu->unmeasured;
 	sum->stalls += cpu->stalls;
+	sum->restarted += cpu->restarted;
+	sum->keyless += cpu->keyless;
 	sum->sum_ns += cpu->sum_ns;
 	if (cpu->max_ns > sum->max_ns)
 		sum->max_ns = cpu->max_ns;
@@ -206,6 +208,45 @@ static uint64_t missed_by(const struct bpf_program *program)
 	int fd = bpf_program__fd(program);
 
 	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.recursion_misses;
+}
+
+/* Entries of the map of requests, which changes meanwhile; UINT64_MAX: they cannot be counted. */
+static uint64_t count_requests(const struct bpf_map *map)
+{
+	const uint32_t room = bpf_map__max_entries(map);
+	_cleanup_free_ char *keys = calloc(room, bpf_map__key_size(map));
+	_cleanup_free_ char *values = calloc(room, bpf_map__value_size(map));
+	uint32_t next, *last = NULL, n = room;
+	uint64_t sum = 0;
+
+	while (keys && values) {
+		int err =
+			bpf_map_lookup_batch(bpf_map__fd(map), last, &next, keys, values, &n, NULL);
+
+		if (err && errno != ENOENT)
+			break;
+		sum += n;
+		if (err || !n)
+			return sum;
+		last = &next;
+		n = room;
+	}
+	return UINT64_MAX;
+}
+
+/* Requests that were put into the map, have not ended, and are not there. */
+static uint64_t count_evicted(const struct trigger *trigger, const struct mt_counters *cpus,
+			      int n_cpus)
+{
+	uint64_t open = 0, there;
+
+	if (!trigger->skel->rodata->has_key)
+		return 0;
+	/* Counted first: what begins later is not missed. */
+	for (int i = 0; i < n_cpus; i++)
+		open += cpus[i].begun - cpus[i].ended;
+	there = count_requests(trigger->skel->maps.requests);
+	return open > there ? open - there : 0;
 }
 
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
@@ -228,6 +269,7 @@ int trigger__stats(const struct trigger *trigger, struct mt_stats *stats)
 	bpf_object__for_each_program(program, trigger->skel->obj) stats->missed +=
 		missed_by(program);
 	stats->missed += kernel_probes__missed(trigger->kernel_probes);
+	stats->evicted = count_evicted(trigger, of_cpu, cpus);
 	return 0;
 }
 

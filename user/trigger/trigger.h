@@ -78,6 +78,14 @@ struct trigger_config {
 	/* Processes that say which trace a thread works for, at most MT_TRACED_MAX. Not kept. */
 	const struct trigger_trace_places *trace_places;
 	uint32_t n_trace_places;
+	/* What the terms, the key and the prints are; then those of the start probes. Not kept. */
+	const struct mt_reads *reads;
+	uint32_t n_reads, n_prints;
+	/*
+	 * Delays, and with stop_triggers the times from start to stop, belong to what has the same
+	 * key in the same process, and not to a thread. All samples pass.
+	 */
+	bool by_key;
 	/* As probe_site.at_entry: [sp] at a hit is the return address, which the stack needs. */
 	bool probe_at_entry;
 	bool conditional_entries; /* some events have a condition: trigger_event.condition */
@@ -125,6 +133,9 @@ struct mt_stats {
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
 	uint64_t unmeasured; /* there was no room for what their delay or duration is known by */
 	uint64_t stalls;     /* with count_only: of at least stall_thresh_ns */
+	uint64_t evicted;    /* with by_key: requests that there was no room for any more */
+	uint64_t restarted;  /* with by_key: that began again before they had ended */
+	uint64_t keyless;    /* with by_key: hits whose key could not be read */
 	uint64_t missed;     /* times that the kernel did not run the program */
 	uint64_t max_ns;     /* largest delay or duration so far */
 	uint64_t sum_ns;     /* of all of them */

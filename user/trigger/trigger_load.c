@@ -109,6 +109,12 @@ static int select_trace_ids(struct trigger_bpf *skel, const struct trigger_confi
 	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, offset != 0);
 }
 
+/* What is read at a call's entry is told at its return. */
+static bool keeps_prints(const struct trigger_config *config)
+{
+	return config->n_prints && trigger__needs_return(config);
+}
+
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	set_pid_namespace(skel);
@@ -132,7 +138,10 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 		measures_duration(config) && config->since_mark && !config->stop_triggers;
 	skel->rodata->mark_offset_ns = config->mark_offset_ns;
 	skel->rodata->conditional_entries = config->conditional_entries;
-	skel->rodata->has_regions = config->regions;
+	skel->rodata->has_regions = config->regions && !config->by_key;
+	skel->rodata->has_key = config->by_key;
+	skel->rodata->n_prints = config->n_prints;
+	skel->rodata->keeps_prints = keeps_prints(config);
 	skel->rodata->stop_triggers = config->stop_triggers;
 	skel->rodata->measure_region = config->stop_triggers && !config->delay_thresh_ns;
 	skel->rodata->returns_by_insn = config->returns_by_insn;
@@ -190,9 +199,25 @@ static int select_regions(struct trigger_bpf *skel, const struct trigger_config 
 	bpf_program__set_autoload(skel->progs.on_start, config->regions);
 	bpf_program__set_autoload(skel->progs.on_stop, config->regions && !lru);
 	bpf_program__set_autoload(skel->progs.on_stop_lru, config->regions && lru);
-	bpf_map__set_autocreate(skel->maps.region_log, config->regions);
-	bpf_map__set_autocreate(skel->maps.open_regions, config->regions);
+	bpf_map__set_autocreate(skel->maps.region_log, config->regions && !config->by_key);
+	bpf_map__set_autocreate(skel->maps.open_regions, config->regions && !config->by_key);
+	bpf_map__set_autocreate(skel->maps.requests, config->by_key);
+	if (config->by_key)
+		return trigger__size_lru(skel->maps.requests, config);
 	return config->regions ? trigger__size_lru(skel->maps.open_regions, config) : 0;
+}
+
+/* Task storage, where the entry's prints are read into, needs the kernel's BTF. */
+static int select_prints(struct trigger_bpf *skel, const struct trigger_config *config,
+			 enum trigger_latch latch)
+{
+	bool keeps = keeps_prints(config);
+
+	if (keeps && latch == TRIGGER_LATCH_LRU_HASH)
+		return -ENOTSUP;
+	bpf_map__set_autocreate(skel->maps.print_scratch, keeps);
+	bpf_map__set_autocreate(skel->maps.kept_of_calls, keeps);
+	return keeps ? trigger__size_lru(skel->maps.kept_of_calls, config) : 0;
 }
 
 static void expect_links(const struct trigger_bpf *skel)
@@ -214,17 +239,28 @@ static int size_hits(struct bpf_map *map, const struct trigger_config *config)
 		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
 }
 
-static int size_args(struct bpf_map *map, const struct trigger_config *config)
+static int size_args(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
-	return config->n_args > 1 ? bpf_map__set_max_entries(map, config->n_args) : 0;
+	int err = config->n_args > 1
+			  ? bpf_map__set_max_entries(skel->maps.args_of_probes, config->n_args)
+			  : 0;
+
+	return err || config->n_reads < 2
+		       ? err
+		       : bpf_map__set_max_entries(skel->maps.reads_of_probes, config->n_reads);
 }
 
 static int set_args(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	int map = bpf_map__fd(skel->maps.args_of_probes);
 
+	int reads = bpf_map__fd(skel->maps.reads_of_probes);
+
 	for (uint32_t i = 0; i < config->n_args; i++)
 		if (bpf_map_update_elem(map, &i, &config->args[i], BPF_ANY))
+			return -errno;
+	for (uint32_t i = 0; i < config->n_reads; i++)
+		if (bpf_map_update_elem(reads, &i, &config->reads[i], BPF_ANY))
 			return -errno;
 	return 0;
 }
@@ -286,6 +322,8 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = select_regions(skel, config, latch);
 	if (!err)
+		err = select_prints(skel, config, latch);
+	if (!err)
 		err = trigger__select_sampling(skel, config, latch);
 	if (!err)
 		err = select_stall(skel, config);
@@ -298,7 +336,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	if (!err)
 		err = size_hits(skel->maps.hits, config);
 	if (!err)
-		err = size_args(skel->maps.args_of_probes, config);
+		err = size_args(skel, config);
 	/* A kernel without cgroups has no such map; the verifier skips code that never runs. */
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
@@ -351,8 +389,9 @@ static void explain_load(int err)
 		return;
 	}
 	if (err == -ENOTSUP) {
-		log__error("-stall-thresh, -cpu-thresh and -off-cpu-thresh need the kernel's type "
-			   "information (BTF), which is not there");
+		log__error(
+			"-stall-thresh, -cpu-thresh, -off-cpu-thresh, and -print with a duration "
+			"need the kernel's type information (BTF), which is not there");
 		log__hint("a kernel with CONFIG_DEBUG_INFO_BTF has it; -duration-thresh does "
 			  "without");
 		return;

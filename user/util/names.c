@@ -12,11 +12,8 @@ static bool is_tail(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/*
- * Length of the well-formed UTF-8 sequence at s, or 0: Unicode 15.0, table 3-7. Never reads past a
- * NUL, which is not a tail. C1 controls (U+0080..9f) count as ill-formed: terminals obey them.
- */
-static size_t sequence_len(const unsigned char *s)
+/* Unicode 15.0, table 3-7. A NUL is not a tail. */
+size_t utf8__length(const unsigned char *s)
 {
 	if (s[0] < 0x80)
 		return s[0] >= 0x20 && s[0] != 0x7f;
@@ -42,7 +39,7 @@ bool label__is_clean(const char *text)
 	const unsigned char *s = (const unsigned char *)text;
 	size_t at = 0, step;
 
-	while (at <= LABEL_MAX && (step = sequence_len(s + at)))
+	while (at <= LABEL_MAX && (step = utf8__length(s + at)))
 		at += step;
 	return at <= LABEL_MAX && !s[at];
 }
@@ -52,7 +49,7 @@ void label__clean_in_place(char *text)
 	unsigned char *s = (unsigned char *)text;
 
 	while (*s) {
-		size_t step = sequence_len(s);
+		size_t step = utf8__length(s);
 
 		if (!step)
 			*s = '?';
@@ -64,7 +61,7 @@ static size_t clean_prefix_len(const unsigned char *s, size_t len)
 {
 	size_t at = 0, step;
 
-	while (at < len && (step = sequence_len(s + at)))
+	while (at < len && (step = utf8__length(s + at)))
 		at += step;
 	return at;
 }
@@ -75,7 +72,7 @@ static size_t copy_clean(char *out, const unsigned char *s, size_t max)
 	size_t at = 0;
 
 	while (s[at]) {
-		size_t step = sequence_len(s + at);
+		size_t step = utf8__length(s + at);
 
 		if (at + (step ? step : 1) > max)
 			break;

@@ -555,6 +555,11 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 		put(out, s->trace_id);
 		fputs("</code>", out);
 	}
+	if (s->print) {
+		fputs("<br><code>", out);
+		put(out, s->print);
+		fputs("</code>", out);
+	}
 	fputs("</p>\n<ul>", out);
 	for (size_t k = 0; k < s->causes.n; k++) {
 		fputs("<li>", out);

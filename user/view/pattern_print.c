@@ -340,6 +340,8 @@ static void add_captures(cJSON *root, const struct patterns *p)
 			cJSON_AddStringToObject(object, "build_id", s->build_id);
 		if (s->trace_id)
 			cJSON_AddStringToObject(object, "trace_id", s->trace_id);
+		if (s->print)
+			cJSON_AddStringToObject(object, "print", s->print);
 		if (s->no_report)
 			cJSON_AddStringToObject(object, "no_report", s->no_report);
 		else

@@ -657,7 +657,8 @@ int report__reasons(const struct report *r, struct reasons *reasons)
 	int err = 0;
 
 	*reasons = (struct reasons){0};
-	if (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns)
+	/* Of a request with a key it is not known what the thread did for it. */
+	if (r->hit.since_tid || (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns))
 		return 0;
 	if (r->sampled)
 		find_causes(&causes, r);

@@ -171,6 +171,19 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start_ns, hit->time_ns);
 }
 
+/*
+ * Of a request with a key the time is known, but not which of the thread's work in it was for this
+ * request: there is nothing to compare it with.
+ */
+static int take_request(struct report *r, const struct hit_mark *hit)
+{
+	uint64_t start_ns = hit->time_ns - hit->value_ns;
+
+	if (!r->tree->calls.n || (!r->sampled && !has_whole(r->tree, start_ns, hit->value_ns)))
+		return 0;
+	return add_period(r, start_ns, hit->time_ns);
+}
+
 static int find_periods(struct report *r, const struct hit_mark *hit)
 {
 	bool by_call = hit->reason == MT_HIT_DURATION || hit->stall_from == MT_STALL_CALL;
@@ -180,6 +193,8 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 	uint64_t last = 0;
 	int err = 0;
 
+	if (hit->since_tid)
+		return take_request(r, hit);
 	if (hit->reason == MT_HIT_REGION)
 		return find_regions(r, hit);
 	/* Those before it end at gaps as well, but this one does not. */
@@ -340,11 +355,14 @@ static const struct call_tree *find_tree(const struct report_input *input)
 
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
-		bool is_its = tree->tid == input->hit->tid;
+		bool is_its = tree->tid == (input->tid ? input->tid : input->hit->tid);
 		uint64_t ns = !is_its;
 
 		if (is_its && !any)
 			any = tree;
+		/* A request's calls may be in any of them: the first is the thread's own stack. */
+		if (input->hit->since_tid)
+			continue;
 		if (!(is_its || (tree->coroutine && tree->pid == (pid_t)input->hit->pid)) ||
 		    !has_entry(tree, input->hit))
 			continue;

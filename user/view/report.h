@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "stack/call_tree.h"
 
@@ -13,7 +14,8 @@ struct report_input {
 	const struct call_tree *trees; /* the report keeps using them and their functions */
 	size_t n_trees;
 	const struct hit_mark *hit; /* the trigger; iterations are of its function */
-	bool sampled;	    /* calls between samples are not seen, so calls are not counted */
+	pid_t tid;    /* of a request with a key: the thread to tell about; 0: that of the hit */
+	bool sampled; /* calls between samples are not seen, so calls are not counted */
 	size_t ring_bytes;  /* size of the ring of stacks if it was full; otherwise 0 */
 	bool is_of_several; /* there are other hits: the report says which one this is */
 };
@@ -24,7 +26,8 @@ struct report;
  * Compares the iteration that triggered with the ordinary ones in the same lookback, on the same
  * thread: self time and calls per function, largest excess first. An iteration goes from one entry
  * of the trigger's function to the next (delay), or is one call of it (duration). Time off the CPU
- * or in the kernel is counted by the function that it was spent in.
+ * or in the kernel is counted by the function that it was spent in. A request with a key (-key) is
+ * compared with nothing: the report has what the thread did in its time, for whichever request.
  * NULL with errno: ENODATA if the lookback does not have the whole iteration; ENOMEM.
  */
 struct report *report__new(const struct report_input *input);

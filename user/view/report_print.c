@@ -58,6 +58,19 @@ static void print_which(FILE *out, const struct report *r)
 		fprintf(out, ", hit %" PRIu64 ",", r->hit.sequence);
 }
 
+static void print_request_head(FILE *out, const struct report *r)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	fprintf(out, "the request with key %#" PRIx64, r->hit.key);
+	print_which(out, r);
+	fprintf(out,
+		" took %s, from thread %d to thread %d; what thread %d did meanwhile, for this "
+		"request or for others:\n",
+		units__format_duration(text, r->hit.value_ns), r->hit.since_tid, r->hit.tid,
+		r->tree->tid);
+}
+
 static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
@@ -143,6 +156,9 @@ static void print_reasons(FILE *out, const struct report *r)
 	struct reasons reasons;
 	bool is_unnamed = false;
 
+	if (r->hit.since_tid)
+		fprintf(out, "reason: not known: a thread may work for several requests at once\n");
+
 	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
@@ -156,7 +172,10 @@ static void print_reasons(FILE *out, const struct report *r)
 
 void report__print(FILE *out, const struct report *r, size_t top)
 {
-	print_head(out, r);
+	if (r->hit.since_tid)
+		print_request_head(out, r);
+	else
+		print_head(out, r);
 	print_accounts(out, r);
 	print_rows(out, r, top);
 	report__print_paths(out, r);
@@ -168,6 +187,36 @@ static void add_number(cJSON *object, const char *key, uint64_t number)
 	cJSON_AddNumberToObject(object, key, (double)number);
 }
 
+/*
+ * Numbers exactly; strings as they are shown, without the quotes; what could not be read is null.
+ * "cut" has the names of strings that are longer.
+ */
+static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
+{
+	cJSON *object = cJSON_AddObjectToObject(hit_object, "print"), *cut = NULL;
+
+	for (uint32_t i = 0; i < hit->n_prints; i++) {
+		const struct hit_printed *print = &hit->prints[i];
+		char text[PRINTED_SIZE];
+
+		if (print->value.kind == MT_PRINT_NONE) {
+			cJSON_AddNullToObject(object, print->name);
+		} else if (print->value.kind == MT_PRINT_NUMBER) {
+			cJSON_AddRawToObject(object, print->name, print->text);
+		} else {
+			snprintf(text, sizeof(text), "%.*s",
+				 (int)(strrchr(print->text, '"') - print->text - 1),
+				 print->text + 1);
+			cJSON_AddStringToObject(object, print->name, text);
+		}
+		if (!print->value.is_cut)
+			continue;
+		if (!cut)
+			cut = cJSON_AddArrayToObject(hit_object, "cut");
+		cJSON_AddItemToArray(cut, cJSON_CreateString(print->name));
+	}
+}
+
 void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
@@ -176,7 +225,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 			     : hit->reason == MT_HIT_REGION ? "region"
 			     : hit->reason == MT_HIT_STALL  ? "stall"
 							    : "delay";
-	char moment[UNITS_MOMENT_SIZE];
+	char moment[UNITS_MOMENT_SIZE], key[24];
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
@@ -192,6 +241,13 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
 	if (hit->trace_id[0])
 		cJSON_AddStringToObject(object, "trace_id", hit->trace_id);
+	if (hit->since_tid) {
+		snprintf(key, sizeof(key), "%#" PRIx64, hit->key);
+		cJSON_AddStringToObject(object, "key", key);
+		add_number(object, "since_tid", (uint64_t)hit->since_tid);
+	}
+	if (hit->n_prints)
+		add_prints(object, hit);
 	add_number(object, "sequence", hit->sequence);
 	add_number(object, "pid", (uint64_t)hit->pid);
 	add_number(object, "tid", (uint64_t)hit->tid);

@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
@@ -40,6 +41,22 @@ static const char *reason_name(const struct hit_mark *hit)
 					      : "none";
 }
 
+/* As one line: "str(arg1) \"GET /\", arg2 5". */
+static void add_prints(cJSON *object, const struct hit_mark *hit)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	for (uint32_t i = 0; i < hit->n_prints; i++)
+		fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name, hit->prints[i].text);
+	if (!fclose(out))
+		add_text(object, "print", text);
+	free(text);
+}
+
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
@@ -48,6 +65,8 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 	add_text(object, "probe", hit->probe);
 	add_text(object, "reason", reason_name(hit));
 	add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
+	if (hit->n_prints)
+		add_prints(object, hit);
 	add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
 		add_number(object, "threshold_ns", hit->threshold_ns);
@@ -453,6 +472,7 @@ static int parse(struct summary *s)
 	s->host = summary__label(s, "host");
 	s->function = text_of(hit, "probe") ?: text_of(hit, "function");
 	s->trace_id = text_of(hit, "trace_id");
+	s->print = text_of(hit, "print");
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");

@@ -72,7 +72,8 @@ struct summary {
 	const char *no_report; /* why there are no causes; NULL: there is a report */
 	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
 	const char *trace_id;					    /* of the request; NULL: none */
-	uint64_t unix_ms;					    /* 0: unknown */
+	const char *print; /* what -print has read, on one line; NULL: nothing */
+	uint64_t unix_ms;  /* 0: unknown */
 	uint64_t slow_ns, ordinary_ns;
 	uint64_t slow[ACCOUNT_PARTS], ordinary[ACCOUNT_PARTS]; /* account */
 	VEC(struct summary_cause) causes;		       /* largest first */

@@ -32,6 +32,55 @@ static void add(struct call_tree *tree, uint32_t depth, uint64_t start_ns, uint6
 			      .depth = depth};
 }
 
+/*
+ * A request with a key, from thread TID + 1 to TID: hits that look like iterations are not
+ * compared, and no reason is given.
+ */
+static void test_a_request_with_a_key(void **state)
+{
+	struct call_tree trees[] = {{.tid = TID}, {.tid = TID + 1}};
+	const struct hit_mark hit = {.reason = MT_HIT_REGION,
+				     .tid = TID,
+				     .since_tid = TID + 1,
+				     .key = 0xabc,
+				     .function = &stub,
+				     .time_ns = 8 * MS,
+				     .value_ns = 6 * MS};
+	static const pid_t tids[] = {0, TID + 1};
+	static const char *const expected[] = {"what thread 43 did meanwhile",
+					       "what thread 44 did meanwhile"};
+
+	for (size_t i = 0; i < 2; i++) {
+		add(&trees[i], 0, 0, 9 * MS, &program);
+		for (uint64_t at = 1; at < 8; at++)
+			add(&trees[i], 1, at * MS, at * MS + 1000, &stub);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct report *report = report__new(&(struct report_input){.trees = trees,
+									   .n_trees = 2,
+									   .hit = &hit,
+									   .tid = tids[i],
+									   .sampled = true});
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		assert_non_null(report);
+		report__print(out, report, 5);
+		fclose(out);
+		assert_non_null(strstr(text,
+				       "the request with key 0xabc took 6.00 ms, from thread 44 "
+				       "to thread 43"));
+		assert_non_null(strstr(text, expected[i]));
+		assert_non_null(strstr(text, "reason: not known"));
+		assert_null(strstr(text, "ordinary one"));
+		report__free(report);
+		free(text);
+	}
+	VEC_FINI(&trees[0].calls);
+	VEC_FINI(&trees[1].calls);
+}
+
 /* In main from 1 ms on: hits at each of `hits`, and work from 4 to 6 ms. The last is the trigger.
  */
 static char *report_of(const uint64_t *hits, size_t n, uint64_t value_ns)
@@ -142,6 +191,7 @@ static void test_regions_are_compared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_request_with_a_key),
 		cmocka_unit_test(test_the_slow_one_begins_at_its_mark),
 		cmocka_unit_test(test_it_needs_no_hit_before),
 		cmocka_unit_test(test_regions_are_compared),

@@ -173,12 +173,35 @@ static void end_raw(struct perf_writer *w, size_t begin)
 	memcpy(w->record + begin - sizeof(size), &size, sizeof(size));
 }
 
+/*
+ * The key, the thread where it began and the number of values of -print; for each of these a
+ * number, then its length, kind and two flags in one word, and its bytes.
+ */
+static void put_prints(struct perf_writer *w, const struct mt_hit *hit)
+{
+	uint32_t n = hit->n_prints < MT_PRINTS ? hit->n_prints : MT_PRINTS;
+
+	put_u64(w, hit->key);
+	put_u64(w, hit->since_tid | (uint64_t)n << 32);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mt_printed *print = &hit->prints[i];
+		uint16_t length = print->length < MT_TEXT_MAX ? print->length : MT_TEXT_MAX;
+
+		put_u64(w, print->number);
+		put_u64(w, length | (uint64_t)print->kind << 16 | (uint64_t)print->is_signed << 24 |
+				   (uint64_t)print->is_cut << 32);
+		put_padded(w, print->text, length);
+	}
+}
+
 /* Follows the fields that earlier versions read. */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
-	bool has_trace_id = hit->trace_id[0] | hit->trace_id[1];
+	bool has_prints = w->rec->prints.n || w->rec->key;
+	/* The reader finds the prints after a trace id, so that one is always before them. */
+	bool has_trace_id = hit->trace_id[0] || hit->trace_id[1] || has_prints;
 	bool has_more = branches || w->rec->cpu_measure || has_trace_id;
 
 	if (!hit->n_args && !hit->syscall && !has_more)
@@ -198,6 +221,8 @@ static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 		put_u64(w, hit->off_cpu_ns);
 	if (has_trace_id)
 		put(w, hit->trace_id, sizeof(hit->trace_id));
+	if (has_prints)
+		put_prints(w, hit);
 }
 
 /*

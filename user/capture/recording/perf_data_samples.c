@@ -25,6 +25,44 @@ static int damaged_hit(struct perf_reader *r)
 	return damaged(r, "a hit's record is damaged");
 }
 
+static int take_print(struct cursor *raw, struct mt_printed *print)
+{
+	uint64_t word;
+	size_t padding;
+
+	print->number = take_u64(raw);
+	word = take_u64(raw);
+	print->length = (uint16_t)word;
+	print->kind = (uint8_t)(word >> 16);
+	print->is_signed = word >> 24 & 1;
+	print->is_cut = word >> 32 & 1;
+	if (print->length > MT_TEXT_MAX || print->kind > MT_PRINT_BYTES)
+		return -EINVAL;
+	cursor__take(raw, print->text, print->length);
+	padding = -(size_t)print->length & 7;
+	take_part(raw, padding);
+	return raw->failed ? -EINVAL : 0;
+}
+
+/* They follow the time off the CPU. */
+static int take_prints(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+{
+	uint64_t word;
+
+	if (raw->end - raw->at < 16)
+		return 0;
+	hit->key = take_u64(raw);
+	word = take_u64(raw);
+	hit->since_tid = (uint32_t)word;
+	if (word >> 32 > MT_PRINTS)
+		return damaged_hit(r);
+	hit->n_prints = (uint32_t)(word >> 32);
+	for (uint32_t i = 0; i < hit->n_prints; i++)
+		if (take_print(raw, &hit->prints[i]))
+			return damaged_hit(r);
+	return 0;
+}
+
 /* They follow the arguments, if there are arguments. */
 static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
@@ -41,7 +79,7 @@ static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hi
 		hit->off_cpu_ns = take_u64(raw);
 	if (!raw->failed && (size_t)(raw->end - raw->at) >= sizeof(hit->trace_id))
 		cursor__take(raw, hit->trace_id, sizeof(hit->trace_id));
-	return raw->failed ? damaged_hit(r) : 0;
+	return raw->failed ? damaged_hit(r) : take_prints(r, raw, hit);
 }
 
 /* They follow the stack; otherwise at most 4 bytes of padding do. */

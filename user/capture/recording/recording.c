@@ -106,6 +106,8 @@ void recording__fini(struct recording *rec)
 	END_ALL(&rec->open_files, free(e->path));
 	END_ALL(&rec->quotas, free(e->text));
 	END_ALL(&rec->labels, (free(e->key), free(e->value)));
+	END_ALL(&rec->prints, free(*e));
+	free(rec->key);
 	END_ALL(&rec->roots, e->is_owner ? close(e->fd) : 0);
 	VEC_FINI(&rec->stops);
 	VEC_FINI(&rec->threads);
@@ -613,6 +615,18 @@ int recording__set_label(struct recording *rec, const char *key, const char *val
 	return 0;
 }
 
+int recording__add_print(struct recording *rec, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || VEC_ADD(&rec->prints, copy)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	label__clean_in_place(copy);
+	return 0;
+}
+
 const char *recording__find_label(const struct recording *rec, const char *key)
 {
 	const struct rec_label *label = find_label(rec, key);
@@ -627,6 +641,11 @@ static const struct {
 	[DROP_BUSY] = {"busy", "trigger", "triggers", "the snapshot before was still taken"},
 	[DROP_UNMEASURED] = {"unmeasured", "hit", "hits",
 			     "not measured: too many calls in each other, or no memory"},
+	[DROP_KEYS] = {"keys", "request", "requests",
+		       "of -key: evicted, since there were too many at once"},
+	[DROP_KEYLESS] = {"keyless", "hit", "hits", "its -key could not be read"},
+	[DROP_RESTARTED] = {"restarted", "request", "requests",
+			    "of -key: begun again before it had ended"},
 	[DROP_MISSED] = {"missed", "hit", "hits", "the kernel did not run the trigger"},
 	[DROP_THROTTLED] = {"throttled", "pause", "pauses",
 			    "the kernel throttled the samples (a lower -sample-rate)"},

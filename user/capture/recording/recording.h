@@ -27,6 +27,9 @@ enum drop {
 	DROP_TRIGGERS,	 /* passed the threshold, but the trigger's ring buffer was full */
 	DROP_BUSY,	 /* passed it while the snapshot before was taken */
 	DROP_UNMEASURED, /* hits whose delay or duration is not known: no room for it */
+	DROP_KEYS,	 /* requests (-key) that there was no room for any more */
+	DROP_KEYLESS,	 /* hits whose key could not be read */
+	DROP_RESTARTED,	 /* requests that began again before they had ended */
 	DROP_MISSED,	 /* times that the kernel did not run a program of the trigger */
 	DROP_THROTTLED,	 /* times that the kernel paused sampling */
 	DROP_THREADS,	 /* that are not recorded */
@@ -314,6 +317,8 @@ struct recording {
 	uint32_t cpu_measure; /* enum mt_cpu_measure: threshold_ns is of that part of the time */
 	uint64_t stall_thresh_ns; /* 0: stalls were not looked for */
 	uint32_t stall_from;	  /* enum mt_stall_from: what these are the time of */
+	char *key;		  /* -key, as the user has written it; NULL: none */
+	VEC(char *) prints;	  /* -print: the names of what hits have in their prints */
 	VEC(struct rec_thread_state) thread_states;
 	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;
@@ -337,6 +342,9 @@ const char *drop__name(enum drop drop);
 const char *drop__format(char buf[static DROP_TEXT_SIZE], enum drop drop, uint64_t n);
 /* All of a recording, those included that its losses tell. The sum. */
 uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DROPS]);
+
+/* Adds a copy of a name of -print; the hits' prints have the same order. 0 or -ENOMEM. */
+int recording__add_print(struct recording *rec, const char *name);
 
 void rec_kernel__fini(struct rec_kernel *kernel);
 

@@ -399,6 +399,30 @@ static void add_list(const struct recording *rec, const struct list *list, cJSON
 	}
 }
 
+static void add_prints(const struct recording *rec, cJSON *meta)
+{
+	cJSON *list = cJSON_AddArrayToObject(meta, "prints");
+
+	for (size_t i = 0; i < rec->prints.n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateString(rec->prints.v[i]));
+}
+
+static int parse_prints(struct recording *rec, const cJSON *meta)
+{
+	const cJSON *item;
+	int err = 0;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "prints"))
+	{
+		if (!cJSON_IsString(item) || rec->prints.n == MT_PRINTS)
+			return -EINVAL;
+		err = recording__add_print(rec, item->valuestring);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 char *recording_meta__print(const struct recording *rec)
 {
 	cJSON *meta = cJSON_CreateObject();
@@ -419,6 +443,10 @@ char *recording_meta__print(const struct recording *rec)
 		add_u64(meta, "stall_thresh_ns", rec->stall_thresh_ns);
 	if (rec->stall_thresh_ns)
 		cJSON_AddNumberToObject(meta, "stall_from", rec->stall_from);
+	if (rec->key)
+		cJSON_AddStringToObject(meta, "key", rec->key);
+	if (rec->prints.n)
+		add_prints(rec, meta);
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
 	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
 	add_u64(meta, "probe_ip", rec->probe_ip);
@@ -455,6 +483,8 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->freeze = get_label(meta, "freeze");
 	rec->trigger = get_label(meta, "trigger");
 	rec->command = get_label(meta, "command");
+	rec->key = get_label(meta, "key");
+	err = parse_prints(rec, meta);
 	rec->pid = get_int(meta, "pid");
 	rec->reason = get_u32(meta, "reason");
 	rec->threshold_ns = get_u64(meta, "threshold_ns");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "session/probe/hit_reads.h"
 #include "session/probe/programs.h"
 #include "session/probe/kernel_probe.h"
 #include "target/maps.h"
@@ -164,7 +165,8 @@ static int make_usdt(struct probe *probe, const struct usdt_match *match)
 	const uint8_t *code;
 	size_t len;
 
-	*probe = (struct probe){.is_inside = true, .semaphore = place->semaphore_offset};
+	*probe = (struct probe){
+		.is_inside = true, .is_usdt = true, .semaphore = place->semaphore_offset};
 	probe->offset = elf_image__offset_of_vaddr(image, place->vaddr);
 	probe->entry_offset = probe->offset;
 	code = elf_image__bytes(image, probe->offset, &len);
@@ -364,6 +366,8 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 	if (err)
 		return err;
 	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
+	if (source->reads && hit_reads__any(source->reads))
+		hit_reads__bind(source->reads, match->function, probe, source->is_start);
 	return set_place(probe, source, match->module, match->function->vaddr);
 }
 
@@ -440,7 +444,7 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 	int err;
 
 	if (source->programs)
-		return programs__each(source->programs, symbol, probe__each, fn, ctx);
+		return programs__each(source, symbol, probe__each, fn, ctx);
 	if (kernel_probe_kind__of(symbol))
 		return kernel_probe__each(source, symbol, fn, ctx);
 	err = open_symbols(&symbols, source);
@@ -478,7 +482,7 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 	int err;
 
 	if (source->programs)
-		return programs__each(source->programs, symbol, probe__each_function, fn, ctx);
+		return programs__each(source, symbol, probe__each_function, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;

@@ -44,7 +44,10 @@ struct probe {
 	unsigned int go_minor; /* Go version 1.go_minor; 0: not known */
 	bool is_inside;	       /* not the function's entry: "f+0x10", "addr:" */
 	bool is_library;       /* mtbpf_hit() of mtbpf.h, which receives the time of the mark */
-	struct mt_args args;   /* arguments read at a hit */
+	bool is_usdt;
+	struct mt_args args;   /* arguments that the hit shows */
+	struct mt_reads reads; /* what -if, -key and -print read at a hit */
+	char refused[576];     /* why one of these cannot be read here; "": all can */
 	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
 	uint8_t code[16];      /* code at the probe; zeros after the function's end */
 	/*
@@ -60,12 +63,15 @@ static inline bool probe__in_kernel(const struct probe *probe)
 }
 
 struct programs;
+struct hit_reads;
 
-/* Where to look up probes: in a process, in several, or in the file exec_path that will be run. */
+/* Probes are looked up in a process, in several, or in the file exec_path that will be run. */
 struct probe_source {
 	const struct process *process;
 	const char *exec_path;
-	struct programs *programs; /* of several processes, or NULL */
+	struct programs *programs;     /* of several processes, or NULL */
+	const struct hit_reads *reads; /* what is read at their hits; NULL: nothing */
+	bool is_start;		       /* they are those of -start */
 };
 
 typedef int (*probe_fn)(void *ctx, const struct probe *probe);

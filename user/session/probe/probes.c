@@ -153,6 +153,17 @@ struct mt_args *probes__args(const struct probes *probes)
 	return args;
 }
 
+struct mt_reads *probes__reads(const struct probes *probes, const struct probes *starts)
+{
+	struct mt_reads *reads = calloc(probes->all.n + starts->all.n + 1, sizeof(*reads));
+
+	for (size_t i = 0; reads && i < probes->all.n; i++)
+		reads[i] = probes->all.v[i].reads;
+	for (size_t i = 0; reads && i < starts->all.n; i++)
+		reads[probes->all.n + i] = starts->all.v[i].reads;
+	return reads;
+}
+
 const struct probe *probes__stepped(const struct probes *probes)
 {
 	for (size_t i = 0; i < probes->all.n; i++)
@@ -170,7 +181,7 @@ int probes__check_calls(const struct probes *probes)
 				   ? "%s has a breakpoint at its entry only: its calls have no "
 				     "duration"
 			   : probe__in_kernel(&probes->all.v[i])
-				   ? "%s is a moment, and has no duration"
+				   ? "%s is a moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
 			   probes->all.v[i].name);
@@ -349,8 +360,8 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 }
 
 /*
- * A program that is not started yet has no mappings: the inode comes from its file. The device is
- * left out, since mappings may show another one than the file.
+ * Before a program starts, its inode comes from its file, not from its mappings. The device is left
+ * out, since mappings may show another one than the file.
  */
 static struct rec_place place_of(const struct probe *probe, const char *exec_path)
 {
@@ -431,19 +442,24 @@ static int check_moments(const struct start_stop *r)
 int start_stop__find(struct start_stop *r, const struct capture_options *options,
 		     const struct probe_source *source)
 {
+	struct probe_source at_start = *source;
 	int err;
 
 	if (!options->start)
 		return 0;
 	r->stop_triggers = !options->symbols.n;
-	err = probe__each(source, options->start, probes__add, &r->starts);
+	r->by_key = options->reads.has_key;
+	at_start.is_start = true;
+	err = probe__each(&at_start, options->start, probes__add, &r->starts);
 	if (!err)
 		err = probe__each(source, options->stop, probes__add, &r->stops);
 	if (!err)
 		err = check_moments(r);
 	if (!err)
 		err = check_places(r, options, source->exec_path);
-	return err ? err : add_places(r, source->exec_path);
+	if (!err && r->by_key)
+		err = hit_reads__check(&options->reads, &r->starts, true);
+	return err || r->by_key ? err : add_places(r, source->exec_path);
 }
 
 void start_stop__fini(struct start_stop *r)

@@ -43,11 +43,13 @@ bool probes__have(const struct probes *probes, const struct probe *probe);
 int probes__add(void *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);
 
-/* True if all probes are at their functions' entries, or if there are none. */
+/* True if every probe, if any, is at its function's entry. */
 bool probes__at_entry(const struct probes *probes);
 /* The arguments of each probe, for struct trigger_config. The caller frees them; NULL: out of
  * memory. */
 struct mt_args *probes__args(const struct probes *probes);
+/* The same for what is read there, and after that at the probes of -start. */
+struct mt_reads *probes__reads(const struct probes *probes, const struct probes *starts);
 /* The first probe whose instruction the kernel single-steps as a copy; otherwise the first. */
 const struct probe *probes__stepped(const struct probes *probes);
 /*
@@ -61,7 +63,7 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 int probes__check_calls(const struct probes *probes);
 /* True if one of the probes is in a Go program. */
 bool probes__are_go(const struct probes *probes);
-/* True if all probes are mtbpf_hit() of mtbpf.h; false if there are none. */
+/* True if all probes are mtbpf_hit() of mtbpf.h, and there is at least one. */
 bool probes__are_library(const struct probes *probes);
 
 /* -also: functions whose calls are recorded and do not trigger. */
@@ -80,7 +82,8 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 /* -start and -stop: where the recording of a thread begins, and where it ends. */
 struct start_stop {
 	struct probes starts, stops; /* empty: everything is recorded */
-	bool stop_triggers;	     /* there is no other trigger */
+	bool stop_triggers;	     /* the end of a region is the trigger */
+	bool by_key; /* from the one to the other is a request: all is recorded all the time */
 	VEC(struct rec_place) start_places, stop_places;
 };
 

@@ -101,6 +101,7 @@ void programs__fini(struct programs *programs)
 
 /* The state of a search through programs. */
 struct search {
+	const struct probe_source *source; /* what all of them have in common */
 	probe_each_fn each;
 	probe_fn fn;
 	void *ctx;
@@ -136,10 +137,19 @@ static int hand_on(void *ctx, const struct probe *probe)
 	return VEC_ADD(&search->found, *probe) ? -ENOMEM : search->fn(search->ctx, probe);
 }
 
+static struct probe_source source_in(const struct search *search, const struct program *program)
+{
+	struct probe_source source = search->source ? *search->source : (struct probe_source){0};
+
+	source.process = &program->process;
+	source.programs = NULL;
+	return source;
+}
+
 static int look(struct search *search, const struct program *program)
 {
 	LOG_SILENTLY;
-	const struct probe_source source = {.process = &program->process};
+	const struct probe_source source = source_in(search, program);
 
 	search->process = &program->process;
 	search->n_new = 0;
@@ -149,13 +159,13 @@ static int look(struct search *search, const struct program *program)
 /* Searches again with messages; the user may pick a function. */
 static int take(struct search *search, const struct program *program)
 {
-	const struct probe_source source = {.process = &program->process};
+	const struct probe_source source = source_in(search, program);
 
 	search->process = &program->process;
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-/* Replaces a process that has ended by another one of the same program. False: there is none. */
+/* Replaces a process that has ended by another one of the same program. False if all have. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;
@@ -219,10 +229,12 @@ static int explain(const struct programs *programs, struct search *search)
 	return -ENOENT;
 }
 
-int programs__each(struct programs *programs, const char *symbol, probe_each_fn each, probe_fn fn,
-		   void *ctx)
+int programs__each(const struct probe_source *source, const char *symbol, probe_each_fn each,
+		   probe_fn fn, void *ctx)
 {
-	struct search search = {.each = each, .fn = fn, .ctx = ctx, .symbol = symbol};
+	struct programs *programs = source->programs;
+	struct search search = {
+		.source = source, .each = each, .fn = fn, .ctx = ctx, .symbol = symbol};
 	size_t n_gone = 0;
 	int err = 0;
 

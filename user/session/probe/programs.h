@@ -35,13 +35,13 @@ int programs__open(struct programs *programs, const struct target *target);
 void programs__fini(struct programs *programs);
 
 /*
- * Calls fn once for every place that the selector names in any of the programs, and marks those
+ * Calls fn once for every place that the selector names in any of source->programs, and marks those
  * programs as probed. `each` is probe__each() or probe__each_function(). A function that the user
  * picks in one program is looked up by its name in the others. Returns 0, a non-zero result of fn,
  * or -errno after a message and a hint (-ENOENT: no program has it).
  */
-int programs__each(struct programs *programs, const char *symbol, probe_each_fn each, probe_fn fn,
-		   void *ctx);
+int programs__each(const struct probe_source *source, const char *symbol, probe_each_fn each,
+		   probe_fn fn, void *ctx);
 /* True if one of the programs has the symbol. Prints nothing. */
 bool programs__have(const struct programs *programs, const char *symbol);
 
@@ -57,7 +57,7 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 
 /*
  * Finds the default for -symbol: a function of the process or, with exec_path, of the file that
- * will be run. NULL if it has none. Prints nothing.
+ * will be run. NULL if the file lacks both. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
@@ -67,7 +67,7 @@ const char *default_trigger__of(const struct programs *programs);
 struct selectors;
 /*
  * Puts the default in the place of ".", which is magic-trace's name for it. 0; -EINVAL after a line
- * and a hint: there is none; -ENOMEM.
+ * and a hint if the program lacks it; -ENOMEM.
  */
 int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source);
 

@@ -4,6 +4,8 @@
  * notes which block that is. U. Drepper, "ELF Handling for Thread-Local Storage", 3.4.6 (x86-64,
  * variant II); for descriptors A. Oliva, "Thread-Local Storage Descriptors for IA32 and AMD64".
  */
+#include "target/elf/elf_image.h"
+
 #include "target/elf/elf_internal.h"
 
 #include <elf.h>

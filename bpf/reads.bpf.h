@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Reads values at a hit for -if, -key and -print: arguments, and the memory that they point to. */
+#ifndef MTBPF_READS_BPF_H
+#define MTBPF_READS_BPF_H
+
+#include "args.bpf.h"
+
+/* By the number of the probe. User space makes room for all, and fills it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mt_reads);
+} reads_of_probes SEC(".maps");
+
+const volatile __u32 n_prints;
+const volatile bool keeps_prints; /* they are read at a call's entry and told at its return */
+
+/* The place of a hit: at a uprobe the program's context is the registers. */
+struct hit_place {
+	void *ctx;
+	struct pt_regs *regs; /* of user space */
+	bool in_kernel;	      /* it is at a system call, a tracepoint or a kernel function */
+	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
+	bool is_syscall;
+	u64 saved; /* in the kernel: where it keeps the registers of user space */
+	/* Of a kernel function: identifies the call by its place on the thread's kernel stack. */
+	u64 kernel_sp;
+	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
+	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
+};
+
+/* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */
+static __always_inline u32 probe_of(const struct hit_place *place)
+{
+	return place->in_kernel ? place->probe : bpf_get_attach_cookie(place->ctx);
+}
+
+static __always_inline const struct mt_reads *reads_of(const struct hit_place *place)
+{
+	u32 key = probe_of(place);
+
+	return bpf_map_lookup_elem(&reads_of_probes, &key);
+}
+
+/* False if it cannot be read, or only with a page fault. */
+static __always_inline bool read_value(const void *regs, const struct mt_value *value, u64 *out)
+{
+	u32 n = value->n_derefs;
+
+	if (!read_arg(regs, &value->from, out))
+		return false;
+	for (u32 i = 0; i < MT_DEREFS && i < n; i++) {
+		*out += (s64)value->offsets[i];
+		if (i + 1 == n)
+			return value->is_address || read_memory(*out, value->size, out);
+		if (bpf_probe_read_user(out, sizeof(*out), (const void *)*out))
+			return false;
+	}
+	return true;
+}
+
+/* 256 bytes with the NUL: the string may end there, or be longer. */
+static __always_inline void read_string(u64 at, struct mt_printed *out)
+{
+	long n = bpf_probe_read_user_str(out->text, MT_TEXT_MAX, (const void *)at);
+	u64 last = 0;
+
+	if (n <= 0)
+		return;
+	if (n == MT_TEXT_MAX)
+		read_memory(at + MT_TEXT_MAX - 1, 1, &last);
+	out->length = n - 1;
+	out->is_cut = last != 0;
+	out->kind = MT_PRINT_STRING;
+}
+
+static __always_inline void read_bytes(u64 at, u64 length, struct mt_printed *out)
+{
+	u32 n = length < MT_TEXT_MAX ? length : MT_TEXT_MAX;
+
+	/* Without this the compiler checks one register and uses another. */
+	asm volatile("" : "+r"(n));
+	if ((s64)length < 0 || n > MT_TEXT_MAX ||
+	    (n && bpf_probe_read_user(out->text, n, (const void *)at)))
+		return;
+	out->length = n;
+	out->is_cut = length > MT_TEXT_MAX;
+	out->kind = MT_PRINT_BYTES;
+}
+
+/* The kind stays MT_PRINT_NONE if it cannot be read. */
+static __always_inline void read_print(const void *regs, const struct mt_print *print,
+				       struct mt_printed *out)
+{
+	s8 size = print->value.n_derefs ? print->value.size : print->value.from.size;
+	u64 value, length;
+
+	if (!read_value(regs, &print->value, &value))
+		return;
+	if (print->kind == MT_PRINT_STRING) {
+		read_string(value, out);
+	} else if (print->kind == MT_PRINT_BYTES) {
+		if (read_value(regs, &print->length, &length))
+			read_bytes(value, length, out);
+	} else {
+		out->number = value;
+		out->is_signed = size < 0;
+		out->kind = MT_PRINT_NUMBER;
+	}
+}
+
+/* Reads those of the entry, or those of the return; the others stay as they are. */
+static __always_inline void read_prints(const struct hit_place *place, bool at_return,
+					struct mt_printed *out)
+{
+	const struct mt_reads *reads = reads_of(place);
+
+	for (u32 i = 0; reads && i < MT_PRINTS && i < n_prints; i++)
+		if (reads->prints[i].at_return == at_return)
+			read_print(place->regs, &reads->prints[i], &out[i]);
+}
+
+static __always_inline void clear_prints(struct mt_printed *out)
+{
+	for (u32 i = 0; i < MT_PRINTS; i++) {
+		out[i].number = 0;
+		out[i].length = 0;
+		out[i].kind = MT_PRINT_NONE;
+		out[i].is_signed = out[i].is_cut = 0;
+	}
+}
+
+/* Values of -print from the entry of a call, kept until its return. */
+struct kept_prints {
+	u64 sequence; /* of the call */
+	struct mt_printed v[MT_PRINTS];
+};
+
+/* The program of one thread does not interrupt itself, so that it can fill this in peace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct kept_prints);
+} print_scratch SEC(".maps");
+
+/*
+ * By the call's number. A call that is left without a return leaves its entry behind, so the oldest
+ * are evicted; the prints of an evicted call are unknown. User space sizes it as lru_latches.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct kept_prints);
+} kept_of_calls SEC(".maps");
+
+static __always_inline void keep_prints(const struct hit_place *place, u64 sequence)
+{
+	struct kept_prints *kept = bpf_task_storage_get(&print_scratch, bpf_get_current_task_btf(),
+							NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!kept)
+		return;
+	kept->sequence = sequence;
+	clear_prints(kept->v);
+	read_prints(place, false, kept->v);
+	bpf_map_update_elem(&kept_of_calls, &sequence, kept, BPF_ANY);
+}
+
+static __always_inline void forget_prints(u64 sequence)
+{
+	if (keeps_prints)
+		bpf_map_delete_elem(&kept_of_calls, &sequence);
+}
+
+/* The kernel may give an evicted entry to another call while it is copied: its number tells. */
+static __always_inline void copy_kept(u64 sequence, struct mt_printed *out)
+{
+	const volatile struct kept_prints *kept = bpf_map_lookup_elem(&kept_of_calls, &sequence);
+
+	if (!kept || kept->sequence != sequence)
+		return;
+	bpf_probe_read_kernel(out, sizeof(kept->v), (const void *)kept->v);
+	if (kept->sequence != sequence)
+		clear_prints(out);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * -key: delays, and the time from -start to -stop, belong to a request and not to a thread. A
+ * request is what has the same key in the same process: mostly the address of an object.
+ */
+#ifndef MTBPF_REQUESTS_BPF_H
+#define MTBPF_REQUESTS_BPF_H
+
+#include "counters.bpf.h"
+#include "fire.bpf.h"
+
+const volatile bool has_key;
+
+struct request_key {
+	u64 key;
+	u32 tgid, pad;
+};
+
+struct request {
+	u64 key; /* again: the kernel may give an evicted entry to another request meanwhile */
+	u64 since_ns;
+	u32 tid;
+	u32 pad;
+};
+
+/* User space counts the entries: what was put in, not taken out, and is not there, was evicted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MT_REQUESTS);
+	__type(key, struct request_key);
+	__type(value, struct request);
+} requests SEC(".maps");
+
+/* False if the key cannot be read, which is counted. */
+static __always_inline bool key_of(const struct hit_place *place, struct mt_counters *stats,
+				   struct request_key *key)
+{
+	const struct mt_reads *reads = reads_of(place);
+
+	key->tgid = current_pid_tgid() >> 32;
+	key->pad = 0;
+	if (reads && read_value(place->regs, &reads->key, &key->key))
+		return true;
+	add_one(&stats->keyless);
+	return false;
+}
+
+/* A second start begins a new request: its object is used again. */
+static __always_inline void begin_request(const struct request_key *key, struct mt_counters *stats,
+					  u64 now)
+{
+	struct request request = {.key = key->key, .since_ns = now, .tid = (u32)current_pid_tgid()};
+
+	if (!bpf_map_update_elem(&requests, key, &request, BPF_NOEXIST))
+		add_one(&stats->begun);
+	else if (!bpf_map_update_elem(&requests, key, &request, BPF_ANY))
+		add_one(&stats->restarted);
+	else
+		add_one(&stats->unmeasured);
+}
+
+/* Finds when and where a request began. False if that is not known. */
+static __always_inline bool find_request(const struct request_key *key, struct since *since)
+{
+	const volatile struct request *found = bpf_map_lookup_elem(&requests, key);
+
+	if (!found)
+		return false;
+	since->ns = found->since_ns;
+	since->tid = found->tid;
+	since->key = key->key;
+	return found->key == key->key;
+}
+
+/* The same, and removes the request. If two threads end it at once, one of them gets true. */
+static __always_inline bool end_request(const struct request_key *key, struct mt_counters *stats,
+					struct since *since)
+{
+	if (!find_request(key, since) || bpf_map_delete_elem(&requests, key))
+		return false;
+	add_one(&stats->ended);
+	return true;
+}
+
+#endif

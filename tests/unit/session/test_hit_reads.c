@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+/* -if, -key and -print: what their texts mean, and where the values are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "session/probe/hit_reads.h"
+#include "session/probe/probes.h"
+#include "stderr_capture.h"
+
+static int parse_all(struct hit_reads *reads, const char *filter, const char *key,
+		     const char *print)
+{
+	struct stderr_capture said;
+	int err;
+
+	stderr_capture__begin(&said);
+	err = hit_reads__parse(reads, filter, key, print);
+	assert_true(!err == !*stderr_capture__end(&said));
+	return err;
+}
+
+static int parse(struct hit_reads *reads, const char *text)
+{
+	return parse_all(reads, text, NULL, NULL);
+}
+
+static void test_terms(void **state)
+{
+	struct hit_reads reads;
+	const struct hit_filter *f = &reads.filter;
+
+	assert_int_equal(parse(&reads, NULL), 0);
+	assert_int_equal(f->n, 0);
+	assert_false(hit_reads__any(&reads));
+	assert_int_equal(
+		parse(&reads,
+		      " (unsigned int)arg3>=0x10&&tid!=-1 && comm == \"a b\" && (int)retval&8 "),
+		0);
+	assert_int_equal(f->n, 4);
+	assert_int_equal(f->terms[0].field, MT_FIELD_ARG);
+	assert_int_equal(f->values[0].path.arg, 2);
+	assert_int_equal(f->values[0].size, 4);
+	assert_int_equal(f->terms[0].op, MT_OP_GE);
+	assert_int_equal(f->terms[0].value, 16);
+	assert_int_equal(f->terms[1].op, MT_OP_NE);
+	assert_true(f->terms[1].value == UINT64_MAX);
+	assert_string_equal((const char *)f->terms[2].comm, "a b");
+	assert_int_equal(f->values[3].size, -4);
+	assert_int_equal(f->terms[3].op, MT_OP_AND);
+	assert_string_equal(hit_reads__of_return(&reads), "-if");
+	assert_int_equal(parse(&reads, "comm != \"123456789012345\""), 0);
+	assert_null(hit_reads__of_return(&reads));
+}
+
+static void test_members(void **state)
+{
+	struct hit_reads reads;
+	const struct value_path *path = &reads.filter.values[0].path;
+
+	assert_int_equal(parse(&reads, "arg12->a_1.b[0x10]->8 < 3"), 0);
+	assert_int_equal(path->arg, 11);
+	assert_int_equal(path->n, 4);
+	assert_int_equal(path->steps[0].kind, STEP_ARROW);
+	assert_string_equal(path->steps[0].name, "a_1");
+	assert_int_equal(path->steps[1].kind, STEP_DOT);
+	assert_string_equal(path->steps[1].name, "b");
+	assert_int_equal(path->steps[2].kind, STEP_INDEX);
+	assert_int_equal(path->steps[2].number, 16);
+	assert_int_equal(path->steps[3].kind, STEP_OFFSET);
+	assert_int_equal(path->steps[3].number, 8);
+	assert_string_equal(reads.filter.values[0].text, "arg12->a_1.b[0x10]->8");
+}
+
+static void test_keys(void **state)
+{
+	struct hit_reads reads;
+
+	assert_int_equal(parse_all(&reads, NULL, "arg1", NULL), 0);
+	assert_true(reads.has_key);
+	assert_memory_equal(&reads.keys[0], &reads.keys[1], sizeof(reads.keys[0]));
+	assert_null(hit_reads__of_memory(&reads));
+	assert_int_equal(parse_all(&reads, NULL, "(long)arg1, arg2->id", NULL), 0);
+	assert_int_equal(reads.keys[0].size, -8);
+	assert_int_equal(reads.keys[1].path.arg, 1);
+	assert_string_equal(hit_reads__of_memory(&reads), "-key");
+	assert_int_equal(parse_all(&reads, NULL, "arg1,arg2,arg3", NULL), -EINVAL);
+	assert_int_equal(parse_all(&reads, NULL, "retval", NULL), -EINVAL);
+	assert_int_equal(parse_all(&reads, NULL, "tid", NULL), -EINVAL);
+	assert_int_equal(parse_all(&reads, NULL, "", NULL), -EINVAL);
+}
+
+static void test_prints(void **state)
+{
+	static const char *const wrong[] = {"",
+					    "str(arg1",
+					    "str(arg1, arg2, arg3)",
+					    "str(arg1, retval)",
+					    "str()",
+					    "arg1,,arg2",
+					    "arg1 arg2",
+					    "arg1->",
+					    "arg1->a[b]",
+					    "arg13",
+					    "arg1,arg2,arg3,arg4,arg5",
+					    "arg1[-1]",
+					    "arg1->99999999999"};
+	struct hit_reads reads;
+
+	assert_int_equal(
+		parse_all(&reads, NULL, NULL, "str( arg1 ),str(arg1->p, arg2),retval , (int)arg2"),
+		0);
+	assert_int_equal(reads.n_prints, 4);
+	assert_int_equal(reads.prints[0].kind, MT_PRINT_STRING);
+	assert_string_equal(reads.prints[0].text, "str( arg1 )");
+	assert_int_equal(reads.prints[1].kind, MT_PRINT_BYTES);
+	assert_int_equal(reads.prints[1].length.path.arg, 1);
+	assert_int_equal(reads.prints[2].kind, MT_PRINT_NUMBER);
+	assert_string_equal(reads.prints[2].text, "retval");
+	assert_string_equal(hit_reads__of_return(&reads), "-print");
+	assert_string_equal(hit_reads__of_memory(&reads), "-print");
+	assert_int_equal(parse_all(&reads, NULL, NULL, "arg1"), 0);
+	assert_null(hit_reads__of_memory(&reads));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse_all(&reads, NULL, NULL, wrong[i]), -EINVAL);
+}
+
+static void test_what_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"arg0 == 1",
+		"arg1x == 1",
+		"(int)arg1 = 1",
+		"(int)arg1 && 1",
+		"(float)arg1 == 1",
+		"comm == \"1234567890123456\"",
+		"comm == \"a",
+		"comm & \"a\"",
+		"tid == 1 tid == 2",
+		"tid == 1 &&",
+		"tid == 1x",
+		"tid == 18446744073709551616",
+		"arg1 == arg2",
+		"(int)comm == 1",
+	};
+	struct hit_reads f;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(parse(&f, texts[i]), -EINVAL);
+}
+
+/* A function without debug info, which no image is asked for. */
+static int apply(const char *filter, const char *print, struct probe *probe, const char *function)
+{
+	static struct elf_image *image;
+	static const unsigned char code[] = {0xc3};
+	struct function f = {.raw_name = function, .name = function};
+	struct probes probes = {0};
+	struct stderr_capture said;
+	struct hit_reads reads;
+	int err = parse_all(&reads, filter, NULL, print);
+
+	assert_int_equal(err, 0);
+	if (!image)
+		image = elf_image__raw(code, sizeof(code), "raw", "raw");
+	f.image = image;
+	if (function)
+		hit_reads__bind(&reads, &f, probe, false);
+	assert_int_equal(VEC_ADD(&probes.all, *probe), 0);
+	stderr_capture__begin(&said);
+	err = hit_reads__check(&reads, &probes, false);
+	assert_true(!err == !*stderr_capture__end(&said));
+	*probe = probes.all.v[0];
+	VEC_FINI(&probes.all);
+	return err;
+}
+
+static void test_arguments(void **state)
+{
+	static struct probe function;
+
+	assert_int_equal(apply("(short)arg6 == 1 && (long)arg1 == 1", NULL, &function, "f"), 0);
+	assert_int_equal(function.args.n, 6);
+	assert_int_equal(function.args.v[5].base, 64); /* r9 */
+	assert_int_equal(function.args.v[5].size, -2);
+	assert_int_equal(function.args.v[0].base, 112); /* di */
+	assert_int_equal(function.args.v[1].kind, MT_ARG_UNKNOWN);
+	assert_int_equal(function.reads.terms[0].from.base, 64);
+	assert_int_equal(function.reads.terms[1].from.size, -8);
+	function = (struct probe){0};
+	assert_int_equal(apply("(int)arg1->0x20->8 == 1", "str(arg2), (int)retval", &function, "f"),
+			 0);
+	assert_int_equal(function.reads.terms[0].n_derefs, 2);
+	assert_int_equal(function.reads.terms[0].offsets[0], 0x20);
+	assert_int_equal(function.reads.terms[0].offsets[1], 8);
+	assert_int_equal(function.reads.terms[0].size, -4);
+	assert_int_equal(function.reads.terms[0].from.size, 8);
+	assert_int_equal(function.reads.prints[0].value.from.base, 104); /* si */
+	assert_int_equal(function.reads.prints[1].value.from.base, 80);	 /* ax */
+	assert_int_equal(function.reads.prints[1].at_return, 1);
+}
+
+static void test_arguments_that_are_not_known(void **state)
+{
+	static const char *const terms[] = {"arg1 == 1",    "(int)arg7 == 1",
+					    "arg1->a == 1", "(int)arg1->0->0->0->0->0 == 1",
+					    "arg1->8 == 1", "retval == 1"};
+	static struct probe inside = {.is_inside = true}, go = {.is_go = true};
+
+	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+		static struct probe function;
+
+		function = (struct probe){0};
+		assert_int_equal(apply(terms[i], NULL, &function, "f"), -EINVAL);
+	}
+	for (int i = 0; i < 3; i++) {
+		static const char *const clones[] = {"f.isra.0", "f.constprop.1", "f.part.0"};
+		static struct probe clone;
+
+		clone = (struct probe){0};
+		assert_int_equal(apply("(int)arg1 == 1", NULL, &clone, clones[i]), -EINVAL);
+	}
+	assert_int_equal(apply("(int)arg1 == 1", NULL, &inside, "f"), -EINVAL);
+	assert_int_equal(apply("(int)arg1 == 1", NULL, &go, "f"), -EINVAL);
+	inside = (struct probe){.is_inside = true};
+	assert_int_equal(apply("tid == 1", NULL, &inside, "f"), 0);
+}
+
+static void test_usdt_and_system_calls(void **state)
+{
+	static struct probe usdt = {.is_inside = true, .is_usdt = true};
+	static struct probe syscall = {
+		.kernel = {.kind = KERNEL_PROBE_SYSCALL, .name = "write", .number = 1}};
+	static struct probe tracepoint = {
+		.kernel = {.kind = KERNEL_PROBE_TRACEPOINT, .name = "sched_switch"}};
+
+	usdt.args = (struct mt_args){
+		.n = 2, .v = {{.kind = MT_ARG_REGISTER, .base = 5, .size = -4}, {.size = 8}}};
+	assert_int_equal(apply("arg1 == 1", "str(arg2), arg1", &usdt, NULL), 0);
+	assert_int_equal(usdt.reads.terms[0].from.base, 5);
+	assert_int_equal(usdt.reads.terms[0].from.size, -4);
+	assert_int_equal(apply("arg3 == 1", NULL, &usdt, NULL), -EINVAL);
+	usdt.refused[0] = '\0';
+	assert_int_equal(apply("(int)arg2 == 1", NULL, &usdt, NULL), -EINVAL);
+	usdt.refused[0] = '\0';
+	assert_int_equal(apply("arg2->name == 1", NULL, &usdt, NULL), -EINVAL);
+	assert_int_equal(apply("(int)arg1 == 7 && arg4 > 2 && retval < 0", "str(arg2, arg3)",
+			       &syscall, NULL),
+			 0);
+	assert_int_equal(syscall.reads.terms[0].from.size, -4);
+	assert_int_equal(syscall.reads.terms[1].from.base, 56); /* r10 */
+	assert_int_equal(syscall.reads.terms[2].from.base, 80);
+	assert_int_equal(syscall.reads.terms[2].from.size, -8);
+	assert_int_equal(syscall.reads.prints[0].length.from.base, 96);
+	assert_int_equal(apply("arg7 == 1", NULL, &syscall, NULL), -EINVAL);
+	assert_int_equal(apply("tid == 1", NULL, &tracepoint, NULL), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_prints),
+		cmocka_unit_test(test_what_is_refused),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_arguments_that_are_not_known),
+		cmocka_unit_test(test_usdt_and_system_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

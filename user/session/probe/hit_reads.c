@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: MIT
+#include "session/probe/hit_reads.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/probe/probes.h"
+#include "util/log.h"
+
+#define HINT_TERMS                                                                                 \
+	"-if 'arg1 > 100 && comm == \"worker\"': arg1 to arg12, members of them, retval, tid and " \
+	"comm; == != < <= > >= and &; up to 4 terms"
+#define HINT_KEY                                                                                   \
+	"-key arg1, -key 'arg1->request', or one of -start and one of -stop: -key arg1,arg2"
+#define HINT_PRINT "-print 'str(arg1), str(arg2->data, arg2->len), arg3': up to 4"
+
+/* Parsing. */
+
+/* The option that is parsed, for messages. */
+struct source {
+	const char *option, *hint;
+};
+
+static const struct source of_terms = {"-if", HINT_TERMS}, of_key = {"-key", HINT_KEY},
+			   of_print = {"-print", HINT_PRINT};
+
+static int refuse(const struct source *source, const char *what, const char *at)
+{
+	log__error("%s: %s: '%s'", source->option, what, at);
+	log__hint("%s", source->hint);
+	return -EINVAL;
+}
+
+static const char *skip_blanks(const char *at)
+{
+	while (isspace((unsigned char)*at))
+		at++;
+	return at;
+}
+
+static bool take(const char **at, const char *word)
+{
+	const char *from = skip_blanks(*at);
+	size_t n = strlen(word);
+
+	if (strncmp(from, word, n))
+		return false;
+	*at = from + n;
+	return true;
+}
+
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Types of C on x86-64, by their names; negative: signed. */
+static const struct {
+	const char *name;
+	int8_t size;
+} types[] = {
+	{"(int)", -4},		{"(unsigned)", 4},   {"(unsigned int)", 4}, {"(long)", -8},
+	{"(unsigned long)", 8}, {"(long long)", -8}, {"(size_t)", 8},	    {"(ssize_t)", -8},
+	{"(short)", -2},	{"(char)", -1},	     {"(bool)", 1},	    {"(unsigned short)", 2},
+	{"(unsigned char)", 1}, {"(int8_t)", -1},    {"(int16_t)", -2},	    {"(int32_t)", -4},
+	{"(int64_t)", -8},	{"(uint8_t)", 1},    {"(uint16_t)", 2},	    {"(uint32_t)", 4},
+	{"(uint64_t)", 8},
+};
+
+static void take_type(const char **at, struct hit_value *value)
+{
+	if (take(at, "(char *)") || take(at, "(char*)")) {
+		value->size = 8;
+		value->as_text = true;
+	}
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && !value->size; i++)
+		if (take(at, types[i].name))
+			value->size = types[i].size;
+}
+
+/* False if a number is missing, or if it is too large. */
+static bool take_offset(const char **at, int32_t *number)
+{
+	const char *begin = *at;
+	char *end;
+	long long n;
+
+	if (!isdigit((unsigned char)*begin))
+		return false;
+	n = strtoll(begin, &end, 0);
+	if (n > INT32_MAX || is_of_name(*end))
+		return false;
+	*number = (int32_t)n;
+	*at = end;
+	return true;
+}
+
+static bool take_name(const char **at, char *name, size_t size)
+{
+	size_t n = 0;
+
+	while (is_of_name((*at)[n]))
+		n++;
+	if (!n || n >= size || isdigit((unsigned char)**at))
+		return false;
+	snprintf(name, size, "%.*s", (int)n, *at);
+	*at += n;
+	return true;
+}
+
+static bool take_step(const char **at, struct value_step *step)
+{
+	const char *from = *at;
+
+	if (*from == '[') {
+		step->kind = STEP_INDEX;
+		from++;
+		if (!take_offset(&from, &step->number) || *from != ']')
+			return false;
+		*at = from + 1;
+		return true;
+	}
+	step->kind = *from == '.' ? STEP_DOT : STEP_ARROW;
+	*at += *from == '.' ? 1 : 2;
+	if (step->kind == STEP_ARROW && take_offset(at, &step->number)) {
+		step->kind = STEP_OFFSET;
+		return true;
+	}
+	return take_name(at, step->name, sizeof(step->name));
+}
+
+/* False, and *at unchanged, unless the text begins with an argument or retval. */
+static bool take_base(const char **at, struct value_path *path)
+{
+	const char *from = skip_blanks(*at);
+	int32_t n;
+
+	if (take(&from, "retval")) {
+		path->of_return = true;
+	} else if (take(&from, "arg") && take_offset(&from, &n) && n >= 1 && n <= MT_ARGS_MAX) {
+		path->arg = (uint32_t)n - 1;
+	} else {
+		return false;
+	}
+	if (is_of_name(*from))
+		return false;
+	*at = from;
+	return true;
+}
+
+/* Copies the text from `begin` to `end` without blanks around it, cut to HIT_TEXT_SIZE. */
+static void keep_text(char text[static HIT_TEXT_SIZE], const char *begin, const char *end)
+{
+	begin = skip_blanks(begin);
+	while (end > begin && isspace((unsigned char)end[-1]))
+		end--;
+	snprintf(text, HIT_TEXT_SIZE, "%.*s", (int)(end - begin), begin);
+}
+
+static int take_value(const struct source *source, const char **at, struct hit_value *value)
+{
+	const char *begin = *at;
+
+	*value = (struct hit_value){0};
+	take_type(at, value);
+	if (!take_base(at, &value->path))
+		return refuse(source, "unknown name", skip_blanks(*at));
+	while (**at == '[' || **at == '.' || !strncmp(*at, "->", 2)) {
+		const char *step = *at;
+
+		if (value->path.n == VALUE_STEPS)
+			return refuse(source, "more than 8 members", begin);
+		if (!take_step(at, &value->path.steps[value->path.n++]))
+			return refuse(source, "no member", step);
+	}
+	keep_text(value->text, begin, *at);
+	return 0;
+}
+
+/* -if */
+
+static int take_field(const char **at, struct mt_term *term, struct hit_value *value)
+{
+	const char *begin = *at, *from = *at;
+
+	*value = (struct hit_value){0};
+	take_type(&from, value);
+	if (take(&from, "comm"))
+		term->field = MT_FIELD_COMM;
+	else if (take(&from, "tid"))
+		term->field = MT_FIELD_TID;
+	if (!term->field) {
+		int err = take_value(&of_terms, at, value);
+
+		term->field = value->path.of_return ? MT_FIELD_RETVAL : MT_FIELD_ARG;
+		return err;
+	}
+	if (is_of_name(*from))
+		return refuse(&of_terms, "unknown name", skip_blanks(begin));
+	if (value->size)
+		return refuse(&of_terms, "tid and comm take no type", begin);
+	*at = from;
+	return 0;
+}
+
+static int take_op(const char **at, struct mt_term *term)
+{
+	static const struct {
+		const char *text;
+		uint8_t op;
+	} ops[] = {{"==", MT_OP_EQ}, {"!=", MT_OP_NE}, {"<=", MT_OP_LE}, {">=", MT_OP_GE},
+		   {"<", MT_OP_LT},  {">", MT_OP_GT},  {"&", MT_OP_AND}};
+	const char *begin = skip_blanks(*at);
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !term->op; i++)
+		if (strncmp(begin, "&&", 2) && take(at, ops[i].text))
+			term->op = ops[i].op;
+	if (!term->op)
+		return refuse(&of_terms, "no operator", begin);
+	if (term->field == MT_FIELD_COMM && term->op > MT_OP_NE)
+		return refuse(&of_terms, "comm is compared by == and !=", begin);
+	return 0;
+}
+
+static int take_comm(const char **at, struct mt_term *term)
+{
+	const char *begin = skip_blanks(*at), *end;
+
+	end = *begin == '"' ? strchr(begin + 1, '"') : NULL;
+	if (!end)
+		return refuse(&of_terms, "a thread's name is in quotes", begin);
+	/* TASK_COMM_LEN, with the zero. */
+	if (end - begin - 1 >= (long)sizeof(term->comm))
+		return refuse(&of_terms, "a thread's name has at most 15 characters", begin);
+	memcpy(term->comm, begin + 1, (size_t)(end - begin - 1));
+	*at = end + 1;
+	return 0;
+}
+
+static int take_number(const char **at, struct mt_term *term)
+{
+	const char *begin = skip_blanks(*at);
+	char *end;
+
+	if (!isdigit((unsigned char)*begin) && *begin != '-')
+		return refuse(&of_terms, "no number", begin);
+	errno = 0;
+	term->value = *begin == '-' ? (uint64_t)strtoll(begin, &end, 0) : strtoull(begin, &end, 0);
+	if (errno || end == begin || is_of_name(*end) || *end == '.')
+		return refuse(&of_terms, "not a whole number", begin);
+	*at = end;
+	return 0;
+}
+
+static int take_term(const char **at, struct hit_filter *filter)
+{
+	struct mt_term *term = &filter->terms[filter->n];
+	int err = take_field(at, term, &filter->values[filter->n]);
+
+	if (!err)
+		err = take_op(at, term);
+	if (err)
+		return err;
+	return term->field == MT_FIELD_COMM ? take_comm(at, term) : take_number(at, term);
+}
+
+static int parse_filter(struct hit_filter *filter, const char *text)
+{
+	const char *at = text;
+	int err = 0;
+
+	while (text && !err) {
+		if (filter->n == MT_TERMS)
+			return refuse(&of_terms, "more than 4 terms", at);
+		err = take_term(&at, filter);
+		filter->n++;
+		if (!err && !*skip_blanks(at))
+			break;
+		if (!err && !take(&at, "&&"))
+			err = refuse(&of_terms, "'&&' or the end is missing", skip_blanks(at));
+	}
+	return err;
+}
+
+/* -key and -print */
+
+static int parse_key(struct hit_reads *reads, const char *text)
+{
+	const char *at = text;
+	int err;
+
+	if (!text)
+		return 0;
+	reads->has_key = true;
+	err = take_value(&of_key, &at, &reads->keys[0]);
+	reads->keys[1] = reads->keys[0];
+	if (!err && take(&at, ","))
+		err = take_value(&of_key, &at, &reads->keys[1]);
+	if (!err && *skip_blanks(at))
+		err = refuse(&of_key, "the end is missing", skip_blanks(at));
+	if (!err && (reads->keys[0].path.of_return || reads->keys[1].path.of_return))
+		err = refuse(&of_key, "a returned value cannot be a key", text);
+	return err;
+}
+
+static int take_print(const char **at, struct hit_print *print)
+{
+	const char *begin = *at;
+	int err;
+
+	print->kind = MT_PRINT_NUMBER;
+	if (!take(at, "str(")) {
+		err = take_value(&of_print, at, &print->value);
+	} else {
+		print->kind = MT_PRINT_STRING;
+		err = take_value(&of_print, at, &print->value);
+		if (!err && take(at, ",")) {
+			print->kind = MT_PRINT_BYTES;
+			err = take_value(&of_print, at, &print->length);
+		}
+		if (!err && !take(at, ")"))
+			err = refuse(&of_print, "')' is missing", skip_blanks(*at));
+		if (!err && print->kind == MT_PRINT_BYTES &&
+		    print->length.path.of_return != print->value.path.of_return)
+			err = refuse(&of_print, "one is of the entry, one of the return",
+				     skip_blanks(begin));
+	}
+	keep_text(print->text, begin, *at);
+	return err;
+}
+
+static int parse_print(struct hit_reads *reads, const char *text)
+{
+	const char *at = text;
+	int err = 0;
+
+	while (text && !err) {
+		if (reads->n_prints == MT_PRINTS)
+			return refuse(&of_print, "more than 4 values", at);
+		err = take_print(&at, &reads->prints[reads->n_prints]);
+		reads->n_prints++;
+		if (!err && !*skip_blanks(at))
+			break;
+		if (!err && !take(&at, ","))
+			err = refuse(&of_print, "',' or the end is missing", skip_blanks(at));
+	}
+	return err;
+}
+
+int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *key,
+		     const char *print)
+{
+	int err;
+
+	*reads = (struct hit_reads){0};
+	err = parse_filter(&reads->filter, filter);
+	if (!err)
+		err = parse_key(reads, key);
+	return err ? err : parse_print(reads, print);
+}
+
+const char *hit_reads__of_return(const struct hit_reads *reads)
+{
+	for (uint32_t i = 0; i < reads->filter.n; i++)
+		if (reads->filter.terms[i].field == MT_FIELD_RETVAL)
+			return "-if";
+	for (uint32_t i = 0; i < reads->n_prints; i++)
+		if (reads->prints[i].value.path.of_return)
+			return "-print";
+	return NULL;
+}
+
+const char *hit_reads__of_memory(const struct hit_reads *reads)
+{
+	if (reads->keys[0].path.n || reads->keys[1].path.n)
+		return "-key";
+	for (uint32_t i = 0; i < reads->n_prints; i++)
+		if (reads->prints[i].kind != MT_PRINT_NUMBER || reads->prints[i].value.path.n)
+			return "-print";
+	return NULL;
+}
+
+bool hit_reads__any(const struct hit_reads *reads)
+{
+	return reads->filter.n || reads->has_key || reads->n_prints;
+}
+
+/* Binding: where the values are at the hits of one probe. */
+
+/* Registers of a system call's arguments, as offsets in struct pt_regs: di, si, dx, r10, r8, r9. */
+static const uint16_t syscall_registers[] = {112, 104, 96, 56, 72, 64};
+
+static int tell(char why[static VALUE_WHY_SIZE], const char *text)
+{
+	snprintf(why, VALUE_WHY_SIZE, "%s", text);
+	return -EINVAL;
+}
+
+static bool has_only_offsets(const struct value_path *path)
+{
+	for (size_t i = 0; i < path->n; i++)
+		if (path->steps[i].kind != STEP_OFFSET)
+			return false;
+	return true;
+}
+
+/* Follows pointers by offsets, from an argument whose place is known. */
+static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
+		       bool as_text, char why[static VALUE_WHY_SIZE])
+{
+	const struct value_path *path = &from->path;
+	int8_t size = from->size ? from->size : as_text ? 8 : 0;
+
+	if (!path->n)
+		return 0;
+	if (path->n > MT_DEREFS)
+		return tell(why, "more than 4 pointers are followed");
+	if (!size)
+		return tell(why, "its type is not known: say it, as in (int)arg1->8");
+	value->from.size = 8;
+	for (size_t i = 0; i < path->n; i++)
+		value->offsets[value->n_derefs++] = path->steps[i].number;
+	value->size = size;
+	*type = from->as_text || as_text ? VALUE_TEXT : VALUE_INTEGER;
+	return 0;
+}
+
+/* Finds an argument of a USDT probe (by its note), of mtbpf_hit(), or of a system call. */
+static int find_told(const struct hit_value *from, const struct probe *probe,
+		     struct mt_value *value, enum value_type *type, char why[static VALUE_WHY_SIZE])
+{
+	bool is_syscall = probe->kernel.kind == KERNEL_PROBE_SYSCALL;
+	uint32_t arg = from->path.arg;
+
+	*type = VALUE_TEXT;
+	if (!has_only_offsets(&from->path))
+		return tell(why, "members by their names need the debug info of a function");
+	if (is_syscall && (from->path.of_return || arg < 6)) {
+		value->from = (struct mt_arg){.kind = MT_ARG_REGISTER, .size = 8};
+		value->from.base =
+			from->path.of_return ? VALUE_RETURN_REGISTER : syscall_registers[arg];
+		if (from->path.of_return)
+			value->from.size = -8;
+	} else if (from->path.of_return) {
+		return tell(why, "only functions and system calls return something");
+	} else if (is_syscall || arg >= probe->args.n) {
+		return tell(why, "it does not have so many");
+	} else {
+		value->from = probe->args.v[arg];
+	}
+	if (!is_syscall && !from->path.n && from->size && !from->as_text)
+		return tell(why, "its type is known: leave it out");
+	if (is_syscall && !from->path.n && from->size)
+		value->from.size = from->size;
+	return 0;
+}
+
+/* Finds an argument without debug info, by the ABI and the type that the user has written. */
+static int find_by_rules(const struct hit_value *from, const struct function *function,
+			 struct mt_value *value, enum value_type *type, bool as_text,
+			 char why[static VALUE_WHY_SIZE])
+{
+	int8_t size = from->size ? from->size : as_text ? 8 : 0;
+
+	if (!has_only_offsets(&from->path))
+		return tell(why, "members by their names need the program's debug info (-g, or its "
+				 "debug package)");
+	if (!from->path.of_return && function__is_clone(function))
+		return tell(why, "the compiler has changed how this function gets its arguments");
+	if (!from->path.of_return && from->path.arg >= VALUE_REGISTERS)
+		return tell(why, "only the first six arguments are in registers");
+	if (!size && !from->path.n)
+		return tell(why, "its type is not known: say it, as in (int)arg1; a pointer is a "
+				 "(long)");
+	value->from =
+		(struct mt_arg){.kind = MT_ARG_REGISTER,
+				.base = from->path.of_return ? VALUE_RETURN_REGISTER
+							     : value_registers[from->path.arg],
+				.size = size ? size : 8};
+	*type = from->as_text || as_text ? VALUE_TEXT : VALUE_INTEGER;
+	return 0;
+}
+
+static int find_in_function(const struct hit_value *from, const struct probe *probe,
+			    const struct function *function, struct mt_value *value,
+			    enum value_type *type, bool as_text, char why[static VALUE_WHY_SIZE])
+{
+	/* With offsets the debug info tells the first pointer's register only. */
+	bool by_numbers = from->path.n && has_only_offsets(&from->path);
+	struct value_path path = from->path;
+	int err;
+
+	if (probe->is_inside)
+		return tell(why, "the probe is inside the function");
+	if (probe->is_go)
+		return tell(why, "Go passes its arguments in another way");
+	if (by_numbers)
+		path.n = 0;
+	err = function__find_value(function, &path, value, type, why);
+	if (err == -ENODATA)
+		return find_by_rules(from, function, value, type, as_text, why);
+	if (err || by_numbers)
+		return err;
+	if (from->as_text && *type != VALUE_CHARACTERS)
+		*type = VALUE_TEXT;
+	if (from->size && !value->is_address)
+		*(value->n_derefs ? &value->size : &value->from.size) = from->size;
+	if (from->size && !from->as_text && *type == VALUE_NONE)
+		*type = VALUE_INTEGER;
+	return 0;
+}
+
+static int find_value(const struct hit_value *from, const struct probe *probe,
+		      const struct function *function, bool as_text, struct mt_value *value,
+		      char why[static VALUE_WHY_SIZE])
+{
+	enum value_type type;
+	int err;
+
+	*value = (struct mt_value){0};
+	err = function && !probe->args.n
+		      ? find_in_function(from, probe, function, value, &type, as_text, why)
+		      : find_told(from, probe, value, &type, why);
+	if (!err && has_only_offsets(&from->path))
+		err = add_offsets(from, value, &type, as_text, why);
+	if (err)
+		return err;
+	if (as_text && type != VALUE_TEXT && type != VALUE_CHARACTERS)
+		return tell(why, "its type is not char *: write (char *) if it points to text");
+	if (!as_text && type == VALUE_CHARACTERS)
+		return tell(why, "it is an array: str() is its text");
+	return type == VALUE_NONE ? tell(why, "it is neither an integer nor a pointer") : 0;
+}
+
+static bool bind_value(const struct source *source, const struct hit_value *from,
+		       const struct function *function, bool as_text, struct probe *probe,
+		       struct mt_value *value)
+{
+	char why[VALUE_WHY_SIZE];
+
+	if (!find_value(from, probe, function, as_text, value, why))
+		return true;
+	snprintf(probe->refused, sizeof(probe->refused), "%s: %s of %s: %s", source->option,
+		 from->text, probe->name, why);
+	return false;
+}
+
+/* The hit shows a plain argument of a function. */
+static void show_arg(const struct hit_value *from, const struct mt_value *value,
+		     struct probe *probe)
+{
+	uint32_t arg = from->path.arg;
+
+	if (from->path.n || from->path.of_return)
+		return;
+	if (!probe->args.v[arg].kind)
+		probe->args.v[arg] = value->from;
+	if (probe->args.n <= arg)
+		probe->args.n = arg + 1;
+}
+
+static bool bind_print(const struct hit_print *from, const struct function *function,
+		       struct probe *probe, struct mt_print *print)
+{
+	print->kind = (uint8_t)from->kind;
+	print->at_return = from->value.path.of_return;
+	return bind_value(&of_print, &from->value, function, from->kind != MT_PRINT_NUMBER, probe,
+			  &print->value) &&
+	       (from->kind != MT_PRINT_BYTES ||
+		bind_value(&of_print, &from->length, function, false, probe, &print->length));
+}
+
+void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
+		     struct probe *probe, bool is_start)
+{
+	const struct hit_filter *filter = &reads->filter;
+	bool shows = function && !probe->args.n, fits = true;
+
+	if (reads->has_key)
+		fits = bind_value(&of_key, &reads->keys[!is_start], function, false, probe,
+				  &probe->reads.key);
+	for (uint32_t i = 0; i < reads->n_prints && fits && !is_start; i++)
+		fits = bind_print(&reads->prints[i], function, probe, &probe->reads.prints[i]);
+	for (uint32_t i = 0; i < filter->n && fits && !is_start; i++)
+		if (filter->terms[i].field <= MT_FIELD_RETVAL)
+			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
+					  &probe->reads.terms[i]);
+	/* Last, since find_value() takes probe->args for those of a note. */
+	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
+		if (filter->terms[i].field == MT_FIELD_ARG)
+			show_arg(&filter->values[i], &probe->reads.terms[i], probe);
+}
+
+int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool is_start)
+{
+	for (size_t i = 0; i < probes->all.n && hit_reads__any(reads); i++) {
+		struct probe *probe = &probes->all.v[i];
+		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
+
+		if (probe__in_kernel(probe) && probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
+		    probe->kernel.kind != KERNEL_PROBE_EXIT) {
+			log__error("-if, -key and -print: the arguments of %s are not known",
+				   probe->name);
+			log__hint("leave them out, or name a function or a system call");
+			return -EINVAL;
+		}
+		if (is_told)
+			hit_reads__bind(reads, NULL, probe, is_start);
+		if (!*probe->refused)
+			continue;
+		log__error("%s", probe->refused);
+		log__hint("arguments are those of a C or C++ function at its entry, of a system "
+			  "call, of a USDT probe, or of mtbpf_take_snapshot_with_arg()");
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The values that are read at a hit: -if, such as "arg1 > 100 && comm == \"worker\"", -key, such as
+ * "arg1->request", and -print, such as "str(arg1->uri.data, arg1->uri.len), arg2".
+ */
+#ifndef MTBPF_SESSION_PROBE_HIT_READS_H
+#define MTBPF_SESSION_PROBE_HIT_READS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mtbpf_shared.h"
+#include "target/elf/arguments.h"
+
+struct probe;
+struct probes;
+
+#define HIT_TEXT_SIZE 128
+
+/* "(int)arg1->a.b" */
+struct hit_value {
+	struct value_path path;
+	int8_t size;  /* of the type that the user has written; negative: signed; 0: none */
+	bool as_text; /* that type is (char *) */
+	char text[HIT_TEXT_SIZE];
+};
+
+/* -if */
+struct hit_filter {
+	struct mt_term terms[MT_TERMS];
+	struct hit_value values[MT_TERMS]; /* of the terms about arguments and what is returned */
+	uint32_t n;
+};
+
+/* One of -print. */
+struct hit_print {
+	struct hit_value value, length;
+	enum mt_print_kind kind;
+	char text[HIT_TEXT_SIZE]; /* as the user has written it: its name */
+};
+
+struct hit_reads {
+	struct hit_filter filter;
+	struct hit_value keys[2]; /* -key A,B: of -start, and of -stop; both the same with -key A */
+	bool has_key;
+	struct hit_print prints[MT_PRINTS];
+	uint32_t n_prints;
+};
+
+/* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
+int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *key,
+		     const char *print);
+/* Returns the option, "-if" or "-print", that asks for what a call returns; otherwise NULL. */
+const char *hit_reads__of_return(const struct hit_reads *reads);
+/* Returns the option, "-key" or "-print", that stores values from the program's memory; or NULL. */
+const char *hit_reads__of_memory(const struct hit_reads *reads);
+/* True if anything of the probes has to be read. */
+bool hit_reads__any(const struct hit_reads *reads);
+
+/*
+ * Finds where the values are at the hits of this probe, by the function's debug info: fills
+ * probe->reads, or probe->refused with the reason. At a probe of -start only the key is read.
+ * function is NULL for USDT probes and system calls.
+ */
+void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
+		     struct probe *probe, bool is_start);
+/*
+ * Binds USDT probes and system calls, and checks all probes. 0, or -EINVAL after a line and a hint
+ * if a value is not known at one of them.
+ */
+int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool is_start);
+
+#endif

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+#include "target/elf/arguments.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "target/elf/elf_internal.h"
+
+/* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
+const uint16_t value_registers[VALUE_REGISTERS] = {112, 104, 96, 88, 72, 64};
+
+/* By DWARF's numbers, System V ABI for x86-64, figure 3.36: ax, dx, cx, bx, si, di, bp, sp, r8 to
+ * r15; as above. */
+static const uint16_t dwarf_registers[] = {80, 96, 88, 40, 104, 112, 32, 152,
+					   72, 64, 56, 48, 24,	16,  8,	 0};
+
+/* Namespaces in each other, typedefs of typedefs, classes in classes: more is damage. */
+#define DEPTH_MAX 32
+
+bool function__is_clone(const struct function *function)
+{
+	return strstr(function->raw_name, ".isra.") || strstr(function->raw_name, ".constprop.") ||
+	       strstr(function->raw_name, ".part.");
+}
+
+/* Walking a value_path. */
+struct walk {
+	Dwarf_Die type; /* of what has been reached */
+	bool in_memory; /* it is at offsets[n_derefs - 1]; otherwise it is in the register */
+	struct mt_value *value;
+	char *why;
+};
+
+static int refuse(struct walk *walk, const char *what, const char *name)
+{
+	snprintf(walk->why, VALUE_WHY_SIZE, "%s%s%s%s", name ? "'" : "", name ? name : "",
+		 name ? "' " : "", what);
+	return -EINVAL;
+}
+
+static bool get_number(Dwarf_Die *die, unsigned int name, Dwarf_Word *number)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, name, &attr) && !dwarf_formudata(&attr, number);
+}
+
+/* Finds the entry's type without typedefs and qualifiers. False if it is void, or damaged. */
+static bool get_type(Dwarf_Die *die, Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+
+	*type = *die;
+	for (int i = 0; i < DEPTH_MAX; i++) {
+		if (!dwarf_attr_integrate(type, DW_AT_type, &attr) ||
+		    !dwarf_formref_die(&attr, type))
+			return false;
+		switch (dwarf_tag(type)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+			continue;
+		}
+		return true;
+	}
+	return false;
+}
+
+static bool is_class(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+static bool is_reference(int tag)
+{
+	return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+static bool is_pointer(int tag)
+{
+	return tag == DW_TAG_pointer_type || is_reference(tag);
+}
+
+/*
+ * A type that this unit only declares is searched in the others, among those that are in no
+ * namespace. False: it is nowhere.
+ */
+static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
+{
+	const char *name = dwarf_diename(type);
+	int tag = dwarf_tag(type);
+
+	if (!dwarf_hasattr(type, DW_AT_declaration))
+		return true;
+	for (size_t i = 0; i < debug->units.n && name; i++) {
+		Dwarf_Die unit, die;
+
+		if ((i && debug->units.v[i].die == debug->units.v[i - 1].die) ||
+		    !dwarf_offdie(debug->dwarf, debug->units.v[i].die, &unit) ||
+		    dwarf_child(&unit, &die))
+			continue;
+		do {
+			const char *other = dwarf_tag(&die) == tag ? dwarf_diename(&die) : NULL;
+
+			if (!other || strcmp(other, name) || dwarf_hasattr(&die, DW_AT_declaration))
+				continue;
+			*type = die;
+			return true;
+		} while (!dwarf_siblingof(&die, &die));
+	}
+	return false;
+}
+
+/* The distance of a member in its class; false where a computation tells it (virtual bases). */
+static bool get_offset(Dwarf_Die *member, Dwarf_Word *offset)
+{
+	*offset = 0;
+	return !dwarf_hasattr(member, DW_AT_data_member_location) ||
+	       get_number(member, DW_AT_data_member_location, offset);
+}
+
+/* Finds a member, also in base classes and in members without a name. 1: found; 0: not; -EINVAL. */
+static int find_member(struct walk *walk, Dwarf_Die *class, const char *name, Dwarf_Die *found,
+		       Dwarf_Word *offset, int depth)
+{
+	Dwarf_Die die, inner;
+	int got = 0;
+
+	if (depth == DEPTH_MAX || dwarf_child(class, &die))
+		return 0;
+	do {
+		int tag = dwarf_tag(&die);
+		const char *own = dwarf_diename(&die);
+		Dwarf_Word at, within = 0;
+
+		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
+			continue;
+		if (tag == DW_TAG_member && own && strcmp(own, name))
+			continue;
+		if (tag == DW_TAG_member && own) {
+			*found = die;
+			got = 1;
+		} else if (get_type(&die, &inner) && is_class(dwarf_tag(&inner))) {
+			got = find_member(walk, &inner, name, found, &within, depth + 1);
+		}
+		if (got > 0 && !get_offset(&die, &at))
+			return refuse(walk, "is in a virtual base class", name);
+		if (got > 0)
+			*offset = at + within;
+	} while (!got && !dwarf_siblingof(&die, &die));
+	return got;
+}
+
+/* Follows the pointer that the walk has reached. */
+static int follow(struct walk *walk, struct elf_debug *debug, int64_t offset)
+{
+	struct mt_value *value = walk->value;
+
+	if (value->n_derefs == MT_DEREFS)
+		return refuse(walk, "more than 4 pointers are followed", NULL);
+	if (offset < INT32_MIN || offset > INT32_MAX)
+		return refuse(walk, "the offset is too large", NULL);
+	value->offsets[value->n_derefs++] = (int32_t)offset;
+	walk->in_memory = true;
+	return debug && !get_type(&walk->type, &walk->type)
+		       ? refuse(walk, "what it points to is not known", NULL)
+		       : 0;
+}
+
+static int move(struct walk *walk, int64_t bytes)
+{
+	int32_t *offset = &walk->value->offsets[walk->value->n_derefs - 1];
+
+	if (bytes < INT32_MIN || bytes > INT32_MAX ||
+	    __builtin_add_overflow(*offset, (int32_t)bytes, offset))
+		return refuse(walk, "the offset is too large", NULL);
+	return 0;
+}
+
+static int take_member(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
+{
+	int tag = dwarf_tag(&walk->type), got;
+	bool by_pointer = step->kind == STEP_ARROW ? is_pointer(tag) : is_reference(tag);
+	Dwarf_Word offset = 0;
+	Dwarf_Die member;
+
+	if (step->kind == STEP_ARROW && !by_pointer)
+		return refuse(walk, "is a member of a structure, not of a pointer: use .",
+			      step->name);
+	if (step->kind == STEP_DOT && tag == DW_TAG_pointer_type)
+		return refuse(walk, "is a member behind a pointer: use ->", step->name);
+	got = by_pointer ? follow(walk, debug, 0) : 0;
+	if (got)
+		return got;
+	if (!is_class(dwarf_tag(&walk->type)) || !walk->in_memory)
+		return refuse(walk, "needs a structure in memory before it", step->name);
+	if (!find_definition(debug, &walk->type))
+		return refuse(walk, "is a member of a type that the debug info does not define",
+			      step->name);
+	got = find_member(walk, &walk->type, step->name, &member, &offset, 0);
+	if (got < 0)
+		return got;
+	if (!got)
+		return refuse(walk, "is not a member of the type", step->name);
+	if (dwarf_hasattr(&member, DW_AT_bit_size))
+		return refuse(walk, "is a bit field", step->name);
+	if (!get_type(&member, &walk->type))
+		return refuse(walk, "lacks a type in the debug info", step->name);
+	return move(walk, (int64_t)offset);
+}
+
+static int take_index(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
+{
+	int tag = dwarf_tag(&walk->type), err;
+	Dwarf_Word size;
+
+	if (tag == DW_TAG_array_type && walk->in_memory)
+		err = get_type(&walk->type, &walk->type) ? 0 : -EINVAL;
+	else if (tag == DW_TAG_pointer_type)
+		err = follow(walk, debug, 0);
+	else
+		return refuse(walk, "[] needs an array or a pointer", NULL);
+	if (err)
+		return refuse(walk, "what the array has is not known", NULL);
+	if (!find_definition(debug, &walk->type) || dwarf_aggregate_size(&walk->type, &size) ||
+	    size > INT32_MAX)
+		return refuse(walk, "the size of what the array has is not known", NULL);
+	return move(walk, (int64_t)size * step->number);
+}
+
+/* With a size of 1, 2, 4 or 8 bytes. */
+static bool is_integer(Dwarf_Die *type, int8_t *size)
+{
+	Dwarf_Word bytes, encoding = DW_ATE_unsigned;
+	Dwarf_Die under;
+	int tag = dwarf_tag(type);
+
+	if (tag == DW_TAG_enumeration_type && get_type(type, &under))
+		get_number(&under, DW_AT_encoding, &encoding);
+	if (tag == DW_TAG_base_type && !get_number(type, DW_AT_encoding, &encoding))
+		return false;
+	if ((tag != DW_TAG_base_type && tag != DW_TAG_enumeration_type) ||
+	    !get_number(type, DW_AT_byte_size, &bytes) ||
+	    (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8))
+		return false;
+	switch (encoding) {
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		*size = -(int8_t)bytes;
+		return true;
+	case DW_ATE_boolean:
+	case DW_ATE_unsigned:
+	case DW_ATE_unsigned_char:
+	case DW_ATE_UTF:
+		*size = (int8_t)bytes;
+		return true;
+	}
+	return false;
+}
+
+/* char, signed char, unsigned char, char8_t, uint8_t. */
+static bool is_character(Dwarf_Die *type)
+{
+	int8_t size;
+
+	return dwarf_tag(type) == DW_TAG_base_type && is_integer(type, &size) &&
+	       (size == 1 || size == -1);
+}
+
+static enum value_type settle_type(struct walk *walk, int8_t *size)
+{
+	Dwarf_Die *type = &walk->type, under;
+
+	*size = 8;
+	if (is_integer(type, size))
+		return VALUE_INTEGER;
+	if (is_pointer(dwarf_tag(type)))
+		return !get_type(type, &under) || is_character(&under) ? VALUE_TEXT : VALUE_POINTER;
+	if (dwarf_tag(type) == DW_TAG_array_type && walk->in_memory && get_type(type, &under) &&
+	    is_character(&under))
+		return VALUE_CHARACTERS;
+	return VALUE_NONE;
+}
+
+/* The entry of the function that begins at vaddr, in namespaces as well. */
+static bool find_subprogram(Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *found, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == DEPTH_MAX || dwarf_child(parent, &die))
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+		Dwarf_Addr entry;
+
+		if ((tag == DW_TAG_namespace || tag == DW_TAG_module) &&
+		    find_subprogram(&die, vaddr, found, depth + 1))
+			return true;
+		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &entry) || entry != vaddr)
+			continue;
+		*found = die;
+		return true;
+	} while (!dwarf_siblingof(&die, &die));
+	return false;
+}
+
+enum passing {
+	PASSED_IN_REGISTER, /* one of those for integers */
+	PASSED_ELSEWHERE,   /* in a vector register, or on the stack */
+	PASSED_NOT_KNOWN,   /* a structure, which may be in either, or in two registers */
+};
+
+static enum passing passing_of(Dwarf_Die *type)
+{
+	Dwarf_Word encoding, size;
+	int8_t integer;
+
+	if (is_pointer(dwarf_tag(type)) || is_integer(type, &integer))
+		return PASSED_IN_REGISTER;
+	if (dwarf_tag(type) == DW_TAG_base_type && get_number(type, DW_AT_encoding, &encoding) &&
+	    encoding == DW_ATE_float && get_number(type, DW_AT_byte_size, &size))
+		return PASSED_ELSEWHERE;
+	return PASSED_NOT_KNOWN;
+}
+
+/*
+ * A large structure is returned in memory, whose address is passed before all arguments. 1: so; 0:
+ * not so; -1: this cannot be told.
+ */
+static int has_hidden_argument(Dwarf_Die *subprogram)
+{
+	Dwarf_Word convention, size;
+	Dwarf_Die type;
+
+	if (!get_type(subprogram, &type) || !is_class(dwarf_tag(&type)))
+		return 0;
+	if (get_number(&type, DW_AT_calling_convention, &convention) &&
+	    convention == DW_CC_pass_by_reference)
+		return 1;
+	if (dwarf_aggregate_size(&type, &size))
+		return -1;
+	return size > 16 ? 1 : -1;
+}
+
+/*
+ * Finds the register that the debug info gives for the parameter at the first instruction. False if
+ * it gives none: code that is not optimised stores the parameter on the stack, but only later.
+ */
+static bool register_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
+			      uint16_t *reg)
+{
+	Dwarf_Attribute attr, origin;
+	Dwarf_Die die, of;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_child(subprogram, &die))
+		return false;
+	do {
+		/* In an instance of an abstract function its parameters have origins. */
+		bool is_it = die.addr == parameter->addr ||
+			     (dwarf_attr(&die, DW_AT_abstract_origin, &origin) &&
+			      dwarf_formref_die(&origin, &of) && of.addr == parameter->addr);
+
+		if (!is_it || dwarf_tag(&die) != DW_TAG_formal_parameter)
+			continue;
+		if (!dwarf_attr(&die, DW_AT_location, &attr) ||
+		    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || n != 1)
+			return false;
+		n = ops[0].atom == DW_OP_regx ? ops[0].number : (size_t)ops[0].atom - DW_OP_reg0;
+		if (n >= sizeof(dwarf_registers) / sizeof(dwarf_registers[0]))
+			return false;
+		*reg = dwarf_registers[n];
+		return true;
+	} while (!dwarf_siblingof(&die, &die));
+	return false;
+}
+
+/* The declaration with all parameters: an instance of it may lack some. */
+static Dwarf_Die declaration_of(Dwarf_Die *subprogram)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die origin;
+
+	return dwarf_attr(subprogram, DW_AT_abstract_origin, &attr) &&
+			       dwarf_formref_die(&attr, &origin)
+		       ? origin
+		       : *subprogram;
+}
+
+static bool next_parameter(Dwarf_Die *die)
+{
+	do {
+		if (dwarf_tag(die) == DW_TAG_formal_parameter)
+			return true;
+	} while (!dwarf_siblingof(die, die));
+	return false;
+}
+
+static int find_parameter(struct walk *walk, const struct function *function, Dwarf_Die *subprogram,
+			  uint32_t arg)
+{
+	Dwarf_Die declaration = declaration_of(subprogram), die;
+	int hidden = has_hidden_argument(subprogram);
+	uint32_t n_registers = hidden > 0;
+	struct mt_arg *from = &walk->value->from;
+	Dwarf_Word convention;
+	bool is_lost = hidden < 0, has_any;
+
+	has_any = !dwarf_child(&declaration, &die) && next_parameter(&die);
+	for (uint32_t i = 0;; i++) {
+		enum passing passing;
+
+		if (!has_any)
+			return refuse(walk, "the function has fewer arguments", NULL);
+		if (!get_type(&die, &walk->type))
+			return refuse(walk, "its type is not in the debug info", NULL);
+		passing = passing_of(&walk->type);
+		if (i == arg && passing != PASSED_IN_REGISTER)
+			return refuse(walk, "it is neither an integer nor a pointer", NULL);
+		if (i == arg)
+			break;
+		is_lost |= passing == PASSED_NOT_KNOWN;
+		n_registers += passing == PASSED_IN_REGISTER;
+		has_any = !dwarf_siblingof(&die, &die) && next_parameter(&die);
+	}
+	if (register_at_entry(subprogram, &die, function->vaddr, &from->base))
+		return 0;
+	if (function__is_clone(function) ||
+	    (get_number(subprogram, DW_AT_calling_convention, &convention) &&
+	     convention == DW_CC_nocall))
+		return refuse(walk, "the compiler has changed how this function gets its arguments",
+			      NULL);
+	if (is_lost)
+		return refuse(walk,
+			      "a structure is passed by value or returned, so that its "
+			      "register is not known",
+			      NULL);
+	if (n_registers >= VALUE_REGISTERS)
+		return refuse(walk, "it is passed on the stack", NULL);
+	from->base = value_registers[n_registers];
+	return 0;
+}
+
+static int find_begin(struct walk *walk, const struct function *function, Dwarf_Die *subprogram,
+		      const struct value_path *path)
+{
+	struct mt_arg *from = &walk->value->from;
+	int err = 0;
+
+	from->kind = MT_ARG_REGISTER;
+	from->base = VALUE_RETURN_REGISTER;
+	if (!path->of_return)
+		err = find_parameter(walk, function, subprogram, path->arg);
+	else if (!get_type(subprogram, &walk->type))
+		err = refuse(walk, "the function returns nothing, by its debug info", NULL);
+	else if (passing_of(&walk->type) != PASSED_IN_REGISTER)
+		err = refuse(walk, "it is neither an integer nor a pointer", NULL);
+	return err;
+}
+
+static int take_step(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
+{
+	switch (step->kind) {
+	case STEP_ARROW:
+	case STEP_DOT:
+		return take_member(walk, debug, step);
+	case STEP_INDEX:
+		return take_index(walk, debug, step);
+	case STEP_OFFSET:
+		break;
+	}
+	return refuse(walk, "with debug info members have names", NULL);
+}
+
+static int find_value(const struct function *function, const struct value_path *path,
+		      struct walk *walk, enum value_type *type)
+{
+	struct elf_debug *debug = elf_image__debug(function->image);
+	struct mt_value *value = walk->value;
+	Dwarf_Die unit, subprogram;
+	int8_t size;
+	int err;
+
+	if (!debug || !elf_debug__unit_at(debug, function->vaddr, &unit))
+		return -ENODATA;
+	elf_debug__go_to_split(&unit);
+	if (!find_subprogram(&unit, function->vaddr, &subprogram, 0))
+		return -ENODATA;
+	err = find_begin(walk, function, &subprogram, path);
+	for (size_t i = 0; i < path->n && !err; i++)
+		err = take_step(walk, debug, &path->steps[i]);
+	/* A reference stands for the object that it refers to. */
+	if (!err && is_reference(dwarf_tag(&walk->type)))
+		err = follow(walk, debug, 0);
+	if (err)
+		return err;
+	*type = settle_type(walk, &size);
+	value->size = value->n_derefs ? size : 0;
+	value->from.size = value->n_derefs ? 8 : size;
+	value->is_address = *type == VALUE_CHARACTERS;
+	return 0;
+}
+
+int function__find_value(const struct function *function, const struct value_path *path,
+			 struct mt_value *value, enum value_type *type,
+			 char why[static VALUE_WHY_SIZE])
+{
+	struct walk walk = {.value = value, .why = why};
+	int err;
+
+	*value = (struct mt_value){0};
+	pthread_mutex_lock(&function->image->source_lock);
+	err = find_value(function, path, &walk, type);
+	pthread_mutex_unlock(&function->image->source_lock);
+	return err;
+}
