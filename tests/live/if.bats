@@ -79,7 +79,7 @@ counts() {
 		'tid==1&&tid==1&&tid==1&&tid==1&&tid==1' '(int)arg1 == 99999999999999999999999'; do
 		mtbpf_run attach -pid "$target" -symbol handle -if "$terms"
 		[ "$status" -eq 2 ]
-		complains bad-condition
+		complains "-if: "
 	done
 	# Without debug info their types have to be said.
 	end_started
@@ -98,5 +98,5 @@ counts() {
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -symbol handle -delay-thresh 1ms -if '(int)retval == 1'
 	[ "$status" -eq 2 ]
-	complains watch-retval
+	complains "retval is that of a call"
 }

@@ -124,7 +124,7 @@ taken_at() {
 	eventually 5 captured 2
 	keeper_ends TERM
 	[ "$status" -eq 0 ]
-	tail -3 "$log" | grep -Eq "^20.*Z pid $target on request .*d/service"
+	grep -Eq "^20.*Z pid $target on request .*d/service" "$log"
 	mtbpf_run decode "$(ls -d d/* | tail -1)" -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ [1-9][0-9]*\ samples ]]

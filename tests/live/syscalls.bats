@@ -142,13 +142,13 @@ count() {
 		[[ $output == *"hit 1 of $how, thread $target, in "* ]]
 	done
 	write_server
-	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:sched_switch -timeout 500ms
+	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:sched_switch -timeout 2s
 	[ "$status" -eq 0 ]
 	[[ $output =~ [1-9][0-9]*\ hits ]]
-	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:no_such_event -timeout 500ms
+	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:no_such_event -timeout 2s
 	[ "$status" -ne 0 ]
 	complains cannot-probe-tracepoint "no_such_event*" hint tracepoints-listed
-	mtbpf_run watch -pid "$target" -symbol signal:NONE -timeout 500ms
+	mtbpf_run watch -pid "$target" -symbol signal:NONE -timeout 2s
 	[ "$status" -eq 2 ]
 	complains no-such-signal signal:NONE hint signals-listed
 	mtbpf_run watch -pid "$target" -start signal:SEGV -stop syscall:read
