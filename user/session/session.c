@@ -217,8 +217,9 @@ static int refuse_retval(const char *option)
 	log__error("%s: retval is known to return probes only, and these calls end at the "
 		   "function's own instructions",
 		   option);
-	log__hint("-return-probes uretprobe takes return probes; with them an exception that passes "
-		  "the function ends the program, and Go and OCaml programs are refused");
+	log__hint(
+		"-return-probes uretprobe takes return probes; with them an exception that passes "
+		"the function ends the program, and Go and OCaml programs are refused");
 	return -EINVAL;
 }
 
