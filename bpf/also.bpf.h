@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Calls of other functions than the trigger's (-also): they are logged and decide nothing. They
- * have latches of their own, so that they do not use up the depth of the trigger's.
+ * Calls of functions of -also: they are logged and never trigger. They have latches of their own,
+ * so that they do not use up the depth of the trigger's latches.
  */
 #ifndef MTBPF_ALSO_BPF_H
 #define MTBPF_ALSO_BPF_H
@@ -12,7 +12,7 @@
 
 /* The entry probes are at the first instruction: [sp] is the return address. */
 const volatile bool also_at_entry;
-/* on_also_return is probed at each returning instruction. */
+/* on_also_return is attached to each returning instruction. */
 const volatile bool also_by_insn;
 /* Like by_goroutine, for these functions: calls belong to goroutines, not to threads. */
 const volatile bool also_by_goroutine;
@@ -99,8 +99,8 @@ static __always_inline void leave_also(const struct pt_regs *ctx, struct latch *
 
 /*
  * If a Go function's frame does not fit, the stack is moved and the function starts again
- * (src/runtime/asm_amd64.s: morestack): both starts are one call. Returns that call's number; 0: it
- * is a new call.
+ * (src/runtime/asm_amd64.s: morestack): both starts are one call. Returns that call's number; 0 for
+ * a new call.
  */
 static __always_inline u64 begun_again(struct latch *latch, const struct open_call *call)
 {
@@ -125,7 +125,7 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	call.sequence = begun_again(latch, &call);
 	leave_also(ctx, latch, call.sp, call.entry_ns);
-	/* Without room for it its return would not be found: it is not logged. */
+	/* Without room for the call its return would not be found, so the call is not logged. */
 	if (latch->depth >= MT_CALL_DEPTH)
 		return 0;
 	if (!call.sequence)
@@ -138,7 +138,9 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 		return 0;
 	entry->end_ns = 0;
 	entry->kind = MT_ENTRY_CALL;
-	/* The thread, and the third argument (in Go's ABIInternal): runtime.gopark()'s reason. */
+	/*
+	 * The thread, and the third argument (%cx in Go's ABIInternal): runtime.gopark()'s reason.
+	 */
 	entry->returns_to =
 		also_by_goroutine ? (u64)entry->tid << 8 | (ctx->cx & 0xff) : returns_to;
 	note_goroutine(entry, ctx);
@@ -146,7 +148,9 @@ static __always_inline int enter_also(struct pt_regs *ctx, struct latch *latch)
 	return 0;
 }
 
-/* The address returned to: on the stack at a returning instruction; after it, the ip. */
+/*
+ * The address returned to. A returning instruction finds it at [sp]; after the return it is the ip.
+ */
 static __always_inline u64 returned_to(u64 sp, u64 ip)
 {
 	if (also_by_insn && bpf_probe_read_user(&ip, sizeof(ip), (void *)sp))
@@ -154,8 +158,10 @@ static __always_inline u64 returned_to(u64 sp, u64 ip)
 	return ip;
 }
 
-/* True if a call with this stack place is open: other jumps stay inside the function, or run on
- * another stack. */
+/*
+ * True if a call with this stack place is open. Otherwise the jump stays inside the function, or
+ * runs on another stack.
+ */
 static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 {
 	for (u32 i = 0; i < MT_CALL_DEPTH && i < latch->depth; i++)
@@ -164,7 +170,7 @@ static __always_inline bool has_also_at(struct latch *latch, u64 sp)
 	return false;
 }
 
-/* Like pop_call(), but logs the calls further in as left without a return. */
+/* Like pop_call(), but logs calls inside the returning one as left without a return. */
 static __always_inline int leave_by_return(struct pt_regs *ctx, struct latch *latch)
 {
 	u64 sp = ctx->sp, ip = ctx->ip, now = bpf_ktime_get_ns(), place, above;

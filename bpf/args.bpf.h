@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The arguments of a hit: of mtbpf.h's call, or of a USDT probe. */
+/* Reads the arguments of a hit: those of mtbpf.h's call, or of a USDT probe. */
 #ifndef MTBPF_ARGS_BPF_H
 #define MTBPF_ARGS_BPF_H
 
@@ -8,7 +8,7 @@
 
 #include "mtbpf_shared.h"
 
-/* By the number of the probe. User space makes room for all, and fills it. */
+/* Indexed by the number of the probe. User space sets the size and fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -74,7 +74,7 @@ static __always_inline void take_args(const struct pt_regs *regs, u32 key, struc
 	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
 	u32 n = args ? args->n : 0;
 
-	/* At the return the arguments are gone. */
+	/* At the return the arguments cannot be read any more. */
 	if (hit->reason == MT_HIT_DURATION)
 		n = 0;
 	if (args && args->is_library && regs->dx < n)

@@ -24,8 +24,8 @@ static __always_inline struct open_call *innermost_call(struct latch *latch)
 }
 
 /*
- * False if too many calls are open: the new call is not stored. The outer calls contain it, and its
- * return matches none of them.
+ * False if too many calls are open. The new call is then not stored, and its return matches none of
+ * the outer calls, which contain it.
  */
 static __always_inline bool push_call(struct latch *latch, const struct open_call *entry)
 {
@@ -47,7 +47,10 @@ static __always_inline bool push_call(struct latch *latch, const struct open_cal
 	return true;
 }
 
-/* Pops the returning call and the calls in it that never returned. False if it is not open. */
+/*
+ * Pops the returning call and the calls inside it that never returned. False if no such call is
+ * open.
+ */
 static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_call *returning)
 {
 	bool found = false;
@@ -65,9 +68,9 @@ static __always_inline bool pop_call(struct latch *latch, u64 sp, struct open_ca
 }
 
 /*
- * The same if the returning instruction is probed: sp equals the call's own there. If no call has
- * this sp, the jump does not leave the function, or runs on another stack. Calls further in are
- * over.
+ * Like pop_call(), for a probed returning instruction: there, sp equals the call's own sp. If no
+ * call has this sp, the jump does not leave the function, or runs on another stack. Calls inside
+ * the returning one are over, too.
  */
 static __always_inline bool pop_call_at(struct latch *latch, u64 sp, struct open_call *returning)
 {

@@ -9,7 +9,7 @@
 
 const volatile bool log_entries;
 
-/* User space maps it. Indexed by the hit's number: no two threads write to the same entry. */
+/* User space maps it. The index is the hit's number, so no two threads write to the same entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -18,7 +18,7 @@ struct {
 	__type(value, struct mt_entry);
 } entry_log SEC(".maps");
 
-/* The thread in which the returning call began; 0: not known, or this is the entry. */
+/* The thread in which the returning call began; 0: not known, or the call has not returned yet. */
 static __always_inline u32 thread_of(const struct passed *passed)
 {
 	u32 key = passed->sequence % MT_ENTRY_LOG;
@@ -28,8 +28,7 @@ static __always_inline u32 thread_of(const struct passed *passed)
 }
 
 /*
- * Logs a call of the thread or goroutine: from since_ns to end_ns, or, with end_ns 0, an entry at
- * time_ns.
+ * Logs a call of the thread or goroutine from since_ns to end_ns; if end_ns is 0, a hit at time_ns.
  */
 static __always_inline void log_entry(const struct pt_regs *ctx, const struct passed *passed,
 				      u64 end_ns)

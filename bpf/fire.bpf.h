@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Turns a hit that passed the threshold into a trigger: disarms, freezes, tells user space. */
+/* Turns a hit that passed the threshold into a trigger: disarms, freezes, and tells user space. */
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
@@ -12,11 +12,13 @@
 /* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
 const volatile bool probe_at_entry;
 
-/* Pieces of the stack to copy, at most MT_COPY_PIECES; a constant for the verifier. */
+/* The number of stack pieces to copy, at most MT_COPY_PIECES; a constant for the verifier. */
 const volatile __u32 copy_pieces;
 
-/* The number of the latest arming: the next hit that passes triggers. User space sets it, the
- * trigger clears it; 0: not armed. */
+/*
+ * The number of the latest arming if armed: the next hit that passes triggers; 0: not armed. User
+ * space sets it, and the trigger clears it.
+ */
 volatile __u32 armed;
 /* Time of the arming: a call or delay that began earlier never triggers. */
 volatile __u64 armed_since_ns;
@@ -37,9 +39,9 @@ struct {
 /* The start of the time that ends with a hit. */
 struct since {
 	u64 ns;	    /* 0: not known */
-	u64 off_ns; /* off_cpu_ns() then */
+	u64 off_ns; /* off_cpu_ns() at that time */
 	u64 key;    /* of the request */
-	u32 tid;    /* the thread, if it may be another one; 0: it is this one */
+	u32 tid;    /* the thread if it may differ from the current one; otherwise 0 */
 };
 
 /* A hit that passed the threshold, while the program runs. */
@@ -48,7 +50,7 @@ struct passed {
 	u64 time_ns;
 	u64 since_ns; /* start of the measured time */
 	u64 value_ns;
-	u64 off_ns; /* of that, if it is measured */
+	u64 off_ns; /* the part of value_ns off the CPU, if measured */
 	u64 sequence;
 	u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
 	u64 key;
@@ -57,7 +59,7 @@ struct passed {
 	u32 arming; /* set by fire() */
 };
 
-/* Fills stack[first..] with return addresses; skips the ip itself (1). Returns the depth. */
+/* Fills stack[first..] with return addresses, without the ip itself (flag 1). Returns the depth. */
 static __always_inline u32 walk_stack(void *ctx, struct mt_hit *hit, const u32 first)
 {
 	long bytes = bpf_get_stack(ctx, &hit->stack[first], sizeof(hit->stack) - 8 * first,
@@ -124,7 +126,7 @@ static __always_inline void take_last_branches(struct mt_hit *hit)
 		hit->n_branches = (u64)bytes / sizeof(hit->branches[0]);
 }
 
-/* Fills what every hit has, whichever program finds it: neither registers nor the stack. */
+/* Fills the members that every hit has, whichever program finds it; not registers or the stack. */
 static __always_inline void begin_hit(struct mt_hit *hit, const struct passed *passed)
 {
 	hit->time_ns = passed->time_ns;
@@ -152,7 +154,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 {
 	u64 pid_tgid = current_pid_tgid();
 
-	/* First, since the branches of this program count, too. */
+	/* This comes first: the branches of this program overwrite the last branch records. */
 	take_last_branches(hit);
 	begin_hit(hit, passed);
 	take_registers(ctx, hit);
@@ -167,7 +169,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
-/* For a hit that passed the threshold while armed. */
+/* True if the limits allow this hit, which passed the threshold while armed, to trigger. */
 static __always_inline bool is_within_limits(const struct passed *passed)
 {
 	if (passed->reason == MT_HIT_LAST)
@@ -181,8 +183,8 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 }
 
 /*
- * Makes a hit that has passed the trigger: disarms, freezes the recording, and returns the room for
- * the hit. NULL: it does not trigger.
+ * Makes this hit the trigger: disarms, freezes the recording, and reserves a ring buffer entry for
+ * the hit. NULL: the hit does not trigger.
  */
 static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
 {
@@ -190,7 +192,7 @@ static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct pa
 	const u32 found = armed;
 	struct mt_hit *hit;
 
-	/* A plain read first: most hits that pass find it disarmed and need no bus lock. */
+	/* A plain read comes first: most hits that pass find it disarmed and need no bus lock. */
 	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
 		return NULL;

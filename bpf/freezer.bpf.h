@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The trigger freezes the recording by one write, which stops all programs on every CPU. */
+/* The trigger freezes the recording with one write, which stops all programs on every CPU. */
 #ifndef MTBPF_FREEZER_BPF_H
 #define MTBPF_FREEZER_BPF_H
 
@@ -8,7 +8,7 @@
 
 #include "mtbpf_shared.h"
 
-/* User space maps it, and makes the recorder use the trigger's. */
+/* User space maps it, and makes the recorder use the trigger's map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -6,7 +6,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 
-/* The members that are read here; libbpf relocates them with the kernel's BTF. */
+/* The members that the programs read; libbpf relocates them with the kernel's BTF. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct kernfs_node {
 	u64 id;

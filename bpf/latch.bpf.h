@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The latch: what is remembered of each thread between its hits. It is kept in task storage (freed
- * with its thread, no size to choose; needs the kernel's BTF), or in an LRU hash by tid.
+ * The latch: the state of each thread between two hits. It is kept in task storage (freed with its
+ * thread, without a maximum size; needs the kernel's BTF), or in an LRU hash by tid.
  */
 #ifndef MTBPF_LATCH_BPF_H
 #define MTBPF_LATCH_BPF_H
@@ -24,7 +24,7 @@ struct open_call {
 struct latch {
 	u64 last_ns;	 /* time of the previous hit; 0: none */
 	u64 last_off_ns; /* off_cpu_ns() then */
-	u32 depth;	 /* calls that are valid, outermost first, so by falling sp */
+	u32 depth;	 /* valid calls, outermost first: with descending sp */
 	u32 pad;
 	struct open_call calls[MT_CALL_DEPTH];
 };
@@ -51,7 +51,7 @@ struct {
 /* Static, since it is too large for the BPF stack. */
 static const struct latch empty_latch;
 
-/* NULL if memory ran out, or if another thread on this CPU was interrupted inside task storage. */
+/* NULL if memory ran out, or if another thread was preempted inside task storage on this CPU. */
 static __always_inline struct latch *latch_of_task(void *latches)
 {
 	return bpf_task_storage_get(latches, bpf_get_current_task_btf(), NULL,
@@ -74,15 +74,16 @@ static __always_inline struct latch *task_latch(void)
 }
 
 /*
- * For Go: a call belongs to a goroutine, which may change threads during the call, and whose stack
- * may be moved. In compiled Go code %r14 points to its struct g (src/cmd/compile/abi-internal.md),
- * which begins with the bounds of its stack: lo, hi (src/runtime/runtime2.go).
+ * True for Go: a call belongs to a goroutine, which may change threads during the call, and whose
+ * stack may be moved. In compiled Go code %r14 points to its struct g
+ * (src/cmd/compile/abi-internal.md), which begins with the bounds of its stack: lo, hi
+ * (src/runtime/runtime2.go).
  */
 const volatile bool by_goroutine;
 
 const volatile struct mt_go_offsets go_offsets;
 
-/* Identifies a goroutine within its process, by the address of its struct g. */
+/* Identifies a goroutine within its process by the address of its struct g. */
 static __always_inline u32 goroutine_at(u64 g)
 {
 	return g >> 4;

@@ -15,8 +15,8 @@ const volatile __u32 cpu_measure; /* enum mt_cpu_measure */
 volatile __u64 cpu_threshold_ns;
 
 struct off_cpu {
-	u64 ns;	     /* in all, since its first hit */
-	u64 left_ns; /* when it left its CPU; 0: it is on one */
+	u64 ns;	     /* total since the thread's first hit */
+	u64 left_ns; /* when it left its CPU; 0: it is on a CPU */
 };
 
 /* By tid in the initial pid namespace. User space sizes it as lru_latches. */
@@ -43,7 +43,7 @@ static __always_inline u64 off_cpu_ns(void)
 	return bpf_map_update_elem(&off_cpus, &tid, &none, BPF_ANY) ? OFF_CPU_UNKNOWN : 0;
 }
 
-/* The current thread still is the one that leaves. */
+/* Called while the leaving thread is still the current one. */
 static __always_inline void note_switch(u64 next, u64 now)
 {
 	u32 tid = bpf_get_current_pid_tgid();
@@ -61,8 +61,8 @@ static __always_inline void note_switch(u64 next, u64 now)
 }
 
 /*
- * Counts a time, or the measured part of it, and tells whether that passes its threshold.
- * off_before_ns is what off_cpu_ns() returned when the time began.
+ * Counts a time, or the measured part of it. Returns true if it passes its threshold. off_before_ns
+ * is what off_cpu_ns() returned when the time began.
  */
 static __always_inline bool count_time(struct mt_counters *stats, u64 value_ns, u64 off_before_ns,
 				       u64 threshold_ns, u64 *off_ns)
@@ -73,7 +73,7 @@ static __always_inline bool count_time(struct mt_counters *stats, u64 value_ns, 
 		count_value(stats, value_ns);
 		return value_ns >= threshold_ns;
 	}
-	/* An entry that was evicted meanwhile begins at 0. */
+	/* A new entry after an eviction begins at 0. */
 	if (off_before_ns == OFF_CPU_UNKNOWN || now == OFF_CPU_UNKNOWN || now < off_before_ns) {
 		add_one(&stats->unmeasured);
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The victim of the OOM killer. The tracepoint runs in whichever thread has found that there is no
- * memory left; the victim may be another process.
+ * The victim of the OOM killer. The tracepoint runs in the thread that found no free memory; the
+ * victim may be another process.
  */
 #ifndef MTBPF_OOM_BPF_H
 #define MTBPF_OOM_BPF_H
@@ -11,13 +11,13 @@
 #include "targets.bpf.h"
 #include "task.bpf.h"
 
-/* The target's cgroup by its number, and how deep it is; of other targets 0. */
+/* The id and depth of the target's cgroup; 0 if the target is not a cgroup. */
 const volatile __u64 oom_cgroup_id;
 const volatile __u32 oom_cgroup_level;
 
 struct oom_victim {
 	u32 tid, tgid;
-	struct pt_regs regs; /* with which it has entered the kernel last; 0: not known */
+	struct pt_regs regs; /* as saved at its last entry into the kernel; 0: not known */
 };
 
 static __always_inline u64 read_word(u64 at)
@@ -39,7 +39,7 @@ static __always_inline bool is_task_in_cgroup(u64 task)
 	return read_word(read_word(at + task_at.cgroup_node) + task_at.node_id) == oom_cgroup_id;
 }
 
-/* Every kernel stack has the saved registers at the same distance from its begin. */
+/* The saved registers are at the same offset in every kernel stack. */
 static __always_inline void read_victim(u64 task, struct oom_victim *victim)
 {
 	u64 distance = saved_registers() - read_word(bpf_get_current_task() + task_at.stack);
@@ -49,8 +49,8 @@ static __always_inline void read_victim(u64 task, struct oom_victim *victim)
 }
 
 /*
- * The tracepoint's argument is the victim's struct task_struct, or its pid before Linux 6.8. False
- * if the victim is not a process of the target.
+ * The tracepoint's argument is the victim's struct task_struct, or its pid before Linux 6.8.
+ * Returns false if the victim does not belong to the target.
  */
 static __always_inline bool find_victim(u64 argument, struct oom_victim *victim)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The threads in a region: the trigger adds and removes them, the recorder looks them up. */
+/* The threads in a region. The trigger adds and removes them, and the recorder looks them up. */
 #ifndef MTBPF_OPEN_REGIONS_BPF_H
 #define MTBPF_OPEN_REGIONS_BPF_H
 
@@ -11,9 +11,9 @@
 const volatile bool has_regions;
 
 /*
- * By tid in the initial pid namespace; the value has the start. A thread that exits inside a region
- * leaves its entry behind, so the oldest are evicted. User space sizes it like lru_latches; trigger
- * and recorder share it.
+ * Key: tid in the initial pid namespace. A thread that exits inside a region leaves its entry
+ * behind, so the oldest entries are evicted. User space sizes it like lru_latches; trigger and
+ * recorder share it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Reads values at a hit for -if, -key and -print: arguments, and the memory that they point to. */
+/* Reads the values of -if, -key and -print at a hit: arguments, and memory that they point to. */
 #ifndef MTBPF_READS_BPF_H
 #define MTBPF_READS_BPF_H
 
 #include "args.bpf.h"
 
-/* By the number of the probe. User space makes room for all, and fills it. */
+/* Indexed by the number of the probe. User space sets the size and fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -14,23 +14,23 @@ struct {
 } reads_of_probes SEC(".maps");
 
 const volatile __u32 n_prints;
-const volatile bool keeps_prints; /* they are read at a call's entry and told at its return */
+const volatile bool keeps_prints; /* prints are read at the call's entry, for its return */
 
-/* The place of a hit: at a uprobe the program's context is the registers. */
+/* The place of a hit. At a uprobe, the program's context is the registers. */
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */
-	bool in_kernel;	      /* it is at a system call, a tracepoint or a kernel function */
-	u32 probe;	      /* then the number of the probe; a uprobe has it as its cookie */
+	bool in_kernel;	      /* the hit is at a system call, a tracepoint or a kernel function */
+	u32 probe;	      /* number of the probe if in_kernel; a uprobe has it in its cookie */
 	bool is_syscall;
-	u64 saved; /* in the kernel: where it keeps the registers of user space */
-	/* Of a kernel function: identifies the call by its place on the thread's kernel stack. */
+	u64 saved; /* if in_kernel: address of the saved registers of user space */
+	/* Identifies the call of a kernel function by its place on the thread's kernel stack. */
 	u64 kernel_sp;
-	bool is_breakpoint; /* it is in user code, but its registers are saved as in the kernel */
-	bool in_interrupt;  /* the function runs in an interrupt, which has another stack */
+	bool is_breakpoint; /* the hit is in user code, but the registers are saved in the kernel */
+	bool in_interrupt;  /* the function runs in an interrupt, which has its own stack */
 };
 
-/* Since Linux 6.10 alone a tracepoint's program could ask for a cookie. */
+/* Only since Linux 6.10 can a tracepoint's program read a cookie. */
 static __always_inline u32 probe_of(const struct hit_place *place)
 {
 	return place->in_kernel ? place->probe : bpf_get_attach_cookie(place->ctx);
@@ -60,7 +60,7 @@ static __always_inline bool read_value(const void *regs, const struct mt_value *
 	return true;
 }
 
-/* 256 bytes with the NUL: the string may end there, or be longer. */
+/* If all 256 bytes are read, the last one is the NUL: the string may be longer. */
 static __always_inline void read_string(u64 at, struct mt_printed *out)
 {
 	long n = bpf_probe_read_user_str(out->text, MT_TEXT_MAX, (const void *)at);
@@ -79,7 +79,7 @@ static __always_inline void read_bytes(u64 at, u64 length, struct mt_printed *ou
 {
 	u32 n = length < MT_TEXT_MAX ? length : MT_TEXT_MAX;
 
-	/* Without this the compiler checks one register and uses another. */
+	/* Keeps the compiler from checking one register and using another. */
 	asm volatile("" : "+r"(n));
 	if ((s64)length < 0 || n > MT_TEXT_MAX ||
 	    (n && bpf_probe_read_user(out->text, n, (const void *)at)))
@@ -110,7 +110,7 @@ static __always_inline void read_print(const void *regs, const struct mt_print *
 	}
 }
 
-/* Reads those of the entry, or those of the return; the others stay as they are. */
+/* Reads the prints of the entry, or those of the return; the others stay as they are. */
 static __always_inline void read_prints(const struct hit_place *place, bool at_return,
 					struct mt_printed *out)
 {
@@ -137,7 +137,7 @@ struct kept_prints {
 	struct mt_printed v[MT_PRINTS];
 };
 
-/* The program of one thread does not interrupt itself, so that it can fill this in peace. */
+/* Scratch space per thread: the program does not interrupt itself within one thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -146,8 +146,9 @@ struct {
 } print_scratch SEC(".maps");
 
 /*
- * By the call's number. A call that is left without a return leaves its entry behind, so the oldest
- * are evicted; the prints of an evicted call are unknown. User space sizes it as lru_latches.
+ * Indexed by the call's number. A call that is left without a return leaves its entry behind, so
+ * the oldest are evicted; the prints of an evicted call are unknown. User space sizes it like
+ * lru_latches.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -175,7 +176,7 @@ static __always_inline void forget_prints(u64 sequence)
 		bpf_map_delete_elem(&kept_of_calls, &sequence);
 }
 
-/* The kernel may give an evicted entry to another call while it is copied: its number tells. */
+/* The kernel may reuse an evicted entry for another call during the copy: `sequence` shows that. */
 static __always_inline void copy_kept(u64 sequence, struct mt_printed *out)
 {
 	const volatile struct kept_prints *kept = bpf_map_lookup_elem(&kept_of_calls, &sequence);

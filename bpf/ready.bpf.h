@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Logs who makes a goroutine ready, at runtime.ready(gp, ...), whose first argument is in %rax.
- * Only goroutines that wait within a call of the trigger are logged: for others the probe does two
- * lookups.
+ * At runtime.ready(gp, ...), logs who makes the goroutine gp ready; gp is in %rax. Only goroutines
+ * that wait in a call of the trigger's function are logged: for others the probe does two lookups.
  */
 #ifndef MTBPF_READY_BPF_H
 #define MTBPF_READY_BPF_H
@@ -20,7 +19,7 @@ struct {
 __u64 n_ready;	    /* entries ever written to the log */
 __u64 n_ready_hits; /* hits of the probe */
 
-/* True if the goroutine is in runtime.gopark() within a call of the trigger. */
+/* True if the goroutine is in runtime.gopark(), inside a call of the trigger's function. */
 static __always_inline bool waits_in_call(u64 g)
 {
 	const u32 key = goroutine_key(g);
@@ -32,9 +31,9 @@ static __always_inline bool waits_in_call(u64 g)
 }
 
 /*
- * The number of the goroutine that calls runtime.ready(). The call mostly runs on the thread's
- * scheduler stack: then %r14 is m.g0 and m.curg is the goroutine; m.curg is NULL if the scheduler
- * or a timer calls. curg.m == m proves that the offsets are right.
+ * The number of the goroutine that calls runtime.ready(). The call usually runs on the thread's
+ * scheduler stack: then %r14 is m.g0, and m.curg is the goroutine, or NULL if the scheduler or a
+ * timer calls. curg.m == m proves that the offsets are right.
  */
 static __always_inline u64 current_goid(const struct pt_regs *ctx)
 {
@@ -51,7 +50,7 @@ static __always_inline u64 current_goid(const struct pt_regs *ctx)
 							: MT_GOID_UNKNOWN;
 }
 
-/* At a function's entry frame pointers skip the caller, whose address is at [sp]. */
+/* At a function's entry, a walk by frame pointers skips the caller, whose address is at [sp]. */
 static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_ready *ready)
 {
 	long bytes;

@@ -69,7 +69,7 @@ volatile __u32 stopped = 1;
 /* Records per CPU, a power of two. */
 const volatile __u32 log_size = 1;
 
-/* User space sets the size of both; a CPU without a slot has no log. */
+/* User space sets the sizes of both maps; a CPU without a slot has no log. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -112,9 +112,9 @@ static __always_inline struct pt_regs *syscall_of(struct task_struct *task)
 }
 
 /*
- * The next record of this CPU's log. The programs that write there run with interrupts off, or (at
- * system calls) can only be interrupted by those, which then take the next number. The record is
- * valid after end_write(), which sets its time.
+ * Returns the next record of this CPU's log. The programs that write to the log run with interrupts
+ * off, or (at system calls) can only be interrupted by those, which then take the next number. The
+ * record is valid after end_write(), which sets its time.
  */
 static __always_inline struct mt_record *new_record(struct mt_cpu *cpu, u32 tgid, u32 tid, u32 kind)
 {
@@ -133,7 +133,7 @@ static __always_inline struct mt_record *new_record(struct mt_cpu *cpu, u32 tgid
 	return record;
 }
 
-/* `by` NULL: nobody. */
+/* by: the other thread; NULL: none. */
 static __always_inline void set_by(struct mt_record *record, struct task_struct *by)
 {
 	record->by_tid = by ? by->pid : 0;
@@ -153,7 +153,7 @@ static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct t
 	end_write(&record->time_ns, bpf_ktime_get_ns());
 }
 
-/* 1: this kernel has quotas; 1: it has a clock of stolen time. */
+/* Set to 1 if this kernel has quotas, and if it has a clock of stolen time. */
 volatile __u32 counts_throttled, counts_stolen;
 
 /* A thread that is ready to run and whose cgroup has used up its quota. */
@@ -169,8 +169,10 @@ struct {
 	__type(value, struct throttled);
 } throttled SEC(".maps");
 
-/* Entries in the map, which is searched only if this is not 0. A thread that dies while it waits
- * stays counted. */
+/*
+ * The number of entries in the map, which is searched only if this is not 0. A thread that dies
+ * while it waits stays counted.
+ */
 volatile __u64 n_throttled;
 
 static __always_inline bool counts_self_time(void)
@@ -322,13 +324,13 @@ int on_waking(u64 *ctx)
 
 	if (!is_target(task) || is_stopped())
 		return 0;
-	/* It will be on the run queue, and may have to wait there. */
+	/* The thread will be on the run queue, and may have to wait there. */
 	begin_throttled(task);
 	cpu = this_cpu();
 	if (!cpu)
 		return 0;
 	current = bpf_get_current_task_btf();
-	/* From now on it waits for the thread that runs on its last CPU. */
+	/* From now on the thread waits for the one that runs on its last CPU. */
 	key = cpu_of(task);
 	last = bpf_map_lookup_elem(&cpus, &key);
 	if (last && last->left_tid == task->pid && !last->left_waits) {
@@ -360,7 +362,7 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 		bpf_probe_read_user(&record->owner, sizeof(record->owner), (void *)(regs->di + 8));
 }
 
-/* Most threads that are logged per wait for a CPU. */
+/* The most threads that are logged per wait for a CPU. */
 #define REPLACED_MAX 64
 
 /* Logs that a thread of the target leaves the CPU to `next`, with its stack and the reason. */

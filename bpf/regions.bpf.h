@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Regions: a thread is recorded from its hit of the start probe to its next hit of the stop probe.
+/*
+ * Regions: a thread is recorded from its hit of the start probe to its next hit of the stop probe.
  */
 #ifndef MTBPF_REGIONS_BPF_H
 #define MTBPF_REGIONS_BPF_H
@@ -19,7 +20,7 @@ struct {
 
 __u64 n_regions;
 
-/* False where one is open: it goes on. */
+/* False if the thread is in a region already, which then continues. */
 static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();
@@ -29,7 +30,7 @@ static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns)
 		.tid = (u32)pid_tgid,
 		.tgid = pid_tgid >> 32,
 		.ip = ctx->ip,
-		.returns_to = off_ns, /* until it ends: a region returns nowhere */
+		.returns_to = off_ns, /* reused to keep off_ns until the region ends */
 	};
 
 	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
@@ -50,7 +51,10 @@ static __always_inline void log_region(const struct mt_entry *region, u64 end_ns
 	end_write(&logged->start_ns, region->start_ns);
 }
 
-/* Returns when the region began, and what begin_region() was given; 0: no region is open. */
+/*
+ * Returns the region's start time, and sets *off_ns to what begin_region() got; 0: no region is
+ * open.
+ */
 static __always_inline u64 end_region(u64 now, u64 *off_ns)
 {
 	u32 tid = bpf_get_current_pid_tgid();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * -key: delays, and the time from -start to -stop, belong to a request and not to a thread. A
- * request is what has the same key in the same process: mostly the address of an object.
+ * -key: delays, and times from -start to -stop, belong to a request and not to a thread. Hits with
+ * the same key in the same process belong to the same request; the key is usually an object's
+ * address.
  */
 #ifndef MTBPF_REQUESTS_BPF_H
 #define MTBPF_REQUESTS_BPF_H
@@ -17,13 +18,16 @@ struct request_key {
 };
 
 struct request {
-	u64 key; /* again: the kernel may give an evicted entry to another request meanwhile */
+	u64 key; /* compared at each lookup: an evicted entry may have been reused */
 	u64 since_ns;
 	u32 tid;
 	u32 pad;
 };
 
-/* User space counts the entries: what was put in, not taken out, and is not there, was evicted. */
+/*
+ * User space counts the entries. A request that was added, but neither removed nor found, was
+ * evicted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MT_REQUESTS);
@@ -45,7 +49,7 @@ static __always_inline bool key_of(const struct hit_place *place, struct mt_coun
 	return false;
 }
 
-/* A second start begins a new request: its object is used again. */
+/* A second start of the same key begins a new request: the object is used again. */
 static __always_inline void begin_request(const struct request_key *key, struct mt_counters *stats,
 					  u64 now)
 {
@@ -72,7 +76,10 @@ static __always_inline bool find_request(const struct request_key *key, struct s
 	return found->key == key->key;
 }
 
-/* The same, and removes the request. If two threads end it at once, one of them gets true. */
+/*
+ * Like find_request(), and removes the request. If two threads end it at once, one of them gets
+ * true.
+ */
 static __always_inline bool end_request(const struct request_key *key, struct mt_counters *stats,
 					struct since *since)
 {

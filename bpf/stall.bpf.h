@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Calls, regions and delays that are not over yet, and a clock that looks at them: a thread that
- * has been in one for the threshold, and still is, triggers. The clock is a perf event of one CPU,
- * whose program runs in a timer's interrupt: programs at uprobes may not start a timer of BPF's.
+ * Stalls: a thread that has been in a call, region or delay for the threshold, and still is,
+ * triggers. A clock looks at the open ones: a perf event per CPU whose program runs in a timer
+ * interrupt, because programs at uprobes may not start BPF timers.
  */
 #ifndef MTBPF_STALL_BPF_H
 #define MTBPF_STALL_BPF_H
@@ -11,33 +11,33 @@
 #include "latch.bpf.h"
 #include "task.bpf.h"
 
-const volatile __u64 stall_thresh_ns; /* 0: nothing is looked at */
-const volatile __u64 stall_period_ns; /* of the clock */
+const volatile __u64 stall_thresh_ns; /* 0: stalls are not looked for */
+const volatile __u64 stall_period_ns; /* period of the clock */
 const volatile __u32 stall_from;      /* enum mt_stall_from */
-const volatile bool stall_counts;     /* `watch`: each is counted once, and none triggers */
+const volatile bool stall_counts;     /* `watch`: each stall is counted once, and none triggers */
 /* User space answers questions, see ask(). */
 const volatile bool stall_asks;
-/* The source itself traces the threads with ptrace(2): do not take it for a debugger. */
+/* The source itself traces the threads with ptrace(2), which is not taken for a debugger. */
 const volatile bool traced_by_us;
 
 /* A call, a region or a delay of one thread that has not ended yet. */
 struct open_stall {
 	u64 since_ns;
-	u64 stopped_ns; /* the part of it in which the process was stopped */
-	u64 looked_ns;	/* by the clock, last; 0: not yet */
+	u64 stopped_ns; /* how long the process was stopped meanwhile */
+	u64 looked_ns;	/* when the clock last looked at it; 0: not yet */
 	u64 task;	/* its struct task_struct */
 	u64 regs;	/* its user registers, which the kernel always saves in the same place */
 	u64 sp;		/* at the call's entry; 0 for regions and delays */
-	u64 returns_to; /* what stood at sp then; 0: not known */
+	u64 returns_to; /* return address read at sp then; 0: not known */
 	u64 sequence;
 	u64 ip; /* of the probe */
 	u32 tid, tgid;
 	u16 is_told;  /* it has been counted, or has triggered */
-	u16 question; /* from 1: whether its call is still open; 0: not asked yet */
+	u16 question; /* number of the question whether the call is open; 0: not asked */
 	u32 syscall;  /* as in struct mt_hit */
 };
 
-/* By tid in the initial pid namespace. Programs of perf events want it allocated beforehand. */
+/* Key: tid in the initial pid namespace. Programs of perf events require a preallocated map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MT_STALLS_MAX);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct open_stall);
 } open_stalls SEC(".maps");
 
-/* Replaces the thread's earlier one. sp is 0 unless it is a call. */
+/* Replaces the thread's earlier entry. sp is 0 for regions and delays. */
 static __always_inline void open_stall(const struct hit_place *place, struct mt_counters *stats,
 				       u64 now, u64 sequence, u64 sp)
 {
@@ -101,14 +101,17 @@ static __always_inline void close_stalled_call(const struct latch *latch)
 #define SIGNAL_STOP_STOPPED 0x1
 #define JOBCTL_TRAP_FREEZE  (1 << 23)
 
-/* False once it has ended without leaving the call: its memory may be another task's. */
+/* False if the thread ended inside the call: its task_struct may have been reused. */
 static __always_inline bool is_alive(const struct open_stall *stall, u32 tid)
 {
 	return read_task(stall->task, task_at.pid) == tid &&
 	       !(read_task(stall->task, task_at.flags) & PF_EXITING);
 }
 
-/* By a signal, by a debugger or strace, or with its cgroup (docker pause). */
+/*
+ * True if the thread is stopped: by a signal, by a debugger or strace, or with its cgroup (docker
+ * pause).
+ */
 static __always_inline bool is_task_stopped(const struct open_stall *stall)
 {
 	u64 signal = 0;
@@ -125,7 +128,10 @@ static __always_inline bool is_task_stopped(const struct open_stall *stall)
 	       read_task(stall->task, task_at.state) & TASK_STOPPED_TRACED;
 }
 
-/* The registers as the thread has entered the kernel last: a timer's tick ago if it computes. */
+/*
+ * Reads the registers as saved at the thread's last kernel entry: a running thread's are up to a
+ * timer tick old.
+ */
 static __always_inline bool read_regs(const struct open_stall *stall, struct pt_regs *regs)
 {
 	return !bpf_probe_read_kernel(regs, sizeof(*regs), (const void *)stall->regs) &&
@@ -133,15 +139,16 @@ static __always_inline bool read_regs(const struct open_stall *stall, struct pt_
 }
 
 /*
- * No return tells that an exception or longjmp() has left the call. Where the stack ends above it,
- * it is over; but the next call of the same caller has the same place on the stack.
+ * An exception or longjmp() leaves a call without a return. If the stack ends above the call's
+ * frame, the call is over. The caller's next call has the same place on the stack, so it is not
+ * told apart here.
  */
 static __always_inline bool was_left(const struct open_stall *stall, const struct pt_regs *regs)
 {
 	return stall->sp && regs->sp > stall->sp;
 }
 
-/* By the question's number: since_ns of the call that user space has found open. */
+/* Indexed by the question's number: since_ns of the call that user space found open. */
 volatile __u64 stall_answers[MT_ANSWERS];
 __u32 n_questions;
 
@@ -150,7 +157,10 @@ struct stall_look {
 	struct mt_counters *stats;
 };
 
-/* Returns how long it has lasted, without the time in which the process was stopped. */
+/*
+ * Returns the duration so far, without the time in which the process was stopped; 0 if it is
+ * stopped now.
+ */
 static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 {
 	u64 last_ns = stall->looked_ns > stall->since_ns ? stall->looked_ns : stall->since_ns;
@@ -165,8 +175,10 @@ static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 	return now_ns - stall->since_ns - stall->stopped_ns;
 }
 
-/* The limits of triggers, checked without counting. A call that began before the recording never
- * triggers. */
+/*
+ * Checks the limits of triggers without counting. A call that began before the arming never
+ * triggers.
+ */
 static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 {
 	return armed && stall->since_ns >= armed_since_ns && now_ns >= not_before_ns &&
@@ -174,12 +186,12 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 		now_ns >= last_trigger_ns + min_interval_ns);
 }
 
-/* For a hit of another thread than the current one: its stack is not copied. */
+/* Fills a hit of a thread that is not the current one. Its stack is not copied. */
 static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
 {
 	begin_hit(hit, passed);
 	hit->n_branches = 0;
-	/* It is in the memory of a process that is not the current one. */
+	/* The id is in the memory of a process that is not the current one. */
 	hit->trace_id[0] = hit->trace_id[1] = 0;
 }
 
@@ -195,7 +207,7 @@ static __always_inline void fill_stalled(struct mt_hit *hit, const struct open_s
 	hit->syscall = stall->syscall;
 }
 
-/* 1 where it is the trigger. */
+/* Returns 1 if the stall triggers. */
 static __always_inline int fire_stall(struct open_stall *stall, const struct pt_regs *regs,
 				      struct stall_look *look, u64 value_ns)
 {
@@ -217,9 +229,10 @@ static __always_inline int fire_stall(struct open_stall *stall, const struct pt_
 }
 
 /*
- * User space can read what now stands where the call's return address was, which this program, in
- * an interrupt of another process, cannot. It is asked a little before the threshold is met, by a
- * hit of no arming, and answers, or forgets the call if it is over. Until then nothing triggers.
+ * Asks user space whether the call is still open: this program runs in an interrupt of any process
+ * and cannot read the stack, where the return address may have been overwritten. It asks shortly
+ * before the threshold is met, with a hit without an arming. User space answers, or removes the
+ * call if it is over. Until then nothing triggers.
  */
 static __always_inline void ask(struct open_stall *stall, u32 tid)
 {

@@ -13,7 +13,7 @@
 
 /* Size of the ring per CPU in bytes, a power of two; 0: perf takes the stacks. */
 const volatile __u64 stacks_size;
-/* Most bytes of the user stack to copy; 0: only follow frame pointers. */
+/* The most bytes of the user stack to copy; 0: only follow frame pointers. */
 const volatile __u32 stack_copy;
 
 /* The rings: one value per CPU, indexed by mt_cpu.slot - 1. User space sets the sizes. */
@@ -108,8 +108,8 @@ static __always_inline void walk_frames(struct mt_stack *stack, struct task_stru
 }
 
 /*
- * The copy ends where the thread's frames end: at mm->start_stack in the main thread; in others at
- * struct pthread, which the C library puts at the end of the stack, and the FS base points to.
+ * The copy ends where the thread's frames end: in the main thread at mm->start_stack; in others at
+ * struct pthread, which the C library puts at the end of the stack. The FS base points to it.
  */
 static __always_inline u32 bytes_to_copy(struct task_struct *task, u64 sp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * System calls as probes. A program's context begins with the address of user space's registers,
- * and, at the return, has the result next: on the tracepoints sys_enter and sys_exit as on the
- * entry and the return of __x64_sys_X(const struct pt_regs *regs).
+ * System calls as probes. A program's context begins with the address of user space's registers; at
+ * the return, the result follows. This is the same for the tracepoints sys_enter and sys_exit and
+ * for the entry and return of __x64_sys_X(const struct pt_regs *regs).
  */
 #ifndef MTBPF_SYSCALLS_BPF_H
 #define MTBPF_SYSCALLS_BPF_H
@@ -12,7 +12,7 @@
 
 #include "mtbpf_shared.h"
 
-/* Where the kernel has its members; user space finds out from the kernel's BTF. */
+/* Offsets of the kernel's struct members; user space finds them in the kernel's BTF. */
 const volatile struct mt_file_offsets file_offsets;
 
 #define ANON_INODE_FS_MAGIC 0x09041934
@@ -39,7 +39,7 @@ static __always_inline u32 read_kernel_u32(u64 at)
 	return word;
 }
 
-/* The struct file of a descriptor of the current thread's; 0: there is none. */
+/* The struct file of a descriptor of the current thread; 0: the descriptor is not open. */
 static __always_inline u64 file_of(u32 fd)
 {
 	u64 task = bpf_get_current_task();
@@ -59,7 +59,7 @@ static __always_inline bool is_tty(u64 inode)
 	return major == 4 || major == 5 || (major >= 136 && major <= 143);
 }
 
-/* By the name that /proc/PID/fd shows: "[eventfd]". */
+/* Recognizes the kind by the name that /proc/PID/fd shows: "[eventfd]". */
 static __always_inline u32 anonymous_kind(u64 file)
 {
 	char name[8] = {};
@@ -101,7 +101,7 @@ static __always_inline u32 file_kind(u32 fd)
 	return MT_FILE_OTHER;
 }
 
-/* By their numbers, those that are probed; user space fills it. */
+/* The probed system calls, by number; user space fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MT_SYSCALLS);
@@ -109,10 +109,13 @@ struct {
 	__type(value, struct mt_syscall);
 } probed_syscalls SEC(".maps");
 
-/* Without BTF of the kernel's there is no task storage. */
+/* True if the kernel lacks BTF, without which there is no task storage. */
 const volatile bool syscalls_use_lru;
 
-/* The probed system call of this context, if it has one of these roles; at the return as well. */
+/*
+ * The probed system call of this context if it has one of these roles, otherwise NULL. Also works
+ * at the return.
+ */
 static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u32 roles)
 {
 	const struct pt_regs *regs = (const void *)ctx[0];
@@ -126,7 +129,10 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
 	return syscall && syscall->roles & roles ? syscall : NULL;
 }
 
-/* The descriptor, or the status, is the first argument of all that user space asks this for. */
+/*
+ * Checks the first argument: for system calls with such a condition, it is the descriptor or
+ * status.
+ */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {
 	if (syscall->nonzero && !(u32)regs->di)
@@ -134,7 +140,10 @@ static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt
 	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;
 }
 
-/* True if the call was successful. A read that returns 0 was not: it is at the end. */
+/*
+ * True if the call was successful. A read that returns 0 is at the end of the file and does not
+ * count.
+ */
 static __always_inline bool has_done(s64 result, const struct mt_syscall *syscall)
 {
 	return result > 0 || (!result && !syscall->reads);

@@ -28,7 +28,7 @@ struct {
 	__type(value, u32);
 } target_cgroups SEC(".maps");
 
-/* If false, the target is a cgroup. */
+/* True if the target is one or several processes; false if it is a cgroup. */
 static __always_inline bool targets_are_processes(void)
 {
 	return target_tgid || of_several;

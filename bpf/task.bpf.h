@@ -19,7 +19,7 @@ static __always_inline u32 read_task(u64 task, u32 offset)
 	return value;
 }
 
-/* As a number: the verifier refuses to subtract from some pointers. */
+/* The address as a number: the verifier refuses to subtract from some pointers. */
 static __always_inline u64 address_of(const void *pointer)
 {
 	u64 address = 0;
@@ -28,7 +28,7 @@ static __always_inline u64 address_of(const void *pointer)
 	return address;
 }
 
-/* Where the kernel keeps the registers with which the current thread has entered it. */
+/* The address of the saved user registers with which the current thread entered the kernel. */
 static __always_inline u64 saved_registers(void)
 {
 	return address_of((const void *)bpf_task_pt_regs(bpf_get_current_task_btf()));

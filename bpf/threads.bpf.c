@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR MIT)
 /*
- * An iterator that tells where each thread of a process is: its user registers, the system call
- * that it is in, whether it runs. User space reads from it. An object of its own, since it needs
- * the kernel's BTF.
+ * An iterator that writes each thread's place: its user registers, the system call that it is in,
+ * and whether it runs. User space reads from it. A separate object, since it needs the kernel's
+ * BTF.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -59,7 +59,10 @@ struct task_struct___ids {
 /* kernel/pid_namespace.c: MAX_PID_NS_LEVEL */
 #define LEVELS 33
 
-/* Returns the tid in user space's pid namespace, 0 if it has none there; *inner: in its own. */
+/*
+ * Returns the tid in user space's pid namespace, or 0 if it has none there. Sets *inner to the tid
+ * in the thread's own namespace.
+ */
 static __always_inline u32 number_of(struct task_struct *task, u32 *inner)
 {
 	struct pid *pid = BPF_CORE_READ((struct task_struct___ids *)task, thread_pid);
@@ -119,7 +122,10 @@ int list_threads(struct bpf_iter__task *ctx)
 		return 0;
 	out.tid = number_of(task, &out.inner_tid);
 	out.state = task->__state;
-	/* Its size differs between kernels, and only this macro reads as many bytes as it has. */
+	/*
+	 * The member's size differs between kernels, and only this macro reads the right number of
+	 * bytes.
+	 */
 	if (bpf_core_field_exists(ids->on_cpu))
 		out.on_cpu = BPF_CORE_READ_BITFIELD_PROBED(ids, on_cpu);
 	out.n_switches = BPF_CORE_READ(ids, nvcsw) + BPF_CORE_READ(ids, nivcsw);

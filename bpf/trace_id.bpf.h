@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The trace that the current thread works for, as a thread-local variable says. */
+/* Reads the current thread's trace id from a thread-local variable of the program. */
 #ifndef MTBPF_TRACE_ID_BPF_H
 #define MTBPF_TRACE_ID_BPF_H
 
@@ -19,11 +19,11 @@ struct {
 	__type(value, struct mt_trace_places);
 } places_of_trace_ids SEC(".maps");
 
-/* The record's begin: OpenTelemetry's OTEP 4947, "Thread-Local Context Record". */
+/* The begin of the record in OpenTelemetry's OTEP 4947, "Thread-Local Context Record". */
 struct otel_record {
 	u64 trace_id[2]; /* big endian, as in W3C's Trace Context */
 	u8 span_id[8];
-	u8 valid; /* only 1 means that it is */
+	u8 valid; /* the record is valid only if this is 1 */
 } __attribute__((packed));
 
 static __always_inline bool read_user(void *to, u32 size, u64 address)
@@ -39,9 +39,9 @@ static __always_inline u64 find_variable(const struct mt_trace_place *place, u64
 	if (!place->module)
 		return thread_pointer + place->offset;
 	/*
-	 * glibc, sysdeps/x86_64/nptl/tls.h: the vector's address is the second word behind the
-	 * thread pointer. Entries have two words, the first one the block's address, or -1; entry
-	 * -1 has the number of entries.
+	 * glibc, sysdeps/x86_64/nptl/tls.h: the vector's address is the second word after the
+	 * thread pointer. Each entry has two words, of which the first is the block's address, or
+	 * -1. Entry -1 contains the number of entries.
 	 */
 	if (!read_user(&vector, sizeof(vector), thread_pointer + 8) ||
 	    !read_user(&n, sizeof(n), vector - 16) || place->module > n ||
@@ -50,7 +50,7 @@ static __always_inline u64 find_variable(const struct mt_trace_place *place, u64
 	return block && block != ~0ull ? block + place->offset : 0;
 }
 
-/* False: the thread works for no trace, as far as this variable says. */
+/* False if this variable contains no trace id. */
 static __always_inline bool read_trace_id(const struct mt_trace_place *place, u64 thread_pointer,
 					  u64 id[2])
 {

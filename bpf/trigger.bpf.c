@@ -43,7 +43,7 @@ const volatile __u64 mark_offset_ns;
 
 /* The threshold for delays or durations. User space may change it at any time. */
 volatile __u64 threshold_ns;
-/* Hits on all CPUs: the number of the latest. */
+/* The number of the latest hit, counted over all CPUs. */
 __u64 last_sequence;
 /* Calls whose duration was measured; counted only if max_hits is set. */
 __u64 n_returned;
@@ -78,7 +78,7 @@ static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
 	return fire(ctx, stats, passed);
 }
 
-/* -key: since the last hit of the same request, in whichever thread. */
+/* Judges, with -key, the time since the last hit of the same request, in any thread. */
 static __always_inline int pass_keyed_delay(struct pt_regs *ctx, struct mt_counters *stats,
 					    struct passed *passed)
 {
@@ -127,13 +127,15 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 	return fire(ctx, stats, passed);
 }
 
-/* From since_ns to the hit; off_ns: off_cpu_ns() at since_ns. */
+/* Judges the time from since_ns to the hit; off_ns is off_cpu_ns() at since_ns. */
 static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *stats,
 				      struct passed *passed, u64 off_ns)
 {
 	bool passes;
 
-	/* It is the same clock, but BPF reads it without a lock (ktime_get_mono_fast_ns). */
+	/*
+	 * The mark's clock is the same, but BPF reads it without a lock (ktime_get_mono_fast_ns).
+	 */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
 	passes = count_time(stats, passed->value_ns, off_ns, threshold_ns, &passed->off_ns);
@@ -211,7 +213,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	if (max_hits && n_returned >= max_hits)
 		return end(regs, stats, &passed);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
-	/* If the last hit triggered, the next one ends it: the trigger was armed again. */
+	/* If the last hit triggered, the trigger has been armed again: the next hit is the end. */
 	if (max_hits && !measure_duration && passed.sequence > max_hits)
 		return end(regs, stats, &passed);
 	add_one(&stats->hits);
@@ -230,7 +232,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	return 0;
 }
 
-/* A hit that ends no region. */
+/* Handles a hit that does not end a region. */
 static __always_inline int hit_alone(const struct hit_place *place, struct latch *latch)
 {
 	return hit(place, latch, &(struct since){});
@@ -244,7 +246,7 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx, by_goroutine), call);
 }
 
-/* The call that is over, whose latch has let it go. */
+/* Judges a call that has ended and is no longer in the latch. */
 static __always_inline int judge_call(const struct hit_place *place, struct mt_counters *stats,
 				      const struct open_call *call)
 {
@@ -393,7 +395,7 @@ int on_start(struct pt_regs *ctx)
 	return !has_key && !is_frozen();
 }
 
-/* The thread's region, or the request's, if one ends here. */
+/* Finds the region of the thread, or of the request, that ends here. False if there is none. */
 static __always_inline bool end_since(const struct hit_place *place, struct since *since)
 {
 	struct mt_counters *stats = counters_of_cpu();
@@ -433,10 +435,10 @@ int on_stop_lru(struct pt_regs *ctx)
 }
 
 /*
- * System calls: on the tracepoints of all of them, or, as copies with another type, on the entry
- * and the return of one function each, whose context is the same. The kernel keeps such a program
- * from running within itself on one CPU, so it needs no stack of its own thread's. A copy of the
- * registers can be read at any offset.
+ * System calls: these programs run on the tracepoints that all system calls share, or, as copies
+ * with another type, on the entry and return of one function each; the context is the same. The
+ * kernel keeps such a program from running within itself on one CPU, so it does not need to stay on
+ * its thread's stack. A copy of the registers can be read at any offset.
  */
 static __always_inline struct latch *syscall_latch(const struct pt_regs *regs)
 {
@@ -480,7 +482,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 
 	if (!stats || bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]))
 		return;
-	/* At the function's end it is not there yet. */
+	/* At the end of the function, ax does not have the result yet. */
 	regs.ax = ctx[1];
 	if (syscall->roles & MT_SYSCALL_RETURNS) {
 		latch = syscall_latch(&regs);
@@ -507,11 +509,14 @@ int on_syscall_return(u64 *ctx)
 	return 0;
 }
 
-/* Bit n: signal n counts. */
+/* Bit n is set if signal n is a hit. */
 const volatile __u64 signals;
 const volatile __u32 tracepoint_probe, signal_probe;
 
-/* In a thread of the target, whose registers are those with which it has entered the kernel. */
+/*
+ * Handles a hit in a thread of the target. Its registers are those saved at its last entry into the
+ * kernel.
+ */
 static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 {
 	struct pt_regs regs;
@@ -606,7 +611,10 @@ int on_function_fexit(u64 *ctx)
 	return 0;
 }
 
-/* Its context begins with the signal's number; it is before the handler, or the core dump. */
+/*
+ * The context begins with the signal's number. The program runs before the handler or the core
+ * dump.
+ */
 SEC("raw_tp/signal_deliver")
 int on_signal(u64 *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lets a program tell mtbpf where to take a snapshot. For C and C++ (11 and up) on x86-64 Linux
- *with GCC or Clang; there is no library to link. On other machines the calls do nothing.
+ * with GCC or Clang. No library has to be linked. On other machines the calls do nothing.
  *
  *	#include <mtbpf.h>
  *
@@ -14,7 +14,7 @@
  *	}
  *
  *	mtbpf attach -pid PID                         the next call triggers
- *	mtbpf attach -pid PID -duration-thresh 5ms    the next call 5 ms or more after the mark
+ *	mtbpf attach -pid PID -duration-thresh 5ms    the next call 5 ms or more after its mark
  *
  * A call costs one or two nanoseconds while mtbpf is not attached, and a probe's hit (below a
  * microsecond) while it is. All functions may be called from any thread and from signal handlers;
@@ -47,11 +47,12 @@ extern "C" {
 #endif
 
 /*
- * The place of the probe; programs do not call it. The probe reads its parameters: argument, mark,
- * number of arguments. With a trace id that number is 4; the id follows in two halves, and has_arg
- * tells if arg is used. Linux 6.18 replaces the first nop by a call at the first hit; every kernel
- * emulates the second one, whereas it single-steps most other instructions. The function does not
- * cross a page and has no prologue with any flags; with -fcf-protection it begins with an endbr64.
+ * The function that mtbpf probes; programs do not call it. The probe reads its parameters:
+ * argument, mark, number of arguments. If the thread has a trace id, the number is 4, the id
+ * follows in two halves, and has_arg tells whether arg is used. Linux 6.18 replaces the first nop
+ * by a call at the first hit; every kernel emulates the second nop, but single-steps most other
+ * instructions. The function does not cross a page and has no prologue with any flags; with
+ * -fcf-protection it begins with an endbr64.
  */
 MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args,
 					     uint64_t trace_high, uint64_t trace_low,
@@ -95,8 +96,7 @@ static __inline__ __attribute__((unused)) void mtbpf_snapshot_(uint64_t x, uint6
 
 /*
  * Sets the trace id of this thread: 16 bytes, as in OpenTelemetry's trace context and W3C's
- * traceparent. Its snapshots have the id at the hit, in the trace and in the report. NULL or zeroes
- * remove it.
+ * traceparent. The trace and the report show it at this thread's hits. NULL or zeroes remove it.
  */
 static __inline__ __attribute__((unused)) void mtbpf_set_trace_id(const void *id)
 {
@@ -118,8 +118,8 @@ static __inline__ __attribute__((unused)) void mtbpf_take_snapshot(void)
 }
 
 /*
- * The same with a number of the program's choice (a request id, a length, ...), which trace and
- * report show at the hit.
+ * Like mtbpf_take_snapshot(), with a number of the program's choice (a request id, a length, ...).
+ * The trace and the report show it at the hit.
  */
 static __inline__ __attribute__((unused)) void mtbpf_take_snapshot_with_arg(uint64_t x)
 {
@@ -138,7 +138,7 @@ static __inline__ __attribute__((unused)) void mtbpf_mark_start(void)
 
 /*
  * Returns 1 if this thread's last mtbpf_mark_start() was at least `ns` nanoseconds ago, otherwise
- *0. With this threshold in the program, faster iterations do not hit a probe.
+ * 0. With this threshold in the program, faster iterations do not hit a probe.
  *
  *	if (mtbpf_min_duration(5 * 1000 * 1000))
  *		mtbpf_take_snapshot();
@@ -152,7 +152,7 @@ static __inline__ __attribute__((unused, warn_unused_result)) int mtbpf_min_dura
 #undef MTBPF_NO_PROLOGUE_
 #undef MTBPF_SHARED_
 
-#else /* mtbpf does not run there */
+#else /* mtbpf does not run on this machine: the calls do nothing */
 
 static __inline void mtbpf_take_snapshot(void)
 {

@@ -29,7 +29,7 @@ typedef unsigned long long __mt_u64;
 #define MT_COPY_PIECE 1024
 /* A perf.data record has at most 64 KiB, headers included. */
 #define MT_COPY_MAX (60 * 1024)
-/* One more: the first piece may begin below the stack pointer. */
+/* One piece more, because the first one may begin below the stack pointer. */
 #define MT_COPY_PIECES (MT_COPY_MAX / MT_COPY_PIECE + 1)
 /*
  * The histogram in the kernel: one bucket per value below MT_HIST_SUBS, then MT_HIST_SUBS buckets
@@ -53,11 +53,11 @@ typedef unsigned long long __mt_u64;
 #define MT_CONDITION_SHIFT 32
 /* Above the highest number of a system call on x86-64, which is about 470. */
 #define MT_SYSCALLS 512
-/* Processes that can be followed at once, each by its pid. */
+/* The most processes that can be followed at once, each by its pid. */
 #define MT_TARGETS_MAX 65536
-/* Threads that can be in a region at once. */
+/* The most threads that can be in a region at once. */
 #define MT_OPEN_REGIONS 16384
-/* Entries per log; older ones are overwritten. A power of two. */
+/* Entries per log; the oldest are overwritten. A power of two. */
 #define MT_ENTRY_LOG 65536
 
 enum mt_hit_reason {
@@ -70,12 +70,14 @@ enum mt_hit_reason {
 	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
 };
 
-/* -if: what a term compares, how, and with what. All of at most MT_TERMS have to be true. */
+/*
+ * The conditions of -if: what each compares, how, and with what. At most MT_TERMS; all must hold.
+ */
 #define MT_TERMS 4
 
 enum mt_field {
 	MT_FIELD_ARG = 1,    /* a value at the hit: mt_reads.terms of the term's number */
-	MT_FIELD_RETVAL = 2, /* the same, when the call has returned */
+	MT_FIELD_RETVAL = 2, /* like MT_FIELD_ARG, after the call has returned */
 	MT_FIELD_TID = 3,    /* as user space sees it */
 	MT_FIELD_COMM = 4,   /* MT_OP_EQ or MT_OP_NE */
 };
@@ -87,7 +89,7 @@ enum mt_op {
 	MT_OP_LE = 4,
 	MT_OP_GT = 5,
 	MT_OP_GE = 6,
-	MT_OP_AND = 7, /* they have a bit in common */
+	MT_OP_AND = 7, /* both have a bit in common */
 };
 
 struct mt_term {
@@ -111,9 +113,9 @@ enum mt_stall_from {
 	MT_STALL_HIT = 2,    /* the time since its last hit */
 	MT_STALL_REGION = 3, /* the time since its hit of the start probe */
 };
-/* Questions whether a call is open that can wait for their answers at once. */
+/* The most questions (is this call still open?) that can wait for an answer at once. */
 #define MT_ANSWERS 256
-/* Threads whose open calls can be watched for stalls at once. */
+/* The most threads whose open calls can be watched for stalls at once. */
 #define MT_STALLS_MAX 8192
 
 /* Offsets in the kernel's struct task_struct, in bytes, which differ from kernel to kernel. */
@@ -156,10 +158,10 @@ enum mt_file_kind {
 
 /* The role of a system call for the trigger. */
 enum mt_syscall_role {
-	MT_SYSCALL_HITS = 1,	/* its entry is a hit, or begins a call */
-	MT_SYSCALL_RETURNS = 2, /* its return ends that call */
-	MT_SYSCALL_STARTS = 4,	/* a region begins at its return */
-	MT_SYSCALL_STOPS = 8,	/* a region ends at its entry */
+	MT_SYSCALL_HITS = 1,	/* the entry is a hit or begins a call */
+	MT_SYSCALL_RETURNS = 2, /* the return ends that call */
+	MT_SYSCALL_STARTS = 4,	/* a region begins at the return */
+	MT_SYSCALL_STOPS = 8,	/* a region ends at the entry */
 };
 
 struct mt_syscall {
@@ -208,14 +210,14 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
-/* How a thread-local variable says for which trace its thread works. */
+/* The contents of a thread-local variable that tells the thread's trace id. */
 enum mt_trace_kind {
 	MT_TRACE_NONE = 0,
 	MT_TRACE_HALVES = 1, /* two numbers, the higher half first: mtbpf_trace_id_ of mtbpf.h */
 	MT_TRACE_RECORD = 2, /* a pointer to OpenTelemetry's record, otel_thread_ctx_v1, or NULL */
 };
 
-/* Where the variable is. */
+/* The place of such a variable. */
 struct mt_trace_place {
 	__mt_u64 offset; /* from the thread pointer; with a module: from the begin of its block */
 	__mt_u32 module; /* its number in the thread's vector of blocks (glibc's DTV); 0: none */
@@ -223,44 +225,44 @@ struct mt_trace_place {
 };
 _Static_assert(sizeof(struct mt_trace_place) == 16, "mt_trace_place");
 
-/* The variables of one process: the first that has a trace id counts. */
+/* The variables of one process; the first one that contains a trace id is used. */
 #define MT_TRACE_PLACES 4
 struct mt_trace_places {
 	struct mt_trace_place v[MT_TRACE_PLACES];
 };
-/* Processes whose variables are known. */
+/* The most processes whose variables are known. */
 #define MT_TRACED_MAX 256
-/* Pointers that a value such as arg1->a->b can follow. */
+/* The most pointers that a value such as arg1->a->b can follow. */
 #define MT_DEREFS 4
-/* Values of -print, and the longest text of one; the rest is cut off. */
+/* The most values of -print, and the longest text of one; the rest is cut off. */
 #define MT_PRINTS   4
 #define MT_TEXT_MAX 256
 
 /*
- * A value at a hit: an argument, or, after n_derefs pointers, what is in memory. offsets[i] is the
- * distance from pointer i to the next pointer, and the last one to the value.
+ * A value at a hit: an argument, or the memory found by following n_derefs pointers from it.
+ * offsets[i] is added to pointer i to find the next pointer; the last one, to find the value.
  */
 struct mt_value {
 	struct mt_arg from;
 	__mt_s32 offsets[MT_DEREFS];
 	__mt_u8 n_derefs;
 	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
-	__mt_u8 is_address; /* with n_derefs: the value is its own address: it is an array */
+	__mt_u8 is_address; /* with n_derefs: it is an array; its value is its address */
 	__mt_u8 pad[5];
 };
 _Static_assert(sizeof(struct mt_value) == 40, "mt_value");
 
 enum mt_print_kind {
-	MT_PRINT_NONE = 0, /* in a hit: it could not be read */
+	MT_PRINT_NONE = 0, /* in a hit: the value could not be read */
 	MT_PRINT_NUMBER = 1,
-	MT_PRINT_STRING = 2, /* up to its NUL */
+	MT_PRINT_STRING = 2, /* a string, up to its NUL */
 	MT_PRINT_BYTES = 3,  /* as many as `length` says */
 };
 
 struct mt_print {
 	struct mt_value value, length;
 	__mt_u8 kind;	   /* enum mt_print_kind */
-	__mt_u8 at_return; /* it is what the call returns; others are read at its entry */
+	__mt_u8 at_return; /* the returned value; others are read at the call's entry */
 	__mt_u8 pad[6];
 };
 _Static_assert(sizeof(struct mt_print) == 88, "mt_print");
@@ -273,7 +275,7 @@ struct mt_reads {
 };
 _Static_assert(sizeof(struct mt_reads) == 40 * (1 + MT_TERMS) + 88 * MT_PRINTS, "mt_reads");
 
-/* One value of -print as it was at a hit. */
+/* A value of -print, as read at a hit. */
 struct mt_printed {
 	__mt_u64 number;
 	__mt_u16 length; /* of text, without a NUL */
@@ -285,7 +287,7 @@ struct mt_printed {
 };
 _Static_assert(sizeof(struct mt_printed) == 16 + MT_TEXT_MAX, "mt_printed");
 
-/* Requests that -key can follow at once; beyond that the oldest are forgotten. */
+/* The most requests that -key can follow at once; beyond that the oldest are forgotten. */
 #define MT_REQUESTS 32768
 
 /* A branch from the CPU's last branch records (LBR), laid out as struct perf_branch_entry. */
@@ -322,17 +324,17 @@ struct mt_hit {
 	__mt_u64 r15;
 	__mt_u64 probe_ip; /* address of the probe; for a duration: of the entry probe */
 	__mt_u16 n_args;
-	__mt_u16 syscall;   /* its number + 1, where the probe is on a system call; 0: it is not */
-	__mt_u16 args_read; /* bit i: args[i] could be read */
+	__mt_u16 syscall;     /* number + 1 of the probed system call; 0: not a system call */
+	__mt_u16 args_read;   /* bit i: args[i] could be read */
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 	__mt_u32 n_branches; /* last branches before the hit, newest first; 0: no LBR */
-	__mt_u32 arming;     /* the arming it belongs to; not recorded */
+	__mt_u32 arming;     /* number of the hit's arming; not in recordings */
 	struct mt_branch branches[MT_BRANCHES_MAX];
-	__mt_u64 off_cpu_ns; /* of value_ns, if that was measured */
+	__mt_u64 off_cpu_ns; /* the part of value_ns off the CPU, if measured */
 	/* The trace that the thread worked for, its first byte the highest; 0 and 0: not known. */
 	__mt_u64 trace_id[2];
-	__mt_u64 key;	    /* with -key: of the request */
+	__mt_u64 key;	    /* with -key: the request's key */
 	__mt_u32 since_tid; /* with -key: the thread in which value_ns began; 0: no key */
 	__mt_u32 n_prints;
 	struct mt_printed prints[MT_PRINTS];
@@ -343,15 +345,15 @@ _Static_assert(sizeof(struct mt_hit) == 176 + 8 * MT_STACK_DEPTH + 8 * MT_ARGS_M
 	       "mt_hit");
 
 enum mt_entry_kind {
-	MT_ENTRY_HIT = 0,  /* end_ns 0: it is not known when that call returned */
-	MT_ENTRY_CALL = 1, /* its return is probed as well: end_ns 0: it has not returned */
-	MT_ENTRY_LEFT = 2, /* the same, and it was left without a return, at the latest at end_ns */
+	MT_ENTRY_HIT = 0,  /* end_ns is 0 if the call's return is not known */
+	MT_ENTRY_CALL = 1, /* its return is probed, too; end_ns is 0 until it returns */
+	MT_ENTRY_LEFT = 2, /* it was left without a return, at the latest at end_ns */
 	/* Like MT_ENTRY_HIT for a system call: `ip` is the address after its instruction. */
 	MT_ENTRY_SYSCALL = 4,
-	MT_ENTRY_READY = 3, /* no call: a goroutine that waits was made ready, in thread tid */
+	MT_ENTRY_READY = 3, /* not a call: thread tid made a waiting goroutine ready */
 };
 
-/* One hit of the probe, whether or not it triggered, or one call of another function (-also). */
+/* A hit of the probe, whether or not it triggered, or a call of another function (-also). */
 struct mt_entry {
 	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
 	__mt_u64 end_ns;   /* the call's return, if that is probed; 0: not known */
@@ -370,13 +372,13 @@ struct mt_entry {
 };
 _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
-/* mt_entry.goid: it is not known who made the goroutine ready. */
+/* Value of mt_entry.goid if it is unknown who made the goroutine ready. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* Wake-ups of goroutines that are kept; older ones are overwritten. A power of two. */
+/* Wake-ups of goroutines in the log; the oldest are overwritten. A power of two. */
 #define MT_READY_LOG   4096
 #define MT_READY_DEPTH 16
 
-/* A call of runtime.ready() for a goroutine that waits within a call of the trigger. */
+/* A call of runtime.ready() for a goroutine that waits in a call of the trigger's function. */
 struct mt_ready {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid; /* the calling thread */
@@ -402,10 +404,10 @@ enum mt_sched_kind {
 	MT_SCHED_REPLACED = 2, /* from now on `by` runs on the CPU that the thread waits for */
 	MT_SCHED_SYSCALL = 3,  /* the thread leaves its CPU in this system call */
 	MT_SCHED_LONG = 4,     /* start of a long system call, which ended at took.end_ns */
-	/* Start of a region, up to took.end_ns (0: still open). Other time was not recorded. */
+	/* Start of a region, until took.end_ns (0: still open). Time outside is not recorded. */
 	MT_SCHED_REGION = 5,
-	MT_SCHED_INTERRUPTS = 6, /* up to took.end_ns interrupts took took.arg ns of its CPU */
-	MT_SCHED_RECLAIM = 7,	 /* up to took.end_ns it freed memory: took.arg, enum mt_reclaim */
+	MT_SCHED_INTERRUPTS = 6, /* until took.end_ns, interrupts took took.arg ns of its CPU */
+	MT_SCHED_RECLAIM = 7,	 /* it freed memory until took.end_ns; took.arg: enum mt_reclaim */
 };
 
 /* A scheduling event of one of the target's threads. */
@@ -438,15 +440,15 @@ enum mt_reclaim {
 };
 
 enum mt_record_kind {
-	MT_RECORD_IN = 1,	 /* the thread starts to run */
-	MT_RECORD_BLOCKED = 2,	 /* it blocked, and `by` runs on its CPU */
-	MT_RECORD_PREEMPTED = 3, /* it was preempted, and `by` runs on its CPU */
-	MT_RECORD_WOKEN = 4,	 /* `by` woke it */
-	MT_RECORD_REPLACED = 5,	 /* it is ready to run, but `by` runs on its last CPU from now on */
-	MT_RECORD_LONG = 6,	 /* a long system call from here to end_ns */
+	MT_RECORD_IN = 1,	  /* the thread starts to run */
+	MT_RECORD_BLOCKED = 2,	  /* it blocked, and `by` runs on its CPU */
+	MT_RECORD_PREEMPTED = 3,  /* it was preempted, and `by` runs on its CPU */
+	MT_RECORD_WOKEN = 4,	  /* `by` woke it */
+	MT_RECORD_REPLACED = 5,	  /* it is ready to run, but `by` now runs on its last CPU */
+	MT_RECORD_LONG = 6,	  /* a long system call from here to end_ns */
 	MT_RECORD_INTERRUPTS = 7, /* from here to end_ns interrupts took `arg` ns of its CPU */
 	MT_RECORD_THROTTLED = 8,  /* it runs again after `arg` ns in which it was throttled */
-	MT_RECORD_STOLEN = 9,	  /* it leaves its CPU; the hypervisor had taken `arg` ns of it */
+	MT_RECORD_STOLEN = 9,	  /* it leaves its CPU; the hypervisor took `arg` ns while it ran */
 	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 };
 #define MT_NO_SYSCALL 0xffffffffu
@@ -475,7 +477,7 @@ _Static_assert(sizeof(struct mt_record) == 64, "mt_record");
 /* Most addresses per stack: the default of kernel.perf_event_max_stack. */
 #define MT_STACK_IPS 127
 
-/* The user stack of a thread that left a CPU, in a ring of bytes for each CPU. */
+/* The user stack of a thread that left a CPU. Each CPU has a ring of bytes for these stacks. */
 struct mt_stack {
 	__mt_u64 time_ns; /* of its record; 0: still being written */
 	__mt_u32 tid;
@@ -485,13 +487,15 @@ struct mt_stack {
 	__mt_u64 ips[];
 };
 
-/* Largest size. A stack is not wrapped: the ring has this much room after its end. */
+/*
+ * The largest size of a stack. A stack is not wrapped: the ring has this much room after its end.
+ */
 #define MT_STACK_MAX (sizeof(struct mt_stack) + 8 * MT_STACK_IPS + MT_COPY_MAX + 8)
 
 /*
- * An MT_RECORD_INTERRUPTS is written when interrupts have taken MT_INTERRUPTS_NS, or after
- * MT_INTERRUPTS_STRETCH_NS if they took less: many interrupts do not fill the log. The time within
- * a call is known to within one record.
+ * An MT_RECORD_INTERRUPTS is written after interrupts have taken MT_INTERRUPTS_NS, or after
+ * MT_INTERRUPTS_STRETCH_NS if they took less, so that many interrupts do not fill the log. The
+ * interrupt time of a call is therefore exact to within one record.
  */
 #define MT_INTERRUPTS_NS	 50000
 #define MT_INTERRUPTS_STRETCH_NS 10000000
@@ -504,25 +508,25 @@ struct mt_stack {
 
 /* The recorder's state of one CPU. */
 struct mt_cpu {
-	__mt_u64 n_records; /* records ever written to its log */
+	__mt_u64 n_records; /* records written to its log since it was created */
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
-	/* The target's thread that left it last; 0: none, or it has come back. */
+	/* The target's thread that left the CPU last; 0: none, or it has come back. */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
 	__mt_u32 n_replaced; /* other threads that have run there since */
 	/* Index of its log and rings, plus 1; 0: no log. Set by user space. */
 	__mt_u32 slot;
-	/* While left_tid is set: the thread that runs there now; 0: idle. */
+	/* While left_tid is set: the thread that now runs on the CPU; 0: idle. */
 	__mt_u32 now_tid, now_tgid;
 	char now_comm[16];
-	/* The target's thread that has the CPU; 0: none. */
+	/* The target's thread that runs on the CPU; 0: none. */
 	__mt_u32 in_tid, in_tgid;
-	/* 1: it handles an interrupt, or a softirq that an interrupt raised. */
+	/* 1: the CPU handles an interrupt, or a softirq that an interrupt raised. */
 	__mt_u16 in_hardirq, in_irq_softirq;
 	/* Start of the running interrupt and of the running softirq; 0: none. */
 	__mt_u64 hard_since_ns, soft_since_ns;
-	/* Their time that is not in the log yet, and its first and last moment. */
+	/* Interrupt time that is not in the log yet, and its first and last moment. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
 	/* The kernel's clock of stolen time when the target's thread got the CPU. */
 	__mt_u64 stolen_ns;
@@ -534,7 +538,7 @@ struct mt_cpu {
 };
 _Static_assert(sizeof(struct mt_cpu) == 152, "mt_cpu");
 
-/* Stops the recording: written by the trigger at the hit. */
+/* The state that stops the recording. The trigger writes it at the hit. */
 struct mt_freezer {
 	/*
 	 * The number of the latest arming, from 1; set by user space. A hit of an earlier arming
@@ -551,11 +555,11 @@ struct mt_counters {
 	__mt_u64 hits;	     /* of the target */
 	__mt_u64 triggers;   /* passed the threshold while armed */
 	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
-	__mt_u64 unarmed;    /* passed the threshold, but nothing waited for a trigger */
-	__mt_u64 let_pass;   /* passed the threshold while armed, but not the limits */
+	__mt_u64 unarmed;    /* passed the threshold while not armed */
+	__mt_u64 let_pass;   /* passed the threshold while armed, but the limits excluded them */
 	__mt_u64 unmeasured; /* delay or duration unknown: the table of times was full */
 	__mt_u64 stalls;     /* stalls that were counted and did not trigger */
-	/* Requests (-key) that were put into the map, taken out of it, or begun once more in it. */
+	/* Requests (-key) added to the map, removed from it, or begun again while still in it. */
 	__mt_u64 begun, ended, restarted;
 	__mt_u64 keyless; /* hits whose key could not be read */
 	__mt_u64 max_ns;  /* largest delay or duration so far */

@@ -8,7 +8,7 @@
 #include "session/capture_options.h"
 #include "session/session.h"
 
-/* Beside the recording. Of a recording of Intel PT there is a summary only with a trace. */
+/* The result besides the recording. For Intel PT there is a summary only with a trace. */
 enum capture_result { CAPTURE_RECORDING, CAPTURE_SUMMARY, CAPTURE_TRACE };
 
 /* Captures, writes the recording, and makes the result. Returns the exit code. */

@@ -33,7 +33,7 @@
 #define DEPTH_MAX   16
 #define WORKERS_MAX 64
 
-/* Finding them. */
+/* Finding captures. */
 
 static bool has_file(const char *dir, const char *name)
 {
@@ -76,7 +76,7 @@ static bool ends_with(const char *name, const char *end)
 	return n > k && !strcmp(name + n - k, end);
 }
 
-/* A folder that may not be read is told by its name. */
+/* A folder that may not be read is recognized by its name. */
 bool captures__is_folder(const char *path)
 {
 	struct stat st;
@@ -189,7 +189,7 @@ static uint64_t data_size(int dir)
 	return fstatat(dir, "data", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)st.st_size;
 }
 
-/* 0; or -errno if there is none, or it is not valid. */
+/* Reads a stored summary. 0, or -errno if it is missing or not valid. */
 static int read_kept(struct summary *s, const char *path)
 {
 	_cleanup_close_ int dir = open_dir(path);
@@ -205,7 +205,7 @@ static int read_kept(struct summary *s, const char *path)
 	return err;
 }
 
-/* Whole or not at all, and the recording's owner's. */
+/* Writes the file completely or not at all, with the recording's owner. */
 static int keep(const char *path, const char *text)
 {
 	_cleanup_close_ int dir = open_dir(path);
@@ -230,7 +230,7 @@ static int keep(const char *path, const char *text)
 	return err;
 }
 
-/* Making one. */
+/* Making a summary. */
 
 static const char *explain_no_report(const struct decoded *decoded)
 {
@@ -246,7 +246,7 @@ static const char *explain_no_report(const struct decoded *decoded)
 	return "the whole iteration is not in it";
 }
 
-/* The mapping that the trigger lies in. */
+/* The mapping that contains the trigger's probe. */
 static const struct rec_map *find_program(const struct recording *rec, const struct hit_mark *hit)
 {
 	const struct rec_map *found = NULL;
@@ -336,7 +336,7 @@ static int make(const char *path, const struct summarise_options *options, char 
 	return err;
 }
 
-/* A process for each: one that crashes, or takes all memory, ends alone. */
+/* One process per summary, so that a crash, or running out of memory, ends only that one. */
 
 struct worker {
 	pid_t pid; /* 0: idle */
@@ -396,7 +396,7 @@ static int begin(struct summariser *s, struct worker *w)
 	return -errno;
 }
 
-/* False: it has told all. */
+/* False when the worker has sent its whole answer. */
 static bool take(struct worker *w)
 {
 	ssize_t n;
@@ -415,7 +415,7 @@ static bool take(struct worker *w)
 	return n > 0 && w->size <= SUMMARY_SIZE_MAX;
 }
 
-/* Only a recording has a place for it. */
+/* Only a recording can store a summary. */
 static bool put(struct summariser *s, const char *path, const char *text)
 {
 	struct stat st;
@@ -551,7 +551,7 @@ static int make_missing(struct summariser *s)
 	return err;
 }
 
-/* Its hit came before it was written. */
+/* True if the capture was written before since_ms; its hit is even older. */
 static bool is_too_old(const char *path, uint64_t since_ms)
 {
 	char meta[PATH_MAX];

@@ -17,8 +17,9 @@ struct capture_paths {
 };
 
 /*
- * Adds what each word names: a capture itself, or those in a folder and in its folders. Links are
- * not followed. 0, or -errno after a line and a hint; capture_paths__fini() in any case.
+ * Adds the captures that each word names: a capture itself, or all in a folder and its subfolders.
+ * Links are not followed. 0, or -errno after a line and a hint; call capture_paths__fini() in any
+ * case.
  */
 int captures__find(struct capture_paths *found, const char *const *words, size_t n);
 void capture_paths__fini(struct capture_paths *found);

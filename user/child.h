@@ -8,8 +8,8 @@
 
 struct child {
 	pid_t pid;
-	int go_fd;     /* a byte through it lets it execute; once closed without one it ends */
-	int status_fd; /* end of file once it has executed the program */
+	int go_fd;     /* a byte lets it execute; it ends if this is closed before */
+	int status_fd; /* end of file when it has executed the program */
 };
 
 /* Finds a program as execvp(3) does. 0, or -ENOENT after a message and a hint. */

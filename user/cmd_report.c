@@ -235,7 +235,7 @@ static void keep_labelled(struct summaries *summaries, const struct option_list 
 	summaries->all.n = n;
 }
 
-/* Prints which captures could not be read, or have no summary kept. */
+/* Prints which captures could not be read, and which summaries could not be stored. */
 static void say_unread(const struct summaries *s)
 {
 	if (s->n_unread)

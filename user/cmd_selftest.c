@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* selftest: proves on this machine that traces are right, with mtbpf's own programs. */
+/* selftest: tests on this machine that traces are right, with mtbpf's own programs. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

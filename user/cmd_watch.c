@@ -163,7 +163,7 @@ static void say_drops(const struct mt_stats *stats)
 			log__warn("lost: %s", drop__format(text, i, counts[i]));
 }
 
-/* As a shell takes it for one word. */
+/* Prints the word, quoted for a shell if needed. */
 static void print_word(const char *word)
 {
 	if (*word && !word[strcspn(word, " \t\n'\"\\$`*?[](){}<>|&;!#~")]) {
@@ -198,7 +198,7 @@ static void print_target(const struct capture_options *o, const struct target *t
 		print_option("k8s-pod", t->pod);
 		print_option("cgroup", t->cgroup);
 	} else if (target->pids.n) {
-		/* It was picked. */
+		/* The process was selected from several. */
 		printf(" -pid %d", (int)target->pids.v[0]);
 	}
 	if (o->children)
@@ -215,7 +215,7 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/* Prints a command that would have caught a few of the values, ready to be pasted. */
+/* Prints a command, ready to be pasted, that would have triggered on a few of the values. */
 static void offer_threshold(const struct watch_options *options, const struct target *target,
 			    const struct mt_stats *stats, double percent)
 {

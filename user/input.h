@@ -27,8 +27,8 @@ struct input {
 /* Call inputs__fini() in any case afterwards. */
 void inputs__init(struct input *inputs, const char *const *paths, size_t n);
 /*
- * Reads and decodes them, INPUTS_MAX at most; this process is confined from then on. 0, or -errno
- * after a line and a hint.
+ * Reads and decodes the inputs, at most INPUTS_MAX; confines this process. 0, or -errno after a
+ * line and a hint.
  */
 int inputs__open(struct input *inputs, size_t n, const struct input_options *options);
 void inputs__fini(struct input *inputs, size_t n);

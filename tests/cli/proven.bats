@@ -47,7 +47,7 @@ add() {
 	add "$(command -v tar)"
 	add "$(command -v zstd)"
 	add "$(realpath "$O/mtbpf")"
-	mkdir -m 1777 clean/tmp
+	mkdir -p clean/tmp && chmod 1777 clean/tmp
 	cp "$bundles"/*.tar.zst clean/
 	chmod 644 clean/*.tar.zst
 	for bundle in "$bundles"/*.tar.zst; do

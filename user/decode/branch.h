@@ -58,7 +58,7 @@ enum gap_reason {
 struct branch {
 	uint64_t time_ns; /* CLOCK_MONOTONIC (soft), perf's clock (pt) */
 	uint64_t from;	  /* address of the branching instruction */
-	uint64_t to;	  /* where it went */
+	uint64_t to;	  /* the branch's target */
 	uint32_t n_insns; /* instructions since the previous branch, including this one */
 	/*
 	 * Near branches since the previous one, including this one. More than 1 if jumps within the

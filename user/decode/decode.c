@@ -454,7 +454,7 @@ static void widen(struct decode_bounds *bounds, const struct decode_bounds *by)
 		bounds->last_ns = by->last_ns;
 }
 
-/* The same for known threads in the ring of the request's CPU. */
+/* Like look_at_thread(), for known threads in the ring of the request's CPU. */
 static int look_at_cpu(const struct decode_request *request, struct decode_bounds *bounds)
 {
 	struct intervals intervals = {.rec = request->rec};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel PT packets that are not about branches: values that a program writes (PTWRITE), power
- * events, and the events that interrupted a thread (Intel SDM vol. 3, "PTWRITE", "Power Event
- * Tracing", "Event Trace").
+ * Intel PT packets that do not tell branches: values that a program writes (PTWRITE), power events,
+ * and the events that interrupted a thread (Intel SDM vol. 3, "PTWRITE", "Power Event Tracing",
+ * "Event Trace").
  */
 #ifndef MTBPF_DECODE_PT_NOTE_H
 #define MTBPF_DECODE_PT_NOTE_H
@@ -61,14 +61,14 @@ const char *pt_event__name(uint8_t event);
 #define PT_EVENT_TEXT_SIZE 80
 /* The same, with the address of a page fault: "[page fault 0x7f00]". Returns text. */
 char *pt_event__format(uint8_t event, uint64_t address, char text[static PT_EVENT_TEXT_SIZE]);
-/* The event of such a text; 0: the text does not name one. */
+/* Returns the event that such a text names; 0: none. */
 uint8_t pt_event__parse(const char *text);
 
 struct pt_note {
 	uint64_t time_ns;
 	uint64_t ip; /* of the instruction; 0: not told */
 	uint64_t value;
-	pid_t pid, tid;	  /* 0: of the CPU, while no thread ran that is known */
+	pid_t pid, tid;	  /* 0: a note of the CPU, while no known thread ran */
 	int cpu;	  /* of a CPU's ring */
 	uint8_t kind;	  /* enum pt_note_kind */
 	uint64_t address; /* PT_NOTE_CFE: of a page fault; 0: not told */
@@ -93,7 +93,7 @@ const char *pt_note__name(enum pt_note_kind kind);
 const char *pt_note__category(enum pt_note_kind kind);
 
 #define PT_NOTE_TEXT_SIZE 80
-/* With its value, for people: "ptwrite 0x2a", "[page fault 0x7f00]". Returns text. */
+/* Formats the note with its value: "ptwrite 0x2a", "[page fault 0x7f00]". Returns text. */
 const char *pt_note__format(const struct pt_note *event, char text[static PT_NOTE_TEXT_SIZE]);
 
 #endif

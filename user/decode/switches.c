@@ -6,10 +6,10 @@
 
 #include "util/vec.h"
 
-/* One CPU's, ascending by time. */
+/* The switches of one CPU, ascending by time. */
 struct cpu {
 	int cpu;
-	VEC(uint64_t) start_ns; /* of what its ring holds, by snapshot */
+	VEC(uint64_t) start_ns; /* start of the ring's contents, by snapshot */
 	VEC(const struct rec_switch *) switches;
 };
 

@@ -14,7 +14,7 @@ struct http_server {
 	struct http_options options;
 };
 
-/* What libmicrohttpd needs of a stream until its end. */
+/* The stream's part of an answer, for libmicrohttpd's callbacks. */
 struct stream {
 	ssize_t (*read)(void *stream, char *data, size_t size);
 	void (*end)(void *stream);
@@ -129,7 +129,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	struct http_answer answer = {.fd = -1, .text = ""};
 	enum MHD_Result result;
 
-	/* The first call has the headers only, the last one no more of the body. */
+	/* The first call comes after the headers, the last one after the whole body. */
 	if (!*state) {
 		*state = ctx;
 		return MHD_YES;

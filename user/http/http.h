@@ -19,27 +19,27 @@ const char *http_request__header(const struct http_request *request, const char 
 
 #define HTTP_HEADERS_MAX 8
 
-/* One of text, fd and read is what is sent. */
+/* The body is one of text, fd and read. */
 struct http_answer {
 	unsigned int status;
 	const char *type; /* NULL: "text/plain" */
-	const char *text; /* lives as long as the server; NULL: another one */
-	char *own_text;	  /* the same, which the server frees */
+	const char *text; /* must live as long as the server; or NULL */
+	char *own_text;	  /* a text that the server frees; or NULL */
 	size_t size;	  /* of the text */
-	int fd;		  /* of a file, which the server closes; -1 */
-	/* A stream: bytes that were read, 0 at the end, or -errno. `end` is called once, after it.
-	 */
+	int fd;		  /* a file, which the server closes; or -1 */
+	/* Reads a stream: returns the number of bytes, 0 at the end, or -errno. `end` is called
+	 * once, after the last read. */
 	ssize_t (*read)(void *stream, char *data, size_t size);
 	void (*end)(void *stream);
 	void *stream;
-	char *location; /* of a redirection; the server frees it */
+	char *location; /* target of a redirection; the server frees it */
 	struct {
 		const char *name, *value; /* live until the answer is given */
 	} headers[HTTP_HEADERS_MAX];
 	size_t n_headers;
 };
 
-/* Text of a program's own, as an answer. */
+/* Answers with a constant text. */
 void http_answer__say(struct http_answer *answer, unsigned int status, const char *text);
 /* Headers beyond HTTP_HEADERS_MAX are left out. */
 void http_answer__add_header(struct http_answer *answer, const char *name, const char *value);
@@ -49,22 +49,22 @@ struct http_options {
 	void (*answer)(void *ctx, const struct http_request *request, struct http_answer *answer);
 	void *ctx;
 	unsigned int connections_max;
-	unsigned int timeout_s; /* a client that sends nothing is disconnected after it */
+	unsigned int timeout_s; /* a client that sends nothing for this long is disconnected */
 };
 
 struct http_server;
 
 /*
- * Starts a thread that answers, and takes the listener's descriptor over (fd is -1 then). Bodies of
- * requests are ignored. Block signals before, so that the thread does not take them. NULL: it
- * cannot start; the listener stays as it was.
+ * Starts a thread that answers requests, and takes over the listener's descriptor (and sets its fd
+ * to -1). Bodies of requests are ignored. Block signals before the call, so that the thread does
+ * not receive them. NULL if it cannot start; the listener is unchanged then.
  */
 struct http_server *http_server__start(struct listener *listener,
 				       const struct http_options *options);
 /* Accepts NULL. The thread has ended when it returns. */
 void http_server__stop(struct http_server *server);
 
-/* libmicrohttpd's. */
+/* The version of libmicrohttpd. */
 const char *http_server__library_version(void);
 
 #endif

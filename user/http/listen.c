@@ -119,7 +119,7 @@ static int open_socket(struct listener *l, const union address *address, socklen
 	if (bind(l->fd, &address->any, size))
 		return -errno;
 	describe(l, address);
-	/* Before a client can connect. */
+	/* Set the mode before a client can connect. */
 	if (l->path[0] && chmod(l->path, 0660))
 		return -errno;
 	return listen(l->fd, BACKLOG) ? -errno : 0;

@@ -21,7 +21,7 @@
 #include "util/units.h"
 
 #define LOOK_MS 20
-/* Below all else on the machine. */
+/* The lowest priority. */
 #define NICE 19
 
 /* The exit codes of the process; those of the command are its own. */
@@ -37,7 +37,7 @@ static void fail(struct metrics *m)
 	m->on_capture[ON_CAPTURE_FAILED]++;
 }
 
-/* Its capabilities are given up for good: in a process of its own, as the command may need them. */
+/* Runs in another process, which gives up its capabilities: the command may need them. */
 static void summarise(const struct keep_options *options, const char *path, int to)
 {
 	const struct sched_param idle = {0};
@@ -75,7 +75,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	/* Open descriptors would keep mtbpf's probes in the kernel. */
 	dup2(null, STDIN_FILENO);
 	fs__close_all_but(3, to, -1);
-	/* It is not removed meanwhile, however many come after it: see folder.h. */
+	/* The lock keeps the recording from being removed: see folder.h. */
 	flock(open(path, O_RDONLY | O_DIRECTORY), LOCK_SH | LOCK_NB);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -84,7 +84,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	close(to);
 	if (!options->on_capture)
 		_exit(0);
-	/* Its own processes may go on. */
+	/* The command may outlive mtbpf. */
 	prctl(PR_SET_PDEATHSIG, 0);
 	execvp(words[0], words);
 	log__error("-on-capture: cannot run %s: %s", words[0], strerror(errno));
@@ -147,7 +147,7 @@ static void say_status(const struct after *after, int status, struct metrics *m)
 
 static void kill_group(const struct after *after)
 {
-	/* It may not have made its group yet. */
+	/* The child may not have created its process group yet. */
 	if (kill(-after->pid, SIGKILL))
 		kill(after->pid, SIGKILL);
 }

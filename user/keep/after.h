@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work on each recording once it is whole: its summary is made, and then the user's command
- * runs with its path. One recording at a time, by a process of its own, so that no capture
- * waits for it.
+ * Processes each complete recording: writes its summary, then runs the user's command with its
+ * path. A child process does this, for one recording at a time, so that captures do not wait for
+ * it.
  */
 #ifndef MTBPF_KEEP_AFTER_H
 #define MTBPF_KEEP_AFTER_H
@@ -24,20 +24,20 @@
 struct after {
 	const struct keep_options *options;
 	char queue[AFTER_QUEUE_MAX][PATH_MAX];
-	size_t n; /* that wait; the first is being worked on if pid is set */
+	size_t n; /* in the queue; the first is being processed if pid is set */
 	pid_t pid;
-	int from; /* the causes come from there */
+	int from; /* the pipe from which the causes are read */
 	uint64_t until_ns;
 };
 
 void after__init(struct after *after, const struct keep_options *options);
-/* The recording is whole. What fails is counted in m, and said. */
+/* Adds a complete recording to the queue. Failures are counted in m and printed. */
 void after__add(struct after *after, const char *path, struct metrics *m);
-/* Starts the next if the current one is done: call it often. True if one was done. */
+/* If the current recording is done, starts the next one and returns true. Call it often. */
 bool after__look(struct after *after, struct metrics *m);
-/* The recording that is being worked on; NULL: none. */
+/* The recording that is being processed; NULL: none. */
 const char *after__current(const struct after *after);
-/* Waits for what is left, as long as one recording may take; the rest has failed. */
+/* Waits for the queue, at most as long as one recording may take; the rest counts as failed. */
 void after__end(struct after *after, struct metrics *m);
 
 #endif

@@ -112,7 +112,7 @@ static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 	return 0;
 }
 
-/* Removes incomplete recordings without a writer, and rests of removed ones. 0 or -errno. */
+/* Removes incomplete recordings without a writer, and remains of removed ones. 0 or -errno. */
 static int sweep(const struct folder *folder)
 {
 	return each(folder, sweep_one, NULL);
@@ -170,7 +170,7 @@ void folder_content__fini(struct folder_content *content)
 	VEC_FINI(&content->items);
 }
 
-/* Renames it first, then removes its files. -EWOULDBLOCK if a reader has locked it. */
+/* Renames the recording, then removes its files. -EWOULDBLOCK if a reader has locked it. */
 static int remove_item(const struct folder *folder, const char *name)
 {
 	char path[PATH_MAX], gone[PATH_MAX];
@@ -203,7 +203,7 @@ static void say_stays(const struct folder *folder, const char *name, int err)
 		log__warn("%s stays: another process reads it", path);
 }
 
-/* Removes the oldest to make room for one more of that size. 0, -EFBIG, or another -errno. */
+/* Removes the oldest recordings to make room for one of this size. 0, -EFBIG or another -errno. */
 static int make_room(const struct folder *folder, uint64_t bytes)
 {
 	struct folder_content content;
@@ -267,7 +267,7 @@ int folder__open(struct folder *folder, const char *dir, size_t keep, uint64_t m
 	return err ? refuse(dir, err) : 0;
 }
 
-/* Creates and locks the directory, again if another mtbpf removed it before it was locked. */
+/* Creates and locks the directory. Repeats it if another mtbpf removed it before the lock. */
 static int make_partial(struct folder_slot *slot)
 {
 	struct stat ours, now;

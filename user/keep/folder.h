@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder that keeps the newest recordings. While a recording is written its name begins with a
- * dot; rename(2) gives it its final name when it is complete, and takes that name away before it is
- * removed. So a recording with a final name is complete and can be copied. A reader may hold a lock
- * (flock(2), shared is enough) on its directory: then it is not removed. Other files in the folder
- * are left alone.
+ * A folder that keeps the newest recordings. While a recording is written, its name begins with a
+ * dot. rename(2) gives it its final name when it is complete, and takes that name away before it is
+ * removed: a recording with a final name is complete and can be copied. A recording is not removed
+ * while a reader holds a lock (flock(2), shared is enough) on its directory. Other files in the
+ * folder are left alone.
  */
 #ifndef MTBPF_KEEP_FOLDER_H
 #define MTBPF_KEEP_FOLDER_H
@@ -20,7 +20,7 @@ struct folder {
 	char dir[PATH_MAX];
 	size_t keep;	    /* recordings */
 	uint64_t max_bytes; /* of all recordings together */
-	/* The recording that after.h works on, and holds a lock on; NULL: none. For a message. */
+	/* The recording that after.h has locked and is processing, for a message; NULL: none. */
 	const char *in_work;
 };
 

@@ -8,7 +8,7 @@
 #include "metrics/metrics.h"
 #include "session/capture_options.h"
 
-/* Of one capture. */
+/* Maximum number of causes per capture. */
 #define KEEP_CAUSES_MAX 4
 
 struct keep_options {
@@ -17,13 +17,13 @@ struct keep_options {
 	int max_per_hour;
 	uint64_t max_size; /* 0: not given */
 	const char *metrics;
-	uint64_t timeout_ns;	/* of capture's -timeout; 0: none */
+	uint64_t timeout_ns;	/* taken from capture.timeout_ns; 0: none */
 	const char *on_capture; /* a program that is run with each recording's path, or NULL */
 	uint64_t on_capture_timeout_ns;
 	bool no_summary;
 	/*
-	 * Makes the recording's summary, and tells its causes, largest first: how many, or -errno.
-	 * This process has nothing else to do after it. NULL: no summary is wanted.
+	 * Writes the recording's summary, and stores its causes, largest first. Returns their
+	 * number, or -errno. Called in a child process that then ends. NULL: write no summary.
 	 */
 	int (*summarise)(const char *path, struct metrics_cause causes[static KEEP_CAUSES_MAX]);
 };

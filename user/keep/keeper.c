@@ -45,7 +45,7 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	mt_stats__add(&k->metrics.stats, stats);
 	k->metrics.skipped[SKIPPED_LIMITS] = k->metrics.stats.let_pass;
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
-	/* A summary belongs to its recording's size. */
+	/* A new summary changes the size of the recordings. */
 	if (after__look(&k->after, &k->metrics))
 		keeper__count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
@@ -98,8 +98,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 #define EXIT_INTERVAL_MS 10
 
 /*
- * True if the process has exited. An error caused by its exit comes a moment before the exit can be
- * seen: the kernel has no events for a process that has begun to exit. So it waits a little.
+ * True if the process has exited. Waits up to a second for that: the kernel refuses events for a
+ * process that has begun to exit, so the error comes a moment before the exit is visible.
  */
 static bool has_gone(pid_t pid)
 {
@@ -108,7 +108,7 @@ static bool has_gone(pid_t pid)
 	return !process__alive(pid);
 }
 
-/* Captures until the target is gone, or mtbpf is told to end. */
+/* Captures until the target exits, or until a signal ends mtbpf. */
 static int follow_target(struct keeper *k, enum session_end *end)
 {
 	struct session *s = session__open(&k->options->capture, &k->start);
@@ -189,7 +189,7 @@ static void close_keeper(struct keeper *k)
 		close(k->signal_fd);
 }
 
-/* Sends SIGTERM to this process after that time. */
+/* Sends SIGTERM to mtbpf after this time. */
 static int end_after(uint64_t ns)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};

@@ -17,7 +17,7 @@ struct keeper {
 	struct after after;
 	struct metrics metrics;
 	struct mt_stats before; /* totals of earlier targets */
-	uint64_t unarmed;	/* the current target's value, as counted so far */
+	uint64_t unarmed;	/* the current target's value at the last look */
 	uint64_t let_pass;	/* triggers that came while -max-per-hour was used up */
 	bool held;		/* -max-per-hour is used up */
 	struct metrics_server *server;
@@ -26,10 +26,10 @@ struct keeper {
 	struct session_observer observer;
 	int signal_fd;
 	bool has_been_there; /* the target has been found once */
-	bool has_settled;    /* it could be opened a moment ago */
+	bool has_settled;    /* a session could be opened just before */
 };
 
-/* Writes the capture to the folder, prints a line and counts it; errors are printed and counted. */
+/* Writes the capture to the folder and prints a line. Counts it, or prints and counts the error. */
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end);
 /* Updates the metrics with the folder's content. */
 void keeper__count_recordings(struct keeper *k);

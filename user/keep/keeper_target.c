@@ -15,7 +15,7 @@
 #define SETTLE_LOOKS	   10
 #define SETTLE_INTERVAL_MS 500
 
-/* True if a signal tells mtbpf to end. SIGUSR1 gets a message only, since there is no target. */
+/* True if a signal tells mtbpf to end. For SIGUSR1 it prints a message: there is no target. */
 static bool told_to_end(struct keeper *k)
 {
 	struct signalfd_siginfo info;
@@ -28,7 +28,7 @@ static bool told_to_end(struct keeper *k)
 	return false;
 }
 
-/* While recordings wait for their summaries, it wakes up now and then. */
+/* The time of the next after__look(), if recordings are in the queue. */
 static uint64_t next_look(const struct keeper *k)
 {
 	return k->after.n ? clock__now_ns() + SETTLE_INTERVAL_MS * 1000000ull : UINT64_MAX;
@@ -40,7 +40,7 @@ static int wait_for_target(struct keeper *k)
 	int err = 0;
 
 	do {
-		/* That it waits has been said. */
+		/* The message that mtbpf waits is printed only once. */
 		if (err == -ETIME && level > LOG_QUIET)
 			log__set_level(LOG_QUIET);
 		err = target__wait(&k->target, &k->options->capture.target, k->signal_fd,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits captures to a number in any hour: a token comes back an hour after it was spent. */
+/* Limits the captures per hour: a token can be spent again an hour after it was spent. */
 #ifndef MTBPF_KEEP_QUOTA_H
 #define MTBPF_KEEP_QUOTA_H
 
@@ -10,7 +10,7 @@
 
 struct quota {
 	uint64_t *spent_ns; /* a ring: when each token was last spent; 0: never */
-	size_t tokens;	    /* 0: without limit */
+	size_t tokens;	    /* 0: no limit */
 	size_t oldest;
 };
 
@@ -20,7 +20,7 @@ void quota__fini(struct quota *quota);
 
 /* When the next token can be spent, on the clock of quota__spend(); 0: at once. */
 uint64_t quota__next_ns(const struct quota *quota);
-/* Times must not decrease. */
+/* Spends a token. now_ns must not decrease from call to call. */
 void quota__spend(struct quota *quota, uint64_t now_ns);
 
 #endif

@@ -22,7 +22,7 @@ enum metrics_skipped {
 /* Kinds of lost data. */
 enum metrics_lost {
 	LOST_TRIGGERS, /* the trigger's ring buffer was full */
-	LOST_TRACE,    /* gaps in a thread's trace that the kernel or the CPU has reported */
+	LOST_TRACE,    /* gaps in a trace that the kernel or the CPU reported */
 	LOST_RECORDS,  /* records of mappings, threads and samples */
 	N_LOST
 };
@@ -30,28 +30,28 @@ enum metrics_lost {
 /* Results of the -on-capture command. */
 enum metrics_on_capture { ON_CAPTURE_OK, ON_CAPTURE_FAILED, N_ON_CAPTURE };
 
-/* The latest capture that was counted, and had a trace id. */
+/* The latest counted capture that had a trace id. */
 struct metrics_exemplar {
 	char trace_id[33]; /* "": none */
 	uint64_t unix_ms;
-	uint64_t ns; /* that it added; not of a counter of captures */
+	uint64_t ns; /* time that it added; unused for counters of captures */
 };
 
-/* What a slow iteration was slow for, and by how much. */
+/* A cause of slow iterations, with its sums. */
 struct metrics_cause {
 	char kind[16];	   /* "blocked" */
 	char function[96]; /* the innermost; "": none */
-	uint64_t ns, n;	   /* n: captures */
+	uint64_t ns, n;	   /* time; number of captures */
 	struct metrics_exemplar exemplar;
 };
 
-/* So many causes have a series each; what comes then is counted as "other". */
+/* Maximum number of causes with a series each; more causes are counted as "other". */
 #define METRICS_CAUSES_MAX 20
 
 /* Counts since mtbpf started, over all targets; sizes are current. */
 struct metrics {
 	struct mt_stats stats;
-	bool of_durations;     /* stats has durations; otherwise delays */
+	bool of_durations;     /* stats are of durations; otherwise of delays */
 	uint64_t threshold_ns; /* UINT64_MAX: not learned yet */
 	bool attached;
 	uint64_t attaches;
@@ -65,7 +65,7 @@ struct metrics {
 	uint64_t newest_unix_ms; /* time of the newest recording; 0: none */
 };
 
-/* A capture's. */
+/* Counts one cause of a capture. */
 void metrics__add_cause(struct metrics *metrics, const struct metrics_cause *cause);
 
 /* Prometheus' text format 0.0.4; OpenMetrics 1.0.0, which has exemplars. */

@@ -16,9 +16,9 @@ struct thread_speed {
 	struct speed speed;
 };
 
-/* All zeroes at first. */
+/* The counters; zero-initialise. */
 struct counters {
-	VEC(struct thread_speed) speeds; /* thread by thread, each's by time */
+	VEC(struct thread_speed) speeds; /* by thread, then by time */
 };
 
 void counters__fini(struct counters *counters);
@@ -26,8 +26,8 @@ void counters__fini(struct counters *counters);
 /* 0 or -ENOMEM. */
 int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct speed *speed);
 /*
- * Nothing where the recording does not say how fast its CPUs ran; with a filter, nothing outside of
- * its times. 0 or -ENOMEM.
+ * Writes the counters; none if the recording lacks the speed of its CPUs, and with a filter only
+ * those of its times. 0 or -ENOMEM.
  */
 int counters__write(const struct counters *counters, const struct recording *rec,
 		    const struct decode_filter *filter, struct trace_writer *writer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of one thread, on their way to the trace while it is decoded. */
+/* Passes one thread's calls to the trace's writer while the thread is decoded. */
 #ifndef MTBPF_PIPELINE_EARLY_CALLS_H
 #define MTBPF_PIPELINE_EARLY_CALLS_H
 
@@ -17,21 +17,21 @@ struct early_calls {
 	struct code_map *map;
 	const uint64_t *base_ns; /* known with the first call */
 	bool no_inline;
-	struct call_tree part; /* the calls that are handed on, with the sites of all so far */
+	struct call_tree part; /* the calls that are passed on, with all sites so far */
 	struct inline_pass inlined;
-	/* The last site that was asked for: mostly that of the call which is handed on next. */
+	/* The last site that was looked up: usually that of the next call. */
 	uint64_t site_ip;
 	const struct call_site *site;
-	/* The writer tells slices of a kind by their sites: those stay. */
+	/* The writer identifies slices by the addresses of their sites, so old sites are kept. */
 	VEC(struct call_sites) retired;
-	unsigned int replaced; /* code_map__replaced(), of the sites */
+	unsigned int replaced; /* code_map__replaced() at the time of the sites */
 	uint64_t n;	       /* calls taken, with slices of inlined functions */
 	bool failed;	       /* out of memory */
 };
 
 /*
- * Into `queue`, the calls of that thread. All pointers must outlive it, and it the queue. NULL: no
- * memory.
+ * Passes the thread's calls to `queue`. All pointers must outlive it, and it must outlive the
+ * queue. NULL: out of memory.
  */
 struct early_calls *early_calls__new(struct early_queue *queue, pid_t pid, pid_t tid,
 				     struct code_map *map);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A trace file back to what a report is made of. */
+/* Converts a trace file back to the data that a report needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

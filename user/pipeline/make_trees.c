@@ -45,7 +45,7 @@ static void look_behind_hit(struct behind_hit *behind, const struct branch_batch
 	}
 }
 
-/* Threads to trees, one after another. */
+/* Makes the trees of one thread after another. */
 struct tree_maker {
 	struct decoded *decoded;
 	const struct recording *rec;
@@ -93,13 +93,13 @@ static int anchor_hit(struct stack *stack, const struct recording *rec, const st
 	return err;
 }
 
-/* The stacks that were taken at its hits. */
+/* Adds the stacks that were taken at the thread's hits. */
 static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
 		  struct images *images)
 {
 	int err = 0;
 
-	/* They are of user code. */
+	/* The stacks are of user code. */
 	for (size_t i = 0; i < rec->hits.n && !err && !rec->kernel_only; i++)
 		if ((pid_t)rec->hits.v[i].tid == tid)
 			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
@@ -163,7 +163,7 @@ static int take_speed(struct tree_maker *m, const struct speed *speed)
 	return counters__add(&m->decoded->counters, m->pid, m->tid, speed);
 }
 
-/* By time only: between regions of calls, values of PTWRITE stay. */
+/* Filters by time only, so that values of PTWRITE between regions of calls stay. */
 static int take_note(struct tree_maker *m, const struct pt_note *note)
 {
 	if (m->selection && !decode_filter__has_time(m->selection->filter, note->time_ns))
@@ -238,7 +238,7 @@ static int take_entry(struct tree_maker *m, const struct branch *entry)
 	return entry->kind == ENTRY_SPEED ? take_speed(m, &speed) : 0;
 }
 
-/* Their times are known: those of the part go to the stack. */
+/* The branches' times are known: passes those of the part to the stack. */
 static int take_timed(struct tree_maker *m, struct branch_batch batch)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording's threads to call trees: joins decode and stack, or sampled. */
+/* Converts a recording's threads to call trees, with decode and stack, or with sampled. */
 #ifndef MTBPF_PIPELINE_MAKE_TREES_H
 #define MTBPF_PIPELINE_MAKE_TREES_H
 
@@ -13,16 +13,16 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 			const struct tree_options *options);
 
 /*
- * Call it when all threads have their trees: puts calls of coroutines that changed threads
- * together, drops empty trees and, unless no_inline, adds inlined functions. 0 or -ENOMEM.
+ * Call this when all threads have their trees: joins calls of coroutines that changed threads,
+ * drops empty trees and, unless no_inline, adds inlined functions. 0 or -ENOMEM.
  */
 int decoded__settle_trees(struct decoded *decoded, bool no_inline);
 
-/* The same from samples; hits that the filter leaves out are in rec no more. */
+/* Like decoded__make_trees(), from samples. Removes hits that the filter excludes from rec. */
 int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
 				const struct trace_filter *filter);
 
-/* "" where it is not known. */
+/* The thread's name; "" if it is not known. */
 const char *decoded__thread_name(const struct recording *rec, pid_t tid);
 
 #endif

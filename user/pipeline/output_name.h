@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* -o: which of the two outputs a name means, and what the other is then called. */
+/* -o: decides which of the two outputs a name means, and derives the name of the other. */
 #ifndef MTBPF_PIPELINE_OUTPUT_NAME_H
 #define MTBPF_PIPELINE_OUTPUT_NAME_H
 
@@ -17,7 +17,7 @@ struct output_names {
  */
 int output_names__from(struct output_names *names, const char *output);
 
-/* True if the name is one that a trace may have. */
+/* True if the name has the suffix of a trace. */
 bool is_trace_name(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes trees of what perf has decoded: joins perf and stack, as pipeline.h joins decode and stack.
+ * Makes trees of what perf has decoded: combines perf and stack, as pipeline.h combines decode and
+ * stack.
  */
 #ifndef MTBPF_PIPELINE_PERF_PIPELINE_H
 #define MTBPF_PIPELINE_PERF_PIPELINE_H
@@ -10,35 +11,39 @@
 #include "perf/perf_text.h"
 #include "pipeline/pipeline.h"
 
-/* The text of `perf script`, and what it does not say. */
+/* The text of `perf script`, and facts that it does not contain. */
 struct perf_text_input {
 	int fd;
 	const char *name;
 	const struct ocaml_traps *traps; /* NULL: none are known */
-	bool no_inline;			 /* of samples: without frames of inlined functions */
+	bool no_inline;			 /* for samples: without frames of inlined functions */
 };
 
 /* Parts of the text that no tree shows, and parts that it lacked. */
 struct perf_text_summary {
 	struct perf_text_totals text;
-	struct perf_samples_totals samples; /* of text without branches */
+	struct perf_samples_totals samples; /* for text without branches */
 	uint64_t moved;			    /* of perf_threads__totals() */
 };
 
 /*
- * Trees, and in `rec`, which is empty, the threads' names; of text without branches the samples.
- * decoded__fini() in any case, and before recording__fini(). 0, or -errno after a line and a hint.
+ * Makes the trees, and adds to the empty `rec` the threads' names and, for text without branches,
+ * the samples. Call decoded__fini() in any case, before recording__fini(). 0, or -errno after a
+ * line and a hint.
  */
 int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
 			    const struct perf_text_input *input, struct perf_text_summary *summary);
-/* -EINVAL, after a line and a hint: -filter is not for text. */
+/* Reports that -filter is not supported for text. Returns -EINVAL. */
 int perf_text__refuse_filter(const char *name);
 void perf_text__summarise(const struct perf_text_summary *summary, FILE *out);
 
-/* Its branches as recording__print_branches() prints them. 0, or -errno after a line and a hint. */
+/*
+ * Prints the text's branches like recording__print_branches(). 0, or -errno after a line and a
+ * hint.
+ */
 int perf_text__print_branches(int fd, const char *name, FILE *out);
 
-/* Ends all threads: their trees and names, and the totals. 0 or -ENOMEM. */
+/* Ends all threads: takes their trees, names and totals. 0 or -ENOMEM. */
 int decoded__take_threads(struct decoded *decoded, struct recording *rec,
 			  struct perf_threads *threads);
 

@@ -19,7 +19,7 @@
 #include "util/meter.h"
 #include "util/units.h"
 
-/* The code as it was at the end, for addresses that come with the hits. */
+/* Names the hits' addresses by the code as it was at the end. */
 static int name_hits(struct decoded *decoded, pid_t pid)
 {
 	struct code_map *map = code_map__new();
@@ -259,7 +259,10 @@ static int filter_sampled(const struct trace_filter *filter)
 	return -EINVAL;
 }
 
-/* Once: the recording loses the rest. Of samples, the part is known when they are trees. */
+/*
+ * Filters once: the recording loses the rest. For samples, the part is only known when their trees
+ * exist.
+ */
 static int filter(struct decoded *decoded, struct recording *rec, const struct trace_filter *filter,
 		  const struct filter_part *known)
 {
@@ -420,7 +423,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		trace_writer__hit(writer, &decoded->hits.v[i]);
 	for (size_t i = 0; i < decoded->events.n; i++)
 		write_event(writer, &decoded->events.v[i], rec);
-	/* Calls are worth having without them. */
+	/* A trace is useful without counters. */
 	if (counters__write(&decoded->counters, rec,
 			    decoded->is_filtered ? &decoded->part.decode : NULL, writer))
 		log__warn("out of memory: the counters of clock rates are left out");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything after the capture: joins decode, stack, trace and view. */
+/* All steps after the capture: combines decode, stack, trace and view. */
 #ifndef MTBPF_PIPELINE_PIPELINE_H
 #define MTBPF_PIPELINE_PIPELINE_H
 
@@ -25,49 +25,48 @@ struct meter;
 struct decoded {
 	VEC(struct call_tree) trees;
 	VEC(struct hit_mark) hits;
-	struct decode_totals totals; /* of samples: the times only */
+	struct decode_totals totals; /* for samples: only the times */
 	struct sampled_totals sampled;
-	int64_t behind_hit; /* branches between the hit and the freeze; -1: the hit is not seen */
-	uint64_t behind_hit_ns;	   /* from the hit to the last of them */
-	struct images *images;	   /* owns the functions the trees point to; or this does: */
-	struct perf_threads *perf; /* of branches that perf has decoded; or this: */
-	struct fxt_trees *fxt;	   /* of a trace file */
-	size_t ring_bytes;	   /* what kept the samples, and was full; 0: none was */
-	bool is_sampled;	   /* the calls were seen now and then, not followed */
-	struct meter *meter;	   /* while it is made: NULL, or what shows how far that has come */
+	int64_t behind_hit;	   /* branches between the hit and the freeze; -1: hit not found */
+	uint64_t behind_hit_ns;	   /* time from the hit to the last of these branches */
+	struct images *images;	   /* owns the functions that the trees point to; or: */
+	struct perf_threads *perf; /* for branches that perf decoded; or: */
+	struct fxt_trees *fxt;	   /* for a trace file */
+	size_t ring_bytes;	   /* size of the full ring of samples; 0: none was full */
+	bool is_sampled;	   /* the calls were sampled, not followed */
+	struct meter *meter;	   /* shows progress while the trees are made; may be NULL */
 	/* The writer of a trace that is written while decoding, or NULL. */
 	struct trace_writer *writer;
-	struct early_queue *queue;	 /* to it, while it is decoded */
+	struct early_queue *queue;	 /* to the writer, while decoding */
 	VEC(struct early_calls *) early; /* one per thread whose calls are in no tree */
 	struct counters counters;
 	VEC(struct pt_note) events;
-	uint64_t base_ns; /* of that trace: totals.first_ns, known beforehand */
+	uint64_t base_ns; /* totals.first_ns of the trace that is written early */
 	bool is_filtered;
-	struct filter_part part; /* which it is then */
+	struct filter_part part; /* the resolved filter */
 };
 
 /* Options for making trees of a recording. */
 struct tree_options {
 	bool no_inline; /* without slices of inlined functions */
-	/* Handlers of OCaml exceptions that no ELF file tells of, or NULL. */
+	/* Handlers of OCaml exceptions that no ELF file has, or NULL. */
 	const struct ocaml_traps *ocaml_traps;
 	/*
-	 * The path that decoded__write_trace() will write, so that writing may begin at once; or
-	 * NULL.
+	 * The path for decoded__write_trace(), so that writing can begin while decoding; or NULL.
 	 */
 	const char *trace;
-	const struct trace_filter *filter; /* what part of it, or NULL */
+	const struct trace_filter *filter; /* the part to decode; NULL: everything */
 };
 
 /*
- * 0, or -errno after a line and a hint. decoded__fini() in any case. If the limit of
- * memory_limit__set() does not suffice, rec loses the older half of its rings, and half of the
- * rest, until it does. With a filter, it first loses everything outside of that.
+ * Decodes the recording. 0, or -errno after a line and a hint; call decoded__fini() in any case. If
+ * the limit of memory_limit__set() is exceeded, drops the older half of rec's rings, as often as
+ * needed. With a filter, first drops everything outside of it.
  */
 int decoded__make(struct decoded *decoded, struct recording *rec,
 		  const struct tree_options *options);
 /*
- * The same from a trace file that mtbpf has written; rec is then an empty one. -EBADMSG, without a
+ * Like decoded__make(), from a trace file that mtbpf wrote; rec is then empty. -EBADMSG, without a
  * message, if path is not an FXT file.
  */
 int decoded__make_from_fxt(struct decoded *decoded, const char *path);
@@ -80,11 +79,11 @@ void decoded__fini(struct decoded *decoded);
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path);
 /* One line per slice: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, FILE *out);
-/* The same, to a file. 0, or -errno after a line and a hint. */
+/* Like decoded__write_text(), to a file. 0, or -errno after a line and a hint. */
 int decoded__write_text_file(const struct decoded *decoded, const char *path);
 
 /*
- * The time that times in the trace are relative to: its beginning, even if a filter removed that.
+ * The time to which times in the trace are relative: its beginning, even if a filter removed that.
  */
 uint64_t decoded__base(const struct decoded *decoded);
 
@@ -97,10 +96,10 @@ uint64_t decoded__base(const struct decoded *decoded);
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top);
 
-/* True if nothing was lost, by the same tests as in the summary. */
+/* True if nothing was lost, judged as in the summary. */
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec);
 
-/* The hit that triggered, of several the slowest; NULL: none did. */
+/* The hit that triggered; if several did, the slowest. NULL: none did. */
 const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded);
 /*
  * Finds where the threads were at the stall of that hit; without a stall, *places is empty. The
@@ -110,7 +109,7 @@ int decoded__thread_places(const struct decoded *decoded, const struct recording
 			   struct thread_places *places);
 
 /*
- * Makes the report of the slowest hit, which refers to decoded. NULL with errno: ENODATA: without a
+ * Makes the report of the slowest hit. It refers to decoded. NULL with errno: ENODATA: there is no
  * hit, or the lookback lacks its iteration; ENOMEM.
  */
 struct report *decoded__report(const struct decoded *decoded);

@@ -11,7 +11,7 @@
 #include "view/report.h"
 #include "view/short_name.h"
 
-/* Look backs that differ by less than this part of them are one. */
+/* Lookbacks that differ by less than this part are shown as one. */
 #define SAME_SHARE 10
 
 static void print_args(const struct hit_mark *hit, FILE *out)
@@ -165,7 +165,7 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	return "it had begun before the recording did";
 }
 
-/* The one that the report is of; NULL: none triggered. */
+/* The hit that the report is about; NULL: none triggered. */
 const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
@@ -189,7 +189,7 @@ static void print_threads(const struct decoded *decoded, const struct recording 
 	thread_places__fini(&places);
 }
 
-/* Of the slowest hit: what this thread did; tid 0: the thread that triggered. */
+/* Makes the report of the slowest hit for this thread; tid 0: the thread that triggered. */
 static struct report *report_of(const struct decoded *decoded, pid_t tid)
 {
 	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
@@ -263,7 +263,9 @@ static void print_hit_alone(const struct decoded *decoded, const struct hit_mark
 	}
 }
 
-/* It was followed, and the trace never broke. Of a trace file that is not known. */
+/*
+ * True if the calls were followed without a gap; false for a trace file, where that is not known.
+ */
 static bool is_whole(const struct decode_totals *totals)
 {
 	uint64_t gaps = 0;

@@ -10,7 +10,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* ---- what the user says */
+/* ---- parsing */
 
 static int refuse(const char *text, const char *why)
 {
@@ -90,7 +90,7 @@ static int parse_name(const char *text, const char *whole, char **name)
 	return *name ? 0 : -ENOMEM;
 }
 
-/* Parts the text, which may have more than one ".." only where one of them stands apart. */
+/* Splits the text at "..". If there are several, the one to split at needs spaces around it. */
 static int split(char *text, const char *whole, char **from, char **to)
 {
 	char *dots = strstr(text, " .. ");
@@ -172,9 +172,12 @@ void trace_filter__fini(struct trace_filter *f)
 	free(f->stop);
 }
 
-/* ---- what it means for a recording */
+/* ---- resolving a filter for a recording */
 
-/* As the report chooses: the slowest that triggered, or else the last there is. NULL: none. */
+/*
+ * The hit that the report is about: the slowest that triggered, otherwise the last one. NULL: there
+ * is none.
+ */
 static const struct mt_hit *hit_of(const struct recording *rec)
 {
 	const struct mt_hit *slowest = NULL;
@@ -329,7 +332,7 @@ static bool cut_call(const struct filter_part *part, struct call *call)
 		(vec)->n = n_;                                                                     \
 	} while (0)
 
-/* A caller lasts as long as what it calls: it stays where that does. */
+/* A caller lasts as long as its callees: it stays if they stay. */
 int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree)
 {
 	_cleanup_free_ uint32_t *numbers = malloc((tree->calls.n + 1) * sizeof(*numbers));

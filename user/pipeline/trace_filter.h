@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* -filter: what part of a recording is decoded, as the user says it. */
+/* -filter: the part of a recording to decode, as the user wrote it. */
 #ifndef MTBPF_PIPELINE_TRACE_FILTER_H
 #define MTBPF_PIPELINE_TRACE_FILTER_H
 
@@ -17,7 +17,7 @@ struct filter_point {
 	int64_t offset_ns;
 };
 
-/* Zero-initialised: everything. */
+/* The filter; zero-initialised, it selects everything. */
 struct trace_filter {
 	struct filter_point from, to;
 	char *start, *stop; /* functions; NULL: open */
@@ -45,7 +45,7 @@ struct trace_filter {
  * spaces part the two: "a..b .. c". 0; -ENOMEM; or -EINVAL after a line and a hint.
  */
 int trace_filter__add(struct trace_filter *filter, const char *text);
-/* All of them; as above. trace_filter__fini() in any case. */
+/* Adds all filters, as above. Call trace_filter__fini() in any case. */
 int trace_filter__parse(struct trace_filter *filter, const char *const *texts, size_t n);
 void trace_filter__fini(struct trace_filter *filter);
 static inline bool trace_filter__is_set(const struct trace_filter *filter)
@@ -55,10 +55,10 @@ static inline bool trace_filter__is_set(const struct trace_filter *filter)
 
 /* A filter that has been resolved for one recording. */
 struct filter_part {
-	bool is_known; /* what follows, and the recording has lost the rest */
+	bool is_known; /* the part is resolved, and applied to the recording */
 	struct decode_filter decode;
-	struct decode_bounds bounds; /* of the whole recording */
-	size_t n_hits;		     /* left out: they lie outside of it */
+	struct decode_bounds bounds; /* bounds of the whole recording */
+	size_t n_hits;		     /* hits outside of the part, which were removed */
 };
 
 /*
@@ -68,20 +68,20 @@ struct filter_part {
 int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
 			  const struct decode_bounds *bounds, struct filter_part *part);
 /*
- * The same for a recording of Intel PT. Removes everything else: bytes of its rings that need not
- * be decoded, and other hits. 0, -ENOMEM, or as above.
+ * Like trace_filter__resolve(), for a recording of Intel PT. Also removes bytes of its rings that
+ * need not be decoded, and hits outside of the part. 0, -ENOMEM, or as above.
  */
 int trace_filter__apply(const struct trace_filter *filter, struct recording *rec,
 			struct images *images, struct filter_part *part);
 
-/* Hits outside of the part are in the recording no more. */
+/* Removes hits outside of the part from the recording. */
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec);
 /*
  * Removes everything outside of the part from the tree. Slices that it cuts get inferred edges
  * there.
  */
 int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree);
-/* After decoding. 0, or -ENODATA after a line and a hint: nothing is left. */
+/* Call this after decoding. 0, or -ENODATA after a line and a hint if the filter leaves nothing. */
 int filter_part__check(const struct filter_part *part, const struct filter_totals *found);
 
 #endif

@@ -9,7 +9,9 @@
 
 #include "target/go_runtime.h"
 
-/* By process and goroutine, then by time; of two at a time the outer one first. */
+/*
+ * Orders by process and goroutine, then by time; of two at the same time the outer one comes first.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct mt_entry *x = *(const struct mt_entry *const *)a;
@@ -24,7 +26,7 @@ static int compare(const void *a, const void *b)
 	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
-/* By thread, then by time. */
+/* Orders by thread, then by time. */
 static int compare_stacks(const void *a, const void *b)
 {
 	const struct rec_sample *x = *(const struct rec_sample *const *)a;

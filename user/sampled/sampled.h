@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns sampled stacks into call trees. While user/stack follows each call and return, a slice here
- * is the frame that consecutive stacks share, and most slices begin and end somewhere between two
- * samples.
+ * Converts sampled stacks to call trees. user/stack follows each call and return; here a slice is a
+ * frame that consecutive stacks share, and most slices begin and end somewhere between two samples.
  */
 #ifndef MTBPF_SAMPLED_SAMPLED_H
 #define MTBPF_SAMPLED_SAMPLED_H

@@ -26,7 +26,7 @@
 #include "util/log.h"
 #include "util/vec.h"
 
-/* ---- what the machine says */
+/* ---- facts about the machine */
 
 /* The leaves that describe the CPU's version, topology, frequencies, and Intel PT (14H). */
 static void print_cpuid(FILE *f)
@@ -418,7 +418,7 @@ static int slim_file(const char *recording, const char *name, const struct kept_
 	return write_sparse(path, (const uint8_t *)data, size);
 }
 
-/* ---- nothing of the user's */
+/* ---- removing the user's data */
 
 /* Distributions' files keep their paths; of others only the last name is left. */
 static void clean_path(char *path)
@@ -522,7 +522,7 @@ static int slim_files(const struct usage *usage, const char *recording)
 
 	for (size_t i = 0; i < usage->files.n && !err; i++) {
 		const struct kept_file *kept = &usage->files.v[i];
-		/* Separate files of debug info do not contain code. */
+		/* Separate debug files do not contain code. */
 		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
 
 		err = slim_file(recording, kept->file->name, kept);
@@ -586,7 +586,7 @@ static int clean_text(const char *dir, const char *name)
 	return fs__write(path, text, strlen(text));
 }
 
-/* All texts of the folder. */
+/* Cleans all texts of the folder. */
 static int clean_texts(const char *dir)
 {
 	DIR *entries = opendir(dir);
@@ -606,7 +606,7 @@ static int clean_texts(const char *dir)
 
 /* ---- the archive */
 
-/* Its exit code, or -errno. */
+/* Returns its exit code, or -errno. */
 static int run_tar(const char *const *words)
 {
 	pid_t pid = fork();

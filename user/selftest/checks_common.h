@@ -12,7 +12,7 @@
 
 enum selftest_source { SELFTEST_PT, SELFTEST_SAMPLE, SELFTEST_SOFT, SELFTEST_SOURCES };
 
-/* As -source names them. */
+/* The names for -source. */
 extern const char *const selftest_source_names[];
 
 enum selftest_verdict { SELFTEST_PASSED, SELFTEST_FAILED, SELFTEST_SKIPPED, SELFTEST_VERDICTS };
@@ -26,8 +26,8 @@ struct selftest_result {
 	enum selftest_source source;
 	const char *name; /* static */
 	enum selftest_verdict verdict;
-	char found[SELFTEST_TEXT_SIZE]; /* what was found; of one that is skipped, why */
-	/* Static, of a check that failed: what a user loses by it, and what to do meanwhile. */
+	char found[SELFTEST_TEXT_SIZE]; /* what was found; if skipped, why */
+	/* For a check that failed: what users lose, and what to do meanwhile. Static. */
 	const char *loss, *meanwhile;
 };
 
@@ -37,42 +37,42 @@ struct selftest_options {
 	size_t n_only;
 	const char *keep;   /* a folder that keeps the recordings, or NULL */
 	const char *bundle; /* a file to write for another machine, or NULL */
-	const char *replay; /* a bundle: it is judged, and nothing is recorded; or NULL */
+	const char *replay; /* a bundle to judge instead of recording; or NULL */
 };
 
 struct checks {
 	/* Set by the caller; all of it must stay valid. */
 	const struct selftest_options *options;
-	const char *dir;	 /* has the recordings, or gets them */
+	const char *dir;	 /* folder of the recordings */
 	struct program_log *log; /* mapped MAP_SHARED */
 	/* Called for each result; the result is valid until it returns. */
 	void (*on_result)(void *ctx, const struct selftest_result *result);
 	void *ctx;
-	/* Set by the checks: what is tested now. */
+	/* Set by the checks: the source that is tested now. */
 	enum selftest_source source;
 	const char *recording;
 };
 
-/* If a check fails: the user's loss, and advice until it is mended. */
+/* The loss for users if a check fails, and advice until it is repaired. */
 struct loss {
 	const char *what, *meanwhile;
 };
 
 extern const struct loss checks_no_loss;
 
-/* The limit for branches after the hit. */
+/* The longest time after the hit with branches in the trace. */
 #define MOST_AFTER_HIT_NS 20000
 
 /* True if -only names it, or was not given. */
 bool checks__wants(const struct checks *test, const char *name);
 bool checks__wants_any(const struct checks *test, const char *const *names, size_t n);
 
-/* Tells a result, unless -only names neither the check nor its recording. */
+/* Reports a result, unless -only names neither the check nor its recording. */
 void checks__tell(const struct checks *test, const char *name, enum selftest_verdict verdict,
 		  const struct loss *loss, const char *found, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* The same, whatever -only names. */
+/* Reports a result regardless of -only. */
 void checks__tell_always(const struct checks *test, const char *name, enum selftest_verdict verdict,
 			 const struct loss *loss, const char *found, ...)
 	__attribute__((format(printf, 5, 6)));
@@ -82,12 +82,12 @@ static inline enum selftest_verdict verdict_of(bool is_right)
 	return is_right ? SELFTEST_PASSED : SELFTEST_FAILED;
 }
 
-/* False for a recording that the replayed bundle does not have. */
+/* False if a bundle is replayed that lacks the recording. */
 bool checks__has(const struct checks *test, const char *recording);
 
 /*
- * Records the programs, or reads what was recorded. True: the trial can be judged. Otherwise this
- * check has been told as failed. checks__end() in any case.
+ * Records the programs, or reads the earlier recording. True: the trial can be judged. Otherwise
+ * this check has been reported as failed. Call checks__end() in any case.
  */
 bool checks__record(const struct checks *test, struct trial *trial, const char *check);
 void checks__end(const struct checks *test, struct trial *trial);
@@ -99,10 +99,10 @@ void checks__end(const struct checks *test, struct trial *trial);
 uint64_t checks__time_error(const struct checks *test, const struct judged_calls *judged);
 uint64_t checks__most_error(const struct checks *test);
 
-/* Tells as this check whether the target is as it was before. */
+/* Reports as this check whether the target is as it was before. */
 void checks__judge_target(const struct checks *test, const struct trial *trial, const char *name);
 
-/* True if `perf trace` counted as many system calls. The text says what it counted. */
+/* True if `perf trace` counted the same number of system calls. Writes the counts to the text. */
 bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
 
 /*

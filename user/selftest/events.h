@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that CPUs with Event Trace and PTWRITE tell of, and macros for all programs. */
+/* Programs for CPUs with Event Trace and PTWRITE, and macros for all programs. */
 #ifndef MTBPF_SELFTEST_EVENTS_H
 #define MTBPF_SELFTEST_EVENTS_H
 
@@ -13,7 +13,7 @@
 	__attribute__((noipa, used, visibility("default")))                                        \
 	type mtbpf_selftest_##name(__VA_ARGS__);                                                   \
 	type mtbpf_selftest_##name(__VA_ARGS__)
-/* Behind a call: the compiler must not make a jump of it. */
+/* Put it after a call, so that the compiler does not make a jump of it. */
 #define NOT_LAST() __asm__ volatile("" ::: "memory")
 
 /* The main functions of PROGRAM_FAULTS, PROGRAM_TRAPS and PROGRAM_PTWRITE. */

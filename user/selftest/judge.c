@@ -248,7 +248,7 @@ static int compare(struct judged_calls *judged, const struct decoded *decoded,
 	return 0;
 }
 
-/* One thread's. The trace may reach back to earlier iterations: the last calls count. */
+/* Judges one thread. The trace may reach back to earlier iterations: the last calls count. */
 static int judge_thread(struct judged_calls *judged, const struct decoded *decoded,
 			const seen_calls *seen, const struct iteration *iteration,
 			enum program program, pid_t tid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares a decoded trace of the programs with what they have noted themselves. */
+/* Compares a decoded trace of the programs with the programs' own notes. */
 #ifndef MTBPF_SELFTEST_JUDGE_H
 #define MTBPF_SELFTEST_JUDGE_H
 
@@ -9,10 +9,10 @@
 #include "pipeline/pipeline.h"
 #include "selftest/programs.h"
 
-/* One program's calls in one iteration, as the trace tells them. */
+/* One program's calls in one iteration, in its notes and in the trace. */
 struct judged_calls {
 	unsigned int noted;   /* calls that the program noted */
-	unsigned int right;   /* of them in the trace, in this order and at this depth */
+	unsigned int right;   /* noted calls that the trace has, in this order and at this depth */
 	unsigned int unnoted; /* calls in the trace that the program did not make */
 	/*
 	 * Each note's time is within the slice of its call if this is added to all of them: from
@@ -20,13 +20,13 @@ struct judged_calls {
 	 * for all of them.
 	 */
 	int64_t least_shift_ns, most_shift_ns;
-	/* Within the right calls: slices of kinds that the program causes a known number of. */
+	/* Slices within the right calls of kinds that the program causes a known number of. */
 	unsigned int syscalls, untraced;
-	unsigned int in_kernel; /* calls of the kernel's getppid(), where the kernel is traced */
+	unsigned int in_kernel; /* calls of the kernel's getppid(), if the kernel is traced */
 	/*
-	 * Event Trace and PTWRITE: how many exceptions and values the program noted; how many of
-	 * them the trace has, with vector and address, in the function that noted them; and how
-	 * many others it has there.
+	 * Event Trace and PTWRITE: exceptions and values that the program noted; those of them that
+	 * the trace has, with vector and address, in the function that noted them; others that the
+	 * trace has there.
 	 */
 	unsigned int noted_events, events, unnoted_events;
 };
@@ -46,8 +46,8 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 struct judged_time {
 	uint64_t true_ns;    /* by the function's own notes */
 	uint64_t slices_ns;  /* its slices in that time */
-	uint64_t blocked_ns; /* slices of being blocked within them */
-	uint64_t waited_ns;  /* other slices off the CPU within them: it waited for one */
+	uint64_t blocked_ns; /* blocked slices within them */
+	uint64_t waited_ns;  /* other slices off the CPU within them: waits for a CPU */
 	bool has_caller;     /* each of them is called by the program's main function */
 };
 

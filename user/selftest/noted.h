@@ -121,13 +121,13 @@ struct noted_call {
 	uint64_t time_ns; /* CLOCK_MONOTONIC, within the call */
 	pid_t tid;
 	uint16_t function; /* an index of program_functions */
-	uint16_t depth;	   /* how many of its callers note themselves, on the same stack */
+	uint16_t depth;	   /* number of its callers that note themselves, on the same stack */
 	uint8_t event;	   /* enum noted_event */
 	uint8_t vector;	   /* of the exception */
 	uint64_t value;	   /* what PTWRITE writes; the address of a page fault, otherwise 0 */
 };
 
-/* Calls that are kept of one iteration over all programs. `n` counts the others as well. */
+/* Calls that are kept per iteration of all programs. `n` counts the others, too. */
 #define MAX_NOTED 600
 
 struct iteration {
@@ -153,24 +153,27 @@ struct iteration {
 #define SLEEP_NS 15000000
 
 struct program_log {
-	atomic_ulong n_iterations; /* those that have ended */
+	atomic_ulong n_iterations; /* iterations that have ended */
 	uint64_t plain_busy_ns;	   /* the shortest time of PROGRAM_BUSY's loop, unrecorded */
 	struct iteration iterations[KEPT_ITERATIONS];
 };
 
-/* From now on notes are of this iteration. */
+/* Starts an iteration: the following notes belong to it. */
 void noted__begin(struct iteration *iteration);
-/* Each thread calls it once, before its first note. */
+/* Each thread calls this once, before its first note. */
 void noted__begin_thread(void);
 /* CLOCK_MONOTONIC */
 uint64_t noted__now_ns(void);
 
-/* The function that calls it notes its own call. */
+/* Notes the call of the function that calls this. */
 void noted__call(enum noted_function function, unsigned int depth);
-/* The same, and that its next instruction raises this exception. address: of a page fault, or 0. */
+/*
+ * Like noted__call(), and notes that the function's next instruction raises this exception.
+ * address: of a page fault, otherwise 0.
+ */
 void noted__exception(enum noted_function function, unsigned int depth, uint8_t vector,
 		      uint64_t address);
-/* The same, and that it writes this value with PTWRITE. */
+/* Like noted__call(), and notes that the function writes this value with PTWRITE. */
 void noted__value(enum noted_function function, unsigned int depth, uint64_t value);
 
 #endif

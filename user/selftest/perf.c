@@ -59,7 +59,7 @@ static pid_t start_script(const char *recording, int out)
 	_exit(127);
 }
 
-/* Its exit code, or -errno. */
+/* Returns its exit code, or -errno. */
 static int read_script(const char *recording, struct perf_calls *calls)
 {
 	_cleanup_free_ char *line = NULL;

@@ -13,9 +13,9 @@
 
 /* Calls of the programs' functions in one recording. */
 struct perf_calls {
-	unsigned int perfs;  /* that `perf script` finds */
-	unsigned int ours;   /* in the trace */
-	unsigned int errors; /* that perf reports */
+	unsigned int perfs;  /* calls that `perf script` finds */
+	unsigned int ours;   /* calls in the trace */
+	unsigned int errors; /* errors that perf reports */
 };
 
 /* 0; -ENOENT: perf is not installed; -EIO: it has found nothing; another -errno. */
@@ -31,16 +31,16 @@ struct perf_trace {
 /* Iterations that it saw from begin to end (nanosleep() ends them), and the calls of getppid(). */
 struct perf_syscalls {
 	unsigned int iterations, calls;
-	unsigned int lost; /* how often it says that it has lost events */
+	unsigned int lost; /* number of lost events that it reports */
 };
 
 /*
- * Starts it on a process and waits until it has seen getppid(), ten seconds at most. Its output
- * goes to a file in this folder; perf_trace__end() removes the file. 0; -ENOENT: perf is not
- * installed; -EIO: it sees nothing; another -errno. perf_trace__end() in any case.
+ * Starts `perf trace` on a process and waits, at most ten seconds, until it has seen getppid(). Its
+ * output goes to a file in this folder, which perf_trace__end() removes. 0; -ENOENT: perf is not
+ * installed; -EIO: it sees nothing; another -errno. Call perf_trace__end() in any case.
  */
 int perf_trace__begin(struct perf_trace *trace, pid_t target, const char *dir);
-/* Ends it, and counts what it has printed. */
+/* Ends `perf trace`, and counts the calls that it printed. */
 void perf_trace__end(struct perf_trace *trace, struct perf_syscalls *syscalls);
 
 #endif

@@ -365,7 +365,10 @@ TRACED(void, thread_leaf, unsigned int depth)
 	NOT_LAST();
 }
 
-/* Two threads start before the first iteration, and work each time that they are told to. */
+/*
+ * The number of threads, which start before the first iteration and work each time they are told
+ * to.
+ */
 #define N_THREADS 2
 static sem_t tell_threads, threads_done;
 

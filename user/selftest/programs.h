@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs whose calls are known exactly, for `mtbpf selftest` to trace. They run in a child of
- * the selftest, one after the other, again and again.
+ * Programs whose calls are known exactly, for `mtbpf selftest` to trace. They run in a child of the
+ * selftest, in turns, until it is killed.
  */
 #ifndef MTBPF_SELFTEST_PROGRAMS_H
 #define MTBPF_SELFTEST_PROGRAMS_H

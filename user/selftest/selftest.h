@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proves on this machine what mtbpf says of a trace: records programs of its own, whose calls are
- * known, with each source that works here, and judges what is decoded.
+ * Tests on this machine that mtbpf's traces are true: records programs of its own, whose calls are
+ * known, with each source that works here, and judges the decoded trace.
  */
 #ifndef MTBPF_SELFTEST_SELFTEST_H
 #define MTBPF_SELFTEST_SELFTEST_H
@@ -11,8 +11,8 @@
 #include "selftest/checks.h"
 
 /*
- * Runs all checks and tells `on_result` each of their results, which lasts until it returns. 0, or
- * -errno after a line and a hint: the tests could not be run.
+ * Runs all checks and passes each result to `on_result`; the result is valid until that returns. 0,
+ * or -errno after a line and a hint if the tests could not be run.
  */
 int selftest__run(const struct selftest_options *options,
 		  void (*on_result)(void *ctx, const struct selftest_result *result), void *ctx);
@@ -27,7 +27,7 @@ void selftest_results__free(struct selftest_results *results);
 /* For selftest__run(), with the results as ctx. Prints lines at once, JSON at the end. */
 void selftest_results__take(void *results, const struct selftest_result *result);
 
-/* Prints what is left, and fills n[] by enum selftest_verdict. 0 or -errno. */
+/* Prints the rest, and fills n[] with counts by enum selftest_verdict. 0 or -errno. */
 int selftest_results__finish(const struct selftest_results *results,
 			     unsigned int n[static SELFTEST_VERDICTS]);
 

@@ -39,7 +39,7 @@ static pid_t start_programs(const struct trial *trial)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* The handlers that the selftest has set are not for its children. */
+	/* The selftest's signal handlers are not for its children. */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
@@ -144,7 +144,9 @@ static void remove_cgroup(const struct trial *trial)
 
 #define MAX_WORDS 32
 
-/* Runs `mtbpf record` as a user would; its messages go to a file. Its exit code, or -errno. */
+/*
+ * Runs `mtbpf record` as a user would; its messages go to a file. Returns the exit code, or -errno.
+ */
 static int run_record(const struct trial *trial, const char *recording, const char *messages)
 {
 	char of[64];
@@ -255,7 +257,7 @@ static int read_call(struct iteration *iteration, const char *line)
 	return 0;
 }
 
-/* Into the log, as if that iteration had just ended. 0 or -errno. */
+/* Reads the notes into the log, as if that iteration had just ended. 0 or -errno. */
 static int read_truth(struct trial *trial)
 {
 	_cleanup_fclose_ FILE *f = NULL;
@@ -360,7 +362,7 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 	code = run_record(trial, recording, messages);
 	if (trial->has_perf_trace)
 		perf_trace__end(&perf_trace, &trial->perf_syscalls);
-	/* No later iterations may take the place of the one that was recorded. */
+	/* Stops the programs, so that no later iteration overwrites the recorded one. */
 	kill(trial->child, SIGSTOP);
 	if (code) {
 		explain_code(code, messages, why);

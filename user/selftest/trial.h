@@ -41,11 +41,11 @@ struct trial {
 #define TRIAL_TEXT_SIZE 200
 
 /*
- * Records and decodes, and leaves NAME.mtbpf and what the programs noted, NAME.truth, in the
- * folder. False: no recording can be judged, and `why` says so. trial__end() in any case.
+ * Records and decodes. Leaves NAME.mtbpf, and the programs' notes in NAME.truth, in the folder.
+ * False, with the reason in `why`: there is no recording to judge. Call trial__end() in any case.
  */
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
-/* The same from the files that trial__make() has left there, perhaps on another machine. */
+/* Like trial__make(), from the files that it left there, perhaps on another machine. */
 bool trial__load(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
 /* True if the folder has a recording of that name. */
 bool trial__is_there(const char *dir, const char *name);
@@ -53,8 +53,8 @@ bool trial__is_there(const char *dir, const char *name);
 void trial__end(struct trial *trial);
 
 /*
- * Lets the programs go on, and looks whether they do, and whether anything of the recording is left
- * in their process. NULL: all is well; otherwise what is wrong.
+ * Lets the programs continue, and checks that they do, and that nothing of the recording is left in
+ * their process. NULL: all is well; otherwise what is wrong.
  */
 const char *trial__find_harm(const struct trial *trial);
 

@@ -20,7 +20,7 @@
 #include "util/meter.h"
 #include "util/units.h"
 
-/* Margin on both sides of the hit's slice: 1/MARGIN_SHARE of it, or MARGIN_NS without length. */
+/* Margin on both sides of the hit's slice: 1/MARGIN_SHARE of it; MARGIN_NS if that is 0. */
 #define MARGIN_SHARE 8
 #define MARGIN_NS    500000
 
@@ -144,7 +144,7 @@ static void add_string(cJSON *args, const char *text)
 	cJSON_AddItemToArray(args, cJSON_CreateString(text));
 }
 
-/* Perfetto titles a thread's track with its name and its id. */
+/* In Perfetto, the title of a thread's track is the thread's name and its id. */
 static void add_pin(cJSON *commands, const struct shown_hit *hit)
 {
 	char regex[32];

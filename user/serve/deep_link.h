@@ -8,7 +8,7 @@
 
 /* The part of a trace to show: its slowest hit. */
 struct shown_hit {
-	bool found; /* false: the trace has no hit */
+	bool found; /* false: the trace does not contain a hit */
 	uint64_t begin_ns,
 		end_ns; /* of the hit's slice, which ends at the hit, on the trace's clock */
 	uint64_t tid;	/* of the thread that triggered; 0: unknown */
@@ -17,13 +17,14 @@ struct shown_hit {
 };
 
 /*
- * Reads the trace and finds its slowest hit. Returns 0, also if there is none; -EBADMSG if the file
- * is not an FXT trace, or damaged before any hit; or another -errno. Prints nothing.
+ * Reads the trace and finds its slowest hit. Returns 0, also for a trace without hits; -EBADMSG if
+ * the file is not an FXT trace, or is damaged before the first hit; or another -errno. Prints
+ * nothing.
  */
 int shown_hit__find(struct shown_hit *hit, int trace_fd);
 /*
- * The same in a process without rights, as far as the kernel can confine it, since the trace may be
- * hostile. Also -EBADMSG if that process crashes, or -errno if it cannot be started.
+ * The same in a child process without rights (as far as the kernel can confine it), since the trace
+ * may be hostile. Also -EBADMSG if the child crashes, or -errno if it cannot be started.
  */
 int shown_hit__find_apart(struct shown_hit *hit, int trace_fd);
 

@@ -75,7 +75,7 @@ const char *show__ui_folder(void)
 	return !is_ui(fd) ? NULL : path ? path : UI_FOLDER;
 }
 
-/* Opens the UI's folder; *fd is -1 if there is none and none was asked for. */
+/* Opens the UI's folder. *fd is -1 if no folder was asked for and the default one lacks a UI. */
 static int open_ui(const char *asked, int *fd)
 {
 	const char *path = asked ? asked : getenv(UI_VARIABLE);
@@ -177,7 +177,7 @@ static void wait_for_interrupt(void)
 
 	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
 		;
-	/* One that was left would end mtbpf before it has tidied up. */
+	/* Take the signal: otherwise it would end mtbpf before it has cleaned up. */
 	if (fd >= 0 && read(fd, &info, sizeof(info)) != sizeof(info))
 		log__debug("no signal was read");
 }

@@ -12,21 +12,21 @@ struct show_options {
 };
 
 /*
- * Serves until Ctrl-C, SIGTERM or SIGHUP, and returns 0. -EINVAL if the file is not a trace, or the
- * folder has no UI; or another -errno; each after one message. Gives up sudo's rights before it
- * serves.
+ * Serves until Ctrl-C, SIGTERM or SIGHUP, and returns 0. After a message, -EINVAL if the file is
+ * not a trace or the folder does not contain a UI, or another -errno. Gives up sudo's rights before
+ * it serves.
  */
 int show__trace(const char *path, const struct show_options *options);
 
 struct trace_pages;
-/* The same of a page, and of the traces behind it. */
+/* The same for a page and the traces that it links to. */
 int show__pages(const struct trace_pages *pages, const struct show_options *options);
 
 struct shown_hit;
-/* A descriptor of the trace, and what is to be seen in it. -errno after a line and a hint. */
+/* Opens the trace and finds the hit to show. A descriptor, or -errno after a line and a hint. */
 int show__open_trace(const char *path, struct shown_hit *hit);
 
-/* The default folder with a UI; NULL: there is none. */
+/* The default folder of the UI; NULL if it does not contain one. */
 const char *show__ui_folder(void);
 
 #endif

@@ -27,7 +27,7 @@
 	"style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; object-src 'none'"
 
 struct served_trace {
-	size_t index; /* its number in the page */
+	size_t index; /* N of the page's link */
 	int fd;
 	enum packing packing;
 	struct shown_hit hit;
@@ -39,13 +39,13 @@ struct trace_server {
 	struct served_trace trace;	 /* without a page */
 	const struct trace_pages *pages; /* NULL: it serves `trace` */
 	VEC(struct served_trace) opened; /* of pages */
-	char host[32], localhost[32];	 /* as a request may name us */
+	char host[32], localhost[32];	 /* allowed values of the Host header */
 	char root[48], url[128];
 	uint16_t port;
 	const char *path; /* of the trace, or the page: the end of url */
 };
 
-/* False for another name that resolves to 127.0.0.1 (DNS rebinding). */
+/* False for other names, which may resolve to 127.0.0.1 (DNS rebinding). */
 static bool is_our_host(const struct trace_server *server, const struct http_request *request)
 {
 	const char *host = http_request__header(request, "Host");
@@ -106,8 +106,8 @@ static void end_unpacking(void *unpack)
 }
 
 /*
- * Sends the file that was opened at the start, even if its name is another file's by now. Perfetto
- * reads gzip, but not zstd.
+ * Sends the file that was opened at the start, even if its name now refers to another file.
+ * Perfetto reads gzip, but not zstd, which is unpacked here.
  */
 static void send_trace(struct http_answer *answer, const struct served_trace *trace)
 {
@@ -126,7 +126,7 @@ static void send_trace(struct http_answer *answer, const struct served_trace *tr
 	answer->end = end_unpacking;
 }
 
-/* NULL: it cannot be had. */
+/* NULL if it cannot be opened. */
 static const struct served_trace *open_trace(struct trace_server *server, size_t index)
 {
 	struct served_trace trace = {.index = index};
@@ -144,7 +144,7 @@ static const struct served_trace *open_trace(struct trace_server *server, size_t
 	return NULL;
 }
 
-/* On to Perfetto, which asks for the trace then. */
+/* Redirects to Perfetto, which then requests the trace. */
 static void redirect(const struct trace_server *server, const struct served_trace *trace,
 		     struct http_answer *answer)
 {
@@ -158,7 +158,7 @@ static void redirect(const struct trace_server *server, const struct served_trac
 		answer->status = 302;
 }
 
-/* "open/12" and "trace-12.fxt.gz": the number behind `what`. */
+/* Parses the number after `what` in "open/12" or "trace-12.fxt.gz". */
 static bool parse_number(const char *path, const char *what, size_t *index)
 {
 	size_t n = strlen(what), digits;
@@ -170,7 +170,7 @@ static bool parse_number(const char *path, const char *what, size_t *index)
 	return digits && digits < 10 && (!path[n + digits] || path[n + digits] == '.');
 }
 
-/* What is below the page's path. */
+/* Answers requests for the page and for paths below it. */
 static void send_below(struct trace_server *server, const char *path, struct http_answer *answer)
 {
 	const struct served_trace *trace;
@@ -191,7 +191,7 @@ static void send_below(struct trace_server *server, const char *path, struct htt
 		send_trace(answer, trace);
 	else
 		http_answer__say(answer, 404,
-				 "there is no trace of it: mtbpf's terminal says why\n");
+				 "this capture cannot be shown: mtbpf's terminal says why\n");
 }
 
 static void send_ui(const struct trace_server *server, const char *path, struct http_answer *answer)
@@ -271,7 +271,7 @@ static int start(struct trace_server *server, uint16_t port)
 	return err;
 }
 
-/* Takes the server over. */
+/* Takes over the server: frees it on error. */
 static struct trace_server *start_or_say(struct trace_server *server, uint16_t port)
 {
 	int err = server ? start(server, port) : -ENOMEM;

@@ -12,8 +12,8 @@
 
 #include "serve/deep_link.h"
 
-/* The page that may read the trace if there is no local UI; its content security policy allows this
- * port only. */
+/* Without a local UI, this page may read the trace; its content security policy allows it only this
+ * port. */
 #define PERFETTO_ORIGIN "https://ui.perfetto.dev"
 #define PERFETTO_PORT	9001
 
@@ -21,24 +21,24 @@ struct trace_server;
 
 /*
  * Starts a thread that serves. trace_fd: an FXT file, compressed or not. ui_fd: the UI's folder
- * with its index.html, or -1 to allow PERFETTO_ORIGIN. The caller keeps both open. port 0 takes a
- * free one. NULL after a message and a hint.
+ * with its index.html, or -1 to allow PERFETTO_ORIGIN. The caller keeps both open. port 0: any
+ * free port. NULL after a message and a hint.
  */
 struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port);
 
-/* A page, and the traces behind its links "open/N". */
+/* A page, and the traces that its links "open/N" open. */
 struct trace_pages {
 	const char *page;
 	size_t size;
 	/*
-	 * The N-th trace: a descriptor, which the server takes over, and what is to be seen in it;
-	 * -errno. Asked for once each, by one thread.
+	 * Opens the N-th trace and finds the hit to show. Returns a descriptor, which the server
+	 * takes over, or -errno. Called by one thread, and not again for a trace that it opened.
 	 */
 	int (*open)(void *ctx, size_t i, struct shown_hit *hit);
 	void *ctx;
 };
 
-/* The same of a page, at its url(); `pages` lives as long as the server. */
+/* Serves a page at trace_server__url(). `pages` must live as long as the server. */
 struct trace_server *trace_server__start_pages(const struct trace_pages *pages, int ui_fd,
 					       uint16_t port);
 void trace_server__stop(struct trace_server *server);

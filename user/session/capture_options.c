@@ -43,7 +43,7 @@ static int check_sampling(struct capture_options *all, const char *command)
 	return -EINVAL;
 }
 
-/* What is one process, and whom else there is to be told of. */
+/* Refuses processes that the source cannot record, and -children with a cgroup. */
 static int check_followed(const struct capture_options *o, const char *command)
 {
 	const struct target_options *t = &o->target;
@@ -60,7 +60,7 @@ static int check_followed(const struct capture_options *o, const char *command)
 	return 0;
 }
 
-/* What a server reads and writes, by whatever library. */
+/* -requests: regions by system calls, which work with any server library. */
 static int take_requests(struct capture_options *o, const char *command)
 {
 	if (!o->requests)
@@ -123,7 +123,7 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 						       : MT_CPU_ALL;
 }
 
-/* What a call returns is known when it does. */
+/* retval is known only when the call returns: it needs return probes. */
 static int check_condition(struct capture_options *o, const char *command)
 {
 	int err = hit_reads__parse(&o->reads, o->condition, o->key, o->print);
@@ -150,7 +150,7 @@ static int check_condition(struct capture_options *o, const char *command)
 	return 0;
 }
 
-/* Without another threshold it is of calls, or of regions, of any duration. */
+/* Without another threshold, calls or regions of any duration are measured. */
 static int check_cpu(struct capture_options *o, const char *command)
 {
 	struct threshold *whole =
@@ -158,7 +158,7 @@ static int check_cpu(struct capture_options *o, const char *command)
 
 	if (threshold__is_set(&o->cpu_thresh) && threshold__is_set(&o->off_cpu_thresh))
 		return refuse(command, "-cpu-thresh and -off-cpu-thresh cannot both be given",
-			      "the one is of the time on a CPU, the other of the rest");
+			      "one counts the time on a CPU, the other the rest: choose one");
 	if (capture_options__cpu_measure(o) && whole->percent > 0)
 		return refuse(command,
 			      "-cpu-thresh and -off-cpu-thresh cannot be beside a percentile",

@@ -16,11 +16,11 @@
 struct sample_options {
 	int rate;		    /* in Hz; SAMPLE_RATE_AUTO: not given */
 	const char *max_overhead;   /* "1%", "none"; NULL: not given */
-	uint64_t max_overhead_ppm;  /* what capture_options__check() makes of it; 0: no limit */
-	bool insists;		    /* "none": a probe stays, whatever it costs */
+	uint64_t max_overhead_ppm;  /* set by capture_options__check(); 0: no limit */
+	bool insists;		    /* "none": keep a probe, whatever it costs */
 	int unwind;		    /* UNWIND_... */
-	uint64_t syscall_thresh_ns; /* 0: none is noted */
-	struct option_list also;    /* functions whose calls are recorded one by one */
+	uint64_t syscall_thresh_ns; /* 0: record none */
+	struct option_list also;    /* functions whose calls are all recorded */
 };
 
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
@@ -28,7 +28,7 @@ extern const char *const unwind_names[];
 
 #define SAMPLE_RATE_AUTO    (-1)
 #define SAMPLE_RATE_DEFAULT 1000u
-/* -max-overhead, and what is to be looked back over, lower it no further. */
+/* -max-overhead and the needed lookback do not lower the rate below this. */
 #define SAMPLE_RATE_LEAST 10u
 
 #define SAMPLE_DEFAULTS                                                                            \
@@ -38,19 +38,19 @@ extern const char *const unwind_names[];
 
 struct capture_options {
 	struct target_options target;
-	bool children; /* of its processes, from now on */
+	bool children; /* also record processes that the target forks from now on */
 	struct option_list symbols;
 	const char *condition, *key, *print; /* -if, -key and -print; NULL: not given */
-	struct hit_reads reads;		     /* what capture_options__check() makes of them */
-	const char *start, *stop;	     /* a region's; NULL: everything is recorded */
-	bool requests;			     /* these are what a server does for a request */
+	struct hit_reads reads;		     /* parsed from these by capture_options__check() */
+	const char *start, *stop;	     /* probes of a region; NULL: record everything */
+	bool requests;			     /* sets start and stop to a server's socket calls */
 	struct threshold delay_thresh, duration_thresh;
 	uint64_t stall_thresh_ns; /* 0: not given */
-	/* At most one of them; without another threshold, of calls or regions. */
+	/* At most one of these is set. Without -delay-thresh they apply to calls or regions. */
 	struct threshold cpu_thresh, off_cpu_thresh;
-	uint64_t after_ns, min_interval_ns; /* 0: triggers at any time */
+	uint64_t after_ns, min_interval_ns; /* 0: no limit */
 	int return_probes;		    /* enum return_probes */
-	int skip, max_hits;		    /* 0: none, and no end */
+	int skip, max_hits;		    /* 0: skip none; no maximum */
 	const char *output;
 	struct option_list labels; /* KEY=VALUE */
 	int source;		   /* index into source_names */
@@ -58,26 +58,26 @@ struct capture_options {
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
-	int multi_snapshot;  /* how many triggers to capture; 0: until Ctrl-C */
+	int multi_snapshot;  /* number of triggers to capture; 0: until Ctrl-C */
 	struct sample_options sample;
 	bool multi_thread, immediate_stop, kernel, power, portable;
-	bool kernel_only; /* with `kernel`: and not user code */
+	bool kernel_only; /* no user code; `kernel` is set as well */
 	const char *resolution;
-	struct pt_timing timing; /* what capture_options__check() makes of it */
+	struct pt_timing timing; /* parsed from it by capture_options__check() */
 	int freeze_method;	 /* see source_config */
-	const char *truth;	 /* soft: a file for the true stack */
+	const char *truth;	 /* soft: the file that gets the true stacks */
 	bool no_ret_compression;
-	bool no_inline; /* of what is decoded */
-	bool full;	/* `run`: no ring, but all of it */
-	bool view;	/* show it when it is */
-	bool strict;	/* what is lost is an error */
+	bool no_inline; /* no slices for inlined functions */
+	bool full;	/* `run`: record the whole run to disk */
+	bool view;	/* then open the trace in Perfetto */
+	bool strict;	/* lost data is an error */
 	bool verbose, quiet;
 };
 
-/* What -cpu-thresh and -off-cpu-thresh ask for. */
+/* Returns what -cpu-thresh or -off-cpu-thresh measures; MT_CPU_ALL without them. */
 enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o);
 
-/* Soft is never chosen for the user: it changes what it measures. */
+/* SOURCE_AUTO never chooses soft, which slows the target down. */
 enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
 extern const char *const source_names[];
 extern const char *const freeze_names[];
@@ -184,7 +184,7 @@ extern const char *const return_probe_names[];
 	OPTION_VALUE("max-hits", OPT_INT, "N", max_hits,                                           \
 		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \
 		     "not, like 'perf trace --max-events'")
-/* What else decides whether a hit triggers. */
+/* These limit which hits may trigger. */
 #define OPTIONS_LIMITS                                                                             \
 	OPTION_VALUE("after", OPT_DURATION, "D", after_ns, "do not trigger in the first D"),       \
 		OPTION_VALUE("min-interval", OPT_DURATION, "D", min_interval_ns,                   \
@@ -282,7 +282,7 @@ extern const char *const return_probe_names[];
 			     "sample: record system calls that take at least D, with exact "       \
 			     "edges; costs every system call of every process half a microsecond")
 
-/* Sets the log level; parses and checks what belongs together. 0, or -EINVAL after a line and a
+/* Sets the log level, and parses and checks the options together. 0, or -EINVAL after a line and a
  * hint. */
 int capture_options__check(struct capture_options *options, const char *command);
 

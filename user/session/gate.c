@@ -99,7 +99,7 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 	return err;
 }
 
-/* Their numbers begin with `first`. */
+/* Numbers the probes from `first` on. */
 static int add_places(struct gate *gate, const struct probes *probes, enum trigger_probe kind,
 		      pid_t pid, size_t first)
 {
@@ -112,7 +112,7 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 					   .semaphore = probe->semaphore,
 					   .pid = pid};
 
-		/* What belongs to requests pauses and resumes no thread's recording. */
+		/* The probes of requests do not pause or resume a thread's recording. */
 		if (!gate->by_key)
 			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
 		err = probe__in_kernel(probe)
@@ -133,7 +133,7 @@ static int add_all(struct gate *gate, const struct probed *probed, const struct 
 
 	if (!err && regions)
 		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid, 0);
-	/* The start of a request decides nothing. */
+	/* The start of a request does not decide. */
 	if (gate->by_key)
 		gate->n_deciding = gate->specs.n;
 	if (!err && regions)
@@ -193,7 +193,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	return gate->trigger ? 0 : -errno;
 }
 
-/* True if a process has exited with its file since its probe was found. */
+/* True if the probe's file can no longer be opened, because its process has exited. */
 static bool is_of_gone(const struct uprobe_spec *spec, int err)
 {
 	return spec->pid < 0 && (err == -ENOENT || err == -ESRCH) && access(spec->path, F_OK);
@@ -294,7 +294,7 @@ static int start_clock(struct gate *gate)
 	return err;
 }
 
-/* On every CPU: the threads of the target may run on any of them. */
+/* Sets it on every CPU: threads of the target may run on any of them. */
 static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 {
 	int n_cpus = get_nprocs_conf(), err = 0;
@@ -384,7 +384,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		       : 0;
 }
 
-/* Adds a goroutine's wake-up; its stack becomes a sample of the thread. */
+/* Adds a goroutine's wake-up; the stack becomes a sample of the thread that woke it. */
 static int take_ready(void *ctx, const struct mt_ready *ready)
 {
 	struct entry_taker *taker = ctx;
@@ -468,7 +468,7 @@ int gate__take_regions(struct gate *gate, struct recording *rec)
 	return err;
 }
 
-/* A return probe has put the address of the kernel's own page there. */
+/* True if the address is in the kernel's page to which return probes redirect returns. */
 static bool is_trampoline(pid_t pid, uint64_t address)
 {
 	struct mappings maps;
@@ -501,8 +501,7 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	size_t size;
 	int err, got;
 
-	/* One may be a question, or have come when the last snapshot was taken for another reason.
-	 */
+	/* Skips hits of earlier armings, and answers questions. */
 	do {
 		got = trigger__next(gate->trigger, &hit);
 		if (got == 1 && mt_hit__is_question(&hit))
@@ -529,7 +528,7 @@ static void close_those(struct gate *gate, bool ends)
 	}
 }
 
-/* Closes the entries first: otherwise a call's end would be missed. */
+/* Closes the entries first: otherwise the end of a call that was entered would be missed. */
 void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)

@@ -19,8 +19,8 @@ struct gate {
 	bool by_insn;	/* return instructions are probed, instead of return probes */
 	bool has_return_probes;
 	/*
-	 * All probes. The first n_deciding decide, start or stop: a source may open their events in
-	 * groups of its own.
+	 * All uprobes. The first n_deciding decide whether a hit triggers, or start or stop a
+	 * thread's recording: a source may open their events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
@@ -32,8 +32,8 @@ struct gate {
 	uint64_t regions_until_ns; /* regions that ended up to here have been taken */
 	uint64_t ready_until_ns;   /* goroutine wake-ups up to here have been taken */
 	bool regions, ready;
-	bool by_key;		  /* regions belong to requests: config.by_key */
-	uint64_t stall_thresh_ns; /* 0: no clock looks for stalls */
+	bool by_key;		  /* regions are requests: config.by_key */
+	uint64_t stall_thresh_ns; /* 0: do not look for stalls */
 };
 
 /*
@@ -61,8 +61,8 @@ void gate__freeze(struct gate *gate);
 
 /*
  * Sets the probes and attaches the programs. source_event (as in source_ops) returns the event that
- * the source has opened for deciding probe i, or -1; events that the source has not opened are
- * opened here. It is NULL with config->by_links. 0, or -errno after a message and a hint.
+ * the source has opened for deciding probe i, or -1: then the event is opened here. It is NULL with
+ * config->by_links. 0, or -errno after a message and a hint.
  */
 int gate__attach(struct gate *gate, int (*source_event)(const struct source *source, size_t i),
 		 const struct source *source);
@@ -72,7 +72,7 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
  * earlier snapshots. 0 or -errno.
  */
 int gate__take_entries(struct gate *gate, struct recording *rec);
-/* The same for regions. */
+/* Adds the regions to rec, open ones included, except those of earlier snapshots. 0 or -errno. */
 int gate__take_regions(struct gate *gate, struct recording *rec);
 /* Adds the next hit of the latest arming to rec, with its stack. Returns 1; 0: none; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);

@@ -35,7 +35,7 @@ static int add_machine(struct recording *rec)
 	return err ? err : set(rec, "kernel", name.release);
 }
 
-/* A container's ID in the name of a cgroup: 64 hexadecimal digits, the last ones of the text. */
+/* Finds a container's ID in a cgroup's path: the last run of exactly 64 hexadecimal digits. */
 static const char *find_id(const char *cgroups, char id[static ID_SIZE + 1])
 {
 	const char *found = NULL;
@@ -104,7 +104,7 @@ static pid_t process_of(const struct recording *rec)
 	return rec->hits.n ? (pid_t)rec->hits.v[rec->hits.n - 1].tgid : rec->pid;
 }
 
-/* The program's own file: of what is mapped, that which /proc/PID/exe is. */
+/* Adds the build id of the program: of the mapped file that is /proc/PID/exe. */
 static int add_program(struct recording *rec, pid_t pid)
 {
 	char link[64], path[4096];

@@ -86,7 +86,7 @@ static void set_recorder(void *ctx, bool on)
 		recorder__stop(recorder);
 }
 
-/* Measures on a thread of mtbpf, with a recorder as it will be used. */
+/* Samples a thread of mtbpf, with a recorder like that of the recording. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	const struct recorder_config config = {.tgid = getpid(),
@@ -210,7 +210,7 @@ static bool look_at_load(struct overhead *o, const struct sample_options *option
 	return overhead__take(o, options, &now);
 }
 
-/* The least number of stacks in a call that is as long as the threshold. */
+/* Minimum number of stacks in a call that is as long as the threshold. */
 #define LEAST_STACKS 50
 /* A margin, since sampling periods vary a little. */
 #define LOOKBACK_RESERVE 1.1
@@ -238,7 +238,7 @@ static uint64_t rate_of(uint64_t now, uint64_t before, uint64_t span_ns)
 	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)span_ns) : 0;
 }
 
-/* Takes new counters. False for the first ones, and if the target took no CPU time since. */
+/* Takes new counters. False the first time, and if the target has used no CPU time since. */
 static bool take_counts(struct overhead *o, const struct overhead_counts *now)
 {
 	const struct overhead_counts *before = &o->counted;
@@ -398,8 +398,8 @@ static bool is_stepped(const struct probes *probes)
 	return probes->all.n && !probes__stepped(probes)->site.emulated;
 }
 
-/* Measures the most expensive probe, one that is single-stepped, with a trigger that never fires.
- */
+/* Measures a probe like the most expensive one, single-stepped or not, with a trigger that never
+ * fires. */
 void session__measure_hits(struct session *s)
 {
 	bool returns = s->also.all.n || (session__has_ends(s) && !probes__are_library(&s->probes));
@@ -415,7 +415,7 @@ void session__measure_hits(struct session *s)
 	enum log_level level = log__level();
 	char text[UNITS_TEXT_SIZE];
 
-	/* Of system calls, the entry of a function of the kernel's: less than any of these. */
+	/* Probes on system calls have no specs: they cost less than any uprobe. */
 	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
@@ -539,7 +539,7 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 	return 0;
 }
 
-/* The look-back must hold a call that takes twice the threshold. 0: there is no threshold. */
+/* The lookback must cover a call that takes twice the threshold. 0: no threshold is known. */
 static uint64_t needed_ns(const struct session *s)
 {
 	uint64_t threshold_ns =
@@ -550,9 +550,9 @@ static uint64_t needed_ns(const struct session *s)
 	return s->ops->samples ? 2 * threshold_ns : 0;
 }
 
-/* The size of a stack without its copy. */
+/* The size of a sample without its copy of the stack. */
 #define RECORD_BYTES 256
-/* The size of a stack with the calls that the CPU noted, which has no copy. */
+/* The size of a sample with the CPU's call stack (LBR) and no copy. */
 #define CALLS_BYTES 1024
 
 static double clock_bytes(const struct session *s, double stacks)
@@ -565,7 +565,7 @@ static double switch_bytes(const struct session *s)
 	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
 }
 
-/* Bytes per second; if there are two rings, those of the one that fills first. */
+/* Bytes per second that are written to a ring; with two rings, to the one that fills first. */
 static double bytes_in_ring(const struct session *s, double clock)
 {
 	double switches = switch_bytes(s);
@@ -575,7 +575,7 @@ static double bytes_in_ring(const struct session *s, double clock)
 	return clock > switches ? clock : switches;
 }
 
-/* The share of these bytes that grows with the clock's rate: 0 to 1. */
+/* The share of these bytes that depends on the sampling rate: 0 to 1. */
 static double clock_share(const struct session *s, double clock)
 {
 	double switches = switch_bytes(s);
@@ -585,7 +585,7 @@ static double clock_share(const struct session *s, double clock)
 	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
 }
 
-/* `stacks`: how many the clock takes per second. */
+/* `stacks`: timed samples per second. */
 static struct lookback_need need_of(const struct session *s, double stacks)
 {
 	double clock = clock_bytes(s, stacks);
@@ -603,13 +603,13 @@ static struct lookback_need need_of(const struct session *s, double stacks)
 #define GROWTH_SHARE 4
 #define RING_LEAST   (64u << 10)
 
-/* How many times -snapshot-size the rings of one CPU take together: samples, log, stacks. */
+/* Size of one CPU's rings (samples, log, stacks) in units of the ring size, rounded down. */
 static unsigned int parts(const struct session *s)
 {
 	return (s->unwind.stack ? 1 : 2) + session__has_stack_rings(s);
 }
 
-/* The largest ring per CPU that fits into the memory, with the others that come with it. */
+/* The largest ring size with which all rings of all CPUs fit into the memory. */
 static uint64_t most_for(const struct session *s, uint64_t memory)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -661,7 +661,7 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 	return true;
 }
 
-/* The source halves its rings until they fit: the logs beside them shrink with them. */
+/* Halves the ring size until all rings fit, as the source does: the logs must shrink as well. */
 static void fit_memory(struct session *s)
 {
 	char text[UNITS_TEXT_SIZE];

@@ -10,18 +10,18 @@
 #include "target/process.h"
 
 struct overhead {
-	struct sample_cost cost;   /* measured before */
+	struct sample_cost cost;   /* measured before recording */
 	unsigned int hz;	   /* current rate */
 	unsigned int first_hz;	   /* rate at the start */
-	unsigned int most_hz;	   /* more would shorten the lookback too much; 0: any rate */
+	unsigned int most_hz;	   /* a higher rate looks back too little; 0: no limit */
 	struct sample_load seen;   /* the target's load counters at the last look */
 	struct sample_load lately; /* recent load; older load counts less */
 	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
-	/* The counters when they were read last, and their change per second. */
+	/* The counters at the last read, and their change per second. */
 	struct overhead_counts {
 		uint64_t time_ns, cpu_ns, switches, stacks, hits;
 	} counted, in_second;
-	unsigned int n_dear; /* looks in a row at which the probes took too much */
+	unsigned int n_dear; /* consecutive looks at which the probes cost too much */
 };
 
 /*
@@ -32,9 +32,10 @@ unsigned int overhead__rate(const struct sample_options *options, const struct s
 			    const struct sample_load *load);
 
 /*
- * Measures the cost, with `stack` bytes of stack copies and the kernel's part of stacks if asked
- * for, for running processes (none: a program that is not started yet), and prints the rate and its
- * cost. Both are in *overhead, which the caller has zeroed. 0, or -errno after a line and a hint.
+ * Measures the cost of samples with `stack` bytes of stack copy, and with kernel frames if `kernel`
+ * is set, and the load of the processes (none if the program is not started yet). Stores the cost
+ * and the rate in *overhead, which the caller has zeroed, and prints them. 0, or -errno after a
+ * line and a hint.
  */
 int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
 		      const struct pid_set *pids, struct overhead *overhead);
@@ -42,8 +43,8 @@ int overhead__measure(const struct sample_options *options, uint32_t stack, bool
 #define OVERHEAD_TEXT_SIZE 192
 
 /*
- * Takes new load counters, and changes o->hz if it is far from what -max-overhead allows: true
- * then. Warns once if -max-overhead cannot be kept.
+ * Takes new load counters. If o->hz is far from what -max-overhead allows, changes it and returns
+ * true. Warns once if -max-overhead cannot be kept.
  */
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
@@ -57,8 +58,8 @@ struct lookback_need {
 };
 
 /*
- * The rate below hz at which the rings look back as far as needed. 0 if no rate does, or only one
- * at which a call of the threshold has fewer than 50 stacks.
+ * Returns the rate below hz at which the rings look back as far as needed. 0 if there is no such
+ * rate, or if a call as long as the threshold would have fewer than 50 stacks at it.
  */
 unsigned int overhead__rate_to_look_back(const struct lookback_need *need);
 

@@ -57,7 +57,7 @@ static void learn(struct progress *progress, struct trigger *trigger, const stru
 	uint64_t threshold = learner__update(&progress->learner, stats, elapsed_ns);
 	bool is_first = progress->threshold_ns == UINT64_MAX;
 
-	/* A trigger that waits to be looked at has passed what the threshold was until now. */
+	/* While disarmed, a hit over the old threshold waits to be taken: do not change it then. */
 	if (!threshold || !trigger__is_armed(trigger))
 		return;
 	progress->threshold_ns = threshold;

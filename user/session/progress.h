@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a session learns of its hits while it waits: the status line, and the threshold where that
- * is a percentile.
+ * Statistics of the hits while a session waits: the status line, and the threshold if it is a
+ * percentile.
  */
 #ifndef MTBPF_SESSION_PROGRESS_H
 #define MTBPF_SESSION_PROGRESS_H
@@ -15,11 +15,11 @@
 #include "view/status.h"
 
 struct progress {
-	bool has_terms;	       /* -if: hits of which it is not true are not counted */
-	uint64_t threshold_ns; /* now; 0: none, UINT64_MAX: not learned yet */
+	bool has_terms;	       /* with -if: other hits are not counted */
+	uint64_t threshold_ns; /* current; 0: none, UINT64_MAX: not learned yet */
 	struct learner learner;
 	struct mt_stats last_stats;
-	uint64_t began_ns, last_ns; /* when it was looked at first, and last */
+	uint64_t began_ns, last_ns; /* time of progress__init(), of the last look */
 };
 
 void progress__init(struct progress *progress, const struct capture_options *options);
@@ -27,18 +27,18 @@ void progress__init(struct progress *progress, const struct capture_options *opt
 /* "10.0 ms", or "p99.9". */
 void progress__format_threshold(const struct progress *progress,
 				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE]);
-/* Says after how many values a percentile is known; nothing, where none is to be learned. */
+/* Prints how many values a percentile needs. Prints nothing if there is none to learn. */
 void progress__say_needed(const struct progress *progress);
 
-/* Once a second: learns, tells the trigger what it has learned, and shows the status line. */
+/* Call once a second: updates a percentile threshold, also in the trigger, and the status line. */
 void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
 		    const char *cost);
 
-/* What the hits were like; without any, why there was no trigger: in a line. `name` is the
+/* Prints one line with the statistics of the hits, or why there were none. `name` is the
  * trigger's. */
 void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
 
-/* Takes the counts so far, and how many of these hits came within the last span_ns. */
+/* stats: the counts so far. hits: the hits that came within the last span_ns. */
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns);
 
 #endif

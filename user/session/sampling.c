@@ -28,7 +28,6 @@ static int add_name(struct recording *rec, const struct mt_record *record)
 	return recording__find_thread(rec, by.pid, by.tid) ? 0 : recording__add_thread(rec, &by);
 }
 
-/* While the process has it. */
 int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg)
 {
 	char link[64], path[PATH_MAX], name[SOCKET_NAME_SIZE];
@@ -165,8 +164,8 @@ static int add_stack(const struct taker *taker, const struct mt_record *record)
 
 	if (!recorder__find_stack(taker->recorder, record, &stack))
 		return 0;
-	/* Without frame pointers the chain may have any value; perf.data uses kernel addresses as
-	 * marks. */
+	/* Without frame pointers the chain contains arbitrary values. Drop kernel addresses, which
+	 * perf.data uses as context marks. */
 	for (uint32_t i = 0; i < stack.n_ips; i++)
 		if (!address__is_kernel(stack.ips[i]))
 			chain[sample.n_ips++] = stack.ips[i];
@@ -236,7 +235,7 @@ static int by_thread(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* How late perf's stack of a switch may be, and a timed sample that was due at the switch. */
+/* Maximum time after the switch for perf's stack of it, and for a timed sample due at it. */
 #define STACK_LATE_NS 1000000
 #define CLOCK_LATE_NS 20000
 
@@ -278,7 +277,7 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 		(vec)->n = kept_;                                                                  \
 	} while (0)
 
-/* Whether stolen time is known: the kernel must count it, and the hypervisor report it. */
+/* Says if stolen time is known: the kernel must count it, and the hypervisor must report it. */
 static enum rec_steal steal_of(const struct recorder *recorder)
 {
 	struct steal_facts facts = steal__facts();

@@ -71,7 +71,7 @@ static pid_t child_of(const struct session *s)
 	return s->start->exec_path ? s->start->pid : s->start->command;
 }
 
-/* It stays a zombie: its status is for whoever has started it. */
+/* WNOWAIT leaves the exit status to the code that started the command. */
 static bool has_command_ended(const struct session *s)
 {
 	siginfo_t info = {0};
@@ -203,7 +203,7 @@ static bool can_use_links(const struct session *s)
 	       !(pid && process__has_workers(pid));
 }
 
-/* Beside a threshold of the time on or off the CPU, which may be learned, it is fixed. */
+/* With -cpu-thresh or -off-cpu-thresh, only that threshold may be learned; `t` is fixed. */
 static uint64_t whole_threshold(const struct session *s, const struct threshold *t)
 {
 	if (!threshold__is_set(t))
@@ -211,7 +211,7 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
 }
 
-/* A jump out of the function ends the call as well, and what it returns comes later. */
+/* A tail call also ends the call, before the return value is known. */
 static int refuse_retval(const char *option)
 {
 	log__error("%s: retval is known to return probes only, and these calls end at the "
@@ -227,8 +227,8 @@ static int refuse_retval(const char *option)
 #define TRACED_MAX 64
 
 /*
- * Finds where each process keeps its threads' trace ids. Processes that come later are not known;
- * nor is one, of many, beyond the first.
+ * Finds where each process keeps its threads' trace ids. Processes that start later, and those
+ * beyond the first TRACED_MAX, are not searched.
  */
 static int find_trace_places(const struct session *s, struct trigger_trace_places **found,
 			     uint32_t *n)
@@ -285,7 +285,7 @@ static int open_gate(struct session *s)
 		.cpu_thresh_ns = s->progress.threshold_ns,
 		.stall_thresh_ns = s->options->stall_thresh_ns,
 		.stall_from = s->stall_from,
-		/* The stepper freezes when anything comes from the trigger. */
+		/* The stepper would freeze at a question, as at any hit. */
 		.stall_asks = !s->ops->steps,
 		.traced_by_us = s->ops->steps,
 		.after_ns = s->options->after_ns,
@@ -360,16 +360,15 @@ static int open_loop(struct session *s)
 	return watch_fd(s, s->signal_fd) ?: open_command(s);
 }
 
-/* A CPU's log looks back at least as far as its ring, in which each switch has a stack. */
+/* A CPU's log must look back as far as its ring. With stack copies, the ring fills faster. */
 static size_t log_size(const struct session *s)
 {
 	return s->snapshot_size / (s->unwind.stack ? 4 : 1);
 }
 
 /*
- * True if the recorder writes the stacks of switches into rings of its own, and perf's rings have
- * timed samples only. perf takes stacks with kernel frames, and stacks of programs with our return
- * probes.
+ * True if the recorder writes the stacks of switches into separate rings; perf's rings then contain
+ * timed samples only. If kernel frames are wanted, or with return probes, perf takes these stacks.
  */
 bool session__has_stack_rings(const struct session *s)
 {
@@ -381,7 +380,7 @@ static size_t stacks_size(const struct session *s)
 	return session__has_stack_rings(s) ? s->snapshot_size : 0;
 }
 
-/* Without the recorder each thread has a clock of its own, which costs time at each switch. */
+/* Without it, each thread (except in a cgroup) has its own clock, which slows switches down. */
 static void open_recorder(struct session *s)
 {
 	const struct recorder_config config = {
@@ -408,7 +407,7 @@ static void open_recorder(struct session *s)
 				    : "each thread has a clock, which makes its switches dearer");
 }
 
-/* The probe whose instruction the kernel may step as a copy; the decoder knows one such copy. */
+/* The probe whose instruction the kernel may step as a copy; the decoder can handle one. */
 static const struct probe *stepped_probe(const struct session *s)
 {
 	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
@@ -658,7 +657,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 		  is_alone ? "; " : "", is_alone ? now : "");
 }
 
-/* What is over may be a trigger as well. */
+/* True if finished calls, delays or regions may trigger, not only stalls. */
 static bool has_threshold(const struct session *s)
 {
 	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
@@ -844,7 +843,7 @@ static int read_snapshot(struct session *s)
 	return err;
 }
 
-/* True if a session that ended with this result takes another snapshot. */
+/* True if the session takes another snapshot after one that ended like this. */
 static bool wants_more(const struct session *s, enum session_end end)
 {
 	int wanted = s->options->multi_snapshot;
@@ -950,8 +949,8 @@ int session__capture(const struct capture_options *options, const struct session
 	return err;
 }
 
-/* True if the wait for a slow call goes on with the next process: the target has a name, and no hit
- * came before it exited. */
+/* True if the next process of this name is to be recorded: the session has a trigger, and no hit
+ * triggered before the process exited. */
 static bool goes_on(const struct capture_options *options, const struct recording *rec)
 {
 	return target_options__name(&options->target) && rec->trigger && *rec->trigger &&

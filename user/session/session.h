@@ -24,16 +24,16 @@ enum session_end {
 struct session;
 
 struct session_start {
-	struct target *target; /* NULL for `run`, which sets pid: */
+	struct target *target; /* NULL for `run`, which sets pid */
 	pid_t pid;
-	/* `run`: the file that pid will execute; it waits until a byte comes through go_fd. */
+	/* `run`: the file that pid will execute when a byte is written to go_fd. */
 	const char *exec_path;
 	int go_fd;
-	/* With a target: a child that waits likewise, and whose end ends the session; 0: none. */
+	/* With a target: a child that waits likewise. Its end ends the session. 0: none. */
 	pid_t command;
 	/* Record everything to a file in this folder; NULL: into rings. */
 	const char *spool_dir;
-	/* `record -dir`; with an observer SIGUSR1 asks for a snapshot. May be NULL. */
+	/* For `record -dir`: an observer, with which SIGUSR1 takes a snapshot; or NULL. */
 	const struct session_observer *observer;
 };
 
@@ -42,7 +42,7 @@ struct session_observer {
 	void *ctx;
 	/*
 	 * Called once a second and when `armed` changes. armed: a hit could have triggered since
-	 * the last call. threshold_ns: 0 if there is none, UINT64_MAX if it is not learned yet.
+	 * the last call. threshold_ns: 0 without a threshold, UINT64_MAX if not learned yet.
 	 */
 	void (*on_counters)(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns,
 			    bool armed);
@@ -66,8 +66,8 @@ void session__close(struct session *session);
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
 
 /*
- * -EINVAL after a line and a hint if calls of these functions are goroutines', of which no thread
- * can be said to be in one for long. 0 otherwise.
+ * Stalls are found per thread, but a call of a Go function can move between threads: returns
+ * -EINVAL after a line and a hint if one of the probes is in a Go program; otherwise 0.
  */
 struct probes;
 int stall__refuse_go(const struct probes *probes);

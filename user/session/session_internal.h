@@ -43,8 +43,8 @@ struct session {
 	struct probes also;  /* other functions whose calls are recorded (-also) */
 	struct probes ready; /* Go's runtime.ready(); may be empty */
 	struct mt_go_offsets go_offsets;
-	struct stalled_threads *stalled; /* of the last trigger, until they are settled; or NULL */
-	enum mt_stall_from stall_from;	 /* with -stall-thresh: what it is the time of */
+	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
+	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
 	bool replaced;			 /* see session__is_replaced() */
 	bool has_jit_moved;		 /* jit_probe__check() has warned */
 	pid_t *witnesses;	/* per probe: a process that maps its file; NULL: not read yet */
@@ -52,7 +52,7 @@ struct session {
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* a too short lookback has been reported */
 	int epoll_fd, signal_fd;
-	int command_fd;	      /* readable once the command has ended; -1: there is none */
+	int command_fd;	      /* readable once the command has ended; -1: no command */
 	int snapshots;	      /* snapshots taken */
 	int forward;	      /* `run`: signal to pass on to the program; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
@@ -68,7 +68,7 @@ static inline bool session__measures_duration(const struct session *s)
 	return threshold__is_set(&s->options->duration_thresh);
 }
 
-/* Whether the ends of calls are probed, or decide. */
+/* True if the trigger needs the ends of calls: to measure durations, or to find stalled calls. */
 static inline bool session__has_ends(const struct session *s)
 {
 	return session__measures_duration(s) ||
@@ -83,17 +83,18 @@ static inline struct trigger *session__trigger(const struct session *s)
 
 /* session_source.c */
 /*
- * The source that the options name; by default Intel PT, or, with a message, samples if there is no
- * Intel PT. NULL with errno after a message and a hint: this machine cannot do what is asked for.
+ * Returns the source that the options name. The default is Intel PT; without Intel PT it is
+ * samples, after a message. NULL with errno after a message and a hint if this machine lacks the
+ * source.
  */
 const struct source_ops *source_choice__make(const struct capture_options *options);
 
-/* Checks that the source can record n processes, of which this is the first; n is 0 for a cgroup.
- * 0, or -errno after a line and a hint. */
+/* Checks that the source can record n processes (0: a cgroup); `process` is the first one. 0, or
+ * -errno after a line and a hint. */
 int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n);
 /*
- * Chooses the unwinder. -unwind auto tries for a tenth of a second on the process, and prints a
- * line if frame pointers do not suffice; process NULL: a program that is not started yet. 0, or
+ * Chooses the unwinder. -unwind auto records the process for 0.1 to 0.3 s to find out, and prints a
+ * line if frame pointers do not suffice. process is NULL if the program is not started yet. 0, or
  * -errno after a line and a hint.
  */
 int unwind_choice__make(const struct capture_options *options, const struct process *process,
@@ -104,8 +105,8 @@ int session__choose_symbols(struct session *s);
  * hint. */
 int session__find_trigger(struct session *s);
 /*
- * session_target.c: true if some processes have exited, and new ones without a probe have the
- * function. In a cgroup only new programs count. Cheap while all processes live.
+ * session_target.c: true if some processes have exited, and new processes have the function but no
+ * probe. In a cgroup only new programs count. Cheap while all processes live.
  */
 bool session__is_replaced(struct session *s);
 /*
@@ -124,38 +125,38 @@ void session__say_cost(const struct session *s);
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
 /* Sizes the ring for the threshold before recording begins; warns if that exceeds the limit. */
 void session__fit_lookback(struct session *s);
-/* True if stacks of switches have rings of their own. */
+/* True if the stacks of context switches are written to separate rings. */
 bool session__has_stack_rings(const struct session *s);
 /* While recording: warns once if the rings look back too little for the threshold. */
 void session__check_lookback(struct session *s);
 /*
- * stall.c: what -stall-thresh is the time of, once the probes are known. 0; or -EINVAL after a line
- * and a hint.
+ * stall.c: sets s->stall_from, what -stall-thresh measures. Call it when the probes are known. 0,
+ * or -EINVAL after a line and a hint.
  */
 int stall__choose(struct session *s);
 /*
- * Where each thread of the process is whose thread has stalled: of the last hit, while it is still
- * there. 0 or -ENOMEM; what cannot be found out is said.
+ * If the last hit is a stall: reads the registers and the stacks of all threads of its process,
+ * which must still run. 0 or -ENOMEM; other errors are printed as warnings.
  */
 int stall__take_threads(struct session *s);
-/* Makes stacks of them, once the recording has its mappings. 0 or -ENOMEM. */
+/* Unwinds these stacks. The recording must have its mappings. 0 or -ENOMEM. */
 int stall__settle_threads(struct session *s);
 void stalled_threads__free(struct stalled_threads *threads);
 
-/* sampling.c: what a session with -source sample does beyond others. */
+/* sampling.c: for -source sample. */
 
-/* What the file is that a thread of the process waits for in this system call, if any. 0 or
- * -ENOMEM. */
+/* Adds the name of the file or socket that the system call's descriptor `arg` refers to, if it has
+ * one that is still open. 0 or -ENOMEM. */
 int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg);
 
-/* Makes of the calls that the CPU noted the stacks that they mean. 0 or -ENOMEM. */
+/* Replaces call addresses from the CPU's call stacks (LBR) by return addresses. 0 or -ENOMEM. */
 int sampling__settle_calls(struct recording *rec);
 
 /*
- * Adds the recorder's logs to rec, up to its freeze: when threads ran, who woke or replaced them,
- * the system calls in which they left their CPUs with their files, and the time lost to interrupts,
- * quotas and the hypervisor. Stacks of switches among the samples from first_sample on get the time
- * of their switch. Does nothing if recorder is NULL. 0 or -errno.
+ * Adds the recorder's logs to rec, up to its freeze: when threads ran, which threads woke or
+ * replaced them, the system calls (with their files) in which they left their CPUs, and the time
+ * lost to interrupts, quotas and the hypervisor. Samples from first_sample on that are stacks of
+ * switches get the time of their switch. Does nothing if recorder is NULL. 0 or -errno.
  */
 int sampling__take_records(struct recorder *recorder, struct recording *rec, size_t first_sample);
 

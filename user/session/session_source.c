@@ -12,7 +12,8 @@
 #include "sampled/sample_stack.h"
 #include "util/log.h"
 
-/* False for options that only Intel PT has: then its own probe reports that it is missing. */
+/* True without Intel PT, unless an option needs it: then source_pt.probe() reports that it is
+ * missing. */
 static bool may_sample(const struct capture_options *options)
 {
 	struct pt_pmu pmu;
@@ -38,10 +39,10 @@ struct own_option {
 	bool is_given;
 	const char *name;
 	const struct source_ops *of;
-	const char *others; /* what the others do instead; NULL: nothing */
+	const char *others; /* why the others do not need it; or NULL */
 };
 
-/* An option that does nothing is a wish that is not met: that is said. */
+/* Warns of options that have no effect with this source. */
 static void say_without_effect(const struct capture_options *o, const struct source_ops *ops)
 {
 	const struct own_option all[] = {
@@ -50,7 +51,7 @@ static void say_without_effect(const struct capture_options *o, const struct sou
 		{strcmp(o->resolution, "normal"), "-timer-resolution", &source_pt, NULL},
 		{o->freeze_method, "-freeze", &source_pt, NULL},
 		{o->immediate_stop, "-immediate-stop", &source_pt,
-		 "nothing is recorded behind the trigger anyway"},
+		 "nothing is recorded after the trigger anyway"},
 		{o->sample.rate != SAMPLE_RATE_AUTO, "-sample-rate", &source_sample,
 		 "it follows every call"},
 		{o->sample.unwind != UNWIND_AUTO, "-unwind", &source_sample,
@@ -79,7 +80,7 @@ const struct source_ops *source_choice__make(const struct capture_options *optio
 	return NULL;
 }
 
-/* Checked before anything is set in the target; ptrace itself would only say EPERM. */
+/* Checks this before probes are set in the target; ptrace itself would only report EPERM. */
 static int check_tracer(const struct process *process)
 {
 	pid_t tracer = process__tracer(process->pid);
@@ -111,8 +112,8 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
 /*
- * A process that does little yields few stacks: at most TRIALS trials for TRIAL_STACKS stacks.
- * Fewer stacks may all be of threads that do not matter.
+ * A process that does little yields few stacks: trials are repeated, at most TRIALS times, until
+ * there are TRIAL_STACKS stacks. Fewer stacks may all be of threads that do not matter.
  */
 #define TRIALS	     3
 #define TRIAL_STACKS 10
@@ -139,7 +140,7 @@ static int record(const struct source_config *config, struct recording *rec)
 	return err;
 }
 
-/* Records both kinds of stacks for some time; adds to *found. */
+/* Records samples with both kinds of stacks for TRIAL_MS; adds the counts to *found. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
@@ -175,8 +176,8 @@ static int try_both(const struct capture_options *o, const struct process *proce
 }
 
 /*
- * True if frame pointers lead far enough in nine of ten stacks: a stack may be deeper than its
- * copy, or cut by a switch of stacks.
+ * True if frame pointers reach as far as unwinding in nine of ten stacks. The others may be deeper
+ * than their copy, or end at a switch of stacks.
  */
 static bool is_enough(const struct chain_count *found)
 {

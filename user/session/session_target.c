@@ -21,7 +21,7 @@ static bool maps_probe(const struct process *process, const struct probe *probe)
 	for (size_t i = 0; i < process->maps.n; i++)
 		if (is_of(probe, &process->maps.v[i]))
 			return true;
-	/* Anybody can make a system call. */
+	/* Every process can make a system call. */
 	return probe__in_kernel(probe);
 }
 
@@ -38,7 +38,10 @@ static bool are_copied_of(const struct session *s, pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 
-	/* A process that has exited has nothing to copy. */
+	/*
+	 * Another process has exited and has nothing to copy. For the session's own process, assume
+	 * that code is copied.
+	 */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
 	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
@@ -96,7 +99,7 @@ static bool has_function(const struct session *s, const struct programs *program
 	return false;
 }
 
-/* True if a program that did not run at the start has the function. */
+/* True if the function is in a program that did not run at the start. */
 static bool is_program_new(const struct session *s, const struct target *target)
 {
 	struct programs programs;
@@ -110,7 +113,7 @@ static bool is_program_new(const struct session *s, const struct target *target)
 	return is_new;
 }
 
-/* True if a process that was started since has the function. */
+/* True if a process that started later has the function. */
 static bool is_process_new(const struct session *s, const struct target *target)
 {
 	struct target fresh = {.cgroup.fd = -1};

@@ -62,7 +62,7 @@ int session__choose_symbols(struct session *s)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
 
-/* Finds the offsets for all programs; false if two Go versions differ. */
+/* Finds the offsets for all programs; false if a Go version is unknown or two of them differ. */
 static bool find_offsets(const struct probes *also, struct mt_go_offsets *offsets)
 {
 	*offsets = (struct mt_go_offsets){0};
@@ -140,14 +140,14 @@ static void warn_unprobed(const struct session *s)
 			  n, first->pid, first->comm, s->probes.name);
 }
 
-/* Opens a process with a probe to stand for several. */
+/* With several programs: opens one process, which represents them. */
 static int choose_process(struct session *s)
 {
 	int err;
 
 	if (!s->programs.all.n)
 		return 0;
-	/* Processes of a cgroup were not chosen one by one. */
+	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
 	if (s->probes.all.n && !s->cgroup)
 		warn_unprobed(s);
 	err = process__open(&s->process, programs__first(&s->programs)->pid);
@@ -155,7 +155,7 @@ static int choose_process(struct session *s)
 	return err;
 }
 
-/* A call, a stall and the time on a CPU are a thread's. */
+/* Calls, stalls and times on or off the CPU belong to threads, and not to keys. */
 static int check_key(const struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -172,7 +172,7 @@ static int check_key(const struct session *s)
 	return -EINVAL;
 }
 
-/* Nothing knows what a thread did before a mark; a goroutine's call is on several threads. */
+/* A thread's CPU time at a mark is not known; a goroutine may run on several threads. */
 static int check_cpu_measure(const struct session *s)
 {
 	bool is_go = probes__are_go(&s->probes) && session__measures_duration(s) &&
@@ -216,7 +216,7 @@ static int find_places(struct session *s)
 	return err ? err : find_also(s, &source);
 }
 
-/* The first probe that is in the kernel; of a kind, unless that is KERNEL_PROBE_NONE. */
+/* The first probe in the kernel of this kind; KERNEL_PROBE_NONE: of any kind. */
 static const struct probe *in_kernel(const struct probes *probes, enum kernel_probe_kind kind)
 {
 	for (size_t i = 0; i < probes->all.n; i++) {
@@ -243,7 +243,7 @@ static int check_jit(const struct session *s)
 	return jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n) ? 0 : -ESTALE;
 }
 
-/* A process is killed once, and by the OOM killer of whichever thread has asked for memory. */
+/* A process is killed only once, and the hit may be in a thread of any process. */
 static int check_oom(const struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -257,7 +257,7 @@ static int check_oom(const struct session *s)
 	return -EINVAL;
 }
 
-/* Intel PT is paused and resumed by perf events, which are on the program's own code. */
+/* Intel PT can only be paused and resumed by perf events on the program's own code. */
 static int check_kernel_probes(const struct session *s)
 {
 	const struct capture_options *o = s->options;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * -stall-thresh: what a thread must not be in for so long, and, once one has been, where each
- * thread of its process is, and which of them has the mutex that another one waits for.
+ * -stall-thresh: chooses what it measures. After a stall, finds where each thread of the process
+ * is, and which thread has the mutex that another one waits for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 #define FUTEX_WAITERS	  0x80000000u
 #define FUTEX_TID_MASK	  0x3fffffffu
 
-/* Copies of stacks take this much memory together, at most; after that, threads have no copy. */
+/* Limit for all copies of stacks together; the threads after it have no copy. */
 #define COPIES_MOST (64u << 20)
 
 /* The user registers as struct mt_thread has them. */
@@ -36,7 +36,7 @@ enum { REG_BX, REG_BP, REG_SP, REG_IP, REG_R12, REG_R13, REG_R14, REG_R15 };
 struct stalled_thread {
 	struct mt_thread at;
 	pid_t owner;
-	bool has_moved; /* it has run since its registers were read: its stack is not theirs */
+	bool has_moved; /* it has run since its registers were read: they do not match its stack */
 	uint8_t *stack; /* from sp on; NULL without a copy */
 	size_t size;
 };
@@ -100,13 +100,13 @@ struct glibc_mutex {
 	int32_t kind;
 };
 #define MUTEX_KINDS	0x1ff /* type, robust, priority inheritance, protect, shared, elision */
-#define MUTEX_CONTENDED 2     /* of its lock: somebody has it, and somebody waits for it */
+#define MUTEX_CONTENDED 2     /* value of the lock: it is held, and threads wait for it */
 
 /*
- * Returns the tid of the mutex's owner, in the process's own pid namespace; 0 if it is not known,
- * or the thread does not wait for a mutex. glibc waits until the lock word is no longer 2; for a
- * robust mutex, until it no longer has the owner's tid. That value, and plausible other members,
- * tell a mutex from other futexes.
+ * Returns the tid of the owner of the mutex that the thread waits for, in the process's own pid
+ * namespace; 0 if there is none, or if it is not known. glibc waits until the lock word is no
+ * longer 2, or, for a robust mutex, until it no longer contains the owner's tid. A futex with such
+ * a value, whose other members are plausible, is taken for a mutex.
  */
 static uint32_t owner_of(const struct mt_thread *thread)
 {
@@ -148,7 +148,7 @@ static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left
 	thread->stack = malloc(most);
 	if (!thread->stack)
 		return -ENOMEM;
-	/* The mapping may end earlier: read less then. */
+	/* If the mapping ends earlier, read less. */
 	for (got = -1; most >= 64 && got <= 0; most /= 2)
 		got = process__read_memory((pid_t)thread->at.tgid, thread->at.regs[REG_SP],
 					   thread->stack, most);
@@ -165,7 +165,7 @@ static const struct mt_thread *find(const struct mt_thread *threads, size_t n, u
 	return NULL;
 }
 
-/* A thread that has not switched since still has the registers and the stack that were read. */
+/* If a thread has not switched since, its registers and its stack, as read, belong together. */
 static int note_moved(struct thread_reader *reader, struct stalled_threads *threads)
 {
 	_cleanup_free_ struct mt_thread *now = NULL;

@@ -15,7 +15,7 @@
 #include "util/names.h"
 #include "util/vec.h"
 
-/* How many of the processes that were found are named in a message. */
+/* A message names at most this many processes. */
 #define NAMED_MAX 8
 
 static int check_pids(const char *text, const char *command)
@@ -58,7 +58,7 @@ int target_options__check(const struct target_options *options, const char *comm
 	return options->pids ? check_pids(options->pids, command) : 0;
 }
 
-/* -pid 0 does not count. */
+/* -pid 0 means that no pid was given. */
 bool target_options__any(const struct target_options *o)
 {
 	return (o->pids && o->pids[strspn(o->pids, "0,")]) || o->name || o->cgroup ||
@@ -255,8 +255,8 @@ bool target__is_alive(const struct target *target)
 
 #define LOOK_INTERVAL_MS 500
 
-/* A service manager may remove a service's cgroup and create it again: look up everything each
- * time. */
+/* A service manager may remove a service's cgroup and create it again, so everything is looked up
+ * each time. */
 static int choose_again(struct target *target, const struct target_options *options, bool quietly)
 {
 	enum log_level level = log__level();
@@ -270,7 +270,7 @@ static int choose_again(struct target *target, const struct target_options *opti
 	return err ? err : target__is_alive(target) ? 0 : -ESRCH;
 }
 
-/* True for errors that may be gone at the next attempt. */
+/* True if the next attempt may succeed. */
 static bool may_come(int err)
 {
 	return err && err != -ENOTUNIQ && err != -ENOMEM;
@@ -285,7 +285,7 @@ int target__wait(struct target *target, const struct target_options *options, in
 	for (;;) {
 		int err = choose_again(target, options, true);
 
-		/* Again, this time with messages. */
+		/* Repeat it with messages. */
 		if (!may_come(err))
 			err = choose_again(target, options, false);
 		if (!may_come(err))

@@ -21,13 +21,13 @@ struct target {
 	struct cgroup cgroup; /* fd -1: not a cgroup */
 };
 
-/* True if one of them was given. */
+/* True if one of the options was given. */
 bool target_options__any(const struct target_options *options);
-/* The option that still holds after a restart of the processes; NULL for pids. */
+/* The option that also finds restarted processes; NULL for pids. */
 const char *target_options__name(const struct target_options *options);
 /*
- * At most one may be, and pids must be numbers. 0, or -EINVAL after a line and a hint that begins
- * with the command's name.
+ * Checks that at most one option is set, and that pids are numbers. 0, or -EINVAL after a line that
+ * begins with the command's name, and a hint.
  */
 int target_options__check(const struct target_options *options, const char *command);
 
@@ -55,7 +55,7 @@ int target__refuse_empty(const struct target *target);
 bool target__is_alive(const struct target *target);
 
 /*
- * Looks the target up until one of its processes runs; prints a line if that takes time. Returns 0;
+ * Waits until one of the target's processes runs; prints a line if that takes time. Returns 0;
  * -EINTR if signal_fd becomes readable (it is not read); -ETIME at deadline_ns (CLOCK_MONOTONIC;
  * UINT64_MAX: never); or another -errno, such as -ENOTUNIQ, after a message and a hint.
  */

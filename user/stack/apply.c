@@ -66,7 +66,7 @@ void stack__take_role(struct stack *s, enum function_role role)
 
 	if (!top || top->role)
 		return;
-	/* Without return_ip the rules look at a return from it: it may go to another stack. */
+	/* return_ip is cleared, so that the rules examine its return, which may switch stacks. */
 	top->role = (uint8_t)role;
 	top->resume_ip = top->return_ip;
 	top->return_ip = 0;
@@ -92,7 +92,7 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	top->slack = own->slack;
 }
 
-/* The thread is where nothing known leads (another stack): what was known ends here. */
+/* Nothing known explains the branch's target (another stack): all known frames end. */
 static void break_segment(struct stack *s, const struct branch *b)
 {
 	frames__pop_to(s->frames, NULL, b->time_ns, CALL_CUT_SHORT);
@@ -111,7 +111,7 @@ static struct frame *put_below_all(struct stack *s, const struct branch *b,
 	return frames__top(s->frames);
 }
 
-/* From one of the thread's stacks to another. */
+/* Switches from one of the thread's stacks to another. */
 
 void stack__switch_to(struct stack *s, struct coroutine *coroutine)
 {
@@ -172,7 +172,7 @@ void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *corout
 	coroutine->began_at = ip;
 }
 
-/* The trace breaks off. passes.c goes on after the gap. */
+/* A gap begins. After it, passes.c begins a segment. */
 
 void stack__open_gap(struct stack *s, const struct branch *b)
 {
@@ -330,7 +330,7 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Out of user code and back, by what is not traced. */
 
-/* Pushes a slice of this kind. It lasts until the thread goes on. */
+/* Pushes a slice of this kind, which lasts until the thread continues. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	struct frame frame = {.call = branch__call(b, NULL, kind)};
@@ -369,8 +369,8 @@ static void enter_signal(struct stack *s, const struct branch *b, const struct f
 }
 
 /*
- * The thread goes on where the signal came, unless another handler is next, or this one changed
- * its context. False: its frame was not known, and what it interrupted is now.
+ * The thread continues where the signal came, unless another handler is next, or this one changed
+ * its context. False: the signal's frame was not known, and the interrupted one now is.
  */
 static bool leave_signal(struct stack *s, const struct branch *b, const struct event *e)
 {
@@ -437,8 +437,8 @@ static bool fix_up(struct stack *s, const struct branch *b, const struct event *
 }
 
 /*
- * kernel/sched/core.c: the one function that switches threads. It runs on when its thread comes
- * back, while what perf called to stop the trace is not returned from in it.
+ * kernel/sched/core.c: the only function that switches threads. It continues when its thread runs
+ * again; the functions that perf called in it to stop the trace show no return.
  */
 static struct frame *find_schedule(struct stack *s)
 {

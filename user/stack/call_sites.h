@@ -34,8 +34,8 @@ struct call_sites {
 };
 
 /*
- * Finds out about the call_ip of each call; `map` shows the code as it was at the end. An address
- * that was other code before is not told about. 0 or -ENOMEM.
+ * Looks up the call_ip of each call; `map` shows the code as it was at the end. Addresses at which
+ * the code has changed get no site. 0 or -ENOMEM.
  */
 int call_sites__find_all(struct call_sites *sites, const struct call_tree *tree,
 			 struct code_map *map);
@@ -58,7 +58,7 @@ static inline struct site_place *call_sites__place(const struct call_sites *site
 	return &sites->places[at];
 }
 
-/* NULL where nothing is known of it. */
+/* Returns the site of the instruction at ip, or NULL. */
 static inline const struct call_site *call_sites__find(const struct call_sites *sites, uint64_t ip)
 {
 	return ip && sites->n_known ? call_sites__place(sites, ip)->site : NULL;

@@ -88,19 +88,19 @@ struct waits_for {
 	const char *text;
 };
 
-/* Page faults at one moment, or that it goes on on another CPU. */
+/* Page faults at one moment, or a move of the thread to another CPU. */
 struct fault_mark {
 	uint64_t time_ns;
-	uint32_t n;			 /* so many, up to this one */
+	uint32_t n;			 /* number of page faults */
 	bool is_major;			 /* they had to wait for a file or a swapped page */
-	bool is_move;			 /* to another CPU: no fault */
+	bool is_move;			 /* a move to another CPU, no fault */
 	const struct function *function; /* NULL: not known */
 };
 
 /* Time that interrupts took within a stretch of time on the CPU. */
 struct interrupts_mark {
 	uint64_t start_ns, end_ns;
-	uint64_t ns; /* not more than that */
+	uint64_t ns; /* at most end_ns - start_ns */
 };
 
 /* The reason why a call ended without a return. */
@@ -125,22 +125,22 @@ struct call {
 	};
 	const struct function *function;
 	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
-	uint64_t told_at_end : 1; /* a call_consumer was told of a callee that ended when it did */
-	uint64_t told_before : 1; /* and of others, between it and its caller's callee before it */
+	uint64_t told_at_end : 1; /* the consumer took a callee that ended at the same time */
+	uint64_t told_before : 1; /* and calls between this one and its previous sibling */
 	uint64_t left_by : 3;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
-	uint64_t reason : 8;	  /* enum gap_reason, or enum off_reason */
+	uint64_t reason : 8;	  /* see enum call_kind */
 	uint32_t parent;	  /* index, or CALL_NO_PARENT */
 	uint32_t depth;		  /* 0 for a root */
 };
-/* There are millions of them: most of the memory that decoding takes. */
+/* Millions of calls take most of the memory that decoding needs. */
 _Static_assert(sizeof(struct call) == 56, "no padding");
 
-/* From one call to another that had called it, over those between them, which did not return. */
+/* Frames that an exception or a longjmp() ended, as a whole: they did not return. */
 struct unwind {
-	uint64_t start_ns; /* the call that began it was entered: __cxa_throw(), for one */
-	uint64_t end_ns;   /* the thread went on in the one that took it */
+	uint64_t start_ns; /* entry of the call that began it, such as __cxa_throw() */
+	uint64_t end_ns;   /* when the thread continued in the frame that it landed in */
 	/*
 	 * Indices of these two calls: `to` is a direct or indirect caller of `from`, unless a gap
 	 * is between them.
@@ -156,8 +156,7 @@ struct unwind {
 struct call_tree {
 	pid_t pid, tid;
 	char comm[16];
-	/* A coroutine's: which of the thread's, from 1 on, and "coroutine 1". 0: the thread's own.
-	 */
+	/* Number of the thread's coroutine, from 1, and "coroutine 1". 0: the thread's stack. */
 	uint32_t coroutine;
 	char coroutine_name[64];
 	VEC(struct call) calls;
@@ -169,9 +168,9 @@ struct call_tree {
 	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */
 };
 
-/* Behind those that are there; what lies before their end is left out. 0 or -ENOMEM. */
+/* Appends a mark, without the part that overlaps those before it. 0 or -ENOMEM. */
 int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);
-/* The part of the stretch before that moment that interrupts took. */
+/* The mark's interrupt time before time_ns, if it is spread evenly over the stretch. */
 uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t time_ns);
 
 /*
@@ -180,20 +179,20 @@ uint64_t interrupts_mark__until(const struct interrupts_mark *mark, uint64_t tim
  */
 struct call_consumer {
 	/*
-	 * A call, or callees of one caller that were made in one inlined call: in pre-order, each
-	 * with those that it called, but for such as were told before. Their parents are not known.
-	 * They are the consumer's to change. 0 or -ENOMEM.
+	 * Takes one call, or all callees of one caller that were made in the same inlined call:
+	 * in pre-order, each with its own callees, except those that were taken before. Their
+	 * parents are not known. The consumer may change them. 0 or -ENOMEM.
 	 */
 	int (*take)(void *ctx, struct call *calls, size_t n);
 	/*
-	 * Asked of each call that has ended: the inlined call that it was made in, the outermost
-	 * one; NULL: it was made in none.
+	 * Returns the outermost inlined call in which this call, which has ended, was made; NULL:
+	 * it was not made in inlined code.
 	 */
 	const struct inlined *(*outermost)(void *ctx, const struct call *call);
 	void *ctx;
 };
 
-/* The site of its call; NULL where nothing is known of it. */
+/* The site of the instruction that made the call; NULL if it is unknown. */
 static inline const struct call_site *call__site(const struct call *call,
 						 const struct call_sites *sites)
 {
@@ -205,9 +204,9 @@ enum counted {
 	COUNTED_THROTTLED = 1 << 0,
 	COUNTED_INTERRUPTS = 1 << 1,
 	COUNTED_STOLEN = 1 << 2,
-	COUNTED_NOT_STOLEN = 1 << 3, /* the machine cannot know it */
+	COUNTED_NOT_STOLEN = 1 << 3, /* the machine cannot measure stolen time */
 };
-#define COUNTED_ALL 16 /* as many sets are there */
+#define COUNTED_ALL 16 /* number of different sets */
 
 #define TRACE_ID_SIZE 33
 
@@ -220,22 +219,23 @@ struct hit_printed {
 
 /* A hit as the trace and the report show it. */
 struct hit_mark {
-	uint8_t counted; /* enum counted, of all the recording */
+	uint8_t counted; /* enum counted, of the whole recording */
 	uint64_t time_ns;
 	uint64_t value_ns;     /* delay or duration */
-	uint64_t threshold_ns; /* which that has passed; 0: none was set */
+	uint64_t threshold_ns; /* which value_ns has passed; 0: none was set */
 	uint64_t unix_ms;      /* when it was, since 1970; 0: not known */
 	uint64_t sequence;
 	uint32_t reason;      /* enum mt_hit_reason */
-	uint32_t cpu_measure; /* enum mt_cpu_measure: what of value_ns the threshold is of, ... */
-	uint64_t off_cpu_ns;  /* ... and how much of that was off the CPU, if it is measured */
+	uint32_t cpu_measure; /* enum mt_cpu_measure: the part of value_ns that is compared */
+	uint64_t off_cpu_ns;  /* the part of value_ns off the CPU, if it is measured */
 	uint32_t stall_from;  /* of a stall: enum mt_stall_from; 0: not known */
 	pid_t pid, tid;
 	uint64_t ip;
 	const struct function *function; /* NULL where unknown */
 	/* Name of a USDT probe or system call: "usdt:app:request", "syscall:fsync"; or NULL. */
 	const char *probe;
-	/* Of a system call, tracepoint, signal or exit: `function` is where the program was. */
+	/* A system call, tracepoint, signal or exit was hit: `function` is where the program was.
+	 */
 	bool in_kernel;
 	bool is_syscall;
 	/*
@@ -245,16 +245,17 @@ struct hit_mark {
 	uint32_t n_args;
 	uint16_t args_read, args_signed; /* bit i: of args[i] */
 	uint64_t args[MT_ARGS_MAX];
-	/* Of the program's request, 32 hexadecimal digits as OpenTelemetry writes it; "": none. */
+	/* The trace id of the program's request: 32 hexadecimal digits as in OpenTelemetry; or "".
+	 */
 	char trace_id[TRACE_ID_SIZE];
-	/* With -key: of the request, and the thread in which value_ns began; 0: no key. */
+	/* With -key: the request's key, and the thread in which value_ns began; 0: no key. */
 	uint64_t key;
 	pid_t since_tid;
 	uint32_t n_prints;
 	struct hit_printed prints[MT_PRINTS];
 };
 
-/* What was hit, by the name that is told; only where its function is known. */
+/* Name to show: the probe of a hit in the kernel, otherwise the function, which must be known. */
 static inline const char *hit_mark__name(const struct hit_mark *hit)
 {
 	return hit->in_kernel && hit->probe ? hit->probe : hit->function->name;
@@ -281,7 +282,7 @@ const char *call__name(const struct call *call);
 #define CALL_NAME_SIZE 80
 /* The same, with the address of a page fault: "[page fault 0x7f00]". It may return text. */
 const char *call__full_name(const struct call *call, char text[static CALL_NAME_SIZE]);
-/* Its full name differs from that of others of its kind and reason. */
+/* True if its full name differs from that of other calls of its kind and reason. */
 static inline bool call__has_own_name(const struct call *call)
 {
 	return call->kind == CALL_UNTRACED && call->reason && call->entry_ip;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The stacks that one thread runs on in turn, and the switches from one to another: swapcontext()
- * and the like, and functions whose code loads the stack pointer. The frames that are left stay
- * open, and wait where their switch would have returned to; who goes there runs on in them. Of
- * several that wait at one address the stack pointer alone, which is in no packet, could tell: the
- * one that was left last is taken.
+ * and the like, and functions whose code loads the stack pointer. Frames that are switched out stay
+ * open, and wait at the address to which their switch would have returned: a branch to that address
+ * continues them. If several wait at one address, only the stack pointer, which no packet tells,
+ * could distinguish them: the one left last is taken.
  */
 #include "stack/rules.h"
 
@@ -67,8 +67,8 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 }
 
 /*
- * Finds the coroutine whose frames fit, of those in that state that wait where the running one did;
- * the one that was left last: see frames_mark__fits().
+ * Finds, of the coroutines in that state that wait where the running one did, the last one left
+ * whose frames fit: see frames_mark__fits().
  */
 static struct coroutine *find_other(const struct coroutines *coroutines, uint64_t return_ip,
 				    enum coroutine_state state)
@@ -160,9 +160,9 @@ void coroutines__name(const struct coroutines *coroutines, const struct coroutin
 /*
  * Goroutines (Go's src/runtime/asm_amd64.s, proc.go). Each thread has a stack for the scheduler,
  * g0's. mcall() and morestack() leave a goroutine by calling a function on that stack, which does
- * not return: the scheduler goes to a goroutine by gogo(), a jump to where that one called mcall()
- * or morestack(), or to its first function. systemstack() calls functions on that stack as well,
- * but they return like any call, and are shown as calls.
+ * not return. The scheduler goes to a goroutine by gogo(): it jumps to the address after that one's
+ * call of mcall() or morestack(), or to its first function. systemstack() calls functions on that
+ * stack, too, but they return like any call, and are shown as calls.
  */
 
 bool stack__is_preemption(const struct function *function)
@@ -337,8 +337,8 @@ static void leave_system(struct stack *s, const struct branch *b)
 }
 
 /*
- * Not so newstack(), which goes back to the one whose stack has grown. And one that parked has been
- * made ready by another one, which puts it first of all.
+ * False for newstack(), which returns to the goroutine whose stack has grown, and for a goroutine
+ * that parked: the one that made it ready has put it first in the queue.
  */
 bool stack__is_queued(const struct stack *s, const struct branch *b)
 {
@@ -368,8 +368,8 @@ static void recover(struct stack *s, const struct branch *b, const struct functi
 }
 
 /*
- * The frames that run, but for n_above of them, went on at waits_at: stack__find_other() begins
- * there if it turns out that another stack did.
+ * Marks the moment when the running frames, without the top n_above, continued at waits_at. If it
+ * turns out that another stack continued there, stack__find_other() starts from the mark.
  */
 static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
@@ -402,7 +402,7 @@ static void wait_for(struct coroutine *parent, struct coroutine *fiber)
 	parent->child = fiber;
 }
 
-/* is_loose: it is a fiber from before that has not been identified. */
+/* is_loose: an earlier fiber that has not been identified. */
 static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 {
 	struct coroutine *fiber = coroutines__add(&s->coroutines, is_loose);
@@ -440,7 +440,7 @@ static void return_to_unknown(struct stack *s, const struct branch *b)
 }
 
 /*
- * The frame at the fiber's base goes on on the parent's stack, in place of the frame that waited
+ * The frame at the fiber's base continues on the parent's stack, in place of the frame that waited
  * there.
  */
 static void end_fiber(struct stack *s, const struct branch *b, struct coroutine *parent)
@@ -458,7 +458,7 @@ static void end_fiber(struct stack *s, const struct branch *b, struct coroutine 
 				   runner);
 }
 
-/* Nobody handles the effect: the runtime goes back to the fiber that performed it, which raises. */
+/* The effect has no handler: the runtime returns to the fiber that performed it, which raises. */
 static void go_unhandled(struct stack *s, const struct branch *b)
 {
 	struct coroutine *performer = s->coroutines.performer;
@@ -766,8 +766,8 @@ static void wait_since(struct frames *frames, uint64_t time_ns)
 }
 
 /*
- * The top frame returns to where it does not: it turns out that another stack has run all the time
- * since the last switch, which now does instead, and to which that return belongs.
+ * The top frame returns to an address that is not its own: another stack has run since the last
+ * switch. What has been done since is moved to that one, which becomes the running stack.
  */
 static void run_other(struct stack *s, struct coroutine *other)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stacks that one thread runs on in turn: its own, and those of coroutines. One that waits is
- * found again by the address where it will go on.
+ * The stacks that one thread runs on in turn: its own, and those of coroutines. A waiting one is
+ * found by the address at which it will continue.
  */
 #ifndef MTBPF_STACK_COROUTINES_H
 #define MTBPF_STACK_COROUTINES_H
@@ -17,16 +17,16 @@
 #define COROUTINES_MAX 4096
 
 enum coroutine_state {
-	COROUTINE_OVER, /* its frames have ended: another may have its place */
+	COROUTINE_OVER, /* its frames have ended: another may take its place */
 	COROUTINE_RUNS,
 	COROUTINE_WAITS,
-	COROUTINE_PARKED, /* it was there before a gap: what it has done since is not known */
+	COROUTINE_PARKED, /* it is from before a gap: what it has done since is not known */
 };
 
-/* A stack that the thread runs on at times: its own is one of them. */
+/* A stack of the thread: its own, or a coroutine's. */
 struct coroutine {
 	struct frames frames; /* unused by the thread's own */
-	uint64_t waits_at;    /* where it goes on; 0: not known */
+	uint64_t waits_at;    /* where it will continue; 0: not known */
 	uint64_t since;	      /* how many switches there were before it began to wait */
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum coroutine_state */
@@ -34,20 +34,20 @@ struct coroutine {
 	bool is_goroutine;
 	/* OCaml's: coroutines.c. */
 	bool is_fiber;
-	struct coroutine *parent;    /* that waits for it; none, of one that is kept */
+	struct coroutine *parent;    /* that waits for it; NULL for a kept one */
 	struct coroutine *child;     /* that it waits for */
 	struct coroutine *performed; /* the last that was kept when its handler was called */
 	/*
-	 * It went on after a gap, and it is not known which coroutine it is. It began at began_at;
+	 * It runs after a gap, and it is not known which coroutine it is. It began at began_at;
 	 * 0: it ran when the gap ended.
 	 */
 	bool is_loose;
-	bool is_rootless; /* none was found for it: below it there may be anything */
+	bool is_rootless; /* none was found: there may be anything below it */
 	uint64_t began_at;
 	unsigned int generation; /* how many there were before it, in this place and others */
 	/* If it is parked: */
 	held_vec pending; /* frames */
-	uint64_t left_ns; /* where none is open: nothing is known of it since */
+	uint64_t left_ns; /* if no frame is open: when it was last seen */
 };
 
 struct coroutines {
@@ -59,23 +59,23 @@ struct coroutines {
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct coroutine *system, *recovering;
-	struct coroutine *lost_system; /* the same, where it ran when a gap began; or NULL */
-	size_t system_depth; /* of the scheduler's frames that stay, where the index agrees */
+	struct coroutine *lost_system; /* the scheduler's, if it ran when a gap began */
+	size_t system_depth; /* of the scheduler's permanent frame, if its index is system_index */
 	uint32_t system_index;
-	held_vec system_base; /* these frames */
-	/* OCaml's: the fiber that performed last, and who has resumed the one that runs; or NULL.
+	held_vec system_base; /* that frame and those below it */
+	/* OCaml's: the fiber that performed last, and the one that resumed the running one; or NULL
 	 */
 	struct coroutine *performer, *resumer;
 	const struct function *switched_by; /* the last switch */
-	uint64_t n_before_gap;		    /* of these switches: those before the last gap */
-	uint64_t n_at_gap;		    /* those before any gap, whatever ran */
+	uint64_t n_before_gap;		    /* n_switches when coroutines were last parked */
+	uint64_t n_at_gap;		    /* n_switches at the last gap */
 	bool is_lost;			    /* which one runs when the gap ends is not known */
 	bool has_mark;
-	struct frames_mark mark; /* of the running one's frames, as it waited */
+	struct frames_mark mark; /* the running one's frames at its last switch */
 	size_t n_taken;
 };
 
-/* The thread's own runs. The frames must outlive it. */
+/* The thread's own stack is the running one. The frames must outlive it. */
 void coroutines__init(struct coroutines *coroutines, struct frames *own_frames);
 void coroutines__fini(struct coroutines *coroutines);
 
@@ -96,7 +96,7 @@ static inline struct frames *coroutines__frames_of(const struct coroutines *coro
 	return coroutine == &coroutines->own ? coroutines->own_frames : &coroutine->frames;
 }
 
-/* OCaml's: the stack that waits for the fiber; NULL: none is known. */
+/* OCaml: the stack that waits for the fiber; NULL: not known. */
 static inline struct coroutine *coroutines__parent_of(const struct coroutine *fiber)
 {
 	struct coroutine *parent = fiber->parent;
@@ -107,17 +107,17 @@ static inline struct coroutine *coroutines__parent_of(const struct coroutine *fi
 /* True if there is a coroutine from before a gap that has not been seen since. */
 bool coroutines__has_parked(const struct coroutines *coroutines);
 
-/* The one that waits at ip and began to last, or first; or NULL. */
+/* The coroutine waiting at ip that began to wait last, or first if is_first; or NULL. */
 struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip,
 					   bool is_first);
 
 /*
- * A place for a new one, which does not run yet; without frames that have ended there, if it is
- * loose. NULL: no memory, or too many.
+ * Adds a coroutine, which does not run yet. It may reuse the place of one that is over; a loose one
+ * only if that has no calls. NULL: no memory, or too many.
  */
 struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose);
 
-/* One after another, without the thread's own; NULL: there are no more. */
+/* Returns the next one that has calls, without the thread's own; NULL: no more. */
 struct coroutine *coroutines__take_next(struct coroutines *coroutines);
 
 void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,

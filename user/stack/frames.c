@@ -322,7 +322,7 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 		frames->failed = true;
 		return NULL;
 	}
-	/* In a nested part it is one more frame on top of the one below the part. */
+	/* In a nested part it adds a frame above the one below the part. */
 	frames->level += part->outer != PART_NONE;
 	*frame = (struct frame){
 		.is_root = true,
@@ -369,9 +369,9 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 }
 
 /*
- * Calls that are handed to the consumer before the tree is finished. A call that has ended is
- * final, unless it may run on after a gap, or something refers to it by its place. It is handed on
- * with its callees, and their places are free again.
+ * Hands calls to the consumer before the tree is finished. A call that has ended is final, unless
+ * it may continue after a gap, or something refers to it by its place. It is handed on with its
+ * callees, and their places are reused.
  *
  * Callees that were made in one inlined call share its slice: they are handed on together, when a
  * later callee is elsewhere.
@@ -420,8 +420,8 @@ static bool is_final(const struct frames *frames, const struct frame *frame,
 }
 
 /*
- * A tail call has taken the place of a call that lay there, and a signal's handler is not called:
- * both lie where the call before them does.
+ * A tail call replaces an earlier call, and a signal handler is not called: both count as made in
+ * the inlined call of the one before them.
  */
 static const struct inlined *find_inlined(const struct frames *frames, const struct frame *frame,
 					  const struct inlined *before)
@@ -563,7 +563,7 @@ static void hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
-/* Adds a frame on top of those before. Its return address is where its caller was first seen. */
+/* Adds a frame on top. Its return address is where its caller was first seen. */
 static void show(struct frames *frames, const struct call *call)
 {
 	size_t n = frames->begun.n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Unwinds over frames, which name their calls before it is known where the tree will have them. */
+/* Unwinds refer to calls before their indices in the tree are known. */
 #include "stack/frames.h"
 
 #include <errno.h>
@@ -123,9 +123,9 @@ static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 }
 
 /*
- * Moves the calls, which are in the order of their begins, and the late roots into a tree, in one
- * pass: a late root makes everything in its part one level deeper, and moves all calls after it.
- * Frames that run on from one segment to the next become one call.
+ * Moves the calls, in the order of their begins, and the late roots into a tree, in one pass. A
+ * late root puts everything in its part one level deeper, and moves all calls after it. Frames that
+ * continue from one segment to the next become one call.
  */
 
 struct pass {
@@ -135,8 +135,8 @@ struct pass {
 	struct call *to;
 	size_t in, out;		     /* next call to move; where to */
 	uint32_t part;		     /* that contains `in` */
-	uint32_t deeper;	     /* than it was known to lie when it began */
-	uint32_t outside;	     /* depth of what lies before the next segment */
+	uint32_t deeper;	     /* than it was known to be when it began */
+	uint32_t outside;	     /* depth of what is before the next segment */
 	uint32_t n_joined;	     /* calls to come that have been there before */
 	uint32_t last;		     /* index of the call that was taken last */
 	const struct wanted *wanted; /* the next one */
@@ -145,7 +145,7 @@ struct pass {
 	VEC(uint32_t) path;
 };
 
-/* The call at `out` is in its place but for its parent: it is on the path that is open there. */
+/* Sets the parent of the call at `out`, from the open path, and adds the call to that. */
 static int put(struct pass *p, struct call *call)
 {
 	uint32_t depth = call->depth;
@@ -158,7 +158,7 @@ static int put(struct pass *p, struct call *call)
 	return 0;
 }
 
-/* The call goes on with the one on the path: it is the same. */
+/* `part` continues the call on the path: both are one activation. */
 static void join(struct pass *p, const struct call *part)
 {
 	const uint8_t ends = CALL_INFERRED_END | CALL_CUT_SHORT;
@@ -215,7 +215,7 @@ static void leave_part(struct pass *p)
 	p->part = part->outer;
 }
 
-/* Up to `end`, and out of the parts that are over by then. */
+/* Moves the calls up to `end`, and leaves the parts that have ended by then. */
 static int move_out(struct pass *p, size_t end, uint32_t into)
 {
 	int err = 0;
@@ -238,7 +238,7 @@ static uint32_t depth_of_next(const struct pass *p)
 	return (uint32_t)(p->runs.v[next_placement(p)->run] + next_placement(p)->base);
 }
 
-/* And what stands before it: a gap within a run, callers that the run begins with. */
+/* The depth of what is before it: a gap within a run, or callers with which the run begins. */
 static uint32_t depth_before(const struct pass *p)
 {
 	const struct placement *placement = next_placement(p);
@@ -270,7 +270,7 @@ static int put_callers(struct pass *p, const struct part *part)
 	return err;
 }
 
-/* The frames below all that the segment shows run on in it. */
+/* Continues, in the segment, the frames below all that it shows. */
 static void stretch_below(struct pass *p, const struct part *part)
 {
 	for (uint32_t depth = 0; depth < p->deeper; depth++) {
@@ -348,7 +348,7 @@ static int run(struct pass *p, size_t end)
 	return err ? err : move_out(p, end, PART_NONE);
 }
 
-/* Calls that will stand before those that are there. */
+/* Counts the calls that are added before those that are there. */
 static size_t count_callers(const struct frames *frames)
 {
 	const struct stitcher *stitcher = &frames->stitcher;
@@ -359,7 +359,7 @@ static size_t count_callers(const struct frames *frames)
 	return n;
 }
 
-/* Moves the calls away from their front where more has to go there than there is room for. */
+/* Makes room before the first call if what has to go there does not fit. */
 static int make_room(struct frames *frames, size_t callers, size_t *room)
 {
 	size_t n = frames->calls.n - FRAMES_ROOM;

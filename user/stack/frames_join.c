@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Joins frames that turn out to be one stack's: calls refer to one another, and others to them, by
- * their places.
+ * Joins frames that turn out to be of one stack. Calls refer to each other, and are referred to, by
+ * their places, which change.
  */
 #include "stack/frames.h"
 
@@ -173,7 +173,7 @@ static bool is_replaced(const struct frame *was, const struct frame *is)
 	return was->index != is->index;
 }
 
-/* True if an unwind refers to a call since the mark by its place. */
+/* True if since the mark an unwind was added, or moved to a call that began since. */
 static bool has_unwound(const struct frames_mark *mark, const struct frames *from)
 {
 	for (size_t i = 0; i < from->unwinds.n; i++)

@@ -75,7 +75,7 @@ static void follow(struct switch_search *search, const uint8_t *code, uint8_t le
 	search->before = move;
 }
 
-/* From the load on nothing but a few moves comes before it goes to the other stack's code. */
+/* True if only a few moves are between the load of SP and the jump to the other stack's code. */
 static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 {
 	struct switch_search search = {0};
@@ -207,8 +207,8 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 	else if (!strncmp(function->module, "ld-", strlen("ld-")))
 		return ROLE_LINKER;
 	/*
-	 * In newer versions runtime.gogo() has no code that is known, and only goes to gogo(): see
-	 * rules.c.
+	 * In newer versions the code of runtime.gogo() is not known, and it only jumps to gogo():
+	 * see rules.c.
 	 */
 	if (role == ROLE_GOGO && elf_image__has_code(function->image))
 		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;
@@ -238,7 +238,7 @@ const struct function *function_cache__look_up(struct function_cache *cache, uin
 	struct code_place place;
 
 	*is_entry = false;
-	/* Code that is mapped where there was none does not make cached entries wrong. */
+	/* Failures are not cached: code may be mapped here later. */
 	if (!code_map__find(cache->map, ip, &place))
 		return NULL;
 	*is_entry = place.entry == ip;

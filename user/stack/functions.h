@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that do something to the stack that no call or return shows: known by their names, and
- * those that switch to another stack by their code.
+ * Functions that do something to the stack that no call or return shows. They are known by their
+ * names; those that switch to another stack, by their code.
  */
 #ifndef MTBPF_STACK_FUNCTIONS_H
 #define MTBPF_STACK_FUNCTIONS_H
@@ -19,13 +19,13 @@ enum function_role {
 	ROLE_GETCONTEXT, /* by setcontext() */
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
 	ROLE_START,	 /* where the kernel begins a program */
-	ROLE_LINKER,	 /* of the dynamic linker, without a name: one of these two, or neither */
+	ROLE_LINKER,	 /* of the dynamic linker, without a name: maybe one of these two */
 	ROLE_FIND_FDE,	 /* the unwinder asks it for each frame that it looks at: unwinding.c */
-	ROLE_MAY_SWITCH, /* to another stack: its code could do that */
-	ROLE_SWITCH,	 /* it does */
-	ROLE_SETCONTEXT, /* it does, and does not come back */
+	ROLE_MAY_SWITCH, /* its code may switch to another stack */
+	ROLE_SWITCH,	 /* it switches to another stack */
+	ROLE_SETCONTEXT, /* the same, and it does not return */
 	ROLE_GOGO,	 /* Go's: from its scheduler's stack to a goroutine */
-	ROLE_MCALL, /* Go's: calls a function on the scheduler's stack, and never returns itself */
+	ROLE_MCALL,	 /* Go's: calls a function on the scheduler's stack and never returns */
 	/* OCaml's effects: coroutines.c */
 	ROLE_PERFORM,
 	ROLE_REPERFORM,
@@ -34,7 +34,7 @@ enum function_role {
 	ROLE_FIBER, /* what a fiber's first function returns to, on its own stack */
 };
 
-/* By its name in the symbol table. */
+/* True if this is its name in the symbol table. */
 static inline bool function__is_named(const struct function *function, const char *name)
 {
 	return function && !strcmp(function->raw_name ?: function->name, name);
@@ -64,8 +64,7 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 
 struct function_cache {
 	struct code_map *map;
-	unsigned int
-		replaced; /* what is cached is of the map before code was put in place of other */
+	unsigned int replaced; /* code_map__replaced() when the cache was last cleared */
 	struct cached_function {
 		uint64_t ip;
 		const struct function *function; /* NULL: nothing is cached here */
@@ -80,11 +79,10 @@ struct function_cache {
  */
 void function_cache__init(struct function_cache *cache, struct code_map *map);
 
-/* Forgets everything where code has been put in the place of other code: to be asked now and then.
- */
+/* Clears the cache if code in the map has been replaced. Call it after changes of the map. */
 void function_cache__follow(struct function_cache *cache);
 
-/* Neighbours are asked for together: what is above the low bits must tell them apart as well. */
+/* Searches come for neighbouring addresses, so the hash uses the bits above the low ones, too. */
 static inline struct cached_function *function_cache__place(struct function_cache *cache,
 							    uint64_t ip)
 {
@@ -92,13 +90,13 @@ static inline struct cached_function *function_cache__place(struct function_cach
 }
 
 /*
- * True if the function at `place` takes the stack pointer from a register or from memory, and goes
- * on by a return or an indirect jump, as a switch of coroutines does. The ends of some functions
- * that align their stack do so, too. glibc's longjmp() is recognised, and is not one.
+ * True if the function at `place` loads the stack pointer from a register or from memory, and then
+ * returns or jumps indirectly, as a switch of coroutines does. Some functions that align their
+ * stack end like that, too. False for glibc's longjmp().
  */
 bool switch_code__is_at(struct code_map *map, const struct code_place *place);
 
-/* For what is not in the cache. */
+/* Searches the map, and caches what it finds. */
 const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
 					       bool *is_entry);
 

@@ -9,8 +9,8 @@
 #include "stack/functions.h"
 
 /*
- * A tree, and its CALL_SWITCHED slices, ascending, each of which is on the frames that had
- * switched.
+ * A tree and its CALL_SWITCHED slices, ascending. Each is on top of the frames that were switched
+ * out.
  */
 struct waiter {
 	struct call_tree *tree;
@@ -18,15 +18,15 @@ struct waiter {
 };
 
 /*
- * The beginning of a tree, if that is a stack from before: calls 0 to `top` had called one another
- * when the thread went on in the last of them. Calls before `end` are on that stack.
+ * The beginning of a tree that starts on an earlier stack: each of calls 0 to `top` had called the
+ * next one when the thread continued in `top`. Calls before `end` are on that stack.
  */
 struct newcomer {
 	struct call_tree *tree;
 	uint32_t top, end;
 };
 
-/* The way in which a newcomer matches a stack that waits. */
+/* The match of a newcomer with a stack that waits. */
 struct match {
 	uint32_t lowest;   /* the call that newcomer's first is, or, of n_below, the outermost */
 	uint32_t n_below;  /* this many of the newcomer's first calls are below all that the waiting
@@ -227,7 +227,7 @@ static uint32_t *map_calls(const struct call_tree *to, const struct newcomer *ne
 	return map;
 }
 
-/* Ends the wait when the newcomer goes on. */
+/* Ends the wait when the newcomer continues. */
 static void end_wait(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
 {
 	const struct call *own = newcomer->tree->calls.v;

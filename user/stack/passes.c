@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Segments end where the trace breaks off, and begin where it goes on. What is known only later is
- * found in between, by passes over what has ended: its calls, and what each segment shows of the
- * stacks at its two ends.
+ * Segments end at gaps and begin after them. In between, passes over the ended segments find what
+ * is known only later. They use the calls, and the stacks that each segment shows at its two ends.
  */
 #include "stack/stack_internal.h"
 
@@ -11,7 +10,7 @@
 
 #include "target/elf/elf_callers.h"
 
-/* Frames have shown a segment's calls and the levels of these, and its stacks at both ends. */
+/* The end of a segment, for the passes. */
 struct segment_end {
 	uint64_t before_ns; /* the begin of the next segment; UINT64_MAX: this was the last */
 	bool is_last;
@@ -20,9 +19,10 @@ struct segment_end {
 /* The coroutines pass. */
 
 /*
- * Finds out which of the stacks from before a gap a stack is that runs after it: by the frames that
- * it shows, and by their return addresses.
+ * Identifies stacks that run after a gap with stacks from before it, by the functions and the
+ * return addresses of the frames that they show.
  */
+
 /* Coroutines that cannot be told apart: the same frames, and they wait at the same address. */
 struct parked_group {
 	struct held_stack pending;
@@ -118,7 +118,7 @@ static int list_parked(struct parked *parked, struct coroutines *coroutines)
 	return 0;
 }
 
-/* One of that group, which is not to be found again. */
+/* Takes one coroutine out of the group. */
 static struct coroutine *take_parked(struct parked *parked, size_t group)
 {
 	struct parked_group *taken = &parked->groups.v[group - 1];
@@ -126,17 +126,17 @@ static struct coroutine *take_parked(struct parked *parked, size_t group)
 	return parked->coroutines.v[taken->first + taken->n_taken++];
 }
 
-/* Nothing that it shows is different from what it had been when it was left. */
+/* True if all that it shows is as it was when the stack was left. */
 static bool has_waited(const struct parked_group *group, struct held_stack begin, uint64_t began_at,
 		       const struct fit *fit)
 {
-	/* On top there is the function that switched. */
+	/* The top frame is that of the function that switched. */
 	return began_at && group->waits_at && began_at - group->waits_at <= group->slack &&
 	       fit->first + fit->n_agreed == begin.n &&
 	       (size_t)(fit->offset + (int64_t)begin.n) + 1 == group->pending.n;
 }
 
-/* It has shown but the frame that it went on in: the one that had called the switch. */
+/* True if it has shown only the frame in which it continued: the caller of the switch. */
 static bool is_below_switch(struct held_stack a, struct held_stack b)
 {
 	return b.n == 1 && a.n > 1 && b.v[0].function && a.v[a.n - 2].function == b.v[0].function;
@@ -160,7 +160,7 @@ static bool fits(const struct parked *parked, size_t group, struct held_stack be
 	return like->has_waited;
 }
 
-/* The same below a frame of b as below one of a. */
+/* True if the frames below in_b in b have the functions of those below in_a in a. */
 static bool is_alike_below(struct held_stack a, int64_t in_a, struct held_stack b, int64_t in_b)
 {
 	if (in_a != in_b)
@@ -171,7 +171,7 @@ static bool is_alike_below(struct held_stack a, int64_t in_a, struct held_stack 
 	return true;
 }
 
-/* Nobody knows what is below that one: it may be the same as others. */
+/* True if the frames below are not known, so that it may be the same as others. */
 static bool is_rootless(const struct parked *parked, const struct likeness *like)
 {
 	return like->fit.offset < 0 ||
@@ -478,7 +478,7 @@ static void add_caller(struct stack *s, struct callers *callers, size_t above, u
 	callers->n_found++;
 }
 
-/* With debug symbols it has its name from libc's own code. */
+/* With debug symbols, it has the second name, from libc's own code. */
 static bool starts_main(const struct function *function)
 {
 	return function__is_named(function, "__libc_start_main") ||
@@ -558,7 +558,7 @@ static void find_callers(struct stack *s, const struct segment_end *end)
 
 /* The end of a segment, and the next one. */
 
-/* A single stack is the one that goes on after the gap; but others may have begun meanwhile. */
+/* Without others, the only stack continues after the gap, unless another began meanwhile. */
 static bool has_others(struct coroutines *coroutines)
 {
 	if (coroutines->n_switches != coroutines->n_at_gap)
@@ -648,7 +648,7 @@ static void park(struct stack *s, const struct segment_end *end)
 	coroutines->n_at_gap = coroutines->n_switches;
 }
 
-/* Stitching has a switch of its own in the stitcher: without it no segment is joined to another. */
+/* Always runs: stitcher.is_off, set without PASS_STITCHING, keeps segments apart. */
 static void stitch(struct stack *s, const struct segment_end *end)
 {
 	frames__end_segment(s->frames);

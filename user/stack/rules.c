@@ -154,7 +154,7 @@ static bool leaves_stub(ARGS)
 	return frame__is_stub(top_of(s));
 }
 
-/* From one stack of the thread to another. */
+/* Switches from one stack of the thread to another. */
 
 /* In newer versions runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
 static bool goes_to_gogo(ARGS)
@@ -208,7 +208,7 @@ static bool recovers(ARGS)
 	return coroutine && coroutine->state == COROUTINE_WAITS && has_role(s, ROLE_GOGO);
 }
 
-/* By code alone: it may as well have gone up on its own stack, as what throws an exception does. */
+/* Only its code suggests a switch: it may as well have unwound its own stack, as a throw does. */
 static bool may_have_unwound(const struct stack *s, const struct event *e)
 {
 	if (!has_role(s, ROLE_MAY_SWITCH))
@@ -457,7 +457,7 @@ static bool leaves_kernel(ARGS)
 	return !to_kernel(b);
 }
 
-/* The newest entry whose interrupted code goes on there. */
+/* Finds the last kernel entry whose interrupted code continues there. */
 static bool returns_in_kernel(ARGS)
 {
 	e->frame = to_kernel(b) ? top_of(s) : NULL;

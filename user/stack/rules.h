@@ -20,8 +20,8 @@ enum event_kind {
 	EVENT_RESOLVED,	      /* a stub's frame becomes that of its function */
 	EVENT_HANDLER_RETURN, /* of a signal, to the code that calls rt_sigreturn */
 	EVENT_LANDING,	      /* in event.frame, left by event.by */
-	EVENT_RECEIVER,	      /* the same, of a __builtin_setjmp() whose frame is not known */
-	EVENT_LOST,	      /* nothing known leads there: the segment ends */
+	EVENT_RECEIVER,	      /* at a __builtin_setjmp() whose frame is not known */
+	EVENT_LOST,	      /* no rule explains the target: the segment ends */
 
 	/* Stacks of one thread. With an event.frame it is longjmp(), in that frame, that switches.
 	 */
@@ -33,7 +33,7 @@ enum event_kind {
 	EVENT_NO_SWITCH,      /* the function is like any other this time */
 	EVENT_OTHER_STACK, /* event.coroutine has run since the last switch; NULL: one not known */
 	EVENT_GO_MCALL,	   /* a goroutine leaves for Go's scheduler */
-	EVENT_GO_RECOVERY, /* a goroutine goes on that recovers from a panic */
+	EVENT_GO_RECOVERY, /* a goroutine that recovers from a panic continues */
 	EVENT_FIBER_BEGIN,
 	EVENT_FIBER_END,
 	EVENT_FIBER_END_UNKNOWN, /* its parent is from before a gap */
@@ -48,7 +48,7 @@ enum event_kind {
 	EVENT_SIGNAL_END, /* by rt_sigreturn */
 	EVENT_TRAP_RETURN,
 	EVENT_ABORT, /* of a restartable sequence */
-	EVENT_CUT,   /* to event.frame, by nobody knows what */
+	EVENT_CUT,   /* to event.frame, for an unknown reason */
 	EVENT_KERNEL_ENTRY,
 	EVENT_KERNEL_EXIT,	  /* to user code */
 	EVENT_KERNEL_RETURN,	  /* within the kernel, from event.frame */
@@ -64,11 +64,11 @@ struct rule_group;
 
 struct event {
 	const struct rule *rule;
-	const struct rule_group *group; /* that it is one of; NULL: nothing has been asked */
+	const struct rule_group *group; /* of the rule; NULL: no rule has been tried */
 	/* At branch.to. */
 	const struct function *function; /* NULL: no code is known */
 	bool is_entry;			 /* its first instruction */
-	struct frame *outer;		 /* a RET goes where its call said */
+	struct frame *outer;		 /* the frame to whose call a RET returns */
 	/* Set by the condition; enum event_kind says which of them. */
 	struct frame *frame;
 	struct coroutine *coroutine;
@@ -83,12 +83,12 @@ struct rule {
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
 };
 
-/* Rules that stand together, and when they are asked. */
+/* Rules that are tried together, and the condition for that. */
 struct rule_group {
 	const struct rule *rules;
 	size_t n;
 	uint16_t branches; /* a bit for each enum branch_kind */
-	/* NULL: of all of these. */
+	/* NULL: for all of these branches. */
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
 };
 

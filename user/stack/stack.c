@@ -55,7 +55,7 @@ void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
 	s->own_frames.consumer = consumer;
 }
 
-/* A part of it that lies elsewhere. */
+/* True if `function` is the abort handler of the frame, a part of its code placed elsewhere. */
 static bool is_aborting(const struct stack *s, const struct frame *top,
 			const struct function *function)
 {
@@ -198,7 +198,7 @@ static void on_branch(struct stack *s, const struct branch *b)
 		stack__on_event(s, b, (enum branch_kind)b->kind);
 }
 
-/* Tracing goes on: in a new segment, or where the thread had left what is traced. */
+/* Tracing continues: in a new segment, or after the thread was outside of traced code. */
 static void on_begin(struct stack *s, const struct branch *b)
 {
 	s->interruption.event = 0;
@@ -224,7 +224,7 @@ static void take(struct stack *s, const struct branch *b)
 		on_branch(s, b);
 }
 
-/* What the CPU tells of an interrupt comes before the branch out of the code. */
+/* The CPU reports an interrupt before the branch out of the interrupted code. */
 static void on_note(struct stack *s, const struct pt_note *note)
 {
 	if (note->kind == PT_NOTE_PFA)

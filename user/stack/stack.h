@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Branches of one thread to its call trees: its own, and one a coroutine. */
+/* Turns branches of one thread into call trees: its own, and one per coroutine. */
 #ifndef MTBPF_STACK_STACK_H
 #define MTBPF_STACK_STACK_H
 
@@ -16,7 +16,7 @@ struct stack;
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map);
 void stack__free(struct stack *stack);
 
-/* Handlers of exceptions in code that no ELF file tells them of. NULL: none. Not taken over. */
+/* Sets exception handlers of code for which no ELF file lists them. The caller keeps them. */
 void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
 /*
@@ -31,11 +31,11 @@ void stack__set_consumer(struct stack *stack, const struct call_consumer *consum
  * tree_passes.h.)
  */
 enum stack_pass {
-	PASS_ROOTS = 1 << 0,	  /* callers that a return shows have run since the segment began */
+	PASS_ROOTS = 1 << 0,	  /* callers from before the segment, shown by its returns */
 	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
 	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
 	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
-	PASS_CALLERS = 1 << 4,	  /* the same, by the code, at the end */
+	PASS_CALLERS = 1 << 4,	  /* the same, found in the code at the end */
 	PASS_ALL = (1 << 5) - 1,
 };
 void stack__set_passes(struct stack *stack, unsigned int passes);
@@ -45,7 +45,7 @@ void stack__set_passes(struct stack *stack, unsigned int passes);
  * or -ENOMEM.
  */
 int stack__take(struct stack *stack, const struct branch *v, size_t n);
-/* The same of one, with the stack as ctx. */
+/* Takes one branch, with the stack as ctx. */
 int stack__branch(void *stack, const struct branch *branch);
 
 /*
@@ -59,8 +59,7 @@ int stack__anchor(struct stack *stack, uint64_t time_ns, const uint64_t *ips, si
  * thread's own stack. The stack takes no branches after it. 0 or -ENOMEM.
  */
 int stack__finish(struct stack *stack, struct call_tree *tree);
-/* Behind that, one by one: those on other stacks. 1: `tree` is one; 0: there are no more; -ENOMEM.
- */
+/* After that, gets the trees of other stacks one by one. 1: `tree` is one; 0: no more; -ENOMEM. */
 int stack__finish_next(struct stack *stack, struct call_tree *tree);
 void call_tree__fini(struct call_tree *tree);
 

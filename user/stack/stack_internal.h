@@ -22,7 +22,7 @@ struct anchor {
 	size_t first, n; /* in stack.anchor_ips */
 };
 
-/* More than there are, and than one has. */
+/* Limits: the number of groups, and of rules in one group. */
 #define RULE_GROUPS_MAX 24
 #define GROUP_RULES_MAX 16
 
@@ -41,16 +41,16 @@ struct stack {
 	/* Between an END and its BEGIN. */
 	bool outside;
 	uint64_t restorer_ip; /* where a handler returned to last; 0: none has */
-	/* What Event Trace told of the interrupt that comes next. event 0: nothing. */
+	/* The next interrupt, as Event Trace has announced it. event 0: none is announced. */
 	struct {
 		uint8_t event; /* pt_event__of() */
 		uint64_t ip, address;
 	} interruption;
-	bool in_sigreturn;	/* it is rt_sigreturn that it is outside for */
+	bool in_sigreturn;	/* outside, in rt_sigreturn */
 	uint64_t resume_ip;	/* where the thread goes on unless the kernel sends it elsewhere */
-	bool stopped_in_kernel; /* it is kernel code that it is outside of */
-	bool is_in_user;	/* outside, in user code: that is not traced */
-	/* The last frame whose restartable sequence was aborted, and whose code the handler is. */
+	bool stopped_in_kernel; /* outside, since tracing stopped in kernel code */
+	bool is_in_user;	/* outside, in user code that is not traced */
+	/* The last frame whose restartable sequence was aborted; its code includes the handler. */
 	struct {
 		uint32_t frame; /* its frame__id() */
 		const struct function *handler;
@@ -58,7 +58,7 @@ struct stack {
 	/* unwinding.c: frames that an unwinding has looked at since it was called. */
 	struct {
 		uint32_t phase, unwinder; /* the two that look, the latter outermost: frame__id() */
-		uint32_t n;		  /* 0: nobody has */
+		uint32_t n;		  /* 0: none */
 	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
@@ -75,7 +75,7 @@ struct stack {
 
 /* stack.c */
 
-/* Off the common path: classifies `b` as a branch of that kind, and applies the event. */
+/* Classifies a branch that is not a common one as the kind `as`, and applies the event. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
 
 /* rules.c: what the code tells. */
@@ -94,11 +94,11 @@ static inline enum function_role stack__role_at(const struct stack *s, uint64_t 
 	return function_cache__role((struct function_cache *)&s->functions, ip);
 }
 
-/* A caller on the stack that runs `function`, or NULL; the top itself is not meant. */
+/* The innermost frame below the top that runs `function`; NULL: none, up to a kernel entry. */
 struct frame *stack__find_caller(const struct stack *s, const struct function *function);
-/* As OCaml does: in one activation of a function, maybe, for another. */
+/* True if the branch pops its target from the stack, as OCaml does to raise an exception. */
 bool stack__is_raise(const struct stack *s, const struct branch *b);
-/* The syscall instruction at ip is that call. */
+/* True if the syscall instruction at ip makes the call rt_sigreturn. */
 bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
 /*
  * If the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): true if
@@ -115,8 +115,8 @@ bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 bool event__apply(struct stack *s, const struct branch *b, const struct event *e);
 
 /*
- * The operations on the frames that run, beside those of frames.h on one stack: nothing else
- * changes frames, but for the common case in stack.c.
+ * Operations on the running frames, beside those of frames.h on one stack. Only these, and the
+ * common case in stack.c, change frames.
  */
 
 /* A call made by `b`, whatever kind of branch that is. */
@@ -130,60 +130,60 @@ static inline struct call branch__call(const struct branch *b, const struct func
 			     .kind = kind};
 }
 
-/* A frame like that: of its call all but the end, and where it goes on. */
+/* Pushes a copy of the frame: set its call, except for the end, and where it continues. */
 void stack__push(struct stack *s, const struct frame *frame);
-/* The frame of a call that `b` is; stack__push() with what that tells of its return. */
+/* Pushes the frame of the call `b`, with the return address that follows from `b`. */
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);
-/* The frame that runs at the start of a segment; who called it may show later. */
+/* Pushes the frame that runs at the start of a segment; its caller may show later. */
 void stack__push_first(struct stack *s, uint64_t ip);
-/* A tail call: the new frame takes the place of the top one, and will return to its caller. */
+/* A tail call: replaces the top frame by one that will return to the same caller. */
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function);
 /*
- * The top frame, a stub's, becomes the function's: the caller called that. Where it is bound lazily
- * (sysdeps/x86_64/dl-trampoline.h), it is the resolver's in between.
+ * The top frame, a stub's, becomes that of `function`, which the caller called. With lazy binding
+ * (sysdeps/x86_64/dl-trampoline.h) it is the resolver's in between.
  */
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
 		    bool is_entry);
 /*
- * The frames above `frame` end without a return; `by` says what began that. NULL: everything that
- * the segment has shown ends, and the target of `b` is below it.
+ * Ends the frames above `frame` without a return; `by` says what began that. NULL: ends all that
+ * the segment has shown; the target of `b` is below it.
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
 
-/* The running frame is that of a function that switches stacks. */
+/* Marks the running frame as that of a function that switches stacks. */
 void stack__take_role(struct stack *s, enum function_role role);
-/* longjmp() as a switch: its outermost frame waits, as swapcontext()'s frame would. */
+/* Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. */
 void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
-/* It does not switch stacks this time. */
+/* Undoes stack__take_role(): the function does not switch stacks this time. */
 void stack__give_back(struct frame *frame);
 
-/* The coroutine's frames are those that run. */
+/* Makes the coroutine the running one. */
 void stack__switch_to(struct stack *s, struct coroutine *coroutine);
-/* The same, and the slice of the time switched out ends. */
+/* Does the same, and ends the slice of the time switched out. */
 void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
-/* The running coroutine waits, to go on at waits_at; 0: not known. */
+/* The running coroutine begins to wait, and will continue at waits_at; 0: not known. */
 void stack__suspend(struct stack *s, uint64_t time_ns, uint64_t waits_at);
-/* All frames of the running coroutine end with these flags, and it is over. */
+/* Ends the running coroutine, and all its frames with these flags. */
 void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags);
-/* A coroutine without frames begins to run, in a segment of its own. */
+/* Begins a coroutine without frames, in a new segment. */
 void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine);
 /* The same, at ip: in a function, or in the middle of one that has run before. */
 void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *coroutine, uint64_t ip);
 
-/* The trace breaks off: all running frames end, and may go on after the gap. */
+/* Ends all running frames at a gap; they may continue after it. */
 void stack__open_gap(struct stack *s, const struct branch *b);
 
 /* coroutines.c: stacks of one thread. */
 
-/* True as event__apply(), of the events that are about them. */
+/* As event__apply(), for the events of stack switches. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /*
- * The top frame returns to where it does not: true where another stack may have run all the time
- * since the last switch. *other is NULL if that is one that is not known.
+ * The top frame returns to an address that is not its own: true if another stack may have run since
+ * the last switch. *other is that stack, or NULL if it is not a known one.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other);
 
-/* Go: after a gap the scheduler may run: it is the one from before. */
+/* Go: if the scheduler runs after a gap, it is identified with the one from before. */
 void stack__settle_system(struct stack *s);
 /*
  * Go: true for the function whose call a signal handler inserts at the instruction that it has
@@ -198,19 +198,18 @@ bool stack__is_queued(const struct stack *s, const struct branch *b);
 /* OCaml: s->resumes resumed a fiber; the next branch tells which one. */
 void stack__settle_resume(struct stack *s, const struct branch *next);
 
-/* passes.c: the trace goes on. */
+/* passes.c: segments begin and end. */
 
 void stack__start_segment(struct stack *s, const struct branch *b);
-/* There are no more branches. */
+/* Ends all segments: there are no more branches. */
 void stack__end_segments(struct stack *s);
 
-/* The coroutine, from before a gap, goes on in a new segment; if it has_waited, the switch is over.
- */
+/* Ends the last segment of a coroutine from before a gap, and, if it has_waited, its switch. */
 void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
 		     bool has_waited);
 /*
- * One that is loose turns out to be a coroutine from before the gap, which has_waited, and has not
- * moved: what it has done is that one's.
+ * The loose coroutine turns out to be `coroutine`, from before a gap, and is appended to it.
+ * has_waited: that one has not run in between.
  */
 void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *coroutine,
 		 bool has_waited);

@@ -81,7 +81,7 @@ static void try_at(struct held_stack a, struct held_stack b, int64_t offset, str
 		*best = fit;
 }
 
-/* From equally deep tops on: at least as many frames have changed as these lie apart. */
+/* Tries equal tops first: at least as many frames have changed as the tops are apart. */
 static struct fit find_best(struct held_stack a, struct held_stack b)
 {
 	int64_t level = (int64_t)a.n - (int64_t)b.n, most = (int64_t)(a.n < b.n ? a.n : b.n);
@@ -112,7 +112,7 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 	fit->is_certain = fit->n_agreed > 1 || held__is_outermost(&b.v[fit->first]);
 	if (fit->is_certain)
 		return true;
-	/* Exceptions are taken by the innermost frame that can; switches are the innermost. */
+	/* The innermost frame that can takes an exception; a switch's frame is the innermost. */
 	if ((boundary == BOUNDARY_UNWIND || boundary == BOUNDARY_WAIT) && fit->offset >= 0)
 		return true;
 	if (boundary == BOUNDARY_SETTLED)
@@ -269,9 +269,9 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 
 /*
  * An exception comes to every frame with a landing pad in turn. If one was on its way during a gap,
- * it is not known which level of a recursion it had reached: the innermost is assumed. When it has
- * left the recursion, and levels remain that it should have passed, it was that many frames further
- * below: it had left those in the gap.
+ * it is not known which level of a recursion it had reached: the innermost is assumed. If it leaves
+ * the recursion while levels remain that it should have passed, it had left these in the gap: it
+ * was that many frames further down.
  */
 
 /* True if nothing but the landing is known. */
@@ -280,7 +280,7 @@ static bool is_landing(const struct beginning *begin)
 	return begin->boundary == BOUNDARY_UNWIND && begin->frames.n == 1 && !begin->n_roots;
 }
 
-/* The last placement's segment begins so, and goes on with the run that was found there, if any. */
+/* `begin` is of the last placement's segment; found: it continues a run. */
 static void follow_unwinding(struct stitcher *stitcher, const struct beginning *begin, size_t found)
 {
 	struct unwinding *unwinding = &stitcher->unwinding;
@@ -348,7 +348,7 @@ static void inherit_return(struct held *held, const struct held *from)
 	held->slack = from->slack;
 }
 
-/* As it was first seen; NULL: nothing has run in it. */
+/* The run's lowest frame, as it was first seen; NULL: it has no frames. */
 static struct held *lowest_of(const struct run *run)
 {
 	if (run->below.n)
@@ -396,8 +396,7 @@ static bool run_fits(struct stitcher *stitcher, const struct stitched *end, cons
 	       on->first <= run->below.n;
 }
 
-/* After that: the n outermost callers of `from` are those of `to`, on which it lies. 0 or -ENOMEM.
- */
+/* Moves the n outermost callers of `from` to `to`, the run that it is on. 0 or -ENOMEM. */
 static int hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
 {
 	from->below.n -= n;
@@ -487,7 +486,7 @@ static int add_passed(const struct stitcher *stitcher, struct run *run, const st
 	return *has_found ? learn_callers(run, (struct held_stack){between, n}, lowest) : 0;
 }
 
-/* Nobody knows what they are, but that they were. */
+/* Adds n callers whose functions are not known. */
 static int add_unknown(struct run *run, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -522,9 +521,9 @@ static int add_hidden(const struct stitcher *stitcher, struct run *run, struct h
 }
 
 /*
- * The last segment but one began with a run's first frames, and was left for the frame that is
- * `distance` below. Its run, of which nothing else is known, is placed at that distance above the
- * stack's frame `catcher`, which has this depth. 0 or -ENOMEM.
+ * The last segment but one began with the first frames of a run, and ended by an unwind to the
+ * frame `distance` frames below. Places its run, if nothing else places it, at that distance above
+ * the stack's frame `catcher`, which has this depth. 0 or -ENOMEM.
  */
 static int place_at_distance(struct stitcher *stitcher, const struct placement *placement,
 			     int64_t depth, struct held_stack stack, size_t catcher,
@@ -565,7 +564,7 @@ void stitcher__fini(struct stitcher *stitcher)
 	call_edges__fini(&stitcher->edges);
 }
 
-/* The first n frames that were known stay, and the others are on top of them. */
+/* Keeps the first n known frames, and puts the others on top of them. */
 static int set_stack(struct stitched *end, size_t n, struct held_stack others)
 {
 	end->is_old = false;
@@ -576,7 +575,7 @@ static int set_stack(struct stitched *end, size_t n, struct held_stack others)
 	return VEC_ADD_ALL(&end->stack, &others);
 }
 
-/* A place for one more; the oldest, where there are many, is given up. */
+/* Adds an end. If all places are taken, the oldest is dropped. */
 static struct stitched *add_end(struct stitcher *stitcher)
 {
 	struct stitched *ends = stitcher->ends, first = ends[0];
@@ -752,8 +751,7 @@ static int go_around_on(struct stitcher *stitcher, const struct beginning *begin
 	return lie_on(stitcher, outer, fit);
 }
 
-/* The target of the unwind is a frame that only this segment shows, and none of the waiting ones.
- */
+/* True if the unwind's target is a frame that only this segment shows, not a waiting one. */
 static bool is_new_catcher(const struct stitcher *stitcher, const struct beginning *begin,
 			   size_t found, const struct fit *fit)
 {
@@ -834,7 +832,7 @@ const struct held *stitcher__lowest(const struct stitcher *stitcher)
 	return run->begun.n ? run->begun.v : end->stack.v;
 }
 
-/* Callers are under all that runs. */
+/* Adds callers below all running frames. */
 static int put_below(struct stitched *end, struct held_stack callers)
 {
 	struct held *v;

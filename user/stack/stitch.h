@@ -31,7 +31,7 @@ struct held_stack {
 
 typedef VEC(struct held) held_vec;
 
-/* Runs once, below everything: two of them are the same activation. */
+/* True for functions that run once, below everything: two frames are the same activation. */
 bool held__is_outermost(const struct held *held);
 
 /* The match of two stacks: b[k] is a[k + offset], for as many frames as agree. */
@@ -39,9 +39,9 @@ struct fit {
 	int64_t offset;
 	size_t first;	  /* the lowest of b that has one in a */
 	size_t n_agreed;  /* from there on */
-	size_t n_changed; /* above those: of a they have ended, of b they have begun */
+	size_t n_changed; /* above those: frames of a that have ended, and of b that have begun */
 	size_t distance;  /* between the tops */
-	bool is_certain;  /* by a return, or since it runs once: not by a function alone */
+	bool is_certain;  /* a return shows it, or a function that runs once */
 };
 
 /* The boundary between a segment and the one before it. */
@@ -51,7 +51,7 @@ enum boundary {
 	BOUNDARY_WAIT,	  /* another stack has run, and has gone to where this one waited */
 	BOUNDARY_SETTLED, /* a gap, and no more evidence will come: the most likely match is taken
 			   */
-	BOUNDARY_UNWIND, /* nothing: the one before was left for a frame below all that it showed */
+	BOUNDARY_UNWIND,  /* no gap: an unwind went below all that the segment before showed */
 };
 
 /*
@@ -63,19 +63,19 @@ static inline int64_t fit__weight(const struct fit *fit)
 	return (int64_t)fit->n_agreed - (int64_t)fit->n_changed;
 }
 
-/* True if b may continue a. *best says how, as well as can be told. */
+/* True if b may continue a. *best is then the best match. */
 bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary boundary,
 		      struct fit *best);
 
 /*
- * The callers of frames that ended without a return: programs reach an exception's runtime by the
- * same path each time. So the frames between a function and the runtime are known even if a gap
- * hides their calls, and the exception their returns.
+ * The callers of frames that ended without a return. Programs reach an exception's runtime by the
+ * same path each time. So the frames between a function and the runtime can be inferred even if a
+ * gap hides their calls, and the exception their returns.
  */
 struct call_edge {
 	const struct function *caller, *callee;
 	uint64_t return_ip; /* of the callee, into the caller */
-	bool is_passed;	    /* by an exception, which did not land in the caller then */
+	bool is_passed;	    /* an exception did not land in the caller */
 };
 
 /* Zero-initialised is empty. */
@@ -93,48 +93,48 @@ int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 #define BETWEEN_MAX 32
 
 /*
- * An exception has passed n frames between one function's and another's: on all paths that are
- * known to be passed, what each is; without a function where the paths differ. It landed in the
- * former, or has passed that as well. False: there is no such path.
+ * An exception has passed n frames between one of `from` and one of `to`, the outermost first.
+ * Fills them in from all known paths; a frame gets no function if the paths differ in it.
+ * has_landed: it landed in `from`; otherwise it passed that as well. False: no path is known.
  */
 bool call_edges__pass(const struct call_edges *edges, const struct function *from, bool has_landed,
 		      const struct function *to, struct held between[BETWEEN_MAX], size_t n);
 
-/* A segment, and how it hangs together with those before it. */
+/* Where a segment is, relative to those before it. */
 struct placement {
 	uint32_t run;
 	bool joins;	   /* its run has segments before it */
-	uint32_t n_joined; /* of the frames that it begins with: as many ran before it */
+	uint32_t n_joined; /* number of its first frames that ran before it */
 	int64_t base; /* depth of the first of them, from where the run's first segment began */
 };
 
 #define RUN_NONE UINT32_MAX
 
-/* Segments that hang together. Others between them may hang together only with each other. */
+/* Segments that continue one stack. Segments of other runs may be between them. */
 struct run {
 	held_vec below; /* callers that only later segments showed; the outermost is last */
 	uint32_t outer; /* the run that it is on, or RUN_NONE */
-	int64_t base;	/* its depth on that, at least */
+	int64_t base;	/* its minimum depth on that */
 	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
 };
 
-/* A run that the next segment may go on with. */
+/* A run that the next segment may continue. */
 struct stitched {
 	uint32_t run;
 	held_vec stack;	  /* at the end of its last segment */
 	int64_t base;	  /* depth of the first of them */
 	uint32_t owner;	  /* the run that callers of all of them belong to */
 	bool is_old;	  /* much may have happened since */
-	uint64_t left_ip; /* where what its top called would have returned to; 0: not known */
+	uint64_t left_ip; /* return address of what its top called; 0: not known */
 };
 
 #define STITCHED_MAX 8
 
 struct stitcher {
 	bool is_off;			  /* no segment is joined to another */
-	VEC(struct placement) placements; /* a segment each, in order */
+	VEC(struct placement) placements; /* one per segment, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
 	size_t n_ends;
@@ -145,7 +145,7 @@ struct stitcher {
 		uint64_t pad;		 /* the last that it has come to; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
-	struct call_edges edges;	 /* of what was left without a return */
+	struct call_edges edges;	 /* of frames that did not return */
 };
 
 /* A frame that waits to go on: in stitcher.ends[end].stack. */
@@ -163,7 +163,7 @@ struct beginning {
 	struct waiting catcher;
 	size_t n_roots;
 	uint32_t distance; /* of that frame below all that the one before showed; 0: not known */
-	/* The lowest unwinds: exceptions all look alike. */
+	/* The lowest frame is an unwinder's: all exceptions look alike. */
 	bool is_unwinding;
 };
 
@@ -188,20 +188,20 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 struct waiting stitcher__reach(const struct stitcher *stitcher, size_t distance);
 
 /*
- * stitch.c: the end that an unwinding since a gap has reached, and where it landed last. Which of
- * the frames that can have taken it did, is a guess. 0: none.
+ * stitch.c: where the unwinding since the last gap landed last, if that was in this end; 0: it was
+ * not. If several frames may have taken it, the one that did is a guess.
  */
 uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
-/* It has landed n frames further below than was thought, all the time since the gap. */
+/* Corrects the guess: since the gap, that unwinding has landed n frames further down. */
 void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
-/* The next segment, and the frames that ran at its end. 0 or -ENOMEM. */
+/* Adds the next segment, and the frames that ran at its end. 0 or -ENOMEM. */
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
-/* There are no more: what has not found its place by a return lies where it fits. 0 or -ENOMEM. */
+/* After the last segment: runs that no return has placed are put where they fit. 0 or -ENOMEM. */
 int stitcher__finish(struct stitcher *stitcher);
 /* The lowest frame under the last segment, as it was first seen. NULL: none. */
 const struct held *stitcher__lowest(const struct stitcher *stitcher);
-/* The stack taken near the end of the last segment. 0 or -ENOMEM. */
+/* Adds the stack copied near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
 
 #endif

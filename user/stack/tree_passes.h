@@ -29,20 +29,20 @@ int inline_pass__run(struct call_tree *trees, size_t n);
 /* A slice that is to be put in. */
 struct inline_slice {
 	struct call call;
-	uint32_t before; /* the call, as they stood, that it is put in front of */
+	uint32_t before; /* original index of the call that it is put in front of */
 	uint32_t outer;	 /* the slice that contains it; undefined for an outermost one */
 };
 
-/* A call that the walk is in. */
+/* An open call of the walk. */
 struct inline_level {
-	uint32_t index;		    /* its new one */
-	uint32_t depth;		    /* its new one */
+	uint32_t index;		    /* its new index */
+	uint32_t depth;		    /* its new depth */
 	uint32_t inner;		    /* the innermost slice in it that is open */
 	const struct inlined *open; /* the inlined function of that slice; NULL: none */
 	uint64_t last_ns;	    /* when its last callee ended */
 };
 
-/* All zeroes at first; its memory is used again. */
+/* Zero-initialise. Its memory is reused. */
 struct inline_pass {
 	VEC(struct inline_slice) slices; /* in the order of their places */
 	VEC(struct inline_level) path;

@@ -110,9 +110,9 @@ static enum left_by by_language(struct elf_image *image)
 }
 
 /*
- * No name at all: of a program that is linked statically, and stripped. The top frame is the
- * unwinder, which has gone to the landing pad. Its caller began it, unless that is a clean-up that
- * an exception had come to before, from which the unwinder goes on.
+ * Without any names, as in a stripped static program: the top frame is the unwinder, which has gone
+ * to the landing pad. Its caller began the unwinding, unless an exception had landed in that caller
+ * before: then it is a clean-up, from which the unwinder continues.
  */
 static struct departure find_unnamed(const struct frames *frames, const struct frame *stop,
 				     enum left_by left_by)
@@ -336,10 +336,9 @@ static size_t count_steps(const struct stack *s)
 
 	return top && s->steps.n && s->steps.unwinder == frame__id(top) ? s->steps.n : 0;
 }
-/*
- * Exceptions come to landing pads: the frame that one is for is the innermost whose pending call
- * has that pad.
- */
+
+/* Exceptions land at landing pads, in the innermost frame whose pending call has that pad. */
+
 /*
  * The instruction that the frame is at, or just after: a call, except for the top frame. 0: not
  * known.
@@ -423,7 +422,7 @@ static size_t count_passed(const struct landed *landed, const struct stitched *e
 	return n - 1 - catcher;
 }
 
-/* If it is the same exception, it was that many frames further below since the gap. */
+/* If it is the same exception, it has been that many frames further down since the gap. */
 static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		       const struct waiting *catcher)
 {

@@ -16,19 +16,19 @@ struct stack;
 
 struct unwinder {
 	enum left_by left_by;
-	/* It goes on with what an earlier one began, and a clean-up interrupted. */
+	/* It continues what an earlier one began, after a clean-up. */
 	bool resumes;
 };
 
-/* The unwinder that the readable name (function.name) stands for; NULL: not an unwinder. */
+/* The unwinder with this readable name (function.name); NULL: not an unwinder. */
 const struct unwinder *unwinder__find(const char *name);
 
 /* The reason why frames end without a return. */
 struct departure {
 	struct frame *frame; /* the outermost unwinder that ends; NULL: none */
 	enum left_by left_by;
-	bool resumes;		/* it goes on with what an earlier one began */
-	struct frame *resuming; /* the innermost one that throws, if it does that */
+	bool resumes;		/* it continues what an earlier one began */
+	struct frame *resuming; /* the innermost unwinder, if that one resumes */
 };
 
 /* Searches the frames above `stop` (NULL: all frames) for the names of unwinders. */
@@ -52,10 +52,10 @@ bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct f
 /* At a handler of OCaml's exceptions. */
 bool unwinding__find_handler(const struct stack *s, const struct branch *b, struct frame **frame,
 			     struct departure *by);
-/* Behind a setjmp(): the innermost frame that called it there. */
+/* After a call of setjmp(): the innermost frame that made it. */
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
 			    struct departure *by);
-/* One of these frames called it there. */
+/* True if one of these frames called setjmp() just before ip. */
 bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip);
 /*
  * The outermost of the longjmp() frames on top, or NULL. *own is a setjmp() that the function below
@@ -67,7 +67,7 @@ struct frame *unwinding__find_longjmp(const struct frames *frames, const struct 
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 				       const struct departure *by, uint32_t distance);
 
-/* `b` calls a setjmp() of that role: its frame may be come back to. */
+/* `b` calls a setjmp() of that role: a longjmp() may land in its frame. */
 void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role);
 /* The running frame asks for the unwind table's entry of the next frame. */
 void unwinding__note_step(struct stack *s);

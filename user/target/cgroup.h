@@ -34,14 +34,14 @@ void cgroup__close(struct cgroup *cgroup);
 /* The pids of it and of all below it, ascending. *pids is freed by the caller. 0 or -errno. */
 int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n);
 /*
- * The CPUs that its cpuset allows, or the nearest one's above it. 0; -ENOENT none has a cpuset;
+ * The CPUs of its cpuset, or of the nearest cgroup above that has one. 0; -ENOENT: none has one;
  * -errno.
  */
 int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus);
 /* False if all its processes, and those below it, have ended. */
 bool cgroup__populated(const struct cgroup *cgroup);
 
-/* The limits of CPU time and memory that a process is under: of its cgroup, of version 1 or 2. */
+/* The limits of CPU time and memory of a process's cgroup, of version 1 or 2. */
 
 #define CPU_QUOTA_TEXT_SIZE 256
 
@@ -52,7 +52,7 @@ struct cpu_quota {
 	char text[CPU_QUOTA_TEXT_SIZE];
 };
 
-/* proc: "/proc". 0; -ENOENT where the process is gone, or there is no such controller. */
+/* proc: "/proc". 0; -ENOENT if the process is gone, or there is no such controller. */
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
 /*
  * The same for memory: "the limit of cgroup /web/a", followed by ", or of one above it" if several

@@ -22,7 +22,7 @@ struct code_patch {
 struct code_map {
 	VEC(struct code_range) ranges;	/* disjoint, ascending */
 	VEC(struct code_patch) patches; /* few, if any */
-	/* The index that was right last time. Only a hint, so that threads may race for it. */
+	/* The index found last. It is only a hint, so threads may race for it. */
 	size_t last;
 	unsigned int replaced;
 };
@@ -46,7 +46,7 @@ bool code_map__is_empty(const struct code_map *map)
 	return !map->ranges.n;
 }
 
-/* The first range that ends behind ip. */
+/* The first range that ends after ip. */
 static size_t first_behind(const struct code_map *map, uint64_t ip)
 {
 	return VEC_PARTITION_POINT(&map->ranges, e, e->end <= ip);

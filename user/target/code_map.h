@@ -26,8 +26,8 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 		  struct elf_image *image);
 
 /*
- * The len bytes (copied) at start ran in the place of those in the file, CODE_PATCH_MAX at most:
- * code_map__read() shows them, until code is added there. Names stay the file's. 0, -ENOMEM,
+ * The len bytes (copied, CODE_PATCH_MAX at most) at start were executed instead of those in the
+ * file: code_map__read() returns them until code is added there. Names stay the file's. 0, -ENOMEM,
  * -EINVAL.
  */
 #define CODE_PATCH_MAX 16
@@ -36,7 +36,7 @@ int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, 
 /* Counts how often added code replaced other code. */
 unsigned int code_map__replaced(const struct code_map *map);
 
-/* Nothing has been added yet. */
+/* True if nothing has been added yet. */
 bool code_map__is_empty(const struct code_map *map);
 
 /* A place in the code. */
@@ -48,8 +48,8 @@ struct code_place {
 };
 
 /*
- * False if nothing is mapped at ip, or the image has no code there. Any number of threads may look
- * up places while the map is not changed.
+ * Returns false if nothing is mapped at ip, or the image has no code there. Any number of threads
+ * may look up places while the map is not changed.
  */
 bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);
 

@@ -406,7 +406,7 @@ static bool is_in_file(const struct container_search *container_search, pid_t pi
 	return false;
 }
 
-/* By the cgroups of version 1, or those of version 2 that are not mounted for us. */
+/* Searches /proc/PID/cgroup, for cgroups of version 1, or of version 2 but not mounted here. */
 static int find_processes(struct container_search *container_search, const char *id)
 {
 	struct process_list list;

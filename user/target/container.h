@@ -11,7 +11,7 @@
 
 struct container {
 	char path[PATH_MAX]; /* of its cgroup (v2), or "" */
-	struct pid_set pids; /* its processes then, by their cgroups of version 1 */
+	struct pid_set pids; /* without a path: its processes, by /proc/PID/cgroup */
 };
 
 /*
@@ -72,8 +72,7 @@ void container_names__fini(struct container_names *names);
  * Adds those of docker (/var/lib/docker/containers), podman and CRI-O
  * (/var/lib/containers/storage), and containerd (/run/containerd, and /run/k3s/containerd:
  * nerdctl's names, a kubelet's container names, and IDs that are names themselves), below the
- * folder `root`
- * ("": this machine's). What is not there, or is damaged, is left out. 0 or -ENOMEM.
+ * folder `root` ("": this machine's). Missing and damaged files are skipped. 0 or -ENOMEM.
  */
 int container_names__read(struct container_names *names, const char *root);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory map of a process (/proc/PID/maps), and the layers of an overlay that a file of it is
- * in. */
+/* The memory map of a process (/proc/PID/maps), and the overlay layers of a mapped file. */
 #ifndef MTBPF_TARGET_MAPS_H
 #define MTBPF_TARGET_MAPS_H
 
@@ -33,7 +32,7 @@ void mappings__fini(struct mappings *maps);
 #define _cleanup_mappings_ __attribute__((cleanup(mappings__fini)))
 
 /*
- * True if it shows memory to which a process writes code: anonymous, named or not, the heap, a
+ * True for memory to which a process may write code: anonymous, named or not, the heap, a
  * memfd, a deleted file. False for the kernel's own pages ("[vdso]", "[uprobes]").
  */
 bool mapping__is_memory(const struct mapping *mapping);
@@ -52,7 +51,7 @@ struct layer_paths {
 	size_t n, cap;
 };
 
-/* True if the path leads to an overlay's file. */
+/* True if the path leads to a file of an overlay. */
 bool overlay__has(const char *path);
 
 /*

@@ -26,7 +26,7 @@ void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text)
 	label__clean_in_place(comm);
 }
 
-/* The text behind "\nField:\t", or NULL. */
+/* The text after "\nField:\t", or NULL. */
 static const char *field(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -408,7 +408,7 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 
 	if (!has_file(mapping))
 		return -ENOENT;
-	/* The name first: it goes on working when the mapping is split. */
+	/* Prefers the name, which stays valid when the mapping is split. */
 	err = root_path(pid, mapping, path, size);
 	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
 		/* If we see the same file under this name, the name outlives the process. */

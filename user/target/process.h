@@ -55,7 +55,7 @@ int pid_set__add(struct pid_set *set, pid_t pid);
 /* Does nothing if it is not in the set. */
 void pid_set__remove(struct pid_set *set, pid_t pid);
 bool pid_set__has(const struct pid_set *set, pid_t pid);
-/* 0 or -ENOMEM: `to` then has some of them. */
+/* 0 or -ENOMEM: only some of them were added. */
 int pid_set__add_all(struct pid_set *to, const struct pid_set *from);
 
 /*
@@ -91,7 +91,7 @@ int process__threads(pid_t pid, pid_t **tids, size_t *n);
 void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SIZE]);
 /* The process that traces it with ptrace(2): a debugger, strace, another mtbpf. 0: none. */
 pid_t process__tracer(pid_t pid);
-/* True where a signal has stopped it (SIGSTOP, Ctrl-Z): until SIGCONT it runs nothing. */
+/* True if a signal has stopped it (SIGSTOP, Ctrl-Z): it does not run until SIGCONT. */
 bool process__stopped(pid_t pid);
 /* True while pid exists and is not a zombie. */
 bool process__alive(pid_t pid);
@@ -117,7 +117,7 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 /* Reads len bytes at addr through /proc/PID/mem. The count read (short at a hole), or -errno. */
 ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
 
-/* The processes there are: to find one by its name, or to pick one. */
+/* The list of all processes, to find one by its name or to pick one. */
 
 struct process_entry {
 	pid_t pid;

@@ -12,10 +12,10 @@
  * "Unix socket /run/db, peer postgres (712)". The peer is the process that connected or listened at
  * the other end; Linux reports it since 6.5. `link` is what /proc/PID/fd/FD says: "socket:[1234]".
  *
- * The kernel is asked by a copy of the descriptor, in whatever network namespace the process is,
- * and however many sockets there are; it is closed at once. 0, or -errno: -EPERM without the right
- * to trace the process, -ESRCH or -EBADF if either is gone, -ESTALE if the descriptor is another
- * socket by now, -EAFNOSUPPORT for a kind without words here. Prints nothing.
+ * Asks the kernel through a copy of the descriptor, which works in any network namespace and with
+ * any number of sockets, and closes the copy at once. 0, or -errno: -EPERM without the right to
+ * trace the process, -ESRCH or -EBADF if either is gone, -ESTALE if the descriptor is another
+ * socket by now, -EAFNOSUPPORT for a kind that is not described here. Prints nothing.
  */
 int socket_name__find(pid_t pid, int fd, const char *link, char name[static SOCKET_NAME_SIZE]);
 

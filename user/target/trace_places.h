@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a program keeps the trace id that a thread works for: in mtbpf.h's thread-local variable,
- * or in the one that OpenTelemetry names (OTEP 4947: otel_thread_ctx_v1).
+ * Finds the thread-local variable in which a program stores the trace id of a thread's current
+ * request: mtbpf.h's, or the one that OpenTelemetry specifies (OTEP 4947: otel_thread_ctx_v1).
  */
 #ifndef MTBPF_TARGET_TRACE_PLACES_H
 #define MTBPF_TARGET_TRACE_PLACES_H
@@ -12,8 +12,8 @@
 #include "target/process.h"
 
 /*
- * False: it has none, as far as its files and its dynamic linker tell. A library that is loaded
- * later is not known. Prints nothing.
+ * False if its files and its dynamic linker show no such variable. Libraries that are loaded later
+ * are not searched. Prints nothing.
  */
 bool trace_places__find(struct mt_trace_places *places, const struct process *process);
 /* The same of a program that does not run yet: without its libraries. */

@@ -111,7 +111,7 @@ int elf_image__each_usdt(struct elf_image *image,
 	return notes ? each_note(&r, notes, fn, ctx) : 0;
 }
 
-/* In pt_regs, which user_regs_struct is the same as. */
+/* Offset in pt_regs, which has the layout of user_regs_struct. */
 #define PLACE(name) offsetof(struct user_regs_struct, name)
 
 static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * USDT probes: places that a program was built with to be probed (sys/sdt.h), from its notes in
- * .note.stapsdt, by name, with the locations of their arguments. Invalid notes are passed over.
+ * USDT probes: places for probes that were built into a program (sys/sdt.h). They are read from its
+ * notes in .note.stapsdt: name and locations of the arguments. Invalid notes are skipped.
  */
 #ifndef MTBPF_TARGET_USDT_H
 #define MTBPF_TARGET_USDT_H
@@ -18,7 +18,7 @@ struct usdt_place {
 	const char *provider, *name;
 	const char *args;	   /* where they are: "-4@%eax 8@-24(%rbp)" */
 	uint64_t vaddr;		   /* of the instruction */
-	uint64_t semaphore_offset; /* in the file: to be counted up while it is probed; 0: none */
+	uint64_t semaphore_offset; /* in the file: incremented while it is probed; 0: none */
 };
 
 /* Calls fn for every place, in the order of the notes, until it returns non-zero, and returns that.
@@ -59,8 +59,8 @@ int symbols__each_usdt(const struct symbols *symbols, const char *glob,
 /* Locations of a USDT probe's arguments, from the text in its note. */
 
 /*
- * Reads "-4@%eax 8@-24(%rbp) 4@$5 8@(%rax,%rbx,8)": size@operand, negative where signed. What is
- * somewhere else (vector registers, %rip, segments), or no such text at all, is MT_ARG_UNKNOWN.
+ * Reads "-4@%eax 8@-24(%rbp) 4@$5 8@(%rax,%rbx,8)": size@operand, with a negative size if signed.
+ * Other operands (vector registers, %rip, segments), and invalid text, become MT_ARG_UNKNOWN.
  */
 void usdt_args__parse(const char *text, struct mt_args *args);
 

@@ -91,7 +91,7 @@ static void explain_attach(int err)
 		log__hint("mtbpf works on Linux 6.1 or later");
 }
 
-/* A CPU is interrupted as often. */
+/* How often the clock looks, and interrupts a CPU, during a threshold. */
 #define LOOKS_PER_STALL 32
 #define LOOK_LEAST_NS	250000
 #define LOOK_MOST_NS	10000000

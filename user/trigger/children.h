@@ -6,9 +6,9 @@
 struct children;
 
 /*
- * From here on children of processes in the map (target_tgids of bpf/trigger.bpf.c) are added
- * before they run, and removed when they are freed. The caller keeps the descriptor. NULL with
- * errno after a message and a hint. Needs the kernel's BTF.
+ * From now on, adds children of the processes in the map (target_tgids of bpf/trigger.bpf.c) before
+ * they run, and removes processes when the kernel frees them. The caller keeps the descriptor. NULL
+ * with errno after a message and a hint. Needs the kernel's BTF.
  */
 struct children *children__new(int tgids_fd);
 void children__free(struct children *children);

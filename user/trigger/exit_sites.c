@@ -7,7 +7,7 @@
 #include "trigger/probe_site.h"
 #include "util/insn.h"
 
-/* How many instructions before an indirect jump its target may be loaded from a table. */
+/* The most instructions between the load from a jump table and the indirect jump. */
 #define TABLE_LOAD_DISTANCE 6
 
 /* Most parts of one function: its body and its cold parts. */

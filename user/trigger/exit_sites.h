@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the instructions by which a function is left. They are probed if return probes, which
- * replace the return address, are not possible: Go's runtime and others walk their stacks.
+ * Finds the instructions at which a function is left. They are probed where return probes, which
+ * replace the return address, are not possible: for Go and other programs whose runtime walks their
+ * stacks.
  */
 #ifndef MTBPF_TRIGGER_EXIT_SITES_H
 #define MTBPF_TRIGGER_EXIT_SITES_H

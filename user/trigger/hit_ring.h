@@ -17,7 +17,9 @@ struct hit_ring {
 	size_t stack_size, stack_max;
 };
 
-/* Number of pieces of MT_COPY_PIECE that hold stack_copy bytes at any start in the first piece. */
+/*
+ * Pieces of MT_COPY_PIECE that hold stack_copy bytes, wherever the first piece has the first byte.
+ */
 uint32_t hit_ring__pieces(uint32_t stack_copy);
 /* Size of the ring for a few hits with their stacks: a power of two, at least `least`. */
 uint32_t hit_ring__size(uint32_t least, uint32_t stack_copy);
@@ -26,7 +28,8 @@ uint32_t hit_ring__size(uint32_t least, uint32_t stack_copy);
 int hit_ring__open(struct hit_ring *ring, int map_fd, uint32_t stack_copy);
 void hit_ring__close(struct hit_ring *ring);
 
-/* Returns 1 and fills *hit and ring->stack; 0 if none is waiting; or -errno, -EBADMSG if damaged.
+/*
+ * Returns 1 and fills *hit and ring->stack; 0 if no hit is waiting; or -errno: -EBADMSG if damaged.
  */
 int hit_ring__next(struct hit_ring *ring, struct mt_hit *hit);
 

@@ -17,7 +17,7 @@
 
 /* A program that runs at one place. */
 struct attached {
-	int program; /* -1: it is the skeleton's */
+	int program; /* -1: the skeleton's program */
 	int link;    /* -1: none, or: */
 	struct bpf_link *kprobe;
 	bool is_end;
@@ -424,7 +424,10 @@ static int attach_kprobe(struct kernel_probes *set, const struct trigger_bpf *sk
 	return attached->kprobe ? 0 : refuse_function(set, probe, -errno);
 }
 
-/* All by the same means: the two tell the place of a call on the stack in different ways. */
+/*
+ * Attaches all by the same method: fentry and kprobes identify a call's place on the stack in
+ * different ways.
+ */
 static int attach_functions(struct kernel_probes *set, const struct trigger_bpf *skel,
 			    const struct kernel_probe_list *list)
 {
@@ -460,7 +463,7 @@ static int attach_tracepoints(struct kernel_probes *set, const struct trigger_bp
 	return attach_each(set, skel, list, KERNEL_PROBE_TRACEPOINT, attach_tracepoint);
 }
 
-/* One program is for all signals. */
+/* One program handles all signals. */
 static int attach_signals(struct kernel_probes *set, const struct trigger_bpf *skel,
 			  const struct kernel_probe_list *list)
 {
@@ -480,10 +483,10 @@ static int attach_oom(struct kernel_probes *set, const struct trigger_bpf *skel,
 }
 
 static const struct kind {
-	/* Before the programs are loaded, for each probe. 0, or -errno after a message. */
+	/* Called before the programs are loaded, for each probe. 0, or -errno after a message. */
 	int (*select)(struct trigger_bpf *skel, const struct kernel_probe *probe,
 		      const struct trigger_config *config);
-	/* Once, if there is a probe of the kind. 0, or -errno after a message and a hint. */
+	/* Called once if there is a probe of the kind. 0, or -errno after a message and a hint. */
 	int (*attach)(struct kernel_probes *set, const struct trigger_bpf *skel,
 		      const struct kernel_probe_list *list);
 } kinds[KERNEL_PROBE_KINDS] = {
@@ -492,7 +495,7 @@ static const struct kind {
 	[KERNEL_PROBE_TRACEPOINT] = {select_tracepoint, attach_tracepoints},
 	[KERNEL_PROBE_SIGNAL] = {select_signal, attach_signals},
 	[KERNEL_PROBE_OOM] = {select_oom, attach_oom},
-	/* Its events are the caller's: trigger__attach_breakpoint(). */
+	/* The caller opens and attaches its events: trigger__attach_breakpoint(). */
 	[KERNEL_PROBE_BREAKPOINT] = {select_breakpoint},
 };
 

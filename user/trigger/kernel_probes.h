@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes of the trigger in the kernel: on system calls, functions, tracepoints, signals and the OOM
- * killer. A table has what each kind needs. System calls and functions are probed by fentry and
- * fexit if the kernel lets them; otherwise system calls by the tracepoints of all of them, and
- * functions by kprobes.
+ * The trigger's probes in the kernel: on system calls, functions, tracepoints, signals and the OOM
+ * killer. System calls and functions are probed by fentry and fexit if the kernel allows it.
+ * Otherwise system calls are probed by the tracepoints that all of them share, and functions by
+ * kprobes.
  */
 #ifndef MTBPF_TRIGGER_KERNEL_PROBES_H
 #define MTBPF_TRIGGER_KERNEL_PROBES_H
@@ -16,21 +16,21 @@
 struct kernel_probes;
 
 /*
- * Before the programs are loaded: selects those that config.kernel_probes need. 0, or -errno:
- * -EOPNOTSUPP after a message and a hint if something is not possible on this machine.
+ * Selects the programs that config.kernel_probes need, before they are loaded. 0, or -errno:
+ * -EOPNOTSUPP after a message and a hint if this machine does not support a probe.
  */
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
 			  enum trigger_latch latch);
-/* True if one of them needs task_at of bpf/task.bpf.h. */
+/* True if one of config's kernel probes needs task_at of bpf/task.bpf.h. */
 bool kernel_probes__need_tasks(const struct trigger_config *config);
 
 /*
- * Sets all of them, the ends of calls first. NULL with errno after a message and a hint. The
+ * Sets all probes, the ends of calls first. NULL with errno after a message and a hint. The
  * skeleton must live until kernel_probes__free().
  */
 struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 					    const struct kernel_probe *all, size_t n);
-/* Removes them, the ends last. NULL is fine. */
+/* Removes the probes, the ends of calls last. NULL is fine. */
 void kernel_probes__free(struct kernel_probes *set);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Learns a percentile as the threshold from the BPF program's histogram, and keeps it current. The
+ * Learns a percentile from the BPF program's histogram as the threshold, and keeps it current. The
  * weight of old values halves each minute, while enough values remain.
  */
 #ifndef MTBPF_TRIGGER_LEARNER_H

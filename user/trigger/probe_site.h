@@ -35,7 +35,7 @@ struct probe_site {
  */
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);
 /*
- * Uses the instruction at `offset`. Returns 0; -EILSEQ if no instruction begins there; -EOPNOTSUPP
+ * Sets *site to the instruction at `offset`. 0; -EILSEQ if no instruction begins there; -EOPNOTSUPP
  * if the kernel cannot probe it.
  */
 int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,

@@ -33,7 +33,7 @@ static const struct tracepoints {
 } tracepoints[] = {
 	{"irq_handler_entry", "irq_handler_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
 	{"local_timer_entry", "local_timer_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
-	/* Other CPUs want something done here: flushes of the TLB, mostly. */
+	/* Requests from other CPUs: mostly TLB flushes. */
 	{"call_function_entry", "call_function_exit", PROGRAM(on_hard_begin), PROGRAM(on_hard_end)},
 	{"call_function_single_entry", "call_function_single_exit", PROGRAM(on_hard_begin),
 	 PROGRAM(on_hard_end)},
@@ -55,7 +55,7 @@ struct recorder {
 	struct children *children;
 	struct mt_cpu *cpus; /* mapped */
 	const struct mt_record *logs;
-	size_t n_cpus;	   /* that the kernel may have */
+	size_t n_cpus;	   /* CPUs that the kernel may have */
 	size_t n_slots;	   /* online */
 	uint32_t log_size; /* records of each */
 	/* Rings of stacks, with room for one more stack after the end; ring_size is 0 without. */
@@ -66,8 +66,9 @@ struct recorder {
 	bool counts_interrupts;
 };
 
-/* The trigger's set of processes is the recorder's, too: what was forked since it was made is in
- * it.
+/*
+ * True if the recorder uses the trigger's set of processes, which includes those forked since it
+ * was made.
  */
 static bool shares_targets(const struct recorder_config *config)
 {
@@ -89,7 +90,10 @@ static int set_targets(struct recorder *r, const struct recorder_config *config)
 	return config->with_children && !r->children ? -errno : 0;
 }
 
-/* Their tracepoints cost every process of the machine something: only where they are wanted. */
+/*
+ * The tracepoints of system calls slow down every process of the machine, so they are loaded only
+ * if needed.
+ */
 static int select_syscalls(struct recorder_bpf *skel, const struct recorder_config *config)
 {
 	bool wanted = config->syscall_thresh_ns != 0;
@@ -101,7 +105,7 @@ static int select_syscalls(struct recorder_bpf *skel, const struct recorder_conf
 	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
 }
 
-/* What is the trigger's: its freezer, its targets, and who is in a region. */
+/* Shares the trigger's maps: its freezer, its targets, and the threads in regions. */
 static int share(struct recorder_bpf *skel, const struct recorder_config *config)
 {
 	const struct trigger_bpf *trigger = config->trigger ? trigger__skel(config->trigger) : NULL;
@@ -219,7 +223,7 @@ static int map_all(struct recorder *r)
 	return 0;
 }
 
-/* Of CPUs that are online: where their numbers have gaps, the slots have none. */
+/* Assigns slots only to CPUs that are online. */
 static void give_slots(struct recorder *r)
 {
 	uint32_t slot = 0;
@@ -308,7 +312,7 @@ struct recorder *recorder__new(const struct recorder_config *config)
 	uint64_t dev, ino;
 	int err;
 
-	/* It has the kernel's ids, which are not those that we see. */
+	/* The BPF programs use the kernel's ids, which differ from ours. */
 	if (pid_namespace__is_own(&dev, &ino)) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -466,7 +470,7 @@ static uint64_t oldest_stack_ns(const struct recorder *r, size_t cpu, const reco
 	return ns == UINT64_MAX ? 0 : ns;
 }
 
-/* Its end is when it was written. */
+/* The time at which a record was written: its end. */
 static uint64_t written_ns(const struct mt_record *record)
 {
 	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS ||

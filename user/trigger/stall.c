@@ -17,7 +17,7 @@
 #include "util/log.h"
 #include "util/vec.h"
 
-/* In bytes from the struct's begin, also of a member in an unnamed struct. -1 without it. */
+/* Returns the member's offset in bytes, also in an unnamed struct; -1 if it is missing. */
 static int64_t offset_in(const struct btf *btf, uint32_t type, const char *name)
 {
 	const struct btf_type *t = btf__type_by_id(btf, type);
@@ -57,7 +57,9 @@ int task_offsets__find(struct mt_task_offsets *offsets)
 		{"signal_struct", "flags", &offsets->signal_flags, false},
 		{"task_struct", "tgid", &offsets->tgid, false},
 		{"task_struct", "stack", &offsets->stack, false},
-		/* A kernel without cgroups has no target that is one. */
+		/*
+		 * These are missing in a kernel without cgroups, whose target cannot be a cgroup.
+		 */
 		{"task_struct", "cgroups", &offsets->cgroups, true},
 		{"css_set", "dfl_cgrp", &offsets->css_cgroup, true},
 		{"cgroup", "level", &offsets->cgroup_level, true},

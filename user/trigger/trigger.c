@@ -242,7 +242,7 @@ static uint64_t count_evicted(const struct trigger *trigger, const struct mt_cou
 
 	if (!trigger->skel->rodata->has_key)
 		return 0;
-	/* Counted first: what begins later is not missed. */
+	/* This comes first: a request that begins later is then not taken for an evicted one. */
 	for (int i = 0; i < n_cpus; i++)
 		open += cpus[i].begun - cpus[i].ended;
 	there = count_requests(trigger->skel->maps.requests);

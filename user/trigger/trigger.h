@@ -22,36 +22,39 @@ struct trigger_trace_places {
 };
 
 struct trigger_config {
-	pid_t tgid; /* hits of this process count (its pid in the initial pid namespace); or: */
-	/* hits of several processes, with tgid 0; read by trigger__new() only; or: */
+	pid_t tgid; /* the target's pid in the initial pid namespace, or 0 and: */
+	/* the pids of several processes; read by trigger__new() only */
 	const pid_t *tgids;
 	size_t n_tgids;
 	bool with_children; /* with tgids: their future children count as well */
-	bool of_cgroup;	    /* hits of a cgroup and those below it, with tgid and n_tgids 0 */
-	int cgroup_fd;	    /* its directory in the v2 hierarchy */
+	bool of_cgroup;	    /* the target is a cgroup and those below it; tgid, n_tgids 0 */
+	int cgroup_fd;	    /* descriptor of its directory in the v2 hierarchy */
 	/*
-	 * At most one of the two is set; both 0: every hit triggers. UINT64_MAX: no hit triggers
-	 * before trigger__set_threshold().
+	 * At most one of these is set; if both are 0, every hit triggers. UINT64_MAX: no hit
+	 * triggers before trigger__set_threshold().
 	 */
 	uint64_t delay_thresh_ns;
 	uint64_t duration_thresh_ns;
 	/*
-	 * With one of them, or with count_only: judged, beside that, by the part of the time that
-	 * the thread was on a CPU, or off it; that part is what counters have then. UINT64_MAX: as
-	 * above. Not with since_mark, nor by_goroutine.
+	 * With one of these thresholds, or with count_only: the part of the time, on a CPU or off
+	 * it, that must also reach cpu_thresh_ns and that the counters then count. cpu_thresh_ns
+	 * may be UINT64_MAX, as above. Not with since_mark or by_goroutine.
 	 */
 	enum mt_cpu_measure cpu_measure;
 	uint64_t cpu_thresh_ns;
 	/*
-	 * Beside one of them, or alone: who has been in what stall_from says for so long, and still
-	 * is, triggers, or, with count_only, is counted. 0: nobody. It takes a clock:
-	 * trigger__attach_clock().
+	 * Alone or with one of these thresholds: a thread that has been in what stall_from names
+	 * for this long, and still is, triggers (with count_only: is counted); 0: stalls are not
+	 * looked for. Needs a clock: trigger__attach_clock().
 	 */
 	uint64_t stall_thresh_ns;
 	enum mt_stall_from stall_from;
 	/* The caller answers questions: mt_hit__is_question(). */
 	bool stall_asks;
-	/* The source traces the target with ptrace(2): nobody else does, and that is no stop. */
+	/*
+	 * The source traces the target with ptrace(2), so a traced thread is not taken for a
+	 * stopped one.
+	 */
 	bool traced_by_us;
 	/*
 	 * Limits for hits that pass the threshold; 0: no limit. No trigger within after_ns of the
@@ -61,41 +64,56 @@ struct trigger_config {
 	uint64_t after_ns, min_interval_ns, n_skipped;
 	/*
 	 * Stop after this many hits (durations: returned calls); 0: no limit. If the last one does
-	 * not trigger, it, or the next one once armed, is a hit with reason MT_HIT_LAST.
+	 * not trigger, either it or the first one after arming is a hit with reason MT_HIT_LAST.
 	 */
 	uint64_t max_hits;
 	bool count_only;     /* `watch`: only counts; no hit triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
 	/* Measure durations from mtbpf_mark_start(): the probe is in mtbpf_hit() of mtbpf.h. */
 	bool since_mark;
-	uint64_t mark_offset_ns; /* what the target's CLOCK_MONOTONIC is ahead of ours */
-	/* Hits, and with RETVAL calls, of which they are not true do not count. Not kept. */
+	uint64_t mark_offset_ns; /* the target's CLOCK_MONOTONIC minus ours */
+	/*
+	 * Conditions (-if): hits, or with MT_FIELD_RETVAL calls, that do not meet all of them do
+	 * not count. Read by trigger__new() only.
+	 */
 	const struct mt_term *terms;
 	uint32_t n_terms;
-	/* What is read at a hit, by the number of the probe. None: nothing. Not kept. */
+	/*
+	 * The arguments to read at a hit, by number of the probe; NULL: none. Read by
+	 * trigger__new() only.
+	 */
 	const struct mt_args *args;
 	uint32_t n_args;
-	/* Processes that say which trace a thread works for, at most MT_TRACED_MAX. Not kept. */
+	/*
+	 * Processes whose threads have a trace id in a variable, at most MT_TRACED_MAX. Read by
+	 * trigger__new() only.
+	 */
 	const struct trigger_trace_places *trace_places;
 	uint32_t n_trace_places;
-	/* What the terms, the key and the prints are; then those of the start probes. Not kept. */
+	/*
+	 * The values of the terms, the key and the prints, by number of the probe; then those of
+	 * the start probes. Read by trigger__new() only.
+	 */
 	const struct mt_reads *reads;
 	uint32_t n_reads, n_prints;
 	/*
-	 * Delays, and with stop_triggers the times from start to stop, belong to what has the same
-	 * key in the same process, and not to a thread. All samples pass.
+	 * Delays, and with stop_triggers the times from start to stop, belong to hits with the same
+	 * key in the same process, not to a thread. All samples pass.
 	 */
 	bool by_key;
-	/* As probe_site.at_entry: [sp] at a hit is the return address, which the stack needs. */
+	/*
+	 * Like probe_site.at_entry: at a hit, [sp] is the return address, which the stack walk
+	 * needs.
+	 */
 	bool probe_at_entry;
 	bool conditional_entries; /* some events have a condition: trigger_event.condition */
-	/* Returning instructions are probed; there are no return probes. */
+	/* Returning instructions are probed instead of setting return probes. */
 	bool returns_by_insn;
 	/* With returns_by_insn: calls belong to Go's goroutines, not to threads. */
 	bool by_goroutine;
 	/*
 	 * Probes start and stop regions of a thread. Samples outside of regions are dropped. With
-	 * stop_triggers the end of a region is the hit, and its duration is the region's length.
+	 * stop_triggers the end of a region is a hit, and its duration is the region's length.
 	 */
 	bool regions, stop_triggers;
 	/* Read the last branches at a trigger; perf events must have turned LBR on. */
@@ -107,12 +125,12 @@ struct trigger_config {
 	bool also_at_entry, also_by_insn; /* like probe_at_entry and returns_by_insn, for these */
 	bool also_by_goroutine;		  /* like by_goroutine */
 	/*
-	 * With by_goroutine and also_by_goroutine: log who makes a goroutine ready that waits in a
-	 * call, at the probes of kind TRIGGER_READY.
+	 * With by_goroutine and also_by_goroutine: at probes of kind TRIGGER_READY, log who makes a
+	 * goroutine ready that waits in a call.
 	 */
 	bool ready;
-	struct mt_go_offsets go_offsets; /* all 0: goroutines have no numbers */
-	/* The probes that trigger__attach_kernel_probes() will set. Not kept. */
+	struct mt_go_offsets go_offsets; /* all 0: not known; goroutines get no numbers */
+	/* The probes that trigger__attach_kernel_probes() will set. Read by trigger__new() only. */
 	const struct kernel_probe *kernel_probes;
 	size_t n_kernel_probes;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
@@ -131,10 +149,10 @@ struct mt_stats {
 	uint64_t dropped;    /* triggers lost: the ring buffer was full */
 	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
-	uint64_t unmeasured; /* there was no room for what their delay or duration is known by */
-	uint64_t stalls;     /* with count_only: of at least stall_thresh_ns */
-	uint64_t evicted;    /* with by_key: requests that there was no room for any more */
-	uint64_t restarted;  /* with by_key: that began again before they had ended */
+	uint64_t unmeasured; /* delay or duration unknown: no room for its start time */
+	uint64_t stalls;     /* with count_only: stalls of at least stall_thresh_ns */
+	uint64_t evicted;    /* with by_key: requests evicted from the full map */
+	uint64_t restarted;  /* with by_key: requests that began again before they ended */
 	uint64_t keyless;    /* with by_key: hits whose key could not be read */
 	uint64_t missed;     /* times that the kernel did not run the program */
 	uint64_t max_ns;     /* largest delay or duration so far */
@@ -168,15 +186,15 @@ enum trigger_probe {
 };
 
 /*
- * A probe in the kernel. `what.roles` has one bit, whatever the kind: only system calls and
- * functions return, and only system calls begin and end regions, the former where they return.
+ * A probe in the kernel. `what.roles` has one bit for every kind. Only system calls and functions
+ * have returns. Only system calls can begin and end regions; a region begins at the return.
  */
 struct kernel_probe {
-	enum kernel_probe_kind kind; /* of an exit: a system call; KERNEL_PROBE_NONE: it is none */
+	enum kernel_probe_kind kind; /* for an exit: a system call's; KERNEL_PROBE_NONE: not set */
 	char name[128];		     /* "fsync", "tcp_sendmsg", of a tracepoint "sched_switch" */
-	int number;		     /* of a system call */
-	uint64_t signals;	     /* of a signal: bit n is signal n */
-	uint64_t address;	     /* of a breakpoint */
+	int number;		     /* for a system call */
+	uint64_t signals;	     /* for a signal: bit n is signal n */
+	uint64_t address;	     /* for a breakpoint */
 	struct mt_syscall what;
 };
 
@@ -189,30 +207,33 @@ struct trigger_event {
 };
 
 /*
- * Attaches the programs to the events, in place of those attached before. A program's return value
- * filters its event: 0 drops it, 1 lets it happen. Enables and disables no event. 0, or -errno
+ * Attaches the programs to the events, instead of those attached before. A program's return value
+ * filters its event: 0 drops it, 1 lets it happen. Does not enable or disable events. 0, or -errno
  * after a message.
  */
 int trigger__attach_all(struct trigger *trigger, const struct trigger_event *events, size_t n);
-/* The same for one probe with an event for its entry and one for its return (-1: none). */
+/*
+ * Like trigger__attach_all(), for one probe: an event for its entry and one for its return (-1:
+ * none).
+ */
 int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 
 /*
- * With config.by_links, instead of attaching: returns the descriptor of the program for the event,
- * which stays the trigger's, and sets the cookie for the link. Open links for the ends of calls and
- * regions first.
+ * With config.by_links, used instead of attaching: returns the descriptor of the program for the
+ * event and sets the cookie for the link. The trigger owns the descriptor. Open the links for the
+ * ends of calls and regions first.
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
 /* True for the end of a call or region. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
-/* How often a clock has to look for stalls: so late a stall is noticed, at most. */
+/* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
 uint64_t trigger__stall_period_ns(uint64_t stall_thresh_ns);
 /*
- * What trigger__next() gives with no arming is a question: whether the call of thread `tid`, in the
- * initial pid namespace, which began at time_ns, is still open; its return address, ip, stood at
- * sp. No stall of it triggers before it is answered, or if it is not.
+ * True for a hit without an arming: a question whether the call of thread `tid` (in the initial pid
+ * namespace) that began at time_ns is still open. `ip` is its return address, which was at `sp`. A
+ * stall of that call triggers only after trigger__answer().
  */
 static inline bool mt_hit__is_question(const struct mt_hit *hit)
 {
@@ -220,19 +241,19 @@ static inline bool mt_hit__is_question(const struct mt_hit *hit)
 }
 void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open);
 /*
- * With config.stall_thresh_ns: looks at what is not over yet at each overflow of this perf event,
- * which stays the caller's, until it lets go of its events. 0, or -errno after a line.
+ * With config.stall_thresh_ns: checks the open calls, regions and delays at each overflow of this
+ * perf event, until trigger__detach(). The caller keeps the event. 0, or -errno after a message.
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
 /*
- * Runs the program of a KERNEL_PROBE_BREAKPOINT with this number at each overflow of the event,
- * which stays the caller's, until trigger__detach(). 0, or -errno after a message.
+ * Runs the program of the KERNEL_PROBE_BREAKPOINT with this number at each overflow of the event,
+ * until trigger__detach(). The caller keeps the event. 0, or -errno after a message.
  */
 int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe);
 /*
- * Beside events, or without: sets probes in the kernel, until trigger__detach(). They are set for
- * the whole machine, and each looks whether it is hit by the target. 0, or -errno after a message
- * and a hint.
+ * Sets probes in the kernel, with or without events, until trigger__detach(). The probes are set
+ * for the whole machine; each checks whether the target hit it. 0, or -errno after a message and a
+ * hint.
  */
 int trigger__attach_kernel_probes(struct trigger *trigger, const struct kernel_probe *all,
 				  size_t n);
@@ -247,15 +268,15 @@ void trigger__detach(struct trigger *trigger);
 int trigger__arm(struct trigger *trigger);
 /* Lets samples and entries pass again after a trigger, without arming. */
 void trigger__thaw(struct trigger *trigger);
-/*
- * Disarms, and drops samples and entries as after a trigger. Hits that pass are counted as unarmed.
- */
+/* Disarms, and drops samples and entries as after a trigger. Hits that pass count as unarmed. */
 void trigger__freeze(struct trigger *trigger);
 
-/* From now on; for a trigger that has a threshold: of the time on or off the CPU, if that is
- * measured. */
+/*
+ * Sets the threshold of a trigger that has one, from now on. If the time on or off the CPU is
+ * measured, sets that threshold.
+ */
 void trigger__set_threshold(struct trigger *trigger, uint64_t ns);
-/* False after a trigger until it is armed again. */
+/* False after a trigger, until the next trigger__arm(). */
 bool trigger__is_armed(const struct trigger *trigger);
 
 /* Readable while a hit is waiting. Owned by the trigger; works across fork(2). */
@@ -279,12 +300,14 @@ int trigger__sample_gate(const struct trigger *trigger);
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
-/* The same with config.ready for the latest MT_READY_LOG wake-ups of goroutines. */
+/* Like trigger__entries(), with config.ready: the latest MT_READY_LOG wake-ups of goroutines. */
 int trigger__ready(const struct trigger *trigger,
 		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
 
-/* The same with config.regions for the latest MT_ENTRY_LOG ended regions and all open ones (end_ns
- * 0). */
+/*
+ * Like trigger__entries(), with config.regions: the latest MT_ENTRY_LOG ended regions and all open
+ * ones (end_ns 0).
+ */
 int trigger__regions(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *region), void *ctx);
 
@@ -304,7 +327,7 @@ int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, p
 /* Sums the counters of all CPUs. 0 or -errno. */
 int trigger__stats(const struct trigger *trigger, struct mt_stats *stats);
 
-/* Where the state of each thread is kept: "task storage" or "LRU hash". */
+/* Returns the kind of map that keeps the state of each thread: "task storage" or "LRU hash". */
 const char *trigger__latch_name(const struct trigger *trigger);
 
 /* Adds the counters of one to those of another. */

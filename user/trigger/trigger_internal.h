@@ -25,12 +25,12 @@ struct trigger {
 	struct hit_ring hits;
 	enum trigger_latch latch;
 	uint64_t after_ns;
-	struct bpf_link *switches;	     /* NULL: context switches are not looked at */
+	struct bpf_link *switches;	     /* NULL: no program at context switches */
 	VEC(int) links;			     /* bpf_link descriptors */
 	struct kernel_probes *kernel_probes; /* NULL: none is set */
 };
 
-/* Like trigger__new(), but fails if this latch cannot be had. */
+/* Like trigger__new(), but fails if the kernel lacks this latch. */
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 					enum trigger_latch latch);
 

@@ -98,7 +98,7 @@ static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *con
 	return err;
 }
 
-/* Without BTF the hits have no trace ids, and all else works. */
+/* Without the kernel's BTF, hits have no trace ids; everything else works. */
 static int select_trace_ids(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	uint32_t offset = 0;
@@ -109,7 +109,7 @@ static int select_trace_ids(struct trigger_bpf *skel, const struct trigger_confi
 	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, offset != 0);
 }
 
-/* What is read at a call's entry is told at its return. */
+/* True if values of -print are read at a call's entry and reported at its return. */
 static bool keeps_prints(const struct trigger_config *config)
 {
 	return config->n_prints && trigger__needs_return(config);
@@ -122,7 +122,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
-	/* What is over is no trigger then. */
+	/* With only a stall threshold, calls that have ended do not trigger. */
 	if (config->stall_thresh_ns && !skel->bss->threshold_ns)
 		skel->bss->threshold_ns = UINT64_MAX;
 	skel->rodata->min_interval_ns = config->min_interval_ns;

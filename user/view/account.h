@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts that an iteration's time is made of, and the kinds of causes that it is slow for. */
+/* The parts of an iteration's time, and the kinds of causes for a slow one. */
 #ifndef MTBPF_VIEW_ACCOUNT_H
 #define MTBPF_VIEW_ACCOUNT_H
 
-/* What the time of an iteration can be: each nanosecond of it is one of these. */
+/* Parts of an iteration's time: each nanosecond belongs to one of them. */
 enum account_part {
 	ACCOUNT_CPU,		 /* it ran, in code that is known */
 	ACCOUNT_INTERRUPTS,	 /* it had a CPU, but that ran interrupts and softirqs */
@@ -13,9 +13,9 @@ enum account_part {
 	ACCOUNT_RUNNABLE,	 /* woken, waiting for a CPU */
 	ACCOUNT_PREEMPTED,	 /* it could run on, but its CPU was taken */
 	ACCOUNT_THROTTLED,	 /* it could run, but its cgroup's quota was used up */
-	ACCOUNT_STOLEN,		 /* it had a CPU, but the hypervisor did not run that */
+	ACCOUNT_STOLEN,		 /* it had a CPU, but the hypervisor did not run it */
 	ACCOUNT_SYSCALL, /* in the kernel, running or waiting: a trace of user code cannot tell */
-	ACCOUNT_UNKNOWN, /* nothing tells what it did: gaps, and what no stack was taken of */
+	ACCOUNT_UNKNOWN, /* not known: gaps, and time for which no stack was taken */
 	ACCOUNT_PARTS,
 };
 
@@ -34,7 +34,7 @@ enum cause_kind {
 	CAUSE_WAITING,	  /* ready to run, without a CPU */
 	CAUSE_THROTTLED,
 	CAUSE_STOLEN,
-	CAUSE_TRACED,  /* of a trace of every call: a function's own code */
+	CAUSE_TRACED,  /* in a trace of every call: a function's own code */
 	CAUSE_SYSCALL, /* the same: a system call, running or waiting */
 	CAUSE_UNKNOWN,
 	CAUSE_KINDS,

@@ -44,7 +44,7 @@ static void add_wait(struct off_cpu *off_cpu, const struct call_tree *tree, cons
 	}
 }
 
-/* The longest of those that come after `last`; NULL: there is none. */
+/* The next wait by falling length after `last` (NULL: the longest), or NULL. */
 static const struct waited *next_wait(const struct off_cpu *off_cpu, const struct waited *last)
 {
 	const struct waited *found = NULL;
@@ -95,7 +95,7 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 		add_one(off_cpu, by);
 }
 
-/* The largest of those that come after `last`; NULL: there is none. */
+/* The next name by falling time after `last` (NULL: the largest), or NULL. */
 static const struct off_cpu_by *next(const struct off_cpu *off_cpu, const struct off_cpu_by *last)
 {
 	const struct off_cpu_by *found = NULL;

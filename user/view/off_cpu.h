@@ -9,7 +9,7 @@
 
 #include "stack/call_tree.h"
 
-/* Different names that are kept; more would have little time each. */
+/* Limit of different names; further ones would have little time each. */
 #define OFF_CPU_MAX 8
 /* Names that are shown: at most OFF_CPU_SHOWN, each with at least 1/OFF_CPU_SHARE of the first's
  * time.
@@ -33,9 +33,9 @@ struct off_cpu {
 
 /* Adds a call's wait and causes: short waits for the same program add up. */
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call);
-/* What it waited for the longest; NULL if that is known for less than a third of the time. */
+/* The longest wait; NULL if that is less than a third of the time. */
 const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu);
-/* Who had the most of it; NULL: nobody had a third of the time. */
+/* The thread or goroutine that caused most of it; NULL: less than a third of the time. */
 const struct done_by *off_cpu__most(const struct off_cpu *off_cpu);
 /*
  * Prints ": read of pipe:[812] (fd 5)", or ": chan receive and select": the longest wait and those

@@ -604,7 +604,7 @@ static int put_cause(const struct page *page, size_t i)
 	return err;
 }
 
-/* In turns, so that each cause has some. */
+/* Takes one capture of each cause in turn, so that each cause has some. */
 static void choose_shown(const struct page *page)
 {
 	size_t shown = 0;

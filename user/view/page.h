@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pattern of many captures as one HTML page: nothing is loaded from anywhere, no script is in
- * it, and its content security policy lets none run. Charts are SVG, in percent of the width, so
- * that they fit a phone as well as a wide screen.
+ * The pattern of many captures as one HTML page. It loads nothing and contains no script, and its
+ * content security policy does not allow any. Charts are SVG, in percent of the width, so that they
+ * fit a phone as well as a wide screen.
  */
 #ifndef MTBPF_VIEW_PAGE_H
 #define MTBPF_VIEW_PAGE_H
@@ -12,7 +12,7 @@
 
 #include "view/pattern.h"
 
-/* Captures with a part of their own; each cause's worst come first. */
+/* Limit of captures that get a section; each cause's worst come first. */
 #define PAGE_CAPTURES_MAX 200
 
 struct page_options {
@@ -21,7 +21,7 @@ struct page_options {
 	void *ctx;
 };
 
-/* 0 or -ENOMEM. Errors of writing are out's. */
+/* 0 or -ENOMEM. Write errors are left in `out`: ferror(3). */
 int page__print(FILE *out, const struct patterns *p, const struct page_options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The style sheet of view/page.c's page, and what its content security policy knows it by. */
+/* The style sheet of view/page.c's page, and its hash for the content security policy. */
 #ifndef MTBPF_VIEW_PAGE_STYLE_H
 #define MTBPF_VIEW_PAGE_STYLE_H
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stands for callers that a stack lacks: any number of them. */
+/* A placeholder for any number of callers that a stack lacks. */
 #define NO_CALLERS "[callers not recorded]"
 
 /* Names. */
@@ -173,7 +173,7 @@ char *pattern__of(const char *of)
 
 /* Groups. */
 
-/* The other kinds befall whatever runs: their place is chance. */
+/* The other kinds hit whatever code runs, so their place is random. */
 static bool has_place(enum cause_kind kind)
 {
 	return kind == CAUSE_CPU || kind == CAUSE_KERNEL || kind == CAUSE_BLOCKED ||
@@ -293,8 +293,8 @@ static bool has_build(const struct pattern *pattern, const char *build)
 	return false;
 }
 
-/* One program shows each of its paths in one way: two paths of it are two. Unknown builds may be
- * one. */
+/* One build shows a path always in the same way: two different paths of it are not the same cause.
+ * Unknown builds may be the same. */
 static bool share_build(const struct pattern *a, const struct pattern *b)
 {
 	for (size_t i = 0; i < a->entries.n; i++)
@@ -408,7 +408,7 @@ static int join(struct patterns *p, size_t from, size_t to)
 	return 0;
 }
 
-/* Only if there is one that it fits: of several nobody knows which it is. */
+/* Joins a pattern with another that may be the same, unless it fits several. */
 static int join_same(struct patterns *p)
 {
 	int err = 0;
@@ -539,7 +539,7 @@ static int add_functions(struct patterns *p, const struct summary *summary)
 	return err;
 }
 
-/* Entries of one name become one. */
+/* Joins entries that have the same name. */
 static void sum_functions(struct patterns *p)
 {
 	size_t n = 0;

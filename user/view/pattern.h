@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pattern of many captures: their causes, grouped by what they have in common. Two causes are
- * one if their kind, their functions, and what was waited for are the same; addresses, numbers of
- * threads and descriptors, and what differs from request to request are left out.
+ * The pattern of many captures: their causes, grouped. Two causes are the same if their kind, their
+ * functions, and the thing waited for are the same. Addresses, numbers of threads and descriptors,
+ * and parts that differ between requests are ignored.
  */
 #ifndef MTBPF_VIEW_PATTERN_H
 #define MTBPF_VIEW_PATTERN_H
@@ -16,7 +16,7 @@
 #include "view/summary.h"
 
 struct pattern_frame {
-	char *name; /* without what a compiler or a version adds */
+	char *name; /* without additions of compilers and versions */
 	bool is_inlined;
 };
 
@@ -30,10 +30,10 @@ struct pattern_entry {
 /* A cause of several captures. */
 struct pattern {
 	enum cause_kind kind;
-	char *of;			   /* with '*' for what differs; NULL: nothing says so */
+	char *of;			   /* with '*' for parts that differ; NULL: not known */
 	VEC(struct pattern_frame) path;	   /* outermost first */
 	VEC(struct pattern_entry) entries; /* largest first */
-	size_t n_main;			   /* captures whose largest cause it is */
+	size_t n_main;			   /* captures of which it is the largest cause */
 	uint64_t lost_ns, median_ns;	   /* of all entries */
 	uint64_t first_ms, last_ms;	   /* since 1970; 0: unknown */
 	VEC(const char *) hosts;	   /* each once */
@@ -55,7 +55,7 @@ struct pattern_label {
 struct patterns {
 	const struct summary *summaries; /* the caller's */
 	size_t n;
-	size_t n_reports;			/* of them: the others have no cause */
+	size_t n_reports;			/* summaries with a report, and so causes */
 	VEC(struct pattern) all;		/* most time lost first */
 	VEC(struct pattern_function) functions; /* the same */
 	VEC(const char *) hosts;
@@ -65,7 +65,7 @@ struct patterns {
 	uint64_t slow[ACCOUNT_PARTS], ordinary[ACCOUNT_PARTS]; /* account of all */
 };
 
-/* summaries stay the caller's, and as they are. 0 or -ENOMEM; patterns__fini() in any case. */
+/* The caller keeps `summaries` unchanged. 0 or -ENOMEM; patterns__fini() in any case. */
 int patterns__find(struct patterns *p, const struct summary *summaries, size_t n);
 void patterns__fini(struct patterns *p);
 
@@ -80,17 +80,17 @@ void pattern__print_title(FILE *out, const struct pattern *pattern);
 /* The innermost function; "": unknown. */
 const char *pattern__leaf(const struct pattern *pattern);
 
-/* The table of causes, the account, and `top` functions of all. */
+/* Prints the table of causes, the account, and the `top` first functions. */
 void patterns__print(FILE *out, const struct patterns *p, size_t top);
-/* An object on one line. 0 or -ENOMEM. */
+/* Prints an object on one line. 0 or -ENOMEM. */
 int patterns__print_json(FILE *out, const struct patterns *p);
-/* A row for each cause, as RFC 4180 has it. */
+/* Prints a row per cause, in the format of RFC 4180. */
 void patterns__print_csv(FILE *out, const struct patterns *p);
-/* The stacks of all slow iterations, below the name of the program. */
+/* Prints the stacks of all slow iterations, below the name of the program. */
 void patterns__print_folded(FILE *out, const struct patterns *p);
 /*
- * The first n_first summaries are one set, A, the others another, B: which causes came, went, and
- * became more or less. 0 or -ENOMEM.
+ * Prints which causes came, went, and became more or less from set A, the first n_first summaries,
+ * to set B, the others. 0 or -ENOMEM.
  */
 int patterns__print_difference(FILE *out, const struct patterns *p, size_t n_first, bool json);
 

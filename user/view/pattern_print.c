@@ -11,7 +11,7 @@
 #include "view/pattern.h"
 #include "view/short_name.h"
 
-/* The innermost functions of a path that stand in a line. */
+/* Limit of a path's innermost functions in a line. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The last lines of a command: how long it took, and what to type next. */
-#ifndef MTBPF_VIEW_CLOSING_H
-#define MTBPF_VIEW_CLOSING_H
+#ifndef MTBPF_VIEW_PHASES_H
+#define MTBPF_VIEW_PHASES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +28,8 @@ void phases__say(const struct phases *phases);
 void next_step__say(const char *command, const char *file);
 
 /*
- * What stop__begin() (util/signals.h) is to say of a decoding: that there is no output, and the
- * command that makes it after all; none where `recording` is NULL. The caller frees it; NULL: no
- * memory.
+ * The message for stop__begin() (util/signals.h) in a decoding: that there is no output, and the
+ * command that still makes it, unless `recording` is NULL. The caller frees it; NULL: no memory.
  */
 char *stopped__format(const char *recording, const char *output);
 

@@ -96,7 +96,7 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 		named_ns += ns;
 	}
 	left_ns -= named_ns;
-	/* What is left is passed on, unless it is large enough to be named itself. */
+	/* Passes the rest on, unless it is large enough to be named itself. */
 	left_ns = left_ns >= c->least_ns ? 0 : left_ns + step->left_ns;
 	for (size_t i = first; i < steps->all.n; i++)
 		steps->all.v[i].left_ns = left_ns;
@@ -211,7 +211,7 @@ static bool is_of_path(const struct cause *cause)
 	       cause->kind == CAUSE_SYSCALL;
 }
 
-/* The longest path that ends in what the row stands for; 0: none. */
+/* The path of the row with the most time in the slow iteration; 0: none. */
 static uint32_t find_row_path(const struct report *r, const struct row *row)
 {
 	uint32_t found = 0;
@@ -223,7 +223,7 @@ static uint32_t find_row_path(const struct report *r, const struct row *row)
 	return found;
 }
 
-/* Of a trace of every call: the functions whose own code, or system calls, have the excess. */
+/* In a trace of every call: finds functions whose own code or system calls have the excess. */
 static void find_traced_causes(struct causes *c, const struct report *r)
 {
 	int64_t excess = (int64_t)report__slow_ns(r);
@@ -460,7 +460,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 	off_cpu__print(out, &row->off_cpu);
 }
 
-/* Only rows of goroutines have a wait here: a ready goroutine waits for a thread. */
+/* Here only rows of goroutines have waits: a ready goroutine waits for a thread. */
 static void print_waiting(FILE *out, const struct row *row)
 {
 	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].for_;
@@ -602,7 +602,7 @@ static int add_path(struct reason *reason, const struct report *r, uint32_t path
 	return err;
 }
 
-/* Of a cause that is a row: where the slow iteration was in it for the longest. */
+/* For a cause that is a row: adds its path with the most time in the slow iteration. */
 static int add_row_path(struct reason *reason, const struct report *r, const struct row *row)
 {
 	uint32_t path = user_part(r, find_path(r, row));
@@ -613,7 +613,7 @@ static int add_row_path(struct reason *reason, const struct report *r, const str
 			   : 0;
 }
 
-/* What it waited for, whose quota it was, or who took its CPU; NULL: nothing says so. */
+/* Sets reason->of: what it waited for, whose quota it was, or who took its CPU; or NULL. */
 static int add_of(struct reason *reason, const struct row *row)
 {
 	const struct waits_for *wait = off_cpu__wait(&row->off_cpu);
@@ -657,7 +657,7 @@ int report__reasons(const struct report *r, struct reasons *reasons)
 	int err = 0;
 
 	*reasons = (struct reasons){0};
-	/* Of a request with a key it is not known what the thread did for it. */
+	/* With a request's key, it is not known what the thread did for that request. */
 	if (r->hit.since_tid || (r->ordinary_ns && report__slow_ns(r) <= r->ordinary_ns))
 		return 0;
 	if (r->sampled)

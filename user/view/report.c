@@ -111,7 +111,7 @@ static int start_at_mark(struct report *r, const struct hit_mark *hit, uint64_t 
 	return add_period(r, mark, last_ns);
 }
 
-/* What is not over yet: from its begin to the hit, whether it is a call that was seen or not. */
+/* The stalled iteration is not over: it goes from its begin, seen or not, to the hit. */
 static int end_at_stall(struct report *r, const struct hit_mark *hit)
 {
 	uint64_t start_ns = hit->time_ns - hit->value_ns;
@@ -152,8 +152,8 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 }
 
 /*
- * A hit in the kernel is in whatever function the program was: calls of that one are hits only
- * where it makes that system call, and nothing else does.
+ * A hit in the kernel has the function in which the program was. Calls of that function are hits
+ * only if it makes that system call, and no other function does.
  */
 static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 {
@@ -172,8 +172,8 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 }
 
 /*
- * Of a request with a key the time is known, but not which of the thread's work in it was for this
- * request: there is nothing to compare it with.
+ * For a request with a key, the time is known, but not which of the thread's work in it was for
+ * this request. So it is not compared with others.
  */
 static int take_request(struct report *r, const struct hit_mark *hit)
 {
@@ -197,7 +197,7 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 		return take_request(r, hit);
 	if (hit->reason == MT_HIT_REGION)
 		return find_regions(r, hit);
-	/* Those before it end at gaps as well, but this one does not. */
+	/* Earlier regions end at gaps; the stalled one has not ended. */
 	if (hit->stall_from == MT_STALL_REGION) {
 		err = find_regions(r, hit);
 		return err ? err : end_at_stall(r, hit);
@@ -236,14 +236,15 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 
 /*
  * Leaves out iterations that have passed the threshold: they are not ordinary. If all have (a low
- * threshold, or a stepped target), they stay, since there is nothing else to compare with. Not with
- * marks: iterations go from hit to hit there, but the threshold is for the time since the mark.
+ * threshold, or a stepped target), they stay, since there is nothing else to compare with. Does
+ * nothing with marks: iterations then go from hit to hit, but the threshold is for the time since
+ * the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
 
-	/* Nor is the threshold of a part of the time one of theirs. */
+	/* A threshold for a part of the time cannot be compared with theirs, either. */
 	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
 		return;
 	for (size_t i = 0; i < last; i++)

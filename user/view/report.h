@@ -14,8 +14,8 @@ struct report_input {
 	const struct call_tree *trees; /* the report keeps using them and their functions */
 	size_t n_trees;
 	const struct hit_mark *hit; /* the trigger; iterations are of its function */
-	pid_t tid;    /* of a request with a key: the thread to tell about; 0: that of the hit */
-	bool sampled; /* calls between samples are not seen, so calls are not counted */
+	pid_t tid;	    /* with a request's key: the thread to report on; 0: that of the hit */
+	bool sampled;	    /* calls between samples are not seen, so calls are not counted */
 	size_t ring_bytes;  /* size of the ring of stacks if it was full; otherwise 0 */
 	bool is_of_several; /* there are other hits: the report says which one this is */
 };
@@ -27,7 +27,7 @@ struct report;
  * thread: self time and calls per function, largest excess first. An iteration goes from one entry
  * of the trigger's function to the next (delay), or is one call of it (duration). Time off the CPU
  * or in the kernel is counted by the function that it was spent in. A request with a key (-key) is
- * compared with nothing: the report has what the thread did in its time, for whichever request.
+ * not compared: the report has what the thread did in its time, for any request.
  * NULL with errno: ENODATA if the lookback does not have the whole iteration; ENOMEM.
  */
 struct report *report__new(const struct report_input *input);
@@ -36,7 +36,8 @@ void report__free(struct report *r);
 /* Prints the report with at most `top` functions. */
 void report__print(FILE *out, const struct report *r, size_t top);
 /*
- * All that it found: an object, on one line; with where the threads were, or NULL. 0 or -ENOMEM.
+ * Prints the whole report as an object on one line, with these places of threads, or NULL. 0 or
+ * -ENOMEM.
  */
 struct thread_places;
 int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads);

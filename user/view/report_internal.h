@@ -63,7 +63,7 @@ struct report {
 	struct hit_mark hit;
 	bool sampled, is_of_several;
 	size_t ring_bytes;
-	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: there is none */
+	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: none */
 	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
 	size_t n_unseen;      /* further iterations, without stacks */
 	VEC(struct period) periods;
@@ -107,16 +107,16 @@ static inline uint64_t report__slow_ns(const struct report *r)
 bool report__counts(const struct report *r, enum account_part part);
 
 struct cJSON;
-/* "hit" of an object: what has triggered. */
+/* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
-/* What the time is of which the call is the innermost one. */
+/* The part to which the time counts during which this call is the innermost one. */
 enum account_part report__part_of(const struct report *r, const struct call *call);
 /* Counts the marks in the slow iteration, or in all ordinary ones together. */
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind);
 
-/* So many functions of a path are kept, the innermost. */
+/* Limit of a path's functions; the innermost are kept. */
 #define REASON_PATH_MAX 64
 
 struct reason_frame {
@@ -137,10 +137,10 @@ struct reasons {
 };
 
 /*
- * Why the slow iteration took longer: each part that makes up a quarter of the excess,
- * the largest first: on a CPU, blocked, in wait of one, or not known, and where and by whom. None
- * where it did not. Of a trace of every call, the functions whose own code or system calls have it.
- * 0 or -ENOMEM; reasons__fini() in any case.
+ * Finds why the slow iteration took longer: each cause that makes up a quarter of the excess, the
+ * largest first, with its place and who caused it. None if it did not take longer. In a trace of
+ * every call, the causes are functions whose own code or system calls have the excess. 0 or
+ * -ENOMEM; reasons__fini() in any case.
  */
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);

@@ -10,8 +10,7 @@
 
 /*
  * Returns the name, or, in buf, a shortened one: template arguments and parameters become "<...>"
- * and
- * "(...)", innermost first; if that is not enough, only the end of the name is kept.
+ * and "(...)", innermost first; if that is not enough, only the end of the name is kept.
  */
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name);
 

@@ -216,7 +216,7 @@ static void spend(struct bins *bins, enum account_part part, uint64_t from, uint
 	}
 }
 
-/* Calls stand in pre-order: one pass, with the open ones found through their parents. */
+/* Calls are in pre-order, so one pass suffices; parents lead to the other open calls. */
 static void fill_bins(struct bins *bins, const struct report *r, const struct call_tree *tree)
 {
 	const struct call *calls = tree->calls.v;
@@ -543,7 +543,7 @@ void summary__each_frame(const struct summary *s,
 		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
 		uint64_t at = number(depth);
 
-		/* Each lies below one that came before. */
+		/* Each frame's parent comes before it. */
 		if (!cJSON_IsNumber(depth) || !name || at > (n ? last + 1 : 0) || n++ >= FRAMES_MAX)
 			return;
 		last = (uint32_t)at;

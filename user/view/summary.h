@@ -18,9 +18,9 @@ struct cJSON;
 struct report;
 struct hit_mark;
 
-/* Grows with each change of what is in it; others are made again. */
+/* Raised by each change of the content; summaries of other versions are made again. */
 #define SUMMARY_VERSION 1
-/* A larger file is not one. */
+/* A larger file is not a summary. */
 #define SUMMARY_SIZE_MAX (4u << 20)
 /* An iteration's timeline has this many stretches of equal length. */
 #define SUMMARY_BINS 240
@@ -29,12 +29,12 @@ struct summary_label {
 	const char *key, *value;
 };
 
-/* Facts about a capture beside its report. */
+/* Facts about a capture that its report lacks. */
 struct summary_facts {
 	const struct hit_mark *hit; /* NULL: none */
-	const char *no_report;	    /* why there is no report; NULL: there is one */
-	uint64_t unix_ms;	    /* if there is no hit; 0: unknown */
-	uint64_t data_bytes;	    /* of the recording's data: another size is another recording */
+	const char *no_report;	    /* reason for a missing report; NULL: not missing */
+	uint64_t unix_ms;	    /* used without a hit; 0: unknown */
+	uint64_t data_bytes;	    /* of the recording's data, to recognise another one */
 	const char *command;	    /* NULL: unknown */
 	/* The file that the trigger is in, and its build id; NULL: unknown. */
 	const char *program, *build_id;
@@ -42,7 +42,7 @@ struct summary_facts {
 	size_t n_labels;
 };
 
-/* The JSON text, freed by the caller. r: NULL where facts say why. NULL: no memory. */
+/* The JSON text, freed by the caller. r: NULL if facts->no_report. NULL: no memory. */
 char *summary__make(const struct report *r, const struct summary_facts *facts);
 
 struct summary_frame {
@@ -58,18 +58,18 @@ struct summary_cause {
 };
 
 struct summary_function {
-	const char *name, *in; /* in: NULL if it is a function of its own */
+	const char *name, *in; /* in: the function it is inlined in; or NULL */
 	bool is_inlined;
 	int64_t extra_ns;
 	uint64_t slow_ns;
 };
 
-/* All texts are fit to be shown, and belong to `root`. */
+/* All texts are safe to print, and belong to `root`. */
 struct summary {
 	struct cJSON *root;
 	char *path;	       /* of the capture; summary__fini() frees it */
 	bool is_kept;	       /* in the capture's folder */
-	const char *no_report; /* why there are no causes; NULL: there is a report */
+	const char *no_report; /* reason for missing causes; NULL: there is a report */
 	const char *function, *command, *program, *build_id, *host; /* NULL: unknown */
 	const char *trace_id;					    /* of the request; NULL: none */
 	const char *print; /* what -print has read, on one line; NULL: nothing */
@@ -81,29 +81,28 @@ struct summary {
 };
 
 /*
- * 0; -EPROTO: of another version; -ESTALE: of other data (0: any); -EINVAL: no summary; -ENOMEM.
- * summary__fini() in any case. path: copied.
+ * 0; -EPROTO: another version; -ESTALE: not of data_bytes (0: any); -EINVAL: not a summary;
+ * -ENOMEM. summary__fini() in any case. path: copied.
  */
 int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes);
 void summary__fini(struct summary *s);
 
-/* NULL if it has none. */
+/* The label's value, or NULL. */
 const char *summary__label(const struct summary *s, const char *key);
 /* The i-th; false: there is none. */
 bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out);
-/* How much longer the slow iteration was than an ordinary one. */
+/* The slow iteration's time beyond that of an ordinary one. */
 uint64_t summary__excess(const struct summary *s);
 
 /*
- * Calls visit for each function of the slow iteration's stacks, callers first: `ns` with what it
- * called. Frames that came to little are left out.
+ * Calls visit for each function of the slow iteration's stacks, callers first. `ns` includes its
+ * callees. Frames with little time are left out.
  */
 void summary__each_frame(const struct summary *s,
 			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
 			 void *ctx);
 
-/* A thread's slow iteration: a letter for each of SUMMARY_BINS stretches, account_part__letter()'s.
- */
+/* A thread's slow iteration: an account_part__letter() for each of SUMMARY_BINS stretches. */
 struct summary_thread {
 	const char *name, *bins;
 	uint64_t tid;

@@ -23,7 +23,7 @@ static const struct thread_place *find(const struct thread_places *places, pid_t
 	return NULL;
 }
 
-/* From a thread on, along what each waits for: as many steps as there are threads end in a ring. */
+/* Follows the owners from a thread: after as many steps as there are threads it is in a ring. */
 static size_t follow(const struct thread_places *places, size_t from, size_t *ring)
 {
 	const struct thread_place *at = &places->all.v[from], *first;
@@ -105,7 +105,7 @@ static bool is_same(const struct thread_places *places, const struct thread_plac
 	return true;
 }
 
-/* Threads in the same place share a line, as the idle ones of a pool are. It names this many. */
+/* Threads in the same place, such as a pool's idle ones, share a line, which names this many. */
 #define TIDS_MOST 8
 
 static void print_place(FILE *out, const struct thread_places *places, size_t at)

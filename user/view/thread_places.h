@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of a process at a stall: where they were, and whom they waited for. */
+/* The threads of a process at a stall: their places, and the threads that they waited for. */
 #ifndef MTBPF_VIEW_THREAD_PLACES_H
 #define MTBPF_VIEW_THREAD_PLACES_H
 
@@ -36,20 +36,20 @@ struct thread_place {
 
 struct thread_places {
 	VEC(struct thread_place) all;
-	VEC(const char *) names; /* whoever made them has the text */
+	VEC(const char *) names; /* the text stays with whoever added it */
 };
 
 void thread_places__fini(struct thread_places *places);
 
 /*
- * Finds a ring of threads, each of which waits for a mutex of the next one, and puts their indices
- * into `ring`, which has room for all. Returns how many they are; 0 without a deadlock.
+ * Finds a deadlock: a ring of threads in which each waits for a mutex of the next one. Stores their
+ * indices in `ring`, which must have room for all threads. Returns their number; 0: no deadlock.
  */
 size_t thread_places__deadlock(const struct thread_places *places, size_t *ring);
 
-/* Lines for people; nothing if there are none. */
+/* Prints one line per place; nothing without places. */
 void thread_places__print(FILE *out, const struct thread_places *places);
-/* "threads" and "deadlock" of an object; nothing if there are none. */
+/* Adds "threads" and "deadlock" to the object; nothing without places. */
 void thread_places__add_json(struct cJSON *object, const struct thread_places *places);
 /* Prints an object on one line, for a hit without a report. 0 or -ENOMEM. */
 int thread_places__print_json(FILE *out, const struct thread_places *places,

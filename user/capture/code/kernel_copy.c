@@ -23,7 +23,10 @@
 /* The largest modules are graphics drivers, of some 20 MB. */
 #define MODULE_MAX (64ull << 20)
 #define TEXT_MAX   (256ull << 20)
-/* kallsyms gives no sizes: far more than most BPF programs have; behind their end it is zeroes. */
+/*
+ * kallsyms has no sizes: this is far more than most BPF programs have, and the bytes after their
+ * end are zeroes.
+ */
 #define MADE_MAX (64ull << 10)
 
 static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
@@ -261,7 +264,7 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return !p[0] && !memcmp(p, p + 1, len - 1);
 }
 
-/* Holes of the kernel's become holes of the file, which takes its whole length before. */
+/* Gaps in the kernel's memory become holes of the file, whose whole length is set first. */
 static int copy_range(const struct kcore *kcore, struct kernel_range range, int out,
 		      uint64_t offset)
 {
@@ -274,7 +277,7 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 		ssize_t n = kcore__read(kcore, at, buf, want), put;
 
 		if (n <= 0) {
-			/* A page that cannot be read is one without code. */
+			/* A page that cannot be read has no code. */
 			at += PAGE - at % PAGE;
 			continue;
 		}
@@ -378,7 +381,7 @@ static int read_text(const char *proc, const char *name, char **text)
 	return fs__read(path, text, &len);
 }
 
-/* Without the code: all of it a hole. */
+/* Without the code, the whole file is a hole. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
 	struct kcore kcore = {.fd = -1};

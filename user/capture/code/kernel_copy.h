@@ -10,46 +10,46 @@
 #include "util/vec.h"
 
 /*
- * Copies the kernel's code into an ELF file without a name, and the texts of kallsyms and modules.
- * Without with_code the file only tells where the code was. `proc` is "/proc"; modules may be
- * missing there. 0, or -errno after one line and a hint; `kernel` is empty then.
+ * Copies the kernel's code into an unnamed ELF file, and the texts of kallsyms and modules. Without
+ * with_code the file only has the addresses of the code. `proc` is "/proc"; modules may be missing
+ * there. 0, or -errno after one line and a hint; `kernel` is then empty.
  */
 int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kernel);
 
-/* The results of trying to read the kernel's code and symbols here. */
+/* The results of trying to read the kernel's code and symbols on this machine. */
 struct kernel_facts {
 	int kallsyms_err;   /* of reading /proc/kallsyms: 0 or -errno */
-	bool has_addresses; /* it shows some, not zeroes */
+	bool has_addresses; /* it shows addresses, not zeroes */
 	long kptr_restrict; /* kernel.kptr_restrict */
 	int kcore_err;	    /* of opening /proc/kcore: 0 or -errno */
 	int lockdown;	    /* enum lockdown, or -errno */
 };
 
-/* Why not, and what helps. Static. */
+/* Why the kernel cannot be read, and what helps. Static. */
 struct kernel_refusal {
 	int err; /* -ENODEV: unsupported by this kernel; otherwise -errno */
 	const char *what, *remedy;
 };
 
-/* NULL where all is well. */
+/* NULL if the kernel can be read. */
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts);
-/* Tries it: the symbols, and the code. Prints nothing. */
+/* Tries to read the symbols and, if with_code, the code. Prints nothing. */
 const struct kernel_refusal *kernel_access__try(bool with_code);
 /*
- * The same, but prints a line and a hint if the code, or without with_code the symbols, cannot be
- * read: 0 or -errno.
+ * Like kernel_access__try(), but prints a line and a hint if the code, or without with_code the
+ * symbols, cannot be read. 0 or -errno.
  */
 int kernel_access__refuse(bool with_code);
 
-/* Addresses of code, [start, end), in whole pages. */
+/* A range of code addresses, [start, end), in whole pages. */
 struct kernel_range {
 	uint64_t start, end;
 };
 typedef VEC(struct kernel_range) kernel_range_vec;
 
 /*
- * From the texts of /proc/kallsyms and /proc/modules: ascending, and none touches the next. 0;
- * -ENODATA: the kernel's own text is not in kallsyms; -ENOMEM.
+ * Finds the ranges from the texts of /proc/kallsyms and /proc/modules, ascending, with gaps between
+ * them. 0; -ENODATA: the kernel's own text is not in kallsyms; -ENOMEM.
  */
 int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges);
 

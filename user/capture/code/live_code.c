@@ -35,7 +35,7 @@ static const struct mapping *find_path(const struct mappings *maps, const char *
 	return NULL;
 }
 
-/* Copies from our own mapping of that name. How many bytes. */
+/* Copies from this process's mapping of that name. Returns the number of bytes. */
 static size_t copy_own(const char *path, uint8_t *page, size_t size)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
@@ -103,7 +103,7 @@ size_t uprobes_trampoline__read(uint8_t *page, size_t size)
 	return n ? n : read_page_of(nop_of_10, false, UPROBES_TRAMPOLINE, page, size);
 }
 
-/* Its mapping, as if it had been there from time_ns on. 0 or -ENOMEM. */
+/* Adds its mapping from time_ns on. 0 or -ENOMEM. */
 static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
 	const struct rec_map map = process_note__map(pid, m, time_ns);
@@ -152,7 +152,7 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	return err;
 }
 
-/* "call rel32", behind "lea -0x80(%rsp),%rsp" from Linux 7.2 on: over the red zone. */
+/* "call rel32", since Linux 7.2 after "lea -0x80(%rsp),%rsp", which skips the red zone. */
 #define CALL_SIZE 5
 static const uint8_t over_red_zone[] = {0x48, 0x8d, 0x64, 0x24, 0x80};
 
@@ -258,7 +258,7 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 		if (!size)
 			return 0;
 		image.size = size;
-		/* The kernel maps it at a hit, and sideband need not tell. */
+		/* The kernel maps the page at a hit, maybe without a sideband record. */
 		if (recording__add_image(rec, &image) || add_map(rec, pid, m, 0))
 			return -ENOMEM;
 		n++;
@@ -267,10 +267,10 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 }
 
 /*
- * Probes, of whomever, that the kernel has made calls: what runs there is not what the file says.
- * Adds the [uprobes-trampoline] pages of process pid, from the beginning on, and the calls to them
- * in the files it has mapped, as they are now. After code_copy__take(), which drops what an earlier
- * call has added. 0 or -errno.
+ * Probes of any tool that the kernel has turned into calls: the code that runs there differs from
+ * the file. Adds the [uprobes-trampoline] pages of process pid, from the beginning on, and the
+ * current calls to them in the files that it has mapped. Call this after code_copy__take(), which
+ * drops the result of an earlier call. 0 or -errno.
  */
 static int take_patched_code(struct recording *rec, pid_t pid)
 {
@@ -740,7 +740,7 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 	size_t n = pids->n;
 	int err = cgroup ? cgroup__processes(cgroup, &in_it, &n) : 0;
 
-	/* All in it may be gone by now, and it with them. */
+	/* All of its processes may have ended, and the cgroup may have been removed. */
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	for (size_t i = 0; !err && i < n; i++)

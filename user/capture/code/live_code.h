@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of processes while it can be read: files may be replaced, memory changes, all exits. */
+/*
+ * Copies the code of processes while it can be read: files may be replaced, memory changes, and
+ * processes exit.
+ */
 #ifndef MTBPF_CAPTURE_CODE_LIVE_CODE_H
 #define MTBPF_CAPTURE_CODE_LIVE_CODE_H
 
@@ -13,22 +16,22 @@
 #include "target/process.h"
 
 /*
- * Notes the files of these processes, or of all in the cgroup where that is not NULL, and copies
- * the code in their memory. To be called before the recording begins, as the process may be gone at
- * its end, and again when it is frozen. 0 or -errno.
+ * Records the mapped files of these processes (of all in the cgroup if it is not NULL), and copies
+ * the code in their memory. Call it before the recording begins, because the process may have ended
+ * afterwards, and again after the freeze. 0 or -errno.
  */
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup);
 
 /*
- * Adds to rec->files what process pid has mapped executable by now and is not known yet: a file
- * that is replaced or deleted later can still be read from its descriptor. With rec->portable, the
- * separate debug files as well. 0 or -ENOMEM; nothing is added for a process that has ended.
+ * Adds to rec->files the files that process pid has mapped executable and that are not in it yet:
+ * their descriptors stay readable if a file is replaced or deleted later. With rec->portable, adds
+ * the separate debug files, too. 0 or -ENOMEM; nothing is added for a process that has ended.
  */
 int code_files__note(struct recording *rec, pid_t pid);
 
 /*
- * Adds to rec->data_maps the mappings without code that process pid has of the files in rec->files.
- * 0 or -ENOMEM; nothing is added for a process that has ended.
+ * Adds to rec->data_maps process pid's mappings without code of the files in rec->files. 0 or
+ * -ENOMEM; nothing is added for a process that has ended.
  */
 int data_maps__take(struct recording *rec, pid_t pid);
 
@@ -38,10 +41,10 @@ int data_maps__take(struct recording *rec, pid_t pid);
 #define PERF_MAPS_MAX (64u << 20)
 
 /*
- * Copies into rec->images the pages in memory of every executable mapping of process pid that is
- * not of a file in rec->files, and its perf map into rec->perf_maps; what an earlier copy of this
- * process took goes. A line where it does not fit into `limit` bytes. 0 or -ENOMEM; of a process
- * that is gone, the earlier copy stays.
+ * Copies into rec->images the pages in memory of process pid's executable mappings that are not of
+ * a file in rec->files, and its perf map into rec->perf_maps. They replace an earlier copy of this
+ * process. Prints a line if they do not fit into `limit` bytes. 0 or -ENOMEM; if the process has
+ * ended, the earlier copy stays.
  */
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 
@@ -52,22 +55,22 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 int vdso_image__add(struct recording *rec, const struct process *process);
 
 /*
- * For a recording by another tool that has the vdso mapped but no copy of it: copies this process's
- * vdso if it has the same build id or, without one, if the kernel's release is the same. 0 or
- * -errno; 0 too if the two differ.
+ * For another tool's recording that has the vdso mapped but no copy of it: copies this process's
+ * vdso if the build ids are equal or, without a build id, if the kernel's release is the same. 0 or
+ * -errno; also 0 if the vdsos differ.
  */
 int vdso_image__add_running(struct recording *rec);
 
 /*
- * Makes an existing recording portable: opens each mapped file, and its debug file, whose bytes it
- * lacks, if it is still the file that ran (by build id, else by inode, else by name). Other files
- * are left out with a warning. 0 or -ENOMEM.
+ * Makes an existing recording portable: opens each mapped file, and debug file, whose contents it
+ * lacks, if it is still the file that ran (same build id, otherwise same inode, otherwise same
+ * name). Other files are left out with a warning. 0 or -ENOMEM.
  */
 int found_files__add(struct recording *rec);
 
 /* Adds one thread and its name, as /proc shows them, valid from time_ns on. 0 or -ENOMEM. */
 int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns);
-/* A mapping as it is now; its path stays the mapping's. */
+/* Converts a current mapping; the path still belongs to the mapping. */
 struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns);
 /*
  * Adds the executable mappings of one process, as /proc shows them, valid from time_ns on. 0 or
@@ -76,17 +79,17 @@ struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t ti
 int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns);
 
 /*
- * The code the kernel puts into a probed process's [uprobes] mapping. Nobody can read that mapping
- * from outside, so we look at our own: a return probe on a function of ours makes the kernel map
- * the same page here.
+ * The code that the kernel puts into a probed process's [uprobes] mapping. No other process can
+ * read that mapping, so mtbpf reads its own: a return probe on one of its functions makes the
+ * kernel map the same page here.
  */
 
 #define UPROBES_PAGE_SIZE 4096
 #define UPROBES_INSN_SIZE 16
 
 /*
- * Copies the page, at most size bytes. Returns how many; 0 after a message if no return probe can
- * be set (rights, no uprobe PMU).
+ * Copies the page, at most `size` bytes. Returns the number of bytes; 0 after a message if no
+ * return probe can be set (missing rights, no uprobe PMU).
  */
 size_t uprobes_page__read(uint8_t *page, size_t size);
 
@@ -99,10 +102,10 @@ size_t uprobes_page__read(uint8_t *page, size_t size);
 size_t uprobes_trampoline__read(uint8_t *page, size_t size);
 
 /*
- * Adds the page as process pid has it to rec, if it has one: its mapping from time_ns on, and its
- * code: the trampoline of return probes in the first slot where own_page_len is not 0 (what
- * uprobes_page__read() gave), and the probed instruction in all others, where the kernel
- * single-steps a copy of it. 0 or -ENOMEM.
+ * If process pid has the page, adds it to rec: its mapping from time_ns on, and its code. The first
+ * slot is the trampoline of return probes, if own_page_len is not 0 (the result of
+ * uprobes_page__read()). All others contain the probed instruction, where the kernel single-steps a
+ * copy of it. 0 or -ENOMEM.
  */
 int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
 		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE]);

@@ -23,13 +23,13 @@ static inline struct event_place event_place__of_thread(pid_t tid)
 	return (struct event_place){.pid = tid, .cpu = -1};
 }
 
-/* All threads of the cgroup and below it, while they are on this CPU. */
+/* All threads of the cgroup and of those below it, while they are on this CPU. */
 static inline struct event_place event_place__of_cgroup(int cgroup_fd, int cpu)
 {
 	return (struct event_place){.pid = cgroup_fd, .cpu = cpu, .flags = PERF_FLAG_PID_CGROUP};
 }
 
-/* leader -1: the event leads a group of its own. A descriptor or -errno. */
+/* Opens the event. leader -1: the event leads its own group. Returns a descriptor or -errno. */
 static inline int event_place__open(const struct event_place *place, struct perf_event_attr *attr,
 				    int leader)
 {
@@ -43,10 +43,10 @@ static inline int event_place__open(const struct event_place *place, struct perf
 
 /* attr.aux_action, which Debian 12's header does not name yet (include/uapi/linux/perf_event.h). */
 
-/* From Linux 6.13 on, and in Debian's 6.12; others refuse the event: EINVAL. */
+/* Since Linux 6.13, and in Debian's 6.12. Other kernels refuse the event: EINVAL. */
 enum aux_action {
-	AUX_START_PAUSED = 1, /* of the event that has the AUX area */
-	AUX_PAUSE = 2,	      /* of another one in its group, at each overflow */
+	AUX_START_PAUSED = 1, /* for the event with the AUX area */
+	AUX_PAUSE = 2,	      /* for another event in its group, at each overflow */
 	AUX_RESUME = 4,
 };
 

@@ -392,7 +392,7 @@ int followed__add_thread(struct followed *f, pid_t pid, pid_t tid)
 
 	if (err)
 		return err;
-	/* It is recorded from now on, and will not be handed over. */
+	/* The thread is recorded from now on, and is not reported again. */
 	pid_set__remove(&f->left_out, tid);
 	return pid_set__add(&f->tids, tid);
 }

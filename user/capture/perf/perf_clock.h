@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perf's clock (sched_clock), against the TSC that PT packets carry and CLOCK_MONOTONIC that BPF
- * has. */
+/* Compares perf's clock (sched_clock) with the TSC of PT packets and with BPF's CLOCK_MONOTONIC. */
 #ifndef MTBPF_CAPTURE_PERF_PERF_CLOCK_H
 #define MTBPF_CAPTURE_PERF_PERF_CLOCK_H
 
@@ -15,8 +14,8 @@ struct clock_point {
 };
 
 /*
- * Reads all three clocks. perf's clock cannot be read directly: the time of a COMM record of this
- * thread tells it. 0 or -errno.
+ * Reads all three clocks. perf's clock cannot be read directly: a COMM record of this thread has
+ * its time. 0 or -errno.
  */
 int perf_clock__now(struct clock_point *point);
 
@@ -28,8 +27,8 @@ void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_
 			  const struct clock_point *first, const struct clock_point *last);
 
 /*
- * An event that overflows each period_ns of one CPU's time, whoever runs there, for a program that
- * is attached to it: nothing is sampled. A descriptor, or -errno.
+ * Opens an event on a CPU that overflows every period_ns of its time, whichever thread runs there,
+ * for an attached BPF program. It takes no samples. Returns a descriptor, or -errno.
  */
 int perf_clock__open_timer(uint64_t period_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A perf event's buffers: the ring of records, and the AUX area (include/uapi/linux/perf_event.h:
- * struct perf_event_mmap_page); and the limits on them: -max-memory, locked memory, descriptors and
- * mappings.
+ * struct perf_event_mmap_page). Also checks their limits: -max-memory, locked memory, descriptors
+ * and mappings.
  */
 #ifndef MTBPF_CAPTURE_PERF_PERF_RING_H
 #define MTBPF_CAPTURE_PERF_PERF_RING_H
@@ -20,14 +20,14 @@ struct perf_ring {
 	size_t data_size; /* a power of two */
 	uint8_t *aux;	  /* NULL: none */
 	size_t aux_size;
-	uint64_t mark; /* backward: what was written before is not read */
+	uint64_t mark; /* for a backward ring: older data is not read */
 };
 
 /*
- * Maps the event's buffers. aux_size 0: no AUX area; else a power of two of at least a page. When
- * it is full, the kernel overwrites the oldest, or, if it is to be drained by
- * perf_ring__drain_aux(), stops. 0, or -errno: -EPERM over the limits of locked memory, -ENOMEM,
- * -EBUSY. Prints nothing.
+ * Maps the event's buffers. aux_size 0: no AUX area; otherwise a power of two of at least a page.
+ * When the area is full, the kernel overwrites the oldest bytes, or, if perf_ring__drain_aux() is
+ * to drain it, stops. 0, or -errno: -EPERM: over the limits of locked memory; -ENOMEM; -EBUSY.
+ * Prints nothing.
  */
 int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
 		   bool drained);
@@ -47,14 +47,16 @@ int perf_ring__next(struct perf_ring *ring, void *record, size_t size);
 
 /* Forgets the contents of a backward ring. */
 void perf_ring__clear(struct perf_ring *ring);
-/* Bytes that were written since, more than the ring holds if it is full. */
+/*
+ * Returns the number of bytes written since perf_ring__clear(), which may exceed the ring's size.
+ */
 uint64_t perf_ring__written(const struct perf_ring *ring);
 
 struct perf_ring_cursor {
 	uint64_t at, end;
 };
 
-/* At its newest record. What is written from here on may overwrite what is read. */
+/* Returns a cursor at the newest record. Later writes may overwrite what is read. */
 struct perf_ring_cursor perf_ring__newest(const struct perf_ring *ring);
 /*
  * Copies the record at the cursor, header included, and moves on to the next older one. Returns its
@@ -65,36 +67,36 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 		     size_t size);
 
 /*
- * Writes what has come since the last call to the spool, and frees that part of the ring. Returns
- * how many bytes it was. Only for a ring that is drained.
+ * Writes the data since the last call to the spool, and frees that part of the ring. Returns the
+ * number of bytes. Only for a ring that is drained.
  */
 size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool);
 
 /*
- * Copies the AUX area out, oldest byte first; only while the event is disabled (aux_head is final
- * then). *data is freed by the caller. It has been filled from zeroes once: *wrapped where bytes
- * beyond the head show that it came round. 0 or -ENOMEM.
+ * Copies the AUX area, oldest byte first; only while the event is disabled (aux_head is then
+ * final). The caller frees *data. *wrapped: bytes after the head are not all zero, so the area has
+ * been filled. 0 or -ENOMEM.
  */
 int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *size, bool *wrapped);
 
-/* A line and a hint: what cannot be done with perf's events, and why. */
+/* Prints a line and a hint: what cannot be done with perf events, and why. */
 void ring_limits__explain(int err, const char *what);
 
 /* True if n rings of aux_size bytes of trace fit into max bytes. */
 bool budget__allows(uint64_t max, size_t n, size_t aux_size);
 
 /*
- * The same, for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on stderr that
- * names the snapshot size that fits, if one does that is not below the least.
+ * Like budget__allows(), for rings of threads or of CPUs. 0, or -ENOMEM after a line and a hint on
+ * stderr that names the largest snapshot size that fits, if it is not below the least.
  */
 int budget__check(uint64_t max, size_t n, size_t aux_size, size_t least, bool by_cpu);
 
 struct memlock_limits {
-	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: a user's, for each CPU */
+	uint64_t mlock_kb; /* kernel.perf_event_mlock_kb: per user and CPU */
 	unsigned int cpus; /* online */
 	uint64_t rlimit;   /* RLIMIT_MEMLOCK in bytes; UINT64_MAX: none */
-	long paranoid;	   /* kernel.perf_event_paranoid: -1 lifts all */
-	bool ipc_lock;	   /* CAP_IPC_LOCK: as well */
+	long paranoid;	   /* kernel.perf_event_paranoid: -1 removes the limits */
+	bool ipc_lock;	   /* CAP_IPC_LOCK: removes the limits */
 };
 
 void memlock__read(struct memlock_limits *limits);
@@ -108,13 +110,15 @@ uint64_t memlock__fits(const struct memlock_limits *limits);
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size);
 
 /*
- * Raises this process's limit of open files as far as is needed and allowed. 0, or -EMFILE after a
- * line and a hint on stderr if n threads' rings, with these descriptors and mappings each, do not
- * fit.
+ * Raises this process's limit of open files as far as needed and allowed. 0, or -EMFILE after a
+ * line and a hint on stderr if n rings, each with these descriptors and mappings, do not fit.
  */
 int many_rings__allow(size_t n, size_t fds_each, size_t mappings_each);
 
-/* Both of these, by the limits of this process. 0 or -errno, as they do. */
+/*
+ * Checks memlock__check() and many_rings__allow() with the limits of this process. 0 or -errno,
+ * like them.
+ */
 int ring_limits__check(size_t n, size_t each, size_t aux_size, size_t fds_each,
 		       size_t mappings_each);
 

@@ -18,7 +18,7 @@ void switch_log__fini(struct switch_log *log)
 	VEC_FINI(&log->cpus);
 }
 
-/* Makes it if it is new. NULL: out of memory. */
+/* Returns the CPU's switches, added if new. NULL: out of memory. */
 static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 {
 	struct cpu_switches *c;
@@ -127,7 +127,7 @@ bool switch_log__has(const struct switch_log *log, pid_t pid)
 	return false;
 }
 
-/* The CPU whose next one is the earliest; -1: none has any. */
+/* Returns the CPU whose next switch is the earliest; -1: there are no more. */
 static ssize_t earliest(const struct switch_log *log, const size_t *next)
 {
 	const struct rec_switch *best = NULL;
@@ -469,7 +469,7 @@ static int by_tid(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* In `gone`, which is sorted by tid. */
+/* Finds the tid in `gone`, which is sorted by tid. */
 static const struct gone_task *find_gone(const struct gone_task *gone, size_t n, pid_t tid)
 {
 	struct gone_task key = {.tid = tid};
@@ -498,14 +498,14 @@ static void forget_threads(struct recording *rec, const struct gone_task *gone, 
 		const struct rec_thread *t = &rec->threads.v[i];
 		const struct gone_task *task = find_gone(gone, n, t->tid);
 
-		/* One that began since has only the number. */
+		/* A thread that began since then only has the same number. */
 		if (!task || task->pid != t->pid || t->start_ns > task->time_ns)
 			rec->threads.v[kept++] = *t;
 	}
 	rec->threads.n = kept;
 }
 
-/* Each time as many as are kept: so a task costs the same, however many there were. */
+/* Drops as many as it keeps, so that the cost per task does not depend on the number of tasks. */
 int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source, pid_t pid),
 		   const struct source *source)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* perf's sideband records about the target: mappings, names, threads that begin and end. */
+/*
+ * Reads perf's sideband records about the target: mappings, names, and threads that begin and end.
+ */
 #ifndef MTBPF_CAPTURE_PERF_SIDEBAND_H
 #define MTBPF_CAPTURE_PERF_SIDEBAND_H
 
@@ -13,19 +15,19 @@
 
 struct sideband_ring_config {
 	size_t size;	/* a power of two */
-	bool switches;	/* who runs on the CPU as well */
-	bool at_once;	/* each record wakes: what a thread begins has to be followed */
+	bool switches;	/* also record context switches */
+	bool at_once;	/* wake at each record, so that new threads can be followed */
 	bool monotonic; /* times are CLOCK_MONOTONIC, not perf's clock */
 };
 
-/* An event of its own, a dummy: it outlives the freeze of what it tells of. */
+/* A dummy event for sideband records. It stays enabled when the other events are frozen. */
 struct sideband_ring {
 	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or
 		      anything */
 	struct perf_ring ring;
 };
 
-/* 0, or -errno as perf_event_open(2) and perf_ring__map(). Prints nothing. */
+/* 0, or -errno like perf_event_open(2) and perf_ring__map(). Prints nothing. */
 int sideband_ring__open(struct sideband_ring *ring, const struct event_place *place,
 			const struct sideband_ring_config *config);
 void sideband_ring__close(struct sideband_ring *ring);
@@ -36,21 +38,23 @@ struct gone_task {
 	uint64_t time_ns;
 };
 
-/* A record that was taken out of its ring, and has not been looked at. */
+/* A record that was taken from its ring and waits to be handled. */
 struct waiting_record {
 	uint64_t time_ns;
 	size_t at; /* in sideband.bytes */
 };
 
-/* A log of the threads that ran on each CPU, as far back as the CPU's ring of Intel PT goes. */
+/* The threads that ran on each CPU, as far back as the CPU's ring of Intel PT goes. */
 
 struct cpu_switches {
 	int cpu;
 	VEC(struct rec_switch) list; /* ascending by time */
-	uint64_t last_ns;	     /* of the latest, or the start */
-	/* The least number of bytes of trace that were written, and the ring's head. */
+	uint64_t last_ns;	     /* time of the latest switch, or of the start */
+	/* The least number of trace bytes written so far, and the ring's head. */
 	uint64_t written, head;
-	/* `written` at an earlier time: one ring's size later nothing older than mark_ns is left.
+	/*
+	 * `written` at mark_ns. When a full ring's size more is written, nothing older than mark_ns
+	 * is left.
 	 */
 	uint64_t mark_written, mark_ns;
 };
@@ -63,15 +67,15 @@ struct switch_log {
 
 void switch_log__fini(struct switch_log *log);
 
-/* Calls for one CPU must come in the order of time. Each returns 0 or -ENOMEM. */
+/* Calls for one CPU must be in order of time. Each returns 0 or -ENOMEM. */
 
 /* pid and tid run; used only if the CPU has no other record yet. */
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
 /* pid and tid run from now on; 0 and 0: no recorded thread. */
 int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* They have run until now; tells who ran before the CPU's first record. */
+/* They have run until now. The first record of a CPU tells who ran before it. */
 int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* Records are missing between the CPU's last one and this: it is unknown who ran. */
+/* Records are missing between the CPU's last one and this time: it is unknown who ran. */
 int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
 /*
  * The trace has reached `head` in the CPU's ring; forgets switches before the part that the ring
@@ -79,57 +83,57 @@ int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
  */
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
 
-/* True where the process is among them. */
+/* True if the log has a switch to the process. */
 bool switch_log__has(const struct switch_log *log, pid_t pid);
-/* Adds those of all CPUs, by time. 0 or -ENOMEM. */
+/* Adds the switches of all CPUs to the recording, by time. 0 or -ENOMEM. */
 int switch_log__add_to(const struct switch_log *log, struct recording *rec);
 
 struct source;
 
 struct sideband {
-	/* Records of other processes are left out; NULL: all are from one cgroup. */
+	/* Records of other processes are ignored; NULL: all records are from one cgroup. */
 	struct pid_set *pids;
-	bool of_cpus;  /* beside pids: the rings are those of CPUs, and have everybody's records */
-	bool children; /* what they fork is added to pids */
+	bool of_cpus;	       /* with pids: one ring per CPU, with records of all processes */
+	bool children;	       /* add children of pids to pids */
 	struct recording *rec; /* maps, thread names and losses are added here */
-	/* Threads that began, for the caller to follow and clear; and those that ended. */
+	/* Threads that began, for the caller to follow and clear; threads that ended. */
 	VEC(struct rec_thread) started;
 	VEC(pid_t) ended;
-	VEC(struct gone_task) gone; /* the latest: what is known of them is forgotten at last */
-	/* sideband__collect(): */
+	VEC(struct gone_task) gone; /* the latest ones; sideband__tidy() drops the oldest */
+	/* For sideband__collect(): */
 	VEC(uint8_t) bytes;
 	VEC(struct waiting_record) waiting;
-	uint64_t collect_ns; /* when the first ring was looked at, of the latest time; 0: not yet */
-	/* Rings by CPU: */
+	uint64_t collect_ns; /* start of the latest collection; 0: none yet */
+	/* For rings per CPU: */
 	struct switch_log log;
-	VEC(struct rec_thread) joined; /* threads that came from elsewhere, likewise */
+	VEC(struct rec_thread) joined; /* threads moved into the cgroup; likewise */
 };
 
 void sideband__fini(struct sideband *sideband);
 
 /*
- * Takes every record that waits in the ring; of a CPU's two rings, that of Intel PT first. 0 or
+ * Handles every record in the ring. If a CPU has two rings, drain that of Intel PT first. 0 or
  * -ENOMEM.
  */
 int sideband__drain(struct sideband *sideband, struct perf_ring *ring);
 
 /*
- * The same of several rings, in the order of time: a process may be forked on one CPU, and map its
- * files on another. Collects what waits in one of them; their times are CLOCK_MONOTONIC. 0 or
+ * Like sideband__drain(), for several rings in order of time: a process may be forked on one CPU
+ * and map its files on another. Collects the records of one ring; times are CLOCK_MONOTONIC. 0 or
  * -ENOMEM.
  */
 int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
 /*
- * Takes what was collected, but what is so young that another ring may have something older, unless
- * it is the `last` time. 0 or -ENOMEM.
+ * Handles the collected records, except those so young that another ring may have older ones; if
+ * `last`, all of them. 0 or -ENOMEM.
  */
 int sideband__settle(struct sideband *sideband, bool last);
 
-/* The most ended tasks whose process is still known. */
+/* The most ended tasks whose process is still remembered. */
 #define SIDEBAND_GONE_MAX 2048
 
 /*
- * Forgets threads, and mappings of processes, that have ended, except the latest SIDEBAND_GONE_MAX
+ * Drops threads, and mappings of processes, that have ended. Keeps the latest SIDEBAND_GONE_MAX,
  * and those for which `holds` says that one of their rings is kept (NULL: none are). 0 or -ENOMEM.
  */
 int sideband__tidy(struct sideband *sideband, bool (*holds)(const struct source *source, pid_t pid),

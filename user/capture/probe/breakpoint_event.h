@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A breakpoint of the CPU on code that is in no file, where a uprobe cannot be set. A CPU has four
- * of them.
+ * A hardware breakpoint on code that no file contains, where a uprobe cannot be set. A CPU has
+ * four.
  */
 #ifndef MTBPF_CAPTURE_PROBE_BREAKPOINT_EVENT_H
 #define MTBPF_CAPTURE_PROBE_BREAKPOINT_EVENT_H
@@ -11,8 +11,8 @@
 #define BREAKPOINTS_MAX 4
 
 /*
- * An event that overflows each time that this CPU comes to the address in user code, whichever
- * process runs there. A descriptor, or -errno: -ENOSPC if the CPU's breakpoints are in use.
+ * Opens an event that overflows each time this CPU executes the address in user code, in any
+ * process. Returns a descriptor, or -errno: -ENOSPC if the CPU's breakpoints are in use.
  */
 int breakpoint_event__open(int cpu, uint64_t address);
 

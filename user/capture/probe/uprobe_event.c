@@ -31,7 +31,7 @@
 /* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
 #define KERNEL_ENOTSUPP 524
 
-/* One number behind `prefix` in a sysfs file. 0 or -errno. */
+/* Reads one number from a sysfs file by its format. 0 or -errno. */
 static int read_number(const char *path, const char *format, unsigned int *number)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
@@ -132,8 +132,9 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 int uprobe_event__open(const struct uprobe_spec *spec)
 {
 	/*
-	 * For everybody it has to be some CPU's. The BPF program runs on each: it belongs to the
-	 * probe, and only what it lets pass to the event (__uprobe_perf_func).
+	 * An event for all processes needs a CPU. The BPF program still runs on every CPU: it
+	 * belongs to the probe; the event only gets what the program lets pass
+	 * (__uprobe_perf_func).
 	 */
 	struct event_place place = {.pid = spec->pid, .cpu = spec->pid < 0 ? sched_getcpu() : -1};
 	struct perf_event_attr attr;
@@ -153,7 +154,7 @@ struct uprobe_multi_attr {
 	uint32_t attach_type, flags;
 	uint64_t path, offsets, semaphores, cookies;
 	uint32_t n, multi_flags;
-	uint32_t pid, zero; /* the kernel refuses bytes behind pid that are not 0 */
+	uint32_t pid, zero; /* the kernel refuses non-zero bytes after pid */
 };
 
 _Static_assert(offsetof(struct uprobe_multi_attr, path) == 16, "as include/uapi/linux/bpf.h");
@@ -263,7 +264,7 @@ int own_probe__try(void)
 	return count == 1 ? 0 : -ENODATA;
 }
 
-/* Probes that events share. */
+/* Probes that several events share. */
 
 #define GROUP "mtbpf"
 /* Closed events release the probe a little later (RCU). */
@@ -274,7 +275,7 @@ struct tracefs_probe {
 	int dir; /* tracefs */
 	char name[64];
 	pid_t janitor;
-	int janitor_pipe; /* its end of file is our end */
+	int janitor_pipe; /* end of file here means that mtbpf has ended */
 };
 
 static bool is_tracefs(int dir)

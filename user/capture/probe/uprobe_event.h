@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A uprobe perf event of our own: with sample_period 1 a BPF program's return value gates it. */
+/*
+ * A uprobe perf event per probe: with sample_period 1 a BPF program's return value decides whether
+ * a hit counts as an overflow.
+ */
 #ifndef MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 #define MTBPF_CAPTURE_PROBE_UPROBE_EVENT_H
 
@@ -9,10 +12,10 @@
 
 #include "capture/perf/event_place.h"
 
-/* The effect of a hit on Intel PT, if that is in the event's group. */
+/* The effect of a hit on Intel PT, if Intel PT is in the event's group. */
 enum uprobe_role {
 	UPROBE_FREEZES,
-	UPROBE_STOPS, /* it does the same, but goes on at the next of: */
+	UPROBE_STOPS, /* like UPROBE_FREEZES, until the next hit of UPROBE_STARTS */
 	UPROBE_STARTS,
 };
 
@@ -20,24 +23,24 @@ struct uprobe_spec {
 	const char *path;   /* any path that reaches the inode; see process__mapping_path() */
 	uint64_t offset;    /* file offset of the probed instruction */
 	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
-	uint64_t semaphore; /* file offset of a counter to be raised while it is set; 0: none */
+	uint64_t semaphore; /* file offset of a counter to raise while the probe is set; 0: none */
 	bool on_return;	    /* a uretprobe: offset must be where [sp] is the return address */
 	enum uprobe_role role;
 };
 
 /*
- * Opens the event through the uprobe PMU, enabled. Never with attr.inherit: a forking target would
- * fail with EFAULT (the child's event re-reads the path pointer in the target's memory).
- * Returns a descriptor the caller closes (which removes the probe), or -errno after one line and a
- * hint on stderr.
+ * Opens the event through the uprobe PMU, enabled, without attr.inherit: otherwise fork(2) in the
+ * target would fail with EFAULT (the child's event re-reads the path pointer in the target's
+ * memory). Returns a descriptor the caller closes (which removes the probe), or -errno after one
+ * line and a hint on stderr.
  */
 int uprobe_event__open(const struct uprobe_spec *spec);
 
 /*
- * True if this kernel runs BPF programs at uprobes without perf events, for all threads of one
- * process: from Linux 6.11 on (commit 46ba0e49b642; before it only the first thread's hits came).
- * It costs the machine less: while any thread has an event, each context switch looks for events to
- * switch (kernel/events/core.c, perf_sched_events).
+ * True if this kernel can run BPF programs at uprobes without perf events, for all threads of one
+ * process: since Linux 6.11 (commit 46ba0e49b642; before it, only for the first thread). Links cost
+ * the machine less: while any thread has an event, each context switch looks for events to switch
+ * (kernel/events/core.c, perf_sched_events).
  */
 bool uprobe_link__is_supported(void);
 
@@ -49,18 +52,18 @@ bool uprobe_link__is_supported(void);
 int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cookie);
 
 /*
- * Returns when no thread is in a handler of this probe that it entered before the call; from Linux
- * 6.12 on, of any probe (register_rwsem of kernel/events/uprobes.c, and then
- * uprobe_unregister_sync()). A thread that entered earlier did not see a BPF program attached
- * meanwhile, and would overflow the event unasked, however late it continues. 0, or -errno after a
- * line and a hint. Takes a tenth of a second, all of it asleep.
+ * Waits until no thread is in a handler of this probe that it entered before the call; since Linux
+ * 6.12, of any probe (register_rwsem of kernel/events/uprobes.c, and then
+ * uprobe_unregister_sync()). A thread that entered before a BPF program was attached does not see
+ * the program, and its hit would overflow the event unfiltered. Takes a tenth of a second, without
+ * using the CPU. 0, or -errno after a line and a hint.
  */
 int uprobe_event__settle(const struct uprobe_spec *spec);
 
 /* A uprobe event that freezes Intel PT. */
 struct uprobe_group {
 	struct event_place place;
-	int leader;	     /* the group's leader; -1: it leads a group of its own */
+	int leader;	     /* the group's leader; -1: the event leads its own group */
 	unsigned int action; /* enum aux_action on the leader's AUX output at a hit; 0: none */
 	bool disabled;	     /* waits for PERF_EVENT_IOC_REFRESH */
 	bool enable_on_exec; /* and then for the process's execve */
@@ -68,48 +71,48 @@ struct uprobe_group {
 };
 
 /*
- * Opens the event in a group. A descriptor the caller closes, or -errno; prints nothing, since the
- * caller may have another way: -EINVAL or -EOPNOTSUPP where the kernel cannot pause AUX output.
+ * Opens the event in a group. Returns a descriptor the caller closes, or -errno: -EINVAL or
+ * -EOPNOTSUPP if the kernel cannot pause AUX output. Prints nothing, since the caller may have
+ * another method.
  */
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group);
 
-/* A function of our own that probes can be tried on: they touch no other process. Calls it. */
+/* Calls a function of mtbpf on which probes can be tried without touching another process. */
 void own_probe__hit(void);
 
 /*
- * Describes a probe in this process's own program, at an address. 0, or -ENOENT if the address is
+ * Describes a probe at an address of this process's own program. 0, or -ENOENT if the address is
  * not in the program.
  */
 int own_probe__spec_of(struct uprobe_spec *spec, uintptr_t address);
 
 /*
- * Tries the probe of own_probe__hit() once. 0; -ENODATA: the probe was not hit; or -errno of
- * setting it. Prints an error only if the kernel lacks uprobe events.
+ * Sets a probe on own_probe__hit() and hits it once. 0; -ENODATA: the probe was not hit; or -errno
+ * from setting it. Prints an error only if the kernel lacks uprobe events.
  */
 int own_probe__try(void);
 
 /*
  * A uprobe that many perf events share: an entry in tracefs' uprobe_events. With events of the
- * uprobe PMU each hit would run the BPF program once an event.
+ * uprobe PMU, each hit would run the BPF program once per event.
  */
 
 struct tracefs_probe;
 
 /*
- * Creates the probe, not yet enabled; `number` tells it from others of ours. *id is attr.config of
- * a PERF_TYPE_TRACEPOINT event on it. tracefs is mounted for
- * us alone where the machine has it nowhere. The entry outlives its maker, so a small process of
- * ours waits for our end, however it comes, and removes it. 0, or -errno after one line and a hint
- * on stderr.
+ * Creates the probe, not yet enabled. `number` distinguishes it from mtbpf's other probes. *id is
+ * attr.config for a PERF_TYPE_TRACEPOINT event on it. If tracefs is not mounted, it is mounted
+ * privately. The entry would outlive mtbpf, so a small helper process waits until mtbpf ends, in
+ * whichever way, and removes it. 0, or -errno after one line and a hint on stderr.
  */
 int tracefs_probe__create(struct tracefs_probe **probe, const struct uprobe_spec *spec,
 			  size_t number, uint32_t *id);
-/* Removes it; every event on it must be closed. NULL is fine. */
+/* Removes the probe; every event on it must be closed. NULL is fine. */
 void tracefs_probe__remove(struct tracefs_probe *probe);
 
 /*
  * Checks whether a probe could be created, without creating one. 0 and tracefs' mount point in
- * *place (NULL: it is not mounted, but can be mounted privately), or -errno. Prints nothing.
+ * *place (NULL: not mounted, but can be mounted privately), or -errno. Prints nothing.
  */
 int tracefs_probe__try(const char **place);
 

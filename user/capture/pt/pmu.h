@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The intel_pt PMU as sysfs describes it, and the config that a recording asks of it. */
+/* The intel_pt PMU as described in sysfs, and the config for a recording. */
 #ifndef MTBPF_CAPTURE_PT_PMU_H
 #define MTBPF_CAPTURE_PT_PMU_H
 
@@ -26,45 +26,52 @@ struct pt_pmu {
 	uint32_t tsc_art_num, tsc_art_den; /* CPUID 15H EBX, EAX */
 };
 
-/* Prints nothing. 0 or -errno: -ENOENT there is no such PMU. */
+/* Reads the PMU's description. 0 or -errno: -ENOENT: there is no such PMU. Prints nothing. */
 int pt_pmu__read(struct pt_pmu *pmu);
 
 /* Reads a file of caps/. 0; -ENOENT if this kernel lacks it. */
 int pt_pmu__read_cap(const char *name, uint32_t *value);
 
-/* Fills in what a decoder must know about streams recorded with config on this machine. */
+/*
+ * Fills in what a decoder must know about streams that are recorded with this config on this
+ * machine.
+ */
 void pt_pmu__describe(const struct pt_pmu *pmu, uint64_t config, struct rec_pt_config *out);
 
-/* -timer-resolution: packets that tell the time, and the event's config for them. */
+/* -timer-resolution: the timing packets, and the event's config for them. */
 
-/* Fields as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3, 33.2.8.2). */
+/*
+ * Fields are named as in the PMU's format/: the settings of IA32_RTIT_CTL (Intel SDM vol. 3,
+ * 33.2.8.2).
+ */
 struct pt_timing {
 	bool cyc, mtc, noretcomp;
 	bool ptw, fup_on_ptw; /* values that programs write (PTWRITE), and where; if the CPU
 				 supports it */
-	bool pwr_evt;	      /* what the CPU does to save power */
-	bool event;	      /* what interrupts a thread: wherever it can be had */
+	bool pwr_evt;	      /* power events */
+	bool event;	      /* events that interrupt a thread, if supported */
 	unsigned int cyc_thresh, mtc_period, psb_period;
-	bool exact; /* the user's own numbers: used exactly, or refused */
+	bool exact; /* the user's numbers: used exactly, or refused */
 };
 
-/* A cycle count with every packet, and MTC packets as often as the CPU can. */
+/* A cycle count with every packet, and MTC packets as often as the CPU supports. */
 #define PT_TIMING_NORMAL                                                                           \
 	{                                                                                          \
 		.cyc = true, .mtc = true, .cyc_thresh = 1                                          \
 	}
 
 /*
- * "low" (MTC packets only), "normal", "high" (and every return in full: time at each), or
- * "custom:cyc=1,cyc_thresh=2,mtc=1,mtc_period=3,psb_period=0,noretcomp=1": perf's own terms; one
- * left out is 0, one without a number 1. 0, or -EINVAL after a line and a hint on stderr.
+ * Parses "low" (MTC packets only), "normal", "high" (also every return in full, so that each has a
+ * time), or "custom:cyc=1,cyc_thresh=2,mtc=1,mtc_period=3,psb_period=0,noretcomp=1": perf's terms.
+ * A term without a number is 1; a missing term is 0. 0, or -EINVAL after a line and a hint on
+ * stderr.
  */
 int pt_timing__parse(const char *text, struct pt_timing *timing);
 
 /*
- * attr.config of a user's branch trace with it. Where it is not exact, as near as the PMU's caps
- * allow, with a warning where cycle packets are missing; else -EINVAL after a line and a hint.
- * arch/x86/events/intel/pt.c: pt_event_valid().
+ * attr.config for a branch trace of user code with this timing. If the timing is not exact, uses
+ * the nearest values that the PMU's caps allow, and warns if cycle packets are missing; otherwise
+ * -EINVAL after a line and a hint. arch/x86/events/intel/pt.c: pt_event_valid().
  */
 int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, uint64_t *config);
 

@@ -15,8 +15,9 @@
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
 /*
- * Nothing wakes us for these records, but those of the sideband do. A CPU's has one each time that
- * the kernel takes Intel PT from it, of 64 bytes, and the sideband at least one of 56 then.
+ * These records do not wake mtbpf, but those of the sideband do. Each time the kernel takes Intel
+ * PT from a CPU, it writes one record of 64 bytes here, and at least one of 56 bytes to the
+ * sideband.
  */
 static size_t pt_data_size(bool by_cpu)
 {
@@ -80,7 +81,7 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 	return r->probes.v[--r->probes.n];
 }
 
-/* One event leads Intel PT's group, and its limit ends all of that. */
+/* Opens one probe event that leads Intel PT's group: its limit ends the whole group. */
 static int open_under_probe(struct pt_ring *r, const struct pt_ring_config *config)
 {
 	int err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
@@ -160,8 +161,8 @@ int pt_ring__enable(struct pt_ring *r, const struct pt_ring_config *config)
 void pt_ring__disable(struct pt_ring *r)
 {
 	/*
-	 * Intel PT first: the hit's message may be here while the target is still in the probe's
-	 * handler, and without its event that would not pause anything any more.
+	 * Disable Intel PT first: the hit's message may arrive while the target is still in the
+	 * probe's handler, and without the probe's event nothing would pause the trace.
 	 */
 	if (r->pt >= 0)
 		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
@@ -171,8 +172,8 @@ void pt_ring__disable(struct pt_ring *r)
 
 /*
  * The kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
- * perf_aux_output_begin()), which nothing but user space enables again. Of one that is active that
- * does nothing.
+ * perf_aux_output_begin()); only user space enables it again. Enabling an active event does
+ * nothing.
  */
 void pt_ring__drain(struct pt_ring *r, bool runs)
 {

@@ -120,7 +120,7 @@ struct source {
 	/* Several rings: the probes that all their events share, and their ids. */
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
-	VEC(struct pt_ring) rings; /* a thread's each, or a CPU's each */
+	VEC(struct pt_ring) rings; /* one per thread, or one per CPU */
 	/* The spools of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
 	struct clock_point first;
@@ -159,7 +159,7 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	if (err)
 		return err;
 	ring->pid = pid;
-	/* It tells when it is half full. */
+	/* The event wakes when the buffer is half full. */
 	err = s->config.spool_dir ? followed__watch(&s->followed, ring->pt) : 0;
 	return err ? err : ring->sideband.event;
 }
@@ -211,7 +211,7 @@ static int try_methods(struct source *s)
 	return err;
 }
 
-/* Said before anything is opened: the kernel itself only says EPERM. */
+/* Checks this before anything is opened: the kernel only reports EPERM. */
 static int check_memory(const struct source *s)
 {
 	bool by_cpu = s->config.cgroup != NULL;
@@ -244,7 +244,7 @@ static int add_tracefs(struct source *s, size_t i)
 	return err;
 }
 
-/* With the uprobe PMU's events each hit would run the BPF program once a ring. */
+/* With events of the uprobe PMU, each hit would run the BPF program once per ring. */
 static int open_tracefs(struct source *s)
 {
 	const struct source_config *c = &s->config;
@@ -292,12 +292,12 @@ static int open_rings(struct source *s)
 	return err;
 }
 
-/* From the frozen rings and the sideband to a recording. */
+/* Converts the frozen rings and the sideband to a recording. */
 
-/* Less than a turn of the scheduler's: a thread may have spent it all in the kernel. */
+/* Shorter than a scheduler's time slice: the thread may have spent all of it in the kernel. */
 #define SOON_NS 20000000
 
-/* It should have run as long as its threads did: otherwise another program uses the PMU. */
+/* Warns if Intel PT ran for a shorter time than its threads: another program uses the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
 	bool of_thread = r->place.cpu < 0;
@@ -349,7 +349,7 @@ static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring,
 	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
 }
 
-/* The ring will be closed, and what it has recorded stays. 0 or -ENOMEM. */
+/* Keeps the spool of a ring that will be closed. 0 or -ENOMEM. */
 static int keep_spool(struct source *s, struct pt_ring *ring)
 {
 	struct ended_spool *ended = VEC_PUSH(&s->spools);
@@ -474,7 +474,9 @@ static int check_kernel(const struct source *s)
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
-/* One ring is many threads', and each is in its own region or in none. */
+/*
+ * Refuses regions with rings per CPU: the threads of one ring are in different regions, or in none.
+ */
 static int check_regions(const struct source_config *config)
 {
 	if (!config->n_starts || !config->cgroup)

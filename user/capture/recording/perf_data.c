@@ -80,7 +80,7 @@ static size_t padding(size_t len, size_t to)
 	return (to - len % to) % to;
 }
 
-/* And as many zeroes as round it up to eights. */
+/* Writes the data, padded with zeroes to a multiple of 8. */
 static void put_padded(struct perf_writer *w, const void *data, size_t len)
 {
 	put(w, data, len);
@@ -96,7 +96,7 @@ static void begin_record(struct perf_writer *w, uint32_t type, uint16_t misc)
 	put(w, &header, sizeof(header));
 }
 
-/* One that is larger than its header can say is left out. */
+/* Ends a record. A record that is larger than its header can express is left out. */
 static void end_record(struct perf_writer *w)
 {
 	((struct perf_event_header *)(void *)w->record)->size = (uint16_t)w->n;
@@ -241,7 +241,7 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 				      (int)hit->cpu, EVENT_HIT};
 
 	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-	/* A return's own ip is in the stack. */
+	/* For a return, the ip itself is in the stack. */
 	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u64(w, 1 + chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
@@ -326,7 +326,7 @@ static void put_samples(struct perf_writer *w)
 	for (size_t i = 0; i < rec->entries.n; i++) {
 		const struct mt_entry *e = &rec->entries.v[i];
 
-		/* The ip is the sample's. */
+		/* The ip is in the sample. */
 		put_raw(w,
 			&(struct sample_id_fields){(pid_t)e->tgid, (pid_t)e->tid, e->start_ns, 0,
 						   EVENT_ENTRY},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf.data file format, as far as a recording needs it. Sources: the kernel's
+ * The part of the perf.data file format that a recording needs. Sources: the kernel's
  * tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h.
  */
 #ifndef MTBPF_CAPTURE_RECORDING_PERF_DATA_H
@@ -90,7 +90,7 @@ struct build_id_record {
 	int32_t pid;
 	uint8_t id[20], size, pad[3];
 };
-#define MISC_BUILD_ID_SIZE (1u << 15) /* of its header: the size is given */
+#define MISC_BUILD_ID_SIZE (1u << 15) /* in header.misc: the record has the id's size */
 
 /*
  * Writes rec as a perf.data file. Errors stay in the stream (ferror); the caller checks them and
@@ -98,15 +98,18 @@ struct build_id_record {
  */
 void perf_data__write(const struct recording *rec, FILE *out);
 
-/* Reads the feature's section: each build id is for all maps of its path that lack one. */
+/* Reads the build id section. Each build id is set in all maps of its path that lack one. */
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size);
-/* The section: a record for each path of rec->files. perf knows one build id per path. */
+/*
+ * Writes the build id section: one record per path of rec->files, since perf knows one build id per
+ * path.
+ */
 void perf_data__write_build_ids(const struct recording *rec, FILE *out);
 
 /*
  * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, decoder settings. 0, or -errno
- * with *why set to a constant sentence: -EINVAL not perf.data, or damaged; -ENODATA without Intel
- * PT; -ENOTSUP an unsupported kind; -ENOMEM. The bytes are copied, except PT in rec->mapped.
+ * with *why set to a constant sentence: -EINVAL: not perf.data, or damaged; -ENODATA: no Intel PT;
+ * -ENOTSUP: an unsupported kind; -ENOMEM. The bytes are copied, except PT in rec->mapped.
  */
 int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
 

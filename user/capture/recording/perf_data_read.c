@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A perf.data file to a recording: the file, the kernel's records, and the PT bytes. */
+/* Converts a perf.data file to a recording: the file, the kernel's records, and the PT bytes. */
 #include "capture/recording/perf_data_samples.h"
 
 #include <stddef.h>
@@ -64,7 +64,7 @@ static struct sample_id read_sample_id(const struct perf_reader *r, const uint8_
 	return id;
 }
 
-/* Ignores one that is longer than any. */
+/* Ignores an id that is longer than the maximum. */
 static void set_build_id(struct rec_map *map, const uint8_t *id, size_t size)
 {
 	if (2 * size >= sizeof(map->build_id))
@@ -197,7 +197,7 @@ static int compare_switches(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Orders what came in the order of buffers. 0 or -ENOMEM. */
+/* Sorts the switches, which came in the order of buffers. 0 or -ENOMEM. */
 static int finish_switches(struct perf_reader *r)
 {
 	int err = 0;
@@ -219,7 +219,7 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		/* Its code is in kcore_dir. */
+		/* The kernel's code is in kcore_dir. */
 		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
 			return 0;
 		/* No code: of perf record -d, or for its unwinding. */
@@ -433,7 +433,10 @@ static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t 
 	aux.cpu = (int)take_u32(c);
 	if (c->failed || *size > left)
 		return damaged(r, "its Intel PT data is cut");
-	/* The recording does not keep it: what comes next would be taken for more of it. */
+	/*
+	 * The recording does not keep an empty stream: the next data would be taken for a part of
+	 * it.
+	 */
 	if (!*size)
 		return 0;
 	/* 'perf record -p' writes the first thread's tid at each. */

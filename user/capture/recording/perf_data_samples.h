@@ -16,24 +16,24 @@ struct perf_reader_event {
 	uint32_t type;
 	uint64_t config, sample_type, regs_user;
 	uint64_t own;	    /* of BPF output: enum perf_own_data */
-	uint64_t period_ns; /* of an event that samples by a clock; else 0 */
+	uint64_t period_ns; /* period of an event that samples by a clock; otherwise 0 */
 	uint64_t period;    /* attr.sample_period */
 	uint64_t id;
 	bool exclude_user;
 };
 
-/* PT bytes so far, whose stream may go on in a later record. */
+/* A stream of PT bytes, which may continue in a later record. */
 struct perf_reader_stream {
 	pid_t tid;
 	int cpu;
-	size_t aux;   /* of the recording's */
-	uint64_t end; /* the offset in the stream after them */
+	size_t aux;   /* index in the recording's aux */
+	uint64_t end; /* offset of the end in the stream */
 };
 
-/* They come in the order of buffers, not of time. */
+/* A context switch. The file has them in the order of buffers, not of time. */
 struct perf_reader_switch {
 	struct rec_switch sw;
-	size_t order; /* in the file */
+	size_t order; /* position in the file */
 };
 
 struct perf_reader {
@@ -44,17 +44,20 @@ struct perf_reader {
 	VEC(struct perf_reader_event) events;
 	VEC(struct perf_reader_stream) streams;
 	VEC(struct perf_reader_switch) switches;
-	bool have_info; /* Intel PT's AUXTRACE_INFO was there */
-	bool by_cpu;	/* its buffers are of CPUs, and switches tell who ran there */
+	bool have_info; /* Intel PT's AUXTRACE_INFO has been read */
+	bool by_cpu;	/* one buffer per CPU; switches tell which thread ran */
 };
 
-/* A record's bytes still to be read. */
+/* The bytes of a record that are still to be read. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool failed;
 };
 
-/* Takes n bytes, or, where these are not there, zeroes: the cursor has failed then. */
+/*
+ * Copies the next n bytes to out. If there are fewer, fills out with zeroes and marks the cursor as
+ * failed.
+ */
 static inline void cursor__take(struct cursor *c, void *out, size_t n)
 {
 	if ((size_t)(c->end - c->at) < n) {
@@ -82,7 +85,7 @@ static inline uint64_t take_u64(struct cursor *c)
 	return value;
 }
 
-/* Takes the next n bytes as a cursor of their own. */
+/* Returns the next n bytes as a cursor of their own, and skips them. */
 static inline struct cursor take_part(struct cursor *c, uint64_t n)
 {
 	struct cursor part = {.at = c->at, .end = c->at};
@@ -96,7 +99,7 @@ static inline struct cursor take_part(struct cursor *c, uint64_t n)
 	return part;
 }
 
-/* -EINVAL, with the reason. */
+/* Sets the reason, and returns -EINVAL. */
 static inline int damaged(struct perf_reader *r, const char *why)
 {
 	r->why = why;

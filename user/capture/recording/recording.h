@@ -5,7 +5,7 @@
  *   data       a perf.data file (`perf script -i NAME.mtbpf` reads it)
  *   images/    code that no file holds (the vdso, the [uprobes] page, JIT code), and files that may
  *              not be found again; in the layout of perf's build id cache, for `perf --buildid-dir`
- *   kcore_dir/ where the kernel was traced too: its code and symbols, as `perf record --kcore` does
+ *   kcore_dir/ if the kernel was traced: its code and symbols, as `perf record --kcore` writes them
  *   meta.json  written last: a directory without it is an incomplete recording
  */
 #ifndef MTBPF_CAPTURE_RECORDING_RECORDING_H
@@ -19,32 +19,32 @@
 #include "mtbpf_shared.h"
 #include "util/vec.h"
 
-/* 2: hits may have a copy of the stack. */
+/* Version 2: hits may have a copy of the stack. */
 #define RECORDING_VERSION 2
 
 /* Kinds of loss. They are counted, kept in the recording, and printed. */
 enum drop {
 	DROP_TRIGGERS,	 /* passed the threshold, but the trigger's ring buffer was full */
-	DROP_BUSY,	 /* passed it while the snapshot before was taken */
-	DROP_UNMEASURED, /* hits whose delay or duration is not known: no room for it */
-	DROP_KEYS,	 /* requests (-key) that there was no room for any more */
+	DROP_BUSY,	 /* passed it while the previous snapshot was being saved */
+	DROP_UNMEASURED, /* hits whose delay or duration is unknown: no room for its start */
+	DROP_KEYS,	 /* requests (-key) evicted from the full map */
 	DROP_KEYLESS,	 /* hits whose key could not be read */
 	DROP_RESTARTED,	 /* requests that began again before they had ended */
 	DROP_MISSED,	 /* times that the kernel did not run a program of the trigger */
 	DROP_THROTTLED,	 /* times that the kernel paused sampling */
-	DROP_THREADS,	 /* that are not recorded */
+	DROP_THREADS,	 /* threads that are not recorded */
 	DROP_MAPPINGS,	 /* likewise */
-	DROP_RECORDS,	 /* of mappings and threads, in the kernel's buffers */
+	DROP_RECORDS,	 /* records of mappings and threads lost in the kernel's buffers */
 	DROP_TRACE,	 /* gaps in the traces of threads */
 	DROP_DISK,	 /* threads whose trace did not fit on the disk */
 	DROP_LEFT_OUT,	 /* bytes of trace left undecoded for lack of memory; never in a file */
 	DROPS
 };
 
-/* A place in a file that is mapped, at whatever addresses. */
+/* A place in a mapped file, independent of the addresses. */
 struct rec_place {
 	uint64_t ino, offset;
-	uint32_t maj, min; /* 0 and 0: of any file system */
+	uint32_t maj, min; /* 0 and 0: any file system */
 };
 
 /* An executable mapping, from time_ns on. */
@@ -65,16 +65,16 @@ struct rec_thread {
 };
 
 /*
- * PT bytes of one thread, or of all that ran on one CPU (pid and tid are 0 then, and the switches
- * tell the threads apart). Oldest first; wrapped: the oldest packet may be cut.
+ * PT bytes of one thread, or of all threads that ran on one CPU (then pid and tid are 0, and the
+ * switches tell the threads apart). Oldest first. If wrapped, the oldest packet may be cut.
  */
 struct rec_aux {
 	pid_t pid, tid;
-	int cpu;      /* counts where tid is 0 */
-	uint64_t tsc; /* near the newest packet's: where its 56 bits belong */
+	int cpu;      /* valid if tid is 0 */
+	uint64_t tsc; /* near the newest packet's time, which has only 56 bits */
 	uint8_t *data;
 	size_t size;
-	size_t left_out; /* bytes before data that are not decoded */
+	size_t left_out; /* bytes left out before data: not decoded */
 	bool wrapped;
 	bool is_mapped; /* data is a mapping of the recording's file: read-only, not freed */
 };
@@ -84,14 +84,14 @@ struct rec_spool {
 	size_t size;
 };
 
-/* The thread on a CPU from time_ns on; 0 and 0: none of the recorded ones. */
+/* The thread on a CPU from time_ns on; 0 and 0: no recorded thread. */
 struct rec_switch {
 	uint64_t time_ns;
 	int cpu;
 	pid_t pid, tid;
 };
 
-/* Minor page faults per sample; each major one is a sample. */
+/* Minor page faults per sample; every major fault is a sample. */
 #define REC_FAULT_PERIOD 32
 
 /* A thread's stack at one moment. */
@@ -99,12 +99,12 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch;	   /* taken when it left its CPU; otherwise by the clock */
-	bool in_kernel;	   /* it ran kernel code then, on behalf of ips[0] */
+	bool at_switch;	   /* taken when the thread left its CPU; otherwise by the clock */
+	bool in_kernel;	   /* the thread was in kernel code, called from ips[0] */
 	uint32_t n_ips;	   /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
-	uint32_t faults;   /* page faults up to this one, at which it was taken; 0: another event */
-	bool is_major;	   /* of these: they waited for the page's contents */
+	uint32_t faults;   /* page faults since the last such sample; 0: not a fault */
+	bool is_major;	   /* the faults are major: they waited for the page's contents */
 	/* This many ips after the first are call instructions, until they are settled. */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
@@ -122,9 +122,9 @@ struct rec_user {
 
 /* The scheduler's action on a thread. */
 enum rec_sched_what {
-	REC_SCHED_IN,	     /* it runs from here on */
-	REC_SCHED_BLOCKED,   /* it gave its CPU up */
-	REC_SCHED_PREEMPTED, /* its CPU was taken from it, and it could have run on */
+	REC_SCHED_IN,	     /* it runs from now on */
+	REC_SCHED_BLOCKED,   /* it left its CPU to wait */
+	REC_SCHED_PREEMPTED, /* it was preempted, and is still ready to run */
 };
 
 struct rec_sched {
@@ -138,29 +138,29 @@ struct rec_sched {
 struct rec_loss {
 	uint64_t time_ns;
 	pid_t pid, tid;
-	uint64_t aux_flags; /* of the thread's PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
-	uint64_t records;   /* or: as many records of mappings and threads */
+	uint64_t aux_flags; /* for PT: PERF_AUX_FLAG_TRUNCATED, PARTIAL, COLLISION */
+	uint64_t records;   /* or: number of lost records of mappings and threads */
 };
 
 /* The top of the user stack at a hit: from the hit's sp on. */
 struct rec_stack {
-	size_t hit; /* which of the recording's hits */
+	size_t hit; /* index of the hit in the recording */
 	uint8_t *data;
 	size_t size;
 };
 
 /* The place of a thread while another thread of its process was stalled. */
 struct rec_thread_state {
-	size_t hit; /* which of the recording's hits: the stall */
+	size_t hit; /* index of the stall's hit in the recording */
 	pid_t pid, tid;
 	char comm[16];
-	bool is_on_cpu, is_ready; /* it ran; or it could have run; neither: it waited */
+	bool is_on_cpu, is_ready; /* running; ready to run; if neither, waiting */
 	bool is_stopped;
-	uint32_t syscall;	  /* that it waited in; MT_NO_SYSCALL */
+	uint32_t syscall;	  /* system call that it waited in, or MT_NO_SYSCALL */
 	uint64_t arg;		  /* its first argument */
-	pid_t owner;		  /* the thread that has the mutex that it waited for; 0: unknown */
-	uint32_t n_ips, first_ip; /* in recording.state_ips: where it was, then return addresses */
-	bool is_whole;		  /* the last is in its outermost frame */
+	pid_t owner;		  /* the thread that held the mutex it waited for; 0: unknown */
+	uint32_t n_ips, first_ip; /* in recording.state_ips: current address, then returns */
+	bool is_whole;		  /* the stack reaches the outermost frame */
 };
 
 /* Code that no file holds. */
@@ -169,8 +169,8 @@ struct rec_image {
 	uint64_t start;
 	uint8_t *data;
 	size_t size;
-	bool is_elf; /* else raw bytes at start */
-	pid_t pid;   /* of a copy of this process's memory; 0: no copy */
+	bool is_elf; /* otherwise raw bytes at start */
+	pid_t pid;   /* process whose memory was copied; 0: not a copy */
 };
 
 /* A file that was mapped executable. */
@@ -178,13 +178,13 @@ struct rec_file {
 	char *path; /* as in rec_map, without " (deleted)" */
 	uint64_t ino;
 	char build_id[41]; /* in hex; "" if unknown */
-	int fd;		   /* its bytes; -1: the recording does not have them */
+	int fd;		   /* its contents; -1: not in the recording */
 	int debug_fd;	   /* its separate debug file; -1: none, or none in the recording */
 	char *name;	   /* its path in the recording's directory, or NULL */
 	char *debug_name;
 };
 
-/* The JIT code's names: the text of a /tmp/perf-PID.map. */
+/* The names of JIT code: the text of a /tmp/perf-PID.map. */
 struct rec_perf_map {
 	pid_t pid;
 	char *text;
@@ -194,29 +194,30 @@ struct rec_perf_map {
 struct rec_root {
 	pid_t pid;
 	int fd;	       /* O_PATH */
-	bool is_owner; /* else it is another one's */
+	bool is_owner; /* otherwise another rec_root owns fd */
 };
 
 /* "/proc/PID/root", "/proc/self/fd/N" */
 #define REC_ROOT_SIZE 32
 
-/* A file that the process had open at the end and that its threads waited for. */
+/* A file that the process had open at the end, and for which its threads waited. */
 struct rec_open_file {
 	pid_t pid;
 	int fd;
-	char *path; /* as /proc/PID/fd says: "/etc/passwd", "pipe:[812]" */
+	char *path; /* as in /proc/PID/fd */
 };
 
 /* The hypervisor's report of stolen time. */
 enum rec_steal {
 	REC_STEAL_NOT_ASKED,
 	REC_STEAL_TOLD,
-	REC_STEAL_NOT_TOLD, /* it never has */
+	REC_STEAL_NOT_TOLD, /* never any stolen time */
 };
 
 /*
- * Time that was taken from a thread that could run: since the quota of its cgroup was used up,
- * until when it ran again; or by the hypervisor, from one that had a CPU, until it left that.
+ * Time taken from a thread that could run: by the quota of its cgroup, from when the quota was used
+ * up until the thread ran again; or by the hypervisor, from a thread on a CPU, until it left the
+ * CPU.
  */
 struct rec_taken {
 	pid_t pid, tid;
@@ -224,14 +225,14 @@ struct rec_taken {
 	uint64_t until_ns, ns;
 };
 
-/* "cgroup /web/a, quota 10.0 ms of 100 ms": of a process that has been throttled. */
+/* "cgroup /web/a, quota 10.0 ms of 100 ms": the limit of a process that was throttled. */
 struct rec_quota {
 	pid_t pid;
-	bool of_memory; /* "cgroup /web": it has to free memory there */
+	bool of_memory; /* "cgroup /web": the process had to free memory there */
 	char *text;
 };
 
-/* Facts about the machine, and labels that the user gave: "host", "web-3". */
+/* A fact about the machine, or a label that the user gave: "host", "web-3". */
 struct rec_label {
 	char *key, *value;
 };
@@ -240,10 +241,10 @@ struct rec_label {
 struct rec_kernel {
 	char *kallsyms; /* text of /proc/kallsyms; NULL: not traced, and nothing else is valid */
 	char *modules;	/* text of /proc/modules */
-	int kcore;	/* an ELF file with the code at its addresses: /proc/kcore's, or its copy */
+	int kcore;	/* ELF file with the code at its addresses: /proc/kcore, or a copy */
 };
 
-/* Bits of intel_pt's attr.config: those of IA32_RTIT_CTL, which no kernel has moved. */
+/* Bits of intel_pt's attr.config; they are those of IA32_RTIT_CTL in all kernels. */
 #define PT_CONFIG_EVENT (1ull << 31)
 
 /* Settings that a decoder must know. TSC to ns: zero + (tsc * mult >> shift). */
@@ -267,11 +268,11 @@ struct recording {
 	uint64_t threshold_ns;
 	uint32_t reason;       /* enum mt_hit_reason */
 	uint64_t frozen_ns;    /* when recording stopped */
-	uint64_t unix_zero_ns; /* what time it was, since 1970, at 0 of its clock; 0: not known */
+	uint64_t unix_zero_ns; /* Unix time at 0 of the recording's clock; 0: not known */
 	uint64_t probe_ip;     /* run-time address of the probe, in process pid; 0: none */
-	/* A thread that comes there is not recorded any more, until it comes to another place. */
+	/* Places (-stop) at which the recording of a thread stops. */
 	VEC(struct rec_place) stops;
-	char *freeze;	  /* how it was frozen */
+	char *freeze;	  /* name of the freeze method */
 	char *os_release; /* the release of the kernel that recorded it; NULL: unknown */
 	struct rec_pt_config pt;
 	bool kernel_only;	       /* user code was not traced */
@@ -279,7 +280,10 @@ struct recording {
 	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
-	/* The file that it was read from: to copy much PT takes longer than to decode it. */
+	/*
+	 * The file that the recording was read from. It stays mapped: copying PT takes longer than
+	 * decoding it.
+	 */
 	struct {
 		void *data; /* NULL: none */
 		size_t size;
@@ -293,17 +297,17 @@ struct recording {
 	VEC(uint64_t) sample_ips;
 	VEC(struct rec_user) sample_users;
 	VEC(struct rec_sched) scheds;
-	VEC(struct mt_sched) sched_bys; /* who woke, and who replaced, the threads */
+	VEC(struct mt_sched) sched_bys; /* wakers and replacing threads; see enum mt_sched_kind */
 	VEC(struct mt_entry) entries;
 	VEC(struct rec_open_file) open_files;
 	VEC(struct rec_taken) taken; /* ascending by time */
 	VEC(struct rec_quota) quotas;
-	VEC(struct rec_label) labels; /* no two of one key */
-	bool knows_taken;	      /* false: never checked */
-	enum rec_steal steal;	      /* of that: what the hypervisor takes */
-	bool knows_interrupts;	      /* sched_bys have what these took, if they took anything */
-	uint64_t sample_period_ns;    /* of the clock's; 0: none was asked for */
-	uint64_t ring_bytes;	      /* what kept the stacks, and was full; 0: none was */
+	VEC(struct rec_label) labels; /* unique by key */
+	bool knows_taken;	      /* false: `taken` was never recorded */
+	enum rec_steal steal;	      /* whether the hypervisor reports stolen time */
+	bool knows_interrupts;	      /* sched_bys include the time of interrupts */
+	uint64_t sample_period_ns;    /* of timed samples; 0: none were requested */
+	uint64_t ring_bytes;	      /* size of the full ring of stacks; 0: none was full */
 	uint64_t sampled_ns;	      /* how long the source of the last snapshot ran; not kept */
 	/* For the last snapshot: the time from which on the rings of all CPUs are complete. */
 	uint64_t complete_ns;
@@ -311,18 +315,18 @@ struct recording {
 	VEC(struct rec_file) files;
 	VEC(struct rec_perf_map) perf_maps;
 	VEC(struct rec_root) roots; /* recording__hold_roots() */
-	bool portable; /* all files' bytes go with it, not only what cannot be found again */
+	bool portable; /* contains all files, not only those that may not be found again */
 	VEC(struct mt_hit) hits;
-	VEC(struct rec_stack) stacks; /* of some of them, ascending by hit */
+	VEC(struct rec_stack) stacks; /* for some hits; ascending by hit */
 	uint32_t cpu_measure; /* enum mt_cpu_measure: threshold_ns is of that part of the time */
 	uint64_t stall_thresh_ns; /* 0: stalls were not looked for */
-	uint32_t stall_from;	  /* enum mt_stall_from: what these are the time of */
-	char *key;		  /* -key, as the user has written it; NULL: none */
-	VEC(char *) prints;	  /* -print: the names of what hits have in their prints */
+	uint32_t stall_from;	  /* enum mt_stall_from */
+	char *key;		  /* -key as the user wrote it; NULL: none */
+	VEC(char *) prints;	  /* -print: names of the values in the hits' prints */
 	VEC(struct rec_thread_state) thread_states;
 	VEC(uint64_t) state_ips;
 	struct rec_kernel kernel;
-	uint64_t drops[DROPS]; /* beside the losses; see recording__drops() */
+	uint64_t drops[DROPS]; /* not counting `losses`; see recording__drops() */
 };
 
 /* tools/perf/util/tsc.c: tsc_to_perf_time(). */
@@ -334,16 +338,16 @@ static inline uint64_t rec_pt__tsc_to_ns(const struct rec_pt_config *pt, uint64_
 	return pt->time_zero + quot * pt->time_mult + ((rem * pt->time_mult) >> pt->time_shift);
 }
 
-/* In meta.json: "triggers". */
+/* The name in meta.json: "triggers". */
 const char *drop__name(enum drop drop);
 
 #define DROP_TEXT_SIZE 128
 /* "3 triggers: the kernel's buffer was full". Returns buf. */
 const char *drop__format(char buf[static DROP_TEXT_SIZE], enum drop drop, uint64_t n);
-/* All of a recording, those included that its losses tell. The sum. */
+/* Fills counts with all drops of a recording, including those in rec->losses. Returns the sum. */
 uint64_t recording__drops(const struct recording *rec, uint64_t counts[static DROPS]);
 
-/* Adds a copy of a name of -print; the hits' prints have the same order. 0 or -ENOMEM. */
+/* Adds a copy of a name of -print. The hits' prints are in the same order. 0 or -ENOMEM. */
 int recording__add_print(struct recording *rec, const char *name);
 
 void rec_kernel__fini(struct rec_kernel *kernel);
@@ -353,9 +357,9 @@ void rec_file__fini(struct rec_file *file);
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 
-/* True where its rings are CPUs', not threads'. */
+/* True if there is one ring per CPU, not per thread. */
 bool recording__is_by_cpu(const struct recording *rec);
-/* True if it has stacks at moments instead of PT. */
+/* True if it has sampled stacks instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
 /* Bytes of PT or of samples: 0 if nothing ran. */
 size_t recording__traced_bytes(const struct recording *rec);
@@ -363,7 +367,7 @@ size_t recording__traced_bytes(const struct recording *rec);
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
 /*
- * The address of the hit's probe in its process: processes of a cgroup have mapped the file at
+ * The address of the hit's probe in its process: processes of a cgroup may have mapped the file at
  * different addresses.
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
@@ -372,29 +376,29 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip);
 
 /*
- * The registers at one of the recording's own hits, and the copy of its stack, which stays the
- * recording's; stack is NULL if none was taken.
+ * The registers at one of the recording's own hits, and the copy of its stack, which the recording
+ * owns; stack is NULL if no copy was taken.
  */
 struct rec_user recording__hit_user(const struct recording *rec, const struct mt_hit *hit);
 
-/* Each copies strings and bytes. 0 or -ENOMEM. */
+/* The following functions copy strings and bytes. 0 or -ENOMEM. */
 
 /* Inserts after those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
-/* One there already, of the same path and place, is kept. */
+/* Does nothing if there is one with the same path and place. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
-/* Forgets the copies of this process's memory. */
+/* Removes the copies of this process's memory. */
 void recording__drop_copies(struct recording *rec, pid_t pid);
-/* Takes over the descriptors, and the names, which it frees on failure too. */
+/* Takes ownership of the descriptors and names; frees the names also on failure. */
 int recording__add_file(struct recording *rec, const struct rec_file *file);
-/* Copies the text; a later one of the same process takes the earlier one's place. */
+/* Copies the text, which replaces an earlier one of the same process. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
 /* Sets the stack of the last hit. */
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size);
-/* One that is known already gets its name. */
+/* A thread that is known already gets the new name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /*
- * Adds a forked thread: it has its parent's name and, if it is a new process, its parent's mappings
+ * Adds a forked thread, with its parent's name and, if it is a new process, its parent's mappings
  * at that time.
  */
 int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,
@@ -402,39 +406,40 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 /* Inserts after those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
-/* With its addresses, first_ip is set here. */
+/* Adds a sample with its addresses, and sets first_ip. */
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips);
 /* Sets the user registers of the last sample. */
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user);
-/* The same: the kernel's part of its stack. */
+/* Sets the kernel's part of the last sample's stack. */
 int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uint32_t n);
 int recording__add_sched_by(struct recording *rec, const struct mt_sched *by);
-/* With its addresses; first_ip is set here. 0 or -ENOMEM. */
+/* Adds a state with its addresses, and sets first_ip. 0 or -ENOMEM. */
 int recording__add_thread_state(struct recording *rec, const struct rec_thread_state *state,
 				const uint64_t *ips);
-/* Copies the path; one that is known already stays. */
+/* Copies the path. A descriptor that is known already keeps its path. */
 int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const char *path);
 /* NULL if unknown. */
 const char *recording__find_open_file(const struct recording *rec, pid_t pid, int fd);
-/* Copies both, made fit to be shown; a later value of the same key takes the earlier one's place.
+/*
+ * Copies both, without characters that cannot be shown. Replaces an earlier value of the same key.
  */
 int recording__set_label(struct recording *rec, const char *key, const char *value);
 /* NULL: the label is not set. */
 const char *recording__find_label(const struct recording *rec, const char *key);
-/* Copies the text; the first one per process stays. */
+/* Copies the text. The first one per process is kept. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL if it was not throttled. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 /*
- * Takes over aux->data. Of a thread, or a CPU, that wrote no trace nothing is kept: it would be in
- * the trace that is made at once, but not in the one that is made of the file.
+ * Takes ownership of aux->data. An empty trace is not kept: otherwise the trace made at once would
+ * show the thread or CPU, but the one made from the file would not.
  */
 int recording__add_aux(struct recording *rec, const struct rec_aux *aux);
 void rec_aux__fini(struct rec_aux *aux);
 /*
- * Drops the older half of each ring, because decoding all of it takes too much memory. Notes this
- * in rec's drops. False if they are too small to be halved.
+ * Drops the older half of each ring, because decoding all of it takes too much memory, and counts
+ * this in rec's drops. False if the rings are too small to be halved.
  */
 bool recording__leave_out_older_half(struct recording *rec);
 
@@ -442,42 +447,43 @@ bool recording__leave_out_older_half(struct recording *rec);
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino);
 /*
- * Keeps open what its processes that are still there see as /: who is confined reads no
+ * Opens the root directory of each process that is still running: a confined process may not read
  * /proc/PID/root. 0 or -ENOMEM.
  */
 int recording__hold_roots(struct recording *rec);
-/* A path of what the process sees as /, whether that is held or not. */
+/* The path of the process's root directory, whether it is held open or not. */
 void recording__root_path(const struct recording *rec, pid_t pid, char path[static REC_ROOT_SIZE]);
-/* Gives each mapping its file's build id, if known. */
+/* Sets each mapping's build id to its file's, if known. */
 void recording__settle_build_ids(struct recording *rec);
 
 /*
  * Makes the directory (mode 0700), so that a path that cannot be written is known before the
- * capture. An existing one is renamed to NAME.old first (an older NAME.old is removed).
- * 0, or -errno after one line and a hint on stderr.
+ * capture. An existing one is first renamed to NAME.old (an older NAME.old is removed). 0, or
+ * -errno after one line and a hint on stderr.
  */
 int recording_dir__create(const char *path);
 /*
- * Writes all into a directory made before, and names the files that it puts there. 0, or -errno
- * after one line and a hint on stderr.
+ * Writes everything into the directory made by recording_dir__create(), and sets the names of the
+ * files that it writes. 0, or -errno after one line and a hint on stderr.
  */
 int recording__write(struct recording *rec, const char *path);
 /*
- * Writes it under a temporary name and renames it when it is complete. After an error or a signal
- * (util/signals.h) only the previous recording is left. 0 or -errno, as both do.
+ * Writes the recording under a temporary name and renames it when it is complete. After an error or
+ * a signal (util/signals.h) only the previous recording is left. 0 or -errno, like the two
+ * functions above.
  */
 int recording__write_whole(struct recording *rec, const char *path);
-/* As recording__write(), but prints nothing. */
+/* Like recording__write(), but prints nothing. */
 int recording__save(struct recording *rec, const char *path);
 /*
  * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
- * after one line and a hint: -ENOENT, -ENODATA incomplete, -EINVAL no recording, -EPROTO of a newer
- * version.
+ * after one line and a hint: -ENOENT; -ENODATA: incomplete; -EINVAL: not a recording; -EPROTO:
+ * written by a newer version.
  */
 int recording__read(struct recording *rec, const char *path);
 /*
- * The recording stays mapped. Call this after working with it: 0, or -EIO with a line and a hint if
- * its file, or a program's file, was truncated meanwhile, so that wrong contents were read.
+ * Checks the recording's mapped files after use. 0, or -EIO after a line and a hint if one of them
+ * was truncated meanwhile, so that wrong contents were read.
  */
 int recording__check_cut(const struct recording *rec);
 
@@ -493,42 +499,42 @@ struct spool {
 		.fd = -1                                                                           \
 	}
 
-/* In this folder's file system. 0 or -errno; prints nothing. */
+/* Opens a spool in this folder's file system. 0 or -errno; prints nothing. */
 int spool__open(struct spool *spool, const char *dir);
 void spool__close(struct spool *spool);
 
-/* Appends. Where the disk takes no more, a line says so, once, and nothing is appended any more. */
+/* Appends. If writing fails, prints a line once, and appends nothing from then on. */
 void spool__write(struct spool *spool, const void *bytes, size_t n);
 /*
- * Ends it: aux has its bytes, mapped, and goes into rec, which owns them from now on; rec's drops
- * have what the disk did not take. 0 or -errno.
+ * Ends the spool: aux gets its mapped bytes and is added to rec, which owns them from now on. rec's
+ * drops count what the disk did not take. 0 or -errno.
  */
 int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec);
 
-/* Between the directory and its meta.json. */
+/* Functions shared by the directory and its meta.json. */
 
-/* meta.json's text, freed by the caller; NULL where memory ran out. */
+/* Returns meta.json's text, which the caller frees; NULL if memory ran out. */
 char *recording_meta__print(const struct recording *rec);
 
 /*
- * Takes meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
- * ...)`. 0; -EINVAL not ours, or damaged; -EPROTO of a newer version; -ENOMEM.
+ * Reads meta.json's text into rec. Each image's bytes are read through `read_image(ctx, file,
+ * ...)`. 0; -EINVAL: not a recording's, or damaged; -EPROTO: written by a newer version; -ENOMEM.
  */
 int recording_meta__parse(struct recording *rec, const char *text,
 			  int (*read_image)(void *ctx, const char *file, char **data, size_t *size),
 			  void *ctx);
 
 /*
- * The total size of files that are put into images/: those that may not be found again, or all of a
- * portable recording.
+ * The total size of the files that go into images/: those that may not be found again, or all files
+ * of a portable recording.
  */
 uint64_t recording_files__size(const struct recording *rec);
-/* True if meta.json may use this as the name of a file. */
+/* True if meta.json may contain this file name. */
 bool recording_files__is_name(const char *name);
 
 /* The name of image i's file in images/. */
 void recording_image__file(size_t i, char name[static 32]);
-/* The name of a perf map's, there too. */
+/* The name of a perf map's file in images/. */
 void recording_perf_map__file(pid_t pid, char name[static 64]);
 
 #endif

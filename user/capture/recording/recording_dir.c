@@ -135,7 +135,7 @@ static int put_named(int fd, const char *dir, const char *base, const char *suff
 }
 
 /*
- * Mapped files in images/. Those with a build id lie as in perf's cache of them
+ * Puts a mapped file into images/. Files with a build id are placed as in perf's cache of them
  * (tools/perf/util/build-id.c: __dso__build_id_filename()): `perf --buildid-dir NAME.mtbpf/images`.
  */
 static int put(struct rec_file *file, const char *dir)
@@ -433,7 +433,10 @@ static int read_data(struct recording *rec, const char *path)
 	return err;
 }
 
-/* `perf record --kcore` makes these two. Where ours was not finished, images/ is there before. */
+/*
+ * True for a directory of `perf record --kcore`, which has these two. An unfinished recording of
+ * mtbpf has images/ before them.
+ */
 static bool is_perfs_own(const char *dir)
 {
 	return has_entry(dir, "data") && has_entry(dir, "kcore_dir") && !has_entry(dir, "images") &&
@@ -495,7 +498,7 @@ int recording__read(struct recording *rec, const char *path)
 	return err ? err : vdso_image__add_running(rec);
 }
 
-/* Nothing but recordings, whole or not, and files is moved out of the way. */
+/* True if the path may be moved out of the way: a recording, complete or not, or a file. */
 static bool may_go(const char *path)
 {
 	struct stat st;
@@ -581,7 +584,7 @@ static int save_whole(struct recording *rec, const char *partial, const char *pa
 	sigset_t before;
 	int err = save_metered(rec, partial);
 
-	/* From here on that name may be another's. */
+	/* From here on, another process may use that name. */
 	interrupts__block(&before);
 	stop__set_partial(NULL);
 	if (!err)

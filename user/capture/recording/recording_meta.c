@@ -40,7 +40,7 @@ static char *get_string(const cJSON *object, const char *name)
 	return text ? strdup(text) : NULL;
 }
 
-/* One that is shown, and opens nothing. */
+/* Returns a text that is only shown, never opened. */
 static char *get_label(const cJSON *object, const char *name)
 {
 	char *text = get_string(object, name);
@@ -92,7 +92,7 @@ static bool get_flag(const cJSON *object, const char *name)
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-/* The lists, each with how one of it is written and how it is read. */
+/* The lists, each with the functions that write and read an element. */
 
 /* Reading the bytes of images. */
 struct image_reader {
@@ -384,7 +384,7 @@ static const struct list {
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
 
-/* An empty one is left out; but an empty "taken" says that nothing was. */
+/* Leaves out an empty list, except "taken": empty, it says that no time was taken. */
 static void add_list(const struct recording *rec, const struct list *list, cJSON *meta)
 {
 	size_t n = *(const size_t *)(const void *)((const char *)rec + list->n_at);

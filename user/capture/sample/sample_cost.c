@@ -118,7 +118,7 @@ static void partner__end(struct partner *p)
 /* The recorder whose cost is measured. */
 struct measured {
 	struct sample_ring ring;
-	const struct sample_kernel *half; /* its part in BPF, or NULL */
+	const struct sample_kernel *half; /* its BPF programs, or NULL */
 };
 
 /*
@@ -144,7 +144,7 @@ static uint64_t compare(struct measured *m, uint64_t (*work)(const void *arg), c
 		if (m->half)
 			m->half->set(m->half->ctx, false);
 	}
-	/* Noise may make nothing look like a gain. */
+	/* Noise may make the recorder look like a gain. */
 	return *on_ns > off_ns ? *on_ns - off_ns : 0;
 }
 
@@ -181,7 +181,7 @@ static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct
 
 static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
-	/* Hardly ever: of a thread's clock only its start and end at each switch. */
+	/* The clock almost never fires here: only its start and end at each switch are measured. */
 	int err = open_own(m, 1000000000, stack, kernel);
 	struct partner partner;
 	uint64_t on_ns;
@@ -207,7 +207,7 @@ int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel
 	int err;
 
 	*cost = (struct sample_cost){0};
-	/* One CPU: to go to another one and back costs more than what is measured. */
+	/* Stays on one CPU: a migration would cost more than what is measured. */
 	if (sched_getaffinity(0, sizeof(before), &before))
 		return -errno;
 	CPU_ZERO(&one);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost of the flight recorder per thread on this machine, measured on a thread of our own. */
+/* Measures what the flight recorder costs a thread on this machine, on a thread of mtbpf. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 
@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Shares of the thread's time. */
+/* CPU time that each part of the recorder takes. */
 struct sample_cost {
-	uint64_t sample_ns; /* a sample by the clock: the timer's interrupt and the stack */
+	uint64_t sample_ns; /* a timed sample: the timer's interrupt and the stack */
 	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
 	uint64_t hit_ns;    /* a hit of the trigger's probe, with its return; 0: not known */
 };
 
-/* The recorder's half in the kernel, for our own process. */
+/* The recorder's BPF programs, for mtbpf's own process. */
 struct sample_kernel {
 	int gate; /* see source_config */
 	bool has_stacks;
@@ -23,28 +23,30 @@ struct sample_kernel {
 };
 
 /*
- * Measures with this many bytes of the stack copied, and with the kernel's part of it; half NULL:
- * by the thread's clock. Takes a tenth of a second. 0, or -errno if this machine cannot sample.
- * Prints nothing.
+ * Measures the cost with this many copied stack bytes and, if `kernel`, with the kernel's part of
+ * the stack. half NULL: samples use the thread's clock. Takes a tenth of a second. 0, or -errno if
+ * this machine cannot sample. Prints nothing.
  */
 int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
 			 struct sample_cost *cost);
 
-/* The load of the process during some time. */
+/* The load of a process during a time. */
 struct sample_load {
 	uint64_t cpu_ns;   /* of all threads */
-	uint64_t switches; /* how often they came onto a CPU */
+	uint64_t switches; /* how often its threads came onto a CPU */
 	uint64_t hits;	   /* of the probes; set by the caller */
 };
 
-/* Since it began, of the threads that it has now. 0 or -errno: -ESRCH it is gone. */
+/*
+ * Reads the load since the process began, of its current threads. 0 or -errno: -ESRCH it has ended.
+ */
 int sample_load__read(pid_t pid, struct sample_load *load);
-/* Watches its threads for so long. 0 or -errno: -ESRCH it is gone. */
+/* Measures the load of its threads for `ms`. 0 or -errno: -ESRCH it has ended. */
 int sample_load__measure(pid_t pid, unsigned int ms, struct sample_load *load);
 
 /*
- * The rate, in samples per second of CPU time, that costs at most `ppm` millionths of it together
- * with switches and hits; 0 if those alone cost more.
+ * The rate, in samples per second of CPU time, that together with switches and hits costs at most
+ * `ppm` millionths of that time; 0 if those alone cost more.
  */
 unsigned int sample_cost__rate(const struct sample_cost *cost, const struct sample_load *load,
 			       uint64_t ppm);

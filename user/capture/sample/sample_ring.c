@@ -20,7 +20,9 @@
 /* A period of years of cycles: the event never samples. */
 #define NEVER (1ull << 46)
 
-/* User code's only: the probe's own way through the kernel would fill them. */
+/*
+ * Records branches of user code only: the probe's path through the kernel would fill the records.
+ */
 static uint64_t branches_of(enum counting counting)
 {
 	if (counting == COUNTING_CYCLES)
@@ -29,7 +31,7 @@ static uint64_t branches_of(enum counting counting)
 								     : PERF_SAMPLE_BRANCH_ANY);
 }
 
-/* It never samples. */
+/* Opens a counter that never samples. */
 static int open_counting(const struct event_place *place, enum counting counting)
 {
 	uint64_t branches = branches_of(counting);
@@ -85,9 +87,8 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
 
 /*
- * The kernel's own code is not excluded: a thread that runs there is on its CPU, and a switch
- * happens nowhere else. Of its stack the user part is taken, and the kernel's where it was asked
- * for.
+ * Kernel code is not excluded: a thread in the kernel is on its CPU, too, and every switch happens
+ * there. The sample has the user part of the stack, and the kernel's part if it was requested.
  */
 static struct perf_event_attr sampling_attr(uint64_t type_config, uint64_t period,
 					    const struct sample_ring_config *config)
@@ -130,8 +131,8 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	attr.context_switch = event == SAMPLE_EVENT_CLOCK && !config->no_switches;
 	if (event == SAMPLE_EVENT_CLOCK && config->calls) {
 		/*
-		 * The hardware's counter of cycles: only with its overflow comes what the CPU has
-		 * noted. The kernel keeps to the rate by changing the period.
+		 * Uses the hardware counter of cycles: only its overflow comes with the calls that
+		 * the CPU recorded. The kernel keeps the rate by changing the period.
 		 */
 		attr.type = PERF_TYPE_HARDWARE;
 		attr.config = PERF_COUNT_HW_CPU_CYCLES;
@@ -253,11 +254,11 @@ void sample_ring__disable(struct sample_ring *r)
 {
 	for (int i = 0; i < SAMPLE_EVENTS; i++)
 		ioctl(r->events[i], PERF_EVENT_IOC_DISABLE, 0);
-	/* The kernel does not write to it now, not even from a switch under way. */
+	/* Stops the kernel's writes, also those from a switch that is in progress. */
 	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PAUSE_OUTPUT, 1);
 }
 
-/* The records of the ring. */
+/* Reading the records of the ring. */
 
 /* The longest call instruction: with a prefix, REX, SIB and a displacement. */
 #define CALL_LEN_MAX 9
@@ -278,7 +279,7 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 	uint32_t rest, left;
 
 	*n_calls = 0;
-	/* A branch filter that lets the kernel in has made no call of ours. */
+	/* Counts up to the first branch from the kernel, which is not a call of user code. */
 	for (size_t i = 0;
 	     i < n && i < NOTED_CALLS_MAX && !address__is_kernel(calls[i].from) && calls[i].from;
 	     i++)
@@ -298,10 +299,10 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 	return 1 + *n_calls + left;
 }
 
-/* The kernel gives no more (kernel.perf_event_max_stack is 127 by default). */
+/* The most addresses that the kernel records (kernel.perf_event_max_stack is 127 by default). */
 #define IPS_MAX 1024
 
-/* As SAMPLE_TYPE asks for it (include/uapi/linux/perf_event.h: PERF_RECORD_SAMPLE). */
+/* The layout that SAMPLE_TYPE selects (include/uapi/linux/perf_event.h: PERF_RECORD_SAMPLE). */
 struct sample_record {
 	struct perf_event_header header;
 	uint64_t identifier, ip;
@@ -327,7 +328,7 @@ struct switch_record {
 
 /*
  * Copies the addresses of user code, or of the kernel, from the call chain, without the marks
- * between them (enum perf_callchain_context). How many there are.
+ * between them (enum perf_callchain_context). Returns their number.
  */
 static uint32_t take_ips(const struct sample_record *r, size_t size, bool of_kernel, uint64_t *ips)
 {
@@ -350,7 +351,7 @@ static int add_kernel(struct recording *rec, const struct sample_record *r, size
 	return n ? recording__add_sample_kernel(rec, chain, n) : 0;
 }
 
-/* Joins the chain with the calls that the CPU noted: after it come their number, then they. */
+/* Joins the chain with the calls that the CPU recorded, which follow it after their number. */
 static uint32_t join_calls(const struct sample_record *r, size_t size, uint64_t *chain,
 			   struct rec_sample *sample)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The sample source: stacks by the clock and at every switch, a flight recorder a thread. */
+/*
+ * The sample source: stacks by the clock and at every switch, with one flight recorder per thread
+ * or CPU.
+ */
 #include "capture/sample/sample_source.h"
 
 #include <errno.h>
@@ -37,7 +40,7 @@ static void explain(int err)
 	ring_limits__explain(err, "sample the process");
 }
 
-/* On ourselves: what it needs of the machine is the same for any process. */
+/* Tries it on this process: the requirements are the same for every process. */
 static int sample__probe(void)
 {
 	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
@@ -100,7 +103,10 @@ static int open_ring(struct source *s, const struct event_place *place, pid_t pi
 	return ring->sideband.event;
 }
 
-/* Everybody on a CPU, of whom the gate lets the target pass; or a cgroup, by the kernel. */
+/*
+ * The place of a CPU's events: all processes, filtered by the gate for the target; or a cgroup,
+ * filtered by the kernel.
+ */
 static struct event_place place_of_cpus(const struct source *s)
 {
 	if (!s->config.sample_by_cpu)
@@ -130,8 +136,8 @@ static int add_cpus(struct source *s)
 #define LOOK_NS 1000000000
 
 /*
- * Its threads may be let run on other CPUs, meanwhile: there it is recorded from now on. Where they
- * may not run any more the clock stops; what the ring holds stays.
+ * The target's threads may be allowed to run on other CPUs meanwhile: records those CPUs from now
+ * on. On CPUs that are no longer allowed, stops the clock; the ring's contents stay.
  */
 static int follow_cpus(struct source *s)
 {
@@ -321,7 +327,7 @@ static const struct followed_ops followed_ops = {.open_ring = open_ring,
 
 /* The full ring with the shortest look-back or, if none is full, the fullest ring. */
 struct lookback {
-	uint64_t written, span_ns; /* 0: nothing was */
+	uint64_t written, span_ns; /* 0: nothing was written */
 	size_t size;
 };
 
@@ -333,7 +339,7 @@ static void lookback__note(struct lookback *least, const struct lookback *ring)
 		*least = *ring;
 }
 
-/* The oldest was read last. */
+/* The oldest sample was read last. */
 static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t scheds)
 {
 	uint64_t ns = rec->frozen_ns;

@@ -13,11 +13,11 @@ struct source {
 	struct followed followed;
 	struct source_config config;
 	struct sample_ring_config ring_config;
-	VEC(struct sample_ring) rings; /* a CPU's each, or a thread's */
+	VEC(struct sample_ring) rings; /* one per CPU, or one per thread */
 	uint64_t start_ns;
-	uint64_t rate_ns;    /* when the present period was set */
-	uint64_t longest_ns; /* of the periods that were sampled by */
-	uint64_t look_ns;    /* when it was looked which CPUs the threads may run on */
+	uint64_t rate_ns;    /* when the current period was set */
+	uint64_t longest_ns; /* the longest sampling period so far */
+	uint64_t look_ns;    /* when the threads' allowed CPUs were last checked */
 };
 
 /* True: one ring per CPU. False: one per thread. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Turns branches into an Intel PT byte stream: the packets that a CPU writes under a user-only
- * filter (CPL > 0). Does not know instructions, or where the bytes go. Freestanding: without libc,
- * so that the kernel module in tests/vm can share it.
+ * Encodes branches as an Intel PT byte stream: the packets that a CPU writes under a user-only
+ * filter (CPL > 0). It knows neither instructions nor where the bytes go. Freestanding, without
+ * libc, so that the kernel module in tests/vm can share it.
  */
 #ifndef MTBPF_CAPTURE_SOFT_PT_STREAM_H
 #define MTBPF_CAPTURE_SOFT_PT_STREAM_H
@@ -44,7 +44,10 @@ unsigned int pt_packet__psbend(uint8_t *out);
 unsigned int pt_packet__ovf(uint8_t *out);
 /* The low 56 bits of tsc. */
 unsigned int pt_packet__tsc(uint8_t *out, uint64_t tsc);
-/* The CTC's low 16 bits at the last TSC packet, and the TSC ticks since its last edge: 0-511. */
+/*
+ * The low 16 bits of the CTC at the last TSC packet, and the TSC ticks since the CTC's last edge:
+ * 0-511.
+ */
 unsigned int pt_packet__tma(uint8_t *out, uint16_t ctc, uint16_t fast);
 /* The 8 bits of the CTC that begin at bit MTCFreq. */
 unsigned int pt_packet__mtc(uint8_t *out, uint8_t ctc);
@@ -54,13 +57,16 @@ unsigned int pt_packet__cyc(uint8_t *out, uint64_t cycles);
 unsigned int pt_packet__cbr(uint8_t *out, uint8_t ratio);
 /* MODE.Exec for 64-bit code. */
 unsigned int pt_packet__mode_exec_64(uint8_t *out);
-/* n taken (1) / not taken (0) bits, 1 to 6, the oldest in the highest of the n. */
+/* n bits, 1 to 6: taken (1) or not taken (0), the oldest in the highest of the n. */
 unsigned int pt_packet__tnt(uint8_t *out, uint8_t bits, unsigned int n);
-/* The low bytes of ip that `bytes` says; what the decoder adds is the caller's concern. */
+/*
+ * Writes the low bytes of ip that `bytes` selects. The caller ensures that the decoder can complete
+ * them.
+ */
 unsigned int pt_packet__ip(uint8_t *out, enum pt_ip_packet packet, enum pt_ip_bytes bytes,
 			   uint64_t ip);
 
-/* What PTWRITE wrote, 4 bytes or 8; has_ip: a FUP follows, which tells where. */
+/* The value of a PTWRITE, 4 or 8 bytes; has_ip: a FUP with the instruction's address follows. */
 unsigned int pt_packet__ptw(uint8_t *out, uint64_t value, bool is_wide, bool has_ip);
 /* Event Trace: control flow changed, by `type`; has_ip: a FUP of its own follows. */
 unsigned int pt_packet__cfe(uint8_t *out, uint8_t type, uint8_t vector, bool has_ip);
@@ -69,8 +75,8 @@ unsigned int pt_packet__evd(uint8_t *out, uint8_t type, uint64_t value);
 unsigned int pt_packet__trace_stop(uint8_t *out);
 
 /*
- * The shortest IPBytes from which a decoder whose last IP is `last` rebuilds ip. Without a known
- * last IP (known == false: after a PSB) only forms that do not need it.
+ * The shortest IPBytes from which a decoder whose last IP is `last` rebuilds ip. If no last IP is
+ * known (after a PSB), only forms that do not need it.
  */
 enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known);
 
@@ -78,22 +84,25 @@ enum pt_ip_bytes pt_packet__compress_ip(uint64_t ip, uint64_t last, bool known);
 #define PT_RETURN_DEPTH 64
 
 struct pt_stream_config {
-	uint32_t psb_period; /* bytes between two PSBs, at least */
-	/* Ticks between two TSC packets, at least; without MTC a PGE or PGD has one as well. */
+	uint32_t psb_period; /* least number of bytes between two PSBs */
+	/*
+	 * The least number of ticks between two TSC packets. Without MTC, a PGE or PGD has a TSC
+	 * packet, too.
+	 */
 	uint64_t tsc_interval;
-	bool tsc_at_switch; /* and with MTC too: for decoders that do not know the CTC's ratio */
-	bool return_compression; /* a RET to its CALL is a TNT bit; else always a TIP */
+	bool tsc_at_switch;	 /* the same with MTC, for decoders that lack the CTC's ratio */
+	bool return_compression; /* a RET to its CALL is a TNT bit; otherwise every RET is a TIP */
 	uint8_t cbr;
-	uint8_t nom_freq;   /* the TSC's ratio, as cbr is the core's; 0: no CYC packets */
+	uint8_t nom_freq;   /* ratio of the TSC (cbr: of the core); 0: no CYC packets */
 	uint8_t mtc_freq;   /* an MTC packet every 2^mtc_freq ticks of the CTC */
 	uint16_t ctc_ticks; /* TSC ticks in one of the CTC's, below 512; 0: no MTC packets */
 };
 
-/* What takes the thread out of user code: the types of CFE and EVD packets. */
+/* The reason why a thread leaves user code: the types of CFE and EVD packets. */
 struct pt_stream_event {
 	uint8_t type; /* 0: not told */
 	uint8_t vector;
-	bool has_address; /* of a page fault */
+	bool has_address; /* for a page fault */
 	uint64_t address;
 };
 #define PT_CFE_INTR 1
@@ -125,13 +134,15 @@ struct pt_stream {
 void pt_stream__init(struct pt_stream *stream, const struct pt_stream_config *config,
 		     void (*emit)(void *ctx, const uint8_t *bytes, unsigned int len), void *ctx);
 
-/* The time of what follows, in TSC ticks; never runs backwards. */
+/* Sets the time of what follows, in TSC ticks. Time never runs backwards. */
 void pt_stream__time(struct pt_stream *stream, uint64_t tsc);
 
 /* Tracing starts, or goes on, with the instruction at ip: TIP.PGE. Only while disabled. */
 void pt_stream__enable(struct pt_stream *stream, uint64_t ip);
 
-/* The rest only while enabled; `to` is where the instruction went. */
+/*
+ * The following functions may be called only while enabled. `to` is the target of the instruction.
+ */
 
 /* A conditional jump. */
 void pt_stream__cond(struct pt_stream *stream, bool taken, uint64_t to);
@@ -149,16 +160,16 @@ void pt_stream__disable(struct pt_stream *stream);
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip);
 /* The instruction at ip goes to `to`, which is outside of the ranges that are traced. */
 void pt_stream__leave_range(struct pt_stream *stream, uint64_t to);
-/* The PTWRITE instruction at ip wrote a value; ip 0: it does not tell where. */
+/* The PTWRITE instruction at ip wrote a value; ip 0: no FUP. */
 void pt_stream__ptwrite(struct pt_stream *stream, uint64_t value, bool is_wide, uint64_t ip);
-/* In either state: no packet more until it is enabled again. */
+/* In either state: writes no more packets until tracing is enabled again. */
 void pt_stream__trace_stop(struct pt_stream *stream);
-/* In either state: CYC packets from now on; with 0 none. */
+/* In either state: writes CYC packets from now on; nom_freq 0: none. */
 void pt_stream__count_cycles(struct pt_stream *stream, uint8_t nom_freq);
 /* Packets were lost; tracing goes on at ip: OVF, FUP. */
 void pt_stream__overflow(struct pt_stream *stream, uint64_t ip);
 
-/* Writes what is held back; in either state. */
+/* In either state: writes packets that are held back. */
 void pt_stream__flush(struct pt_stream *stream);
 
 #endif

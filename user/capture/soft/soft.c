@@ -36,7 +36,7 @@ struct source {
 	struct spool spools[SOFT_MAX_THREADS]; /* with config.spool_dir: where all is kept */
 };
 
-/* From what the stepper left in shared memory to a recording. */
+/* Converts the contents of the shared memory to a recording. */
 
 /* attr.config of a real event that would write this: pt, tsc, branch; noretcomp as asked. */
 #define CONFIG_PT	 (1u << 0)
@@ -67,7 +67,7 @@ static int read_spool(struct source *source, uint32_t i, struct recording *rec)
 	struct soft_thread *t = &source->shared->threads[i];
 	struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
 
-	/* It steps no more: what it wrote as it ended is there as well. */
+	/* The stepper has ended: its last bytes are there as well. */
 	t->ready = t->written;
 	drain_thread(source, i);
 	return source->spools[i].fd < 0 ? source->spools[i].err
@@ -191,7 +191,7 @@ static struct soft_shared *map_shared(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Known here, where the reason can be told; the stepper opens it again. */
+/* Checks the path here, where an error can be reported; the stepper opens the file again. */
 static int check_truth_path(const char *path)
 {
 	FILE *f = path ? fopen(path, "we") : NULL;
@@ -279,8 +279,10 @@ static void run_stepper(struct source *source, int control_fd)
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
 	setsid();
 	prctl(PR_SET_NAME, "pt-stepper");
-	/* On a busy machine each step would wait for a turn of its own; without the right to it, it
-	 * does. */
+	/*
+	 * A high priority, so that steps do not wait for a turn on a busy machine. Without the
+	 * right to set it, they do.
+	 */
 	setpriority(PRIO_PROCESS, 0, -20);
 	fs__write("/proc/self/oom_score_adj", "-1000", 5);
 	signal(SIGPIPE, SIG_IGN);

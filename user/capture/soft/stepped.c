@@ -37,14 +37,17 @@ void stepped__fini(struct stepped *t)
 	truth__fini(&t->truth);
 }
 
-/* When the fetched instruction was let run: what leaves user code leaves it then. */
+/*
+ * Sets the time to when the fetched instruction was started: if it leaves user code, it does so
+ * then.
+ */
 static void mark_start(struct stepped *t)
 {
 	pt_stream__time(&t->stream, t->fetched_ns);
 	t->out->last_ns = t->fetched_ns;
 }
 
-/* When it had run. */
+/* Sets the time to when the instruction had run. */
 static uint64_t mark_now(struct stepped *t)
 {
 	uint64_t now = clock__now_ns();
@@ -201,7 +204,7 @@ static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
 	return 0;
 }
 
-/* The kernel moved it (an rseq abort, a debugger): as an interrupt would show. */
+/* The kernel moved the thread (an rseq abort, a debugger): encoded like an interrupt. */
 static void encode_moved(struct stepped *t, uint64_t to)
 {
 	uint64_t handler = find_abort_handler(t, to);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One single-stepped thread: the effect of each step, as packets in its ring in shared memory. */
+/*
+ * A single-stepped thread: writes the effect of each step as packets into its ring in shared
+ * memory.
+ */
 #ifndef MTBPF_CAPTURE_SOFT_STEPPED_H
 #define MTBPF_CAPTURE_SOFT_STEPPED_H
 
@@ -17,8 +20,8 @@
 #include "util/insn.h"
 
 /*
- * The memory that the stepper writes and mtbpf reads, as the CPU and perf do with an AUX area:
- * rings of PT bytes, and beside them what perf's sideband would say.
+ * The memory that the stepper writes and mtbpf reads, as with a CPU and perf's AUX area: rings of
+ * PT bytes, and what perf's sideband would report.
  */
 #define SOFT_MAX_THREADS 256
 #define SOFT_MAX_MAPS	 2048
@@ -36,12 +39,12 @@ struct soft_thread {
 	pid_t tid;
 	char comm[16];
 	uint64_t start_ns, last_ns;
-	uint64_t written;	       /* bytes ever; the ring holds the last ring_size of them */
-	_Atomic uint64_t ready, taken; /* where all is kept: of these to be taken; taken */
+	uint64_t written;	       /* total bytes; the ring has the last ring_size of them */
+	_Atomic uint64_t ready, taken; /* if everything is kept: bytes to read; bytes read */
 };
 
 struct soft_map {
-	struct rec_map map; /* but its path: */
+	struct rec_map map; /* without its path, which is: */
 	char path[PATH_MAX];
 };
 
@@ -49,17 +52,17 @@ struct soft_shared {
 	_Atomic int state;
 	_Atomic int error;	      /* errno of SOFT_FAILED */
 	_Atomic int breakpoint_error; /* errno of a breakpoint at a start; 0: none failed */
-	_Atomic int unseen;	      /* threads that run freely still, before their first step */
+	_Atomic int unseen;	      /* threads that still run freely, before their first step */
 	_Atomic int stuck;  /* threads that could not be released yet (uninterruptible sleep) */
 	uint64_t ring_size; /* bytes, a power of two */
 	uint64_t frozen_ns;
-	uint64_t waited_ns; /* for mtbpf to take what rings held */
+	uint64_t waited_ns; /* time waiting for mtbpf to read the rings */
 	uint64_t steps;	    /* instructions stepped, for the summary */
 	uint32_t n_threads, lost_threads;
 	uint32_t n_maps, lost_maps;
-	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's own, where a return probe is set */
+	uint8_t uprobes_page[SOFT_PAGE]; /* the kernel's page, if a return probe is set */
 	size_t uprobes_len;
-	uint64_t uprobes_start; /* where the target has it; 0: not yet */
+	uint64_t uprobes_start; /* its address in the target; 0: not yet known */
 	struct soft_thread threads[SOFT_MAX_THREADS];
 	struct soft_map maps[SOFT_MAX_MAPS];
 };
@@ -83,8 +86,8 @@ struct stepped {
 	pid_t tid;
 	bool attached;
 	bool stopped;	      /* in a ptrace stop; what PTRACE_DETACH needs */
-	bool unseen;	      /* runs freely still: its first stop has not come */
-	bool waiting;	      /* seized, but not to be stepped before its execve, or a start */
+	bool unseen;	      /* still runs freely: its first stop has not come */
+	bool waiting;	      /* seized, but not stepped before its execve or a start */
 	bool has_breakpoints; /* it stops at the starts */
 	bool skip_next;	      /* the next step stop executed no instruction (execve) */
 	int inject;	      /* the signal to deliver when it goes on */
@@ -108,18 +111,21 @@ void stepped__init(struct stepped *t, pid_t tid, struct soft_shared *shared, uin
 		   const struct pt_stream_config *config, FILE *truth_log);
 void stepped__fini(struct stepped *t);
 
-/* Looks at the instruction that runs next: regs and the bytes at its ip. */
+/* Fetches the instruction that runs next: regs and the bytes at its ip. */
 void stepped__fetch(struct stepped *t, const struct user_regs_struct *regs);
 
-/* The fetched instruction ran, and regs are what it left. True: it was a system call. */
+/* The fetched instruction ran, with regs as its result. True: it was a system call. */
 bool stepped__executed(struct stepped *t, const struct user_regs_struct *regs);
-/* A uprobe stood on the fetched instruction: the kernel took int3, did the work, and went on. */
+/*
+ * The fetched instruction has a uprobe: the kernel handled its int3 and continued after the
+ * instruction.
+ */
 void stepped__probed(struct stepped *t, const struct user_regs_struct *regs);
 /* A signal handler was entered before the fetched instruction ran. */
 void stepped__signalled(struct stepped *t, const struct user_regs_struct *regs);
 /* execve replaced the program. */
 void stepped__exec(struct stepped *t);
-/* It stays there, but what it does is not recorded any more, until it is fetched again. */
+/* The thread is not recorded any more, until the next stepped__fetch(). */
 void stepped__leave(struct stepped *t);
 /* Recording stops here; in_syscall: inside the fetched syscall instruction. */
 void stepped__end(struct stepped *t, bool in_syscall);

@@ -55,7 +55,7 @@ static struct stepped *find_thread(struct stepper *s, pid_t tid)
 	return NULL;
 }
 
-/* One that is seized. NULL: there are SOFT_MAX_THREADS. */
+/* Adds a seized thread. NULL: there are SOFT_MAX_THREADS. */
 static struct stepped *add_thread(struct stepper *s, pid_t tid)
 {
 	struct stepped *t;
@@ -75,7 +75,7 @@ static struct stepped *add_thread(struct stepper *s, pid_t tid)
 	return t;
 }
 
-/* It has stopped, and from now on does nothing but step. */
+/* The thread has made its first stop. From now on it only steps. */
 static void seen(struct stepper *s, struct stepped *t)
 {
 	if (t->unseen)
@@ -202,7 +202,7 @@ static bool find_uprobes(struct stepper *s, uint64_t ip)
 	return true;
 }
 
-/* t's syscall has returned: the mappings, or its name, may not be what they were. */
+/* The thread's system call has returned: the mappings or its name may have changed. */
 static void syscall_done(struct stepper *s, struct stepped *t)
 {
 	switch (t->syscall_nr) {
@@ -294,7 +294,7 @@ static void set_register(const struct stepped *t, unsigned int i, uint64_t value
 		t->shared->breakpoint_error = errno;
 }
 
-/* A thread that has stopped will stop at the starts, or will not any more. */
+/* Sets the breakpoints at the starts, in a thread that is stopped. */
 static void set_breakpoints(struct stepper *s, struct stepped *t)
 {
 	unsigned long enabled = 0;
@@ -393,7 +393,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 /* The most bytes per step: a PSB and all that belongs to it, and more. */
 #define STEP_ROOM 1024
 
-/* While mtbpf does not take what is in the ring, the thread does not go on. */
+/* Waits while the ring is full, until mtbpf has read from it. */
 static void wait_for_room(struct stepper *s, struct stepped *t)
 {
 	uint64_t since = clock__now_ns();
@@ -433,7 +433,7 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 		go_on(t);
 }
 
-/* A breakpoint: it is in front of a start. */
+/* A breakpoint stopped the thread before a start of a region. */
 static void enter_region(struct stepper *s, struct stepped *t)
 {
 	struct user_regs_struct regs;
@@ -465,7 +465,7 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	stepped__fetch(t, &regs);
 	if (t->is_unreadable && find_uprobes(s, t->ip))
 		stepped__fetch(t, &regs);
-	/* In front of a stop: it runs freely from here on. */
+	/* Before a stop of a region: the thread runs freely from here on. */
 	if (is_one_of(s->stops, s->n_stops, t->ip)) {
 		stepped__leave(t);
 		t->waiting = true;

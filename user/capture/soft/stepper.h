@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stepper: a separate process that single-steps every thread of a target with ptrace and writes
- * what they do into shared memory. It outlives a killed mtbpf just long enough to release the
- * target: a tracer that dies with threads in mid-step leaves the trap flag set, and the next trap
- * kills the target.
+ * The stepper: a separate process that single-steps every thread of a target with ptrace(2) and
+ * writes what they do into shared memory. If mtbpf is killed, the stepper lives on until it has
+ * released the target: a tracer that dies while threads are in a step leaves their trap flag set,
+ * and the next trap kills the target.
  */
 #ifndef MTBPF_CAPTURE_SOFT_STEPPER_H
 #define MTBPF_CAPTURE_SOFT_STEPPER_H
@@ -16,20 +16,20 @@
 #include "capture/soft/pt_stream.h"
 #include "capture/soft/stepped.h"
 
-/* mtbpf commands the stepper by single bytes; end of file means detach. */
+/* The commands of mtbpf to the stepper are single bytes. End of file means detach. */
 #define SOFT_COMMAND_FREEZE 'F'
 
-/* A CPU has as many breakpoints. */
+/* The number of breakpoints that a CPU has. */
 #define SOFT_MAX_STARTS 4
 
 struct stepper_config {
 	pid_t pid;
-	int control_fd; /* commands in (SOFT_COMMAND_*), a byte out at each change of state */
-	int freeze_fd;	/* freezes without a call when readable; -1: unused */
+	int control_fd; /* receives SOFT_COMMAND_*; sends a byte at each change of state */
+	int freeze_fd;	/* freezes when it is readable; -1: unused */
 	bool from_exec;
-	bool keeps_all; /* nothing in a ring is overwritten: its thread waits */
+	bool keeps_all; /* a thread waits if its ring is full: nothing is overwritten */
 	/*
-	 * Steps only between starts and stops, or everything without starts. At most
+	 * Steps threads only between starts and stops; always, if there are no starts. At most
 	 * SOFT_MAX_STARTS.
 	 */
 	const struct rec_place *starts, *stops;
@@ -38,7 +38,7 @@ struct stepper_config {
 	struct pt_stream_config stream;
 };
 
-/* Runs until the target is released or has ended; the caller then exits the process. */
+/* Runs until the target is released or has ended. The caller then exits the process. */
 void stepper__run(struct soft_shared *shared, const struct stepper_config *config);
 
 #endif

@@ -53,7 +53,7 @@ static void change_to(struct truth *truth, size_t i)
 	truth->now = truth->stacks.v[i].depth;
 }
 
-/* Which stack is it? NULL: there is but one. */
+/* Returns the stack of this stack pointer or key; NULL: there is only one stack. */
 static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack;
@@ -122,7 +122,7 @@ static struct truth_frame *push(struct truth *truth, uint64_t slot)
 	return frame;
 }
 
-/* By one call: several threads write to one log. */
+/* Writes the line with one call, since several threads write to one log. */
 static void write_line(const struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to)
 {
 	char stack[24] = "";

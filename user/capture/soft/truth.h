@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real stack of one stepped thread, from its stack pointer: tests compare decoded stacks with
- * it. Frames live as long as their return address is at or above the stack pointer, or the thread
+ * The real stack of one stepped thread, from its stack pointer; tests compare decoded stacks with
+ * it. A frame lives as long as its return address is at or above the stack pointer, or the thread
  * is on another stack.
  */
 #ifndef MTBPF_CAPTURE_SOFT_TRUTH_H
@@ -15,23 +15,23 @@
 #include "util/vec.h"
 
 struct truth_frame {
-	uint64_t slot;	/* where its return address lies; of a signal frame, just above that */
-	uint64_t entry; /* a signal handler that has not run yet: its first instruction; else 0 */
+	uint64_t slot;	/* address of its return address; for a signal frame, just above it */
+	uint64_t entry; /* start of a signal handler that has not run yet; otherwise 0 */
 	bool is_signal;
 };
 
 /* The frames of one stack. */
 struct truth_depth {
-	VEC(struct truth_frame) frames; /* those known, outermost first */
+	VEC(struct truth_frame) frames; /* the known frames, outermost first */
 	long base;			/* depth of the frame below them; falls on late returns */
-	long waiting;			/* how many of them are handlers that have not run yet */
+	long waiting;			/* number of frames of handlers that have not run yet */
 };
 
-/* One of several stacks that the thread alternates between, while it is not in use. */
+/* A stack that the thread is not using now, if it alternates between several. */
 struct truth_stack {
-	uint64_t low, high; /* where its stack pointer has been */
+	uint64_t low, high; /* range of its stack pointers so far */
 	uint64_t key, top;  /* truth__use_stack(): when it was first used */
-	uint64_t entry;	    /* the slot of the return that it began by; 0: it was a jump */
+	uint64_t entry;	    /* slot of the return that began it; 0: a jump did */
 	struct truth_depth depth;
 };
 
@@ -43,9 +43,9 @@ struct truth {
 	 * only one stack. Otherwise lines end in " STACK", which counts from 0.
 	 */
 	uint64_t distance;
-	bool by_key; /* the caller says which stack it is, in the same way */
+	bool by_key; /* the caller identifies the stack; lines have its number, too */
 	VEC(struct truth_stack) stacks;
-	size_t stack; /* the one that runs */
+	size_t stack; /* index of the current stack */
 	struct truth_depth now;
 };
 
@@ -59,27 +59,28 @@ void truth__fini(struct truth *truth);
  */
 uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top);
 
-/* A return address was put at sp, where the stack pointer is now, by no call. */
+/* A return address was put at sp, the current stack pointer, without a call. */
 void truth__pushed(struct truth *truth, uint64_t sp);
 
 /* A call to `to`; sp is the stack pointer after it. Logs "TID TIME call TO DEPTH". */
 void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp);
 /* A return to `to`, an address read at `slot`. Logs "TID TIME return TO DEPTH". */
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot);
-/* A jump has left the stack pointer at sp: a switch of stacks, or frames that are left by it. */
+/* A jump has moved the stack pointer to sp: it switched stacks, or left frames. */
 void truth__at(struct truth *truth, uint64_t sp);
 /* Logs a transfer as `kind`, without a change of frames. */
 void truth__jump(struct truth *truth, uint64_t time_ns, const char *kind, uint64_t to);
 /*
- * The kernel set up a signal handler's frame: it will run at `entry`, with sp at its return
- * address. Not logged, and no part of the depth before it runs: a second signal may come first.
+ * The kernel set up a signal handler's frame: the handler will run at `entry`, with its return
+ * address at sp. It is not logged, and not counted in the depth, before it runs: a second signal
+ * may come first.
  */
 void truth__signal(struct truth *truth, uint64_t entry, uint64_t sp);
 /* rt_sigreturn was called. */
 void truth__sigreturn(struct truth *truth);
 /* The instruction at ip ran. */
 void truth__ran(struct truth *truth, uint64_t ip);
-/* execve: nothing of the old stack is left. */
+/* execve(2) has replaced the stack. */
 void truth__reset(struct truth *truth);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* Parsing. */
 
-/* The option that is parsed, for messages. */
+/* The option that is being parsed, for messages. */
 struct source {
 	const char *option, *hint;
 };
@@ -428,7 +428,7 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 	return 0;
 }
 
-/* Finds an argument of a USDT probe (by its note), of mtbpf_hit(), or of a system call. */
+/* Finds an argument of a USDT probe (by its ELF note), of mtbpf_hit(), or of a system call. */
 static int find_told(const struct hit_value *from, const struct probe *probe,
 		     struct mt_value *value, enum value_type *type, char why[static VALUE_WHY_SIZE])
 {
@@ -488,7 +488,7 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 			    const struct function *function, struct mt_value *value,
 			    enum value_type *type, bool as_text, char why[static VALUE_WHY_SIZE])
 {
-	/* With offsets the debug info tells the first pointer's register only. */
+	/* With numeric offsets, the debug info only gives the register of the first pointer. */
 	bool by_numbers = from->path.n && has_only_offsets(&from->path);
 	struct value_path path = from->path;
 	int err;
@@ -588,7 +588,7 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 		if (filter->terms[i].field <= MT_FIELD_RETVAL)
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
 					  &probe->reads.terms[i]);
-	/* Last, since find_value() takes probe->args for those of a note. */
+	/* This comes last: find_value() takes probe->args for the arguments of a USDT note. */
 	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
 		if (filter->terms[i].field == MT_FIELD_ARG)
 			show_arg(&filter->values[i], &probe->reads.terms[i], probe);

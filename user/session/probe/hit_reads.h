@@ -20,15 +20,15 @@ struct probes;
 /* "(int)arg1->a.b" */
 struct hit_value {
 	struct value_path path;
-	int8_t size;  /* of the type that the user has written; negative: signed; 0: none */
-	bool as_text; /* that type is (char *) */
+	int8_t size;  /* of the type in the cast; negative: signed; 0: no cast */
+	bool as_text; /* the cast is (char *) */
 	char text[HIT_TEXT_SIZE];
 };
 
 /* -if */
 struct hit_filter {
 	struct mt_term terms[MT_TERMS];
-	struct hit_value values[MT_TERMS]; /* of the terms about arguments and what is returned */
+	struct hit_value values[MT_TERMS]; /* for terms with arguments or retval */
 	uint32_t n;
 };
 
@@ -36,12 +36,12 @@ struct hit_filter {
 struct hit_print {
 	struct hit_value value, length;
 	enum mt_print_kind kind;
-	char text[HIT_TEXT_SIZE]; /* as the user has written it: its name */
+	char text[HIT_TEXT_SIZE]; /* as the user wrote it; used as its name */
 };
 
 struct hit_reads {
 	struct hit_filter filter;
-	struct hit_value keys[2]; /* -key A,B: of -start, and of -stop; both the same with -key A */
+	struct hit_value keys[2]; /* -key A,B: at -start, at -stop; equal with -key A */
 	bool has_key;
 	struct hit_print prints[MT_PRINTS];
 	uint32_t n_prints;
@@ -50,17 +50,17 @@ struct hit_reads {
 /* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
 int hit_reads__parse(struct hit_reads *reads, const char *filter, const char *key,
 		     const char *print);
-/* Returns the option, "-if" or "-print", that asks for what a call returns; otherwise NULL. */
+/* Returns the option, "-if" or "-print", that reads retval; otherwise NULL. */
 const char *hit_reads__of_return(const struct hit_reads *reads);
 /* Returns the option, "-key" or "-print", that stores values from the program's memory; or NULL. */
 const char *hit_reads__of_memory(const struct hit_reads *reads);
-/* True if anything of the probes has to be read. */
+/* True if any value has to be read at hits. */
 bool hit_reads__any(const struct hit_reads *reads);
 
 /*
- * Finds where the values are at the hits of this probe, by the function's debug info: fills
- * probe->reads, or probe->refused with the reason. At a probe of -start only the key is read.
- * function is NULL for USDT probes and system calls.
+ * Finds where the values are at a hit of this probe, by the function's debug info, and sets
+ * probe->reads. If one cannot be read, sets probe->refused to the reason. At a probe of -start only
+ * the key is read. function is NULL for USDT probes and system calls.
  */
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
 		     struct probe *probe, bool is_start);

@@ -40,8 +40,8 @@ static void close_map(struct jit_map *map)
 }
 
 /*
- * The name without the mark of the compiler's tier ("JS:*f", "JS:^f" and so on are one function),
- * and of a place in a file only the function before it. The result is in buf.
+ * The name without the mark of V8's compiler tier: "JS:*f" and "JS:^f" are both "JS:f". The result
+ * is in buf.
  */
 static const char *plain_name(const struct perf_map_entry *entry, char buf[static LABEL_SIZE])
 {
@@ -143,7 +143,7 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 /* The entries of the map that a selector names. */
 struct jit_match {
 	size_t n;
-	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first, and another one */
+	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
 static void count_matches(const struct jit_map *map, const struct mappings *maps, const char *text,

@@ -97,7 +97,7 @@ static int take(struct search *search, const char *name, int number)
 	return search->fn(search->ctx, &probe);
 }
 
-/* If a kind is given, only system calls with a descriptor. */
+/* If a kind of file is given, only system calls with a descriptor match. */
 static int each_match(struct search *search, const char *glob)
 {
 	int err = 0;
@@ -240,7 +240,7 @@ struct kernel_functions {
 typedef void (*function_fn)(struct kernel_functions *functions, const char *name,
 			    const struct kallsym *sym);
 
-/* Compilers' copies and parts of a function have a dot in their names: "f.cold". */
+/* Names with a dot, such as "f.cold", are parts or copies that a compiler made of a function. */
 static bool is_function(const struct kernel_functions *functions, const struct kallsym *sym)
 {
 	return kallsym__is_code(sym) && !memchr(sym->name, '.', sym->name_len) &&
@@ -267,7 +267,7 @@ static int each_kernel_function(struct kernel_functions *functions, function_fn 
 
 		if (!is_function(functions, &sym))
 			continue;
-		/* The text is ours: it ends each name. */
+		/* The text is our own copy: end each name in it. */
 		if (sym.module)
 			((char *)sym.module)[sym.module_len] = 0;
 		name[sym.name_len] = 0;
@@ -381,9 +381,9 @@ static size_t list_syscalls(const char *text)
 }
 
 static const struct {
-	/* As kernel_probe__each(), for a selector of this kind; NULL: it depends on the process. */
+	/* Like kernel_probe__each() for a selector of this kind; NULL: depends on the process. */
 	int (*each)(const char *text, probe_fn fn, void *ctx);
-	/* Prints what the selector's glob matches, and returns how many; NULL: cannot be listed. */
+	/* Prints the matches of the selector's glob, returns how many; NULL: cannot list them. */
 	size_t (*list)(const char *text);
 } kinds[KERNEL_PROBE_KINDS] = {
 	[KERNEL_PROBE_SYSCALL] = {each_syscall, list_syscalls},

@@ -2,9 +2,8 @@
 /*
  * Probes in the kernel, by name: on system calls ("syscall:fsync", "syscall:read|recv*(socket)"),
  * functions ("kernel:tcp_sendmsg"), tracepoints ("tracepoint:block:block_rq_issue"), signals before
- * they are delivered ("signal:SEGV"), a program's own end ("exit:nonzero"), and processes that the
- * OOM killer has chosen ("oom:"); and the functions of a JIT ("jit:handle": jit_probe.h). A table
- * has what each kind needs.
+ * they are delivered ("signal:SEGV"), exits of a program ("exit:nonzero"), and processes that the
+ * OOM killer has chosen ("oom:"); and on functions of a JIT ("jit:handle": jit_probe.h).
  */
 #ifndef MTBPF_SESSION_PROBE_KERNEL_PROBE_H
 #define MTBPF_SESSION_PROBE_KERNEL_PROBE_H
@@ -16,20 +15,20 @@
 #include "session/probe/probe.h"
 
 /*
- * Calls fn for each probe that the selector names, which has one of the prefixes. A selector of
- * system calls has names or globs with | between them, and in brackets the kind of file that the
- * descriptor must be open on. Returns 0; what fn returned if that was not 0; or -errno after a
- * message and a hint: -EINVAL, -ENOENT.
+ * Calls fn for each probe that the selector names; the selector has one of the prefixes above. A
+ * selector of system calls has names or globs with | between them, and in brackets the kind of file
+ * that the descriptor must refer to. Returns 0; what fn returned if that was not 0; or -errno after
+ * a message and a hint: -EINVAL, -ENOENT.
  */
 int kernel_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx);
 
-/* True if what such a selector may name can be listed. */
+/* True if kernel_probe__list() can list the matches of such a selector. */
 bool kernel_probe__can_list(const char *text);
 /* Prints what the selector's glob matches, one per line, and returns how many. */
 size_t kernel_probe__list(const char *text);
 
 /*
- * The regions of -requests: from the read of a request to the write of its answer, over sockets.
+ * The regions of -requests: from reading a request from a socket to writing the answer to one.
  */
 #define SYSCALL_REQUEST_START SYSCALL_PREFIX "read|readv|recvfrom|recvmsg(socket)"
 #define SYSCALL_REQUEST_STOP  SYSCALL_PREFIX "write|writev|sendto|sendmsg|sendfile(socket)"

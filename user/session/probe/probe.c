@@ -117,9 +117,9 @@ static int find_layer(struct probe *probe, const struct process *process,
 
 /*
  * On an overlay (a container's file system) the path may lead to a copy that was made after the
- * process started: a probe in it would never hit. Tries with a trial probe; if it does not arrive,
- * sets probe->path to the lower layer that the process runs, and prints a line. Returns 0; -ESTALE
- * after a message and a hint if no layer that can be opened is the right one; or -errno.
+ * process started: a probe in it would never hit. Checks this with a trial probe. If it does not
+ * appear in the process, sets probe->path to the layer from which the process runs, and prints a
+ * line. Returns 0; -ESTALE after a message and a hint if that layer cannot be opened; or -errno.
  */
 static int settle_file(struct probe *probe, const struct process *process,
 		       const struct mapping *mapping)
@@ -319,7 +319,7 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
-/* The C library's own tables are for its clean-ups when a thread is cancelled. */
+/* The C library has unwind tables only for its clean-up when a thread is cancelled. */
 static bool is_libc(const struct module *module)
 {
 	const char *name = module__name(module);
@@ -329,9 +329,9 @@ static bool is_libc(const struct module *module)
 }
 
 /*
- * Exceptions pass the files that have tables for them, and in a program that has some also the C
- * libraries that call it back. A C program is not expected to throw through its own functions, even
- * if it uses a library in C++.
+ * Exceptions unwind through files with exception tables. If the program has such tables, they may
+ * also unwind through C libraries that call it back. A C program is not expected to throw through
+ * its own functions, even if it uses a C++ library.
  */
 static bool can_be_unwound(const struct symbols *symbols, const struct module *of)
 {
@@ -345,7 +345,7 @@ static bool can_be_unwound(const struct symbols *symbols, const struct module *o
 
 static enum return_reader find_return_reader(const struct symbols *symbols, const struct module *of)
 {
-	/* OCaml's collector looks return addresses up in its frame tables, HotSpot in its code. */
+	/* OCaml's collector finds return addresses in its frame tables, HotSpot in its code. */
 	if (symbols__have(symbols, "runtime.gopanic") ||
 	    symbols__have(symbols, "caml_garbage_collection") ||
 	    !strncmp(module__name(of), "libjvm.so", 9))

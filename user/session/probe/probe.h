@@ -16,21 +16,21 @@
 #include "trigger/trigger.h"
 
 /*
- * What looks at return addresses on the stack, and ends the program if it finds that of a return
- * probe, the kernel's trampoline, for which there is no unwind information.
+ * Code that reads return addresses on the stack, and that ends the program if it finds the address
+ * that a return probe puts there: that of the kernel's trampoline, which has no unwind information.
  */
 enum return_reader {
 	RETURN_READER_NONE,
-	RETURN_READER_UNWINDER, /* that of exceptions: std::terminate(), abort() */
-	RETURN_READER_RUNTIME,	/* a garbage collector, or a stack that grows: SIGSEGV, throw */
+	RETURN_READER_UNWINDER, /* of exceptions; calls std::terminate() or abort() */
+	RETURN_READER_RUNTIME,	/* garbage collection or stack growth; SIGSEGV, throw */
 };
 
 struct probe {
-	char path[PATH_MAX]; /* a path of the file that can be opened here */
+	char path[PATH_MAX]; /* a path by which mtbpf can open the file */
 	struct {
 		uint64_t ino;
 		uint32_t maj, min;
-	} file;		       /* as in the mappings of the processes */
+	} file;		       /* as in the processes' mappings */
 	uint64_t offset;       /* of the probed instruction */
 	uint64_t entry_offset; /* of the function */
 	uint64_t ip;	       /* run-time address; 0 if the program does not run yet */
@@ -45,14 +45,14 @@ struct probe {
 	bool is_inside;	       /* not the function's entry: "f+0x10", "addr:" */
 	bool is_library;       /* mtbpf_hit() of mtbpf.h, which receives the time of the mark */
 	bool is_usdt;
-	struct mt_args args;   /* arguments that the hit shows */
+	struct mt_args args;   /* arguments that are shown at a hit */
 	struct mt_reads reads; /* what -if, -key and -print read at a hit */
 	char refused[576];     /* why one of these cannot be read here; "": all can */
 	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
 	uint8_t code[16];      /* code at the probe; zeros after the function's end */
 	/*
-	 * If it has a kind, the probe is in the kernel and not in a file. `path` is its name then,
-	 * and `offset` the number of a system call.
+	 * If kind is set, the probe is in the kernel and not in a file: `path` is its name, and
+	 * `offset` is the number of the system call, if it is one.
 	 */
 	struct kernel_probe kernel;
 };
@@ -70,8 +70,8 @@ struct probe_source {
 	const struct process *process;
 	const char *exec_path;
 	struct programs *programs;     /* of several processes, or NULL */
-	const struct hit_reads *reads; /* what is read at their hits; NULL: nothing */
-	bool is_start;		       /* they are those of -start */
+	const struct hit_reads *reads; /* values to read at their hits; NULL: none */
+	bool is_start;		       /* the probes are those of -start */
 };
 
 typedef int (*probe_fn)(void *ctx, const struct probe *probe);
@@ -82,8 +82,8 @@ typedef int (*probe_each_fn)(const struct probe_source *source, const char *symb
 
 /*
  * Calls fn for every place that the selector names: one place for a function, all places of a USDT
- * probe. Warns if each hit will cost a single-step. A non-zero result of fn stops and is returned;
- * otherwise 0, or -errno after a message and a hint.
+ * probe. Warns if each hit will be single-stepped. If fn returns other than 0, stops and returns
+ * that; otherwise 0, or -errno after a message and a hint.
  */
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
 /* The same for all functions that a glob matches, except those that cannot be probed. */
@@ -91,8 +91,8 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 			 void *ctx);
 
 /*
- * True if `found` in the process is the same place of the same file as `other`, which then hits in
- * the process as well. If overlays share a layer, only a trial probe can tell.
+ * True if `found` in the process is the same place of the same file as `other`: then `other` also
+ * hits in this process. If overlays share a layer, a trial probe is needed to find out.
  */
 bool probe__is_same(const struct probe *other, const struct probe *found,
 		    const struct process *process);

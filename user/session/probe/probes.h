@@ -32,14 +32,14 @@ struct probes {
 };
 
 /*
- * Adds the probes that the selectors name, in order, by probe__each(); each place once. 0 or
+ * Adds the probes that the selectors name, in order, with probe__each(). Adds each place once. 0 or
  * -errno.
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct probe_source *source);
 /* True if one of the probes is at the same place. */
 bool probes__have(const struct probes *probes, const struct probe *probe);
-/* A probe_fn that adds a probe to a struct probes unless it is there. 0 or -ENOMEM. */
+/* A probe_fn: adds the probe to a struct probes, unless it has one there. 0 or -ENOMEM. */
 int probes__add(void *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);
 
@@ -48,13 +48,13 @@ bool probes__at_entry(const struct probes *probes);
 /* The arguments of each probe, for struct trigger_config. The caller frees them; NULL: out of
  * memory. */
 struct mt_args *probes__args(const struct probes *probes);
-/* The same for what is read there, and after that at the probes of -start. */
+/* The values to read at each probe, and after these at the probes of -start; as above. */
 struct mt_reads *probes__reads(const struct probes *probes, const struct probes *starts);
-/* The first probe whose instruction the kernel single-steps as a copy; otherwise the first. */
+/* The first probe whose instruction the kernel single-steps as a copy; without one, the first. */
 const struct probe *probes__stepped(const struct probes *probes);
 /*
- * Decides how to probe returns: as the user chose (enum return_probes), or, for AUTO, at the
- * returning instructions if anything reads the return addresses of these functions (enum
+ * Decides how to probe returns: as the user chose (enum return_probes), or, for AUTO, on the
+ * return instructions if something may read the return addresses of these functions (enum
  * return_reader). Returns 0 and sets *by_insn, or -EINVAL after a message and a hint.
  */
 enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
@@ -83,7 +83,7 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 struct start_stop {
 	struct probes starts, stops; /* empty: everything is recorded */
 	bool stop_triggers;	     /* the end of a region is the trigger */
-	bool by_key; /* from the one to the other is a request: all is recorded all the time */
+	bool by_key; /* regions are requests (-key): all threads are always recorded */
 	VEC(struct rec_place) start_places, stop_places;
 };
 

@@ -101,7 +101,7 @@ void programs__fini(struct programs *programs)
 
 /* The state of a search through programs. */
 struct search {
-	const struct probe_source *source; /* what all of them have in common */
+	const struct probe_source *source; /* the settings for all programs */
 	probe_each_fn each;
 	probe_fn fn;
 	void *ctx;
@@ -165,7 +165,7 @@ static int take(struct search *search, const struct program *program)
 	return search->each(&source, search->symbol, hand_on, search);
 }
 
-/* Replaces a process that has ended by another one of the same program. False if all have. */
+/* Replaces a process that has ended by another one of the same program. False without any. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;
@@ -314,7 +314,7 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 /* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
 #define OUR_STUB "mtbpf_hit"
 
-/* In order of preference: ours has an argument and a mark. */
+/* In order of preference: mtbpf's own function also has an argument and a mark. */
 static const char *const stubs[] = {OUR_STUB, "magic_trace_stop_indicator"};
 
 bool default_trigger__is_stub(const char *symbol)
@@ -377,8 +377,9 @@ int default_trigger__replace_dot(struct selectors *selectors, const struct probe
 }
 
 /*
- * The first, where the third says 1: the mark is the second. Where that says 4, the next two are a
- * trace id, and the last says whether the first one counts.
+ * Lists the registers of the parameters 1, 4, 5 and 6 of mtbpf_hit(): the argument, the two halves
+ * of the trace id, and has_arg. The number of arguments and the mark are parameters too; see
+ * include/mtbpf.h.
  */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args)
 {

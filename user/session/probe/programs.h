@@ -28,7 +28,7 @@ struct programs {
 
 /*
  * Reads the target's current processes, except those that cannot be read. The target must outlive
- * the programs. Returns 0; -ESRCH after a message and a hint if there are none; or -errno after a
+ * the programs. Returns 0; -ESRCH after a message and a hint if there is not one; or -errno after a
  * message. Call programs__fini() in any case.
  */
 int programs__open(struct programs *programs, const struct target *target);
@@ -45,36 +45,36 @@ int programs__each(const struct probe_source *source, const char *symbol, probe_
 /* True if one of the programs has the symbol. Prints nothing. */
 bool programs__have(const struct programs *programs, const char *symbol);
 
-/* Removes the programs that `others` has as well. */
+/* Removes the programs that `others` also has. */
 void programs__remove(struct programs *programs, const struct programs *others);
 
-/* A process of the first probed program, otherwise of the first program. */
+/* A process of the first probed program; if none is probed, of the first program. */
 const struct process *programs__first(const struct programs *programs);
 /* Returns the number of processes of programs that are not probed, and sets *first. */
 size_t programs__unprobed(const struct programs *programs, const struct process **first);
 
-/* The default trigger: include/mtbpf.h's function, or that of magic-trace's library. */
+/* The default trigger: the function of include/mtbpf.h, or that of magic-trace's library. */
 
 /*
  * Finds the default for -symbol: a function of the process or, with exec_path, of the file that
- * will be run. NULL if the file lacks both. Prints nothing.
+ * will be run. NULL without such a function. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
-/* The same for several programs: the first that has one. */
+/* The same for several programs: the first of these functions that any of them has. */
 const char *default_trigger__of(const struct programs *programs);
 
 struct selectors;
 /*
- * Puts the default in the place of ".", which is magic-trace's name for it. 0; -EINVAL after a line
- * and a hint if the program lacks it; -ENOMEM.
+ * Replaces ".", magic-trace's name for the default trigger, by the function's name. 0; -EINVAL
+ * after a line and a hint if the program lacks it; or -ENOMEM.
  */
 int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source);
 
 /* True for the function's name; if several files have it, all of them are probed. */
 bool default_trigger__is_stub(const char *symbol);
 
-/* True if mtbpf_take_snapshot() calls this function; *args is set to its arguments then. */
+/* True if mtbpf_take_snapshot() calls this function; if so, sets *args to its arguments. */
 bool default_trigger__is_library(const struct function *function, struct mt_args *args);
 
 #endif
