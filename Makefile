@@ -137,6 +137,9 @@ $(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
 $(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
 
+# It reads its own debug info, also where others are built with less.
+$(O)/tests/unit/elf/test_arguments.o: ALL_CFLAGS += -g
+
 # So that a rule can be taken out: tests/cli/rules.bats.
 RULE_TESTS := $(filter $(O)/tests/unit/rules/% $(O)/tests/unit/stack/test_stack%,$(UNIT))
 $(RULE_TESTS): $(O)/tests/unit/without_rule.o
