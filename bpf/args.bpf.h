@@ -37,9 +37,12 @@ static __always_inline u64 widen(u64 value, s8 size)
 /* False if it cannot be read, or only with a page fault. */
 static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
 {
-	u32 size = signed_size < 0 ? -signed_size : signed_size;
+	u64 size = (signed_size < 0 ? -signed_size : signed_size) & 15;
 
-	/* clang 21 checks one register and uses another, so that the verifier sees no bound. */
+	/*
+	 * clang 21 checks one register and uses another, so that the verifier sees no bound. It has
+	 * 64 bits, since the verifier of Linux 6.1 takes the upper half of a 32-bit one for unknown.
+	 */
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*value))
 		return false;

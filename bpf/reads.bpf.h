@@ -77,9 +77,9 @@ static __always_inline void read_string(u64 at, struct mt_printed *out)
 
 static __always_inline void read_bytes(u64 at, u64 length, struct mt_printed *out)
 {
-	u32 n = length < MT_TEXT_MAX ? length : MT_TEXT_MAX;
+	u64 n = length < MT_TEXT_MAX ? length : MT_TEXT_MAX;
 
-	/* Keeps the compiler from checking one register and using another. */
+	/* As in read_memory(). */
 	asm volatile("" : "+r"(n));
 	if ((s64)length < 0 || n > MT_TEXT_MAX ||
 	    (n && bpf_probe_read_user(out->text, n, (const void *)at)))

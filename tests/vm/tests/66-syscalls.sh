@@ -36,7 +36,7 @@ cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
 mtbpf attach -source pt -pid "$pid" -symbol syscall:write -immediate-stop -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
 grep -q 'cannot freeze Intel PT at syscall:write' /tmp/err || fail "$(cat /tmp/err)"
-mtbpf attach -source pt -pid "$pid" -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -timeout 60s -o /tmp/k.fxt >/tmp/out 2>/tmp/err ||
+mtbpf attach -source pt -pid "$pid" -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -timeout 60s -o /tmp/function.fxt >/tmp/out 2>/tmp/err ||
 	fail "status $? $(cat /tmp/err)"
 cat /tmp/out
 grep -q '^call [0-9]* of kernel:hrtimer_nanosleep, thread' /tmp/out || fail "no hit"
