@@ -41,7 +41,8 @@ static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
 
 	/*
 	 * clang 21 checks one register and uses another, so that the verifier sees no bound. It has
-	 * 64 bits, since the verifier of Linux 6.1 takes the upper half of a 32-bit one for unknown.
+	 * 64 bits, since the verifier of Linux 6.1 takes the upper half of a 32-bit one for
+	 * unknown.
 	 */
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*value))
