@@ -70,11 +70,11 @@ complains() {
 		pattern_of "$@" || return
 		hint=$pattern
 	fi
-	for line in "${lines[@]}"; do
+	while IFS= read -r line; do
 		case $line in
 		mtbpf:*) ((++errors)); [[ $line == *$error* ]] || return 1 ;;
 		hint:*) ((errors)) || continue; ((++hints)); [[ $hints -gt 1 || $line == *$hint* ]] || return 1 ;;
 		esac
-	done
+	done <<<"$output"
 	[ "$errors" -eq 1 ] && [ "$hints" -ge 1 ]
 }
