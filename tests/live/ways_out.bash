@@ -131,6 +131,6 @@ whole_or_said() {
 		"$O/mtbpf" decode -q "$1.mtbpf" -print calls >/dev/null
 	else
 		mtbpf_run decode "$1.mtbpf" -o "$1.again.fxt"
-		[ "$status" -eq 1 ] && complains incomplete
+		[ "$status" -eq 1 ] && complains "is incomplete"
 	fi
 }
