@@ -52,6 +52,6 @@ $(O)/programs/go_waits-%: tests/programs/go_waits.go tests/programs/programs.mk
 OCAML_PROGRAMS := $(if $(shell command -v ocamlopt),$(patsubst tests/programs/%.ml,$(O)/programs/%,$(wildcard tests/programs/*.ml)))
 $(O)/programs/%: tests/programs/%.ml tests/programs/programs.mk
 	$(call say,OCAML,$@)
-	$(Q)mkdir -p $(@D)/$*.ocaml && cp $< $(@D)/$*.ocaml && ocamlopt -g -o $@ unix.cmxa $(@D)/$*.ocaml/$*.ml
+	$(Q)mkdir -p $(@D) $(O)/ocaml && cp $< $(O)/ocaml && ocamlopt -g -o $@ unix.cmxa $(O)/ocaml/$*.ml
 
 programs: $(PROGRAMS) $(PLUGINS) $(GO_PROGRAMS) $(OCAML_PROGRAMS)
