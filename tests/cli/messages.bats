@@ -34,7 +34,7 @@ setup() {
 @test "says and complains: arguments, any text, another name's text, and what is wrong" {
 	output="mtbpf: attach: -delay-thresh '10' is not a duration
 hint: durations need a unit: 10ns, 10us, 10ms, 10s, 10min or 10h; p99.9 is a percentile"
-	readarray -t lines <<<"$output"
+	both=$output
 	complains bad-value attach delay-thresh 10 @not-a-duration hint threshold-units
 	complains bad-value "*" "delay*"
 	says bad-value
@@ -46,9 +46,9 @@ hint: durations need a unit: 10ns, 10us, 10ms, 10s, 10min or 10h; p99.9 is a per
 	complains "-delay-thresh '10' is not" "10ns, 10us"
 	! complains "-delay-thresh '1*' is not" || false
 	! complains "-delay-thresh '10' is not" "4096" || false
-	lines+=("mtbpf: attach: -delay-thresh '10' is not a duration")
+	output+=$'\n'"mtbpf: attach: -delay-thresh '10' is not a duration"
 	! complains bad-value || false
-	lines=("${lines[0]}")
+	output=${both%%$'\n'*}
 	! complains bad-value || false
 	output="a [b] (c) 100% d?"
 	messages[odd]='a [b] (%s) 100%% d?'
