@@ -9,8 +9,8 @@
  * what is wrong with how many others of it; frames that no branch shows may be missing, unless
  * OF_ALL is set.
  *
- * With WITHOUT_RULE=NAME that rule is not in the table, and the names of the rules that have named an
- * event are appended to the file RULES_TRIED.
+ * With WITHOUT_RULE=NAME that rule is not in the table, and the names of the rules that have named
+ * an event are appended to the file RULES_TRIED.
  *
  * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
  * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong",
