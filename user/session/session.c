@@ -653,7 +653,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
 		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
 						     : "not hit",
-		  s->probes.name, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
+		  s->probes.shown, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
 		  is_alone ? "; " : "", is_alone ? now : "");
 }
 
@@ -679,33 +679,34 @@ static void say_waiting(const struct session *s)
 	if (s->regions.by_key)
 		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
 			  "the time",
-			  s->regions.starts.name, s->regions.stops.name, o->key);
+			  s->regions.starts.shown, s->regions.stops.shown, o->key);
 	else if (start_stop__any(&s->regions))
-		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
-			  s->regions.stops.name);
+		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
+			  s->regions.stops.shown);
 	progress__format_threshold(&s->progress, text);
 	if (capture_options__cpu_measure(o))
 		log__info("waiting for %s %s with at least %s %s the CPU; %s",
 			  threshold__is_set(&o->delay_thresh) ? "two hits of"
 			  : s->regions.stop_triggers	      ? "-start to"
 							      : "a call of",
-			  s->probes.name, text,
+			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
 	else if (s->options->stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
 			  now);
 	else if (session__measures_duration(s) && s->regions.stop_triggers)
-		log__info("waiting for %s at least %s after %s; %s", s->probes.name, text,
-			  s->regions.starts.name, now);
+		log__info("waiting for %s at least %s after %s; %s", s->probes.shown, text,
+			  s->regions.starts.shown, now);
 	else if (session__measures_duration(s) && probes__are_library(&s->probes))
 		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
-			  s->probes.name, text, now);
+			  s->probes.shown, text, now);
 	else if (session__measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
+		log__info("waiting for a call of %s of at least %s; %s", s->probes.shown, text,
+			  now);
 	else if (s->probes.all.n)
-		log__info("waiting for a call of %s; %s", s->probes.name, now);
+		log__info("waiting for a call of %s; %s", s->probes.shown, now);
 	else if (s->start->spool_dir)
 		log__info("recording everything to disk; Ctrl-C ends the recording");
 	else if (s->start->command)
@@ -944,7 +945,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err)
-		progress__say(&s->progress, session__trigger(s), s->probes.name);
+		progress__say(&s->progress, session__trigger(s), s->probes.shown);
 	session__close(s);
 	return err;
 }

@@ -133,11 +133,11 @@ static void warn_unprobed(const struct session *s)
 
 	if (n == 1)
 		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
-			  first->comm, s->probes.name);
+			  first->comm, s->probes.shown);
 	else if (n)
 		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
 			  "hit it",
-			  n, first->pid, first->comm, s->probes.name);
+			  n, first->pid, first->comm, s->probes.shown);
 }
 
 /* With several programs: opens one process, which represents them. */

@@ -110,6 +110,13 @@ int probes__add(void *ctx, const struct probe *probe)
 		return 0;
 	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
 		 probe->name);
+	if (++probes->n_names <= 2)
+		probes->first_two_len = strlen(probes->name);
+	if (probes->n_names <= 3)
+		snprintf(probes->shown, sizeof(probes->shown), "%s", probes->name);
+	else
+		snprintf(probes->shown, sizeof(probes->shown), "%.*s and %zu more",
+			 (int)probes->first_two_len, probes->name, probes->n_names - 2);
 	return 0;
 }
 

@@ -29,6 +29,9 @@ void selectors__fini(struct selectors *selectors);
 struct probes {
 	VEC(struct probe) all;
 	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; truncated if too long */
+	/* The same for messages: of more than three names the first two, "and 4 more". */
+	char shown[PROBES_NAME_SIZE];
+	size_t n_names, first_two_len; /* of name: the length of its first two names */
 };
 
 /*
