@@ -242,7 +242,7 @@ static const char *explain_no_report(const struct decoded *decoded)
 	if (!hit)
 		return "no hit triggered it";
 	if (hit->reason == MT_HIT_EVERY)
-		return "its trigger has no threshold";
+		return "its trigger lacks a threshold";
 	return "the whole iteration is not in it";
 }
 

@@ -215,7 +215,9 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/* Prints a command, ready to be pasted, that would have triggered on a few of the values. */
+/*
+ * Prints the attach command, ready to be pasted, that would have triggered on a few of the values.
+ */
 static void offer_threshold(const struct watch_options *options, const struct target *target,
 			    const struct mt_stats *stats, double percent)
 {

@@ -91,8 +91,8 @@ struct source_ops {
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
 	/*
-	 * Before start(): adds a process to record, which was forked before the source's events
-	 * were open. 0 or -errno. NULL: the source finds it itself.
+	 * Before start(): adds another process to record, which was forked before the source's
+	 * events were open. 0 or -errno. NULL: the source finds it itself.
 	 */
 	int (*add_process)(struct source *source, pid_t pid);
 	/* Returns a descriptor that becomes readable when the state may have changed. */

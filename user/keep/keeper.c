@@ -98,8 +98,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 #define EXIT_INTERVAL_MS 10
 
 /*
- * True if the process has exited. Waits up to a second for that: the kernel refuses events for a
- * process that has begun to exit, so the error comes a moment before the exit is visible.
+ * True if the process has exited. Waits up to a second for that: perf_event_open(2) fails as soon
+ * as the process begins to exit, a moment before the exit is visible.
  */
 static bool has_gone(pid_t pid)
 {

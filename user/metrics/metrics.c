@@ -47,7 +47,7 @@ static void number(const struct printer *p, const char *name, const char *type, 
 	fprintf(p->out, "%s %" PRIu64 "\n", name, value);
 }
 
-/* Ends a sample's line. */
+/* Completes the line of one sample. */
 static void end_sample(const struct printer *p, const struct metrics_exemplar *exemplar,
 		       double value)
 {
@@ -64,7 +64,9 @@ static void labelled(const struct printer *p, const char *name, const char *labe
 		fprintf(p->out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
-/* Buckets are cumulative. Our last bucket also counts all larger values, so it has no upper end. */
+/*
+ * Buckets are cumulative. Our last bucket also counts all larger values, so its upper end is +Inf.
+ */
 static void histogram(const struct printer *p, const char *name, const struct mt_stats *stats)
 {
 	uint64_t count = 0;

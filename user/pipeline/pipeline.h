@@ -109,8 +109,8 @@ int decoded__thread_places(const struct decoded *decoded, const struct recording
 			   struct thread_places *places);
 
 /*
- * Makes the report of the slowest hit. It refers to decoded. NULL with errno: ENODATA: there is no
- * hit, or the lookback lacks its iteration; ENOMEM.
+ * Makes the report of the slowest hit. It refers to decoded. NULL with errno: ENODATA: the lookback
+ * lacks hits, or the hit's iteration; ENOMEM.
  */
 struct report *decoded__report(const struct decoded *decoded);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls of goroutines that probes measured from start to end (-also), with one track per goroutine.
- * A goroutine changes threads during a call, and its first thread runs other goroutines meanwhile,
- * so that these calls do not fit into any thread's tree.
+ * During a call a goroutine may change threads, and its first thread runs other goroutines
+ * meanwhile, so that these calls do not fit into any thread's tree.
  */
 #ifndef MTBPF_SAMPLED_GOROUTINES_H
 #define MTBPF_SAMPLED_GOROUTINES_H
