@@ -109,6 +109,7 @@ static int refuse_report(const char *path)
 {
 	if (errno == ENOMEM) {
 		log__error("out of memory");
+		log__hint("use a larger -max-memory, or a part of the recording: -filter");
 		return -ENOMEM;
 	}
 	log__error("%s: no report: it lacks a hit, or a part of the iteration before it", path);

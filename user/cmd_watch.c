@@ -288,6 +288,8 @@ static int watch(const struct watch_options *options, const struct target *targe
 		err = trigger__stats(trigger, &stats);
 	if (err) {
 		log__error("cannot read the counters: %s", strerror(-err));
+		log__hint(err == -ENOMEM ? "free memory"
+					 : "'mtbpf check' shows what works on this machine");
 		return err;
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);

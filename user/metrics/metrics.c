@@ -304,7 +304,7 @@ static int refuse_address(const char *address, int err)
 	}
 	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
 	if (err == -EADDRINUSE)
-		log__hint("another process, perhaps another mtbpf, uses it");
+		log__hint("choose another one: a process, perhaps another mtbpf, uses it");
 	else
 		log__hint("choose another one");
 	return err;
@@ -323,7 +323,7 @@ static int start(struct metrics_server *server, const char *address)
 	server->http = http_server__start(&server->listener, &options);
 	if (!server->http) {
 		log__error("-metrics: cannot answer at %s", server->listener.url);
-		log__hint("the system refused a thread or memory");
+		log__hint("raise the limit of processes (ulimit -u), or free memory");
 		return -EIO;
 	}
 	log__info("metrics: %s%s", server->listener.url, server->listener.port ? "/metrics" : "");
