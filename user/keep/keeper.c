@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "keep/keeper_internal.h"
+#include "keep/keeper.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/signals.h"
+#include "keep/keeper_internal.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/signals.h"
 #include "util/units.h"
 
 /* Reports the triggers that came while -max-per-hour was used up. */

@@ -4,10 +4,11 @@
 #define MTBPF_KEEP_KEEPER_INTERNAL_H
 
 #include "keep/after.h"
-#include "keep/keeper.h"
+#include "keep/keep_options.h"
 #include "keep/quota.h"
 #include "keep/folder.h"
 #include "metrics/metrics.h"
+#include "session/session.h"
 #include "session/target.h"
 
 struct keeper {

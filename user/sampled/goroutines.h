@@ -7,7 +7,12 @@
 #ifndef MTBPF_SAMPLED_GOROUTINES_H
 #define MTBPF_SAMPLED_GOROUTINES_H
 
-#include "sampled/sampled.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/recording/recording.h"
+#include "decode/images.h"
+#include "stack/call_tree.h"
 
 /* The threads' trees; `take` owns their calls. */
 struct thread_trees {
@@ -16,12 +21,13 @@ struct thread_trees {
 };
 
 /*
- * Like sampled__trees(), for goroutines; moves totals->first_ns back if needed. A call of
+ * Like sampled__trees(), for goroutines; moves *first_ns back if needed. A call of
  * runtime.gopark() becomes time off the CPU. The rest of a call is filled with what the stacks of
  * the threads show of it.
  */
 int goroutines__trees(const struct recording *rec, struct images *images,
-		      const struct thread_trees *threads, sampled_taker take, void *ctx,
-		      struct sampled_totals *totals);
+		      const struct thread_trees *threads,
+		      int (*take)(void *ctx, struct call_tree *tree), void *ctx,
+		      uint64_t *first_ns);
 
 #endif

@@ -168,17 +168,17 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 
 	/* A decaying sum: one quiet second does not raise the rate at once. */
 	if (is_known) {
-		o->lately.cpu_ns = o->lately.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
-		o->lately.switches = o->lately.switches / 2 + now->switches - o->seen.switches;
-		o->lately.hits = o->lately.hits / 2 + now->hits - o->seen.hits;
+		o->recent.cpu_ns = o->recent.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
+		o->recent.switches = o->recent.switches / 2 + now->switches - o->seen.switches;
+		o->recent.hits = o->recent.hits / 2 + now->hits - o->seen.hits;
 	}
 	o->seen = *now;
-	if (!is_known || !o->lately.cpu_ns)
+	if (!is_known || !o->recent.cpu_ns)
 		return false;
-	hz = overhead__rate(options, &o->cost, &o->lately);
+	hz = overhead__rate(options, &o->cost, &o->recent);
 	if (o->most_hz && hz > o->most_hz)
 		hz = o->most_hz;
-	if (!o->is_broken && !is_kept(options, &o->cost, &o->lately)) {
+	if (!o->is_broken && !is_kept(options, &o->cost, &o->recent)) {
 		o->is_broken = true;
 		warn_broken(options);
 	}
