@@ -215,7 +215,9 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/* Prints a command, ready to be pasted, that would have triggered on a few of the values. */
+/*
+ * Prints the attach command, ready to be pasted, that would have triggered on a few of the values.
+ */
 static void offer_threshold(const struct watch_options *options, const struct target *target,
 			    const struct mt_stats *stats, double percent)
 {
@@ -286,6 +288,8 @@ static int watch(const struct watch_options *options, const struct target *targe
 		err = trigger__stats(trigger, &stats);
 	if (err) {
 		log__error("cannot read the counters: %s", strerror(-err));
+		log__hint(err == -ENOMEM ? "free memory"
+					 : "'mtbpf check' shows what works on this machine");
 		return err;
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);

@@ -309,10 +309,11 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 			      : trigger__attach_breakpoint(gate->trigger, event, probe->what.probe);
 		if (event < 0) {
 			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
-			log__hint(event == -ENOSPC
-					  ? "its four are in use: by a debugger, perf or another "
-					    "mtbpf"
-					  : "needs CAP_PERFMON, or root; a VM may have none");
+			log__hint(
+				event == -ENOSPC
+					? "its four are in use: by a debugger, perf or another "
+					  "mtbpf"
+					: "needs CAP_PERFMON, or root; some VMs lack breakpoints");
 		} else {
 			close(event);
 		}
@@ -384,7 +385,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		       : 0;
 }
 
-/* Adds a goroutine's wake-up; the stack becomes a sample of the thread that woke it. */
+/* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */
 static int take_ready(void *ctx, const struct mt_ready *ready)
 {
 	struct entry_taker *taker = ctx;

@@ -712,7 +712,7 @@ static void say_waiting(const struct session *s)
 	else if (s->start->command)
 		log__info("recording while the command runs; Ctrl-C takes the snapshot");
 	else
-		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
 	if (s->options->stall_thresh_ns && has_threshold(s))
 		say_waiting_for_stall(s, false, now);
@@ -1018,7 +1018,7 @@ int session__capture_again(const struct capture_options *options, struct session
 
 /*
  * With samples, an empty snapshot does not prove that nothing ran: a thread that runs for less than
- * a period without going to sleep has no stack.
+ * a period without going to sleep leaves no stack.
  */
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid)

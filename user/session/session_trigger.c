@@ -40,7 +40,7 @@ static int find_default(struct session *s)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
 		 o->stall_thresh_ns)
-		return refuse_no_trigger("thresholds need a function to measure");
+		return refuse_no_trigger("no function for the threshold to measure");
 	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
 					 "trigger");

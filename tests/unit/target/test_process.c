@@ -158,8 +158,8 @@ static void test_refuses_a_thread_and_names_its_process(void **state)
 	parked__start(&parked);
 	assert_int_equal(open_refused(parked.tid, &capture), -EINVAL);
 	snprintf(expected, sizeof(expected),
-		 "mtbpf: %d is a thread, of process %d\nhint: use -pid %d\n", parked.tid, getpid(),
-		 getpid());
+		 "mtbpf: %d is the tid of a thread of process %d\nhint: use -pid %d\n", parked.tid,
+		 getpid(), getpid());
 	assert_string_equal(capture.text, expected);
 	parked__stop(&parked);
 }

@@ -141,7 +141,7 @@ static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 
 	/*
 	 * Errata BDM70 and APL12: a PSB+ or an OVF may give the IP of a thread that is not traced
-	 * yet. It produced no branches, so there is nothing to undo.
+	 * yet. It produced no branches, so nothing needs to be undone.
 	 */
 	if (w->state == WALK_ON)
 		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
