@@ -13,6 +13,7 @@
 #include "session/progress.h"
 #include "session/session.h"
 #include "util/signals.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
@@ -467,6 +468,9 @@ static int find_and_watch(const struct watch_options *options, const struct targ
 	struct watched watched = {0};
 	int err = find_probes(options, target, &watched);
 
+	if (!err)
+		err = jit_probe__check_target(&watched.probes, &watched.regions,
+					      target->pids.n == 1 && !options->common.children);
 	if (!err)
 		err = attach_and_watch(options, target, &watched);
 	probes__fini(&watched.probes);

@@ -370,7 +370,7 @@ static double run_jit(const struct target *target, const struct way *way)
 	for (int cpu = 0; cpu < n_cpus; cpu++) {
 		int event = breakpoint_event__open(cpu, (uintptr_t)way->call);
 
-		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, 0))
+		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, &probe))
 			die("a breakpoint with a program");
 		close(event);
 	}

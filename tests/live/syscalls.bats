@@ -179,7 +179,7 @@ count() {
 	complains no-such-system-call "*" @takes-descriptor
 	mtbpf_run record -source soft -pid "$target" -requests -o x.mtbpf
 	[ "$status" -eq 2 ]
-	complains soft-and-system-call soft hint use-sample-or-functions
+	complains source-and-region-in-kernel soft 'syscall:read(socket)' hint use-sample-or-functions
 	mtbpf_run watch -pid "$target" -requests -start main -stop exit
 	[ "$status" -eq 2 ]
 	complains requests-and-start
@@ -189,9 +189,12 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol 'kernel:tcp_*'
 	[ "$status" -eq 2 ]
 	complains several-kernel-functions hint name-each-one
-	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop syscall:read
+	mtbpf_run watch -pid "$target" -start tracepoint:sched:sched_switch -stop syscall:read
 	[ "$status" -eq 2 ]
-	complains no-region kernel:vfs_fsync_range
+	complains no-region tracepoint:sched:sched_switch
+	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop kernel:vfs_fsync_range
+	[ "$status" -eq 2 ]
+	complains same-place
 	mtbpf_run record -source sample -pid "$target" -symbol oom: -delay-thresh 1s -o x.mtbpf
 	[ "$status" -eq 2 ]
 	complains oom-and-delay
@@ -223,6 +226,11 @@ count() {
 	# One function calls the other.
 	count 'time.sleep(0.02)' -symbol kernel:hrtimer_nanosleep,kernel:do_nanosleep -durations
 	[ "$hits" -ge 600 ]
+	# Regions, also between a system call and a function.
+	count 'os.write(into, b"x"); os.fsync(file); os.read(out, 1)' -start syscall:write -stop kernel:vfs_fsync_range
+	[ "$hits" -eq 300 ]
+	count 'os.write(into, b"x"); os.fsync(file); os.read(out, 1)' -start kernel:vfs_fsync_range -stop syscall:read
+	[ "$hits" -eq 300 ]
 	write_server
 	mtbpf_run record -source sample -pid "$target" -symbol kernel:hrtimer_nanosleep -duration-thresh 700ms \
 		-timeout 60s -o x.mtbpf

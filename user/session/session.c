@@ -15,7 +15,6 @@
 #include "capture/code/live_code.h"
 #include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
-#include "session/probe/jit_probe.h"
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
 #include "target/process.h"
@@ -122,9 +121,8 @@ static int tick(struct session *s, uint64_t *next)
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
 		session__check_lookback(s);
-		if (!s->has_jit_moved && s->has_process)
-			s->has_jit_moved =
-				!jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n);
+		if (!s->has_jit_moved)
+			s->has_jit_moved = session__has_jit_moved(s);
 		*next = now + STATUS_INTERVAL_NS;
 	}
 	if (s->hold_ns && s->hold_ns < *next)

@@ -40,4 +40,14 @@ typedef bool (*exit_sites_part_fn)(void *ctx, uint64_t vaddr, struct exit_part *
 int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
 		     struct exit_sites *sites);
 
+/*
+ * Finds the returns of a JIT's function, for breakpoints: since they change nothing, places that
+ * are not certain count as well, such as those among data, and code that cannot be decoded is left
+ * out. At each, the stack pointer is what it was at the entry: if the function drops its arguments
+ * before its `ret`, the place is the instruction that takes the return address from the stack.
+ * Exits by a jump are not found. 0; -E2BIG if there are too many; -ENOENT if there are none; or
+ * -ENOMEM.
+ */
+int exit_sites__find_returns(const struct exit_part *code, struct exit_sites *sites);
+
 #endif

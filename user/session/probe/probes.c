@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "session/probe/programs.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
+#include "session/probe/programs.h"
 #include "target/usdt.h"
 #include "util/log.h"
 
@@ -184,10 +185,7 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error(probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT
-				   ? "%s has a breakpoint at its entry only: its calls have no "
-				     "duration"
-			   : probe__in_kernel(&probes->all.v[i])
+		log__error(probe__in_kernel(&probes->all.v[i])
 				   ? "%s is a moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
@@ -196,7 +194,7 @@ int probes__check_calls(const struct probes *probes)
 			  "-delay-thresh, watch without -durations");
 		return -EINVAL;
 	}
-	return 0;
+	return jit_probe__check_calls(probes->all.v, probes->all.n);
 }
 
 static int refuse_exits(const struct probe *probe)
@@ -383,16 +381,21 @@ static struct rec_place place_of(const struct probe *probe, const char *exec_pat
 	return place;
 }
 
+static bool is_same_place(const struct probe *a, const struct probe *b, const char *exec_path)
+{
+	const struct rec_place place = place_of(a, exec_path), other = place_of(b, exec_path);
+
+	if (a->kernel.kind || b->kernel.kind)
+		return a->kernel.kind == b->kernel.kind && a->offset == b->offset &&
+		       !strcmp(a->kernel.name, b->kernel.name);
+	return place.ino == other.ino && place.offset == other.offset;
+}
+
 static bool has_place(const struct probes *probes, const struct probe *probe, const char *exec_path)
 {
-	const struct rec_place place = place_of(probe, exec_path);
-
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct rec_place other = place_of(&probes->all.v[i], exec_path);
-
-		if (place.ino == other.ino && place.offset == other.offset)
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (is_same_place(&probes->all.v[i], probe, exec_path))
 			return true;
-	}
 	return false;
 }
 
@@ -422,16 +425,26 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
-/* System calls are the only probes in the kernel that begin and end regions. */
+/* True for probes in the kernel that can begin and end regions. */
+static bool may_bound(const struct probe *probe)
+{
+	switch (probe->kernel.kind) {
+	case KERNEL_PROBE_SYSCALL:
+		return !probe->is_inside; /* otherwise it is exit:nonzero */
+	case KERNEL_PROBE_NONE:
+	case KERNEL_PROBE_FUNCTION:
+	case KERNEL_PROBE_BREAKPOINT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static const struct probe *not_of_regions(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct probe *probe = &probes->all.v[i];
-
-		if (probe__in_kernel(probe) &&
-		    (probe->kernel.kind != KERNEL_PROBE_SYSCALL || probe->is_inside))
-			return probe;
-	}
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (!may_bound(&probes->all.v[i]))
+			return &probes->all.v[i];
 	return NULL;
 }
 
@@ -442,7 +455,8 @@ static int check_moments(const struct start_stop *r)
 	if (!probe)
 		return 0;
 	log__error("-start and -stop cannot be %s", probe->name);
-	log__hint("name functions of the program, or system calls: -start syscall:accept4");
+	log__hint("name functions of the program or of the kernel, or system calls: -start "
+		  "syscall:accept4");
 	return -EINVAL;
 }
 
