@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
@@ -184,12 +186,60 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 	return -ENOTUNIQ;
 }
 
+/* The minor version of the Python that runs in the process: N of Python 3.N; 0: none. */
+static int python_minor(const char *exe, const struct mappings *maps)
+{
+	int minor = 0;
+
+	if (sscanf(exe, "python3.%d", &minor) == 1)
+		return minor;
+	for (size_t i = 0; i < maps->n && !minor; i++) {
+		const char *name = strrchr(maps->v[i].path, '/');
+
+		if (!name || sscanf(name, "/libpython3.%d", &minor) != 1)
+			minor = 0;
+	}
+	return minor;
+}
+
+/* Says how the runtime of the process is made to write its map. */
+static void hint_map(pid_t pid)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	char link[64], path[PATH_MAX] = "";
+	const char *exe;
+	int minor;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (readlink(link, path, sizeof(path) - 1) < 0)
+		*path = 0;
+	exe = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (mappings__read(&maps, pid))
+		maps.n = 0;
+	minor = python_minor(exe, &maps);
+	if (minor >= 12)
+		log__hint("start it as 'python3.%d -X perf', or with PYTHONPERFSUPPORT=1 in its "
+			  "environment",
+			  minor);
+	else if (minor)
+		log__hint("this is Python 3.%d; Python 3.12 and later write it, with 'python3 -X "
+			  "perf'",
+			  minor);
+	else if (!strcmp(exe, "java"))
+		log__hint("'jcmd %d Compiler.perfmap' writes it once (JDK 17 and later)", (int)pid);
+	else if (!strcmp(exe, "node") || !strcmp(exe, "nodejs"))
+		log__hint("start it as 'node --perf-basic-prof'");
+	else
+		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
+			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
+			  "later) once");
+}
+
 static int refuse_map(pid_t pid)
 {
 	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
 		   (int)pid, (int)pid);
-	log__hint("node --perf-basic-prof, python3 -X perf, or java with perf-map-agent write it "
-		  "while the program runs; 'jcmd PID Compiler.perfmap' writes Java's once");
+	hint_map(pid);
 	return -ENOENT;
 }
 
