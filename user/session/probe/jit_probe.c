@@ -134,8 +134,9 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 	probe.ip = probe.kernel.address = entry->start + probe.site.skip;
 	probe.offset = probe.entry_offset = probe.ip;
 	len -= probe.site.skip;
-	memcpy(probe.code, code + probe.site.skip,
-	       (size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	probe.jit_code_len =
+		(uint8_t)((size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	memcpy(probe.code, code + probe.site.skip, probe.jit_code_len);
 	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
 	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
 	log__debug("breakpoint: %s at %#llx", name, (unsigned long long)probe.ip);
@@ -311,10 +312,12 @@ size_t jit_probe__list(pid_t pid, const char *text)
 static bool is_unchanged(pid_t pid, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->code)];
-	ssize_t len = process__read_memory(pid, probe->ip, code, sizeof(code));
+	/* What follows belongs to others: Python 3.12's trampolines have 11 bytes. */
+	size_t size = probe->jit_code_len;
 
 	/* If the read fails, the process has ended. */
-	return len < (ssize_t)sizeof(code) || !memcmp(code, probe->code, sizeof(code));
+	return process__read_memory(pid, probe->ip, code, size) < (ssize_t)size ||
+	       !memcmp(code, probe->code, size);
 }
 
 static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
