@@ -365,6 +365,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		err = stall__refuse_go(probes);
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
+					     hit_reads__of_return(&options->common.reads),
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
 	if (!err && config.cpu_measure &&

@@ -246,6 +246,65 @@ measured() {
 	rm -f "/tmp/perf-$target.map"
 }
 
+# python_perf: sets $python to one that writes a map (3.12 and later); false if there is none.
+python_perf() {
+	local minor
+	for minor in 12 13 14 15; do
+		for python in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python3."$minor"; do
+			"$python" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && return
+		done
+	done
+	return 1
+}
+
+@test "a function of Python, by the map of -X perf: the slow iteration; without a map, how to get one" {
+	background old.log python3 -c 'import time; print("ready", flush=True); time.sleep(1000)'
+	eventually 20 grep -q '^ready' old.log
+	mtbpf_run list -pid "$last" 'jit:*'
+	[[ $output == *"process $last does not write /tmp/perf-$last.map"* && $output == *"hint: "*Python*perf* ]] ||
+		[[ $output == *"hint: start it as 'python3."*" -X perf'"* ]]
+	python_perf || skip "no Python 3.12 or later is installed"
+	cat >s.py <<-'END'
+		import time
+		class Shop:
+		    def handle(self, i):
+		        if i % 100 == 99: time.sleep(0.9)
+		def handle_other(i): return i + 1
+		print("ready", flush=True)
+		shop, i = Shop(), 0
+		while True:
+		    shop.handle(i)
+		    i = handle_other(i)
+		    time.sleep(0.005)
+	END
+	background without.log "$python" s.py
+	eventually 20 grep -q '^ready' without.log
+	mtbpf_run record -source sample -pid "$last" -symbol jit:Shop.handle -o y.mtbpf
+	[ "$status" -eq 2 ]
+	complains "process $last does not write /tmp/perf-$last.map" "-X perf', or with PYTHONPERFSUPPORT=1"
+	background with.log "$python" -X perf s.py
+	target=$last
+	eventually 20 grep -q '^ready' with.log
+	mtbpf_run list -pid "$target" 'jit:py::*handle*'
+	[ "$status" -eq 0 ]
+	[[ $output == *" jit:py::Shop.handle:"*"s.py"* && $output == *" jit:py::handle_other:"*"s.py"* ]]
+	# By a word, a glob, and the whole name with its path.
+	local name
+	name=$(sed -n 's/.* jit:\(py::Shop.handle:.*\)/\1/p' <<<"$output")
+	for symbol in Shop.handle 'py::*.handle:*' "$name"; do
+		mtbpf_run watch -pid "$target" -symbol "jit:$symbol" -max-hits 5
+		[ "$status" -eq 0 ]
+		[[ $output =~ [5-9]\ hits ]]
+	done
+	mtbpf_run watch -pid "$target" -symbol 'jit:*handle*' -timeout 1s
+	[ "$status" -eq 2 ]
+	complains "matches several functions" "give more of the name"
+	trigger=(-symbol jit:Shop.handle -delay-thresh 700ms)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ py::Shop.handle:.*s\.py,\ .*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ the\ one\ before ]]
+	rm -f "/tmp/perf-$target.map"
+}
+
 @test "a function that Java has compiled: the slow iteration" {
 	command -v javac >/dev/null && command -v jcmd >/dev/null || skip "no JDK is installed"
 	cat >S.java <<-'END'

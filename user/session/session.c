@@ -209,18 +209,6 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
 }
 
-/* A tail call also ends the call, before the return value is known. */
-static int refuse_retval(const char *option)
-{
-	log__error("%s: retval is known to return probes only, and these calls end at the "
-		   "function's own instructions",
-		   option);
-	log__hint(
-		"-return-probes uretprobe takes return probes; with them an exception that passes "
-		"the function ends the program, and Go and OCaml programs are refused");
-	return -EINVAL;
-}
-
 /* Looking takes a millisecond or two for each process. */
 #define TRACED_MAX 64
 
@@ -325,12 +313,11 @@ static int open_gate(struct session *s)
 	config.trace_places = trace_places;
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
+					     hit_reads__of_return(reads_wanted),
 					     &config.returns_by_insn);
-	if (!err && config.returns_by_insn && hit_reads__of_return(reads_wanted))
-		err = refuse_retval(hit_reads__of_return(reads_wanted));
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
-		err = probes__choose_returns(&s->also, s->options->return_probes,
+		err = probes__choose_returns(&s->also, s->options->return_probes, NULL,
 					     &config.also_by_insn);
 	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
 	config.ready = config.by_goroutine && config.also_by_goroutine && s->ready.all.n;

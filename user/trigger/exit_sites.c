@@ -143,6 +143,8 @@ static int add(struct function_code *f, const struct code_part *part, size_t at,
 	if (sites->n == EXIT_SITES_MAX)
 		return -E2BIG;
 	sites->at[sites->n] = (int32_t)(c->vaddr + at - f->parts[0].code.vaddr);
+	if (insn->cls != INSN_RET && !sites->n_jumps++)
+		sites->first_jump = sites->at[sites->n];
 	sites->condition[sites->n++] = condition;
 	return 0;
 }

@@ -18,6 +18,9 @@ struct exit_sites {
 	int32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry */
 	/* For a conditional jump: the condition, see insn__condition(); otherwise 0. */
 	uint8_t condition[EXIT_SITES_MAX];
+	/* Exits that are tail calls and not returns: what the call returns is not known there. */
+	uint32_t n_jumps;
+	int32_t first_jump; /* the first of them, as in at[] */
 };
 
 /* A contiguous part of a function's code. */

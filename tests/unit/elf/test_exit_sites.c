@@ -44,13 +44,14 @@ static bool find_cold(void *ctx, uint64_t vaddr, struct exit_part *part)
 
 static void test_each_return(void **state)
 {
-	struct exit_sites sites;
+	struct exit_sites sites = {.n_jumps = 1};
 
 	/* test %edi,%edi; je +1; ret; ret 16 */
 	assert_int_equal(FIND(sites, 0x85, 0xff, 0x74, 0x01, RET, RET_16), 0);
 	assert_int_equal(sites.n, 2);
 	assert_int_equal(sites.at[0], 4);
 	assert_int_equal(sites.at[1], 5);
+	assert_int_equal(sites.n_jumps, 0);
 }
 
 static void test_jumps_out_are_tail_calls(void **state)
@@ -61,6 +62,12 @@ static void test_jumps_out_are_tail_calls(void **state)
 	assert_int_equal(FIND(sites, 0xeb, 0x01, NOP, NOP, 0xe9, 0x00, 0x01, 0x00, 0x00), 0);
 	assert_int_equal(sites.n, 1);
 	assert_int_equal(sites.at[0], 4);
+	assert_int_equal(sites.n_jumps, 1);
+	assert_int_equal(sites.first_jump, 4);
+	/* ret; jmp through %rax, and out */
+	assert_int_equal(FIND(sites, RET, 0xff, 0xe0, 0xe9, 0x00, 0x01, 0x00, 0x00), 0);
+	assert_int_equal(sites.n_jumps, 2);
+	assert_int_equal(sites.first_jump, 1);
 	/* To the entry: a loop. */
 	assert_int_equal(FIND(sites, NOP, 0xeb, 0xfd), -ENOENT);
 }

@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
@@ -197,8 +199,9 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 	probe.kernel.end = entry->start + entry->size;
 	probe.offset = probe.entry_offset = probe.ip;
 	len -= probe.site.skip;
-	memcpy(probe.code, code + probe.site.skip,
-	       (size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	probe.jit_code_len =
+		(uint8_t)((size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	memcpy(probe.code, code + probe.site.skip, probe.jit_code_len);
 	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
 	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
 	find_exits(&probe, entry, pid,
@@ -250,12 +253,60 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 	return -ENOTUNIQ;
 }
 
+/* The minor version of the Python that runs in the process: N of Python 3.N; 0: none. */
+static int python_minor(const char *exe, const struct mappings *maps)
+{
+	int minor = 0;
+
+	if (sscanf(exe, "python3.%d", &minor) == 1)
+		return minor;
+	for (size_t i = 0; i < maps->n && !minor; i++) {
+		const char *name = strrchr(maps->v[i].path, '/');
+
+		if (!name || sscanf(name, "/libpython3.%d", &minor) != 1)
+			minor = 0;
+	}
+	return minor;
+}
+
+/* Says how the runtime of the process is made to write its map. */
+static void hint_map(pid_t pid)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	char link[64], path[PATH_MAX] = "";
+	const char *exe;
+	int minor;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (readlink(link, path, sizeof(path) - 1) < 0)
+		*path = 0;
+	exe = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (mappings__read(&maps, pid))
+		maps.n = 0;
+	minor = python_minor(exe, &maps);
+	if (minor >= 12)
+		log__hint("start it as 'python3.%d -X perf', or with PYTHONPERFSUPPORT=1 in its "
+			  "environment",
+			  minor);
+	else if (minor)
+		log__hint("this is Python 3.%d; Python 3.12 and later write it, with 'python3 -X "
+			  "perf'",
+			  minor);
+	else if (!strcmp(exe, "java"))
+		log__hint("'jcmd %d Compiler.perfmap' writes it once (JDK 17 and later)", (int)pid);
+	else if (!strcmp(exe, "node") || !strcmp(exe, "nodejs"))
+		log__hint("start it as 'node --perf-basic-prof'");
+	else
+		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
+			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
+			  "later) once");
+}
+
 static int refuse_map(pid_t pid)
 {
 	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
 		   (int)pid, (int)pid);
-	log__hint("node --perf-basic-prof, python3 -X perf, or java with perf-map-agent write it "
-		  "while the program runs; 'jcmd PID Compiler.perfmap' writes Java's once");
+	hint_map(pid);
 	return -ENOENT;
 }
 
@@ -329,10 +380,12 @@ size_t jit_probe__list(pid_t pid, const char *text)
 static bool is_unchanged(pid_t pid, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->code)];
-	ssize_t len = process__read_memory(pid, probe->ip, code, sizeof(code));
+	/* What follows belongs to others: Python 3.12's trampolines have 11 bytes. */
+	size_t size = probe->jit_code_len;
 
 	/* If the read fails, the process has ended. */
-	return len < (ssize_t)sizeof(code) || !memcmp(code, probe->code, sizeof(code));
+	return process__read_memory(pid, probe->ip, code, size) < (ssize_t)size ||
+	       !memcmp(code, probe->code, size);
 }
 
 static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)

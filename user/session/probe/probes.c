@@ -269,7 +269,28 @@ static int refuse_uretprobe(const struct probe *probe)
 	return -EINVAL;
 }
 
-int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
+/*
+ * At a return instruction rax has the value. At a jump out of the function it does not: the
+ * function that is jumped to computes the value.
+ */
+static int refuse_retval(const struct probe *probe, const char *option)
+{
+	int32_t at = probe->exits.first_jump;
+
+	log__error("%s: retval of %s is not known: the jump at %s%s%#x also ends the call, and the "
+		   "function that it leads to computes the value",
+		   option, probe->name, probe->name, at < 0 ? "-" : "+", (unsigned int)abs(at));
+	log__hint("leave out retval, or name that function or a caller%s",
+		  probe->return_reader == RETURN_READER_RUNTIME ? ""
+		  : probe->return_reader == RETURN_READER_UNWINDER
+			  ? "; -return-probes uretprobe knows the value, and ends the program if "
+			    "an exception passes this function"
+			  : "; -return-probes uretprobe knows the value");
+	return -EINVAL;
+}
+
+int probes__choose_returns(const struct probes *probes, int choice, const char *reads_retval,
+			   bool *by_insn)
 {
 	const struct probe *read = find_read_return(probes);
 
@@ -280,9 +301,14 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 		log__warn("-return-probes uretprobe: an exception that passes %s will end the "
 			  "program",
 			  read->name);
-	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
-		if (probes->all.v[i].exits_err)
-			return refuse_exits(&probes->all.v[i]);
+	for (size_t i = 0; i < probes->all.n && *by_insn; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe->exits_err)
+			return refuse_exits(probe);
+		if (reads_retval && probe->exits.n_jumps)
+			return refuse_retval(probe, reads_retval);
+	}
 	return *by_insn ? check_kinds(probes) : 0;
 }
 
