@@ -467,7 +467,7 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 
 	if (!has_only_offsets(&from->path))
 		return tell(why, "members by their names need the program's debug info (-g, or its "
-				 "debug package)");
+				 "debug package), or BTF that has this function");
 	if (!from->path.of_return && function__is_clone(function))
 		return tell(why, "the compiler has changed how this function gets its arguments");
 	if (!from->path.of_return && function__is_ocaml(function))
