@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "session/probe/probes.h"
+#include "target/elf/arguments_btf.h"
 #include "util/log.h"
 
 #define HINT_TERMS                                                                                 \
@@ -502,6 +503,8 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 	if (by_numbers)
 		path.n = 0;
 	err = function__find_value(function, &path, value, type, why);
+	if (err == -ENODATA)
+		err = function__find_value_by_btf(function, &path, value, type, why);
 	if (err == -ENODATA)
 		return find_by_rules(from, function, value, type, as_text, why);
 	if (err || by_numbers)

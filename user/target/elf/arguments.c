@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "target/elf/arguments_btf.h"
 #include "target/elf/elf_internal.h"
 
 /* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
@@ -527,8 +526,6 @@ int function__find_value(const struct function *function, const struct value_pat
 	*value = (struct mt_value){0};
 	pthread_mutex_lock(&function->image->source_lock);
 	err = find_value(function, path, &walk, type);
-	if (err == -ENODATA)
-		err = function__find_value_by_btf(function, path, value, type, why);
 	pthread_mutex_unlock(&function->image->source_lock);
 	return err;
 }

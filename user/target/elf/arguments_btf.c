@@ -39,16 +39,29 @@ static const struct btf_type *resolve(const struct btf *btf, uint32_t *id)
 	return NULL;
 }
 
+/*
+ * BTF of older compilers does not say whether an enumeration is signed: -1 and 0xffffffff are the
+ * same there.
+ */
+static bool has_unclear_sign(const struct btf_type *type)
+{
+	for (uint32_t i = 0; btf_is_enum(type) && !btf_kflag(type) && i < btf_vlen(type); i++)
+		if (btf_enum(type)[i].val < 0)
+			return true;
+	return false;
+}
+
 static bool is_integer(const struct btf_type *type, int8_t *size)
 {
 	bool is_int = btf_is_int(type);
 
 	if ((!is_int && !btf_is_any_enum(type)) ||
-	    (type->size != 1 && type->size != 2 && type->size != 4 && type->size != 8))
+	    (type->size != 1 && type->size != 2 && type->size != 4 && type->size != 8) ||
+	    has_unclear_sign(type))
 		return false;
 	*size = (int8_t)type->size;
 	if (is_int ? btf_int_encoding(type) & BTF_INT_SIGNED : btf_kflag(type))
-		*size = (int8_t)-*size;
+		*size = (int8_t) - *size;
 	return true;
 }
 
@@ -166,7 +179,7 @@ static bool is_in_register(const struct btf_type *type)
 {
 	int8_t size;
 
-	return btf_is_ptr(type) || is_integer(type, &size);
+	return btf_is_ptr(type) || is_integer(type, &size) || has_unclear_sign(type);
 }
 
 /* System V ABI for x86-64, 3.2.3: by the types of the arguments before it, and of the result. */
@@ -270,9 +283,8 @@ static int find_function(struct walk *walk, const char *name, const struct btf_t
 
 	for (uint32_t id = 1; id < n; id++) {
 		const struct btf_type *type = btf__type_by_id(walk->btf, id);
-		const char *own = btf_is_func(type)
-					  ? btf__name_by_offset(walk->btf, type->name_off)
-					  : NULL;
+		const char *own =
+			btf_is_func(type) ? btf__name_by_offset(walk->btf, type->name_off) : NULL;
 
 		if (!own || strcmp(own, name))
 			continue;
