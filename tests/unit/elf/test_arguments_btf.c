@@ -116,9 +116,18 @@ static int find_member(const struct compiled *f, struct found *found,
 	return find(f, found, "plain", &path);
 }
 
-#define ARROW(text) {.kind = STEP_ARROW, .name = text}
-#define DOT(text)   {.kind = STEP_DOT, .name = text}
-#define AT(i)	    {.kind = STEP_INDEX, .number = (i)}
+#define ARROW(text)                                                                                \
+	{                                                                                          \
+		.kind = STEP_ARROW, .name = text                                                   \
+	}
+#define DOT(text)                                                                                  \
+	{                                                                                          \
+		.kind = STEP_DOT, .name = text                                                     \
+	}
+#define AT(i)                                                                                      \
+	{                                                                                          \
+		.kind = STEP_INDEX, .number = (i)                                                  \
+	}
 #define MEMBER(...)                                                                                \
 	find_member(f, &found, (struct value_step[]){__VA_ARGS__},                                 \
 		    sizeof((struct value_step[]){__VA_ARGS__}) / sizeof(struct value_step))

@@ -10,6 +10,8 @@
 
 /* Structures without a name in each other: more is damage. */
 #define DEPTH_MAX 32
+/* Members that are looked at for one name: damaged structures may contain themselves. */
+#define MEMBERS_MAX (1u << 20)
 
 struct walk {
 	const struct btf *btf;
@@ -17,6 +19,7 @@ struct walk {
 	bool in_memory;
 	struct mt_value *value;
 	char *why;
+	uint32_t n_members; /* that have been looked at */
 };
 
 static int refuse(struct walk *walk, const char *what, const char *name)
@@ -110,6 +113,8 @@ static int find_member(struct walk *walk, uint32_t id, const char *name, uint32_
 		const char *own = btf__name_by_offset(walk->btf, m->name_off);
 		uint32_t within = 0;
 
+		if (walk->n_members++ > MEMBERS_MAX)
+			return 0;
 		if (own && *own) {
 			if (strcmp(own, name))
 				continue;
