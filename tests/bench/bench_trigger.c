@@ -499,7 +499,7 @@ static const struct way ways[] = {
 	 .base = SYSCALL},
 	{"kernel function of getppid: durations", run_function_duration, NULL, 0, 0, 100000, 0,
 	 .base = SYSCALL},
-	{"bpftrace, a kprobe on that function", run_bpftrace_kprobe, NULL, 0, 0, 100000, 0,
+	{"bpftrace, a kprobe of getppid", run_bpftrace_kprobe, NULL, 0, 0, 100000, 0,
 	 .base = SYSCALL},
 	{"a signal, whose tracepoint is probed", run_tracepoint, victim_signal, 0, 0, 50000, 0,
 	 .base = SIGNAL},

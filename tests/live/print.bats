@@ -67,6 +67,39 @@ teardown() {
 	END
 }
 
+@test "without DWARF: types and members by the BTF of gcc -gbtf" {
+	# The compiler's BTF is that of one source file.
+	"${CC:-gcc}" -std=gnu11 -D_GNU_SOURCE -O2 -gbtf -fno-omit-frame-pointer -o by-btf \
+		"$BATS_TEST_DIRNAME/../programs/requests.c" -pthread || skip "the compiler does not know -gbtf"
+	readelf -SW by-btf | grep -q '[.]BTF' || skip "the compiler makes no BTF"
+	! readelf -SW by-btf | grep -q '[.]debug_info'
+	start_file ./by-btf
+	mtbpf_run attach -source sample -pid "$target" -symbol answer -duration-thresh 50ms \
+		-print 'str(arg1->path.data, arg1->path.len), str(arg1->method), arg3, retval' -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ str\(arg1-\>path.data,\ arg1-\>path.len\)\ \"/slow/([0-9]+)\",\ str\(arg1-\>method\)\ \"GET\",\ arg3\ ([0-9]+),\ retval\ ([0-9]+), ]]
+	[ "${BASH_REMATCH[2]}" -eq $((BASH_REMATCH[1] + 100)) ] && [ "${BASH_REMATCH[3]}" -eq "${BASH_REMATCH[2]}" ]
+	mtbpf_run watch -pid "$target" -start request_begin -stop request_end -key 'arg2,arg2->at.number' \
+		-if 'arg1 == 1 && arg2->at.number & 1' -timeout 2s
+	[ "$status" -eq 0 ]
+	[[ $output =~ ([0-9]+)\ hits ]] && [ "${BASH_REMATCH[1]}" -gt 3 ]
+	mtbpf_run attach -pid "$target" -symbol answer -print 'arg1->nothing'
+	[ "$status" -eq 2 ]
+	complains "'nothing' is not a member of the type"
+	mtbpf_run attach -pid "$target" -symbol answer -print arg2
+	[ "$status" -eq 2 ]
+	complains "it is neither an integer nor a pointer"
+	# A program whose BTF is damaged has none.
+	end_started
+	objcopy --dump-section .BTF=btf by-btf
+	head -c 20 btf >cut
+	objcopy --update-section .BTF=cut by-btf cut-btf
+	start_file ./cut-btf
+	mtbpf_run attach -pid "$target" -symbol answer -print 'arg1->at.number'
+	[ "$status" -eq 2 ]
+	complains "or BTF that has this function"
+}
+
 @test "C++: this, a reference, members of a base class, an argument behind a double" {
 	start methods
 	mtbpf_run attach -source sample -pid "$target" -symbol shop::Order::handle -duration-thresh 20ms \

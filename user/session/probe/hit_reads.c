@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "session/probe/probes.h"
+#include "target/elf/arguments_btf.h"
 #include "util/log.h"
 
 #define HINT_TERMS                                                                                 \
@@ -467,7 +468,7 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 
 	if (!has_only_offsets(&from->path))
 		return tell(why, "members by their names need the program's debug info (-g, or its "
-				 "debug package)");
+				 "debug package), or BTF that has this function");
 	if (!from->path.of_return && function__is_clone(function))
 		return tell(why, "the compiler has changed how this function gets its arguments");
 	if (!from->path.of_return && function__is_ocaml(function))
@@ -502,6 +503,8 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 	if (by_numbers)
 		path.n = 0;
 	err = function__find_value(function, &path, value, type, why);
+	if (err == -ENODATA)
+		err = function__find_value_by_btf(function, &path, value, type, why);
 	if (err == -ENODATA)
 		return find_by_rules(from, function, value, type, as_text, why);
 	if (err || by_numbers)
