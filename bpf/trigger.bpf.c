@@ -546,7 +546,7 @@ const volatile __u32 function_probe, stop_function_probe; /* the copies cannot r
 /* The kernel stack of a thread ends below its saved registers; at most as large as with KASAN. */
 #define KERNEL_STACK_MAX 0x10000
 
-static __always_inline void enter_function(void *ctx, u64 sp, u32 probe)
+static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
@@ -558,12 +558,13 @@ static __always_inline void enter_function(void *ctx, u64 sp, u32 probe)
 				  .kernel_sp = sp,
 				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
 
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
-		hit_alone(&place, task_latch());
+	return bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved)
+		       ? 0
+		       : hit_alone(&place, task_latch());
 }
 
 /* sp: above the place of the returning call, and not above that of its caller. */
-static __always_inline void leave_function(void *ctx, u64 sp, u32 probe)
+static __always_inline int leave_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
@@ -573,10 +574,11 @@ static __always_inline void leave_function(void *ctx, u64 sp, u32 probe)
 	struct open_call call = {};
 
 	if (!stats || !latch || saved - sp >= KERNEL_STACK_MAX || !pop_call(latch, sp, &call))
-		return;
+		return 0;
 	close_stalled_call(latch);
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
-		judge_call(&place, stats, &call);
+	return bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved)
+		       ? 0
+		       : judge_call(&place, stats, &call);
 }
 
 /*
@@ -651,20 +653,17 @@ int on_function_stop_fentry(u64 *ctx)
 	return 0;
 }
 
+/* Returning 1 freezes Intel PT, if its group has the kprobe's event. */
 SEC("kprobe")
 int on_function(struct pt_regs *ctx)
 {
-	if (is_target())
-		enter_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx));
-	return 0;
+	return is_target() ? enter_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx)) : 0;
 }
 
 SEC("kretprobe")
 int on_function_return(struct pt_regs *ctx)
 {
-	if (is_target())
-		leave_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx));
-	return 0;
+	return is_target() ? leave_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx)) : 0;
 }
 
 SEC("raw_tp")

@@ -24,7 +24,24 @@ struct behind_hit {
 	uint64_t probe_ip, hit_ns; /* hit_ns 0: not the thread that triggered */
 	uint64_t seen_ns, last_ns; /* the hit, and the last branch, as the trace has them */
 	int64_t branches;	   /* -1: the hit has not been seen */
+	bool may_be_in_kernel; /* probe_ip may be where the thread goes on after a system call */
 };
+
+#define SYSCALL_LEN 2
+
+/*
+ * The int3 of the probe is an interrupt in front of the probed instruction. A hit in the kernel
+ * comes after the instruction of a system call; one in an interrupt or a fault is not found.
+ */
+static bool is_hit(const struct behind_hit *behind, const struct branch *b)
+{
+	if (b->time_ns > behind->hit_ns)
+		return false;
+	if (behind->may_be_in_kernel && b->kind == BRANCH_END_SYSCALL)
+		return b->from + SYSCALL_LEN == behind->probe_ip;
+	return (b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
+	       b->from == behind->probe_ip;
+}
 
 static void look_behind_hit(struct behind_hit *behind, const struct branch_batch *batch)
 {
@@ -33,9 +50,7 @@ static void look_behind_hit(struct behind_hit *behind, const struct branch_batch
 
 		if (branch__is_entry(b))
 			continue;
-		/* The int3 of the probe: an interrupt in front of the probed instruction. */
-		if ((b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
-		    b->from == behind->probe_ip && b->time_ns <= behind->hit_ns) {
+		if (is_hit(behind, b)) {
 			behind->branches = 0;
 			behind->seen_ns = behind->last_ns = b->time_ns;
 		} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
@@ -141,6 +156,10 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind = (struct behind_hit){.branches = -1};
 	if (hit)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
+	m->behind.may_be_in_kernel =
+		hit && rec->trigger &&
+		(kernel_probe_kind__is_in(KERNEL_PROBE_FUNCTION, rec->trigger) ||
+		 kernel_probe_kind__is_in(KERNEL_PROBE_SYSCALL, rec->trigger));
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
 	if (!m->stack || collect_hits(m, tid))

@@ -28,8 +28,27 @@ static int add(struct gate *gate, const struct uprobe_spec *spec, const struct t
 	struct trigger_event event = *what;
 
 	event.fd = -1;
-	gate->has_return_probes |= spec->on_return;
+	gate->has_return_probes |= spec->on_return && !spec->function;
 	return VEC_ADD(&gate->specs, *spec) || VEC_ADD(&gate->events, event) ? -ENOMEM : 0;
+}
+
+/* True if the probe is an event, in whose group the source can freeze. */
+static bool is_event(const struct gate *gate, const struct probe *probe)
+{
+	return !probe__in_kernel(probe) ||
+	       (gate->function_events && probe->kernel.kind == KERNEL_PROBE_FUNCTION);
+}
+
+static int add_function(struct gate *gate, const struct probed *probed, size_t i,
+			enum trigger_probe kind)
+{
+	const struct uprobe_spec spec = {.function = probed->v[i].kernel.name,
+					 .pid = probed->pid,
+					 .on_return = kind == TRIGGER_RETURN};
+
+	return add(
+		gate, &spec,
+		&(struct trigger_event){.probe = (uint32_t)i, .kind = kind, .is_function = true});
 }
 
 static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i,
@@ -68,7 +87,9 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 
 		if (probe__in_kernel(probe)) {
-			err = add_in_kernel(gate, probe, i, MT_SYSCALL_HITS);
+			err = is_event(gate, probe)
+				      ? add_function(gate, probed, i, TRIGGER_ENTRY)
+				      : add_in_kernel(gate, probe, i, MT_SYSCALL_HITS);
 			continue;
 		}
 		const struct uprobe_spec spec = {.path = probe->path,
@@ -99,7 +120,8 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
 		if (probe__in_kernel(probe)) {
-			err = add_returns_in_kernel(gate, probe, i);
+			err = is_event(gate, probe) ? add_function(gate, probed, i, TRIGGER_RETURN)
+						    : add_returns_in_kernel(gate, probe, i);
 			continue;
 		}
 		struct trigger_event event = {
@@ -169,6 +191,21 @@ static bool has_conditions(const struct gate *gate)
 	return false;
 }
 
+/* True if there are functions of the kernel, and all of them take a kprobe. */
+static bool take_kprobes(const struct gate_probes *probes)
+{
+	bool has_any = false;
+
+	for (size_t i = 0; i < probes->n; i++) {
+		if (probes->v[i].kernel.kind != KERNEL_PROBE_FUNCTION)
+			continue;
+		if (!kprobe_event__try(probes->v[i].kernel.name))
+			return false;
+		has_any = true;
+	}
+	return has_any;
+}
+
 static int check_breakpoints(const struct gate *gate)
 {
 	size_t n = 0;
@@ -203,6 +240,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
 			      .by_links = config->by_links,
+			      .function_events = probes->of_source && take_kprobes(probes),
 			      .regions = config->regions && !config->by_key,
 			      .by_key = config->by_key,
 			      .ready = config->ready,
@@ -220,6 +258,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
+	all.function_events = gate->function_events;
 	all.kernel_probes = gate->kernel_probes.v;
 	all.n_kernel_probes = gate->kernel_probes.n;
 	gate->trigger = trigger__new(&all);
@@ -229,7 +268,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 /* True if the probe's file can no longer be opened, because its process has exited. */
 static bool is_of_gone(const struct uprobe_spec *spec, int err)
 {
-	return spec->pid < 0 && (err == -ENOENT || err == -ESRCH) && access(spec->path, F_OK);
+	return !spec->function && spec->pid < 0 && (err == -ENOENT || err == -ESRCH) &&
+	       access(spec->path, F_OK);
 }
 
 static int check_gone(size_t n_gone, size_t n_set)
@@ -306,8 +346,11 @@ static int attach_events(struct gate *gate,
 		err = drop_gone(events, &n);
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, n);
-	/* A hit before the program was attached overflowed the source's event. */
-	if (!err && of_source)
+	/*
+	 * A hit before the program was attached overflowed the source's event. Handlers of kprobes
+	 * are not preempted.
+	 */
+	if (!err && of_source && !gate->specs.v[0].function)
 		err = uprobe_event__settle(&gate->specs.v[0]);
 	free(events);
 	return err;

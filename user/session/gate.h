@@ -13,10 +13,11 @@ struct source;
 
 struct gate {
 	struct trigger *trigger;
-	bool sampling;	/* the source samples */
-	bool by_return; /* returns decide; entries only start the time */
-	bool by_links;	/* events are links: uprobe_link__open() */
-	bool by_insn;	/* return instructions are probed, instead of return probes */
+	bool sampling;	      /* the source samples */
+	bool by_return;	      /* returns decide; entries only start the time */
+	bool by_links;	      /* events are links: uprobe_link__open() */
+	bool function_events; /* kprobes on kernel functions are among the events */
+	bool by_insn;	      /* return instructions are probed, instead of return probes */
 	bool has_return_probes;
 	/*
 	 * All uprobes. The first n_deciding decide whether a hit triggers, or start or stop a
@@ -44,6 +45,9 @@ struct gate_probes {
 	const struct probe *v, *also, *ready;
 	size_t n, n_also, n_ready;
 	const struct start_stop *regions; /* with config.regions */
+	/* The source freezes by events of its own: also by those of kernel functions, as kprobes.
+	 */
+	bool of_source;
 };
 
 /*

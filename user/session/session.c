@@ -305,7 +305,8 @@ static int open_gate(struct session *s)
 					   .n = s->probes.all.n,
 					   .n_also = s->also.all.n,
 					   .n_ready = s->ready.all.n,
-					   .regions = &s->regions};
+					   .regions = &s->regions,
+					   .of_source = s->ops->probe_event};
 	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
 	int err = args && reads ? find_trace_places(s, &trace_places, &config.n_trace_places)
 				: -ENOMEM;

@@ -262,13 +262,31 @@ bool session__has_jit_moved(const struct session *s)
 	return has_moved;
 }
 
-/* Intel PT can only be paused and resumed by perf events on the program's own code. */
+/* Kprobes are perf events, in whose group Intel PT can be. */
+static const struct probe *not_freezing(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe__in_kernel(probe) && !(probe->kernel.kind == KERNEL_PROBE_FUNCTION &&
+						 kprobe_event__try(probe->kernel.name)))
+			return probe;
+	}
+	return NULL;
+}
+
+/*
+ * The kernel can freeze Intel PT only by perf events that a program decides about. Pausing and
+ * resuming it inside the kernel would leave the decoder without the place where it goes on.
+ */
 static int check_kernel_probes(const struct session *s)
 {
 	const struct capture_options *o = s->options;
 	const struct probe *bound = in_kernel(&s->regions.starts, KERNEL_PROBE_NONE)
 					    ?: in_kernel(&s->regions.stops, KERNEL_PROBE_NONE);
-	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_NONE);
+	bool insists = o->immediate_stop || o->freeze_method;
+	const struct probe *probe =
+		insists && s->ops == &source_pt ? not_freezing(&s->probes) : NULL;
 
 	if (bound && !s->ops->samples) {
 		log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
@@ -276,7 +294,7 @@ static int check_kernel_probes(const struct session *s)
 		log__hint("-source sample can; or name functions of the program");
 		return -EINVAL;
 	}
-	if (probe && s->ops == &source_pt && (o->immediate_stop || o->freeze_method)) {
+	if (probe) {
 		log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us "
 			   "later",
 			   o->immediate_stop ? "-immediate-stop" : "-freeze", probe->name);

@@ -35,6 +35,9 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 	const struct trigger_bpf *skel = trigger->skel;
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
 
+	if (event->is_function)
+		return event->kind == TRIGGER_RETURN ? skel->progs.on_function_return
+						     : skel->progs.on_function;
 	if (event->is_also && event->kind == TRIGGER_RETURN)
 		return lru ? skel->progs.on_also_return_lru : skel->progs.on_also_return;
 	if (event->is_also)

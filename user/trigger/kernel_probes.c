@@ -575,6 +575,10 @@ int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config 
 
 	select_none(skel);
 	skel->rodata->syscalls_use_lru = latch == TRIGGER_LATCH_LRU_HASH;
+	if (config->function_events) {
+		bpf_program__set_autoload(skel->progs.on_function, true);
+		bpf_program__set_autoload(skel->progs.on_function_return, true);
+	}
 	for (size_t i = 0; i < config->n_kernel_probes && !err; i++)
 		err = kinds[config->kernel_probes[i].kind].select(skel, &config->kernel_probes[i],
 								  config);

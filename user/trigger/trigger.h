@@ -133,6 +133,11 @@ struct trigger_config {
 	/* The probes that trigger__attach_kernel_probes() will set. Read by trigger__new() only. */
 	const struct kernel_probe *kernel_probes;
 	size_t n_kernel_probes;
+	/*
+	 * Some events are kprobes on functions: trigger_event.is_function. Those functions are not
+	 * among kernel_probes.
+	 */
+	bool function_events;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;
 	/* Most bytes of the user stack to copy from the stack pointer on; at most MT_COPY_MAX. */
@@ -202,6 +207,7 @@ struct kernel_probe {
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;
+	bool is_function;  /* a kprobe or kretprobe: config.function_events */
 	bool is_also;	   /* the function's calls are only logged: config.also */
 	uint8_t condition; /* count only if this holds: insn__condition(); 0: always */
 	uint32_t probe;	   /* number of its probe among those that count as hits, from 0 */

@@ -50,7 +50,41 @@ mtbpf attach -source pt -pid "$pid" -symbol syscall:write -immediate-stop -o /tm
 grep -q 'cannot freeze Intel PT at syscall:write' /tmp/err || fail "$(cat /tmp/err)"
 mtbpf attach -source pt -pid "$pid" -start one_iter -stop kernel:hrtimer_nanosleep -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
 grep -q 'cannot begin and end at kernel:hrtimer_nanosleep' /tmp/err || fail "$(cat /tmp/err)"
-mtbpf attach -source pt -pid "$pid" -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -timeout 60s -o /tmp/function.fxt >/tmp/out 2>/tmp/err ||
-	fail "status $? $(cat /tmp/err)"
-cat /tmp/out
+# A function of the kernel is probed by perf events that the kernel freezes Intel PT by: the last that the trace has
+# is the system call.
+ends_in_syscall() {
+	mtbpf decode "/tmp/$1.mtbpf" -format text >"/tmp/$1.text"
+	perf script -i "/tmp/$1.mtbpf" --itrace=be -F ip,flags 2>&1 | grep -a 'tr end\|error' | tail -1 >"/tmp/$1.end"
+	tail -1 "/tmp/$1.text"
+	tail -1 "/tmp/$1.text" | grep -q '\[syscall\]$' && grep -q 'tr end *syscall' "/tmp/$1.end"
+}
+# function NAME ARGS: the summary is in /tmp/out.
+function_hit() {
+	local name=$1
+	shift
+	rm -rf "/tmp/$name".*
+	mtbpf attach -v -source pt -pid "$pid" -timeout 60s -o "/tmp/$name.fxt" "$@" >/tmp/out 2>/tmp/err || fail "$*: status $? $(cat /tmp/err)"
+	grep -E '^(hit|call|frozen)' /tmp/out
+}
+function_hit call -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms
 grep -q '^call [0-9]* of kernel:hrtimer_nanosleep, thread' /tmp/out || fail "no hit"
+grep -q 'frozen in the kernel' /tmp/err || fail "$(cat /tmp/err)"
+ends_in_syscall call || fail "it ran on after the call: $(tail -3 /tmp/call.text)"
+function_hit hit -symbol kernel:hrtimer_nanosleep -immediate-stop
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+ends_in_syscall hit || fail "it ran on after the hit: $(tail -3 /tmp/hit.text)"
+# The same from user space: the thread runs on, unless mtbpf gets its CPU first.
+for _ in $(seq 8); do
+	function_hit late -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -freeze disable
+	ends_in_syscall late || break
+	false
+done || fail "nothing follows the call, whoever freezes"
+if has_aux_pause; then
+	function_hit threads -symbol kernel:hrtimer_nanosleep -delay-thresh 1ms -multi-thread
+	grep -q '^frozen in the kernel, by aux_pause: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+	function_hit several -symbol kernel:hrtimer_nanosleep,one_iter -skip 3
+	grep -q '^frozen in the kernel, by aux_pause: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+fi
+no_probe || fail "a probe is left"
+[ -z "$(cat /sys/kernel/tracing/kprobe_events)" ] || fail "a kprobe is left"
+must kill -0 "$pid"

@@ -26,7 +26,8 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define PMU "/sys/bus/event_source/devices/uprobe"
+#define PMU	   "/sys/bus/event_source/devices/uprobe"
+#define KPROBE_PMU "/sys/bus/event_source/devices/kprobe"
 
 /* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
 #define KERNEL_ENOTSUPP 524
@@ -65,13 +66,18 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
 	unsigned int type, retprobe_bit;
-	int err = read_number(PMU "/type", "%u", &type);
+	int err = read_number(spec->function ? KPROBE_PMU "/type" : PMU "/type", "%u", &type);
 
 	if (!err)
-		err = read_number(PMU "/format/retprobe", "config:%u", &retprobe_bit);
+		err = read_number(spec->function ? KPROBE_PMU "/format/retprobe"
+						 : PMU "/format/retprobe",
+				  "config:%u", &retprobe_bit);
 	if (err) {
-		log__error("the kernel lacks uprobe events (" PMU "): %s", strerror(-err));
-		log__hint("needs Linux 4.17 or later with CONFIG_UPROBE_EVENTS");
+		log__error("the kernel lacks %s events (%s): %s",
+			   spec->function ? "kprobe" : "uprobe", spec->function ? KPROBE_PMU : PMU,
+			   strerror(-err));
+		log__hint("needs Linux 4.17 or later with CONFIG_%s_EVENTS",
+			  spec->function ? "KPROBE" : "UPROBE");
 		return err;
 	}
 	*attr = (struct perf_event_attr){
@@ -81,10 +87,12 @@ static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *att
 		.sample_period = 1,
 		.sample_type =
 			PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
-		.exclude_kernel = 1,
+		/* Otherwise hits in the kernel are dropped (perf_tp_event_match()). */
+		.exclude_kernel = !spec->function,
 		.wakeup_events = 1,
-		.uprobe_path = (uintptr_t)spec->path,
-		.probe_offset = spec->offset,
+		/* The member is also kprobe_func. */
+		.uprobe_path = (uintptr_t)(spec->function ?: spec->path),
+		.probe_offset = spec->function ? 0 : spec->offset,
 	};
 	return add_semaphore(spec, attr);
 }
@@ -94,8 +102,12 @@ static void explain(const struct uprobe_spec *spec, int err)
 	const char *reason =
 		err == -KERNEL_ENOTSUPP ? "the kernel refuses this instruction" : strerror(-err);
 
-	log__error("cannot set a uprobe at %s+0x%llx: %s", spec->path,
-		   (unsigned long long)spec->offset, reason);
+	if (spec->function)
+		log__error("cannot set a probe on the kernel's function %s: %s", spec->function,
+			   reason);
+	else
+		log__error("cannot set a uprobe at %s+0x%llx: %s", spec->path,
+			   (unsigned long long)spec->offset, reason);
 	if (err == -EPERM || err == -EACCES)
 		log__hint("needs CAP_SYS_ADMIN, or root");
 	else if (err == -ESRCH)
@@ -192,6 +204,20 @@ int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cook
 	return err;
 }
 
+bool kprobe_event__try(const char *function)
+{
+	const struct uprobe_spec spec = {.function = function};
+	struct event_place place = event_place__of_thread(0);
+	struct perf_event_attr attr;
+	_cleanup_close_ int fd = -1;
+
+	if (access(KPROBE_PMU, F_OK) || fill_attr(&spec, &attr))
+		return false;
+	attr.disabled = 1;
+	fd = event_place__open(&place, &attr, -1);
+	return fd >= 0;
+}
+
 int uprobe_event__settle(const struct uprobe_spec *spec)
 {
 	/*
@@ -272,7 +298,8 @@ int own_probe__try(void)
 #define REMOVE_PAUSE_US 10000
 
 struct tracefs_probe {
-	int dir; /* tracefs */
+	int dir;	  /* tracefs */
+	const char *list; /* the file of such probes there */
 	char name[64];
 	pid_t janitor;
 	int janitor_pipe; /* end of file here means that mtbpf has ended */
@@ -317,25 +344,25 @@ static int open_tracefs(const char **place)
 }
 
 /* O_APPEND: O_TRUNC would remove every probe on the machine. */
-static int write_command(int dir, const char *text)
+static int write_command(const struct tracefs_probe *p, const char *text)
 {
-	_cleanup_close_ int fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(p->dir, p->list, O_WRONLY | O_APPEND | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int remove_entry(int dir, const char *name)
+static int remove_entry(const struct tracefs_probe *p)
 {
 	char text[96];
 	int err = -EBUSY;
 
-	snprintf(text, sizeof(text), "-:" GROUP "/%s", name);
+	snprintf(text, sizeof(text), "-:" GROUP "/%s", p->name);
 	for (int i = 0; i < REMOVE_TRIES && err && err != -ENOENT; i++) {
 		if (i)
 			usleep(REMOVE_PAUSE_US);
-		err = write_command(dir, text);
+		err = write_command(p, text);
 	}
 	return err;
 }
@@ -366,7 +393,7 @@ static void run_janitor(const struct tracefs_probe *p, int pipe_end)
 	fs__close_all_but(0, p->dir, pipe_end);
 	while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
 		;
-	remove_entry(p->dir, p->name);
+	remove_entry(p);
 	_exit(0);
 }
 
@@ -398,22 +425,28 @@ static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec,
 	size_t len;
 
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
+	if (spec->function) {
+		snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", spec->on_return ? 'r' : 'p',
+			 p->name, spec->function);
+		return write_command(p, text);
+	}
 	snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", spec->on_return ? 'r' : 'p',
 		 p->name, spec->path, (unsigned long long)spec->offset);
 	len = strlen(text);
 	if (spec->semaphore)
 		snprintf(text + len, sizeof(text) - len, "(0x%llx)",
 			 (unsigned long long)spec->semaphore);
-	return write_command(p->dir, text);
+	return write_command(p, text);
 }
 
 static void explain_tracefs(const struct uprobe_spec *spec, int err)
 {
-	log__error("cannot set a probe at %s+0x%llx through tracefs: %s", spec->path,
-		   (unsigned long long)spec->offset, strerror(-err));
+	log__error("cannot set a probe at %s+0x%llx through tracefs: %s",
+		   spec->function ?: spec->path,
+		   (unsigned long long)(spec->function ? 0 : spec->offset), strerror(-err));
 	if (err == -EPERM || err == -EACCES)
 		log__hint("run as root, without kernel lockdown");
-	else if (strchr(spec->path, ' '))
+	else if (!spec->function && strchr(spec->path, ' '))
 		log__hint("tracefs does not accept paths with spaces: record one thread instead");
 	else
 		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
@@ -430,6 +463,7 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 	if (!p)
 		return -ENOMEM;
 	p->janitor_pipe = -1;
+	p->list = spec->function ? "kprobe_events" : "uprobe_events";
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)

@@ -20,7 +20,9 @@ enum uprobe_role {
 };
 
 struct uprobe_spec {
-	const char *path;   /* any path that reaches the inode; see process__mapping_path() */
+	const char *path; /* any path that reaches the inode; see process__mapping_path() */
+	/* A function of the kernel, for a kprobe; instead of path, offset and semaphore. */
+	const char *function;
 	uint64_t offset;    /* file offset of the probed instruction */
 	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
 	uint64_t semaphore; /* file offset of a counter to raise while the probe is set; 0: none */
@@ -59,6 +61,11 @@ int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cook
  * using the CPU. 0, or -errno after a line and a hint.
  */
 int uprobe_event__settle(const struct uprobe_spec *spec);
+
+/*
+ * True if the kernel takes a kprobe on the function, which is removed again. Prints nothing.
+ */
+bool kprobe_event__try(const char *function);
 
 /* A uprobe event that freezes Intel PT. */
 struct uprobe_group {
