@@ -76,6 +76,11 @@ static int run(const struct selftest_options *options, bool json)
 	selftest_results__free(results);
 	if (err)
 		return exit_code_for(err);
+	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED] && options->n_only) {
+		log__error("nothing was tested: -only leaves out every check that works here");
+		log__hint("without -only, selftest prints the names of all checks");
+		return EXIT_FAILED;
+	}
 	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED]) {
 		log__error("nothing was tested");
 		log__hint("'mtbpf check' says what is missing for each source");

@@ -13,6 +13,7 @@
 #include "session/progress.h"
 #include "session/session.h"
 #include "util/signals.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
@@ -364,6 +365,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		err = stall__refuse_go(probes);
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
+					     hit_reads__of_return(&options->common.reads),
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
 	if (!err && config.cpu_measure &&
@@ -467,6 +469,9 @@ static int find_and_watch(const struct watch_options *options, const struct targ
 	struct watched watched = {0};
 	int err = find_probes(options, target, &watched);
 
+	if (!err)
+		err = jit_probe__check_target(&watched.probes, &watched.regions,
+					      target->pids.n == 1 && !options->common.children);
 	if (!err)
 		err = attach_and_watch(options, target, &watched);
 	probes__fini(&watched.probes);

@@ -34,6 +34,12 @@ is() {
 	[ -z "$(ls)" ]
 }
 
+@test "selftest -only with a name that no check has: nothing was tested, because of that" {
+	run "$O/mtbpf" selftest -source sample -only no-such-check
+	[ "$status" -eq 1 ]
+	complains only-leaves-nothing hint without-only
+}
+
 @test "selftest -source pt without Intel PT: skipped with the reason, and nothing was tested" {
 	! has_pt || skip "this machine has Intel PT"
 	run "$O/mtbpf" selftest -source pt

@@ -32,9 +32,11 @@ void after__init(struct after *after, const struct keep_options *options)
 	*after = (struct after){.options = options, .from = -1};
 }
 
-static void fail(struct metrics *m)
+/* Without -on-capture only the summaries of `n` recordings are missing: no command has failed. */
+static void fail(const struct after *after, size_t n, struct metrics *m)
 {
-	m->on_capture[ON_CAPTURE_FAILED]++;
+	if (after->options->on_capture)
+		m->on_capture[ON_CAPTURE_FAILED] += n;
 }
 
 /* Runs in another process, which gives up its capabilities: the command may need them. */
@@ -116,9 +118,9 @@ static void begin(struct after *after, struct metrics *m)
 			return;
 		close(after->from);
 	}
-	log__warn("%s is kept, but the process for its summary cannot start: %s", after->queue[0],
-		  strerror(errno));
-	fail(m);
+	log__warn("%s is kept, but the process for its summary and -on-capture cannot start: %s",
+		  after->queue[0], strerror(errno));
+	fail(after, 1, m);
 	drop_first(after);
 }
 
@@ -197,7 +199,7 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	if (after->n == AFTER_QUEUE_MAX || !realpath(path, absolute)) {
 		log__warn("-on-capture: %s is left out: %d recordings wait already", path,
 			  AFTER_QUEUE_MAX);
-		fail(m);
+		fail(after, 1, m);
 		return;
 	}
 	strcpy(after->queue[after->n++], absolute);
@@ -224,7 +226,7 @@ void after__end(struct after *after, struct metrics *m)
 	if (!after->n)
 		return;
 	log__warn("-on-capture: %zu recordings are left out: -timeout reached", after->n);
-	m->on_capture[ON_CAPTURE_FAILED] += after->n;
+	fail(after, after->n, m);
 	if (!after->pid)
 		return;
 	kill_group(after);

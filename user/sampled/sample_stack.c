@@ -53,12 +53,14 @@ struct unwind_start sample_stack__start(const struct rec_user *user)
 }
 
 int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
-			 struct code_map *map, struct unwound *out)
+			 struct code_map *map, const probed_calls *calls, struct unwound *out)
 {
 	struct unwind_start start = sample_stack__start(&rec->sample_users.v[sample->user - 1]);
 
 	start.trampoline = sample_stack__trampoline(rec, sample->pid);
 	start.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns);
+	start.calls = calls->v;
+	start.n_calls = calls->n;
 	return unwind__stack(map, &start, out);
 }
 
@@ -83,8 +85,9 @@ static bool reaches(const struct unwound *unwound, const uint64_t *ips, size_t n
 static int count_one(const struct recording *rec, const struct rec_sample *sample,
 		     struct code_map *map, struct chain_count *count)
 {
+	const probed_calls none = {0};
 	struct unwound unwound;
-	int err = sample_stack__unwind(rec, sample, map, &unwound);
+	int err = sample_stack__unwind(rec, sample, map, &none, &unwound);
 
 	/*
 	 * Counts stacks with enough unwind information (musl lacks it). A stack with a single

@@ -28,12 +28,13 @@ uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid);
 struct unwind_start sample_stack__start(const struct rec_user *user);
 
 /*
- * Unwinds the copy of the stack in a sample with the code in `map`. If a return probe replaced a
- * return address, sample_stack__returns_to() gives the original. 0 or -ENOMEM; call unwound__fini()
- * in any case.
+ * Unwinds the copy of the stack in a sample with the code in `map`. If return probes replaced
+ * return addresses, `calls` has the originals (struct unwind_start); without any,
+ * sample_stack__returns_to() gives that of the trigger's function. 0 or -ENOMEM; call
+ * unwound__fini() in any case.
  */
 int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
-			 struct code_map *map, struct unwound *out);
+			 struct code_map *map, const probed_calls *calls, struct unwound *out);
 
 /*
  * Compares the callers found by frame pointers with those in copies of the stacks, in a recording

@@ -42,10 +42,14 @@ struct sampled_thread {
 	struct span region; /* the current region; dropped at a new snapshot if it is over */
 	const struct function *probed; /* the trigger's function; NULL: none, or not known */
 	uint64_t returns_to;	       /* its usual return address; 0: not known */
+	uint64_t trampoline;	       /* of return probes; 0: none */
 	struct slices slices;
 	struct call_tree tree;
 	VEC(struct seen) stack;
+	bool is_at_hit;			/* `stack` is a hit's */
+	bool is_doubtful;		/* `stack` may lack the innermost function's caller */
 	VEC(struct known_probe) probes; /* one per probed address */
+	probed_calls calls;		/* buffer of find_calls() */
 };
 
 static const struct function *function_at(struct sampled_thread *t, uint64_t ip)
@@ -55,14 +59,19 @@ static const struct function *function_at(struct sampled_thread *t, uint64_t ip)
 	return ip && code_map__find(t->map, ip, &place) ? place.function : NULL;
 }
 
+/* True for code that the kernel has put into the process for its probes. */
+static bool is_of_probes(struct sampled_thread *t, uint64_t ip)
+{
+	struct code_place place;
+
+	return code_map__find(t->map, ip, &place) && !strcmp(place.function->module, "[uprobes]");
+}
+
 /* True for the address that a return probe puts in place of the caller's: the start of the
  * kernel's page. */
 static bool is_trampoline(struct sampled_thread *t, uint64_t ip)
 {
-	struct code_place place;
-
-	return !(ip % 4096) && code_map__find(t->map, ip, &place) &&
-	       !strcmp(place.function->module, "[uprobes]");
+	return !(ip % 4096) && is_of_probes(t, ip);
 }
 
 static enum exact_end end_of(const struct mt_entry *entry)
@@ -72,11 +81,14 @@ static enum exact_end end_of(const struct mt_entry *entry)
 	return entry->kind == MT_ENTRY_CALL ? END_OPEN : END_UNKNOWN;
 }
 
-/* The hit shows the return address of the trigger's function. */
+/*
+ * The hit shows the return address of the trigger's function. The first call may be logged before
+ * the mapping of the trampoline is.
+ */
 static uint64_t return_of(struct sampled_thread *t, const struct mt_entry *entry,
 			  const struct function *function)
 {
-	if (entry->returns_to && !is_trampoline(t, entry->returns_to))
+	if (entry->returns_to && entry->returns_to != t->trampoline)
 		return entry->returns_to;
 	return function == t->probed ? t->returns_to : 0;
 }
@@ -139,15 +151,29 @@ static bool has_calls(struct sampled_thread *t, const struct function *function)
 /* A probe takes some microseconds, but its thread may lose its CPU meanwhile. */
 #define AT_END_NS 1000000
 
+/* The number of frames of t->stack that are the function's. */
+static size_t count_frames(const struct sampled_thread *t, const struct function *function)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->stack.n; i++)
+		n += t->stack.v[i].function == function;
+	return n;
+}
+
 /*
  * True if the call has not begun: the probe at its entry is being handled. The thread is then at
  * the probe or one byte (the int3) after it. If the probe is not on the first instruction, the
- * function's return probe may run before it.
+ * function's return probe may run before it. If the function has two probes, one of them may have
+ * recorded the call already: each frame has a call then.
  */
-static bool is_before(struct sampled_thread *t, struct known_probe *probe, const struct seen *seen)
+static bool is_before(struct sampled_thread *t, struct known_probe *probe, const struct seen *seen,
+		      uint64_t time_ns)
 {
 	return seen->ip <= probe->ip + 1 && function_of(t, probe) == seen->function &&
-	       probe->ip - probe->entry < ENTRY_BYTES;
+	       probe->ip - probe->entry < ENTRY_BYTES &&
+	       slices__count_calls(&t->slices, seen->function, time_ns) <
+		       count_frames(t, seen->function);
 }
 
 /* True if a call of the function ended just now: its return probe is being handled. */
@@ -162,7 +188,7 @@ static bool is_behind(struct sampled_thread *t, struct known_probe *probe,
 static bool is_at_probe(struct sampled_thread *t, const struct seen *seen, uint64_t time_ns)
 {
 	for (size_t i = 0; i < t->probes.n && seen->function; i++)
-		if (is_before(t, &t->probes.v[i], seen) ||
+		if (is_before(t, &t->probes.v[i], seen, time_ns) ||
 		    is_behind(t, &t->probes.v[i], seen->function, time_ns))
 			return true;
 	return false;
@@ -201,6 +227,8 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
 	probe->end_ns = call.end == END_KNOWN ? call.end_ns : 0;
 	if (!call.is_innermost)
 		call.returns_to = return_of(t, entry, call.function);
+	call.is_usual = call.returns_to != entry->returns_to;
+	call.caller = function_at(t, call.returns_to ? call.returns_to - 1 : 0);
 	slices__enter(&t->slices, &call);
 }
 
@@ -408,11 +436,26 @@ static int add_kernel(struct sampled_thread *t, const struct rec_sample *sample,
 	return err;
 }
 
+/* At a function's first instruction BPF adds the caller to the hit's chain. */
+static bool is_complete_hit(struct sampled_thread *t, uint64_t ip)
+{
+	struct code_place at;
+
+	return t->is_at_hit && code_map__find(t->map, ip, &at) && at.entry == ip;
+}
+
+/* In a recording with copies of stacks a timed sample without one has its stack from the CPU. */
+static bool may_be_by_cpu(const struct sampled_thread *t, const struct rec_sample *sample)
+{
+	return t->rec->sample_users.n && !sample->at_switch;
+}
+
 /*
- * Adds the caller of an innermost function without a frame (most of libc), which frame pointers
- * miss. That caller is the function called by the instruction before the first return address, or
- * unknown if the call is indirect. A timed sample may have its stack from the CPU (LBR), which
- * misses no caller: the called function is the innermost one itself, and nothing is added.
+ * Adds the caller of an innermost function without a frame (most of libc, and any function at its
+ * first instructions and at its return), which frame pointers miss. That caller is the function
+ * called by the instruction before the first return address, or unknown if the call is indirect. A
+ * stack from the CPU (LBR) misses no caller: the called function is the innermost one itself, and
+ * nothing is added.
  */
 static int add_missed(struct sampled_thread *t, const struct rec_sample *sample, uint64_t ip,
 		      uint64_t *return_ip)
@@ -420,12 +463,19 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 	struct seen seen = {.return_ip = *return_ip, .kind = CALL_FUNCTION};
 	struct code_place caller;
 
-	if (!*return_ip || !unwind__misses_caller(t->map, ip, *return_ip, &caller) ||
-	    (!caller.function && !sample->at_switch))
+	if (!*return_ip || is_complete_hit(t, ip) ||
+	    !unwind__misses_caller(t->map, ip, *return_ip, &caller))
 		return 0;
-	/* Its calls are exact: place_calls() adds those that run; others have ended by a tail call.
-	 */
-	if (caller.function && has_calls(t, caller.function))
+	if (!caller.function && may_be_by_cpu(t, sample))
+		return 0;
+	/* The kernel adds the caller while it handles the probe, and not before or after that. */
+	if (!caller.function && find_probe(t, ip)) {
+		t->is_doubtful = true;
+		return 0;
+	}
+	/* Its calls are exact, and none is running: it ended by a tail call. */
+	if (caller.function && has_calls(t, caller.function) &&
+	    !slices__has_call(&t->slices, caller.function, sample->time_ns))
 		return 0;
 	seen.function = caller.function;
 	seen.ip = caller.entry;
@@ -439,6 +489,19 @@ static bool is_own(const struct recording *rec)
 	return rec->source && !strcmp(rec->source, "sample");
 }
 
+/*
+ * While a return probe is handled the thread is at the return address already (kernel/events/
+ * uprobes.c: uprobe_handle_trampoline), which the kernel then also puts in place of the next
+ * trampoline's address in the chain. In recursions the same address may be right.
+ */
+static bool repeats_return(const struct rec_sample *sample, const uint64_t *ips, size_t n)
+{
+	for (size_t i = 1; i < n && sample->in_kernel; i++)
+		if (ips[i] == ips[0])
+			return true;
+	return false;
+}
+
 /* Fills t->stack, outermost frame first, without the trampolines of return probes. */
 static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, const uint64_t *ips,
 		     size_t n, bool is_cut)
@@ -449,6 +512,7 @@ static int add_stack(struct sampled_thread *t, const struct rec_sample *sample, 
 	int err;
 
 	t->stack.n = 0;
+	t->is_doubtful = n && (is_of_probes(t, ips[0]) || repeats_return(sample, ips, n));
 	err = is_cut ? add_seen(t, &SEEN_NO_CALLERS) : 0;
 	for (size_t i = n; i-- > 0 && !err;) {
 		struct seen seen = look_up(t, ips[i], i != 0);
@@ -490,6 +554,17 @@ static int add_chain(struct sampled_thread *t, const struct rec_sample *sample)
 		       : add_stack(t, sample, ips, 1, true);
 }
 
+/* The calls whose return addresses return probes have replaced: t->calls. */
+static void find_calls(struct sampled_thread *t, uint64_t time_ns)
+{
+	struct probed_call usual = {.function = t->probed, .returns_to = t->returns_to};
+
+	t->calls.n = 0;
+	slices__running(&t->slices, time_ns, &t->calls);
+	if (VEC_ADD(&t->calls, usual))
+		t->slices.failed = true;
+}
+
 /* Unwinds the copy of the stack if there is one; otherwise uses the frame pointers' addresses. */
 static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
@@ -498,7 +573,8 @@ static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 
 	if (!sample->user)
 		return add_chain(t, sample);
-	err = sample_stack__unwind(t->rec, sample, t->map, &unwound);
+	find_calls(t, sample->time_ns);
+	err = sample_stack__unwind(t->rec, sample, t->map, &t->calls, &unwound);
 	if (!err)
 		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n, !unwound.is_whole);
 	unwound__fini(&unwound);
@@ -527,6 +603,18 @@ static bool tells_nothing(const struct sampled_thread *t)
 }
 
 /*
+ * A sample in the kernel's code for probes lacks the function whose instruction is executed there,
+ * or that a return probe returns to; and in its chain the kernel replaces the trampoline's
+ * address by the return addresses of calls that are over (kernel/events/callchain.c:
+ * fixup_uretprobe_trampoline_entries, since Linux 6.11). Such a sample, like one that may lack a
+ * caller, would end the slices of functions that go on: it is not used, and they do go on.
+ */
+static bool is_usable(const struct sampled_thread *t)
+{
+	return !t->is_doubtful && !tells_nothing(t);
+}
+
+/*
  * A page fault's stack is not used: it would split the function's time in the kernel, far too
  * often.
  */
@@ -538,7 +626,7 @@ static int on_sample(struct sampled_thread *t, const struct rec_sample *sample)
 		return err ? err : add_faults(t, sample);
 	take_throttled(t, sample->time_ns);
 	drop_at_probe(t, sample->time_ns);
-	if (!tells_nothing(t))
+	if (is_usable(t))
 		slices__see(&t->slices, sample->time_ns, t->stack.v, t->stack.n);
 	return 0;
 }
@@ -571,8 +659,11 @@ static int take_hit_stack(struct sampled_thread *t, const struct mt_hit *hit)
 /* Adds the hit's own stack, which ends the snapshot, with or without samples. */
 static int on_hit(struct sampled_thread *t, const struct mt_hit *hit)
 {
-	int err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
+	int err;
 
+	t->is_at_hit = true;
+	err = hit->stack_depth ? take_hit_stack(t, hit) : 0;
+	t->is_at_hit = false;
 	if (err || !hit->stack_depth)
 		return err;
 	leave_probed(t, hit);
@@ -728,6 +819,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 		.period_ns = rec->sample_period_ns,
 	};
 	t.returns_to = sample_stack__returns_to(rec, t.tid, events->time_ns);
+	t.trampoline = sample_stack__trampoline(rec, t.pid);
 	name_tree(&t, &t.tree);
 	if (!err)
 		err = read_events(&t, events, n);
@@ -735,6 +827,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 	slices__fini(&t.slices);
 	VEC_FINI(&t.stack);
 	VEC_FINI(&t.probes);
+	VEC_FINI(&t.calls);
 	code_map__free(t.map);
 	return err;
 }

@@ -90,11 +90,14 @@ static void pop_to(struct slices *s, size_t n, uint64_t time_ns, uint8_t flags)
 		s->last_ns = time_ns;
 }
 
-/* True if two frames have the same function and call site: two stacks cannot tell such calls apart.
+/*
+ * True if two frames have the same function and call site: two stacks cannot tell such calls apart.
+ * The call site is not known if frame pointers miss the caller.
  */
 static bool seen__is_same(const struct seen *a, const struct seen *b)
 {
-	return a->kind == b->kind && a->function == b->function && a->return_ip == b->return_ip &&
+	return a->kind == b->kind && a->function == b->function &&
+	       (a->return_ip == b->return_ip || !a->return_ip || !b->return_ip) &&
 	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
 }
 
@@ -186,13 +189,16 @@ struct place {
 /*
  * Finds the outermost frame from `from` on that can be the call's: a frame that returns to the same
  * address is the call or has replaced its frame. Kernel frames are left out: in the call's return
- * probe they return there as well.
+ * probe they return there as well. That probe is being handled if the innermost frame is at the
+ * return address (kernel/events/uprobes.c: uprobe_handle_trampoline).
  */
 static struct place find_call(const struct view *view, const struct function *function,
 			      uint64_t returns_to, size_t from)
 {
 	size_t n = seen__user(view->stack, view->n);
 
+	if (n > from && returns_to && view->stack[n - 1].ip == returns_to)
+		return (struct place){n, true, true};
 	for (size_t i = from; i < n && returns_to; i++)
 		if (view->stack[i].return_ip == returns_to)
 			return (struct place){i, true, view->stack[i].function != function};
@@ -414,6 +420,39 @@ static bool tells_caller(const struct view *view, const struct entered *e)
 	return view->is_known && !(view->is_cut && is_in_front);
 }
 
+static bool has_waited(const struct slices *s, size_t from)
+{
+	for (size_t i = from; i < s->open.n; i++)
+		if (s->open.v[i].has_blocked)
+			return true;
+	return false;
+}
+
+/*
+ * Slices that look like the entered call's callers, but are not: what its caller had called before
+ * has returned. If the return address is that of another call, this is believed only of functions
+ * that waited, since those rather make system calls than call others. An unknown function may be
+ * the caller.
+ */
+static struct common leave_callees(const struct slices *s, const struct entered *e, struct common c,
+				   size_t exact)
+{
+	size_t n = e->caller ? c.open : exact;
+
+	for (; n > exact; n--) {
+		const struct seen *seen = &s->open.v[n - 1].seen;
+
+		if (seen->kind == CALL_FUNCTION && (!seen->function || seen->function == e->caller))
+			break;
+	}
+	if (n == exact || (e->is_usual && !has_waited(s, n)))
+		return c;
+	if (c.stack != NOT_IN_STACK)
+		c.stack -= c.open - n;
+	c.open = n;
+	return c;
+}
+
 /*
  * The slices that stay open when the call is entered: an inexact call of the same function does
  * not.
@@ -430,11 +469,13 @@ static struct common kept(const struct slices *s, const struct entered *e, const
 			c.open--;
 			c.stack--;
 		}
-		return leave_kernel(s, c, exact);
+	} else {
+		while (c.open < s->open.n &&
+		       (!e->function || s->open.v[c.open].seen.function != e->function))
+			c.open++;
 	}
-	while (c.open < s->open.n &&
-	       (!e->function || s->open.v[c.open].seen.function != e->function))
-		c.open++;
+	if (!e->is_placed || !tells_caller(view, e))
+		c = leave_callees(s, e, c, exact);
 	return leave_kernel(s, c, exact);
 }
 
@@ -517,15 +558,40 @@ void slices__enter(struct slices *s, const struct entered *entered)
 	out->is_placed = out->is_lost = false;
 }
 
+size_t slices__count_calls(const struct slices *s, const struct function *function,
+			   uint64_t time_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->open.n; i++)
+		n += s->open.v[i].exit_ns > time_ns && s->open.v[i].seen.function == function;
+	for (size_t i = 0; i < s->entered.n; i++)
+		n += s->entered.v[i].function == function && !ends_by(&s->entered.v[i], time_ns);
+	return n;
+}
+
 bool slices__has_call(const struct slices *s, const struct function *function, uint64_t time_ns)
 {
-	for (size_t i = 0; i < s->open.n; i++)
-		if (s->open.v[i].exit_ns > time_ns && s->open.v[i].seen.function == function)
-			return true;
-	for (size_t i = 0; i < s->entered.n; i++)
-		if (s->entered.v[i].function == function && !ends_by(&s->entered.v[i], time_ns))
-			return true;
-	return false;
+	return slices__count_calls(s, function, time_ns) > 0;
+}
+
+static void add_running(struct slices *s, const struct function *function, uint64_t returns_to,
+			probed_calls *out)
+{
+	struct probed_call call = {.function = function, .returns_to = returns_to};
+
+	if (function && returns_to && VEC_ADD(out, call))
+		s->failed = true;
+}
+
+void slices__running(struct slices *s, uint64_t time_ns, probed_calls *out)
+{
+	for (size_t i = s->entered.n; i-- > 0;)
+		if (!ends_by(&s->entered.v[i], time_ns))
+			add_running(s, s->entered.v[i].function, s->entered.v[i].returns_to, out);
+	for (size_t i = s->open.n; i-- > 0;)
+		if (s->open.v[i].exit_ns > time_ns)
+			add_running(s, s->open.v[i].seen.function, s->open.v[i].returns_to, out);
 }
 
 /* Adds the frames of the stack that are not exact calls. */
@@ -660,6 +726,8 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	take_entered(s, time_ns, &(struct view){0});
 	fill_unknown(s, count_exact(s), time_ns);
 	s->off_ns = time_ns;
+	if (s->open.n)
+		s->open.v[s->open.n - 1].has_blocked |= reason == OFF_BLOCKED;
 	push_off(s, time_ns, reason);
 	if (reason == OFF_BLOCKED && s->has_wait)
 		add_wait(s, &s->wait);

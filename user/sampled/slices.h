@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "stack/call_tree.h"
+#include "target/unwind/unwind.h"
 #include "util/vec.h"
 
 /* One frame of a stack, as it was at one moment. */
@@ -43,7 +44,9 @@ enum exact_end {
 struct entered {
 	const struct function *function;
 	uint64_t start_ns, end_ns;
-	uint64_t returns_to;   /* 0: not known */
+	uint64_t returns_to;	       /* 0: not known */
+	const struct function *caller; /* the function of returns_to; NULL: not known */
+	bool is_usual;	       /* returns_to and caller are those of another call of the function */
 	uint8_t end;	       /* enum exact_end */
 	uint8_t kind;	       /* CALL_FUNCTION, or, without a function, CALL_SYSCALL */
 	uint8_t reason;	       /* of CALL_SYSCALL: enum syscall_reason */
@@ -62,6 +65,7 @@ struct open_slice {
 	uint64_t returns_to;
 	uint8_t end;	   /* enum exact_end */
 	bool is_innermost; /* as of what was entered */
+	bool has_blocked;  /* the thread left its CPU to wait while this was the innermost slice */
 	size_t next;	   /* index of its first callee in the stack that is being added */
 };
 
@@ -108,6 +112,11 @@ void slices__enter(struct slices *slices, const struct entered *entered);
 /* True if a call of the function whose start is exact is known to be running at time_ns. */
 bool slices__has_call(const struct slices *slices, const struct function *function,
 		      uint64_t time_ns);
+/* The number of such calls. */
+size_t slices__count_calls(const struct slices *s, const struct function *function,
+			   uint64_t time_ns);
+/* Appends the exact calls that run at time_ns and whose return address is known, latest first. */
+void slices__running(struct slices *s, uint64_t time_ns, probed_calls *out);
 /*
  * Tells the thread that runs on the CPU instead, if this one is off its CPU or about to be; tid 0:
  * an idle CPU.

@@ -507,7 +507,7 @@ static int refuse_probes(const struct session *s)
 
 	status__end();
 	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
-		   s->probes.all.n ? s->probes.name : s->also.name,
+		   s->probes.all.n ? s->probes.shown : s->also.shown,
 		   (unsigned long long)s->overhead.in_second.hits,
 		   units__format_duration(each, s->overhead.cost.hit_ns),
 		   100 * hits_share(&s->overhead));

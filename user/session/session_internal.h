@@ -101,6 +101,8 @@ int unwind_choice__make(const struct capture_options *options, const struct proc
 			const struct cgroup *cgroup, struct unwind_choice *choice);
 /* session_trigger.c: sets the symbols that trigger, before probes are found. 0 or -errno. */
 int session__choose_symbols(struct session *s);
+/* jit_probe__check() for all of a session's probes; warns. */
+bool session__has_jit_moved(const struct session *s);
 /* Finds all probes and, with several processes, s->process. 0, or -errno after a message and a
  * hint. */
 int session__find_trigger(struct session *s);

@@ -279,6 +279,51 @@ static void test_a_call_whose_return_is_probed(void **state)
 	take_behind_trampoline(0x7ffff000);
 }
 
+/* A call that another tool probes is not in the list: it ends the stack. */
+static void test_calls_whose_returns_are_probed(void **state)
+{
+	static const struct function other = {0};
+	const struct function *inner, *outer;
+	const uint64_t trampoline = 0x7ffff000;
+	struct probed_call calls[3];
+	struct code_place place;
+	struct unwound out;
+	uint64_t *words;
+	size_t replaced = 0;
+
+	take_here();
+	assert_true(code_map__find(code.map, (uint64_t)libgcc.v[1] - 1, &place));
+	inner = place.function;
+	assert_true(code_map__find(code.map, (uint64_t)libgcc.v[2] - 1, &place));
+	outer = place.function;
+	words = (uint64_t *)(void *)taken.stack;
+	for (size_t i = 0; i < taken.start.size / 8 && replaced < 2; i++)
+		if (words[i] == (uint64_t)libgcc.v[2 + replaced]) {
+			words[i] = trampoline;
+			replaced++;
+		}
+	assert_int_equal(replaced, 2);
+	taken.start.trampoline = trampoline;
+	taken.start.calls = calls;
+	taken.start.n_calls = 3;
+	/* A call that has begun, but whose frame is not there. */
+	calls[0] = (struct probed_call){&other, 1};
+	calls[1] = (struct probed_call){inner, (uint64_t)libgcc.v[2]};
+	calls[2] = (struct probed_call){outer, (uint64_t)libgcc.v[3]};
+	unwind(&out);
+	expect_the_same(&out);
+	unwound__fini(&out);
+	taken.start.n_calls = 2;
+	calls[0] = calls[1];
+	calls[1] = (struct probed_call){&other, (uint64_t)libgcc.v[3]};
+	unwind(&out);
+	assert_int_equal(out.ips.n, 3);
+	assert_true(out.ips.v[2] == (uint64_t)libgcc.v[2]);
+	assert_false(out.is_whole);
+	unwound__fini(&out);
+	taken__fini(&taken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_a_handler_on_a_stack_of_its_own),
 		cmocka_unit_test(test_a_copy_that_ends_early),
 		cmocka_unit_test(test_a_call_whose_return_is_probed),
+		cmocka_unit_test(test_calls_whose_returns_are_probed),
 	};
 
 	return cmocka_run_group_tests(tests, open_code, close_code);

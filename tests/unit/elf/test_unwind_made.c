@@ -165,6 +165,40 @@ static void test_the_end_of_a_function_says_where_it_returns_to(void **state)
 	unwound__fini(&out);
 }
 
+/* A function that jumps to another, and a call of it. */
+extern const char jumps[], calls_jumps[], jumps_back[];
+__asm__(".text\n.type jumps, @function\njumps: endbr64\n nop\n jmp steps\n.size jumps, .-jumps\n"
+	".type calls_jumps, @function\ncalls_jumps: call jumps\njumps_back: ret\n"
+	".size calls_jumps, .-calls_jumps\n");
+
+/* The return of a function is probed, and the one to which it jumped returns for it. */
+static void test_a_probed_call_that_ended_by_a_jump(void **state)
+{
+	uint64_t word = 0x7ffff000;
+	struct unwind_start start = {.ip = (uint64_t)steps,
+				     .sp = 0x7fff0000,
+				     .stack = (const uint8_t *)&word,
+				     .size = 8,
+				     .trampoline = word,
+				     .n_calls = 1};
+	struct code_place place;
+	struct probed_call call;
+	struct unwound out;
+
+	assert_true(code_map__find(code.map, (uint64_t)jumps, &place));
+	call = (struct probed_call){place.function, (uint64_t)jumps_back};
+	start.calls = &call;
+	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+	assert_int_equal(out.ips.n, 2);
+	assert_true(out.ips.v[1] == (uint64_t)jumps_back);
+	unwound__fini(&out);
+	/* That function does not jump to it: somebody else probes the one that runs. */
+	start.ip = (uint64_t)same_frame_back;
+	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+	assert_int_equal(out.ips.n, 1);
+	unwound__fini(&out);
+}
+
 /* A leaf that leaves %rbp alone, one that saves it, and calls of all kinds in a function. */
 extern const char no_frame[], saves_rbp[], owner[], to_owner[], calls[], by_name[], by_stub[],
 	by_register[], of_leaf[], calls_end[];
@@ -196,10 +230,8 @@ static void test_frame_pointers_miss_the_caller_of_what_has_no_frame(void **stat
 	assert_null(caller.function);
 	/* Then the chain is one that misses nobody. */
 	assert_false(unwind__misses_caller(code.map, inside, (uint64_t)of_leaf, &caller));
-	/* No return address; a probe's place; its %rbp is no frame pointer; it has a frame. */
+	/* No return address; its %rbp is no frame pointer; it has a frame. */
 	assert_false(unwind__misses_caller(code.map, inside, (uint64_t)calls_end, &caller));
-	assert_false(
-		unwind__misses_caller(code.map, (uint64_t)no_frame, (uint64_t)by_name, &caller));
 	assert_false(unwind__misses_caller(code.map, (uint64_t)saves_rbp + 1, (uint64_t)by_name,
 					   &caller));
 	assert_false(
@@ -207,12 +239,33 @@ static void test_frame_pointers_miss_the_caller_of_what_has_no_frame(void **stat
 }
 
 /* It holds anything as soon as a function has put it away, and is a frame pointer where that finds
- * its frame by it. */
+ * its frame by it: after two instructions, until it has been restored. */
 extern const char framed[];
 __asm__(".text\n.type framed, @function\nframed: .cfi_startproc\n"
 	"push %rbp\n .cfi_def_cfa_offset 16\n .cfi_offset %rbp, -16\n"
 	"mov %rsp, %rbp\n .cfi_def_cfa_register %rbp\n nop\n pop %rbp\n"
 	" .cfi_def_cfa %rsp, 8\n ret\n.cfi_endproc\n.size framed, .-framed\n");
+
+static void test_a_function_without_its_frame_at_its_begin_and_its_end(void **state)
+{
+	static const unsigned int without[] = {0, 1, 6}, with[] = {4, 5};
+	struct code_place caller;
+
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		assert_true(unwind__misses_caller(code.map, (uint64_t)framed + without[i],
+						  (uint64_t)by_name, &caller));
+		assert_string_equal(caller.function->name, "owner");
+		assert_false(unwind__reuses_frame_pointer(code.map, (uint64_t)framed + without[i]));
+	}
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+		assert_false(unwind__misses_caller(code.map, (uint64_t)framed + with[i],
+						   (uint64_t)by_name, &caller));
+	/* At a probe there the kernel adds the caller. */
+	assert_true(
+		unwind__misses_caller(code.map, (uint64_t)no_frame, (uint64_t)by_name, &caller));
+	assert_false(
+		unwind__misses_caller(code.map, (uint64_t)no_frame, (uint64_t)of_leaf, &caller));
+}
 
 static void test_what_is_no_frame_pointer_any_more(void **state)
 {
@@ -341,7 +394,9 @@ int main(void)
 		cmocka_unit_test(test_a_restorer_that_nothing_describes),
 		cmocka_unit_test(test_the_end_of_a_function_says_where_it_returns_to),
 		cmocka_unit_test(test_frame_pointers_miss_the_caller_of_what_has_no_frame),
+		cmocka_unit_test(test_a_function_without_its_frame_at_its_begin_and_its_end),
 		cmocka_unit_test(test_what_is_no_frame_pointer_any_more),
+		cmocka_unit_test(test_a_probed_call_that_ended_by_a_jump),
 		cmocka_unit_test(test_the_end_of_another_function_says_nothing),
 		cmocka_unit_test(test_what_is_no_return_address),
 		cmocka_unit_test(test_no_code),

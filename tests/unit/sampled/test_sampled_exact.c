@@ -264,6 +264,106 @@ static void test_a_sample_at_a_probe_is_no_call(void **state)
 				  "  [iter] 1100-1200\n");
 }
 
+/* The function has two probes, and one of them has recorded the call already. */
+static void test_a_sample_at_the_second_probe_of_a_call(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	call(f, ITER, 1050, 0, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER, MAIN + 8)->in_kernel = true;
+	SAMPLE(f, TID, 1200, ITER, MAIN + 8);
+	f->rec.frozen_ns = 1200;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1200 inferred-start inferred-end\n"
+				  "  [iter] 1050-1200 inferred-end\n"
+				  "    [kernel] 1075-1150 inferred-start inferred-end\n");
+}
+
+/* There the innermost function is missing, and what follows may be a call that is over. */
+static void test_a_sample_in_a_return_probe(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, MAIN + 8);
+	call(f, ITER, 1050, 0, MAIN + 8);
+	SAMPLE(f, TID, 1100, FIND, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1200, PAGE + 13, FIND + 8)->in_kernel = true;
+	SAMPLE(f, TID, 1250, ITER + 8, ITER + 8)->in_kernel = true;
+	SAMPLE(f, TID, 1300, FIND, ITER + 8, MAIN + 8);
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1300 inferred-start inferred-end\n"
+				  "  [iter] 1050-1300 inferred-end\n"
+				  "    [find] 1075-1300 inferred-start inferred-end\n");
+}
+
+/* There the thread is at the return address already, in a caller that no stack has shown before. */
+static void test_a_sample_while_a_return_probe_is_handled(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, FIND + 8);
+	call(f, ITER, 1050, 1250, MAIN + 8);
+	SAMPLE(f, TID, 1100, ITER + 4, FIND + 8);
+	SAMPLE(f, TID, 1200, MAIN + 8, FIND + 8)->in_kernel = true;
+	f->rec.frozen_ns = 1300;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[find] 1000-1300 inferred-start inferred-end\n"
+				  "  [iter] 1050-1250\n"
+				  "    [kernel] 1150-1225 inferred-start inferred-end\n");
+}
+
+/* The same stack before and after the call: what its caller had called was over meanwhile. */
+static void test_a_call_has_the_caller_that_it_returns_to(void **state)
+{
+	struct fixture *f = *state;
+
+	SAMPLE(f, TID, 1000, FIND + 4, MAIN + 8);
+	call(f, ITER, 1050, 1060, MAIN + 4);
+	SAMPLE(f, TID, 1100, FIND + 4, MAIN + 8);
+	/* From another function: it is not the caller, but may have been called by it. */
+	call(f, ITER, 1150, 1160, PLUGIN + 4);
+	SAMPLE(f, TID, 1200, FIND + 4, MAIN + 8);
+	f->rec.frozen_ns = 1200;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1200 inferred-start inferred-end\n"
+				  "  [find] 1000-1025 inferred-start inferred-end\n"
+				  "  [iter] 1050-1060\n"
+				  "  [find] 1080-1200 inferred-start inferred-end\n"
+				  "    [iter] 1150-1160\n");
+}
+
+/* The hit's own return address is known, and that of earlier calls supposed to be the same. */
+static void test_the_caller_after_a_wait(void **state)
+{
+	struct mt_hit hit = {.time_ns = 1600,
+			     .tid = TID,
+			     .tgid = PID,
+			     .reason = MT_HIT_DURATION,
+			     .ip = MAIN + 4,
+			     .probe_ip = ITER};
+	struct fixture *f = *state;
+	struct mt_entry early = entry_of(ITER, 1050, 1060), late = entry_of(ITER, 1450, 1460);
+
+	assert_int_equal(VEC_ADD(&f->rec.hits, hit), 0);
+	SAMPLE(f, TID, 1000, FIND + 4, MAIN + 8);
+	assert_int_equal(VEC_ADD(&f->rec.entries, early), 0);
+	SAMPLE(f, TID, 1100, FIND + 4, MAIN + 8)->at_switch = true;
+	sched(f, 1100, REC_SCHED_BLOCKED);
+	sched(f, 1400, REC_SCHED_IN);
+	assert_int_equal(VEC_ADD(&f->rec.entries, late), 0);
+	SAMPLE(f, TID, 1500, FIND + 4, MAIN + 8);
+	f->rec.frozen_ns = 1600;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 1000-1600 inferred-start inferred-end\n"
+				  "  [find] 1000-1425 inferred-start inferred-end\n"
+				  "    [iter] 1050-1060\n"
+				  "    [blocked] 1100-1400\n"
+				  "  [iter] 1450-1460\n"
+				  "  [find] 1480-1600 inferred-start inferred-end\n");
+}
+
 /* The call that is seen later began before any was recorded. */
 static void test_a_call_from_before_is_no_probe(void **state)
 {
@@ -422,6 +522,11 @@ int main(void)
 		TEST(test_one_that_was_left_ends_no_later),
 		TEST(test_a_call_is_not_told_twice),
 		TEST(test_a_sample_at_a_probe_is_no_call),
+		TEST(test_a_sample_at_the_second_probe_of_a_call),
+		TEST(test_a_sample_in_a_return_probe),
+		TEST(test_a_sample_while_a_return_probe_is_handled),
+		TEST(test_a_call_has_the_caller_that_it_returns_to),
+		TEST(test_the_caller_after_a_wait),
 		TEST(test_a_call_from_before_is_no_probe),
 		TEST(test_a_hit_alone_shows_its_stack),
 		TEST(test_a_hit_alone_is_told_of),

@@ -17,9 +17,10 @@ struct unwinder {
 	struct unwound *out;
 	struct cfi_frame frame;
 	uint64_t ip, sp;
-	uint64_t trampoline, returns_to;
-	bool is_exact; /* ip is what runs next there, no return address */
-	bool by_frame; /* a frame that %rbp points to has told ip, and %rbp there */
+	const struct unwind_start *start;
+	size_t next_call; /* in start->calls */
+	bool is_exact;	  /* ip is what runs next there, no return address */
+	bool by_frame;	  /* a frame that %rbp points to has told ip, and %rbp there */
 };
 
 enum step {
@@ -70,16 +71,31 @@ bool unwind__is_behind_call(struct code_map *map, uint64_t ip)
 	return false;
 }
 
-/* %rbp is as its caller has it, and may be a frame pointer there. */
-static bool has_no_frame(const struct code_place *place)
+/* "mov %rsp,%rbp", in both encodings: until it has run, %rbp is the caller's. */
+static bool is_frame_set_up_next(struct code_map *map, uint64_t ip)
+{
+	static const uint8_t store[] = {0x48, 0x89, 0xe5}, load[] = {0x48, 0x8b, 0xec};
+	uint8_t code[sizeof(store)];
+
+	return code_map__read(map, ip, code, sizeof(code)) == sizeof(code) &&
+	       (!memcmp(code, store, sizeof(code)) || !memcmp(code, load, sizeof(code)));
+}
+
+/*
+ * True if %rbp is as its caller has it, and may be a frame pointer there: the function leaves %rbp
+ * alone, or has not set up its frame yet, or has restored %rbp and returns next (then only the
+ * return address is on the stack, whatever the rule for %rbp says).
+ */
+static bool has_no_frame(struct code_map *map, uint64_t ip, const struct code_place *place)
 {
 	struct cfi_row row;
 
 	return place->function->kind != FUNCTION_PLT &&
 	       cfi__find(place->image, place->vaddr, &row) && !row.is_signal &&
 	       row.cfa.kind == CFI_REGISTER_PLUS && row.cfa.other == CFI_RSP &&
-	       row.registers[CFI_RBP].kind == CFI_SAME &&
-	       row.registers[CFI_RETURN].kind == CFI_AT_CFA;
+	       row.registers[CFI_RETURN].kind == CFI_AT_CFA &&
+	       (row.registers[CFI_RBP].kind == CFI_SAME || row.cfa.offset == 8 ||
+		is_frame_set_up_next(map, ip));
 }
 
 /* A PLT stub begins with a jump, after an optional endbr64. */
@@ -113,8 +129,7 @@ bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip
 {
 	struct code_place place;
 
-	/* At a probe on the first instruction the kernel finds the caller (since Linux 6.11). */
-	if (!code_map__find(map, ip, &place) || ip == place.entry || !has_no_frame(&place) ||
+	if (!code_map__find(map, ip, &place) || !has_no_frame(map, ip, &place) ||
 	    !unwind__is_behind_call(map, return_ip))
 		return false;
 	if (!find_called(map, return_ip, caller))
@@ -138,10 +153,12 @@ bool unwind__has_rules(struct code_map *map, uint64_t ip)
 
 bool unwind__reuses_frame_pointer(struct code_map *map, uint64_t ip)
 {
+	struct code_place place;
 	struct cfi_row row;
 
-	return find_rules(map, ip, &row) && !row.is_signal && row.cfa.kind == CFI_REGISTER_PLUS &&
-	       row.cfa.other != CFI_RBP && row.registers[CFI_RBP].kind != CFI_SAME;
+	return code_map__find(map, ip, &place) && cfi__find(place.image, place.vaddr, &row) &&
+	       !row.is_signal && row.cfa.kind == CFI_REGISTER_PLUS && row.cfa.other != CFI_RBP &&
+	       row.registers[CFI_RBP].kind != CFI_SAME && !has_no_frame(map, ip, &place);
 }
 
 /* By its two instructions, as libgcc and gdb do: not every C library describes it. */
@@ -371,11 +388,63 @@ static bool is_plausible(const struct unwinder *u)
 	return unwind__is_behind_call(u->map, u->ip) || is_restorer(u);
 }
 
+/* True if the code of the function that was called before return_ip has a jump to `to`. */
+static bool jumps_to(struct code_map *map, const struct probed_call *call, uint64_t to)
+{
+	uint8_t code[INSN_MAX_LEN];
+	struct code_place called;
+	struct insn insn;
+
+	if (!find_called(map, call->returns_to, &called) || called.function != call->function)
+		return false;
+	for (uint64_t ip = called.entry; ip - called.entry < called.function->size; ip += insn.len)
+		if (insn__decode(code, code_map__read(map, ip, code, sizeof(code)), ip, &insn))
+			return false;
+		else if (insn.cls == INSN_JUMP && insn.target == to)
+			return true;
+	return false;
+}
+
+/* Where the frame at `from` returns to, of those calls whose return is probed; 0: not known. */
+static uint64_t find_original(struct unwinder *u, uint64_t from)
+{
+	const struct unwind_start *start = u->start;
+	struct code_place place;
+	bool is_probed = false;
+	size_t i = 0;
+
+	if (!start->n_calls)
+		return start->returns_to;
+	if (!code_map__find(u->map, from, &place))
+		return 0;
+	for (size_t j = start->n_calls; j-- > 0;) {
+		if (start->calls[j].function != place.function)
+			continue;
+		is_probed = true;
+		if (j >= u->next_call)
+			i = j;
+	}
+	/*
+	 * The frame of a function to which a probed one jumped (a tail call) returns for that one.
+	 * Otherwise another tool probes the function.
+	 */
+	if (!is_probed) {
+		i = u->next_call;
+		if (!jumps_to(u->map, &start->calls[i], place.entry))
+			return 0;
+	}
+	if (i < u->next_call)
+		return 0;
+	u->next_call = i + 1 < start->n_calls ? i + 1 : i;
+	return start->calls[i].returns_to;
+}
+
 static int walk(struct unwinder *u)
 {
 	int err = VEC_ADD(&u->out->ips, u->ip);
 
 	while (!err && u->out->ips.n < UNWIND_MAX) {
+		uint64_t from = u->ip - !u->is_exact;
 		enum step result = step(u);
 
 		if (result == STEP_INTERRUPTED) {
@@ -387,8 +456,8 @@ static int walk(struct unwinder *u)
 		u->is_exact = result == STEP_INTERRUPTED;
 		u->out->is_whole =
 			result == STEP_OUTERMOST || (result == STEP_CALLER && is_behind_deepest(u));
-		if (u->trampoline && u->ip == u->trampoline)
-			u->ip = u->returns_to;
+		if (u->start->trampoline && u->ip == u->start->trampoline)
+			u->ip = find_original(u, from);
 		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))
 			break;
 		err = VEC_ADD(&u->out->ips, u->ip);
@@ -404,8 +473,7 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 		.frame = {.read = read_stack, .ctx = (void *)start},
 		.ip = start->ip,
 		.sp = start->sp,
-		.trampoline = start->trampoline,
-		.returns_to = start->returns_to,
+		.start = start,
 		.is_exact = true,
 	};
 

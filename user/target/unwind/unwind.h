@@ -12,16 +12,27 @@
 
 #define UNWIND_MAX 1024
 
+/* A call whose return is probed: the trampoline's address is in place of returns_to. */
+struct probed_call {
+	const struct function *function; /* of the code map */
+	uint64_t returns_to;
+};
+
+typedef VEC(struct probed_call) probed_calls;
+
 /* A thread between two instructions. */
 struct unwind_start {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
 	const uint8_t *stack; /* the memory from sp on */
 	size_t size;
 	/*
-	 * For a return probe: the trampoline's address replaces the function's return address. 0:
-	 * none.
+	 * For return probes: the trampoline's address replaces a return address. 0: none.
+	 * returns_to is the original if one call is probed. If several are, `calls` lists them, the
+	 * latest first; the last one stands for any other call of its function.
 	 */
 	uint64_t trampoline, returns_to;
+	const struct probed_call *calls;
+	size_t n_calls;
 };
 
 /*
@@ -47,7 +58,9 @@ bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
  * Frame pointers lead from ip to return_ip. True if they skip the caller of ip's function:
  * .eh_frame shows that this function does not have a frame at ip, so return_ip is its caller's
  * return address. *caller is set to the function called before return_ip, or to zeroes if the code
- * does not tell.
+ * does not tell. At a function's first instruction return_ip may also be the function's own return
+ * address, which the kernel adds at a probe (since Linux 6.11): if the code does not tell, either
+ * is possible.
  */
 bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,
 			   struct code_place *caller);
