@@ -314,7 +314,7 @@ static int write_page(const struct patterns *p, const char *path)
 		err = fs__write(path, text, size);
 	if (err)
 		return refuse_page(path, err);
-	log__info("%s: %zu captures, in a page of its own", path, p->n);
+	log__info("%s: a page of %zu capture%s", path, p->n, p->n == 1 ? "" : "s");
 	return 0;
 }
 

@@ -115,7 +115,7 @@ expect_recording() {
 		kill -$signal "$attached"
 		attach_ends 5
 		[ "$status" -eq 0 ]
-		[[ $output == *"interrupted before a trigger"* ]]
+		says interrupted
 		[[ $output == *"one_iter: "*" hits "* ]]
 		[ -s $signal.fxt ]
 		expect_recording $signal
@@ -231,7 +231,7 @@ expect_recording() {
 	kill -USR1 "$target"
 	attach_ends 20
 	[ "$status" -eq 0 ]
-	[[ $output == *"the target has exited"* ]]
+	says target-exited-snapshot
 	expect_recording x
 	grep -q ' exit$' calls
 	code=0
@@ -248,7 +248,7 @@ expect_recording() {
 	kill -9 "$target"
 	attach_ends 5
 	[ "$status" -eq 1 ]
-	[[ $output == *"nothing was recorded: process $target ran no instruction"* ]]
+	says no-instruction-ran "process $target"
 	[ ! -e x.mtbpf ]
 }
 

@@ -45,7 +45,7 @@ teardown() {
 	chmod +x bad
 	mtbpf_run record -source sample -pid "$target" -o x.mtbpf -- ./bad
 	[ "$status" -ne 0 ]
-	[[ $output == *"cannot run $PWD/bad: Exec format error"* ]]
+	says cannot-run "$PWD/bad" "Exec format error"
 	mtbpf_run record -dir . -pid "$target" -- sleep 1
 	[ "$status" -eq 2 ]
 	complains dir-and-program

@@ -51,7 +51,7 @@ hit_line() {
 	start library -threads 3 # others that call it have no mark: they never trigger
 	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"waiting for a hit of mtbpf_hit at least 50.0 ms after mtbpf_mark_start()"* ]]
+	says waiting-for-mark mtbpf_hit "50.0 ms"
 	[[ $(hit_line) =~ thread\ $target:\ ([0-9]+)[.0-9]*\ ms\ after\ mtbpf_mark_start\(\),\ arg1\ ([0-9]+)$ ]]
 	[ "${BASH_REMATCH[1]}" -ge 50 ]
 	[ $((BASH_REMATCH[2] % 50)) -eq 0 ] # the slow ones are
@@ -78,7 +78,7 @@ hit_line() {
 	start foreign
 	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"the program's own trigger, magic_trace_stop_indicator"* ]]
+	says own-trigger-used magic_trace_stop_indicator
 	[[ $(hit_line) == *" of magic_trace_stop_indicator, thread $target" ]]
 }
 

@@ -109,7 +109,7 @@ keep() {
 		-max-per-hour 0 -keep 1 -on-capture ./hook
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ $output == *"stays for now: its summary is being made, or -on-capture runs with it"* ]]
+	says stays-for-now
 	[[ $output != *"another process reads it"* ]]
 }
 

@@ -225,7 +225,7 @@ deviation() {
 	"$mtbpf" decode -portable "$out/r.mtbpf" -o "$out/all.mtbpf"
 	mv "$out/program" "$out/moved"
 	run "$mtbpf" decode "$out/r.mtbpf" -print calls
-	[[ $output == *"cannot read the code of $out/program"* ]]
+	says cannot-read-code "$out/program"
 	"$mtbpf" decode "$out/all.mtbpf" -print calls >"$out/calls.all"
 	same "$out/calls" "$out/calls.all"
 	# Another program of that name is not what ran.

@@ -50,7 +50,7 @@ load targets
 	kill -KILL "$first"
 	attach_ends 10
 	[ "$status" -eq 0 ]
-	[[ $output == *"the target has exited"* ]]
+	says target-exited-snapshot
 }
 
 @test "-children: a child's call triggers, by a thread of it, and is recorded with its name" {

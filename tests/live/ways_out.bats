@@ -145,7 +145,7 @@ exits() {
 	kill -TERM "$target"
 	attach_ends 20
 	[ "$status" -eq 0 ]
-	[[ $output == *"the target has exited"* ]]
+	says target-exited-snapshot
 	nothing_left "$attached"
 	whole_or_said x
 }

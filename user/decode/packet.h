@@ -108,12 +108,6 @@ enum {
 	IP_FULL = 6,
 };
 
-/* True if the IP is complete without the last one. */
-static inline bool packet__is_full_ip(unsigned int ip_bytes)
-{
-	return ip_bytes == IP_SEXT_48 || ip_bytes == IP_UPDATE_48 || ip_bytes == IP_FULL;
-}
-
 /* The payload's bytes by IPBytes; 0xff: reserved. */
 static inline unsigned int packet__ip_size(unsigned int ip_bytes)
 {

@@ -480,7 +480,7 @@ static void set_symbol(struct named_place *place, const char *text, size_t len)
 	place->symbol_len = len;
 }
 
-/* The name, with its offset. Where it ends. */
+/* Sets the place's function and the offset in it. Returns the position after them. */
 static size_t take_symbol(struct named_place *place, const char *text, size_t at, size_t len)
 {
 	size_t end = len, plus;

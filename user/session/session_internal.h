@@ -55,7 +55,7 @@ struct session {
 	int command_fd;	      /* readable once the command has ended; -1: no command */
 	int snapshots;	      /* snapshots taken */
 	int forward;	      /* `run`: signal to pass on to the program; 0: none */
-	uint64_t deadline_ns; /* UINT64_MAX: none */
+	uint64_t deadline_ns; /* UINT64_MAX: no limit */
 	uint64_t hold_ns;     /* do not arm before; 0: arm at once */
 	bool armed;
 	/* The trigger's counters when the recording began, and at the last arming. */

@@ -165,7 +165,8 @@ static int check_key(const struct session *s)
 
 	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
 		return 0;
-	log__error(of_threads ? "-key: stalls, and times on or off the CPU, belong to threads"
+	log__error(of_threads ? "-key does not go with stalls and times on or off the CPU, which "
+				"belong to threads"
 			      : "-key is for -delay-thresh, or for the time from -start to -stop");
 	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms is from the one to the other, "
 		  "by the value of an argument, in whichever threads");

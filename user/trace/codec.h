@@ -62,8 +62,9 @@ void unpack__free(struct unpack *unpack);
 void unpack__count(struct unpack *unpack, struct meter *meter);
 
 /*
- * The next bytes, size of them but at the end: 0 is the end. -EBADMSG: damaged, or cut short;
- * what came before that has been returned. Another -errno.
+ * Reads the next `size` bytes, fewer only at the end. Returns their number, 0 at the end, -EBADMSG
+ * if the file is damaged or cut short (the calls before have returned what precedes that), or
+ * another -errno.
  */
 ssize_t unpack__read(struct unpack *unpack, void *data, size_t size);
 

@@ -527,8 +527,8 @@ void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
 }
 
 /*
- * Without name and category, which no reader matches with the begin's: a tenth of the compressed
- * file would be spent on them.
+ * The event has neither name nor category: readers do not compare them with those of its begin, and
+ * they would take a tenth of the compressed file.
  */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
 {

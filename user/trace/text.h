@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call tree as lines of text, with what the trace file has. */
+/* Writes a call tree as lines of text, with the same content as the trace file. */
 #ifndef MTBPF_TRACE_TEXT_H
 #define MTBPF_TRACE_TEXT_H
 

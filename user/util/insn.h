@@ -10,7 +10,7 @@
 #define INSN_MAX_LEN 15
 
 enum insn_class {
-	INSN_OTHER,	    /* goes on behind itself */
+	INSN_OTHER,	    /* the instruction after it is next */
 	INSN_CALL,	    /* direct near call */
 	INSN_CALL_INDIRECT, /* near call through a register or memory */
 	INSN_RET,	    /* near return */

@@ -117,7 +117,10 @@ void hash_index__fini(struct hash_index *index);
 /* One more thing with that hash; a number is not 0. 0 or -ENOMEM. */
 int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number);
 
-/* Odd, and without a pattern: the fraction of the golden ratio. */
+/*
+ * The multiplier of hashes: an odd number whose bits have no pattern, the fraction of the golden
+ * ratio.
+ */
 #define HASH_ODD 0x9e3779b97f4a7c15ull
 
 static inline uint64_t hash__mix(uint64_t hash, uint64_t value)

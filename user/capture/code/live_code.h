@@ -70,7 +70,7 @@ int found_files__add(struct recording *rec);
 
 /* Adds one thread and its name, as /proc shows them, valid from time_ns on. 0 or -ENOMEM. */
 int process_note__thread(struct recording *rec, pid_t pid, pid_t tid, uint64_t time_ns);
-/* Converts a current mapping; the path still belongs to the mapping. */
+/* The mapping as a recording has it, valid from time_ns on; its path still belongs to `m`. */
 struct rec_map process_note__map(pid_t pid, const struct mapping *m, uint64_t time_ns);
 /*
  * Adds the executable mappings of one process, as /proc shows them, valid from time_ns on. 0 or

@@ -168,7 +168,7 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 
 	bool call = t->insn.cls == INSN_CALL || t->insn.cls == INSN_CALL_INDIRECT;
 
-	/* "call next; pop" reads the IP, and enters nothing. */
+	/* "call next; pop" reads the IP and does not enter a function. */
 	if (call && regs->rip != t->ip + t->insn.len)
 		truth__call(&t->truth, now, regs->rip, regs->rsp);
 	else if (t->insn.cls == INSN_RET && is_trampoline(t, regs->rip))

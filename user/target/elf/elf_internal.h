@@ -39,7 +39,7 @@ struct function_entry {
 	struct function function;	   /* .name is NULL until it is needed */
 	const struct source_place *source; /* NULL: not looked up yet */
 	uint32_t unit;			   /* which STT_FILE a local symbol belongs to; 0: global */
-	uint8_t rank;			   /* among aliases; the lowest speaks for the address */
+	uint8_t rank; /* among aliases: the one with the lowest names the address */
 };
 typedef VEC(struct function_entry) function_entry_vec;
 
