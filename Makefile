@@ -136,7 +136,12 @@ $(UNIT:=.o): | $(O)/.test-deps-ok
 # cmocka.h by way of ours.
 $(O)/tests/%.o: ALL_CFLAGS += -Itests/cmocka
 # What several of their folders share.
-$(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit
+$(filter $(O)/tests/unit/%,$(UNIT:=.o)): ALL_CFLAGS += -Itests/unit -I$(O)
+# The texts of tests/messages, for tests/unit/said.h.
+$(filter $(O)/tests/unit/%,$(UNIT:=.o)): | $(O)/gen/messages.h
+$(O)/gen/messages.h: tests/messages
+	$(Q)mkdir -p $(@D) && sed -nE -e '/^[a-z0-9-]+: /!d; s/[\\"]/\\&/g; s/%\.\*s/%s/g; s/^([a-z0-9-]+): (.*)/\1 "\2"/; h' \
+	    -e 's/ .*//; y/-/_/; G; s/^([^\n]*)\n[^ ]* /#define TEXT_\1 /; p' $< >$@
 
 # It reads its own debug info, also where others are built with less.
 $(O)/tests/unit/elf/test_arguments.o: ALL_CFLAGS += -g

@@ -61,7 +61,7 @@ static __always_inline void open_stall(const struct hit_place *place, struct mt_
 				   .tgid = pid_tgid >> 32,
 				   .syscall = place->is_syscall ? place->regs->orig_ax + 1 : 0};
 
-	if (sp && probe_at_entry)
+	if (sp && (probe_at_entry || place->is_breakpoint))
 		bpf_probe_read_user(&stall.returns_to, sizeof(stall.returns_to), (void *)sp);
 	if (bpf_map_update_elem(&open_stalls, &tid, &stall, BPF_ANY) && stats)
 		add_one(&stats->unmeasured);
@@ -86,7 +86,7 @@ static __always_inline void open_stalled_call(const struct hit_place *place,
 {
 	if (stalls_in(MT_STALL_CALL) && latch->depth == 1)
 		open_stall(place, stats, passed->time_ns, passed->sequence,
-			   place->in_kernel ? 0 : place->regs->sp);
+			   place->in_kernel && !place->is_breakpoint ? 0 : place->regs->sp);
 }
 
 static __always_inline void close_stalled_call(const struct latch *latch)
@@ -232,9 +232,10 @@ static __always_inline int fire_stall(struct open_stall *stall, const struct pt_
  * Asks user space whether the call is still open: this program runs in an interrupt of any process
  * and cannot read the stack, where the return address may have been overwritten. It asks shortly
  * before the threshold is met, with a hit without an arming. User space answers, or removes the
- * call if it is over. Until then nothing triggers.
+ * call if it is over. Until then nothing triggers. The question also tells where the thread is now,
+ * and the probe: user space looks for the frame of a JIT's function between the two.
  */
-static __always_inline void ask(struct open_stall *stall, u32 tid)
+static __always_inline void ask(struct open_stall *stall, u32 tid, const struct pt_regs *regs)
 {
 	struct mt_hit *hit;
 
@@ -250,7 +251,11 @@ static __always_inline void ask(struct open_stall *stall, u32 tid)
 	hit->tgid = stall->tgid;
 	hit->sp = stall->sp;
 	hit->ip = stall->returns_to;
-	hit->copied = hit->stack_depth = hit->n_args = hit->n_branches = 0;
+	hit->probe_ip = stall->ip;
+	hit->bp = regs->sp;
+	hit->stack[0] = regs->ip;
+	hit->stack_depth = 1;
+	hit->copied = hit->n_args = hit->n_branches = 0;
 	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -277,11 +282,12 @@ static long look_at_stall(void *map, const void *key, void *value, void *context
 		return 0;
 	}
 	value_ns = lasted(stall, look->now_ns);
-	if (stall->returns_to && stall_asks && !stall->question && armed && value_ns &&
-	    value_ns + 2 * stall_period_ns >= stall_thresh_ns)
-		ask(stall, tid);
-	if (value_ns < stall_thresh_ns || stall->is_told || !read_regs(stall, &regs) ||
-	    was_left(stall, &regs))
+	if (value_ns + 2 * stall_period_ns < stall_thresh_ns || stall->is_told ||
+	    !read_regs(stall, &regs))
+		return 0;
+	if (stall->returns_to && stall_asks && !stall->question && armed && value_ns)
+		ask(stall, tid, &regs);
+	if (value_ns < stall_thresh_ns || was_left(stall, &regs))
 		return 0;
 	if (stall_counts) {
 		stall->is_told = 1;

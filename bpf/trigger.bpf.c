@@ -541,7 +541,7 @@ int on_tracepoint(u64 *ctx)
  * of them returns, as with functions of user space (bpf/calls.bpf.h): by the stack pointer, or, as
  * one trampoline calls both fentry and fexit programs with one context, by the context's address.
  */
-const volatile __u32 function_probe; /* the copies cannot read a cookie */
+const volatile __u32 function_probe, stop_function_probe; /* the copies cannot read a cookie */
 
 /* The kernel stack of a thread ends below its saved registers; at most as large as with KASAN. */
 #define KERNEL_STACK_MAX 0x10000
@@ -577,6 +577,78 @@ static __always_inline void leave_function(void *ctx, u64 sp, u32 probe)
 	close_stalled_call(latch);
 	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
 		judge_call(&place, stats, &call);
+}
+
+/*
+ * True if this thread has come to the function, and *regs are set: a function that runs in an
+ * interrupt, on another stack, neither begins nor ends a region of the thread that it interrupts.
+ */
+static __always_inline bool is_own_call(u64 saved, u64 sp, struct pt_regs *regs)
+{
+	struct mt_counters *stats = counters_of_cpu();
+
+	if (saved - sp < KERNEL_STACK_MAX)
+		return !bpf_probe_read_kernel(regs, sizeof(*regs), (const void *)saved);
+	if (stats)
+		add_one(&stats->unmeasured);
+	return false;
+}
+
+static __always_inline void start_at_function(void *ctx, u64 sp)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {.ctx = ctx, .regs = &regs, .in_kernel = true, .saved = saved};
+
+	if (is_own_call(saved, sp, &regs))
+		start(&place);
+}
+
+static __always_inline void stop_at_function(void *ctx, u64 sp)
+{
+	struct pt_regs regs;
+	u64 saved = saved_registers();
+	struct hit_place place = {.ctx = ctx,
+				  .regs = &regs,
+				  .in_kernel = true,
+				  .probe = stop_function_probe,
+				  .saved = saved,
+				  .kernel_sp = sp};
+
+	if (is_own_call(saved, sp, &regs))
+		stop(&place, task_latch());
+}
+
+SEC("kprobe")
+int on_function_start(struct pt_regs *ctx)
+{
+	if (is_target())
+		start_at_function(ctx, ctx->sp);
+	return 0;
+}
+
+SEC("kprobe")
+int on_function_stop(struct pt_regs *ctx)
+{
+	if (is_target())
+		stop_at_function(ctx, ctx->sp);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_function_start_fentry(u64 *ctx)
+{
+	if (is_target())
+		start_at_function(ctx, address_of(ctx));
+	return 0;
+}
+
+SEC("raw_tp")
+int on_function_stop_fentry(u64 *ctx)
+{
+	if (is_target())
+		stop_at_function(ctx, address_of(ctx));
+	return 0;
 }
 
 SEC("kprobe")
@@ -625,21 +697,77 @@ int on_signal(u64 *ctx)
 	return 0;
 }
 
-/* At a breakpoint of the CPU the saved registers are those of the code there. */
+/*
+ * Breakpoints of the CPU, on code of a JIT: the saved registers are those of the code there. False
+ * if the target is not here.
+ */
+static __always_inline bool find_breakpoint(void *ctx, struct hit_place *place)
+{
+	u64 saved = saved_registers();
+
+	place->ctx = ctx;
+	place->in_kernel = place->is_breakpoint = true;
+	place->probe = bpf_get_attach_cookie(ctx) & MT_BREAKPOINT_PROBE;
+	place->saved = saved;
+	return is_target() &&
+	       !bpf_probe_read_kernel(place->regs, sizeof(*place->regs), (const void *)saved);
+}
+
 SEC("perf_event")
 int on_breakpoint(void *ctx)
 {
 	struct pt_regs regs;
-	u64 saved = saved_registers();
-	struct hit_place place = {.ctx = ctx,
-				  .regs = &regs,
-				  .in_kernel = true,
-				  .probe = bpf_get_attach_cookie(ctx),
-				  .saved = saved,
-				  .is_breakpoint = true};
+	struct hit_place place = {.regs = &regs};
 
-	if (is_target() && !bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+	if (find_breakpoint(ctx, &place))
 		hit_alone(&place, task_latch());
+	return 0;
+}
+
+/*
+ * At an instruction that returns. A call may also end where no breakpoint is, when its code is
+ * replaced while it runs. Such a call stays in the latch until the next call at its place, or one
+ * further out, is seen. A return belongs to the call with its stack pointer in the same copy of the
+ * code, which is always entered at its entry.
+ */
+SEC("perf_event")
+int on_breakpoint_return(void *ctx)
+{
+	struct pt_regs regs;
+	struct hit_place place = {.regs = &regs};
+	u64 entry = bpf_get_attach_cookie(ctx) >> MT_BREAKPOINT_SHIFT;
+	struct mt_counters *stats = counters_of_cpu();
+	struct latch *latch = task_latch();
+	struct open_call call = {};
+
+	if (!stats || !latch || !find_breakpoint(ctx, &place) ||
+	    !pop_call_at(latch, regs.sp, &call))
+		return 0;
+	close_stalled_call(latch);
+	if (call.ip == entry)
+		judge_call(&place, stats, &call);
+	return 0;
+}
+
+SEC("perf_event")
+int on_breakpoint_start(void *ctx)
+{
+	struct pt_regs regs;
+	struct hit_place place = {.regs = &regs};
+
+	if (find_breakpoint(ctx, &place))
+		start(&place);
+	return 0;
+}
+
+SEC("perf_event")
+int on_breakpoint_stop(void *ctx)
+{
+	struct pt_regs regs;
+	struct hit_place place = {.regs = &regs};
+
+	if (find_breakpoint(ctx, &place))
+		stop(&place, task_latch());
 	return 0;
 }
 

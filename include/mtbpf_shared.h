@@ -51,6 +51,12 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_CONDITION	   0x10
 #define MT_CONDITION_SHIFT 32
+/*
+ * The cookie of a breakpoint: the probe's number in the low bits; at a return also the address of
+ * its function's entry.
+ */
+#define MT_BREAKPOINT_SHIFT 16
+#define MT_BREAKPOINT_PROBE 0xffff
 /* Above the highest number of a system call on x86-64, which is about 470. */
 #define MT_SYSCALLS 512
 /* The most processes that can be followed at once, each by its pid. */

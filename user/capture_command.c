@@ -176,7 +176,7 @@ static void keep_summary(const struct decoded *decoded, const struct decoding *d
 	int err = d->options->no_inline ? 0 : captures__keep_summary(decoded, d->rec, path);
 
 	if (err)
-		log__debug("%s has no summary: %s", path, strerror(-err));
+		log__debug("%s: no summary was written: %s", path, strerror(-err));
 }
 
 /*

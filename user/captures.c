@@ -242,7 +242,7 @@ static const char *explain_no_report(const struct decoded *decoded)
 	if (!hit)
 		return "no hit triggered it";
 	if (hit->reason == MT_HIT_EVERY)
-		return "its trigger has no threshold";
+		return "its trigger lacks a threshold";
 	return "the whole iteration is not in it";
 }
 
@@ -320,6 +320,12 @@ int captures__keep_summary(const struct decoded *decoded, const struct recording
 	return text ? keep(path, text) : -ENOMEM;
 }
 
+static void refuse_capture(const char *path, const char *what, const char *why)
+{
+	log__error("%s: %s: %s", path, what, why);
+	log__hint("'mtbpf report %s' decodes it alone, with more memory", path);
+}
+
 static int make(const char *path, const struct summarise_options *options, char **text)
 {
 	const struct input_options input_options = {.no_inline = options->no_inline};
@@ -369,7 +375,7 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 	memory_limit__set(s->memory);
 	err = make(path, s->options, &text);
 	if (err && !log__has_error())
-		log__error("%s: %s", path, strerror(-err));
+		refuse_capture(path, "it cannot be summarised", strerror(-err));
 	if (!err)
 		err = fs__write_fd(to, text, strlen(text));
 	fflush(NULL);
@@ -439,8 +445,8 @@ static int finish(struct summariser *s, struct worker *w)
 		;
 	w->pid = 0;
 	if (WIFSIGNALED(status))
-		log__error("%s: decoding it was ended by a signal: %s", path,
-			   strsignal(WTERMSIG(status)));
+		refuse_capture(path, "decoding it was ended by a signal",
+			       strsignal(WTERMSIG(status)));
 	if (status || !w->size) {
 		s->out->n_unread++;
 		goto out;
@@ -453,7 +459,7 @@ static int finish(struct summariser *s, struct worker *w)
 	}
 	err = summary__parse(summary, path, w->text, 0);
 	if (err) {
-		log__error("%s: its summary cannot be read: %s", path, strerror(-err));
+		refuse_capture(path, "its summary cannot be read", strerror(-err));
 		summary__fini(summary);
 		s->out->all.n--;
 		s->out->n_unread++;
@@ -616,7 +622,7 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 	VEC_FINI(&s.todo);
 	if (err) {
 		log__error("cannot read the captures: %s", strerror(-err));
-		log__hint("fewer of them, or a larger -max-memory, may do");
+		log__hint("give fewer of them, or a larger -max-memory");
 		return err;
 	}
 	leave_out_older(out, options->since_ms);

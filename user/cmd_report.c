@@ -109,9 +109,10 @@ static int refuse_report(const char *path)
 {
 	if (errno == ENOMEM) {
 		log__error("out of memory");
+		log__hint("use a larger -max-memory, or a part of the recording: -filter");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: it has no hit, or not the whole iteration before it", path);
+	log__error("%s: no report: it lacks a hit, or a part of the iteration before it", path);
 	log__hint("'mtbpf report' without options prints what it contains");
 	return -ENODATA;
 }
@@ -215,7 +216,7 @@ static int check_labels(const struct option_list *labels)
 	for (size_t i = 0; i < labels->n; i++) {
 		if (strchr(labels->v[i], '='))
 			continue;
-		log__error("report: -label %s has no value", labels->v[i]);
+		log__error("report: -label %s lacks a value", labels->v[i]);
 		log__hint("-label KEY=VALUE, as it was given to record, or host=NAME");
 		return -EINVAL;
 	}
@@ -295,7 +296,7 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 static int refuse_page(const char *path, int err)
 {
 	log__error("cannot write %s: %s", path, strerror(-err));
-	log__hint("-html FILE names a file in a folder that may be written to");
+	log__hint("choose a folder that may be written to");
 	return err;
 }
 

@@ -102,7 +102,7 @@ static const char *link_of(void *ctx, size_t i)
 	return viewed->link;
 }
 
-/* Decodes in a process of its own, because the file may come from someone else. */
+/* Decodes in a separate process, because the file may come from someone else. */
 static int decode_to(const char *path, const char *trace)
 {
 	char *const words[] = {"mtbpf", "decode", "-q", (char *)path, "-o", (char *)trace, NULL};

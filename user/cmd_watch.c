@@ -13,6 +13,7 @@
 #include "session/progress.h"
 #include "session/session.h"
 #include "util/signals.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
@@ -215,7 +216,9 @@ static uint64_t count_above(const struct mt_stats *stats, double percent)
 	return (uint64_t)((double)all * (100 - percent) / 100);
 }
 
-/* Prints a command, ready to be pasted, that would have triggered on a few of the values. */
+/*
+ * Prints the attach command, ready to be pasted, that would have triggered on a few of the values.
+ */
 static void offer_threshold(const struct watch_options *options, const struct target *target,
 			    const struct mt_stats *stats, double percent)
 {
@@ -286,6 +289,8 @@ static int watch(const struct watch_options *options, const struct target *targe
 		err = trigger__stats(trigger, &stats);
 	if (err) {
 		log__error("cannot read the counters: %s", strerror(-err));
+		log__hint(err == -ENOMEM ? "free memory"
+					 : "'mtbpf check' shows what works on this machine");
 		return err;
 	}
 	view = hit_status__view(&stats, stats.hits, clock__now_ns() - began);
@@ -360,6 +365,7 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		err = stall__refuse_go(probes);
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
+					     hit_reads__of_return(&options->common.reads),
 					     &config.returns_by_insn);
 	config.by_goroutine = config.returns_by_insn && probes__are_go(probes);
 	if (!err && config.cpu_measure &&
@@ -463,6 +469,9 @@ static int find_and_watch(const struct watch_options *options, const struct targ
 	struct watched watched = {0};
 	int err = find_probes(options, target, &watched);
 
+	if (!err)
+		err = jit_probe__check_target(&watched.probes, &watched.regions,
+					      target->pids.n == 1 && !options->common.children);
 	if (!err)
 		err = attach_and_watch(options, target, &watched);
 	probes__fini(&watched.probes);

@@ -20,6 +20,7 @@
 #include "capture/probe/breakpoint_event.h"
 #include "trigger/trigger.h"
 #include "trigger_target.h"
+#include "util/log.h"
 
 #define ROUNDS	9
 #define FIRINGS 101
@@ -151,9 +152,11 @@ static double run_in_kernel(const struct target *target, const struct way *way,
 			    struct trigger_config *config, const struct kernel_probe *what)
 {
 	struct kernel_probe all[] = {*what, *what};
+	enum log_level level;
 	struct trigger *trigger;
 	struct mt_stats stats;
 	double ns;
+	int err;
 
 	all[0].what.roles = MT_SYSCALL_RETURNS;
 	all[1].what.roles = MT_SYSCALL_HITS;
@@ -163,8 +166,13 @@ static double run_in_kernel(const struct target *target, const struct way *way,
 	trigger = trigger__new(config);
 	if (!trigger)
 		exit(1);
-	if (trigger__attach_kernel_probes(trigger, config->kernel_probes,
-					  config->n_kernel_probes)) {
+	/* The table says why, once. */
+	level = log__level();
+	log__set_level(LOG_SILENT);
+	err = trigger__attach_kernel_probes(trigger, config->kernel_probes,
+					    config->n_kernel_probes);
+	log__set_level(level);
+	if (err) {
 		trigger__free(trigger);
 		return NOT_HERE;
 	}
@@ -324,13 +332,14 @@ static double run_unhit(const struct target *target, const struct way *way)
 	return ns;
 }
 
-static double run_bpftrace(const struct target *target, const struct way *way)
+static double run_bpftrace_at(const struct target *target, const struct way *way,
+			      const char *kprobe)
 {
 	struct bpftrace bpftrace;
 	int64_t hits;
 	double ns;
 
-	if (!bpftrace__start(&bpftrace, target->pid))
+	if (!bpftrace__start(&bpftrace, target->pid, kprobe))
 		return NOT_HERE;
 	ns = target__call(target, way->call, way->count);
 	hits = bpftrace__stop(&bpftrace);
@@ -338,6 +347,16 @@ static double run_bpftrace(const struct target *target, const struct way *way)
 		return NOT_HERE;
 	expect_hits(way, (uint64_t)hits);
 	return ns;
+}
+
+static double run_bpftrace(const struct target *target, const struct way *way)
+{
+	return run_bpftrace_at(target, way, NULL);
+}
+
+static double run_bpftrace_kprobe(const struct target *target, const struct way *way)
+{
+	return run_bpftrace_at(target, way, function_probe.name);
 }
 
 static double run_breakpoint(const struct target *target, const struct way *way)
@@ -370,7 +389,7 @@ static double run_jit(const struct target *target, const struct way *way)
 	for (int cpu = 0; cpu < n_cpus; cpu++) {
 		int event = breakpoint_event__open(cpu, (uintptr_t)way->call);
 
-		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, 0))
+		if (!trigger || event < 0 || trigger__attach_breakpoint(trigger, event, &probe))
 			die("a breakpoint with a program");
 		close(event);
 	}
@@ -480,6 +499,8 @@ static const struct way ways[] = {
 	 .base = SYSCALL},
 	{"kernel function of getppid: durations", run_function_duration, NULL, 0, 0, 100000, 0,
 	 .base = SYSCALL},
+	{"bpftrace, a kprobe on that function", run_bpftrace_kprobe, NULL, 0, 0, 100000, 0,
+	 .base = SYSCALL},
 	{"a signal, whose tracepoint is probed", run_tracepoint, victim_signal, 0, 0, 50000, 0,
 	 .base = SIGNAL},
 	{"a signal that is probed", run_signal, victim_signal, 0, 0, 50000, 0, .base = SIGNAL},
@@ -512,6 +533,18 @@ struct figures {
 	int n;
 };
 
+/* With an argument: only rows whose name contains it, and those that they are compared with. */
+static const char *chosen;
+
+static bool is_chosen(int i)
+{
+	bool is_base = i == PUSH;
+
+	for (int k = 0; chosen && k < N_WAYS; k++)
+		is_base |= ways[k].base == i && strstr(ways[k].name, chosen);
+	return !chosen || is_base || i == CALL || strstr(ways[i].name, chosen);
+}
+
 /* Without what the row has in common with its base: the call, the system call, the signal. */
 static void run_round(const struct target *target, struct figures figures[N_WAYS])
 {
@@ -520,12 +553,27 @@ static void run_round(const struct target *target, struct figures figures[N_WAYS
 		const struct figures *base = &figures[ways[i].base];
 		double ns;
 
+		if (!is_chosen(i)) {
+			f->ns[f->n++] = NOT_HERE;
+			continue;
+		}
 		running = &ways[i];
 		ns = ways[i].run(target, running);
 		if (ns != NOT_HERE && ways[i].run != run_call && ways[i].run != run_firing)
 			ns -= base->ns[base->n - 1];
 		f->ns[f->n++] = ns;
 	}
+}
+
+/* Why a row is not measured on this machine. */
+static const char *why_not(const struct way *way)
+{
+	if (way->run == run_function_delay || way->run == run_function_duration)
+		return ": this kernel takes neither fentry nor kprobes on its functions; measure "
+		       "it on another host, or in the VM (tests/vm/measure-kernel.sh)";
+	if (way->run == run_bpftrace || way->run == run_bpftrace_kprobe)
+		return ": bpftrace is missing, or cannot attach there";
+	return "";
 }
 
 static void print_figures(const struct figures figures[N_WAYS])
@@ -536,22 +584,25 @@ static void print_figures(const struct figures figures[N_WAYS])
 	for (int i = 0; i < N_WAYS; i++) {
 		double ns = figures[i].n ? median(figures[i].ns, figures[i].n) : NOT_HERE;
 
+		if (!is_chosen(i))
+			continue;
 		if (!figures[i].n)
 			printf("%-40s %10s\n", ways[i].name, "given up");
 		else if (ns == NOT_HERE)
-			printf("%-40s %10s\n", ways[i].name, "not here");
+			printf("%-40s %10s%s\n", ways[i].name, "not here", why_not(&ways[i]));
 		else
 			printf("%-40s %10.1f %8.2f\n", ways[i].name, ns, ns / push);
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct figures figures[N_WAYS];
 	static struct target target;
 	volatile int rounds = 0;
 	uint64_t start = clock__now_ns();
 
+	chosen = argc > 1 ? argv[1] : NULL;
 	if (geteuid()) {
 		printf("# skip: needs root for uprobes and BPF\n");
 		return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The same question asked with bpftrace: a latch of each thread and a compare, at a uprobe. */
+/*
+ * The same question asked with bpftrace: a latch of each thread and a compare, at a uprobe or at a
+ * kprobe.
+ */
 #ifndef MTBPF_BENCH_BPFTRACE_H
 #define MTBPF_BENCH_BPFTRACE_H
 
@@ -12,7 +15,7 @@
 
 /* The end of what it prints is how often it was hit. */
 #define BPFTRACE_SCRIPT                                                                            \
-	"uprobe:%s:victim_push { $now = nsecs; $last = @last[tid]; @last[tid] = $now; "            \
+	"%s { $now = nsecs; $last = @last[tid]; @last[tid] = $now; "                               \
 	"@hits = count(); if ($last && $now - $last > 3600000000000) { printf(\"slow\\n\"); } } "  \
 	"END { clear(@last); }"
 
@@ -21,11 +24,16 @@ struct bpftrace {
 	FILE *out;
 };
 
-static inline void bpftrace__exec(pid_t pid, const char *program, int out)
+/* The probe is that of a kernel function, if kprobe is not NULL; otherwise of victim_push(). */
+static inline void bpftrace__exec(pid_t pid, const char *program, const char *kprobe, int out)
 {
-	char script[PATH_MAX + 512], target[16];
+	char script[PATH_MAX + 512], target[16], probe[PATH_MAX + 64];
 
-	snprintf(script, sizeof(script), BPFTRACE_SCRIPT, program);
+	if (kprobe)
+		snprintf(probe, sizeof(probe), "kprobe:%s /pid == %d/", kprobe, pid);
+	else
+		snprintf(probe, sizeof(probe), "uprobe:%s:victim_push", program);
+	snprintf(script, sizeof(script), BPFTRACE_SCRIPT, probe);
 	snprintf(target, sizeof(target), "%d", pid);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
@@ -33,13 +41,29 @@ static inline void bpftrace__exec(pid_t pid, const char *program, int out)
 	_exit(127);
 }
 
+/* The kernel lists its kprobes. */
+static inline bool bpftrace__has_kprobe(const char *kprobe)
+{
+	FILE *list = fopen("/sys/kernel/debug/kprobes/list", "re");
+	bool found = false;
+	char line[256];
+
+	while (list && !found && fgets(line, sizeof(line), list))
+		found = strstr(line, kprobe);
+	if (list)
+		fclose(list);
+	return found;
+}
+
 /* Attaching takes it a second: until the int3 is there, or it has ended. */
-static inline bool bpftrace__is_attached(const struct bpftrace *b, pid_t pid)
+static inline bool bpftrace__is_attached(const struct bpftrace *b, pid_t pid, const char *kprobe)
 {
 	char path[64];
 	uint8_t byte;
 	FILE *mem;
 
+	if (kprobe)
+		return bpftrace__has_kprobe(kprobe);
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	mem = fopen(path, "re");
 	if (!mem || fseek(mem, (long)(uintptr_t)victim_push, SEEK_SET) ||
@@ -53,7 +77,7 @@ static inline bool bpftrace__is_attached(const struct bpftrace *b, pid_t pid)
 #define BPFTRACE_LIMIT_S 30
 
 /* False if there is no bpftrace, if it cannot attach, or if it takes too long. */
-static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
+static inline bool bpftrace__start(struct bpftrace *b, pid_t pid, const char *kprobe)
 {
 	char program[PATH_MAX] = "";
 	int out[2];
@@ -63,11 +87,11 @@ static inline bool bpftrace__start(struct bpftrace *b, pid_t pid)
 	b->pid = fork();
 	if (!b->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		bpftrace__exec(pid, program, out[1]);
+		bpftrace__exec(pid, program, kprobe, out[1]);
 	}
 	close(out[1]);
 	b->out = fdopen(out[0], "r");
-	for (int i = 0; !bpftrace__is_attached(b, pid); i++) {
+	for (int i = 0; !bpftrace__is_attached(b, pid, kprobe); i++) {
 		bool has_ended = waitpid(b->pid, NULL, WNOHANG) == b->pid;
 
 		if (has_ended || i == BPFTRACE_LIMIT_S * 100) {

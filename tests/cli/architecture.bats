@@ -41,13 +41,11 @@ of_each() {
 }
 
 # Files that include each other in a circle within their folder. None may be added; who breaks a circle removes it here.
-circles="keep/after keep/keep_options keep/keeper keep/keeper_internal keep/folder
-pipeline/make_trees pipeline/pipeline sampled/goroutines sampled/goroutines_internal sampled/sampled
-session/capture_options session/overhead session/probe/hit_reads session/probe/jit_probe session/probe/kernel_probe
+circles="session/capture_options session/overhead session/probe/hit_reads session/probe/jit_probe session/probe/kernel_probe
 session/probe/probe session/probe/probes session/probe/programs session/session session/session_internal
 stack/call_sites stack/call_tree stack/coroutines stack/frames stack/rules stack/stack
 stack/stack_internal stack/unwinding trigger/children trigger/histogram trigger/kernel_probes trigger/trigger
-trigger/trigger_internal view/report view/report_internal"
+trigger/trigger_internal"
 # Headers that declare functions of several files. elf_internal.h: the tables of an image, which the files of target/elf
 # and target/unwind fill.
 shared_headers="keep/keeper_internal sampled/goroutines_internal session/session_internal

@@ -25,6 +25,7 @@ setup() {
 @test "each is used by a test, and has one name" {
 	for name in "${!messages[@]}"; do
 		grep -qrE --include='*.bats' --include='*.bash' "(^|[ @])$name([ \"';]|\$)" tests/cli tests/live ||
+			grep -qrw --include='*.[ch]' "TEXT_${name//-/_}" tests/unit ||
 			{ echo "not used: $name"; return 1; }
 	done
 	[ -z "$(sed -n 's/^\([a-z][a-z0-9-]*\): .*/\1/p' tests/messages | sort | uniq -d)" ]

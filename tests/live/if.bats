@@ -72,6 +72,47 @@ counts() {
 	[ "${BASH_REMATCH[1]}" -ge 30 ]
 }
 
+# Their calls end at the return instructions: there the register has the value.
+@test "what calls return that exceptions and the collector may leave" {
+	[ -x "$O/programs/rejects" ] || skip "the C++ sample is not built"
+	start rejects
+	# It returns one more than its argument, unless an exception leaves it: 9, 19 and so on.
+	mtbpf_run attach -source sample -pid "$target" -symbol handle -if 'retval & 1' -print arg1,retval -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ of\ handle,\ thread\ $target:\ took\ .*,\ arg1\ ([0-9]+),\ retval\ ([0-9]+) ]]
+	[ "${BASH_REMATCH[2]}" -eq $((BASH_REMATCH[1] + 1)) ] && [ $((BASH_REMATCH[1] % 10)) -ne 9 ] && [ $((BASH_REMATCH[2] % 2)) -eq 1 ]
+	mtbpf_run watch -pid "$target" -symbol handle -durations -if 'retval < 0' -timeout 500ms
+	[ "$status" -eq 0 ]
+	[[ $output != *" : "* ]]
+	# As chosen by the user, too.
+	mtbpf_run watch -pid "$target" -symbol handle -durations -if 'retval & 1' -return-probes ret-insns -timeout 1s
+	[ "$status" -eq 0 ]
+	[[ $output == *" : "* ]]
+	for command in attach 'watch -durations'; do
+		# shellcheck disable=SC2086
+		mtbpf_run $command -pid "$target" -symbol forward -if 'retval > 0'
+		[ "$status" -eq 2 ]
+		complains retval-after-jump -if forward forward + '*' hint leave-out-retval '*-return-probes uretprobe knows the value, and ends the program*'
+	done
+	! gone "$target" || false
+	[ -x "$O/programs/collects" ] || return 0
+	start collects
+	# One call in 64 returns 1016, whose tagged form is 2033, and none 1000.
+	mtbpf_run watch -pid "$target" -symbol Collects.count -durations -if '(long)retval == 2033' -timeout 2s
+	[ "$status" -eq 0 ]
+	[[ $output == *" : "* ]]
+	mtbpf_run watch -pid "$target" -symbol Collects.count -durations -if '(long)retval == 2001' -timeout 500ms
+	[ "$status" -eq 0 ]
+	[[ $output != *" : "* ]]
+	mtbpf_run watch -pid "$target" -symbol Collects.handle -durations -if '(long)retval == 2033'
+	[ "$status" -eq 2 ]
+	complains retval-after-jump hint leave-out-retval
+	mtbpf_run watch -pid "$target" -symbol Collects.count -if '(long)arg1 == 1'
+	[ "$status" -eq 2 ]
+	complains "OCaml passes arguments in other registers"
+	! gone "$target" || false
+}
+
 @test "what cannot be compared is refused" {
 	local terms
 	for terms in '' 'arg7 == 1' 'arg1' '(int)arg1 > ' '(int)arg1 > x' '(int)arg1 > 1.5' '(int)arg1 == 1 &&' '(int)tid == 1' \

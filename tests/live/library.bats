@@ -118,7 +118,7 @@ hit_line() {
 	[ "$status" -eq 0 ]
 	mtbpf_run attach -pid "$target" -source sample -duration-thresh 1ms
 	[ "$status" -eq 2 ]
-	complains no-own-trigger "thresholds need a function to measure" hint add-symbol
+	complains no-own-trigger @need-a-function hint add-symbol
 }
 
 @test "a trace id is on the hit: in the report, the trace, and the summary; also without an argument" {

@@ -67,7 +67,8 @@ keep() {
 	rm -rf d
 	keep -on-capture ./none
 	[ "$status" -eq 0 ]
-	[[ $output == *"cannot run ./none: No such file"* ]]
+	says cannot-run ./none "No such file"
+	says name-an-executable
 	[ "$(ls d | wc -l)" -ge 1 ]
 }
 

@@ -141,9 +141,6 @@ record_slow() {
 	mtbpf_run record -source sample -pid "$target" -symbol jit:noSuchFunction -o y.mtbpf
 	[ "$status" -eq 2 ]
 	complains "no function of process $target matches 'jit:noSuchFunction'" "mtbpf list -pid $target"
-	mtbpf_run record -source sample -pid "$target" -symbol jit:handleRequest -duration-thresh 1s -o y.mtbpf
-	[ "$status" -eq 2 ]
-	complains "has a breakpoint at its entry only"
 	# A JIT that has put the function elsewhere, as far as its map says.
 	address=$(sed -n 's/^\([0-9a-f]*\) [0-9a-f]* JS:\*handleRequest.*/\1/p' "/tmp/perf-$target.map" | tail -1)
 	background log "$O/mtbpf" record -source sample -pid "$target" -symbol jit:handleRequest -delay-thresh 1h -o y.mtbpf
@@ -152,6 +149,159 @@ record_slow() {
 	printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir" >>"/tmp/perf-$target.map"
 	eventually 20 grep -q 'was compiled again, and is at' log
 	kill -INT "$recording"
+	rm -f "/tmp/perf-$target.map"
+}
+
+# Starts a service of Node; each 100th request waits. A request of "go" makes V8 drop the code while it runs.
+start_requests() {
+	cat >s.js <<-'END'
+		const fs = require("fs");
+		console.log("pid", process.pid);
+		const cell = new Int32Array(new SharedArrayBuffer(4));
+		function waitFor(ms) { if (ms) Atomics.wait(cell, 0, 0, ms); }
+		function handleRequest(n, ms) { let x = 0; for (let i = 0; i < n; i++) x += i % 7; waitFor(ms); return x; }
+		function finish(x) { return x + 1; }
+		let k = 0, s = 0;
+		const late = Number(process.argv[2]);
+		function loop() {
+			for (let j = 0; j < 5; j++) s = finish(s + handleRequest(1000, 0));
+			s = finish(s + handleRequest(1000, ++k % 100 ? 1 : late));
+			if (fs.existsSync("go")) {
+				fs.unlinkSync("go");
+				for (let j = 0; j < 3; j++) handleRequest({ valueOf() { return 1000; } }, 1500);
+				waitFor(1500);
+				fs.writeFileSync("done", "");
+			}
+			setTimeout(loop, 5);
+		}
+		for (let i = 0; i < 20000; i++) s = finish(s + handleRequest(100, 0));
+		loop();
+	END
+	rm -f go done
+	background node.log node --max-inlined-bytecode-size=0 --perf-basic-prof "$@" s.js "$late"
+	target=$last
+	started+=("$target")
+	eventually 20 grep -qs 'JS:\*handleRequest' "/tmp/perf-$target.map"
+	eventually 20 grep -qs 'JS:\*finish' "/tmp/perf-$target.map"
+}
+
+# How many calls watch has measured.
+measured() {
+	awk -F ' : ' '/ - / { n += $2 } END { print n + 0 }' <<<"$output"
+}
+
+@test "calls of a function that Node has compiled: their duration, a stall, a region, and what is refused" {
+	command -v node >/dev/null || skip "node is not installed"
+	late=900 start_requests --no-sparkplug
+	mtbpf_run watch -pid "$target" -symbol jit:handleRequest -durations -timeout 4s
+	[ "$status" -eq 0 ]
+	hits=$(sed -n 's/ hits .*//p' <<<"$output")
+	[ "$hits" -gt 100 ]
+	# One call may be open when it ends, and one when it begins.
+	[ "$hits" -le $(($(measured) + 1)) ] && [ "$(measured)" -le "$hits" ]
+	[[ $output == *' max 9'[0-9][0-9]' ms'* || $output == *' max 1.'[0-9]*' s'* ]]
+	trigger=(-symbol jit:handleRequest -duration-thresh 700ms)
+	record_slow true
+	[[ $output =~ call\ [0-9]+\ of\ JS:.handleRequest\ .*:\ took\ (9[0-9]+\ ms|1\.[0-9]+\ s) ]]
+	[[ $output == *"reason: blocked in "*AtomicsWait* ]]
+	trigger=(-symbol jit:handleRequest -stall-thresh 500ms)
+	record_slow true
+	[[ $output =~ thread\ $target\ has\ been\ in\ call\ [0-9]+\ of\ JS:.handleRequest\ .*\ for\ 5[0-9]+\ ms ]]
+	trigger=(-start jit:handleRequest -stop jit:finish -duration-thresh 700ms)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ JS:.finish\ .*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start ]]
+	trigger=(-start syscall:futex -stop jit:finish)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ JS:.finish\ .*\ after\ -start ]]
+	mtbpf_run watch -pid "$target" -start jit:handleRequest -stop jit:handleRequest -timeout 1s
+	[ "$status" -eq 2 ]
+	complains same-place
+	mtbpf_run watch -pid "$target" -symbol jit:handleRequest,jit:finish -durations -timeout 1s
+	[ "$status" -eq 2 ]
+	complains jit-calls-breakpoints "*" 2 '*' 4 hint jit-entries-only
+	mtbpf_run watch -pid "$target" -children -symbol jit:handleRequest -timeout 1s
+	[ "$status" -eq 2 ]
+	complains jit-in-one-process
+	# The code is dropped in a call, which then lasts for long: nothing has seen its end.
+	background log "$O/mtbpf" record -source sample -pid "$target" -symbol jit:handleRequest \
+		-duration-thresh 1300ms -stall-thresh 1300ms -timeout 60s -o z.mtbpf
+	recording=$last
+	eventually 20 grep -q '^waiting for' log
+	touch go
+	eventually 30 test -e done
+	kill -INT "$recording"
+	eventually 20 gone "$recording"
+	cat log
+	! grep -q '^triggered' log
+	rm -f "/tmp/perf-$target.map"
+}
+
+@test "calls of code that V8 has not optimised are refused" {
+	command -v node >/dev/null || skip "node is not installed"
+	late=1 start_requests --always-sparkplug
+	grep -q 'JS:^handleRequest' "/tmp/perf-$target.map" || skip "this node compiles no baseline code"
+	mtbpf_run watch -pid "$target" -symbol jit:handleRequest -durations -timeout 1s
+	[ "$status" -eq 2 ]
+	complains jit-not-optimised "*" hint jit-delays
+	rm -f "/tmp/perf-$target.map"
+}
+
+# python_perf: sets $python to one that writes a map (3.12 and later); false if there is none.
+python_perf() {
+	local minor
+	for minor in 12 13 14 15; do
+		for python in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python3."$minor"; do
+			"$python" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && return
+		done
+	done
+	return 1
+}
+
+@test "a function of Python, by the map of -X perf: the slow iteration; without a map, how to get one" {
+	background old.log python3 -c 'import time; print("ready", flush=True); time.sleep(1000)'
+	eventually 20 grep -q '^ready' old.log
+	mtbpf_run list -pid "$last" 'jit:*'
+	[[ $output == *"process $last does not write /tmp/perf-$last.map"* && $output == *"hint: "*Python*perf* ]] ||
+		[[ $output == *"hint: start it as 'python3."*" -X perf'"* ]]
+	python_perf || skip "no Python 3.12 or later is installed"
+	cat >s.py <<-'END'
+		import time
+		class Shop:
+		    def handle(self, i):
+		        if i % 100 == 99: time.sleep(0.9)
+		def handle_other(i): return i + 1
+		print("ready", flush=True)
+		shop, i = Shop(), 0
+		while True:
+		    shop.handle(i)
+		    i = handle_other(i)
+		    time.sleep(0.005)
+	END
+	background without.log "$python" s.py
+	eventually 20 grep -q '^ready' without.log
+	mtbpf_run record -source sample -pid "$last" -symbol jit:Shop.handle -o y.mtbpf
+	[ "$status" -eq 2 ]
+	complains "process $last does not write /tmp/perf-$last.map" "-X perf', or with PYTHONPERFSUPPORT=1"
+	background with.log "$python" -X perf s.py
+	target=$last
+	eventually 20 grep -q '^ready' with.log
+	mtbpf_run list -pid "$target" 'jit:py::*handle*'
+	[ "$status" -eq 0 ]
+	[[ $output == *" jit:py::Shop.handle:"*"s.py"* && $output == *" jit:py::handle_other:"*"s.py"* ]]
+	# By a word, a glob, and the whole name with its path.
+	local name
+	name=$(sed -n 's/.* jit:\(py::Shop.handle:.*\)/\1/p' <<<"$output")
+	for symbol in Shop.handle 'py::*.handle:*' "$name"; do
+		mtbpf_run watch -pid "$target" -symbol "jit:$symbol" -max-hits 5
+		[ "$status" -eq 0 ]
+		[[ $output =~ [5-9]\ hits ]]
+	done
+	mtbpf_run watch -pid "$target" -symbol 'jit:*handle*' -timeout 1s
+	[ "$status" -eq 2 ]
+	complains "matches several functions" "give more of the name"
+	trigger=(-symbol jit:Shop.handle -delay-thresh 700ms)
+	record_slow true
+	[[ $output =~ hit\ [0-9]+\ of\ py::Shop.handle:.*s\.py,\ .*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ the\ one\ before ]]
 	rm -f "/tmp/perf-$target.map"
 }
 
@@ -181,6 +331,10 @@ record_slow() {
 		jcmd "$target" Compiler.perfmap >/dev/null && grep -q 'S.handleRequest' "/tmp/perf-$target.map"
 	}
 	eventually 30 is_compiled
+	mtbpf_run watch -pid "$target" -symbol jit:handleRequest -durations -timeout 3s
+	[ "$status" -eq 0 ]
+	hits=$(sed -n 's/ hits .*//p' <<<"$output")
+	[ "$hits" -gt 20 ] && [ "$(measured)" -ge $((hits - 1)) ] && [ "$(measured)" -le "$hits" ]
 	trigger=(-symbol jit:handleRequest -delay-thresh 700ms)
 	record_slow true
 	[[ $output =~ hit\ [0-9]+\ of\ .*S.handleRequest.*:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ the\ one\ before ]]

@@ -101,6 +101,8 @@ count() {
 	write_server
 	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 700ms -timeout 30s -o x.fxt
 	[ "$status" -eq 0 ]
+	# Long lists are cut in messages.
+	[[ $output == *"a thread is recorded from syscall:read(socket), syscall:readv(socket) and 2 more to "* ]]
 	[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ [0-9]+:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start,\ in\ send ]]
 	[[ $output == *"the slow region from -start to syscall:sendto took"* ]]
 	[[ $output =~ reason:\ blocked\ in\ .*clock_nanosleep ]]
@@ -177,7 +179,7 @@ count() {
 	complains no-such-system-call "*" @takes-descriptor
 	mtbpf_run record -source soft -pid "$target" -requests -o x.mtbpf
 	[ "$status" -eq 2 ]
-	complains soft-and-system-call soft hint use-sample-or-functions
+	complains source-and-region-in-kernel soft 'syscall:read(socket)' hint use-sample-or-functions
 	mtbpf_run watch -pid "$target" -requests -start main -stop exit
 	[ "$status" -eq 2 ]
 	complains requests-and-start
@@ -187,9 +189,12 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol 'kernel:tcp_*'
 	[ "$status" -eq 2 ]
 	complains several-kernel-functions hint name-each-one
-	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop syscall:read
+	mtbpf_run watch -pid "$target" -start tracepoint:sched:sched_switch -stop syscall:read
 	[ "$status" -eq 2 ]
-	complains no-region kernel:vfs_fsync_range
+	complains no-region tracepoint:sched:sched_switch
+	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop kernel:vfs_fsync_range
+	[ "$status" -eq 2 ]
+	complains same-place
 	mtbpf_run record -source sample -pid "$target" -symbol oom: -delay-thresh 1s -o x.mtbpf
 	[ "$status" -eq 2 ]
 	complains oom-and-delay
@@ -221,6 +226,11 @@ count() {
 	# One function calls the other.
 	count 'time.sleep(0.02)' -symbol kernel:hrtimer_nanosleep,kernel:do_nanosleep -durations
 	[ "$hits" -ge 600 ]
+	# Regions, also between a system call and a function.
+	count 'os.write(into, b"x"); os.fsync(file); os.read(out, 1)' -start syscall:write -stop kernel:vfs_fsync_range
+	[ "$hits" -eq 300 ]
+	count 'os.write(into, b"x"); os.fsync(file); os.read(out, 1)' -start kernel:vfs_fsync_range -stop syscall:read
+	[ "$hits" -eq 300 ]
 	write_server
 	mtbpf_run record -source sample -pid "$target" -symbol kernel:hrtimer_nanosleep -duration-thresh 700ms \
 		-timeout 60s -o x.mtbpf

@@ -23,6 +23,12 @@ extern "C" __attribute__((noipa)) long handle(long i)
 	return parse(i) + 1;
 }
 
+/* It leaves by a jump or by a return. */
+extern "C" __attribute__((noipa)) long forward(long i)
+{
+	return i < 0 ? -1 : handle(i);
+}
+
 int main()
 {
 	long handled = 0, rejected = 0;
@@ -32,7 +38,7 @@ int main()
 	fflush(stdout);
 	for (long i = 0; !asked; i++) {
 		try {
-			handled += handle(i) > 0;
+			handled += forward(i) > 0;
 		} catch (const std::invalid_argument &) {
 			rejected++;
 		}

@@ -9,6 +9,9 @@
  * what is wrong with how many others of it; frames that no branch shows may be missing, unless
  * OF_ALL is set.
  *
+ * With WITHOUT_RULE=NAME that rule is not in the table, and the names of the rules that have named
+ * an event are appended to the file RULES_TRIED.
+ *
  * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
  * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong",
  * "known N of M": as soon, of the frames that a branch shows (shown.h).
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 
 #include "../each_branch.h"
+#include "../rules_tried.h"
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "stack/stack.h"
@@ -116,6 +120,7 @@ static int end_thread(void *ctx)
 	walk_vec walks = {0};
 	int err = walks__init(&walks, j->stack);
 
+	tell_rules(j->stack);
 	stack__free(j->stack);
 	j->stack = NULL;
 	if (err || !truth_log__read(&truth, j->truth, j->tid, j->map))

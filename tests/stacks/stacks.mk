@@ -3,7 +3,9 @@
 JUDGE := $(O)/tests/stacks/judge
 JUDGE_SHARED := $(addprefix $(O)/tests/stacks/,mistakes.o shown.o truth_read.o tree_walk.o verdict.o)
 $(JUDGE).o $(JUDGE_SHARED): ALL_CFLAGS += -Itests/stacks
-$(JUDGE): $(JUDGE_SHARED)
+$(JUDGE): $(JUDGE_SHARED) $(O)/tests/unit/without_rule.o
+# So that a rule can be taken out: tests/stacks/rules.
+$(JUDGE): LDFLAGS += -Wl,--wrap=rules__classify
 
 stacks: all programs ptgen $(JUDGE)
 	$(Q)O=$(O) tests/stacks/run

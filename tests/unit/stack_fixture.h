@@ -3,6 +3,7 @@
 #ifndef MTBPF_TESTS_STACK_FIXTURE_H
 #define MTBPF_TESTS_STACK_FIXTURE_H
 
+#include "../rules_tried.h"
 #include "tree_text.h"
 
 #include <stdbool.h>
@@ -69,21 +70,6 @@ static inline int start_thread(void **state)
 	t->stack = stack__new(42, 43, "worker", t->map);
 	*state = t;
 	return 0;
-}
-
-/* Which rules have named an event: tests/cli/rules.bats asks that each is tried. */
-static inline void tell_rules(const struct stack *s)
-{
-	const char *path = getenv("RULES_TRIED");
-	FILE *file = path ? fopen(path, "a") : NULL;
-
-	if (!file)
-		return;
-	for (size_t i = 0; i < n_rule_groups; i++)
-		for (size_t k = 0; k < rule_groups[i].n; k++)
-			if (s->n_events[i][k])
-				fprintf(file, "%s\n", rule_groups[i].rules[k].name);
-	fclose(file);
 }
 
 static inline void end_stack(struct thread *t)

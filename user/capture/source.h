@@ -3,9 +3,11 @@
 #ifndef MTBPF_CAPTURE_SOURCE_H
 #define MTBPF_CAPTURE_SOURCE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "capture/pt/pmu.h"
@@ -14,6 +16,7 @@
 #include "capture/code/live_code.h"
 #include "target/cgroup.h"
 #include "target/process.h"
+#include "util/log.h"
 
 struct source;
 
@@ -91,8 +94,8 @@ struct source_ops {
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
 	/*
-	 * Before start(): adds a process to record, which was forked before the source's events
-	 * were open. 0 or -errno. NULL: the source finds it itself.
+	 * Before start(): adds another process to record, which was forked before the source's
+	 * events were open. 0 or -errno. NULL: the source finds it itself.
 	 */
 	int (*add_process)(struct source *source, pid_t pid);
 	/* Returns a descriptor that becomes readable when the state may have changed. */
@@ -135,6 +138,15 @@ static inline size_t source__ring_size(uint64_t wanted, size_t least, size_t mos
 	while (size < wanted && size < most)
 		size <<= 1;
 	return size;
+}
+
+/* Reports why a snapshot could not be read. Returns err. */
+static inline int source__refuse_read(const char *what, int err)
+{
+	log__error("cannot read %s: %s", what, strerror(-err));
+	log__hint(err == -ENOMEM ? "use a smaller -snapshot-size, or record fewer processes"
+				 : "'mtbpf check' shows what works on this machine");
+	return err;
 }
 
 extern const struct source_ops source_pt;     /* Intel PT through perf */

@@ -728,7 +728,8 @@ static bool is_on_path(const char *program)
 void check_fzf(const struct check *check, struct check_result *result)
 {
 	if (is_on_path("fzf")) {
-		check_result__set(result, CHECK_OK, "'mtbpf list -pid PID | fzf' picks a function");
+		check_result__set(result, CHECK_OK,
+				  "'mtbpf list -pid PID | fzf' lets you pick a function");
 		return;
 	}
 	check_result__set(result, CHECK_LIMITED,

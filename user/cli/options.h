@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of a command as a table: parsing (getopt_long_only), "did you mean", and help. */
+/* A command's options as a table: parsing (getopt_long_only), "did you mean", and help. */
 #ifndef MTBPF_CLI_OPTIONS_H
 #define MTBPF_CLI_OPTIONS_H
 

@@ -88,8 +88,8 @@ static inline bool branch__is_entry(const struct branch *b)
 }
 
 /*
- * The return address of a call. Without the length of its instruction it is a range: from FF /2
- * with a register to one with a segment, REX, SIB and 32 bits.
+ * A call's return address. Without the length of its instruction it is a range: from FF /2 with a
+ * register to one with a segment, REX, SIB and 32 bits.
  */
 #define CALL_MIN_LEN 2
 #define CALL_MAX_LEN 9

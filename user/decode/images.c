@@ -237,7 +237,7 @@ static struct elf_image *opened__open(struct opened *file, const struct recordin
 	return image;
 }
 
-/* Prints why a file could not be opened, and what to do. */
+/* Says why the file could not be opened, and what to do. */
 static void opened__say_missing(const struct opened *file, const struct rec_map *map)
 {
 	if (!file->other_ino) {

@@ -37,8 +37,8 @@ struct clock_rates {
 };
 
 /*
- * Adds the frequencies that a ring's PSB+s tell (SDM "Core:Bus Ratio Packet"). It adds nothing if
- * the recording lacks the bus frequency. 0 or -ENOMEM.
+ * Adds the frequencies that the PSB+s of one ring tell (SDM "Core:Bus Ratio Packet"). It adds
+ * nothing if the recording lacks the bus frequency. 0 or -ENOMEM.
  */
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		     const struct rec_aux *aux);

@@ -11,15 +11,15 @@
 #include "util/vec.h"
 
 /*
- * Intel PT tells the time only now and then; branches in between have the last known time.
- * Branches of the same time are a run. The first of a run keeps its time. The others are spread up
- * to the next known time, in proportion to the instructions between them, so that calls have a
- * length and their order is right.
+ * Intel PT tells the time only now and then; branches in between have the last known time. Branches
+ * of the same time form a run. The first of a run keeps its time. The others are spread up to the
+ * next known time, in proportion to the instructions between them, so that calls have a length and
+ * their order is right.
  *
  * If the thread left user code meanwhile, that took some of the time: its instructions are assumed
  * to have been as fast as on average. Nothing moves past a hit. Gaps keep their times, and so do
- * runs of more than SPREAD_MAX branches, and runs whose end is unknown. The order is kept: if
- * there are more branches than nanoseconds, some still share a time.
+ * runs of more than SPREAD_MAX branches, and runs whose end is unknown. The order is kept: if there
+ * are more branches than nanoseconds, some still share a time.
  */
 #define SPREAD_MAX 65536
 

@@ -58,6 +58,13 @@ static int refuse(const char *why)
 	return -EINVAL;
 }
 
+static int refuse_memory(const char *doing, const char *name)
+{
+	log__error("out of memory while %s%s", doing, name);
+	log__hint("'perf script --time START,END' takes a part of it");
+	return -ENOMEM;
+}
+
 int start(void **data, void *ctx)
 {
 	struct filter *filter;
@@ -180,10 +187,8 @@ int filter_event(void *data, const struct dlfilter_sample *sample, void *ctx)
 		err = refuse("this perf hands over too little");
 	else if (is_branch(sample))
 		err = take(filter, sample, ctx);
-	if (err == -ENOMEM) {
-		log__error("out of memory while decoding");
-		log__hint("'perf script --time START,END' takes a part of it");
-	}
+	if (err == -ENOMEM)
+		refuse_memory("decoding", "");
 	filter->has_failed |= err != 0;
 	return err ? err : KEEP_FROM_PRINTING;
 }
@@ -237,9 +242,8 @@ static int write_trace(struct filter *filter)
 		return -errno;
 	err = write_trees(filter, writer);
 	if (err) {
-		log__error("out of memory while writing %s", filter->names.trace);
 		trace_writer__abort(writer);
-		return err;
+		return refuse_memory("writing ", filter->names.trace);
 	}
 	err = trace_writer__close(writer, &written);
 	if (!err)

@@ -55,9 +55,9 @@ struct http_options {
 struct http_server;
 
 /*
- * Starts a thread that answers requests, and takes over the listener's descriptor (and sets its fd
- * to -1). Bodies of requests are ignored. Block signals before the call, so that the thread does
- * not receive them. NULL if it cannot start; the listener is unchanged then.
+ * Starts answering requests, in a thread of its own, and takes over the listener's descriptor (and
+ * sets its fd to -1). Bodies of requests are ignored. Block signals before the call, so that the
+ * thread does not receive them. NULL if it cannot start; the listener is unchanged then.
  */
 struct http_server *http_server__start(struct listener *listener,
 				       const struct http_options *options);

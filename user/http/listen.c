@@ -70,7 +70,7 @@ static socklen_t parse(const char *text, union address *address)
 	return parse_v6(host, colon + 1, &address->v6) ? sizeof(address->v6) : 0;
 }
 
-/* Removes the socket of a mtbpf that was killed, but never one that a process listens on. */
+/* Removes the socket of a mtbpf that was killed, but never one on which somebody listens. */
 static void remove_stale(const struct sockaddr_un *local)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -67,7 +67,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 			  pid_t parent)
 {
 	char *const words[] = {(char *)options->on_capture, (char *)path, NULL};
-	int null = open("/dev/null", O_RDWR);
+	int null = open("/dev/null", O_RDWR), err;
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -89,8 +89,10 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	/* The command may outlive mtbpf. */
 	prctl(PR_SET_PDEATHSIG, 0);
 	execvp(words[0], words);
-	log__error("-on-capture: cannot run %s: %s", words[0], strerror(errno));
-	_exit(errno == ENOENT ? EXIT_NO_COMMAND : EXIT_NO_EXEC);
+	err = errno;
+	log__error("-on-capture: cannot run %s: %s", words[0], strerror(err));
+	log__hint("name an executable file, with its path or in $PATH");
+	_exit(err == ENOENT ? EXIT_NO_COMMAND : EXIT_NO_EXEC);
 }
 
 static void drop_first(struct after *after)

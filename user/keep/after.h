@@ -18,8 +18,6 @@
 
 /* Recordings that may wait for their turn; later ones count as failed. */
 #define AFTER_QUEUE_MAX 64
-/* Default time limit of the summary and the command together. */
-#define AFTER_TIMEOUT_NS 60000000000ull
 
 struct after {
 	const struct keep_options *options;

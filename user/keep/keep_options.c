@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "keep/after.h"
 #include "util/log.h"
 
 static int check_alone(const struct keep_options *keep, const char *command)
@@ -61,7 +60,7 @@ int keep_options__check(struct record_options *options, const char *command)
 	if (!keep->max_size)
 		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
 	if (!keep->on_capture_timeout_ns)
-		keep->on_capture_timeout_ns = AFTER_TIMEOUT_NS;
+		keep->on_capture_timeout_ns = KEEP_ON_CAPTURE_TIMEOUT_DEFAULT_NS;
 	if (keep->no_summary)
 		keep->summarise = NULL;
 	/* -timeout is for all captures together. */

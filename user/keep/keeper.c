@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "keep/keeper_internal.h"
+#include "keep/keeper.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/signals.h"
+#include "keep/keeper_internal.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/signals.h"
 #include "util/units.h"
 
 /* Reports the triggers that came while -max-per-hour was used up. */
@@ -98,8 +99,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 #define EXIT_INTERVAL_MS 10
 
 /*
- * True if the process has exited. Waits up to a second for that: the kernel refuses events for a
- * process that has begun to exit, so the error comes a moment before the exit is visible.
+ * True if the process has exited. Waits up to a second for that: perf_event_open(2) fails as soon
+ * as the process begins to exit, a moment before the exit is visible.
  */
 static bool has_gone(pid_t pid)
 {

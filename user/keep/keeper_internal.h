@@ -4,10 +4,11 @@
 #define MTBPF_KEEP_KEEPER_INTERNAL_H
 
 #include "keep/after.h"
-#include "keep/keeper.h"
+#include "keep/keep_options.h"
 #include "keep/quota.h"
 #include "keep/folder.h"
 #include "metrics/metrics.h"
+#include "session/session.h"
 #include "session/target.h"
 
 struct keeper {
@@ -29,7 +30,7 @@ struct keeper {
 	bool has_settled;    /* a session could be opened just before */
 };
 
-/* Writes the capture to the folder and prints a line. Counts it, or prints and counts the error. */
+/* Writes the capture to the folder and says so. Counts it, or prints and counts the error. */
 void keeper__put(struct keeper *k, struct recording *rec, enum session_end end);
 /* Updates the metrics with the folder's content. */
 void keeper__count_recordings(struct keeper *k);

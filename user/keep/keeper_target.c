@@ -15,7 +15,7 @@
 #define SETTLE_LOOKS	   10
 #define SETTLE_INTERVAL_MS 500
 
-/* True if a signal tells mtbpf to end. For SIGUSR1 it prints a message: there is no target. */
+/* True if a signal tells mtbpf to end. For SIGUSR1 it says that the target is not running. */
 static bool told_to_end(struct keeper *k)
 {
 	struct signalfd_siginfo info;

@@ -75,7 +75,7 @@ bool syscall__is_of_file(int number);
 /* Ours, by its file; false: it is the initial one, or not known. */
 bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
 
-/* The number of ancestors that a cgroup's open directory has in its hierarchy. */
+/* The depth of a cgroup, its open directory fd, in its hierarchy: its number of ancestors. */
 int cgroup__level(int fd);
 
 /* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.

@@ -47,7 +47,7 @@ static void number(const struct printer *p, const char *name, const char *type, 
 	fprintf(p->out, "%s %" PRIu64 "\n", name, value);
 }
 
-/* Ends a sample's line. */
+/* Completes the line of one sample. */
 static void end_sample(const struct printer *p, const struct metrics_exemplar *exemplar,
 		       double value)
 {
@@ -64,7 +64,9 @@ static void labelled(const struct printer *p, const char *name, const char *labe
 		fprintf(p->out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
-/* Buckets are cumulative. Our last bucket also counts all larger values, so it has no upper end. */
+/*
+ * Buckets are cumulative. Our last bucket also counts all larger values, so its upper end is +Inf.
+ */
 static void histogram(const struct printer *p, const char *name, const struct mt_stats *stats)
 {
 	uint64_t count = 0;
@@ -302,7 +304,7 @@ static int refuse_address(const char *address, int err)
 	}
 	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
 	if (err == -EADDRINUSE)
-		log__hint("another process, perhaps another mtbpf, uses it");
+		log__hint("choose another one: a process, perhaps another mtbpf, uses it");
 	else
 		log__hint("choose another one");
 	return err;
@@ -321,7 +323,7 @@ static int start(struct metrics_server *server, const char *address)
 	server->http = http_server__start(&server->listener, &options);
 	if (!server->http) {
 		log__error("-metrics: cannot answer at %s", server->listener.url);
-		log__hint("the system refused a thread or memory");
+		log__hint("raise the limit of processes (ulimit -u), or free memory");
 		return -EIO;
 	}
 	log__info("metrics: %s%s", server->listener.url, server->listener.port ? "/metrics" : "");

@@ -38,8 +38,8 @@ struct perf_line {
 };
 
 /*
- * Parses one line (without its newline) up to the first address. If it looks like a branch but
- * lacks a target, it is an event.
+ * Parses one line (without its newline) up to the first address. A line of a branch without its
+ * target is an event.
  */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 

@@ -44,7 +44,7 @@ void perf_threads__free(struct perf_threads *threads);
 struct perf_thread *perf_threads__find(struct perf_threads *threads, pid_t pid, pid_t tid);
 /* The name, not terminated, is copied. */
 void perf_thread__set_comm(struct perf_thread *thread, const char *comm, size_t len);
-/* The code of its process. Both places of a branch are learnt there first. */
+/* The code of its process. Before a branch is taken, its two places are learnt there. */
 struct named_image *perf_thread__image(struct perf_thread *thread);
 
 /* Learns from branches between places without names: see named_image__follow(). 0 or -ENOMEM. */

@@ -29,8 +29,8 @@ void early_queue__free(struct early_queue *queue);
 /* Sets the owner of the calls that are added next. Waits if the writer falls behind. */
 void early_queue__begin(struct early_queue *queue, const struct early_owner *owner);
 /*
- * Adds a call, made at that site, which the caller fills. Calls are in pre-order; depth 0 is that
- * of the first one since early_queue__begin(). NULL: out of memory.
+ * Adds the next call, made at that site; the caller fills it. Calls are in pre-order; depth 0 is
+ * that of the first one since early_queue__begin(). NULL: out of memory.
  */
 struct call *early_queue__add(struct early_queue *queue, const struct call_site *site);
 /* Waits until all calls are written. Nothing may be added afterwards. May be called twice. */

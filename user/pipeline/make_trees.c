@@ -184,7 +184,7 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 }
 
 /*
- * Adds the pending event as an instant, unless `next` shows it as a slice: it does if it leaves the
+ * Adds the pending event as an instant, unless `next` makes it a slice: it does if it leaves the
  * traced code where the event was. Direct branches may come between the two, because packets tell
  * of them later. An IRET adds nothing.
  */

@@ -3,7 +3,8 @@
 #ifndef MTBPF_PIPELINE_MAKE_TREES_H
 #define MTBPF_PIPELINE_MAKE_TREES_H
 
-#include "pipeline/pipeline.h"
+#include "capture/recording/recording.h"
+#include "pipeline/decoded.h"
 
 /*
  * Fills decoded's trees, its totals, and the branches after the hit. 0; -ENOMEM; or -ENODATA after

@@ -183,7 +183,7 @@ static void summarise_samples(const struct perf_samples_totals *totals, FILE *ou
 		fprintf(out, "the text says when threads left their CPUs, and not when they were "
 			     "back: they are taken to be off until their next sample\n");
 	if (!totals->has_pids)
-		fprintf(out, "the text lacks process ids: each thread counts as a process ('perf "
+		fprintf(out, "the text lacks process ids: each thread counts as one process ('perf "
 			     "script -F +pid')\n");
 }
 

@@ -385,7 +385,7 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 	}
 }
 
-/* The recorded process shows events without a thread. */
+/* Events whose thread is unknown are shown in the recorded process. */
 static void write_event(struct trace_writer *writer, const struct pt_note *event,
 			const struct recording *rec)
 {

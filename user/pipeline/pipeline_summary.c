@@ -324,7 +324,7 @@ static void print_events(const struct decoded *decoded, FILE *out)
 	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
 			fprintf(out, "%s: %zu\n",
-				kind == PT_NOTE_CFE ? "interruptions without a slice"
+				kind == PT_NOTE_CFE ? "interruptions not shown as slices"
 						    : pt_note__name((enum pt_note_kind)kind),
 				n[kind]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the branches of a recording (-print branches), and the last ones before a hit (LBR). */
+/* Prints a recording's branches (-print branches), and those that LBR recorded before the hits. */
 #ifndef MTBPF_PIPELINE_PRINT_BRANCHES_H
 #define MTBPF_PIPELINE_PRINT_BRANCHES_H
 

@@ -175,8 +175,8 @@ void trace_filter__fini(struct trace_filter *f)
 /* ---- resolving a filter for a recording */
 
 /*
- * The hit that the report is about: the slowest that triggered, otherwise the last one. NULL: there
- * is none.
+ * The hit that the report is about: the slowest that triggered, otherwise the last one. NULL: the
+ * recording lacks hits.
  */
 static const struct mt_hit *hit_of(const struct recording *rec)
 {

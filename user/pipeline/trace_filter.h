@@ -62,8 +62,8 @@ struct filter_part {
 };
 
 /*
- * Finds the times that the filter names. 0; or -EINVAL after a line and a hint: the recording lacks
- * a hit, or the part is empty.
+ * Finds the times that the filter names. 0; or -EINVAL after a message and a hint: the recording
+ * lacks hits, or the part is empty.
  */
 int trace_filter__resolve(const struct trace_filter *filter, const struct recording *rec,
 			  const struct decode_bounds *bounds, struct filter_part *part);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampled/goroutines.h"
 #include "sampled/goroutines_internal.h"
 
 struct interval {

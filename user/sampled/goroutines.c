@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sampled/goroutines_internal.h"
+#include "sampled/goroutines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampled/goroutines_internal.h"
 #include "target/go_runtime.h"
 
 /*
@@ -479,8 +480,8 @@ static size_t count_same(const struct goroutine_calls *calls, size_t from)
 }
 
 static int make_trees(struct goroutine_calls *calls, const struct recording *rec,
-		      struct images *images, const struct thread_trees *threads, sampled_taker take,
-		      void *ctx)
+		      struct images *images, const struct thread_trees *threads,
+		      int (*take)(void *ctx, struct call_tree *tree), void *ctx)
 {
 	const uint64_t since_ns = noted_ns(rec);
 	uint32_t number = 0;
@@ -512,8 +513,8 @@ static int make_trees(struct goroutine_calls *calls, const struct recording *rec
 }
 
 int goroutines__trees(const struct recording *rec, struct images *images,
-		      const struct thread_trees *threads, sampled_taker take, void *ctx,
-		      struct sampled_totals *totals)
+		      const struct thread_trees *threads,
+		      int (*take)(void *ctx, struct call_tree *tree), void *ctx, uint64_t *first_ns)
 {
 	struct goroutine_calls calls = {0};
 	int err = collect(&calls, rec);
@@ -521,8 +522,8 @@ int goroutines__trees(const struct recording *rec, struct images *images,
 	if (!err)
 		err = find_stops(&calls, rec, images);
 	for (size_t i = 0; i < calls.all.n && !err; i++)
-		if (!totals->first_ns || calls.all.v[i]->start_ns < totals->first_ns)
-			totals->first_ns = calls.all.v[i]->start_ns;
+		if (!*first_ns || calls.all.v[i]->start_ns < *first_ns)
+			*first_ns = calls.all.v[i]->start_ns;
 	if (!err)
 		err = make_trees(&calls, rec, images, threads, take, ctx);
 	VEC_FINI(&calls.all);

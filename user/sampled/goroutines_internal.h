@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sampled/goroutines.h"
+#include "capture/recording/recording.h"
 #include "stack/stack.h"
 #include "target/code_map.h"
 #include "util/vec.h"
@@ -15,6 +15,8 @@ struct world_stop {
 	uint32_t tgid;
 	uint64_t start_ns, still_ns, end_ns; /* ascending */
 };
+
+struct thread_trees;
 
 /* A thread's calls[index]. */
 struct shown {

@@ -887,7 +887,7 @@ int sampled__trees(const struct recording *rec, struct images *images, sampled_t
 	if (!err)
 		err = make_trees(rec, images, &events, take, ctx, totals, &threads);
 	if (!err)
-		err = goroutines__trees(rec, images, &threads, take, ctx, totals);
+		err = goroutines__trees(rec, images, &threads, take, ctx, &totals->first_ns);
 	VEC_FINI(&threads);
 	events__fini(&events);
 	return err;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts sampled stacks to call trees. user/stack follows each call and return; here a slice is a
- * frame that consecutive stacks share, and most slices begin and end somewhere between two samples.
+ * Converts sampled stacks to call trees. user/stack follows each call and return; here consecutive
+ * stacks that share a frame make one slice of it, and most slices begin and end somewhere between
+ * two samples.
  */
 #ifndef MTBPF_SAMPLED_SAMPLED_H
 #define MTBPF_SAMPLED_SAMPLED_H

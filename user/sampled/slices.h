@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds one thread's slices. Open slices form a stack; each new stack of the thread keeps the
- * common part and closes the rest. Times never run backwards.
+ * Builds one thread's slices. The open slices are the current stack; each new stack of the thread
+ * keeps the common part and closes the rest. Times never run backwards.
  */
 #ifndef MTBPF_SAMPLED_SLICES_H
 #define MTBPF_SAMPLED_SLICES_H
@@ -105,7 +105,7 @@ void slices__begin(struct slices *slices, uint64_t time_ns);
  */
 void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *stack, size_t n);
 /*
- * Adds a call of a function, or a system call, with an exact start. Times ascend over all
+ * Adds the call of a function, or a system call, with an exact start. Times ascend over all
  * functions.
  */
 void slices__enter(struct slices *slices, const struct entered *entered);

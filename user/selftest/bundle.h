@@ -14,7 +14,7 @@ int bundle__write_facts(const char *dir);
  * Prepares a recording for sending. Clears those parts of programs and libraries that decoders do
  * not read (code that did not run, data, debug info). Removes what belongs to the user (names of
  * the host and of other processes, folders, contents of stacks except addresses). 0, or -errno,
- * perhaps after a line and a hint: the recording must not be sent.
+ * perhaps after a message and a hint: the recording must not be sent.
  */
 int bundle__prepare(const char *recording);
 

@@ -31,7 +31,7 @@ struct judged_calls {
 	unsigned int noted_events, events, unnoted_events;
 };
 
-/* The hit that ended the trace, and its iteration k; NULL: the trace lacks a hit with a number. */
+/* The hit that ended the trace, and its iteration k; NULL: no hit of the trace has a number. */
 const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *k);
 
 /* Sums up several programs, from JUDGED_NONE on. */
@@ -47,7 +47,7 @@ struct judged_time {
 	uint64_t true_ns;    /* by the function's own notes */
 	uint64_t slices_ns;  /* its slices in that time */
 	uint64_t blocked_ns; /* blocked slices within them */
-	uint64_t waited_ns;  /* other slices off the CPU within them: waits for a CPU */
+	uint64_t waited_ns;  /* other slices off the CPU within them: ready to run, or preempted */
 	bool has_caller;     /* each of them is called by the program's main function */
 };
 

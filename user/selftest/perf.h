@@ -36,7 +36,7 @@ struct perf_syscalls {
 
 /*
  * Starts `perf trace` on a process and waits, at most ten seconds, until it has seen getppid(). Its
- * output goes to a file in this folder, which perf_trace__end() removes. 0; -ENOENT: perf is not
+ * output is kept in this folder, in a file that perf_trace__end() removes. 0; -ENOENT: perf is not
  * installed; -EIO: it sees nothing; another -errno. Call perf_trace__end() in any case.
  */
 int perf_trace__begin(struct perf_trace *trace, pid_t target, const char *dir);

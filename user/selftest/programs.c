@@ -366,8 +366,7 @@ TRACED(void, thread_leaf, unsigned int depth)
 }
 
 /*
- * The number of threads, which start before the first iteration and work each time they are told
- * to.
+ * The number of threads. They start before the first iteration and work each time they are woken.
  */
 #define N_THREADS 2
 static sem_t tell_threads, threads_done;

@@ -64,7 +64,9 @@ static int test_sources(struct selftest *test)
 	checks.log = mmap(NULL, sizeof(*checks.log), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (checks.log == MAP_FAILED) {
-		log__error("out of memory");
+		log__error("cannot map %zu bytes for the checks' messages: %s", sizeof(*checks.log),
+			   strerror(errno));
+		log__hint("free memory, or raise its limit (ulimit -v)");
 		return -ENOMEM;
 	}
 	for (int source = 0; source < SELFTEST_SOURCES; source++)

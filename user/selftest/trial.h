@@ -42,7 +42,7 @@ struct trial {
 
 /*
  * Records and decodes. Leaves NAME.mtbpf, and the programs' notes in NAME.truth, in the folder.
- * False, with the reason in `why`: there is no recording to judge. Call trial__end() in any case.
+ * False if that failed; `why` then tells the reason. Call trial__end() in any case.
  */
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE]);
 /* Like trial__make(), from the files that it left there, perhaps on another machine. */

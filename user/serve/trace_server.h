@@ -20,9 +20,9 @@
 struct trace_server;
 
 /*
- * Starts a thread that serves. trace_fd: an FXT file, compressed or not. ui_fd: the UI's folder
- * with its index.html, or -1 to allow PERFETTO_ORIGIN. The caller keeps both open. port 0: any
- * free port. NULL after a message and a hint.
+ * Starts serving, in a thread of its own. trace_fd: an FXT file, compressed or not. ui_fd: the UI's
+ * folder with its index.html, or -1 to allow PERFETTO_ORIGIN. The caller keeps both open. port 0:
+ * any free port. NULL after a message and a hint.
  */
 struct trace_server *trace_server__start(int trace_fd, int ui_fd, uint16_t port);
 

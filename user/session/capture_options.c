@@ -123,7 +123,7 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 						       : MT_CPU_ALL;
 }
 
-/* retval is known only when the call returns: it needs return probes. */
+/* retval is known only when the call returns. */
 static int check_condition(struct capture_options *o, const char *command)
 {
 	int err = hit_reads__parse(&o->reads, o->condition, o->key, o->print);
@@ -139,9 +139,8 @@ static int check_condition(struct capture_options *o, const char *command)
 	option = err ? NULL : hit_reads__of_return(&o->reads);
 	if (!option)
 		return err;
-	if (threshold__is_set(&o->delay_thresh) || o->start || o->return_probes == 2) {
-		log__error("%s: %s: retval is that of a call, which ends by a return probe",
-			   command, option);
+	if (threshold__is_set(&o->delay_thresh) || o->start) {
+		log__error("%s: %s: retval is that of a call, and needs its end", command, option);
 		log__hint("with -duration-thresh, or without any threshold");
 		return -EINVAL;
 	}

@@ -10,6 +10,7 @@
 #include "capture/perf/perf_clock.h"
 #include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -39,6 +40,22 @@ static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i,
 	kernel.what.roles = (uint8_t)role;
 	kernel.what.probe = (uint32_t)i;
 	return VEC_ADD(&gate->kernel_probes, kernel) ? -ENOMEM : 0;
+}
+
+/* A breakpoint at each instruction that returns; other calls have one return. */
+static int add_returns_in_kernel(struct gate *gate, const struct probe *probe, size_t i)
+{
+	int err = 0;
+
+	if (probe->kernel.kind != KERNEL_PROBE_BREAKPOINT)
+		return add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
+	for (uint32_t e = 0; e < probe->exits.n && !err; e++) {
+		err = add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
+		if (!err)
+			gate->kernel_probes.v[gate->kernel_probes.n - 1].address =
+				probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e];
+	}
+	return err;
 }
 
 static int add_entries(struct gate *gate, const struct probed *probed)
@@ -82,7 +99,7 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
 		if (probe__in_kernel(probe)) {
-			err = add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
+			err = add_returns_in_kernel(gate, probe, i);
 			continue;
 		}
 		struct trigger_event event = {
@@ -152,6 +169,20 @@ static bool has_conditions(const struct gate *gate)
 	return false;
 }
 
+static int check_breakpoints(const struct gate *gate)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < gate->kernel_probes.n; i++)
+		n += gate->kernel_probes.v[i].kind == KERNEL_PROBE_BREAKPOINT;
+	if (n <= BREAKPOINTS_MAX)
+		return 0;
+	log__error("these functions of a JIT need %zu breakpoints together, and a CPU has %d", n,
+		   BREAKPOINTS_MAX);
+	log__hint("name fewer of them; one that was compiled several times needs as many");
+	return -ENOSPC;
+}
+
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
@@ -184,6 +215,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 		err = add_entries(gate, &also);
 	if (!err && config->ready)
 		err = add_entries(gate, &ready);
+	if (!err)
+		err = check_breakpoints(gate);
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
@@ -304,15 +337,14 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 
 		if (event == -ENODEV) /* it is offline */
 			continue;
-		err = event < 0
-			      ? event
-			      : trigger__attach_breakpoint(gate->trigger, event, probe->what.probe);
+		err = event < 0 ? event : trigger__attach_breakpoint(gate->trigger, event, probe);
 		if (event < 0) {
 			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
-			log__hint(event == -ENOSPC
-					  ? "its four are in use: by a debugger, perf or another "
-					    "mtbpf"
-					  : "needs CAP_PERFMON, or root; a VM may have none");
+			log__hint(
+				event == -ENOSPC
+					? "its four are in use: by a debugger, perf or another "
+					  "mtbpf"
+					: "needs CAP_PERFMON, or root; some VMs lack breakpoints");
 		} else {
 			close(event);
 		}
@@ -320,13 +352,21 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 	return err;
 }
 
+#define ENDS (MT_SYSCALL_RETURNS | MT_SYSCALL_STOPS)
+
+/* Sets the ends first: the end of a call that was already entered must not be missed. */
 static int set_breakpoints(struct gate *gate)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < gate->kernel_probes.n && !err; i++)
-		if (gate->kernel_probes.v[i].kind == KERNEL_PROBE_BREAKPOINT)
-			err = set_breakpoint(gate, &gate->kernel_probes.v[i]);
+	for (int ends = 1; ends >= 0; ends--)
+		for (size_t i = 0; i < gate->kernel_probes.n && !err; i++) {
+			const struct kernel_probe *probe = &gate->kernel_probes.v[i];
+
+			if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
+			    !(probe->what.roles & ENDS) == !ends)
+				err = set_breakpoint(gate, probe);
+		}
 	return err;
 }
 
@@ -384,7 +424,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		       : 0;
 }
 
-/* Adds a goroutine's wake-up; the stack becomes a sample of the thread that woke it. */
+/* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */
 static int take_ready(void *ctx, const struct mt_ready *ready)
 {
 	struct entry_taker *taker = ctx;
@@ -483,14 +523,58 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* If the memory cannot be read, the call counts as open. */
+/* The breakpoint at the entry of the call that is asked about, or NULL. */
+static const struct kernel_probe *jit_probe_of(const struct gate *gate,
+					       const struct mt_hit *question)
+{
+	for (size_t i = 0; i < gate->kernel_probes.n; i++) {
+		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
+
+		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
+			return probe;
+	}
+	return NULL;
+}
+
+/* The frame of a JIT's function is not larger. */
+#define JIT_FRAME_MAX (64u << 10)
+
+/*
+ * The return address alone does not tell whether a call of a JIT's function is open: if its code
+ * was replaced, the call may have returned where no breakpoint is, and an interpreter makes all
+ * calls from one place. The thread must still be in the code, or be about to return to it.
+ */
+static bool is_in_code(pid_t pid, const struct mt_hit *question, const struct kernel_probe *probe)
+{
+	uint64_t from = question->bp, size = question->sp - from;
+	_cleanup_free_ uint64_t *words = NULL;
+	bool found = question->stack[0] >= probe->entry && question->stack[0] < probe->end;
+	ssize_t got;
+
+	if (found || from > question->sp)
+		return found;
+	if (size > JIT_FRAME_MAX) {
+		size = JIT_FRAME_MAX;
+		from = question->sp - size;
+	}
+	words = malloc(size ? size : 1);
+	got = words ? process__read_memory(pid, from, words, size) : -1;
+	for (ssize_t i = 0; i < got / 8 && !found; i++)
+		found = words[i] > probe->entry && words[i] < probe->end;
+	return found;
+}
+
+/* If the memory cannot be read, the call counts as open; a call of a JIT's function does not. */
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;
+	const struct kernel_probe *jit = jit_probe_of(gate, question);
 	uint64_t now;
 	bool is_open = process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
 		       now == question->ip || (gate->has_return_probes && is_trampoline(pid, now));
 
+	if (is_open && jit)
+		is_open = is_in_code(pid, question, jit);
 	trigger__answer(gate->trigger, question, is_open);
 }
 

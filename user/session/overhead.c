@@ -86,7 +86,7 @@ static void set_recorder(void *ctx, bool on)
 		recorder__stop(recorder);
 }
 
-/* Samples a thread of mtbpf, with a recorder like that of the recording. */
+/* Measures on a thread of mtbpf, with a recorder like that of the recording. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	const struct recorder_config config = {.tgid = getpid(),
@@ -168,17 +168,17 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 
 	/* A decaying sum: one quiet second does not raise the rate at once. */
 	if (is_known) {
-		o->lately.cpu_ns = o->lately.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
-		o->lately.switches = o->lately.switches / 2 + now->switches - o->seen.switches;
-		o->lately.hits = o->lately.hits / 2 + now->hits - o->seen.hits;
+		o->recent.cpu_ns = o->recent.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
+		o->recent.switches = o->recent.switches / 2 + now->switches - o->seen.switches;
+		o->recent.hits = o->recent.hits / 2 + now->hits - o->seen.hits;
 	}
 	o->seen = *now;
-	if (!is_known || !o->lately.cpu_ns)
+	if (!is_known || !o->recent.cpu_ns)
 		return false;
-	hz = overhead__rate(options, &o->cost, &o->lately);
+	hz = overhead__rate(options, &o->cost, &o->recent);
 	if (o->most_hz && hz > o->most_hz)
 		hz = o->most_hz;
-	if (!o->is_broken && !is_kept(options, &o->cost, &o->lately)) {
+	if (!o->is_broken && !is_kept(options, &o->cost, &o->recent)) {
 		o->is_broken = true;
 		warn_broken(options);
 	}
@@ -210,7 +210,7 @@ static bool look_at_load(struct overhead *o, const struct sample_options *option
 	return overhead__take(o, options, &now);
 }
 
-/* Minimum number of stacks in a call that is as long as the threshold. */
+/* The least number of stacks that a call as long as the threshold must have. */
 #define LEAST_STACKS 50
 /* A margin, since sampling periods vary a little. */
 #define LOOKBACK_RESERVE 1.1
@@ -415,7 +415,7 @@ void session__measure_hits(struct session *s)
 	enum log_level level = log__level();
 	char text[UNITS_TEXT_SIZE];
 
-	/* Probes on system calls have no specs: they cost less than any uprobe. */
+	/* Probes on system calls lack specs: they cost less than any uprobe. */
 	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
@@ -507,7 +507,7 @@ static int refuse_probes(const struct session *s)
 
 	status__end();
 	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
-		   s->probes.all.n ? s->probes.name : s->also.name,
+		   s->probes.all.n ? s->probes.shown : s->also.shown,
 		   (unsigned long long)s->overhead.in_second.hits,
 		   units__format_duration(each, s->overhead.cost.hit_ns),
 		   100 * hits_share(&s->overhead));

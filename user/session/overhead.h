@@ -15,7 +15,7 @@ struct overhead {
 	unsigned int first_hz;	   /* rate at the start */
 	unsigned int most_hz;	   /* a higher rate looks back too little; 0: no limit */
 	struct sample_load seen;   /* the target's load counters at the last look */
-	struct sample_load lately; /* recent load; older load counts less */
+	struct sample_load recent; /* a decaying sum: each update halves the older load */
 	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
 	/* The counters at the last read, and their change per second. */
 	struct overhead_counts {

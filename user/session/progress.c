@@ -112,7 +112,7 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 			  "called",
 			  name);
 	else
-		log__info("%s was not called at all; 'mtbpf watch' shows whether it ever is", name);
+		log__info("%s: no hits; 'mtbpf watch' shows whether there ever are any", name);
 }
 
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)

@@ -27,15 +27,17 @@ void progress__init(struct progress *progress, const struct capture_options *opt
 /* "10.0 ms", or "p99.9". */
 void progress__format_threshold(const struct progress *progress,
 				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE]);
-/* Prints how many values a percentile needs. Prints nothing if there is none to learn. */
+/* Prints how many values a percentile needs. Prints nothing without a percentile to learn. */
 void progress__say_needed(const struct progress *progress);
 
 /* Call once a second: updates a percentile threshold, also in the trigger, and the status line. */
 void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
 		    const char *cost);
 
-/* Prints one line with the statistics of the hits, or why there were none. `name` is the
- * trigger's. */
+/*
+ * Prints one line with the statistics of the hits, or the reason why the function was not hit.
+ * `name` is the trigger's.
+ */
 void progress__say(struct progress *progress, const struct trigger *trigger, const char *name);
 
 /* stats: the counts so far. hits: the hits that came within the last span_ns. */

@@ -15,7 +15,6 @@
 #include "capture/code/live_code.h"
 #include "capture/pt/pt_ring.h"
 #include "capture/sample/sample_ring.h"
-#include "session/probe/jit_probe.h"
 #include "session/probe/probe.h"
 #include "session/session_internal.h"
 #include "target/process.h"
@@ -122,9 +121,8 @@ static int tick(struct session *s, uint64_t *next)
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
 		session__check_lookback(s);
-		if (!s->has_jit_moved && s->has_process)
-			s->has_jit_moved =
-				!jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n);
+		if (!s->has_jit_moved)
+			s->has_jit_moved = session__has_jit_moved(s);
 		*next = now + STATUS_INTERVAL_NS;
 	}
 	if (s->hold_ns && s->hold_ns < *next)
@@ -209,18 +207,6 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 	if (!threshold__is_set(t))
 		return 0;
 	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
-}
-
-/* A tail call also ends the call, before the return value is known. */
-static int refuse_retval(const char *option)
-{
-	log__error("%s: retval is known to return probes only, and these calls end at the "
-		   "function's own instructions",
-		   option);
-	log__hint(
-		"-return-probes uretprobe takes return probes; with them an exception that passes "
-		"the function ends the program, and Go and OCaml programs are refused");
-	return -EINVAL;
 }
 
 /* Looking takes a millisecond or two for each process. */
@@ -327,12 +313,11 @@ static int open_gate(struct session *s)
 	config.trace_places = trace_places;
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(&s->probes, s->options->return_probes,
+					     hit_reads__of_return(reads_wanted),
 					     &config.returns_by_insn);
-	if (!err && config.returns_by_insn && hit_reads__of_return(reads_wanted))
-		err = refuse_retval(hit_reads__of_return(reads_wanted));
 	config.by_goroutine = config.returns_by_insn && probes__are_go(&s->probes);
 	if (!err)
-		err = probes__choose_returns(&s->also, s->options->return_probes,
+		err = probes__choose_returns(&s->also, s->options->return_probes, NULL,
 					     &config.also_by_insn);
 	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
 	config.ready = config.by_goroutine && config.also_by_goroutine && s->ready.all.n;
@@ -653,7 +638,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
 		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
 						     : "not hit",
-		  s->probes.name, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
+		  s->probes.shown, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
 		  is_alone ? "; " : "", is_alone ? now : "");
 }
 
@@ -679,39 +664,40 @@ static void say_waiting(const struct session *s)
 	if (s->regions.by_key)
 		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
 			  "the time",
-			  s->regions.starts.name, s->regions.stops.name, o->key);
+			  s->regions.starts.shown, s->regions.stops.shown, o->key);
 	else if (start_stop__any(&s->regions))
-		log__info("a thread is recorded from %s to %s", s->regions.starts.name,
-			  s->regions.stops.name);
+		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
+			  s->regions.stops.shown);
 	progress__format_threshold(&s->progress, text);
 	if (capture_options__cpu_measure(o))
 		log__info("waiting for %s %s with at least %s %s the CPU; %s",
 			  threshold__is_set(&o->delay_thresh) ? "two hits of"
 			  : s->regions.stop_triggers	      ? "-start to"
 							      : "a call of",
-			  s->probes.name, text,
+			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
 	else if (s->options->stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.name, text,
+		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
 			  now);
 	else if (session__measures_duration(s) && s->regions.stop_triggers)
-		log__info("waiting for %s at least %s after %s; %s", s->probes.name, text,
-			  s->regions.starts.name, now);
+		log__info("waiting for %s at least %s after %s; %s", s->probes.shown, text,
+			  s->regions.starts.shown, now);
 	else if (session__measures_duration(s) && probes__are_library(&s->probes))
 		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
-			  s->probes.name, text, now);
+			  s->probes.shown, text, now);
 	else if (session__measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; %s", s->probes.name, text, now);
+		log__info("waiting for a call of %s of at least %s; %s", s->probes.shown, text,
+			  now);
 	else if (s->probes.all.n)
-		log__info("waiting for a call of %s; %s", s->probes.name, now);
+		log__info("waiting for a call of %s; %s", s->probes.shown, now);
 	else if (s->start->spool_dir)
 		log__info("recording everything to disk; Ctrl-C ends the recording");
 	else if (s->start->command)
 		log__info("recording while the command runs; Ctrl-C takes the snapshot");
 	else
-		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes a snapshot"
+		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
 	if (s->options->stall_thresh_ns && has_threshold(s))
 		say_waiting_for_stall(s, false, now);
@@ -944,7 +930,7 @@ int session__capture(const struct capture_options *options, const struct session
 			log__info("snapshot %d taken", s->snapshots);
 	}
 	if (!err)
-		progress__say(&s->progress, session__trigger(s), s->probes.name);
+		progress__say(&s->progress, session__trigger(s), s->probes.shown);
 	session__close(s);
 	return err;
 }
@@ -1017,7 +1003,7 @@ int session__capture_again(const struct capture_options *options, struct session
 
 /*
  * With samples, an empty snapshot does not prove that nothing ran: a thread that runs for less than
- * a period without going to sleep has no stack.
+ * a period without going to sleep leaves no stack.
  */
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid)

@@ -33,7 +33,7 @@ struct session_start {
 	pid_t command;
 	/* Record everything to a file in this folder; NULL: into rings. */
 	const char *spool_dir;
-	/* For `record -dir`: an observer, with which SIGUSR1 takes a snapshot; or NULL. */
+	/* For `record -dir`: an observer; SIGUSR1 then takes snapshots. Otherwise NULL. */
 	const struct session_observer *observer;
 };
 
@@ -59,8 +59,8 @@ struct session *session__open(const struct capture_options *options,
 void session__close(struct session *session);
 
 /*
- * Attaches, waits for the trigger, freezes and reads. Adds a snapshot to rec, which is empty or has
- * earlier snapshots of this session, and sets *end. Returns 0, or -errno after a message and a
+ * Attaches, waits for the trigger, freezes and reads. Adds the snapshot to rec, which is empty or
+ * has earlier snapshots of this session, and sets *end. Returns 0, or -errno after a message and a
  * hint.
  */
 int session__next(struct session *session, struct recording *rec, enum session_end *end);
@@ -74,7 +74,7 @@ int stall__refuse_go(const struct probes *probes);
 
 /* The next snapshot does not trigger before until_ns (CLOCK_MONOTONIC). */
 void session__hold_fire(struct session *session, uint64_t until_ns);
-/* The recorded process; of several processes or a cgroup, one of them. */
+/* The recorded process; one of them if there are several. */
 pid_t session__pid(const struct session *session);
 
 /*

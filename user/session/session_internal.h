@@ -28,7 +28,7 @@ struct session {
 	bool has_process;
 	struct programs programs;    /* of several processes; otherwise empty */
 	struct pid_set pids;	     /* the target's processes; empty for a cgroup */
-	const struct cgroup *cgroup; /* NULL: the target is not a cgroup */
+	const struct cgroup *cgroup; /* only for cgroups; NULL: other targets */
 	struct recording *rec;	     /* receives the next snapshot */
 	const struct source_ops *ops;
 	struct source *source;
@@ -93,14 +93,16 @@ const struct source_ops *source_choice__make(const struct capture_options *optio
  * -errno after a line and a hint. */
 int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n);
 /*
- * Chooses the unwinder. -unwind auto records the process for 0.1 to 0.3 s to find out, and prints a
- * line if frame pointers do not suffice. process is NULL if the program is not started yet. 0, or
- * -errno after a line and a hint.
+ * Chooses the unwinder. -unwind auto records the process for 0.1 to 0.3 s to find out, and says so
+ * if frame pointers do not suffice. process is NULL if the program is not started yet. 0, or -errno
+ * after a line and a hint.
  */
 int unwind_choice__make(const struct capture_options *options, const struct process *process,
 			const struct cgroup *cgroup, struct unwind_choice *choice);
 /* session_trigger.c: sets the symbols that trigger, before probes are found. 0 or -errno. */
 int session__choose_symbols(struct session *s);
+/* jit_probe__check() for all of a session's probes; warns. */
+bool session__has_jit_moved(const struct session *s);
 /* Finds all probes and, with several processes, s->process. 0, or -errno after a message and a
  * hint. */
 int session__find_trigger(struct session *s);

@@ -42,7 +42,7 @@ struct own_option {
 	const char *others; /* why the others do not need it; or NULL */
 };
 
-/* Warns of options that have no effect with this source. */
+/* Warns of options that this source ignores. */
 static void say_without_effect(const struct capture_options *o, const struct source_ops *ops)
 {
 	const struct own_option all[] = {
@@ -63,7 +63,7 @@ static void say_without_effect(const struct capture_options *o, const struct sou
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_given && all[i].of != ops)
-			log__warn("%s has no effect with -source %s%s%s", all[i].name, ops->name,
+			log__warn("%s is ignored with -source %s%s%s", all[i].name, ops->name,
 				  all[i].others ? ": " : "", all[i].others ?: "");
 }
 

@@ -39,8 +39,8 @@ static bool are_copied_of(const struct session *s, pid_t pid)
 	_cleanup_mappings_ struct mappings maps = {0};
 
 	/*
-	 * Another process has exited and has nothing to copy. For the session's own process, assume
-	 * that code is copied.
+	 * Another process has exited, so its code cannot be copied any more. For the session's own
+	 * process, assume that code is copied.
 	 */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);

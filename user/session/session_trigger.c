@@ -40,7 +40,7 @@ static int find_default(struct session *s)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
 		 o->stall_thresh_ns)
-		return refuse_no_trigger("thresholds need a function to measure");
+		return refuse_no_trigger("no function for the threshold to measure");
 	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
 					 "trigger");
@@ -133,11 +133,11 @@ static void warn_unprobed(const struct session *s)
 
 	if (n == 1)
 		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
-			  first->comm, s->probes.name);
+			  first->comm, s->probes.shown);
 	else if (n)
 		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
 			  "hit it",
-			  n, first->pid, first->comm, s->probes.name);
+			  n, first->pid, first->comm, s->probes.shown);
 }
 
 /* With several programs: opens one process, which represents them. */
@@ -228,19 +228,14 @@ static const struct probe *in_kernel(const struct probes *probes, enum kernel_pr
 	return NULL;
 }
 
-/* A JIT's code is at other addresses in each process. */
 static int check_jit(const struct session *s)
 {
-	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_BREAKPOINT);
+	bool is_one = !s->cgroup && s->pids.n == 1 && !s->options->children;
+	int err = jit_probe__check_target(&s->probes, &s->regions, is_one);
 
-	if (!probe)
-		return 0;
-	if (s->cgroup || s->pids.n != 1 || s->options->children) {
-		log__error("%s: a JIT's function is a trigger in one process only", probe->name);
-		log__hint("name that process: -pid PID");
-		return -EINVAL;
-	}
-	return jit_probe__check(s->process.pid, s->probes.all.v, s->probes.all.n) ? 0 : -ESTALE;
+	if (err)
+		return err;
+	return session__has_jit_moved(s) ? -ESTALE : 0;
 }
 
 /* A process is killed only once, and the hit may be in a thread of any process. */
@@ -257,18 +252,28 @@ static int check_oom(const struct session *s)
 	return -EINVAL;
 }
 
+bool session__has_jit_moved(const struct session *s)
+{
+	const struct probes *const all[] = {&s->probes, &s->regions.starts, &s->regions.stops};
+	bool has_moved = false;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !has_moved && s->has_process; i++)
+		has_moved = !jit_probe__check(s->process.pid, all[i]->all.v, all[i]->all.n);
+	return has_moved;
+}
+
 /* Intel PT can only be paused and resumed by perf events on the program's own code. */
 static int check_kernel_probes(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool in_regions = in_kernel(&s->regions.starts, KERNEL_PROBE_NONE) ||
-			  in_kernel(&s->regions.stops, KERNEL_PROBE_NONE);
+	const struct probe *bound = in_kernel(&s->regions.starts, KERNEL_PROBE_NONE)
+					    ?: in_kernel(&s->regions.stops, KERNEL_PROBE_NONE);
 	const struct probe *probe = in_kernel(&s->probes, KERNEL_PROBE_NONE);
 
-	if (in_regions && !s->ops->samples) {
-		log__error("-start and -stop: -source %s cannot begin and end at a system call",
-			   s->ops->name);
-		log__hint("-source sample can; or name functions");
+	if (bound && !s->ops->samples) {
+		log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
+			   bound->name);
+		log__hint("-source sample can; or name functions of the program");
 		return -EINVAL;
 	}
 	if (probe && s->ops == &source_pt && (o->immediate_stop || o->freeze_method)) {

@@ -27,7 +27,7 @@
 #define FUTEX_WAITERS	  0x80000000u
 #define FUTEX_TID_MASK	  0x3fffffffu
 
-/* Limit for all copies of stacks together; the threads after it have no copy. */
+/* Limit for all copies of stacks together; the threads after it are not copied. */
 #define COPIES_MOST (64u << 20)
 
 /* The user registers as struct mt_thread has them. */
@@ -104,9 +104,9 @@ struct glibc_mutex {
 
 /*
  * Returns the tid of the owner of the mutex that the thread waits for, in the process's own pid
- * namespace; 0 if there is none, or if it is not known. glibc waits until the lock word is no
- * longer 2, or, for a robust mutex, until it no longer contains the owner's tid. A futex with such
- * a value, whose other members are plausible, is taken for a mutex.
+ * namespace; 0: the thread waits for something else, or the owner is not known. glibc waits until
+ * the lock word is no longer 2, or, for a robust mutex, until it no longer contains the owner's
+ * tid. A futex with such a value, whose other members are plausible, is taken for a mutex.
  */
 static uint32_t owner_of(const struct mt_thread *thread)
 {

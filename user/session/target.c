@@ -106,19 +106,30 @@ static void say_found(const struct process_list *list, const struct pid_set *pid
 		log__info("  and %zu more", pids->n - said);
 }
 
+static int read_processes(struct process_list *list)
+{
+	int err = process_list__read(list);
+
+	if (err) {
+		log__error("cannot read the list of processes: %s", strerror(-err));
+		log__hint(err == -ENOENT ? "mount /proc, which mtbpf needs"
+					 : "raise the limits of memory and open files: ulimit -v, "
+					   "ulimit -n");
+	}
+	return err;
+}
+
 static int choose_name(struct target *target, const char *name)
 {
 	struct process_list list;
-	int err = process_list__read(&list);
+	int err = read_processes(&list);
 
 	for (size_t i = 0; i < list.n && !err; i++)
 		if (process_entry__matches(&list.v[i], name))
 			err = pid_set__add(&target->pids, list.v[i].pid);
-	if (err)
-		log__error("cannot read the list of processes: %s", strerror(-err));
-	else if (!target->pids.n)
+	if (!err && !target->pids.n)
 		err = refuse_name(&list, name);
-	else
+	else if (!err)
 		say_found(&list, &target->pids, name);
 	process_list__fini(&list);
 	return err;
@@ -171,7 +182,7 @@ static int pick(struct target *target)
 
 	if (!picker__is_possible())
 		return -ENODATA;
-	err = process_list__read(&list);
+	err = read_processes(&list);
 	if (!err)
 		lines = calloc(list.n + 1, sizeof(*lines));
 	if (!err)
@@ -230,8 +241,13 @@ int target__processes(const struct target *target, pid_t **pids, size_t *n)
 		return *pids ? 0 : -ENOMEM;
 	}
 	err = cgroup__processes(&target->cgroup, pids, n);
-	if (err)
-		log__error("cannot read the processes of %s", target->cgroup.path);
+	if (err) {
+		log__error("cannot read the processes of %s: %s", target->cgroup.path,
+			   strerror(-err));
+		log__hint(err == -ENOMEM
+				  ? "free memory"
+				  : "check that the cgroup exists: 'systemd-cgls' shows all");
+	}
 	return err;
 }
 

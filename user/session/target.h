@@ -32,9 +32,9 @@ const char *target_options__name(const struct target_options *options);
 int target_options__check(const struct target_options *options, const char *command);
 
 /*
- * Finds the target's processes. If no option was given, the user picks a process on the terminal.
- * Returns 0, or -errno after a message and a hint: -ESRCH (not found), -EINVAL, -ENOTUNIQ, ...;
- * -ENODATA without a message: no option and no terminal. Call target__close() in any case.
+ * Finds the target's processes. If no option was given, asks the user on the terminal. Returns 0,
+ * or -errno after a message and a hint: -ESRCH (not found), -EINVAL, -ENOTUNIQ, ...; -ENODATA
+ * without a message: no option and no terminal. Call target__close() in any case.
  */
 int target__choose(struct target *target, const struct target_options *options);
 void target__close(struct target *target);
@@ -55,9 +55,9 @@ int target__refuse_empty(const struct target *target);
 bool target__is_alive(const struct target *target);
 
 /*
- * Waits until one of the target's processes runs; prints a line if that takes time. Returns 0;
- * -EINTR if signal_fd becomes readable (it is not read); -ETIME at deadline_ns (CLOCK_MONOTONIC;
- * UINT64_MAX: never); or another -errno, such as -ENOTUNIQ, after a message and a hint.
+ * Waits until one of the target's processes runs; says so if that takes time. Returns 0; -EINTR if
+ * signal_fd becomes readable (it is not read); -ETIME at deadline_ns (CLOCK_MONOTONIC; UINT64_MAX:
+ * never); or another -errno, such as -ENOTUNIQ, after a message and a hint.
  */
 int target__wait(struct target *target, const struct target_options *options, int signal_fd,
 		 uint64_t deadline_ns);

@@ -297,6 +297,29 @@ void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t t
 	frames__pop_to(frames, frame, time_ns, CALL_CUT_SHORT);
 }
 
+void frames__add_unwind(struct frames *frames, const struct unwind *unwind, struct frame *to)
+{
+	if (VEC_ADD(&frames->unwinds, *unwind)) {
+		frames->failed = true;
+		return;
+	}
+	frames->unwinds.v[frames->unwinds.n - 1].to = frame__id(to);
+	to->unwind = (uint32_t)frames->unwinds.n;
+}
+
+struct unwind *frames__unwind_into(const struct frames *frames, const struct frame *frame)
+{
+	return frame->unwind ? &frames->unwinds.v[frame->unwind - 1] : NULL;
+}
+
+void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct frame *to,
+			 uint64_t time_ns)
+{
+	unwind->to = frame__id(to);
+	unwind->end_ns = time_ns;
+	to->unwind = (uint32_t)(unwind - frames->unwinds.v) + 1;
+}
+
 /* Adds a root, stored apart, as the part's outermost frame. */
 static struct root *add_root(struct frames *frames, struct part *part)
 {

@@ -180,8 +180,6 @@ void frames__learn_edge(struct frames *frames, const struct frame *frame, bool i
 /* Keeps the frame's call in its place: an unwind begins with it and refers to that. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
-/* frames_finish.c: unwinds. */
-
 /* The id of the call that an unwind begins with, or ends in, before frames__finish(). */
 static inline uint32_t frame__id(const struct frame *frame)
 {

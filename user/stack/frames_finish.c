@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Unwinds refer to calls before their indices in the tree are known. */
+/*
+ * Moves the calls into a tree. Unwinds refer to calls before their indices in the tree are known.
+ */
 #include "stack/frames.h"
 
 #include <errno.h>
@@ -7,29 +9,6 @@
 #include <string.h>
 
 #include "util/cleanup.h"
-
-void frames__add_unwind(struct frames *frames, const struct unwind *unwind, struct frame *to)
-{
-	if (VEC_ADD(&frames->unwinds, *unwind)) {
-		frames->failed = true;
-		return;
-	}
-	frames->unwinds.v[frames->unwinds.n - 1].to = frame__id(to);
-	to->unwind = (uint32_t)frames->unwinds.n;
-}
-
-struct unwind *frames__unwind_into(const struct frames *frames, const struct frame *frame)
-{
-	return frame->unwind ? &frames->unwinds.v[frame->unwind - 1] : NULL;
-}
-
-void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct frame *to,
-			 uint64_t time_ns)
-{
-	unwind->to = frame__id(to);
-	unwind->end_ns = time_ns;
-	to->unwind = (uint32_t)(unwind - frames->unwinds.v) + 1;
-}
 
 /* A call of an unwind: its index in the tree is stored in *index. */
 struct wanted {

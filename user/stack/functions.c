@@ -235,18 +235,28 @@ void function_cache__follow(struct function_cache *cache)
 const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
 					       bool *is_entry)
 {
+	struct cached_function *first = function_cache__place(cache, ip), was = *first;
+	struct cached_function *second = &cache->places[(size_t)(first - cache->places) ^ 1];
 	struct code_place place;
 
 	*is_entry = false;
+	if (second->ip == ip && second->function) {
+		*first = *second;
+		*second = was;
+		*is_entry = first->is_entry;
+		return first->function;
+	}
 	/* Failures are not cached: code may be mapped here later. */
 	if (!code_map__find(cache->map, ip, &place))
 		return NULL;
 	*is_entry = place.entry == ip;
-	*function_cache__place(cache, ip) = (struct cached_function){
+	*first = (struct cached_function){
 		.ip = ip,
 		.function = place.function,
 		.is_entry = *is_entry,
 		.role = *is_entry ? function_role__at(cache->map, &place) : ROLE_NONE,
 	};
+	if (was.function)
+		*second = was;
 	return place.function;
 }

@@ -96,7 +96,10 @@ static inline struct cached_function *function_cache__place(struct function_cach
  */
 bool switch_code__is_at(struct code_map *map, const struct code_place *place);
 
-/* Searches the map, and caches what it finds. */
+/*
+ * Searches the address's second place, which is its neighbour's first one, and then the map. What
+ * it finds gets the first place, and what was there the second one.
+ */
 const struct function *function_cache__look_up(struct function_cache *cache, uint64_t ip,
 					       bool *is_entry);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decode/pt_note.h"
+#include "kernel/kernel.h"
 #include "stack/rules.h"
 #include "util/log.h"
 
@@ -132,7 +133,7 @@ void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind a
 
 /*
  * The common case: a plain call, a return to the address that its call pushed, a jump within a
- * function, and a jump out of a stub. rules.c classifies everything else.
+ * function, a jump out of a stub, and a tail call. rules.c classifies everything else.
  */
 
 static void on_call(struct stack *s, const struct branch *b)
@@ -175,6 +176,9 @@ static void on_jump(struct stack *s, const struct branch *b)
 	function = stack__function_at(s, b->to, &is_entry);
 	if (frame__is_stub(top) && is_entry)
 		stack__resolve(s, b, function, is_entry);
+	else if (is_entry && function != top->call.function && !top->role &&
+		 !address__is_kernel(b->to))
+		stack__replace_top(s, b, function);
 	else if (!function || function != top->call.function || stack__is_raise(s, b))
 		stack__on_event(s, b, BRANCH_JUMP);
 }

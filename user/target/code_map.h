@@ -48,7 +48,7 @@ struct code_place {
 };
 
 /*
- * Returns false if nothing is mapped at ip, or the image has no code there. Any number of threads
+ * Returns false if nothing is mapped at ip, or the image lacks code there. Any number of threads
  * may look up places while the map is not changed.
  */
 bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place);

@@ -51,7 +51,7 @@ struct layer_paths {
 	size_t n, cap;
 };
 
-/* True if the path leads to a file of an overlay. */
+/* True if an overlay provides the file at this path. */
 bool overlay__has(const char *path);
 
 /*

@@ -114,7 +114,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 
 static int refuse_thread(pid_t tid, pid_t pid)
 {
-	log__error("%d is a thread, of process %d", (int)tid, (int)pid);
+	log__error("%d is the tid of a thread of process %d", (int)tid, (int)pid);
 	log__hint("use -pid %d", (int)pid);
 	return -EINVAL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compresses a file in independent blocks, and reads compressed files. The only user of zlib and
+ * Compresses files in independent blocks, and reads compressed ones. The only user of zlib and
  * zstd.
  */
 #ifndef MTBPF_TRACE_CODEC_H

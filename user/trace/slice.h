@@ -30,9 +30,9 @@ struct slice_args {
 };
 
 /*
- * Arguments of a call: address, module, file, line, call_ip, call_file, call_line, insns, its
- * flags, and how it was left; each if known, and the address only if the name does not tell it.
- * `site` is the call's, or NULL.
+ * The arguments that describe a call: address, module, file, line, call_ip, call_file, call_line,
+ * insns, its flags, and how it was left; each if known, and the address only if the name does not
+ * tell it. `site` is the call's, or NULL.
  */
 void slice_args__of_call(struct slice_args *args, const struct call *call,
 			 const struct call_site *site);
@@ -48,7 +48,7 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_
 void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 			  char text[static WAITS_FOR_SIZE]);
 
-/* The values of a hit's argument "counted", by enum counted; or NULL. */
+/* The values of the argument "counted" of hits, by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
 /*

@@ -129,9 +129,11 @@ int trigger__attach_clock(struct trigger *trigger, int event)
 	return link_program(trigger, trigger->skel->progs.on_stall_clock, event, 0);
 }
 
-int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe)
+int trigger__attach_breakpoint(struct trigger *trigger, int event, const struct kernel_probe *probe)
 {
-	return link_program(trigger, trigger->skel->progs.on_breakpoint, event, probe);
+	return link_program(
+		trigger, kernel_probes__breakpoint(trigger->skel, probe->what.roles), event,
+		(probe->what.probe & MT_BREAKPOINT_PROBE) | probe->entry << MT_BREAKPOINT_SHIFT);
 }
 
 bool trigger_event__is_end(const struct trigger_event *event)

@@ -143,6 +143,8 @@ static int add(struct function_code *f, const struct code_part *part, size_t at,
 	if (sites->n == EXIT_SITES_MAX)
 		return -E2BIG;
 	sites->at[sites->n] = (int32_t)(c->vaddr + at - f->parts[0].code.vaddr);
+	if (insn->cls != INSN_RET && !sites->n_jumps++)
+		sites->first_jump = sites->at[sites->n];
 	sites->condition[sites->n++] = condition;
 	return 0;
 }
@@ -184,5 +186,119 @@ int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part
 		err = find(&f, sites);
 	for (size_t i = 0; i < f.n; i++)
 		free(f.parts[i].is_start);
+	return err;
+}
+
+/* Length of "pop %r; lea ...,%rsp; push %r" before a `ret`; 0: it does not begin here. */
+static size_t drop_length(const struct exit_part *code, size_t at)
+{
+	struct insn insn;
+	struct insn_move pop, push = {0};
+	size_t next = at;
+
+	if (insn__decode(code->code + at, code->len - at, code->vaddr + at, &insn))
+		return 0;
+	pop = insn__move(code->code + at, insn.len, code->vaddr + at);
+	if (pop.kind != MOVE_POP || pop.reg == INSN_RSP)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		next += insn.len;
+		if (insn__decode(code->code + next, code->len - next, code->vaddr + next, &insn) ||
+		    !insn__changes_sp(code->code + next, insn.len))
+			return 0;
+		push = insn__move(code->code + next, insn.len, code->vaddr + next);
+	}
+	next += insn.len;
+	if (push.kind != MOVE_PUSH || push.reg != pop.reg ||
+	    insn__decode(code->code + next, code->len - next, code->vaddr + next, &insn) ||
+	    insn.cls != INSN_RET)
+		return 0;
+	return next - at;
+}
+
+struct sweep {
+	const struct exit_part *code;
+	uint8_t *is_start; /* per byte: 1 if an instruction begins there */
+	size_t *todo, n;   /* places that are reached by a jump: one per instruction at most */
+};
+
+/* Marks the instructions that run one after the other. */
+static void mark_reached(struct sweep *sweep, size_t from)
+{
+	const struct exit_part *c = sweep->code;
+	struct insn insn;
+
+	for (size_t at = from; at < c->len && !sweep->is_start[at]; at += insn.len) {
+		if (insn__decode(c->code + at, c->len - at, c->vaddr + at, &insn))
+			return;
+		sweep->is_start[at] = 1;
+		if ((insn.cls == INSN_JUMP || insn.cls == INSN_COND) && insn.target >= c->vaddr &&
+		    insn.target - c->vaddr < c->len && !sweep->is_start[insn.target - c->vaddr])
+			sweep->todo[sweep->n++] = insn.target - c->vaddr;
+		if (insn.cls == INSN_RET || insn.cls == INSN_JUMP ||
+		    insn.cls == INSN_JUMP_INDIRECT || insn.cls == INSN_INT3)
+			return;
+	}
+}
+
+/*
+ * Marks what is reached from the entry; then, as handlers of exceptions and a table's targets are
+ * reached in other ways, what lies between.
+ */
+static void mark_all(struct sweep *sweep)
+{
+	const struct exit_part *c = sweep->code;
+	struct insn insn;
+
+	sweep->todo[sweep->n++] = 0;
+	while (sweep->n)
+		mark_reached(sweep, sweep->todo[--sweep->n]);
+	for (size_t at = 0; at < c->len;) {
+		bool fits = !insn__decode(c->code + at, c->len - at, c->vaddr + at, &insn);
+
+		for (size_t i = 1; fits && !sweep->is_start[at] && i < insn.len; i++)
+			fits = !sweep->is_start[at + i];
+		sweep->is_start[at] |= fits;
+		at += fits ? insn.len : 1;
+	}
+}
+
+static int take_returns(const struct exit_part *code, const uint8_t *is_start,
+			struct exit_sites *sites)
+{
+	struct insn insn;
+
+	for (size_t at = 0; at < code->len; at++) {
+		size_t dropped;
+
+		if (!is_start[at] ||
+		    insn__decode(code->code + at, code->len - at, code->vaddr + at, &insn))
+			continue;
+		dropped = drop_length(code, at);
+		if (insn.cls != INSN_RET && !dropped)
+			continue;
+		if (sites->n == EXIT_SITES_MAX)
+			return -E2BIG;
+		sites->at[sites->n++] = (int32_t)at;
+		/* The `ret` after it is not another place. */
+		at += dropped;
+	}
+	return sites->n ? 0 : -ENOENT;
+}
+
+int exit_sites__find_returns(const struct exit_part *code, struct exit_sites *sites)
+{
+	struct sweep sweep = {.code = code,
+			      .is_start = calloc(1, code->len + 1),
+			      .todo = calloc(code->len + 1, sizeof(*sweep.todo))};
+	int err = sweep.is_start && sweep.todo ? 0 : -ENOMEM;
+
+	*sites = (struct exit_sites){0};
+	if (!err) {
+		mark_all(&sweep);
+		err = take_returns(code, sweep.is_start, sites);
+	}
+	free(sweep.is_start);
+	free(sweep.todo);
 	return err;
 }

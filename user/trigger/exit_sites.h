@@ -18,6 +18,9 @@ struct exit_sites {
 	int32_t at[EXIT_SITES_MAX]; /* bytes from the function's entry */
 	/* For a conditional jump: the condition, see insn__condition(); otherwise 0. */
 	uint8_t condition[EXIT_SITES_MAX];
+	/* Exits that are tail calls and not returns: what the call returns is not known there. */
+	uint32_t n_jumps;
+	int32_t first_jump; /* the first of them, as in at[] */
 };
 
 /* A contiguous part of a function's code. */
@@ -39,5 +42,15 @@ typedef bool (*exit_sites_part_fn)(void *ctx, uint64_t vaddr, struct exit_part *
  */
 int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
 		     struct exit_sites *sites);
+
+/*
+ * Finds the returns of a JIT's function, for breakpoints: since they change nothing, places that
+ * are not certain count as well, such as those among data, and code that cannot be decoded is left
+ * out. At each, the stack pointer is what it was at the entry: if the function drops its arguments
+ * before its `ret`, the place is the instruction that takes the return address from the stack.
+ * Exits by a jump are not found. 0; -E2BIG if there are too many; -ENOENT if there are none; or
+ * -ENOMEM.
+ */
+int exit_sites__find_returns(const struct exit_part *code, struct exit_sites *sites);
 
 #endif

@@ -155,12 +155,23 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 static int select_function(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			   const struct trigger_config *config)
 {
-
-	bpf_program__set_autoload(skel->progs.on_function, true);
-	bpf_program__set_autoload(skel->progs.on_function_return, true);
-	bpf_program__set_autoload(skel->progs.on_function_fentry, true);
-	bpf_program__set_autoload(skel->progs.on_function_fexit, true);
-	skel->rodata->function_probe = probe->what.probe;
+	switch (probe->what.roles) {
+	case MT_SYSCALL_STARTS:
+		bpf_program__set_autoload(skel->progs.on_function_start, true);
+		bpf_program__set_autoload(skel->progs.on_function_start_fentry, true);
+		break;
+	case MT_SYSCALL_STOPS:
+		bpf_program__set_autoload(skel->progs.on_function_stop, true);
+		bpf_program__set_autoload(skel->progs.on_function_stop_fentry, true);
+		skel->rodata->stop_function_probe = probe->what.probe;
+		break;
+	default:
+		bpf_program__set_autoload(skel->progs.on_function, true);
+		bpf_program__set_autoload(skel->progs.on_function_return, true);
+		bpf_program__set_autoload(skel->progs.on_function_fentry, true);
+		bpf_program__set_autoload(skel->progs.on_function_fexit, true);
+		skel->rodata->function_probe = probe->what.probe;
+	}
 	return 0;
 }
 
@@ -207,16 +218,34 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 	return 0;
 }
 
+const struct bpf_program *kernel_probes__breakpoint(const struct trigger_bpf *skel, uint32_t roles)
+{
+	switch (roles) {
+	case MT_SYSCALL_RETURNS:
+		return skel->progs.on_breakpoint_return;
+	case MT_SYSCALL_STARTS:
+		return skel->progs.on_breakpoint_start;
+	case MT_SYSCALL_STOPS:
+		return skel->progs.on_breakpoint_stop;
+	default:
+		return skel->progs.on_breakpoint;
+	}
+}
+
 static int select_breakpoint(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			     const struct trigger_config *config)
 {
-	bpf_program__set_autoload(skel->progs.on_breakpoint, true);
+	bpf_program__set_autoload(
+		(struct bpf_program *)kernel_probes__breakpoint(skel, probe->what.roles), true);
 	return 0;
 }
 
+/* Regions begin at the return of a system call, and at the entry of a function. */
 static bool is_at_return(const struct kernel_probe *probe)
 {
-	return probe->what.roles & (MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS);
+	return probe->what.roles &
+	       (probe->kind == KERNEL_PROBE_SYSCALL ? MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS
+						    : MT_SYSCALL_RETURNS);
 }
 
 static const struct bpf_program *program_at(const struct trigger_bpf *skel, bool at_return)
@@ -383,10 +412,15 @@ static int attach_syscalls(struct kernel_probes *set, const struct trigger_bpf *
 static int attach_fentry(struct kernel_probes *set, const struct trigger_bpf *skel,
 			 const struct kernel_probe *probe)
 {
-	return attach_copy(set,
-			   is_at_return(probe) ? skel->progs.on_function_fexit
-					       : skel->progs.on_function_fentry,
-			   probe->name, probe);
+	const struct bpf_program *program = skel->progs.on_function_fentry;
+
+	if (probe->what.roles == MT_SYSCALL_RETURNS)
+		program = skel->progs.on_function_fexit;
+	else if (probe->what.roles == MT_SYSCALL_STARTS)
+		program = skel->progs.on_function_start_fentry;
+	else if (probe->what.roles == MT_SYSCALL_STOPS)
+		program = skel->progs.on_function_stop_fentry;
+	return attach_copy(set, program, probe->name, probe);
 }
 
 #define KPROBE_PMU "/sys/bus/event_source/devices/kprobe/type"
@@ -409,18 +443,31 @@ static int refuse_function(const struct kernel_probes *set, const struct kernel_
 	return err;
 }
 
+static const struct bpf_program *kprobe_program(const struct trigger_bpf *skel, uint32_t roles)
+{
+	switch (roles) {
+	case MT_SYSCALL_RETURNS:
+		return skel->progs.on_function_return;
+	case MT_SYSCALL_STARTS:
+		return skel->progs.on_function_start;
+	case MT_SYSCALL_STOPS:
+		return skel->progs.on_function_stop;
+	default:
+		return skel->progs.on_function;
+	}
+}
+
 static int attach_kprobe(struct kernel_probes *set, const struct trigger_bpf *skel,
 			 const struct kernel_probe *probe)
 {
-	bool at_return = is_at_return(probe);
-	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = at_return, .bpf_cookie = probe->what.probe);
+	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = is_at_return(probe),
+		    .bpf_cookie = probe->what.probe);
 	struct attached *attached = add_attached(set, probe->what.roles & ENDS);
 
 	if (!attached)
 		return -ENOMEM;
-	attached->kprobe = bpf_program__attach_kprobe_opts(
-		at_return ? skel->progs.on_function_return : skel->progs.on_function, probe->name,
-		&opts);
+	attached->kprobe = bpf_program__attach_kprobe_opts(kprobe_program(skel, probe->what.roles),
+							   probe->name, &opts);
 	return attached->kprobe ? 0 : refuse_function(set, probe, -errno);
 }
 
@@ -508,10 +555,17 @@ static void select_none(struct trigger_bpf *skel)
 	bpf_program__set_autoload(skel->progs.on_function_return, false);
 	bpf_program__set_autoload(skel->progs.on_function_fentry, false);
 	bpf_program__set_autoload(skel->progs.on_function_fexit, false);
+	bpf_program__set_autoload(skel->progs.on_function_start, false);
+	bpf_program__set_autoload(skel->progs.on_function_start_fentry, false);
+	bpf_program__set_autoload(skel->progs.on_function_stop, false);
+	bpf_program__set_autoload(skel->progs.on_function_stop_fentry, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, false);
 	bpf_program__set_autoload(skel->progs.on_signal, false);
 	bpf_program__set_autoload(skel->progs.on_oom_victim, false);
 	bpf_program__set_autoload(skel->progs.on_breakpoint, false);
+	bpf_program__set_autoload(skel->progs.on_breakpoint_return, false);
+	bpf_program__set_autoload(skel->progs.on_breakpoint_start, false);
+	bpf_program__set_autoload(skel->progs.on_breakpoint_stop, false);
 }
 
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,

@@ -27,14 +27,21 @@ static bool is_valid(const struct trigger_config *config)
 	       config->stack_copy <= MT_COPY_MAX;
 }
 
+static int refuse_map(const char *what, int err)
+{
+	log__error("cannot map the trigger's %s: %s", what, strerror(-err));
+	log__hint(err == -ENOMEM ? "free memory, or raise its limit (ulimit -v)"
+				 : "'mtbpf check' shows what works on this machine");
+	return err;
+}
+
 static int map_freezer(struct trigger *trigger)
 {
 	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
 		       bpf_map__fd(trigger->skel->maps.freezer), 0);
 
 	if (p == MAP_FAILED) {
-		log__error("cannot map the trigger's state: %s", strerror(errno));
-		return -errno;
+		return refuse_map("state", -errno);
 	}
 	trigger->freezer = p;
 	return 0;
@@ -81,7 +88,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	err = hit_ring__open(&trigger->hits, bpf_map__fd(trigger->skel->maps.hits),
 			     config->stack_copy);
 	if (err) {
-		log__error("cannot map the trigger's ring buffer: %s", strerror(-err));
+		refuse_map("ring buffer", err);
 		goto fail;
 	}
 	return trigger;

@@ -186,8 +186,8 @@ enum trigger_probe {
 };
 
 /*
- * A probe in the kernel. `what.roles` has one bit for every kind. Only system calls and functions
- * have returns. Only system calls can begin and end regions; a region begins at the return.
+ * A probe in the kernel. `what.roles` has one bit for every kind. System calls, functions and
+ * breakpoints have returns, and can begin and end regions; a system call begins one at its return.
  */
 struct kernel_probe {
 	enum kernel_probe_kind kind; /* for an exit: a system call's; KERNEL_PROBE_NONE: not set */
@@ -195,6 +195,7 @@ struct kernel_probe {
 	int number;		     /* for a system call */
 	uint64_t signals;	     /* for a signal: bit n is signal n */
 	uint64_t address;	     /* for a breakpoint */
+	uint64_t entry, end;	     /* for a breakpoint: the code of its function */
 	struct mt_syscall what;
 };
 
@@ -246,10 +247,11 @@ void trigger__answer(struct trigger *trigger, const struct mt_hit *question, boo
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
 /*
- * Runs the program of the KERNEL_PROBE_BREAKPOINT with this number at each overflow of the event,
- * until trigger__detach(). The caller keeps the event. 0, or -errno after a message.
+ * Runs the program of a KERNEL_PROBE_BREAKPOINT at each overflow of the event, until
+ * trigger__detach(). The caller keeps the event. 0, or -errno after a message.
  */
-int trigger__attach_breakpoint(struct trigger *trigger, int event, uint32_t probe);
+int trigger__attach_breakpoint(struct trigger *trigger, int event,
+			       const struct kernel_probe *probe);
 /*
  * Sets probes in the kernel, with or without events, until trigger__detach(). The probes are set
  * for the whole machine; each checks whether the target hit it. 0, or -errno after a message and a

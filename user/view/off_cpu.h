@@ -31,7 +31,7 @@ struct off_cpu {
 	bool woken;  /* true: they woke it; false: they ran instead of it */
 };
 
-/* Adds a call's wait and causes: short waits for the same program add up. */
+/* Adds the wait of a call and its causes: short waits for the same program add up. */
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call);
 /* The longest wait; NULL if that is less than a third of the time. */
 const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu);

@@ -287,7 +287,7 @@ static void put_plot(const struct page *page)
 	if (!page->p->first_ms || !page->p->n_reports)
 		return;
 	fprintf(out,
-		"<h2>Delays over time</h2>\n<p class=\"note\">Each point is a capture, by how much "
+		"<h2>Delays over time</h2>\n<p class=\"note\">One point per capture: by how much "
 		"longer than an ordinary iteration it took, in the colour of its largest cause; "
 		"times are UTC.</p>\n<svg class=\"plot\" width=\"100%%\" height=\"%d\" "
 		"role=\"img\">\n",

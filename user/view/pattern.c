@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A placeholder for any number of callers that a stack lacks. */
+/* A placeholder for callers that are missing in a stack, however many. */
 #define NO_CALLERS "[callers not recorded]"
 
 /* Names. */
@@ -16,7 +16,7 @@ static bool is_hex(char c)
 	return isxdigit((unsigned char)c);
 }
 
-/* Suffixes that GCC, Clang and linkers append to clones of a function. */
+/* Suffixes that GCC, Clang and linkers append to the names of a function's clones. */
 static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
 				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
 

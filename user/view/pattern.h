@@ -33,7 +33,7 @@ struct pattern {
 	char *of;			   /* with '*' for parts that differ; NULL: not known */
 	VEC(struct pattern_frame) path;	   /* outermost first */
 	VEC(struct pattern_entry) entries; /* largest first */
-	size_t n_main;			   /* captures of which it is the largest cause */
+	size_t n_main;			   /* captures that have it as their largest cause */
 	uint64_t lost_ns, median_ns;	   /* of all entries */
 	uint64_t first_ms, last_ms;	   /* since 1970; 0: unknown */
 	VEC(const char *) hosts;	   /* each once */

@@ -11,7 +11,7 @@
 #include "view/pattern.h"
 #include "view/short_name.h"
 
-/* Limit of a path's innermost functions in a line. */
+/* At most so many functions of a path are printed, the innermost ones. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 

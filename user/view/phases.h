@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The last lines of a command: how long it took, and what to type next. */
+/* A command's last lines: how long it took, and what to type next. */
 #ifndef MTBPF_VIEW_PHASES_H
 #define MTBPF_VIEW_PHASES_H
 
@@ -8,7 +8,7 @@
 
 #define PHASES_MAX 8
 
-/* The phases of a command and their times. Zero-initialise. */
+/* A command's phases and their times. Zero-initialise. */
 struct phases {
 	uint64_t began_ns; /* start of the current phase */
 	size_t n;
@@ -28,7 +28,7 @@ void phases__say(const struct phases *phases);
 void next_step__say(const char *command, const char *file);
 
 /*
- * The message for stop__begin() (util/signals.h) in a decoding: that there is no output, and the
+ * The message for stop__begin() (util/signals.h) in a decoding: that the output is missing, and the
  * command that still makes it, unless `recording` is NULL. The caller frees it; NULL: no memory.
  */
 char *stopped__format(const char *recording, const char *output);

@@ -378,8 +378,8 @@ static bool is_assist(const struct call *call)
 }
 
 /*
- * The outermost GC assist between path `below` and `path`, its descendant; 0: there is no assist,
- * or `path` is not a descendant.
+ * The outermost GC assist between path `below` and `path`, its descendant; 0 without an assist
+ * between them, or if `path` is not a descendant.
  */
 static uint32_t find_assist(const struct report *r, uint32_t path, uint32_t below)
 {
@@ -460,7 +460,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 	off_cpu__print(out, &row->off_cpu);
 }
 
-/* Here only rows of goroutines have waits: a ready goroutine waits for a thread. */
+/* Here only rows of goroutines have waits: until a thread runs the goroutine, which is ready. */
 static void print_waiting(FILE *out, const struct row *row)
 {
 	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].for_;

@@ -60,7 +60,7 @@ static const struct call *find_measured(const struct call_tree *tree, const stru
 }
 
 /*
- * True if calls within a call that began before the probe was set are iterations: the trigger
+ * True if iterations are calls within another one that began before the probe was set: the trigger
  * measured one of them. An interpreter's main loop that calls itself is such a case.
  */
 static bool counts_in_unseen(const struct call_tree *tree, const struct hit_mark *hit)
@@ -236,9 +236,8 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 
 /*
  * Leaves out iterations that have passed the threshold: they are not ordinary. If all have (a low
- * threshold, or a stepped target), they stay, since there is nothing else to compare with. Does
- * nothing with marks: iterations then go from hit to hit, but the threshold is for the time since
- * the mark.
+ * threshold, or a stepped target), they stay: only they are left to compare with. Does nothing with
+ * marks: iterations then go from hit to hit, but the threshold is for the time since the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {

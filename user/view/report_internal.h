@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "stack/call_tree.h"
 #include "util/vec.h"
 #include "view/off_cpu.h"
 #include "view/account.h"
-#include "view/report.h"
 
 /* One iteration. The last is the slow one. */
 struct period {

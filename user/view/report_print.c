@@ -7,6 +7,7 @@
 
 #include "mtbpf_shared.h"
 #include "util/units.h"
+#include "view/report.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
 #include "view/thread_places.h"

@@ -83,7 +83,7 @@ static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
 
 /*
  * A script's function, "JS:~run file:///home/me/app.js:1:2" or "py::run:/home/me/app.py", without
- * the folders of its file. False if the name has no file.
+ * the folders of its file. False if the name lacks a file.
  */
 static bool leave_out_folders(char *out, const char *name)
 {

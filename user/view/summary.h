@@ -29,7 +29,7 @@ struct summary_label {
 	const char *key, *value;
 };
 
-/* Facts about a capture that its report lacks. */
+/* A capture's facts that are not in its report. */
 struct summary_facts {
 	const struct hit_mark *hit; /* NULL: none */
 	const char *no_report;	    /* reason for a missing report; NULL: not missing */
@@ -89,7 +89,7 @@ void summary__fini(struct summary *s);
 
 /* The label's value, or NULL. */
 const char *summary__label(const struct summary *s, const char *key);
-/* The i-th; false: there is none. */
+/* The i-th; false: i is too large. */
 bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out);
 /* The slow iteration's time beyond that of an ordinary one. */
 uint64_t summary__excess(const struct summary *s);
@@ -108,7 +108,7 @@ struct summary_thread {
 	uint64_t tid;
 	bool is_slow; /* the one that triggered */
 };
-/* The i-th; false: there is none. */
+/* The i-th; false: i is too large. */
 bool summary__thread(const struct summary *s, size_t i, struct summary_thread *out);
 
 #endif

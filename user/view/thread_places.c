@@ -72,7 +72,7 @@ static void print_doing(FILE *out, const struct thread_places *places,
 	else if (place->doing == THREAD_RUNS)
 		fprintf(out, "runs");
 	else if (place->doing == THREAD_READY)
-		fprintf(out, "can run, and waits for a CPU");
+		fprintf(out, "can run, but no CPU runs it yet");
 	else if (place->doing == THREAD_STOPPED)
 		fprintf(out, "is stopped");
 	else if (place->waits_for[0])
@@ -145,7 +145,7 @@ static void print_deadlock(FILE *out, const struct thread_places *places, const 
 	fputc('\n', out);
 }
 
-/* A thread that computes, or waits for a CPU on a busy machine, is not blocked. */
+/* A thread that computes, or that is ready to run on a busy machine, is not blocked. */
 static void print_stalled(FILE *out, const struct thread_place *place)
 {
 	if (place->doing == THREAD_RUNS || place->doing == THREAD_READY)

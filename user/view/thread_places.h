@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of a process at a stall: their places, and the threads that they waited for. */
+/* A process's threads at a stall: their places, and the threads that they waited for. */
 #ifndef MTBPF_VIEW_THREAD_PLACES_H
 #define MTBPF_VIEW_THREAD_PLACES_H
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "said.h"
 #include "stderr_capture.h"
 #include "util/fs.h"
 
@@ -70,12 +71,12 @@ static inline void write_file(struct fixture *f, const char *name, const void *d
 	assert_int_equal(fs__write(path, data, size), 0);
 }
 
-static inline void assert_said(const struct fixture *f, const char *text)
-{
-	if (!strstr(f->said.text, text))
-		fail_msg("\"%s\" is not in: %s", text, f->said.text);
-	assert_non_null(strstr(f->said.text, "hint: "));
-}
+/* An error with a text of tests/messages, and a hint. */
+#define ASSERT_SAID(f, ...)                                                                        \
+	do {                                                                                       \
+		ASSERT_ERROR((f)->said.text, __VA_ARGS__);                                         \
+		assert_non_null(strstr((f)->said.text, "hint: "));                                 \
+	} while (0)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 

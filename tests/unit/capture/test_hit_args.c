@@ -65,7 +65,7 @@ static void test_more_than_there_are(void **state)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		write_lie(f, truth, (truth & ~(uint64_t)UINT32_MAX) | lies[i]);
 		assert_int_equal(read_it(f), -EINVAL);
-		assert_said(f, "a hit's record is damaged");
+		ASSERT_SAID(f, "a hit's record is damaged");
 	}
 	write_lie(f, truth, truth);
 	assert_int_equal(read_it(f), 0);
@@ -96,7 +96,7 @@ static void test_more_than_there_is_room_for(void **state)
 	write_file(f, "data", data, size);
 	free(data);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "a hit's record is damaged");
+	ASSERT_SAID(f, "a hit's record is damaged");
 }
 
 /* -print and -key: of every length and kind, with and without a name, beside arguments. */
@@ -157,7 +157,7 @@ static void test_prints_that_lie(void **state)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		write_lie(f, truth, lies[i]);
 		assert_int_equal(read_it(f), -EINVAL);
-		assert_said(f, "a hit's record is damaged");
+		ASSERT_SAID(f, "a hit's record is damaged");
 	}
 	write_lie(f, truth, truth);
 	assert_int_equal(read_it(f), 0);

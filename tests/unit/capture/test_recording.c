@@ -178,20 +178,22 @@ static void test_nothing_there(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(read_it(f), -ENOENT);
-	assert_said(f, "x.mtbpf: No such file or directory");
+	ASSERT_SAID(f, TEXT_cannot_open, f->path, strerror(ENOENT));
 }
 
 static void test_data_that_is_no_recording(void **state)
 {
 	struct fixture *f = *state;
+	char path[PATH_MAX];
 
 	write_it(f);
+	snprintf(path, sizeof(path), "%s/data", f->path);
 	write_file(f, "data", "", 0);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "is not a recording");
+	ASSERT_SAID(f, TEXT_not_a_recording, path);
 	write_file(f, "data", "#!/bin/sh\n", 10);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "it is not a perf.data file");
+	ASSERT_SAID(f, TEXT_not_perf_data);
 }
 
 static void test_data_that_is_a_pipe_does_not_block(void **state)
@@ -204,7 +206,7 @@ static void test_data_that_is_a_pipe_does_not_block(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "is not a recording");
+	ASSERT_SAID(f, TEXT_not_a_recording, path);
 }
 
 static void test_the_data_alone_is_a_perf_data(void **state)
@@ -244,7 +246,7 @@ static void expect_refused(struct fixture *f)
 	stderr_capture__begin(&f->said);
 	assert_int_equal(recording_dir__create(f->path), -EEXIST);
 	stderr_capture__end(&f->said);
-	assert_said(f, "exists and is not a recording");
+	ASSERT_SAID(f, TEXT_in_the_way, f->path, f->path);
 }
 
 /* As root, "-o" must not move /dev/null or /home away. */
@@ -288,11 +290,11 @@ static void test_a_place_that_cannot_be_written(void **state)
 	stderr_capture__begin(&f->said);
 	assert_int_not_equal(recording_dir__create(f->path), 0);
 	stderr_capture__end(&f->said);
-	assert_said(f, "cannot create the recording /proc/x.mtbpf");
+	ASSERT_SAID(f, TEXT_cannot_create_recording, f->path, strerror(ENOENT));
 	stderr_capture__begin(&f->said);
 	assert_int_equal(recording__write(&f->rec, f->path), -ENOENT);
 	stderr_capture__end(&f->said);
-	assert_said(f, "cannot write the recording /proc/x.mtbpf");
+	ASSERT_SAID(f, TEXT_cannot_write_recording, f->path, strerror(ENOENT));
 }
 
 int main(void)

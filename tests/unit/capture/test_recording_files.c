@@ -112,7 +112,7 @@ static void check_file(struct fixture *f, const char *fields)
 	snprintf(meta, sizeof(meta), "{\"version\": 1, \"files\": [{%s}]}", fields);
 	write_file(f, "meta.json", meta, strlen(meta));
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "cannot read ");
+	ASSERT_SAID(f, "cannot read ");
 }
 
 static void test_damaged_meta(void **state)
@@ -153,7 +153,7 @@ static void check_open(struct fixture *f, int err)
 
 	write_file(f, "meta.json", meta, strlen(meta));
 	assert_int_equal(read_it(f), err);
-	assert_said(f, "cannot read ");
+	ASSERT_SAID(f, "cannot read ");
 }
 
 /* No link leads out of a recording somebody sent, nor does a pipe make us wait. */

@@ -11,14 +11,17 @@ static void test_without_meta_it_is_incomplete(void **state)
 	snprintf(path, sizeof(path), "%s/meta.json", f->path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(read_it(f), -ENODATA);
-	assert_said(f, "is incomplete: meta.json is missing");
+	ASSERT_SAID(f, TEXT_incomplete_recording, f->path);
 }
 
-static void check_meta(struct fixture *f, const char *meta, int err, const char *said)
+static void check_meta(struct fixture *f, const char *meta, int err)
 {
 	write_file(f, "meta.json", meta, strlen(meta));
 	assert_int_equal(read_it(f), err);
-	assert_said(f, said);
+	if (err == -EPROTO)
+		ASSERT_SAID(f, TEXT_newer_recording, f->path);
+	else
+		ASSERT_SAID(f, TEXT_cannot_read_meta, f->path, strerror(-err));
 }
 
 static void test_meta_of_a_newer_version(void **state)
@@ -26,8 +29,8 @@ static void test_meta_of_a_newer_version(void **state)
 	struct fixture *f = *state;
 
 	write_it(f);
-	check_meta(f, "{\"version\": 3}", -EPROTO, "was made by a newer mtbpf");
-	check_meta(f, "{\"version\": 1e300}", -EPROTO, "was made by a newer mtbpf");
+	check_meta(f, "{\"version\": 3}", -EPROTO);
+	check_meta(f, "{\"version\": 1e300}", -EPROTO);
 }
 
 static void test_damaged_meta(void **state)
@@ -48,7 +51,7 @@ static void test_damaged_meta(void **state)
 
 	write_it(f);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		check_meta(f, all[i], -EINVAL, "cannot read ");
+		check_meta(f, all[i], -EINVAL);
 }
 
 /* Whoever sent it may have thought of the terminal. */
@@ -121,7 +124,7 @@ static void test_threads_at_a_stall(void **state)
 	assert_true(back->is_ready && back->is_whole && !back->is_on_cpu && !back->is_stopped);
 	assert_int_equal(back->n_ips, 2);
 	assert_true(f->back.state_ips.v[back->first_ip + 1] == ips[1]);
-	check_meta(f, damaged, -EINVAL, "cannot read ");
+	check_meta(f, damaged, -EINVAL);
 }
 
 static void test_meta_that_lacks_what_is_not_needed(void **state)
@@ -149,7 +152,7 @@ static void test_images_outside_of_the_recording_are_refused(void **state)
 		snprintf(meta, sizeof(meta),
 			 "{\"version\": 1, \"images\": [{\"path\": \"[vdso]\", \"file\": \"%s\"}]}",
 			 files[i]);
-		check_meta(f, meta, -EINVAL, "cannot read ");
+		check_meta(f, meta, -EINVAL);
 		assert_int_equal(f->back.images.n, 0);
 	}
 }
@@ -160,7 +163,7 @@ static void test_an_image_that_is_not_there(void **state)
 
 	write_it(f);
 	check_meta(f, "{\"version\": 1, \"images\": [{\"path\": \"x\", \"file\": \"images/9\"}]}",
-		   -ENOENT, "meta.json: No such file");
+		   -ENOENT);
 }
 
 static void test_files_that_are_links_or_pipes_are_refused(void **state)
@@ -176,7 +179,7 @@ static void test_files_that_are_links_or_pipes_are_refused(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(read_it(f), -EINVAL);
-	assert_said(f, "cannot read ");
+	ASSERT_SAID(f, "cannot read ");
 }
 
 static void test_mutated_meta(void **state)

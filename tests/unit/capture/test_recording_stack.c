@@ -143,7 +143,7 @@ static void test_sizes_that_lie(void **state)
 			memcpy(at, &(uint64_t){65}, 8);
 		write_file(f, "data", data, size);
 		assert_int_equal(read_it(f), -EINVAL);
-		assert_said(f, "a hit's record is damaged");
+		ASSERT_SAID(f, TEXT_damaged_hit);
 		memcpy(at, &truth, 8);
 	}
 	free(data);

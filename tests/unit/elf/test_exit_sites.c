@@ -31,19 +31,27 @@ static bool find_cold(void *ctx, uint64_t vaddr, struct exit_part *part)
 		exit_sites__find(&part_, find_cold, NULL, &(sites));                               \
 	})
 
+#define FIND_RETURNS(sites, ...)                                                                   \
+	({                                                                                         \
+		static const uint8_t code_[] = {__VA_ARGS__};                                      \
+		const struct exit_part part_ = {code_, sizeof(code_), VADDR};                      \
+		exit_sites__find_returns(&part_, &(sites));                                        \
+	})
+
 #define RET    0xc3
 #define NOP    0x90
 #define RET_16 0xc2, 0x10, 0x00
 
 static void test_each_return(void **state)
 {
-	struct exit_sites sites;
+	struct exit_sites sites = {.n_jumps = 1};
 
 	/* test %edi,%edi; je +1; ret; ret 16 */
 	assert_int_equal(FIND(sites, 0x85, 0xff, 0x74, 0x01, RET, RET_16), 0);
 	assert_int_equal(sites.n, 2);
 	assert_int_equal(sites.at[0], 4);
 	assert_int_equal(sites.at[1], 5);
+	assert_int_equal(sites.n_jumps, 0);
 }
 
 static void test_jumps_out_are_tail_calls(void **state)
@@ -54,8 +62,50 @@ static void test_jumps_out_are_tail_calls(void **state)
 	assert_int_equal(FIND(sites, 0xeb, 0x01, NOP, NOP, 0xe9, 0x00, 0x01, 0x00, 0x00), 0);
 	assert_int_equal(sites.n, 1);
 	assert_int_equal(sites.at[0], 4);
+	assert_int_equal(sites.n_jumps, 1);
+	assert_int_equal(sites.first_jump, 4);
+	/* ret; jmp through %rax, and out */
+	assert_int_equal(FIND(sites, RET, 0xff, 0xe0, 0xe9, 0x00, 0x01, 0x00, 0x00), 0);
+	assert_int_equal(sites.n_jumps, 2);
+	assert_int_equal(sites.first_jump, 1);
 	/* To the entry: a loop. */
 	assert_int_equal(FIND(sites, NOP, 0xeb, 0xfd), -ENOENT);
+}
+
+/* V8's return: with as many arguments as it expects, or with those that it finds. */
+static void test_returns_of_a_jit(void **state)
+{
+	struct exit_sites sites;
+
+	/* ja +3; ret 16; pop %r10; lea (%rsp,%rcx,8),%rsp; push %r10; ret */
+	assert_int_equal(FIND_RETURNS(sites, 0x77, 0x03, RET_16, 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc,
+				      0x41, 0x52, RET),
+			 0);
+	assert_int_equal(sites.n, 2);
+	assert_int_equal(sites.at[0], 2);
+	assert_int_equal(sites.at[1], 5);
+	/* Another register than the one that was taken: what it returns to is not known. */
+	assert_int_equal(FIND_RETURNS(sites, 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x53, RET),
+			 0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 8);
+}
+
+static void test_returns_of_a_jit_among_data(void **state)
+{
+	struct exit_sites sites;
+
+	/* jmp +2; data, whose last byte would swallow the nop and the ret; nop; ret; a jump out */
+	assert_int_equal(
+		FIND_RETURNS(sites, 0xeb, 0x02, NOP, 0xb8, NOP, RET, 0xe9, 0x00, 0x01, 0x00, 0x00),
+		0);
+	assert_int_equal(sites.n, 1);
+	assert_int_equal(sites.at[0], 5);
+	/* A handler that only the runtime enters: jmp to itself; ret */
+	assert_int_equal(FIND_RETURNS(sites, 0xeb, 0xfe, RET), 0);
+	assert_int_equal(sites.at[0], 2);
+	/* Nothing but an invalid instruction, and a jump. */
+	assert_int_equal(FIND_RETURNS(sites, 0xeb, 0xfe, 0x06), -ENOENT);
 }
 
 static void test_conditional_jumps_out(void **state)
@@ -160,6 +210,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_return),
 		cmocka_unit_test(test_jumps_out_are_tail_calls),
+		cmocka_unit_test(test_returns_of_a_jit),
+		cmocka_unit_test(test_returns_of_a_jit_among_data),
 		cmocka_unit_test(test_conditional_jumps_out),
 		cmocka_unit_test(test_the_cold_part_is_inside),
 		cmocka_unit_test(test_jumps_through_pointers),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "apart.h"
+#include "said.h"
 #include "stderr_capture.h"
 #include "util/signals.h"
 #include "util/log.h"
@@ -88,7 +89,8 @@ static void test_a_crash_is_told(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(apart__run(crash, NULL, "work"), -EIO);
 	stderr_capture__end(&said);
-	assert_non_null(strstr(said.text, "mtbpf: work was ended by a signal: Killed\nhint: "));
+	ASSERT_COMPLAINT(said.text);
+	ASSERT_ERROR(said.text, TEXT_ended_by_signal, "work", "Killed");
 }
 
 static void test_an_end_without_an_answer_is_told(void **state)
@@ -98,7 +100,8 @@ static void test_an_end_without_an_answer_is_told(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(apart__run(leave, NULL, "work"), -EIO);
 	stderr_capture__end(&said);
-	assert_non_null(strstr(said.text, "work ended early, with status 3\nhint: "));
+	ASSERT_COMPLAINT(said.text);
+	ASSERT_ERROR(said.text, TEXT_ended_early, "work", 3);
 }
 
 static void test_no_descriptors_left(void **state)
@@ -116,8 +119,8 @@ static void test_no_descriptors_left(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	stderr_capture__end(&said);
 	assert_int_equal(err, -EMFILE);
-	assert_non_null(strstr(said.text, "cannot start a process for work: "));
-	assert_non_null(strstr(said.text, "hint: the recording is complete"));
+	ASSERT_ERROR(said.text, TEXT_cannot_start_process, "work", strerror(EMFILE));
+	ASSERT_HINT(said.text, TEXT_decode_without_process);
 }
 
 /* By the same signal: a shell that waits is to know. */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "stack/stack.h"
+#include "said.h"
 #include "stderr_capture.h"
 #include "util/log.h"
 
@@ -87,23 +88,23 @@ static void test_what_is_refused(void **state)
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"", "the '..' between its two ends is missing"},
-		{"5ms", "the '..' between its two ends is missing"},
-		{"..", "both of its ends are open"},
-		{"5ms..2ms", "it ends before it begins"},
-		{"-1ms..-2ms", "it ends before it begins"},
-		{"1..2", "takes a unit"},
-		{"hit+..", "takes a unit"},
-		{"-..", "takes a unit"},
-		{"1mss..", "takes a unit"},
-		{"+5ms..", "'+' must follow begin, end or hit"},
-		{"9999999999999s..", "292 years"},
-		{"parse..3ms", "one end is a time and the other a function"},
-		{"a..b..c", "more than one '..'"},
-		{"a...b", "more than one '..'"},
-		{"line:a.c:3..f", "by the function's name"},
-		{"f..addr:0x1", "by the function's name"},
-		{"?..", "nothing to pick from"},
+		{"", TEXT_range_missing},
+		{"5ms", TEXT_range_missing},
+		{"..", TEXT_range_open},
+		{"5ms..2ms", TEXT_range_backwards},
+		{"-1ms..-2ms", TEXT_range_backwards},
+		{"1..2", TEXT_time_takes_unit},
+		{"hit+..", TEXT_time_takes_unit},
+		{"-..", TEXT_time_takes_unit},
+		{"1mss..", TEXT_time_takes_unit},
+		{"+5ms..", TEXT_plus_follows},
+		{"9999999999999s..", TEXT_duration_maximum},
+		{"parse..3ms", TEXT_mixed_ends},
+		{"a..b..c", TEXT_several_ranges},
+		{"a...b", TEXT_several_ranges},
+		{"line:a.c:3..f", TEXT_calls_by_name},
+		{"f..addr:0x1", TEXT_calls_by_name},
+		{"?..", TEXT_nothing_to_pick},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -111,7 +112,7 @@ static void test_what_is_refused(void **state)
 		char said[512];
 
 		assert_int_equal(add(&f, cases[i].text, said), -EINVAL);
-		if (!strstr(said, cases[i].why) || !strstr(said, "hint: -filter takes FROM..TO"))
+		if (!strstr(said, cases[i].why) || !said__has(said, "hint: ", TEXT_give_range))
 			fail_msg("'%s': %s", cases[i].text, said);
 		trace_filter__fini(&f);
 	}

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "said.h"
 #include "stderr_capture.h"
 #include "target/cgroup.h"
 
@@ -81,7 +82,7 @@ static void test_what_is_no_cgroup_is_refused(void **state)
 	assert_int_equal(cgroup__open(&cgroup, "/etc/passwd"), -EINVAL);
 	stderr_capture__end(&said);
 	assert_int_equal(cgroup.fd, -1);
-	assert_non_null(strstr(said.text, "/ is not a cgroup"));
+	ASSERT_ERROR(said.text, TEXT_not_a_cgroup, "/");
 }
 
 static void write_file(const char *path, const char *text)

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "said.h"
 #include "stderr_capture.h"
 
 #define NO_PID (1 << 23) /* PID_MAX_LIMIT is 2^22 */
@@ -83,8 +84,8 @@ static void test_refuses_a_missing_process(void **state)
 	struct stderr_capture capture;
 
 	assert_int_equal(open_refused(NO_PID, &capture), -ESRCH);
-	assert_non_null(strstr(capture.text, "mtbpf: no process with pid 8388608\n"));
-	assert_non_null(strstr(capture.text, "hint: 'pgrep -a NAME' lists pids\n"));
+	ASSERT_ERROR(capture.text, TEXT_no_pid, NO_PID);
+	ASSERT_HINT(capture.text, TEXT_pids_listed);
 	assert_int_equal(open_refused(0, &capture), -ESRCH);
 	assert_int_equal(open_refused(-1, &capture), -ESRCH);
 	assert_false(process__alive(NO_PID));
@@ -107,11 +108,9 @@ static void test_refuses_a_zombie(void **state)
 {
 	struct stderr_capture capture;
 	pid_t pid = make_zombie();
-	char expected[64];
 
 	assert_int_equal(open_refused(pid, &capture), -ESRCH);
-	snprintf(expected, sizeof(expected), "mtbpf: process %d has exited (zombie)\n", pid);
-	assert_non_null(strstr(capture.text, expected));
+	ASSERT_ERROR(capture.text, TEXT_is_a_zombie, pid);
 	assert_false(process__alive(pid));
 	waitpid(pid, NULL, 0);
 }
@@ -153,14 +152,12 @@ static void test_refuses_a_thread_and_names_its_process(void **state)
 {
 	struct stderr_capture capture;
 	struct parked parked;
-	char expected[128];
 
 	parked__start(&parked);
 	assert_int_equal(open_refused(parked.tid, &capture), -EINVAL);
-	snprintf(expected, sizeof(expected),
-		 "mtbpf: %d is a thread, of process %d\nhint: use -pid %d\n", parked.tid, getpid(),
-		 getpid());
-	assert_string_equal(capture.text, expected);
+	ASSERT_COMPLAINT(capture.text);
+	ASSERT_ERROR(capture.text, TEXT_is_a_thread, parked.tid, getpid());
+	ASSERT_HINT(capture.text, TEXT_use_pid, getpid());
 	parked__stop(&parked);
 }
 

@@ -24,8 +24,8 @@
 #define MODULE_MAX (64ull << 20)
 #define TEXT_MAX   (256ull << 20)
 /*
- * kallsyms has no sizes: this is far more than most BPF programs have, and the bytes after their
- * end are zeroes.
+ * kallsyms lacks sizes: this is far more than most BPF programs have, and the bytes after their end
+ * are zeroes.
  */
 #define MADE_MAX (64ull << 10)
 
@@ -277,7 +277,7 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 		ssize_t n = kcore__read(kcore, at, buf, want), put;
 
 		if (n <= 0) {
-			/* A page that cannot be read has no code. */
+			/* Pages that cannot be read do not contain code. */
 			at += PAGE - at % PAGE;
 			continue;
 		}

@@ -43,8 +43,8 @@ int data_maps__take(struct recording *rec, pid_t pid);
 /*
  * Copies into rec->images the pages in memory of process pid's executable mappings that are not of
  * a file in rec->files, and its perf map into rec->perf_maps. They replace an earlier copy of this
- * process. Prints a line if they do not fit into `limit` bytes. 0 or -ENOMEM; if the process has
- * ended, the earlier copy stays.
+ * process. Says so if they do not fit into `limit` bytes. 0 or -ENOMEM; if the process has ended,
+ * the earlier copy stays.
  */
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 

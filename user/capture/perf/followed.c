@@ -147,9 +147,7 @@ int followed__freeze(struct source *source)
 	f->ops->disable(source);
 	f->frozen = true;
 	err = f->ops->look(source);
-	if (err)
-		log__error("cannot read the kernel's records of the process: %s", strerror(-err));
-	return err;
+	return err ? source__refuse_read("the kernel's records of the process", err) : 0;
 }
 
 /* Adds what the sideband has reported so far. */
@@ -209,7 +207,7 @@ int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
 		err = add_uprobes_pages(f, time_ns, rec);
 	count_left_out(f, rec);
 	if (err)
-		log__error("cannot read what was recorded: %s", strerror(-err));
+		source__refuse_read("what was recorded", err);
 	else if (f->config->kernel && !rec->kernel.kallsyms)
 		err = kernel_copy__make("/proc", with_kernel_code, &rec->kernel);
 	return err;

@@ -25,7 +25,7 @@ struct followed_process {
 /* The functions of a source that opens rings for what is followed. */
 struct followed_ops {
 	/*
-	 * Opens a ring at the place, and keeps it. pid: the thread's process. Returns the
+	 * Opens the ring for this place, and keeps it. pid: the thread's process. Returns the
 	 * descriptor of its sideband event, or -errno.
 	 */
 	int (*open_ring)(struct source *source, const struct event_place *place, pid_t pid);

@@ -79,7 +79,7 @@ size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool);
  */
 int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *size, bool *wrapped);
 
-/* Prints a line and a hint: what cannot be done with perf events, and why. */
+/* Prints a message and a hint: what cannot be done with perf events, and why. */
 void ring_limits__explain(int err, const char *what);
 
 /* True if n rings of aux_size bytes of trace fit into max bytes. */

@@ -69,7 +69,7 @@ void switch_log__fini(struct switch_log *log);
 
 /* Calls for one CPU must be in order of time. Each returns 0 or -ENOMEM. */
 
-/* pid and tid run; used only if the CPU has no other record yet. */
+/* pid and tid run; used only as the first record of the CPU. */
 int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
 /* pid and tid run from now on; 0 and 0: no recorded thread. */
 int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
@@ -83,7 +83,7 @@ int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
  */
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
 
-/* True if the log has a switch to the process. */
+/* True if the process has been switched to. */
 bool switch_log__has(const struct switch_log *log, pid_t pid);
 /* Adds the switches of all CPUs to the recording, by time. 0 or -ENOMEM. */
 int switch_log__add_to(const struct switch_log *log, struct recording *rec);

@@ -132,7 +132,7 @@ int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct upr
 int uprobe_event__open(const struct uprobe_spec *spec)
 {
 	/*
-	 * An event for all processes needs a CPU. The BPF program still runs on every CPU: it
+	 * An event for all processes must name one CPU. The BPF program still runs on every CPU: it
 	 * belongs to the probe; the event only gets what the program lets pass
 	 * (__uprobe_perf_func).
 	 */

@@ -29,7 +29,7 @@ struct pt_pmu {
 /* Reads the PMU's description. 0 or -errno: -ENOENT: there is no such PMU. Prints nothing. */
 int pt_pmu__read(struct pt_pmu *pmu);
 
-/* Reads a file of caps/. 0; -ENOENT if this kernel lacks it. */
+/* Reads one file of caps/. 0; -ENOENT if this kernel lacks it. */
 int pt_pmu__read_cap(const char *name, uint32_t *value);
 
 /*

@@ -91,7 +91,7 @@ struct rec_switch {
 	pid_t pid, tid;
 };
 
-/* Minor page faults per sample; every major fault is a sample. */
+/* Minor page faults per sample; all major faults are sampled. */
 #define REC_FAULT_PERIOD 32
 
 /* A thread's stack at one moment. */
@@ -367,7 +367,7 @@ size_t recording__traced_bytes(const struct recording *rec);
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
 
 /*
- * The address of the hit's probe in its process: processes of a cgroup may have mapped the file at
+ * The address of the hit's probe in its process: a cgroup's processes may have mapped the file at
  * different addresses.
  */
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit);
@@ -406,7 +406,7 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 /* Inserts after those of the same time or earlier. */
 int recording__add_loss(struct recording *rec, const struct rec_loss *loss);
 int recording__add_switch(struct recording *rec, const struct rec_switch *sw);
-/* Adds a sample with its addresses, and sets first_ip. */
+/* Adds the sample with its addresses, and sets first_ip. */
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips);
 /* Sets the user registers of the last sample. */
@@ -503,7 +503,7 @@ struct spool {
 int spool__open(struct spool *spool, const char *dir);
 void spool__close(struct spool *spool);
 
-/* Appends. If writing fails, prints a line once, and appends nothing from then on. */
+/* Appends. If writing fails, says so once, and appends nothing from then on. */
 void spool__write(struct spool *spool, const void *bytes, size_t n);
 /*
  * Ends the spool: aux gets its mapped bytes and is added to rec, which owns them from now on. rec's

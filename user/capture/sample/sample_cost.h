@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures what the flight recorder costs a thread on this machine, on a thread of mtbpf. */
+/* Measures, on a thread of mtbpf, how much time the flight recorder takes from threads here. */
 #ifndef MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 #define MTBPF_CAPTURE_SAMPLE_SAMPLE_COST_H
 

@@ -279,7 +279,7 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 	uint32_t rest, left;
 
 	*n_calls = 0;
-	/* Counts up to the first branch from the kernel, which is not a call of user code. */
+	/* Counts up to the first branch from the kernel: only user code's calls count. */
 	for (size_t i = 0;
 	     i < n && i < NOTED_CALLS_MAX && !address__is_kernel(calls[i].from) && calls[i].from;
 	     i++)

@@ -42,8 +42,8 @@ int counting__try(enum counting counting);
 
 /*
  * The period in ns for a rate in Hz, limited to the kernel's maximum
- * (kernel.perf_event_max_sample_rate, which it lowers if samples take too long). Prints a line if
- * the rate was limited.
+ * (kernel.perf_event_max_sample_rate, which it lowers if samples take too long). Says so if the
+ * rate was limited.
  */
 uint64_t sample_rate__period(unsigned int wanted_hz);
 /* The rate, limited by the kernel's max_hz; 0 is unlimited. */

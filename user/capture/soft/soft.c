@@ -161,7 +161,7 @@ static int soft__read(struct source *source, struct recording *rec)
 		err = source->shared->uprobes_start ? recording__add_image(rec, &image) : 0;
 	}
 	if (err)
-		log__error("cannot read what was recorded: %s", strerror(-err));
+		source__refuse_read("what was recorded", err);
 	if (source->shared->waited_ns > 10000000)
 		log__info("the program waited for the disk for %s",
 			  units__format_duration(text, source->shared->waited_ns));

@@ -20,8 +20,8 @@
 #include "util/insn.h"
 
 /*
- * The memory that the stepper writes and mtbpf reads, as with a CPU and perf's AUX area: rings of
- * PT bytes, and what perf's sideband would report.
+ * The memory that the stepper writes and mtbpf reads, as the CPU and mtbpf do with perf's AUX area:
+ * rings of PT bytes, and what perf's sideband would report.
  */
 #define SOFT_MAX_THREADS 256
 #define SOFT_MAX_MAPS	 2048

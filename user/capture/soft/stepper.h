@@ -19,7 +19,7 @@
 /* The commands of mtbpf to the stepper are single bytes. End of file means detach. */
 #define SOFT_COMMAND_FREEZE 'F'
 
-/* The number of breakpoints that a CPU has. */
+/* The number of breakpoints per CPU. */
 #define SOFT_MAX_STARTS 4
 
 struct stepper_config {
@@ -29,7 +29,7 @@ struct stepper_config {
 	bool from_exec;
 	bool keeps_all; /* a thread waits if its ring is full: nothing is overwritten */
 	/*
-	 * Steps threads only between starts and stops; always, if there are no starts. At most
+	 * Steps threads only between starts and stops; always, without starts. At most
 	 * SOFT_MAX_STARTS.
 	 */
 	const struct rec_place *starts, *stops;

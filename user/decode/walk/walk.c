@@ -240,8 +240,8 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 
 		if ((bytes & 3) == 3) {
 			/*
-			 * This code avoids a branch: the CPU cannot predict the length. Shifting
-			 * the next bytes down is faster than loading them again.
+			 * This code does not branch on the length, which the CPU cannot predict.
+			 * Shifting the next bytes down is faster than loading them again.
 			 */
 			uint64_t is_long = bytes >> 2 & 1, payload = bytes >> 3 & 0x1fff, ticks;
 			unsigned int len = 1 + (unsigned int)is_long;

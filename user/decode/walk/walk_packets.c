@@ -5,6 +5,7 @@
 
 #include "decode/pt_note.h"
 #include "decode/walk/walk_branches.h"
+#include "util/insn.h"
 
 #define VM_ENTRY_LEN 3
 
@@ -134,6 +135,18 @@ static bool is_slot(struct walker *w, uint64_t ip)
 	       !strcmp(place.function->module, "[uprobes]");
 }
 
+/*
+ * True if the thread was stopped behind the one instruction that the kernel had put into a slot.
+ * The recording has the code of one probe in all slots, and with several probes that may not be
+ * this instruction. Branches do not end behind themselves.
+ */
+static bool has_stepped_slot(struct walker *w)
+{
+	uint64_t slot = w->block->ip;
+
+	return w->fup_ip > slot && w->fup_ip - slot <= INSN_MAX_LEN && is_slot(w, slot);
+}
+
 static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
 	/* Another thread's IP does not tell where the first thread was. */
@@ -141,7 +154,7 @@ static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 
 	/*
 	 * Errata BDM70 and APL12: a PSB+ or an OVF may give the IP of a thread that is not traced
-	 * yet. It produced no branches, so there is nothing to undo.
+	 * yet. It produced no branches, so nothing needs to be undone.
 	 */
 	if (w->state == WALK_ON)
 		walker__lose(w, GAP_MISMATCH, w->block->ip, w->time.tsc);
@@ -159,7 +172,7 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 	struct block_reach reach;
 
 	if (w->has_fup) {
-		if (walker__arrive(w, w->fup_ip))
+		if (has_stepped_slot(w) || walker__arrive(w, w->fup_ip))
 			end_at_fup(w);
 		return;
 	}

@@ -470,6 +470,8 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 				 "debug package)");
 	if (!from->path.of_return && function__is_clone(function))
 		return tell(why, "the compiler has changed how this function gets its arguments");
+	if (!from->path.of_return && function__is_ocaml(function))
+		return tell(why, "OCaml passes arguments in other registers");
 	if (!from->path.of_return && from->path.arg >= VALUE_REGISTERS)
 		return tell(why, "only the first six arguments are in registers");
 	if (!size && !from->path.n)
@@ -496,7 +498,7 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 	if (probe->is_inside)
 		return tell(why, "the probe is inside the function");
 	if (probe->is_go)
-		return tell(why, "Go passes its arguments in another way");
+		return tell(why, "Go passes arguments and results in another way");
 	if (by_numbers)
 		path.n = 0;
 	err = function__find_value(function, &path, value, type, why);

@@ -4,10 +4,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture/probe/breakpoint_event.h"
 #include "target/process.h"
@@ -84,15 +86,6 @@ static bool is_meant(const char *name, const char *text)
 	       (strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text));
 }
 
-/* The entries of a map may be data, such as an interpreter's bytecode. */
-static bool is_code(const struct mappings *maps, uint64_t address)
-{
-	for (size_t i = 0; i < maps->n; i++)
-		if (address >= maps->v[i].start && address < maps->v[i].end)
-			return maps->v[i].prot & PROT_EXEC;
-	return false;
-}
-
 /*
  * HotSpot's methods begin with a check of the receiver's class ("mov 0x8(%rsi),%r10d", in older
  * ones with REX.W), which callers that know the class skip. Returns the offset of the code after
@@ -117,26 +110,102 @@ static uint32_t skip_class_check(const uint8_t *code, size_t len)
 	return 0;
 }
 
-static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char *name, probe_fn fn,
-		      void *ctx)
+/*
+ * True for a copy that is not called any more: HotSpot replaces its first instruction by a jump to
+ * the code that looks up the new copy.
+ */
+static bool is_abandoned(pid_t pid, const struct perf_map_entry *entry)
 {
-	struct probe probe = {.is_inside = true, .site = {.emulated = true, .at_entry = true}};
 	uint8_t code[64];
 	ssize_t len = process__read_memory(pid, entry->start, code,
 					   entry->size < sizeof(code) ? entry->size : sizeof(code));
+	uint32_t skip = len > 0 ? skip_class_check(code, (size_t)len) : 0;
+	struct insn insn;
+
+	return len > 0 &&
+	       !insn__decode(code + skip, (size_t)len - skip, entry->start + skip, &insn) &&
+	       insn.cls == INSN_JUMP && insn.target - entry->start >= entry->size;
+}
+
+/* The entries of a map may be data, such as an interpreter's bytecode. */
+static bool is_called(pid_t pid, const struct mappings *maps, const struct perf_map_entry *entry)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (entry->start >= maps->v[i].start && entry->start < maps->v[i].end)
+			return maps->v[i].prot & PROT_EXEC && !is_abandoned(pid, entry);
+	return false;
+}
+
+/* Functions are seldom larger than a few KB. */
+#define CODE_MOST (1u << 20)
+
+/*
+ * V8's interpreter and its baseline compiler mark their code in the map. V8 also enters such code
+ * in its middle, when it leaves optimised code.
+ */
+static bool is_entered_anywhere(const struct perf_map_entry *entry)
+{
+	return entry->name_len > 4 && !memcmp(entry->name, "JS:", 3) &&
+	       (entry->name[3] == '~' || entry->name[3] == '^');
+}
+
+/*
+ * True for a JVM with virtual threads: a call of one may continue on another thread, at the same
+ * stack pointer as a call of another one.
+ */
+static bool has_virtual_threads(pid_t pid)
+{
+	_cleanup_free_ pid_t *tids = NULL;
+	char name[PROCESS_COMM_SIZE];
+	size_t n = 0;
+
+	if (process__threads(pid, &tids, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		process__thread_name(pid, tids[i], name);
+		if (!strncmp(name, "VirtualThread-", strlen("VirtualThread-")))
+			return true;
+	}
+	return false;
+}
+
+/* Sets the probe's exits, for durations. */
+static void find_exits(struct probe *probe, const struct perf_map_entry *entry, pid_t pid,
+		       const struct exit_part *code)
+{
+	if (is_entered_anywhere(entry))
+		probe->exits_err = JIT_EXITS_ENTERED;
+	else if (has_virtual_threads(pid))
+		probe->exits_err = JIT_EXITS_VIRTUAL;
+	else
+		probe->exits_err = exit_sites__find_returns(code, &probe->exits);
+	log__debug("breakpoint: %s at %#llx, %u returns", probe->name,
+		   (unsigned long long)probe->ip, probe->exits.n);
+}
+
+static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char *name, probe_fn fn,
+		      void *ctx)
+{
+	struct probe probe = {.site = {.emulated = true, .at_entry = true}};
+	size_t size = entry->size < CODE_MOST ? entry->size : CODE_MOST;
+	_cleanup_free_ uint8_t *code = malloc(size ? size : 1);
+	ssize_t len = code ? process__read_memory(pid, entry->start, code, size) : -ENOMEM;
 
 	if (len <= 0)
-		return 0;
+		return code ? 0 : -ENOMEM;
 	probe.kernel = (struct kernel_probe){.kind = KERNEL_PROBE_BREAKPOINT};
 	probe.site.skip = skip_class_check(code, (size_t)len);
-	probe.ip = probe.kernel.address = entry->start + probe.site.skip;
+	probe.ip = probe.kernel.address = probe.kernel.entry = entry->start + probe.site.skip;
+	probe.kernel.end = entry->start + entry->size;
 	probe.offset = probe.entry_offset = probe.ip;
 	len -= probe.site.skip;
-	memcpy(probe.code, code + probe.site.skip,
-	       (size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	probe.jit_code_len =
+		(uint8_t)((size_t)len < sizeof(probe.code) ? (size_t)len : sizeof(probe.code));
+	memcpy(probe.code, code + probe.site.skip, probe.jit_code_len);
 	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
 	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
-	log__debug("breakpoint: %s at %#llx", name, (unsigned long long)probe.ip);
+	find_exits(&probe, entry, pid,
+		   &(struct exit_part){code + probe.site.skip, (size_t)len, probe.ip});
 	return fn(ctx, &probe);
 }
 
@@ -146,14 +215,14 @@ struct jit_match {
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
-static void count_matches(const struct jit_map *map, const struct mappings *maps, const char *text,
-			  struct jit_match *match)
+static void count_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
+			  const char *text, struct jit_match *match)
 {
 	char name[LABEL_SIZE];
 
 	for (size_t i = 0; i < map->n; i++) {
 		if (!is_meant(plain_name(&map->v[i], name), text) ||
-		    !is_code(maps, map->v[i].start))
+		    !is_called(pid, maps, &map->v[i]))
 			continue;
 		if (!match->n)
 			strcpy(match->name, name);
@@ -184,12 +253,60 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 	return -ENOTUNIQ;
 }
 
+/* The minor version of the Python that runs in the process: N of Python 3.N; 0: none. */
+static int python_minor(const char *exe, const struct mappings *maps)
+{
+	int minor = 0;
+
+	if (sscanf(exe, "python3.%d", &minor) == 1)
+		return minor;
+	for (size_t i = 0; i < maps->n && !minor; i++) {
+		const char *name = strrchr(maps->v[i].path, '/');
+
+		if (!name || sscanf(name, "/libpython3.%d", &minor) != 1)
+			minor = 0;
+	}
+	return minor;
+}
+
+/* Says how the runtime of the process is made to write its map. */
+static void hint_map(pid_t pid)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+	char link[64], path[PATH_MAX] = "";
+	const char *exe;
+	int minor;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	if (readlink(link, path, sizeof(path) - 1) < 0)
+		*path = 0;
+	exe = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (mappings__read(&maps, pid))
+		maps.n = 0;
+	minor = python_minor(exe, &maps);
+	if (minor >= 12)
+		log__hint("start it as 'python3.%d -X perf', or with PYTHONPERFSUPPORT=1 in its "
+			  "environment",
+			  minor);
+	else if (minor)
+		log__hint("this is Python 3.%d; Python 3.12 and later write it, with 'python3 -X "
+			  "perf'",
+			  minor);
+	else if (!strcmp(exe, "java"))
+		log__hint("'jcmd %d Compiler.perfmap' writes it once (JDK 17 and later)", (int)pid);
+	else if (!strcmp(exe, "node") || !strcmp(exe, "nodejs"))
+		log__hint("start it as 'node --perf-basic-prof'");
+	else
+		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
+			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
+			  "later) once");
+}
+
 static int refuse_map(pid_t pid)
 {
 	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
 		   (int)pid, (int)pid);
-	log__hint("node --perf-basic-prof, python3 -X perf, or java with perf-map-agent write it "
-		  "while the program runs; 'jcmd PID Compiler.perfmap' writes Java's once");
+	hint_map(pid);
 	return -ENOENT;
 }
 
@@ -200,7 +317,8 @@ static int take_all(const struct jit_map *map, const struct mappings *maps, pid_
 	int err = 0;
 
 	for (size_t i = 0; i < map->n && !err; i++)
-		if (is_meant(plain_name(&map->v[i], name), text) && is_code(maps, map->v[i].start))
+		if (is_meant(plain_name(&map->v[i], name), text) &&
+		    is_called(pid, maps, &map->v[i]))
 			err = take_entry(pid, &map->v[i], name, fn, ctx);
 	return err;
 }
@@ -226,7 +344,7 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 	if (!err)
 		err = mappings__read(&maps, pid);
 	if (!err)
-		count_matches(&map, &maps, text, &match);
+		count_matches(&map, &maps, pid, text, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
 		err = refuse_matches(pid, text, &match);
 	if (!err)
@@ -248,7 +366,8 @@ size_t jit_probe__list(pid_t pid, const char *text)
 	if (mappings__read(&maps, pid))
 		map.n = 0;
 	for (size_t i = 0; i < map.n; i++) {
-		if (!is_meant(plain_name(&map.v[i], name), text) || !is_code(&maps, map.v[i].start))
+		if (!is_meant(plain_name(&map.v[i], name), text) ||
+		    !is_called(pid, &maps, &map.v[i]))
 			continue;
 		printf("%016llx %6llu %-20s " JIT_PREFIX "%s\n", (unsigned long long)map.v[i].start,
 		       (unsigned long long)map.v[i].size, JIT_MODULE, name);
@@ -261,10 +380,12 @@ size_t jit_probe__list(pid_t pid, const char *text)
 static bool is_unchanged(pid_t pid, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->code)];
-	ssize_t len = process__read_memory(pid, probe->ip, code, sizeof(code));
+	/* What follows belongs to others: Python 3.12's trampolines have 11 bytes. */
+	size_t size = probe->jit_code_len;
 
 	/* If the read fails, the process has ended. */
-	return len < (ssize_t)sizeof(code) || !memcmp(code, probe->code, sizeof(code));
+	return process__read_memory(pid, probe->ip, code, size) < (ssize_t)size ||
+	       !memcmp(code, probe->code, size);
 }
 
 static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
@@ -290,7 +411,7 @@ static const char *find_moved(pid_t pid, const struct probe *probes, size_t n, u
 			if (probes[p].kernel.kind == KERNEL_PROBE_BREAKPOINT &&
 			    !strncmp(plain_name(&map.v[i], name), probes[p].name,
 				     sizeof(probes[p].name) - 1) &&
-			    !is_probed(&map.v[i], probes, n) && is_code(&maps, map.v[i].start)) {
+			    !is_probed(&map.v[i], probes, n) && is_called(pid, &maps, &map.v[i])) {
 				found = probes[p].name;
 				*moved = map.v[i].start;
 			}
@@ -324,4 +445,71 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 		  "hits",
 		  name, (unsigned long long)moved);
 	return false;
+}
+
+static const struct probe *first_breakpoint(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT)
+			return &probes->all.v[i];
+	return NULL;
+}
+
+/* A JIT's code is at other addresses in each process. */
+int jit_probe__check_target(const struct probes *probes, const struct start_stop *regions,
+			    bool is_one)
+{
+	const struct probe *probe = first_breakpoint(probes) ?: first_breakpoint(&regions->starts)
+							     ?: first_breakpoint(&regions->stops);
+
+	if (is_one || !probe)
+		return 0;
+	log__error("%s: a JIT's function is a trigger in one process only", probe->name);
+	log__hint("name that process: -pid PID");
+	return -EINVAL;
+}
+
+static int refuse_calls(const struct probe *probe)
+{
+	switch (probe->exits_err) {
+	case JIT_EXITS_ENTERED:
+		log__error("the code of %s is not optimised: V8 enters it in its middle as well, "
+			   "so that its calls have no duration",
+			   probe->name);
+		log__hint("-delay-thresh measures from call to call; node --no-sparkplug makes "
+			  "optimised code only");
+		break;
+	case JIT_EXITS_VIRTUAL:
+		log__error("%s: calls of Java's virtual threads change threads, so that their "
+			   "duration is not known",
+			   probe->name);
+		log__hint("-delay-thresh measures from call to call");
+		break;
+	default:
+		log__error("cannot find a return in the code of %s", probe->name);
+		log__hint("-delay-thresh measures from call to call, without the return");
+	}
+	return -EINVAL;
+}
+
+int jit_probe__check_calls(const struct probe *probes, size_t n)
+{
+	size_t n_copies = 0, n_returns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (probes[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
+			continue;
+		if (probes[i].exits_err)
+			return refuse_calls(&probes[i]);
+		n_copies++;
+		n_returns += probes[i].exits.n;
+	}
+	if (n_copies + n_returns <= BREAKPOINTS_MAX)
+		return 0;
+	log__error("the calls of %s need a breakpoint at %zu entries and %zu returns, and a CPU "
+		   "has only %d",
+		   probes[0].name, n_copies, n_returns, BREAKPOINTS_MAX);
+	log__hint("-delay-thresh measures from call to call, without the returns; so does a "
+		  "-start and a -stop");
+	return -EINVAL;
 }

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "session/probe/programs.h"
+#include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
+#include "session/probe/programs.h"
 #include "target/usdt.h"
 #include "util/log.h"
 
@@ -110,6 +111,13 @@ int probes__add(void *ctx, const struct probe *probe)
 		return 0;
 	snprintf(probes->name + len, sizeof(probes->name) - len, "%s%s", len ? ", " : "",
 		 probe->name);
+	if (++probes->n_names <= 2)
+		probes->first_two_len = strlen(probes->name);
+	if (probes->n_names <= 3)
+		snprintf(probes->shown, sizeof(probes->shown), "%s", probes->name);
+	else
+		snprintf(probes->shown, sizeof(probes->shown), "%.*s and %zu more",
+			 (int)probes->first_two_len, probes->name, probes->n_names - 2);
 	return 0;
 }
 
@@ -177,10 +185,7 @@ int probes__check_calls(const struct probes *probes)
 	for (size_t i = 0; i < probes->all.n; i++) {
 		if (!probes->all.v[i].is_inside)
 			continue;
-		log__error(probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT
-				   ? "%s has a breakpoint at its entry only: its calls have no "
-				     "duration"
-			   : probe__in_kernel(&probes->all.v[i])
+		log__error(probe__in_kernel(&probes->all.v[i])
 				   ? "%s is a moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
@@ -189,7 +194,7 @@ int probes__check_calls(const struct probes *probes)
 			  "-delay-thresh, watch without -durations");
 		return -EINVAL;
 	}
-	return 0;
+	return jit_probe__check_calls(probes->all.v, probes->all.n);
 }
 
 static int refuse_exits(const struct probe *probe)
@@ -264,7 +269,28 @@ static int refuse_uretprobe(const struct probe *probe)
 	return -EINVAL;
 }
 
-int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn)
+/*
+ * At a return instruction rax has the value. At a jump out of the function it does not: the
+ * function that is jumped to computes the value.
+ */
+static int refuse_retval(const struct probe *probe, const char *option)
+{
+	int32_t at = probe->exits.first_jump;
+
+	log__error("%s: retval of %s is not known: the jump at %s%s%#x also ends the call, and the "
+		   "function that it leads to computes the value",
+		   option, probe->name, probe->name, at < 0 ? "-" : "+", (unsigned int)abs(at));
+	log__hint("leave out retval, or name that function or a caller%s",
+		  probe->return_reader == RETURN_READER_RUNTIME ? ""
+		  : probe->return_reader == RETURN_READER_UNWINDER
+			  ? "; -return-probes uretprobe knows the value, and ends the program if "
+			    "an exception passes this function"
+			  : "; -return-probes uretprobe knows the value");
+	return -EINVAL;
+}
+
+int probes__choose_returns(const struct probes *probes, int choice, const char *reads_retval,
+			   bool *by_insn)
 {
 	const struct probe *read = find_read_return(probes);
 
@@ -275,9 +301,14 @@ int probes__choose_returns(const struct probes *probes, int choice, bool *by_ins
 		log__warn("-return-probes uretprobe: an exception that passes %s will end the "
 			  "program",
 			  read->name);
-	for (size_t i = 0; i < probes->all.n && *by_insn; i++)
-		if (probes->all.v[i].exits_err)
-			return refuse_exits(&probes->all.v[i]);
+	for (size_t i = 0; i < probes->all.n && *by_insn; i++) {
+		const struct probe *probe = &probes->all.v[i];
+
+		if (probe->exits_err)
+			return refuse_exits(probe);
+		if (reads_retval && probe->exits.n_jumps)
+			return refuse_retval(probe, reads_retval);
+	}
 	return *by_insn ? check_kinds(probes) : 0;
 }
 
@@ -376,16 +407,21 @@ static struct rec_place place_of(const struct probe *probe, const char *exec_pat
 	return place;
 }
 
+static bool is_same_place(const struct probe *a, const struct probe *b, const char *exec_path)
+{
+	const struct rec_place place = place_of(a, exec_path), other = place_of(b, exec_path);
+
+	if (a->kernel.kind || b->kernel.kind)
+		return a->kernel.kind == b->kernel.kind && a->offset == b->offset &&
+		       !strcmp(a->kernel.name, b->kernel.name);
+	return place.ino == other.ino && place.offset == other.offset;
+}
+
 static bool has_place(const struct probes *probes, const struct probe *probe, const char *exec_path)
 {
-	const struct rec_place place = place_of(probe, exec_path);
-
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct rec_place other = place_of(&probes->all.v[i], exec_path);
-
-		if (place.ino == other.ino && place.offset == other.offset)
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (is_same_place(&probes->all.v[i], probe, exec_path))
 			return true;
-	}
 	return false;
 }
 
@@ -415,16 +451,26 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
-/* System calls are the only probes in the kernel that begin and end regions. */
+/* True for probes in the kernel that can begin and end regions. */
+static bool may_bound(const struct probe *probe)
+{
+	switch (probe->kernel.kind) {
+	case KERNEL_PROBE_SYSCALL:
+		return !probe->is_inside; /* otherwise it is exit:nonzero */
+	case KERNEL_PROBE_NONE:
+	case KERNEL_PROBE_FUNCTION:
+	case KERNEL_PROBE_BREAKPOINT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static const struct probe *not_of_regions(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct probe *probe = &probes->all.v[i];
-
-		if (probe__in_kernel(probe) &&
-		    (probe->kernel.kind != KERNEL_PROBE_SYSCALL || probe->is_inside))
-			return probe;
-	}
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (!may_bound(&probes->all.v[i]))
+			return &probes->all.v[i];
 	return NULL;
 }
 
@@ -435,7 +481,8 @@ static int check_moments(const struct start_stop *r)
 	if (!probe)
 		return 0;
 	log__error("-start and -stop cannot be %s", probe->name);
-	log__hint("name functions of the program, or system calls: -start syscall:accept4");
+	log__hint("name functions of the program or of the kernel, or system calls: -start "
+		  "syscall:accept4");
 	return -EINVAL;
 }
 

@@ -29,6 +29,9 @@ void selectors__fini(struct selectors *selectors);
 struct probes {
 	VEC(struct probe) all;
 	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; truncated if too long */
+	/* The same for messages: of more than three names the first two, "and 4 more". */
+	char shown[PROBES_NAME_SIZE];
+	size_t n_names, first_two_len; /* of name: the length of its first two names */
 };
 
 /*
@@ -55,10 +58,12 @@ const struct probe *probes__stepped(const struct probes *probes);
 /*
  * Decides how to probe returns: as the user chose (enum return_probes), or, for AUTO, on the
  * return instructions if something may read the return addresses of these functions (enum
- * return_reader). Returns 0 and sets *by_insn, or -EINVAL after a message and a hint.
+ * return_reader). reads_retval is the option that reads what the calls return, or NULL: then all
+ * exits must be returns. Returns 0 and sets *by_insn, or -EINVAL after a message and a hint.
  */
 enum return_probes { RETURN_PROBES_AUTO, RETURN_PROBES_URETPROBE, RETURN_PROBES_INSNS };
-int probes__choose_returns(const struct probes *probes, int choice, bool *by_insn);
+int probes__choose_returns(const struct probes *probes, int choice, const char *reads_retval,
+			   bool *by_insn);
 /* Durations need whole functions: -EINVAL after a message and a hint if a probe is inside one. */
 int probes__check_calls(const struct probes *probes);
 /* True if one of the probes is in a Go program. */

@@ -27,6 +27,11 @@ bool function__is_clone(const struct function *function)
 	       strstr(function->raw_name, ".part.");
 }
 
+bool function__is_ocaml(const struct function *function)
+{
+	return ocaml_name__is_mangled(function->raw_name);
+}
+
 /* Walking a value_path. */
 struct walk {
 	Dwarf_Die type; /* of what has been reached */
@@ -491,6 +496,9 @@ static int find_value(const struct function *function, const struct value_path *
 	if (!debug || !elf_debug__unit_at(debug, function->vaddr, &unit))
 		return -ENODATA;
 	elf_debug__go_to_split(&unit);
+	/* The assembler writes entries without types, also for OCaml. */
+	if (dwarf_srclang(&unit) == DW_LANG_Mips_Assembler)
+		return -ENODATA;
 	if (!find_subprogram(&unit, function->vaddr, &subprogram, 0))
 		return -ENODATA;
 	err = find_begin(walk, function, &subprogram, path);

@@ -60,5 +60,7 @@ int function__find_value(const struct function *function, const struct value_pat
 
 /* True for a clone that GCC has made, whose arguments may be in other registers: "f.isra.0". */
 bool function__is_clone(const struct function *function);
+/* True for compiled OCaml code, whose arguments are in other registers than those of C. */
+bool function__is_ocaml(const struct function *function);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the callers of a function in the code of its file. */
+/* Finds a function's callers in the code of its file. */
 #ifndef MTBPF_TARGET_ELF_ELF_CALLERS_H
 #define MTBPF_TARGET_ELF_ELF_CALLERS_H
 
@@ -20,7 +20,7 @@ struct elf_callers elf_callers__of(const struct function *function);
 
 /*
  * For __libc_start_main(): the vaddr after the instruction that calls main(). Since glibc 2.34
- * __libc_start_call_main() makes that call; it has no symbol in a stripped libc. 0: not found.
+ * __libc_start_call_main() makes that call; a stripped libc lacks its symbol. 0: not found.
  */
 uint64_t elf_main__behind_call(const struct function *start_main);
 

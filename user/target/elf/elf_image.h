@@ -94,7 +94,9 @@ enum elf_tls_note {
 struct elf_tls {
 	uint64_t offset;    /* in the file's TLS block */
 	int64_t in_program; /* from the thread pointer, if the file is the program itself */
-	/* Where the dynamic linker writes what it knows, with elf_image__find_tls_note(): */
+	/*
+	 * Set by elf_image__find_tls_note(): where the dynamic linker notes the variable's place.
+	 */
 	enum elf_tls_note note;
 	uint64_t note_vaddr;
 	bool is_own; /* a note of a variable without a name, perhaps another one of the file */

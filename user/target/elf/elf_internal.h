@@ -57,7 +57,7 @@ struct function_table {
 	struct function_range *ranges;
 };
 
-/* The callers of a function that elf_callers.c has found. */
+/* A function's callers, found by elf_callers.c. */
 struct elf_called {
 	uint64_t vaddr;
 	struct elf_callers callers;

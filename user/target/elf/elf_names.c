@@ -56,7 +56,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The character that "$40" stands for; 0 if the digits are invalid or it cannot be printed. */
+/* The character that "$40" encodes; 0 if the digits are invalid or it cannot be printed. */
 static char unescape(const char *text, size_t len)
 {
 	int high, low, c;

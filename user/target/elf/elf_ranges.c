@@ -419,7 +419,7 @@ struct hole_search {
 	size_t next;
 };
 
-/* Splits the hole within one section: each frame that begins in it is a function. */
+/* Splits the hole within one section into functions, one per frame that begins in it. */
 static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;

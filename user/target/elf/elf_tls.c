@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Thread-local variables of a file: where they are in its TLS block, and where the dynamic linker
+ * A file's thread-local variables: where they are in its TLS block, and where the dynamic linker
  * notes which block that is. U. Drepper, "ELF Handling for Thread-Local Storage", 3.4.6 (x86-64,
  * variant II); for descriptors A. Oliva, "Thread-Local Storage Descriptors for IA32 and AMD64".
  */
@@ -76,7 +76,10 @@ bool elf_image__find_tls(struct elf_image *image, const char *name, struct elf_t
 	GElf_Phdr tls;
 	bool is_found;
 
-	/* Most files have none, and no symbol needs to be read to know. */
+	/*
+	 * Most files lack thread-local variables, which their program headers tell without any
+	 * symbol.
+	 */
 	if (!find_tls_segment(image, &tls))
 		return false;
 	pthread_mutex_lock(&image->lock);
@@ -102,7 +105,7 @@ static enum elf_tls_note note_of(uint64_t type)
 	}
 }
 
-/* A variable that is not exported has no symbol there: then the addend is its offset. */
+/* A variable that is not exported lacks a symbol there: then the addend is its offset. */
 static bool is_about(const Elf_Data *symbols, const Elf_Data *strings, const Elf64_Rela *rela,
 		     const char *name, uint64_t offset)
 {

@@ -24,7 +24,7 @@ bool symbols__hint_scripts(const struct symbols *symbols);
 int deb_package__owning(const char *root, const char *path, char name[static DEB_PACKAGE_SIZE]);
 
 /*
- * Says why a function may be missing: it is a script's, or the program is stripped (then, which
+ * Says why the function may be missing: it is a script's, or the program is stripped (then, which
  * package has the symbols). Otherwise prints nothing.
  */
 void symbols__hint_missing(const struct symbols *symbols);

@@ -304,7 +304,7 @@ int jit_image__map(struct elf_image *jit, uint64_t start, uint64_t len, struct c
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Reads kallsyms' text, of which it keeps a copy to make names in place. */
+/* Makes an image's functions of the kernel's symbols. */
 struct symbol_reader {
 	struct elf_image *image;
 	const char *module;    /* the last one's name, kept */

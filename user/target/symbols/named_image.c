@@ -644,7 +644,7 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* A branch's target begins a function. 0 or -ENOMEM. */
+/* Begins a function at the target of a branch. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
 	if (begins_at(function_of(image, spot), spot->ip))

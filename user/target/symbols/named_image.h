@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of one process as another tool (perf's text) names it: without bytes or a file, but with
+ * The code of one process as another tool (perf's text) names it: without bytes and files, but with
  * a function and an offset for each address seen. Unnamed code is split at the targets of calls.
  */
 #ifndef MTBPF_TARGET_SYMBOLS_NAMED_IMAGE_H
@@ -60,9 +60,9 @@ enum named_branch { NAMED_CALL, NAMED_JUMP, NAMED_COND, NAMED_OTHER };
 
 /*
  * Follows the branch between two learnt places (0: unknown). Needed if one of them is not followed
- * yet or is unnamed: the target of a call begins a function, and so does the target of a jump from
- * another function that nothing else has reached before. A function that only jumps on is a stub. 0
- * or -ENOMEM.
+ * yet or is unnamed: functions begin at the targets of calls, and at the target of a jump from
+ * another function if nothing else has reached it before. A function that only jumps on is a stub.
+ * 0 or -ENOMEM.
  */
 int named_image__follow(struct named_image *image, enum named_branch how, uint64_t from,
 			uint64_t to);
