@@ -3,6 +3,7 @@
 #   make            build/mtbpf            make demo       the main job, on a sample service
 #   make deps       get what is missing    make test       what a person runs between two edits: minutes
 #                                          make test-all   that, and VMs, sanitizers, fuzzers, Perfetto
+#                                          make test-nightly   VM tests that rarely find anything
 #   make bench      figures, as ratios     make fuzz T=60   the fuzzers, T seconds each
 #   make test-san   every test with sanitizers      make coverage   which lines of user/ they run
 #   make install DESTDIR= PREFIX=      make image   what a container is built from

@@ -17,7 +17,6 @@
  * memory few     24 MB of fresh memory, page by page  long   a loop of four seconds
  */
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,6 +32,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "loopback.h"
 
 #define TRACED __attribute__((noipa))
 
@@ -159,23 +160,6 @@ TRACED void await_nobody(void)
 		stop = 1;
 	close(pair[0]);
 	close(pair[1]);
-}
-
-/* A connection over loopback. */
-static int connect_tcp(int tcp[static 2])
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t size = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	tcp[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&address, &size) ||
-	    connect(tcp[0], (struct sockaddr *)&address, size))
-		return -1;
-	tcp[1] = accept(listener, NULL, NULL);
-	close(listener);
-	return tcp[1];
 }
 
 TRACED void take_lock(struct service *s)

@@ -16,15 +16,15 @@ $(O)/programs/nofp: $(O)/programs/librelay.so
 $(O)/programs/host: $(O)/programs/libsays.so $(O)/programs/libsays_too.so
 $(O)/programs/nofp: PROGRAM_LDFLAGS += -L$(O)/programs -lrelay
 
-$(O)/programs/%: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.deps-ok
+$(O)/programs/%: tests/programs/%.c $(wildcard tests/programs/*.h) tests/programs/programs.mk | $(O)/.deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 
-$(O)/programs/%-static: tests/programs/%.c tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
+$(O)/programs/%-static: tests/programs/%.c $(wildcard tests/programs/*.h) tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE $(PROGRAM_CFLAGS) -static -o $@ $< -pthread
 
-$(O)/programs/%: tests/programs/%.cc tests/programs/sample.h tests/programs/programs.mk | $(O)/.test-deps-ok
+$(O)/programs/%: tests/programs/%.cc $(wildcard tests/programs/*.h) tests/programs/programs.mk | $(O)/.test-deps-ok
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) -std=gnu++17 $(PROGRAM_CFLAGS) -o $@ $< $(PROGRAM_LDFLAGS)
 

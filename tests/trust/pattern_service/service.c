@@ -5,13 +5,13 @@
  */
 #include "service.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../../programs/loopback.h"
 
 uint64_t clock_ns(int clock)
 {
@@ -59,22 +59,6 @@ static void *help(void *arg)
 		}
 	}
 	return NULL;
-}
-
-static int connect_tcp(int tcp[static 2])
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t size = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	tcp[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&address, &size) ||
-	    connect(tcp[0], (struct sockaddr *)&address, size))
-		return -1;
-	tcp[1] = accept(listener, NULL, NULL);
-	close(listener);
-	return tcp[1];
 }
 
 static void choose(struct service *s, const char *cause)

@@ -3,6 +3,7 @@
 # probe is left. Not shown here: "kernel" and "power", which this PMU cannot record (tests/unit/selftest), and the types
 # of cores (86-selftest-hybrid).
 # only: 6.12
+# nightly
 . /tests/vm/lib.sh
 need_pmu
 parameters=/sys/module/softpt/parameters
