@@ -5,7 +5,7 @@
 
 #include "util/insn.h"
 
-/* Further into the function its arguments may be gone. */
+/* The farthest that a site may be from the entry. */
 #define MAX_SKIP 64
 
 /* A function's code and where its entry block must end. */
@@ -14,6 +14,7 @@ struct entry_block {
 	size_t len;
 	uint64_t vaddr;
 	size_t end; /* the first branch target after the entry, or len */
+	bool reads_arguments;
 };
 
 static bool is_legacy_prefix(uint8_t byte)
@@ -211,7 +212,8 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 				set_check(block, at, insn.target, site);
 			return true;
 		}
-		if (insn.cls != INSN_OTHER)
+		if (insn.cls != INSN_OTHER ||
+		    (block->reads_arguments && insn__changes_arguments(bytes, insn.len)))
 			return false;
 		if (insn__changes_sp(bytes, insn.len))
 			site->at_entry = false;
@@ -243,9 +245,11 @@ static void choose_any(const struct entry_block *block, struct probe_site *site)
 	site->at_entry = !moved;
 }
 
-int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site)
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, bool reads_arguments,
+		       struct probe_site *site)
 {
-	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr};
+	struct entry_block block = {
+		.code = code, .len = len, .vaddr = vaddr, .reads_arguments = reads_arguments};
 	struct insn insn;
 
 	*site = (struct probe_site){0};

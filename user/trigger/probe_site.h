@@ -28,12 +28,16 @@ struct probe_site {
  * per call); otherwise the emulated direct branch that ends the entry block; otherwise the entry,
  * after an endbr64.
  *
+ * reads_arguments: an instruction that writes a register of arguments is not passed over, so that
+ * the arguments are still there at the site.
+ *
  * A return probe must be set at the function's entry if the site is not `at_entry`: the kernel
  * replaces the value at [sp] as the return address.
  *
  * Returns 0, or -EILSEQ if the entry is not a valid instruction.
  */
-int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, struct probe_site *site);
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, bool reads_arguments,
+		       struct probe_site *site);
 /*
  * Sets *site to the instruction at `offset`. 0; -EILSEQ if no instruction begins there; -EOPNOTSUPP
  * if the kernel cannot probe it.

@@ -419,12 +419,18 @@ int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size)
 	return 0;
 }
 
+/* The general register, whole, that the operand writes or may write; ZYDIS_REGISTER_NONE: none. */
+static ZydisRegister written_register(const ZydisDecodedOperand *operand)
+{
+	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return ZYDIS_REGISTER_NONE;
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value);
+}
+
 static bool writes_sp(const ZydisDecodedOperand *operand)
 {
-	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
-	       ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand->reg.value) ==
-		       ZYDIS_REGISTER_RSP;
+	return written_register(operand) == ZYDIS_REGISTER_RSP;
 }
 
 bool insn__changes_sp(const uint8_t *bytes, size_t len)
@@ -436,6 +442,33 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len)
 	/* Hidden operands too: that of a push, for one. */
 	for (int i = 0; i < detail.insn.operand_count; i++)
 		if (writes_sp(&detail.operands[i]))
+			return true;
+	return false;
+}
+
+static bool writes_argument(const ZydisDecodedOperand *operand)
+{
+	switch (written_register(operand)) {
+	case ZYDIS_REGISTER_RDI:
+	case ZYDIS_REGISTER_RSI:
+	case ZYDIS_REGISTER_RDX:
+	case ZYDIS_REGISTER_RCX:
+	case ZYDIS_REGISTER_R8:
+	case ZYDIS_REGISTER_R9:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool insn__changes_arguments(const uint8_t *bytes, size_t len)
+{
+	struct detail detail;
+
+	if (detail__decode(bytes, len, &detail))
+		return true;
+	for (int i = 0; i < detail.insn.operand_count; i++)
+		if (writes_argument(&detail.operands[i]))
 			return true;
 	return false;
 }

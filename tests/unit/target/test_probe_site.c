@@ -132,12 +132,51 @@ static void test_choices(void **state)
 		struct probe_site site;
 
 		print_message("  %s\n", choice->what);
-		assert_int_equal(probe_site__choose(choice->code, choice->len, VADDR, &site), 0);
+		assert_int_equal(probe_site__choose(choice->code, choice->len, VADDR, false, &site),
+				 0);
 		assert_string_equal(site.insn, choice->site.insn);
 		assert_int_equal(site.skip, choice->site.skip);
 		assert_int_equal(site.emulated, choice->site.emulated);
 		assert_int_equal(site.at_entry, choice->site.at_entry);
 		assert_int_equal(site.condition, choice->site.condition);
+	}
+}
+
+/* Where arguments are read, the site is not behind an instruction that overwrites one. */
+static void test_arguments_are_still_there(void **state)
+{
+	static const struct choice kept[] = {
+		{"moves before a call",
+		 {0, false, true, "sub", 0},
+		 CODE(SUB_RSP, 0x89, 0xf2, 0xe8, 0, 0, 0, 0, RET)}, /* mov %esi,%edx; call */
+		{"moves before a tail call",
+		 {0, false, true, "mov", 0},
+		 CODE(0x48, 0x89, 0xfe, 0xe9, 0, 1, 0, 0)}, /* mov %rdi,%rsi; jmp */
+		{"a part of a register",
+		 {0, false, true, "mov", 0},
+		 CODE(0x40, 0xb7, 1, PUSH_RBP, RET)}, /* mov $1,%dil */
+		{"a hidden operand",
+		 {0, false, true, "cqo", 0},
+		 CODE(0x48, 0x99, PUSH_RBP, RET)}, /* which writes rdx */
+		{"endbr64, then a move",
+		 {4, false, true, "mov", 0},
+		 CODE(ENDBR64, 0x48, 0x89, 0xfe, PUSH_RBP, RET)},
+		{"other registers",
+		 {5, true, true, "push", 0},
+		 CODE(XOR_EAX, 0x48, 0x89, 0xf8, PUSH_RBP, RET)}, /* mov %rdi,%rax */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct probe_site site;
+
+		print_message("  %s\n", kept[i].what);
+		assert_int_equal(probe_site__choose(kept[i].code, kept[i].len, VADDR, true, &site),
+				 0);
+		assert_string_equal(site.insn, kept[i].site.insn);
+		assert_int_equal(site.skip, kept[i].site.skip);
+		assert_int_equal(site.emulated, kept[i].site.emulated);
+		assert_int_equal(site.at_entry, kept[i].site.at_entry);
 	}
 }
 
@@ -147,9 +186,10 @@ static void test_no_instruction_at_the_entry(void **state)
 	static const uint8_t cut[] = {0xe8, 0x00};
 	struct probe_site site;
 
-	assert_int_equal(probe_site__choose(invalid, sizeof(invalid), VADDR, &site), -EILSEQ);
-	assert_int_equal(probe_site__choose(cut, sizeof(cut), VADDR, &site), -EILSEQ);
-	assert_int_equal(probe_site__choose(cut, 0, VADDR, &site), -EILSEQ);
+	assert_int_equal(probe_site__choose(invalid, sizeof(invalid), VADDR, false, &site),
+			 -EILSEQ);
+	assert_int_equal(probe_site__choose(cut, sizeof(cut), VADDR, false, &site), -EILSEQ);
+	assert_int_equal(probe_site__choose(cut, 0, VADDR, false, &site), -EILSEQ);
 }
 
 static void assert_site(const uint8_t *code, size_t len, size_t offset, int err,
@@ -194,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choices),
+		cmocka_unit_test(test_arguments_are_still_there),
 		cmocka_unit_test(test_no_instruction_at_the_entry),
 		cmocka_unit_test(test_an_instruction_that_is_named),
 		cmocka_unit_test(test_a_named_instruction_behind_a_push),

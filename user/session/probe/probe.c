@@ -193,9 +193,10 @@ static int refuse_resolver(const struct function *f)
 	return -EINVAL;
 }
 
-static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len)
+static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len,
+		     bool reads_arguments)
 {
-	int err = probe_site__choose(code, len, f->vaddr, &probe->site);
+	int err = probe_site__choose(code, len, f->vaddr, reads_arguments, &probe->site);
 
 	if (err) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
@@ -251,7 +252,7 @@ static int check_exits(const struct probe *probe, const struct function *f)
 	return 0;
 }
 
-static int choose_site(struct probe *probe, const struct symbol_match *match)
+static int choose_site(struct probe *probe, const struct symbol_match *match, bool reads_arguments)
 {
 	const struct function *f = match->function;
 	struct exit_part entry = {.vaddr = f->vaddr};
@@ -272,7 +273,9 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 	}
 	if (len > f->size)
 		len = f->size;
-	err = match->offset ? set_site(probe, match, code, len) : set_entry(probe, f, code, len);
+	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
+	err = match->offset ? set_site(probe, match, code, len)
+			    : set_entry(probe, f, code, len, reads_arguments || probe->is_library);
 	if (err)
 		return err;
 	if (!probe->site.emulated)
@@ -285,7 +288,6 @@ static int choose_site(struct probe *probe, const struct symbol_match *match)
 	if (!probe->exits_err)
 		probe->exits_err = check_exits(probe, f);
 	probe->is_inside = match->offset;
-	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	probe->offset = probe->entry_offset + probe->site.skip;
 	code += probe->site.skip;
 	len -= probe->site.skip;
@@ -356,17 +358,18 @@ static enum return_reader find_return_reader(const struct symbols *symbols, cons
 static int make_probe(struct probe *probe, const struct probe_source *source,
 		      const struct symbols *symbols, const struct symbol_match *match)
 {
+	bool reads = source->reads && hit_reads__any(source->reads);
 	int err;
 
 	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic"),
 				.return_reader = find_return_reader(symbols, match->module)};
 	if (probe->is_go)
 		probe->go_minor = elf_image__go_minor(match->function->image);
-	err = choose_site(probe, match);
+	err = choose_site(probe, match, reads);
 	if (err)
 		return err;
 	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
-	if (source->reads && hit_reads__any(source->reads))
+	if (reads)
 		hit_reads__bind(source->reads, match->function, probe, source->is_start);
 	return set_place(probe, source, match->module, match->function->vaddr);
 }
