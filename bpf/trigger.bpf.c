@@ -437,8 +437,9 @@ int on_stop_lru(struct pt_regs *ctx)
 /*
  * System calls: these programs run on the tracepoints that all system calls share, or, as copies
  * with another type, on the entry and return of one function each; the context is the same. The
- * kernel keeps such a program from running within itself on one CPU, so it does not need to stay on
- * its thread's stack. A copy of the registers can be read at any offset.
+ * kernel does not run such a program on a CPU on which it is running already, so that it may use a
+ * stack that belongs to the CPU (own_stack.bpf.h). The entry programs copy the registers that
+ * ctx[0] points to, because the verifier lets them read a copy at any offset.
  */
 static __always_inline struct latch *syscall_latch(const struct pt_regs *regs)
 {

@@ -320,10 +320,13 @@ int captures__keep_summary(const struct decoded *decoded, const struct recording
 	return text ? keep(path, text) : -ENOMEM;
 }
 
-static void refuse_capture(const char *path, const char *what, const char *why)
+static void refuse_capture(const char *path, const char *what, const char *why, bool needs_memory)
 {
 	log__error("%s: %s: %s", path, what, why);
-	log__hint("'mtbpf report %s' decodes it alone, with more memory", path);
+	if (needs_memory)
+		log__hint("'mtbpf report %s' decodes it alone, with more memory", path);
+	else
+		log__hint("'mtbpf report %s' shows the error in full", path);
 }
 
 static int make(const char *path, const struct summarise_options *options, char **text)
@@ -375,7 +378,7 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 	memory_limit__set(s->memory);
 	err = make(path, s->options, &text);
 	if (err && !log__has_error())
-		refuse_capture(path, "it cannot be summarised", strerror(-err));
+		refuse_capture(path, "it cannot be summarised", strerror(-err), err == -ENOMEM);
 	if (!err)
 		err = fs__write_fd(to, text, strlen(text));
 	fflush(NULL);
@@ -445,8 +448,9 @@ static int finish(struct summariser *s, struct worker *w)
 		;
 	w->pid = 0;
 	if (WIFSIGNALED(status))
+		/* The kernel sends SIGKILL if it lacks memory. */
 		refuse_capture(path, "decoding it was ended by a signal",
-			       strsignal(WTERMSIG(status)));
+			       strsignal(WTERMSIG(status)), WTERMSIG(status) == SIGKILL);
 	if (status || !w->size) {
 		s->out->n_unread++;
 		goto out;
@@ -459,7 +463,7 @@ static int finish(struct summariser *s, struct worker *w)
 	}
 	err = summary__parse(summary, path, w->text, 0);
 	if (err) {
-		refuse_capture(path, "its summary cannot be read", strerror(-err));
+		refuse_capture(path, "its summary cannot be read", strerror(-err), err == -ENOMEM);
 		summary__fini(summary);
 		s->out->all.n--;
 		s->out->n_unread++;

@@ -34,8 +34,8 @@ refused() {
 }
 
 @test "numbers that make no sense" {
-	refused keep-range hint no-limit-per-hour -- -dir d -keep 0
-	refused keep-range "*" 1000000 hint no-limit-per-hour -- -dir d -max-per-hour 1000001
+	refused keep-range hint keep-default 20 -- -dir d -keep 0
+	refused max-per-hour-range "*" 1000000 hint no-limit-per-hour -- -dir d -max-per-hour 1000001
 }
 
 @test "only this machine may ask for metrics" {

@@ -60,7 +60,7 @@ keep() {
 		[ "$(ls d | wc -l)" -ge 1 ]
 		case $line in
 		exit*) says hook-exited ./hook "$PWD/d/*" 3 ;;
-		*) says hook-too-slow "*" "500 ms" ;;
+		*) says hook-too-slow "*" "summary and -on-capture" "500 ms" ;;
 		esac
 	done
 	! pgrep -f "^sleep 60$" || false

@@ -427,7 +427,9 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 		log__warn("the trace does not fit the code of %s: unclear parts show as gaps",
 			  file->path);
 		if (file->is_other)
-			log__hint("the file was replaced: its inode was %llu and is now %llu",
+			log__hint("the file was replaced (its inode was %llu and is now %llu): "
+				  "record "
+				  "again, or put the old file there and decode again",
 				  (unsigned long long)file->ino,
 				  (unsigned long long)file->other_ino);
 	}

@@ -67,8 +67,8 @@ static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 }
 
 /*
- * Sets the times of n branches, given the run's instructions before them. Returns that number for
- * the branches after them.
+ * Sets the times of n branches of the run, which takes len nanoseconds. `insns` is the number of
+ * the run's instructions before these branches. Returns the number before the branches after them.
  */
 static uint64_t set_times(const struct spread *s, struct branch *v, size_t n, uint64_t len,
 			  uint64_t insns)

@@ -12,9 +12,9 @@
 
 /*
  * Intel PT tells the time only now and then; branches in between have the last known time. Branches
- * of the same time form a run. The first of a run keeps its time. The others are spread up to the
- * next known time, in proportion to the instructions between them, so that calls have a length and
- * their order is right.
+ * of the same time form a run (docs/dev/glossary.md has another one: TNT packets with a TIP). The
+ * first keeps its time. The others are spread up to the next known time, in proportion to the
+ * instructions between them, so that calls have a length and their order is right.
  *
  * If the thread left user code meanwhile, that took some of the time: its instructions are assumed
  * to have been as fast as on average. Nothing moves past a hit. Gaps keep their times, and so do

@@ -39,6 +39,14 @@ static void fail(const struct after *after, size_t n, struct metrics *m)
 		m->on_capture[ON_CAPTURE_FAILED] += n;
 }
 
+/* What is done with each recording, for messages. */
+static const char *work_of(const struct after *after)
+{
+	if (!after->options->on_capture)
+		return "summary";
+	return after->options->summarise ? "summary and -on-capture" : "-on-capture";
+}
+
 /* Runs in another process, which gives up its capabilities: the command may need them. */
 static void summarise(const struct keep_options *options, const char *path, int to)
 {
@@ -142,10 +150,10 @@ static void say_status(const struct after *after, int status, struct metrics *m)
 		return;
 	m->on_capture[status ? ON_CAPTURE_FAILED : ON_CAPTURE_OK]++;
 	if (WIFSIGNALED(status))
-		log__warn("-on-capture: %s %s was ended by a signal: %s",
+		log__warn("-on-capture: '%s %s' was ended by a signal: %s",
 			  after->options->on_capture, after->queue[0], strsignal(WTERMSIG(status)));
 	else if (status)
-		log__warn("-on-capture: %s %s exited with %d", after->options->on_capture,
+		log__warn("-on-capture: '%s %s' exited with %d", after->options->on_capture,
 			  after->queue[0], WEXITSTATUS(status));
 }
 
@@ -162,7 +170,8 @@ static void check_time(const struct after *after)
 
 	if (clock__now_ns() < after->until_ns)
 		return;
-	log__warn("-on-capture: %s takes longer than %s: it is ended", after->queue[0],
+	log__warn("%s: %s took longer than -on-capture-timeout, %s, and was ended", after->queue[0],
+		  work_of(after),
 		  units__format_duration(text, after->options->on_capture_timeout_ns));
 	kill_group(after);
 }
@@ -196,12 +205,18 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 
 	if (!options->summarise && !options->on_capture)
 		return;
-	if (after->n == AFTER_QUEUE_MAX || !realpath(path, absolute)) {
-		log__warn("-on-capture: %s is left out: %d recordings wait already", path,
+	if (after->n == AFTER_QUEUE_MAX) {
+		log__warn("%s: no %s: %d recordings wait already", path, work_of(after),
 			  AFTER_QUEUE_MAX);
 		fail(after, 1, m);
 		return;
 	}
+	if (!realpath(path, absolute)) {
+		log__warn("%s: no %s: %s", path, work_of(after), strerror(errno));
+		fail(after, 1, m);
+		return;
+	}
+
 	strcpy(after->queue[after->n++], absolute);
 	after__look(after, m);
 }
@@ -214,6 +229,7 @@ const char *after__current(const struct after *after)
 void after__end(struct after *after, struct metrics *m)
 {
 	uint64_t until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
+	char text[UNITS_TEXT_SIZE];
 
 	if (after->n > 1 || (after->n && after->options->on_capture))
 		log__info("waiting for what is done with %zu recording%s", after->n,
@@ -225,7 +241,9 @@ void after__end(struct after *after, struct metrics *m)
 	}
 	if (!after->n)
 		return;
-	log__warn("-on-capture: %zu recordings are left out: -timeout reached", after->n);
+	log__warn("%zu recording%s: no %s: -on-capture-timeout, %s, has passed", after->n,
+		  after->n == 1 ? "" : "s", work_of(after),
+		  units__format_duration(text, after->options->on_capture_timeout_ns));
 	fail(after, after->n, m);
 	if (!after->pid)
 		return;

@@ -47,9 +47,14 @@ int keep_options__check(struct record_options *options, const char *command)
 		return check_alone(keep, command);
 	if (check_capture(&options->capture, command))
 		return -EINVAL;
-	if (!keep->keep || keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {
-		log__error("%s: -keep must be at least 1, and -max-per-hour at most %d", command,
-			   KEEP_MAX_PER_HOUR_MAX);
+	if (!keep->keep) {
+		log__error("%s: -keep must be at least 1", command);
+		log__hint("without -keep the newest %d recordings stay", KEEP_DEFAULT);
+		return -EINVAL;
+	}
+	if (keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {
+		log__error("%s: -max-per-hour must be at most %d", command, KEEP_MAX_PER_HOUR_MAX);
+
 		log__hint("-max-per-hour 0 sets no limit");
 		return -EINVAL;
 	}

@@ -193,8 +193,8 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 
 static int refuse_hit(void)
 {
-	log__error("-filter: this recording does not contain a hit");
-	log__hint("use times from the beginning or the end: 10ms..20ms, -20ms..");
+	log__error("-filter: 'hit' needs a hit, and this recording does not contain one");
+	log__hint("count from the beginning or the end instead: 10ms..20ms, -20ms..");
 	return -EINVAL;
 }
 

@@ -361,7 +361,7 @@ static int start_clock(struct gate *gate)
 	int err, fd = perf_clock__open_timer(trigger__stall_period_ns(gate->stall_thresh_ns));
 
 	if (fd < 0) {
-		log__error("cannot open the clock that -stall-thresh looks by: %s", strerror(-fd));
+		log__error("cannot open the timer of -stall-thresh: %s", strerror(-fd));
 		log__hint("needs CAP_PERFMON, or root");
 		return fd;
 	}

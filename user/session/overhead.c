@@ -512,7 +512,7 @@ static int refuse_probes(const struct session *s)
 		   units__format_duration(each, s->overhead.cost.hit_ns),
 		   100 * hits_share(&s->overhead));
 	log__hint("choose a function that is called less often, such as its caller%s%s; "
-		  "-max-overhead none insists",
+		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",
 		  stepped && !stepped->site.emulated
 			  ? ", or a place where no instruction is single-stepped (NAME+0x10)"

@@ -73,7 +73,8 @@ int stall__refuse_go(const struct probes *probes)
 {
 	if (!probes__are_go(probes))
 		return 0;
-	log__error("-stall-thresh: calls of Go functions belong to goroutines, not to threads");
+	log__error("-stall-thresh cannot measure calls of Go functions: they belong to goroutines, "
+		   "not to threads");
 	log__hint("-duration-thresh D triggers when such a call returns; -start and -stop, or "
 		  "-delay-thresh with it, are a thread's");
 	return -EINVAL;

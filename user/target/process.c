@@ -327,12 +327,17 @@ bool process__has_children(pid_t pid)
 	return has_child_of_any(pid, NULL);
 }
 
+/* A main thread that has exited is a zombie too; its process lives on in the others. */
+static bool is_alive(const struct task_status *status)
+{
+	return !is_dead(status) || status->threads > 1;
+}
+
 bool process__alive(pid_t pid)
 {
 	struct task_status status;
 
-	/* A main thread that has exited is a zombie too; its process lives on in the others. */
-	return !task_status__read(&status, pid) && (!is_dead(&status) || status.threads > 1);
+	return !task_status__read(&status, pid) && is_alive(&status);
 }
 
 static int checked_length(int n, size_t size)
@@ -471,6 +476,15 @@ static char *base_name(char *path)
 	return strdup(slash ? slash + 1 : path);
 }
 
+/*
+ * -ESRCH for a process that has ended or that /proc hides from this user. After other errors, such
+ * as too many open files, nothing is known about the process.
+ */
+static int without_hidden(int err)
+{
+	return err == -ENOENT || err == -EACCES || err == -EPERM ? -ESRCH : err;
+}
+
 /* 0; -ESRCH: it is gone, or a kernel thread; -ENOMEM. */
 static int read_program(pid_t pid, struct process_entry *entry)
 {
@@ -497,7 +511,7 @@ static int read_command(pid_t pid, struct process_entry *entry)
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	err = fs__read(path, &entry->command, &len);
 	if (err)
-		return err == -ENOMEM ? err : -ESRCH;
+		return without_hidden(err);
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)entry->command[i] < ' ')
 			entry->command[i] = ' ';
@@ -508,10 +522,16 @@ static int read_command(pid_t pid, struct process_entry *entry)
 
 static int read_entry(pid_t pid, struct process_entry *entry)
 {
+	struct task_status status;
 	int err;
 
 	*entry = (struct process_entry){.pid = pid};
-	if (pid == getpid() || !process__alive(pid))
+	if (pid == getpid())
+		return -ESRCH;
+	err = task_status__read(&status, pid);
+	if (err)
+		return without_hidden(err);
+	if (!is_alive(&status))
 		return -ESRCH;
 	process__thread_name(pid, pid, entry->comm);
 	err = read_program(pid, entry);
@@ -529,7 +549,9 @@ static int add(struct process_list *list, pid_t pid)
 		return 0;
 	}
 	fini_entry(&entry);
-	return err == -ESRCH ? 0 : -ENOMEM;
+	if (!err)
+		return -ENOMEM;
+	return err == -ESRCH ? 0 : err;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -548,9 +570,16 @@ int process_list__read(struct process_list *list)
 	*list = (struct process_list){0};
 	if (!proc)
 		return -errno;
-	while (!err && (entry = readdir(proc))) {
-		pid_t pid = atoi(entry->d_name);
+	while (!err) {
+		pid_t pid;
 
+		errno = 0;
+		entry = readdir(proc);
+		if (!entry) {
+			err = -errno;
+			break;
+		}
+		pid = atoi(entry->d_name);
 		if (pid > 0)
 			err = add(list, pid);
 	}

@@ -117,7 +117,7 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 /* Reads len bytes at addr through /proc/PID/mem. The count read (short at a hole), or -errno. */
 ssize_t process__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
 
-/* The list of all processes, to find one by its name or to pick one. */
+/* A list of processes, to find one by its name or to pick one. */
 
 struct process_entry {
 	pid_t pid;
@@ -132,8 +132,9 @@ struct process_list {
 };
 
 /*
- * Every process that may be traced: kernel threads, zombies and this process itself are left out.
- * 0 or -errno; process_list__fini() in any case.
+ * Every process that may be traced: kernel threads, zombies, processes that /proc hides from this
+ * user, and this process itself are left out. 0, or -errno if the list would be incomplete;
+ * process_list__fini() in any case.
  */
 int process_list__read(struct process_list *list);
 void process_list__fini(struct process_list *list);

@@ -205,7 +205,7 @@ const char *const counted_texts[COUNTED_ALL] = {
 		"throttled, interrupts, not stolen",
 };
 
-/* The program's own, as far as there is room. */
+/* The arguments that were read at the hit (arg1, ...), as far as there is room. */
 static void add_given(struct slice_args *args, const struct hit_mark *hit)
 {
 	static const char *const keys[MT_ARGS_MAX] = {"arg1", "arg2",  "arg3",	"arg4",

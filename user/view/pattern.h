@@ -72,7 +72,11 @@ void patterns__fini(struct patterns *p);
 /* The name without compilers' and versions' additions ("f.constprop.0", "f@GLIBC_2.2"); NULL: no
  * memory. */
 char *pattern__function(const char *name);
-/* The thing waited for, with '*' for numbers; NULL: no memory. */
+/*
+ * `of`, the thing waited for, as it is compared: '*' for numbers, hashes and UUIDs, and without
+ * " (fd 5)" or " (123)". Ports of IPv4 addresses below 32768 and quotas stay. The caller frees it;
+ * NULL: no memory.
+ */
 char *pattern__of(const char *of);
 
 /* "blocked in handle > read_config: read of /tmp/req-*" */

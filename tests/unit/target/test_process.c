@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -414,6 +415,25 @@ static void test_reads_memory_up_to_a_hole(void **state)
 	munmap(pages, 4096);
 }
 
+/* A list that lacks processes would let a caller say that there is none of a name. */
+static void test_the_list_of_processes_is_complete_or_refused(void **state)
+{
+	struct rlimit all, few;
+	struct process_list list;
+	int next = dup(STDERR_FILENO);
+
+	assert_int_equal(process_list__read(&list), 0);
+	process_list__fini(&list);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	close(next);
+	/* Enough to open /proc, and nothing in it. */
+	few = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = all.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(process_list__read(&list), -EMFILE);
+	process_list__fini(&list);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_opens_the_mapped_file_and_no_other),
 		cmocka_unit_test(test_a_mapping_without_a_file_has_none),
 		cmocka_unit_test(test_reads_memory_up_to_a_hole),
+		cmocka_unit_test(test_the_list_of_processes_is_complete_or_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

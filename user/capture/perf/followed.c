@@ -194,7 +194,7 @@ static void count_left_out(const struct followed *f, struct recording *rec)
 	if (n)
 		log__warn("%" PRIu64
 			  " thread%s that started later %s not recorded: -max-memory %s was full",
-			  n, one ? "" : "s", one ? "is" : "are",
+			  n, one ? "" : "s", one ? "was" : "were",
 			  units__format_size(most, f->config->max_memory));
 }
 

@@ -317,7 +317,10 @@ static int on_switched_in(struct sideband *s, const struct record_id *id)
 	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
 }
 
-/* Handles records that only rings by CPU have. */
+/*
+ * For a cgroup: enters into the switch log what the record tells about who ran on its CPU, and when
+ * that CPU was traced.
+ */
 static int on_cpu_record(struct sideband *s, const struct perf_event_header *header,
 			 const struct record_id *id, bool of_pt)
 {

@@ -447,7 +447,10 @@ static void explain_tracefs(const struct uprobe_spec *spec, int err)
 	if (err == -EPERM || err == -EACCES)
 		log__hint("run as root, without kernel lockdown");
 	else if (!spec->function && strchr(spec->path, ' '))
-		log__hint("tracefs does not accept paths with spaces: record one thread instead");
+		log__hint("probes of several threads or processes need tracefs, which does not "
+			  "accept "
+			  "paths with spaces: record one thread (-pid, without -multi-thread), or "
+			  "move the program");
 	else
 		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
 }

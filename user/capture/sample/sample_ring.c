@@ -17,8 +17,12 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-/* A period of years of cycles: the event never samples. */
-#define NEVER (1ull << 46)
+/*
+ * The longest power of two that the kernel takes as a period (kernel/events/core.c:
+ * perf_event_open): decades of cycles, so that the event never samples. The kernel counts such a
+ * period in several turns of a counter (arch/x86/events/core.c: x86_perf_event_set_period).
+ */
+#define NEVER (1ull << 62)
 
 /*
  * Records branches of user code only: the probe's path through the kernel would fill the records.

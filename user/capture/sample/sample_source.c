@@ -31,8 +31,9 @@ static void explain(int err)
 	/* A missing right gives EACCES, except from a seccomp filter. */
 	if (err == -EPERM && (capability__has(CAP_PERFMON) || capability__has(CAP_SYS_ADMIN))) {
 		/* Rings of all that the user runs count (kernel/events/core.c: perf_mmap). */
-		log__error("cannot sample the process: its user may lock no more memory");
-		log__hint("needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
+		log__error("cannot sample the process: the user who runs mtbpf may lock no more "
+			   "memory");
+		log__hint("mtbpf needs CAP_IPC_LOCK, or a larger RLIMIT_MEMLOCK (ulimit -l) or "
 			  "kernel.perf_event_mlock_kb (now %ld)",
 			  fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 		return;

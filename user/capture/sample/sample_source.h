@@ -16,7 +16,7 @@ struct source {
 	VEC(struct sample_ring) rings; /* one per CPU, or one per thread */
 	uint64_t start_ns;
 	uint64_t rate_ns;    /* when the current period was set */
-	uint64_t longest_ns; /* the longest sampling period so far */
+	uint64_t longest_ns; /* the longest period set for this recording */
 	uint64_t look_ns;    /* when the threads' allowed CPUs were last checked */
 };
 

@@ -149,7 +149,10 @@ static bool has_stepped_slot(struct walker *w)
 
 static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 {
-	/* Another thread's IP does not tell where the first thread was. */
+	/*
+	 * If another thread runs now, this IP does not tell where the thread that left (w->left)
+	 * had got to.
+	 */
 	bool is_other = w->left && walker__is_other_thread(w);
 
 	/*

@@ -217,11 +217,11 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
 	else if (err)
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
-			   ": it has a prefix",
+			   ": it has a lock, es, cs, ss or ds prefix",
 			   f->name, match->offset);
 	if (err)
-		log__hint("'objdump -d --disassemble=%s %s' shows the instructions", f->raw_name,
-			  elf_image__name(f->image));
+		log__hint("choose another instruction: 'objdump -d --disassemble=%s %s' shows them",
+			  f->raw_name, elf_image__name(f->image));
 	return err;
 }
 

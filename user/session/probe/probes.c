@@ -205,8 +205,10 @@ static int refuse_exits(const struct probe *probe)
 		log__error("%s has more returns than the %d that can be probed", probe->name,
 			   EXIT_SITES_MAX);
 	else if (probe->exits_err == -EOPNOTSUPP)
-		log__error("the kernel refuses probes on a return of %s: it has a prefix",
-			   probe->name);
+		log__error(
+			"the kernel refuses probes on a return of %s: it has a lock, es, cs, ss or "
+			"ds prefix",
+			probe->name);
 	else
 		log__error("cannot find the returns of %s: there may be data in its code",
 			   probe->name);

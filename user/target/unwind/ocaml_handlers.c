@@ -321,8 +321,8 @@ static bool ocaml_shapes__is_raiser(struct elf_image *image, uint64_t vaddr)
 
 /* Chains of trap frames, by their index. */
 enum {
-	CHAIN_UNSEEN, /* the instruction has not been come to */
-	CHAIN_INSIDE, /* it is within another instruction */
+	CHAIN_UNSEEN, /* no path has reached this byte so far */
+	CHAIN_INSIDE, /* only as part of an instruction that begins before it */
 	CHAIN_NONE,   /* no frame of this function's */
 	CHAIN_UNKNOWN,
 	CHAIN_FIRST,
