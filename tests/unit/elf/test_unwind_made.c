@@ -165,11 +165,15 @@ static void test_the_end_of_a_function_says_where_it_returns_to(void **state)
 	unwound__fini(&out);
 }
 
-/* A function that jumps to another, and a call of it. */
-extern const char jumps[], calls_jumps[], jumps_back[];
+/* A function that jumps to another, one that jumps to that one, and a call of each. */
+extern const char jumps[], calls_jumps[], jumps_back[], jumps_twice[], jumps_twice_back[];
 __asm__(".text\n.type jumps, @function\njumps: endbr64\n nop\n jmp steps\n.size jumps, .-jumps\n"
 	".type calls_jumps, @function\ncalls_jumps: call jumps\njumps_back: ret\n"
-	".size calls_jumps, .-calls_jumps\n");
+	".size calls_jumps, .-calls_jumps\n"
+	".type jumps_twice, @function\njumps_twice: nop\n jmp jumps\n"
+	".size jumps_twice, .-jumps_twice\n"
+	".type calls_twice, @function\ncalls_twice: call jumps_twice\njumps_twice_back: ret\n"
+	".size calls_twice, .-calls_twice\n");
 
 /* The return of a function is probed, and the one to which it jumped returns for it. */
 static void test_a_probed_call_that_ended_by_a_jump(void **state)
@@ -185,13 +189,17 @@ static void test_a_probed_call_that_ended_by_a_jump(void **state)
 	struct probed_call call;
 	struct unwound out;
 
-	assert_true(code_map__find(code.map, (uint64_t)jumps, &place));
-	call = (struct probed_call){place.function, (uint64_t)jumps_back};
-	start.calls = &call;
-	assert_int_equal(unwind__stack(code.map, &start, &out), 0);
-	assert_int_equal(out.ips.n, 2);
-	assert_true(out.ips.v[1] == (uint64_t)jumps_back);
-	unwound__fini(&out);
+	for (int i = 0; i < 2; i++) {
+		uint64_t back = (uint64_t)(i ? jumps_twice_back : jumps_back);
+
+		assert_true(code_map__find(code.map, (uint64_t)(i ? jumps_twice : jumps), &place));
+		call = (struct probed_call){place.function, back};
+		start.calls = &call;
+		assert_int_equal(unwind__stack(code.map, &start, &out), 0);
+		assert_int_equal(out.ips.n, 2);
+		assert_true(out.ips.v[1] == back);
+		unwound__fini(&out);
+	}
 	/* That function does not jump to it: somebody else probes the one that runs. */
 	start.ip = (uint64_t)same_frame_back;
 	assert_int_equal(unwind__stack(code.map, &start, &out), 0);

@@ -388,21 +388,41 @@ static bool is_plausible(const struct unwinder *u)
 	return unwind__is_behind_call(u->map, u->ip) || is_restorer(u);
 }
 
-/* True if the code of the function that was called before return_ip has a jump to `to`. */
-static bool jumps_to(struct code_map *map, const struct probed_call *call, uint64_t to)
+/* The most tail calls, one after another, by which a probed function has become the running one. */
+#define TAIL_CALLS_MAX 4
+
+/* True if the function's code has a jump to `to`, or to a function that leads there by such jumps.
+ */
+static bool jumps_to(struct code_map *map, const struct code_place *function, uint64_t to,
+		     unsigned int n_calls)
 {
+	uint64_t end = function->entry + function->function->size;
 	uint8_t code[INSN_MAX_LEN];
-	struct code_place called;
+	struct code_place next;
 	struct insn insn;
 
-	if (!find_called(map, call->returns_to, &called) || called.function != call->function)
-		return false;
-	for (uint64_t ip = called.entry; ip - called.entry < called.function->size; ip += insn.len)
+	for (uint64_t ip = function->entry; ip < end; ip += insn.len) {
 		if (insn__decode(code, code_map__read(map, ip, code, sizeof(code)), ip, &insn))
 			return false;
-		else if (insn.cls == INSN_JUMP && insn.target == to)
+		if (insn.cls != INSN_JUMP)
+			continue;
+		if (insn.target == to)
 			return true;
+		if (n_calls < TAIL_CALLS_MAX && code_map__find(map, insn.target, &next) &&
+		    next.entry == insn.target && next.function != function->function &&
+		    jumps_to(map, &next, to, n_calls + 1))
+			return true;
+	}
 	return false;
+}
+
+/* True if the call's function may have become the one that begins at `to`. */
+static bool leads_to(struct code_map *map, const struct probed_call *call, uint64_t to)
+{
+	struct code_place called;
+
+	return find_called(map, call->returns_to, &called) && called.function == call->function &&
+	       jumps_to(map, &called, to, 1);
 }
 
 /* Where the frame at `from` returns to, of those calls whose return is probed; 0: not known. */
@@ -425,12 +445,12 @@ static uint64_t find_original(struct unwinder *u, uint64_t from)
 			i = j;
 	}
 	/*
-	 * The frame of a function to which a probed one jumped (a tail call) returns for that one.
-	 * Otherwise another tool probes the function.
+	 * The frame of a function to which a probed one has jumped (a tail call, or several)
+	 * returns for that one. Otherwise another tool probes the function.
 	 */
 	if (!is_probed) {
 		i = u->next_call;
-		if (!jumps_to(u->map, &start->calls[i], place.entry))
+		if (!leads_to(u->map, &start->calls[i], place.entry))
 			return 0;
 	}
 	if (i < u->next_call)
