@@ -170,13 +170,23 @@ count() {
 	write_server
 	mtbpf_run watch -pid "$target" -symbol syscall:fsyncs
 	[ "$status" -eq 2 ]
-	complains no-such-system-call syscall:fsyncs "" hint meant-system-call fsync
+	complains no-such-system-call fsyncs "" hint meant-system-call fsync
 	mtbpf_run watch -pid "$target" -symbol 'syscall:read(sock)'
 	[ "$status" -eq 2 ]
 	complains no-descriptor-kind "*" sock hint descriptor-kinds
 	mtbpf_run watch -pid "$target" -symbol 'syscall:nanosleep(socket)'
 	[ "$status" -eq 2 ]
 	complains no-such-system-call "*" @takes-descriptor
+	# One of several, which would count less than was meant.
+	mtbpf_run watch -pid "$target" -symbol 'syscall:fsync|wriet|write(pipe)'
+	[ "$status" -eq 2 ]
+	complains no-such-system-call wriet "*" hint meant-system-call write
+	mtbpf_run watch -pid "$target" -symbol 'syscall:write(pipe),syscall:write(file)' -timeout 1s
+	[ "$status" -eq 2 ]
+	complains system-call-twice write
+	mtbpf_run watch -pid "$target" -symbol "syscall:$(printf 'read|%.0s' {1..80})write" -timeout 1s
+	[ "$status" -eq 2 ]
+	complains system-calls-too-long 255
 	mtbpf_run record -source soft -pid "$target" -requests -o x.mtbpf
 	[ "$status" -eq 2 ]
 	complains source-and-region-in-kernel soft 'syscall:read(socket)' hint use-sample-or-functions

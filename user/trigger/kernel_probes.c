@@ -317,6 +317,31 @@ static void close_from(struct kernel_probes *set, size_t from)
 }
 
 /* Calls `attach` for each probe of the kind, ends first. If one fails, none of them is set. */
+static bool is_end(const struct kernel_probe *probe)
+{
+	return probe->what.roles & ENDS;
+}
+
+/*
+ * True if an earlier probe of the list, in the order of attach_each(), has set the program at the
+ * same end of the same system call: the program does what all of them want.
+ */
+static bool is_repeated(const struct kernel_probe_list *list, size_t at)
+{
+	const struct kernel_probe *probe = &list->v[at];
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct kernel_probe *other = &list->v[i];
+
+		if (i == at || other->kind != probe->kind || other->number != probe->number ||
+		    is_at_return(other) != is_at_return(probe))
+			continue;
+		if (is_end(other) == is_end(probe) ? i < at : is_end(other))
+			return true;
+	}
+	return false;
+}
+
 static int attach_each(struct kernel_probes *set, const struct trigger_bpf *skel,
 		       const struct kernel_probe_list *list, enum kernel_probe_kind kind,
 		       int (*attach)(struct kernel_probes *set, const struct trigger_bpf *skel,
@@ -327,7 +352,8 @@ static int attach_each(struct kernel_probes *set, const struct trigger_bpf *skel
 
 	for (int ends = 1; ends >= 0 && !err; ends--)
 		for (size_t i = 0; i < list->n && !err; i++)
-			if (list->v[i].kind == kind && !(list->v[i].what.roles & ENDS) == !ends)
+			if (list->v[i].kind == kind && is_end(&list->v[i]) == ends &&
+			    !(kind == KERNEL_PROBE_SYSCALL && is_repeated(list, i)))
 				err = attach(set, skel, &list->v[i]);
 	if (err)
 		close_from(set, before);
@@ -364,7 +390,14 @@ static int attach_to_all(struct kernel_probes *set, const struct trigger_bpf *sk
 	return err;
 }
 
-/* One system call may have several roles. */
+static int refuse_conditions(const struct kernel_probe *probe)
+{
+	log__error("syscall:%s is named twice, with different conditions", probe->name);
+	log__hint("name it once; without a condition all of its calls count");
+	return -EINVAL;
+}
+
+/* One system call may have several roles, which share its conditions. */
 static int fill_map(int map, const struct kernel_probe_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -373,8 +406,11 @@ static int fill_map(int map, const struct kernel_probe_list *list)
 
 		if (list->v[i].kind != KERNEL_PROBE_SYSCALL)
 			continue;
-		if (!bpf_map_lookup_elem(map, &key, &before))
+		if (!bpf_map_lookup_elem(map, &key, &before) && before.roles) {
+			if (before.file_kind != what.file_kind || before.nonzero != what.nonzero)
+				return refuse_conditions(&list->v[i]);
 			what.roles |= before.roles;
+		}
 		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
 			return -errno;
 	}
@@ -392,6 +428,8 @@ static int attach_syscalls(struct kernel_probes *set, const struct trigger_bpf *
 {
 	int err = fill_map(bpf_map__fd(skel->maps.probed_syscalls), list);
 
+	if (err == -EINVAL)
+		return err;
 	if (!err) {
 		err = attach_each(set, skel, list, KERNEL_PROBE_SYSCALL, attach_syscall);
 		if (!err)

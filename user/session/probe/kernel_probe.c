@@ -28,7 +28,6 @@ struct selector {
 };
 
 struct search {
-	const char *text; /* as the user has given it */
 	const struct selector *selector;
 	probe_fn fn;
 	void *ctx;
@@ -59,17 +58,32 @@ static int take_kind(struct selector *selector, const char *text)
 
 static int take_apart(struct selector *selector, const char *text)
 {
+	const char *names = text + strlen(SYSCALL_PREFIX);
+
 	*selector = (struct selector){0};
-	snprintf(selector->names, sizeof(selector->names), "%s", text + strlen(SYSCALL_PREFIX));
+	if (strlen(names) >= sizeof(selector->names)) {
+		log__error("a list of system calls has more than %zu characters",
+			   sizeof(selector->names) - 1);
+		log__hint("use a pattern: '" SYSCALL_PREFIX "recv*(socket)'");
+		return -EINVAL;
+	}
+	strcpy(selector->names, names);
 	return take_kind(selector, text);
 }
 
-/* If one of these returns 0, the file has ended or the connection is closed. */
+/* If one of these returns 0, the file has ended, the connection is closed, or nothing is ready. */
 static bool is_reading(const char *name)
 {
-	return !strncmp(name, "read", 4) || !strncmp(name, "pread", 5) ||
-	       !strncmp(name, "recv", 4) || !strncmp(name, "epoll_", 6) || strstr(name, "poll") ||
-	       strstr(name, "select");
+	static const char *const names[] = {
+		"read",	    "readv",   "pread64",    "preadv",	    "preadv2",
+		"recvfrom", "recvmsg", "recvmmsg",   "select",	    "poll",
+		"pselect6", "ppoll",   "epoll_wait", "epoll_pwait", "epoll_pwait2",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
 }
 
 static int take(struct search *search, const char *name, int number)
@@ -113,18 +127,18 @@ static int each_match(struct search *search, const char *glob)
 	return err;
 }
 
-static int refuse_unknown(const struct search *search)
+static int refuse_unknown(const struct search *search, const char *name)
 {
-	struct nearest nearest = {.word = search->selector->names};
+	struct nearest nearest = {.word = name};
 	const char *meant;
 
 	for (int i = 0; i < MT_SYSCALLS; i++)
 		if (syscall__name(i))
 			nearest__offer(&nearest, syscall__name(i));
 	meant = nearest__result(&nearest);
-	log__error("'%s': no such system call%s", search->text,
+	log__error("'" SYSCALL_PREFIX "%s': no such system call%s", name,
 		   search->selector->kind ? " that takes a descriptor first" : "");
-	if (meant && strcmp(meant, search->selector->names))
+	if (meant && strcmp(meant, name))
 		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
 	else
 		log__hint("by its name, as strace shows it: " SYSCALL_PREFIX
@@ -135,16 +149,18 @@ static int refuse_unknown(const struct search *search)
 static int each_syscall(const char *text, probe_fn fn, void *ctx)
 {
 	struct selector selector;
-	struct search search = {.text = text, .selector = &selector, .fn = fn, .ctx = ctx};
+	struct search search = {.selector = &selector, .fn = fn, .ctx = ctx};
 	char names[sizeof(selector.names)], *rest = names, *name;
 	int err = take_apart(&selector, text);
 
 	strcpy(names, selector.names);
-	while (!err && (name = strsep(&rest, "|")))
+	while (!err && (name = strsep(&rest, "|"))) {
+		search.n = 0;
 		err = each_match(&search, name);
-	if (err)
-		return err;
-	return search.n ? 0 : refuse_unknown(&search);
+		if (!err && !search.n)
+			err = refuse_unknown(&search, name);
+	}
+	return err;
 }
 
 /* A probe that is not on a system call: arguments of its hits are not read. */
