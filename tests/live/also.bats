@@ -38,9 +38,10 @@ each_has_one() {
 	start causes branch
 	mtbpf_run attach -source sample -pid "$target" -also 'work_*' -timeout 1s -o all.fxt
 	[ "$status" -eq 3 ]
-	# As long as each works; the last may not be over.
+	# As long as each works, 50 us by the CPU clock of its thread, which may go a little faster; the last may not be
+	# over.
 	"$O/mtbpf" decode all.mtbpf -print calls | awk '$5 == "work_us" { took[++n] = $4 - $3 }
-		END { for (i = 1; i < n; i++) if (took[i] < 50000) exit 1; exit n < 3 }'
+		END { for (i = 1; i < n; i++) if (took[i] < 40000) exit 1; exit n < 3 }'
 	kill -0 "$target"
 }
 
