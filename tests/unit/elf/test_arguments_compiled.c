@@ -173,6 +173,136 @@ static void test_types_in_namespaces(void **state)
 		      STEPS(ARROW("o"), {.kind = STEP_DOT, .name = "impl"}, ARROW("x")), 16);
 }
 
+static void assert_register(const struct compiled *f, const char *program, const char *function,
+			    const struct value_path *path, uint16_t base)
+{
+	if (find(f, program, function, path))
+		fail_msg("%s: %s", function, why);
+	assert_int_equal(value.from.base, base);
+}
+
+/* LLVM removes the first argument of dead(). */
+static const char of_removed[] =
+	"struct r { int id, fd; }; volatile long sum; void wait_for(int);\n"
+	"#define KEEP __attribute__((noinline))\n"
+	"KEEP static long dead(int level, struct r *r, int m) { wait_for(1); return r->id + m; }\n"
+	"KEEP long outside(int level, struct r *r, int m) { wait_for(3); return r->id + m; }\n"
+	"int main(int argc, char **argv)\n"
+	"{ struct r r = {argc, argc + 2};\n"
+	"  sum += dead(argc, &r, 5); sum += dead(argc + 1, &r, argc + 5);\n"
+	"  return outside(1, &r, argc); }\n";
+
+/* The location of an argument is not read for anything else, and may be compressed. */
+static void test_compressed_locations(void **state)
+{
+	static const char *const ways[] = {"-g -gz", "-gdwarf-4 -gz", "-g"};
+	const struct compiled *f = *state;
+	struct source_place place;
+	struct elf_image *image;
+	char line[200];
+
+	if (!has_tool("clang"))
+		skip();
+	write_source(f, "removed.c", of_removed);
+	write_source(f, "wait.c", "void wait_for(int n) {}\n");
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		snprintf(line, sizeof(line), "clang -O2 %s removed.c wait.c -o removed", ways[i]);
+		run_in_folder(f, line);
+		/* r is in the first register, m in the second. */
+		assert_register(f, "removed", "dead", ARG(2), 112);
+		assert_register(f, "removed", "dead", ARG(3), 104);
+		assert_register(f, "removed", "outside", ARG(2), 104);
+	}
+	run_in_folder(f, "clang -O2 -g -gz removed.c wait.c -o removed");
+	image = open_compiled(f, "removed");
+	/* Lines are read first here, without locations; they stay as they are. */
+	assert_true(function__source(
+		elf_image__function_at(image, address_of(f, "removed", "dead")), &place));
+	assert_int_equal(function__find_value(
+				 elf_image__function_at(image, address_of(f, "removed", "dead")),
+				 ARG(2), &value, &type, why),
+			 0);
+	assert_int_equal(value.from.base, 112);
+	assert_non_null(strstr(place.file, "removed.c"));
+	assert_true(function__source(
+		elf_image__function_at(image, address_of(f, "removed", "outside")), &place));
+	assert_non_null(strstr(place.file, "removed.c"));
+	elf_image__free(image);
+}
+
+static void test_removed_arguments(void **state)
+{
+	const struct compiled *f = *state;
+
+	if (!has_tool("clang"))
+		skip();
+	write_source(f, "removed.c", of_removed);
+	write_source(f, "wait.c", "void wait_for(int n) {}\n");
+	/* Without locations the removed ones cannot be told from the others. */
+	run_in_folder(f, "clang -O2 -g removed.c wait.c -o removed &&"
+			 " objcopy -R .debug_loclists -R .debug_loc removed without");
+	assert_refused(f, "removed", "dead", ARG(1), "has changed how");
+	assert_refused(f, "without", "dead", ARG(2), "has changed how");
+	run_in_folder(f, "clang -g removed.c wait.c -o slow");
+	assert_register(f, "slow", "dead", ARG(2), 104);
+	write_source(
+		f, "own.c",
+		"__attribute__((ms_abi, noinline)) int windows(int a, int b) { return a - b; }\n"
+		"int main(void) { return windows(1, 2); }\n");
+	run_in_folder(f, "clang -g own.c -o own");
+	assert_refused(f, "own", "windows", ARG(1), "has changed how");
+}
+
+static void test_other_languages(void **state)
+{
+	const struct compiled *f = *state;
+
+	if (!has_tool("gfortran"))
+		skip();
+	write_source(f, "sum.f90",
+		     "subroutine add(n)\n  integer :: n\n  n = n + 1\nend subroutine\n"
+		     "program sum\n  integer :: i = 1\n  call add(i)\nend program\n");
+	run_in_folder(f, "gfortran -g -O1 sum.f90 -o sum");
+	assert_refused(f, "sum", "add_", ARG(1), "language");
+}
+
+/* m[3][4] is one array with two dimensions. */
+static void test_dimensions(void **state)
+{
+	const struct compiled *f = *state;
+
+	write_source(f, "matrix.c",
+		     "struct matrix { int m[3][4], row[4]; char lines[2][8]; int (*p)[4]; };\n"
+		     "int use(struct matrix *m, int (*by)[4]) { return m->m[1][2] + by[1][1]; }\n"
+		     "int main(void) { return 0; }\n");
+	run_in_folder(f, "gcc -g matrix.c -o matrix");
+	assert_refused(f, "matrix", "use", STEPS(ARROW("m"), AT(1)), "several dimensions");
+	assert_refused(f, "matrix", "use", STEPS(ARROW("m"), AT(1), AT(2)), "several dimensions");
+	assert_offset(f, "matrix", "use", STEPS(ARROW("row"), AT(3)), 60);
+	assert_int_equal(find(f, "matrix", "use", STEPS(ARROW("lines"))), 0);
+	assert_int_equal(type, VALUE_NONE);
+	assert_offset(f, "matrix", "use", STEPS(ARROW("p"), AT(2), AT(1)), 36);
+}
+
+/* The debug info of a function with a cold part has no single range. */
+static void test_cold_parts(void **state)
+{
+	const struct compiled *f = *state;
+
+	write_source(f, "cold.c",
+		     "#include <stdio.h>\n#include <stdlib.h>\n"
+		     "struct r { int id, fd; };\n"
+		     "__attribute__((cold, noipa)) void fail(const char *s, int n) { puts(s); }\n"
+		     "__attribute__((noipa)) int work(struct r *r, double w, int n)\n"
+		     "{ if (__builtin_expect(n < 0, 0)) { fail(\"a\", n);\n"
+		     "    for (int i = 0; i < n * 2; i++) fail(\"b\", i * n); abort(); }\n"
+		     "  return r->id + n + (int)w; }\n"
+		     "int main(void) { struct r r = {1, 2}; return work(&r, 1.5, 3); }\n");
+	run_in_folder(f, "gcc -g -O2 cold.c -o cold && nm cold | grep -q work.cold");
+	assert_register(f, "cold", "work", ARG(3), 104);
+	assert_offset(f, "cold", "work", STEPS(ARROW("fd")), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +311,12 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_in_namespaces, make_folder,
 						remove_folder),
+		cmocka_unit_test_setup_teardown(test_compressed_locations, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_removed_arguments, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_other_languages, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_dimensions, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_cold_parts, make_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,16 @@ bool function__is_ocaml(const struct function *function)
 	return ocaml_name__is_mangled(function->raw_name);
 }
 
+/* dwarfstd.org, "DWARF language codes"; the last one is of Rust before 1.9. */
+enum {
+	LANG_CPP17 = 0x2a,
+	LANG_CPP20 = 0x2b,
+	LANG_C17 = 0x2c,
+	LANG_CPP23 = 0x3a,
+	LANG_C23 = 0x3e,
+	LANG_OLD_RUST = 0x9000,
+};
+
 /* Walking a value_path. */
 struct walk {
 	Dwarf_Die type; /* of what has been reached */
@@ -428,11 +438,32 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	return move(walk, (int64_t)offset);
 }
 
+/*
+ * An array of arrays is one entry, whose parts have none. Others are not in steps of their size.
+ */
+static bool is_plain_array(Dwarf_Die *array)
+{
+	Dwarf_Die die;
+	int n = 0;
+
+	if (dwarf_hasattr(array, DW_AT_byte_stride) || dwarf_hasattr(array, DW_AT_bit_stride) ||
+	    dwarf_child(array, &die))
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+
+		n += tag == DW_TAG_subrange_type || tag == DW_TAG_enumeration_type;
+	} while (!dwarf_siblingof(&die, &die));
+	return n == 1;
+}
+
 static int take_index(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
 {
 	int tag = dwarf_tag(&walk->type), err;
 	Dwarf_Word size;
 
+	if (tag == DW_TAG_array_type && !is_plain_array(&walk->type))
+		return refuse(walk, "the array has several dimensions", NULL);
 	if (tag == DW_TAG_array_type && walk->in_memory)
 		err = get_type(&walk->type, &walk->type) ? 0 : -EINVAL;
 	else if (tag == DW_TAG_pointer_type)
@@ -495,10 +526,24 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 		return VALUE_INTEGER;
 	if (is_pointer(dwarf_tag(type)))
 		return !get_type(type, &under) || is_character(&under) ? VALUE_TEXT : VALUE_POINTER;
-	if (dwarf_tag(type) == DW_TAG_array_type && walk->in_memory && get_type(type, &under) &&
-	    is_character(&under))
+	if (dwarf_tag(type) == DW_TAG_array_type && walk->in_memory && is_plain_array(type) &&
+	    get_type(type, &under) && is_character(&under))
 		return VALUE_CHARACTERS;
 	return VALUE_NONE;
+}
+
+/* One whose cold code is elsewhere has ranges only. */
+static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
+{
+	Dwarf_Addr entry, base, start, end;
+	ptrdiff_t offset = 0;
+
+	if (!dwarf_entrypc(subprogram, &entry))
+		return entry == vaddr;
+	while ((offset = dwarf_ranges(subprogram, offset, &base, &start, &end)) > 0)
+		if (start == vaddr && start < end)
+			return true;
+	return false;
 }
 
 /* The entry of the function that begins at vaddr, in namespaces as well. */
@@ -510,12 +555,11 @@ static bool find_subprogram(Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *found,
 		return false;
 	do {
 		int tag = dwarf_tag(&die);
-		Dwarf_Addr entry;
 
 		if ((tag == DW_TAG_namespace || tag == DW_TAG_module) &&
 		    find_subprogram(&die, vaddr, found, depth + 1))
 			return true;
-		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &entry) || entry != vaddr)
+		if (tag != DW_TAG_subprogram || !begins_at(&die, vaddr))
 			continue;
 		*found = die;
 		return true;
@@ -561,38 +605,78 @@ static int has_hidden_argument(Dwarf_Die *subprogram)
 	return size > 16 ? 1 : -1;
 }
 
-/*
- * Finds the register that the debug info gives for the parameter at the first instruction. False if
- * it gives none: code that is not optimised stores the parameter on the stack, but only later.
- */
-static bool register_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
-			      uint16_t *reg)
+enum place {
+	PLACE_NONE,	/* the debug info gives none */
+	PLACE_REGISTER, /* at the first instruction */
+	PLACE_STACK,	/* of code that is not optimised, which stores it there, but only later */
+	PLACE_OTHER,	/* a constant, what is behind an address, or parts: no register has it */
+};
+
+static enum place place_of(Dwarf_Die *parameter, uint64_t vaddr, uint16_t *reg)
 {
-	Dwarf_Attribute attr, origin;
-	Dwarf_Die die, of;
+	Dwarf_Attribute attr;
 	Dwarf_Op *ops;
 	size_t n;
 
+	if (dwarf_hasattr(parameter, DW_AT_const_value))
+		return PLACE_OTHER;
+	if (!dwarf_attr(parameter, DW_AT_location, &attr) ||
+	    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || !n)
+		return PLACE_NONE;
+	/* From rbx, rbp or rsp. */
+	if (n == 1 && (ops[0].atom == DW_OP_fbreg || ops[0].atom == DW_OP_breg3 ||
+		       ops[0].atom == DW_OP_breg6 || ops[0].atom == DW_OP_breg7))
+		return PLACE_STACK;
+	if (n != 1)
+		return PLACE_OTHER;
+	n = ops[0].atom == DW_OP_regx ? ops[0].number : (size_t)ops[0].atom - DW_OP_reg0;
+	if (n >= sizeof(dwarf_registers) / sizeof(dwarf_registers[0]))
+		return PLACE_OTHER;
+	*reg = dwarf_registers[n];
+	return PLACE_REGISTER;
+}
+
+static enum place place_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
+				 uint16_t *reg)
+{
+	Dwarf_Attribute origin;
+	Dwarf_Die die, of;
+
 	if (dwarf_child(subprogram, &die))
-		return false;
+		return PLACE_NONE;
 	do {
 		/* In an instance of an abstract function its parameters have origins. */
 		bool is_it = die.addr == parameter->addr ||
 			     (dwarf_attr(&die, DW_AT_abstract_origin, &origin) &&
 			      dwarf_formref_die(&origin, &of) && of.addr == parameter->addr);
 
-		if (!is_it || dwarf_tag(&die) != DW_TAG_formal_parameter)
-			continue;
-		if (!dwarf_attr(&die, DW_AT_location, &attr) ||
-		    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || n != 1)
-			return false;
-		n = ops[0].atom == DW_OP_regx ? ops[0].number : (size_t)ops[0].atom - DW_OP_reg0;
-		if (n >= sizeof(dwarf_registers) / sizeof(dwarf_registers[0]))
-			return false;
-		*reg = dwarf_registers[n];
-		return true;
+		if (is_it && dwarf_tag(&die) == DW_TAG_formal_parameter)
+			return place_of(&die, vaddr, reg);
 	} while (!dwarf_siblingof(&die, &die));
-	return false;
+	return PLACE_NONE;
+}
+
+/* LLVM removes arguments that a function does not use without another name for the function. */
+static bool may_lack_arguments(Dwarf_Die *subprogram)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die unit;
+	const char *producer;
+
+	if (!dwarf_diecu(subprogram, &unit, NULL, NULL))
+		return true;
+	producer = dwarf_formstring(dwarf_attr_integrate(&unit, DW_AT_producer, &attr));
+	return !producer || strncmp(producer, "GNU ", strlen("GNU ")) != 0;
+}
+
+static bool has_own_convention(const struct function *function, Dwarf_Die *subprogram)
+{
+	Dwarf_Word convention;
+
+	return function__is_clone(function) ||
+	       (dwarf_hasattr_integrate(subprogram, DW_AT_calling_convention) &&
+		(!get_number(subprogram, DW_AT_calling_convention, &convention) ||
+		 convention != DW_CC_normal));
 }
 
 /* The declaration with all parameters: an instance of it may lack some. */
@@ -623,8 +707,11 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 	int hidden = has_hidden_argument(subprogram);
 	uint32_t n_registers = hidden > 0;
 	struct mt_arg *from = &walk->value->from;
-	Dwarf_Word convention;
-	bool is_lost = hidden < 0, has_any;
+	bool is_lost = hidden < 0, is_changed, has_any;
+	enum place place;
+	uint16_t reg;
+
+	is_changed = has_own_convention(function, subprogram);
 
 	has_any = !dwarf_child(&declaration, &die) && next_parameter(&die);
 	for (uint32_t i = 0;; i++) {
@@ -637,17 +724,19 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 		passing = passing_of(&walk->type);
 		if (i == arg && passing != PASSED_IN_REGISTER)
 			return refuse(walk, "it is neither an integer nor a pointer", NULL);
+		place = place_at_entry(subprogram, &die, function->vaddr, &reg);
+		is_changed |= place == PLACE_NONE && may_lack_arguments(subprogram);
 		if (i == arg)
 			break;
 		is_lost |= passing == PASSED_NOT_KNOWN;
 		n_registers += passing == PASSED_IN_REGISTER;
 		has_any = !dwarf_siblingof(&die, &die) && next_parameter(&die);
 	}
-	if (register_at_entry(subprogram, &die, function->vaddr, &from->base))
+	if (place == PLACE_REGISTER)
+		from->base = reg;
+	if (place == PLACE_REGISTER)
 		return 0;
-	if (function__is_clone(function) ||
-	    (get_number(subprogram, DW_AT_calling_convention, &convention) &&
-	     convention == DW_CC_nocall))
+	if (is_changed || place == PLACE_OTHER)
 		return refuse(walk, "the compiler has changed how this function gets its arguments",
 			      NULL);
 	if (is_lost)
@@ -692,10 +781,37 @@ static int take_step(struct walk *walk, struct elf_debug *debug, const struct va
 	return refuse(walk, "with debug info members have names", NULL);
 }
 
+/* Those that pass what their debug info calls an integer or a pointer as C does. */
+static bool is_known_language(int language)
+{
+	static const int known[] = {DW_LANG_C89,
+				    DW_LANG_C,
+				    DW_LANG_C99,
+				    DW_LANG_C11,
+				    LANG_C17,
+				    LANG_C23,
+				    DW_LANG_C_plus_plus,
+				    DW_LANG_C_plus_plus_03,
+				    DW_LANG_C_plus_plus_11,
+				    DW_LANG_C_plus_plus_14,
+				    LANG_CPP17,
+				    LANG_CPP20,
+				    LANG_CPP23,
+				    DW_LANG_ObjC,
+				    DW_LANG_ObjC_plus_plus,
+				    DW_LANG_Rust,
+				    LANG_OLD_RUST};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i] == language)
+			return true;
+	return false;
+}
+
 static int find_value(const struct function *function, const struct value_path *path,
 		      struct walk *walk, enum value_type *type)
 {
-	struct elf_debug *debug = elf_image__debug(function->image);
+	struct elf_debug *debug = elf_image__debug_with_locations(function->image);
 	struct mt_value *value = walk->value;
 	Dwarf_Die unit, subprogram;
 	int8_t size;
@@ -709,6 +825,9 @@ static int find_value(const struct function *function, const struct value_path *
 		return -ENODATA;
 	if (!find_subprogram(&unit, function->vaddr, &subprogram, 0))
 		return -ENODATA;
+	if (!is_known_language(dwarf_srclang(&unit)))
+		return refuse(walk, "how the function's language passes arguments is not known",
+			      NULL);
 	err = find_begin(walk, function, &subprogram, path);
 	for (size_t i = 0; i < path->n && !err; i++)
 		err = take_step(walk, debug, &path->steps[i]);
