@@ -159,6 +159,7 @@ static void test_members(void **state)
 	assert_int_equal(MEMBER(ARROW("name")), 0);
 	assert_int_equal(found.type, VALUE_CHARACTERS);
 	assert_true(found.value.is_address);
+	assert_int_equal(found.value.room, 12);
 	assert_int_equal(MEMBER(ARROW("many"), AT(2), DOT("b")), 0);
 	assert_int_equal(found.value.offsets[0], 56 + 2 * 8 + 4);
 	assert_int_equal(MEMBER(ARROW("weight")), 0);

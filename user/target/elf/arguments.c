@@ -532,6 +532,16 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 	return VALUE_NONE;
 }
 
+/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
+static uint32_t room_of(Dwarf_Die *array)
+{
+	Dwarf_Word size;
+
+	return !dwarf_aggregate_size(array, &size) && size > 1 && size <= UINT32_MAX
+		       ? (uint32_t)size
+		       : 0;
+}
+
 /* One whose cold code is elsewhere has ranges only. */
 static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
 {
@@ -840,6 +850,8 @@ static int find_value(const struct function *function, const struct value_path *
 	value->size = value->n_derefs ? size : 0;
 	value->from.size = value->n_derefs ? 8 : size;
 	value->is_address = *type == VALUE_CHARACTERS;
+	if (value->is_address)
+		value->room = room_of(&walk->type);
 	return 0;
 }
 

@@ -367,6 +367,9 @@ static int find_value(struct walk *walk, const struct function *function,
 	value->size = value->n_derefs ? size : 0;
 	value->from.size = value->n_derefs ? 8 : size;
 	value->is_address = *type == VALUE_CHARACTERS;
+	/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
+	if (value->is_address && btf_array(btf__type_by_id(walk->btf, walk->type))->nelems > 1)
+		value->room = btf_array(btf__type_by_id(walk->btf, walk->type))->nelems;
 	return 0;
 }
 
