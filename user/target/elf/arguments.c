@@ -424,7 +424,9 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	if (!is_class(dwarf_tag(&walk->type)) || !walk->in_memory)
 		return refuse(walk, "needs a structure in memory before it", step->name);
 	if (!find_definition(debug, &walk->type))
-		return refuse(walk, "is a member of a type that the debug info does not define",
+		return refuse(walk,
+			      "is a member of a type that the debug info does not define, or "
+			      "defines differently in several files",
 			      step->name);
 	got = find_member(walk, debug, &walk->type, step->name, &member, &offset, 0);
 	if (got < 0)
