@@ -60,15 +60,25 @@ static __always_inline bool read_value(const void *regs, const struct mt_value *
 	return true;
 }
 
-/* If all 256 bytes are read, the last one is the NUL: the string may be longer. */
-static __always_inline void read_string(u64 at, struct mt_printed *out)
+/*
+ * If all 256 bytes are read, the last one is the NUL: the string may be longer. In an array of
+ * `room` bytes it need not have a NUL, and what follows the array does not belong to it.
+ */
+static __always_inline void read_string(u64 at, u32 room, struct mt_printed *out)
 {
-	long n = bpf_probe_read_user_str(out->text, MT_TEXT_MAX, (const void *)at);
-	u64 last = 0;
+	u64 size = MT_TEXT_MAX, last = 0;
+	long n;
 
+	if (room && room < MT_TEXT_MAX)
+		size = (u64)room + 1;
+	/* As in read_memory(). */
+	asm volatile("" : "+r"(size));
+	if (!size || size > MT_TEXT_MAX)
+		return;
+	n = bpf_probe_read_user_str(out->text, size, (const void *)at);
 	if (n <= 0)
 		return;
-	if (n == MT_TEXT_MAX)
+	if (n == MT_TEXT_MAX && (!room || room >= MT_TEXT_MAX))
 		read_memory(at + MT_TEXT_MAX - 1, 1, &last);
 	out->length = n - 1;
 	out->is_cut = last != 0;
@@ -99,7 +109,7 @@ static __always_inline void read_print(const void *regs, const struct mt_print *
 	if (!read_value(regs, &print->value, &value))
 		return;
 	if (print->kind == MT_PRINT_STRING) {
-		read_string(value, out);
+		read_string(value, print->value.is_address ? print->value.room : 0, out);
 	} else if (print->kind == MT_PRINT_BYTES) {
 		if (read_value(regs, &print->length, &length))
 			read_bytes(value, length, out);

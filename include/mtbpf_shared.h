@@ -254,7 +254,8 @@ struct mt_value {
 	__mt_u8 n_derefs;
 	__mt_s8 size;	    /* with n_derefs: of the value; 1, 2, 4 or 8 bytes; negative: signed */
 	__mt_u8 is_address; /* with n_derefs: it is an array; its value is its address */
-	__mt_u8 pad[5];
+	__mt_u8 pad;
+	__mt_u32 room; /* with is_address: the array's bytes, where a string ends; 0: not known */
 };
 _Static_assert(sizeof(struct mt_value) == 40, "mt_value");
 

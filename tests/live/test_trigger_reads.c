@@ -125,6 +125,38 @@ static void test_strings_are_cut(void **state)
 	assert_int_equal(hit.prints[3].kind, MT_PRINT_NONE);
 }
 
+static struct mt_print print_array(const void *address, uint32_t room)
+{
+	struct mt_print of = print(MT_PRINT_STRING, address);
+
+	of.value.n_derefs = 1;
+	of.value.is_address = 1;
+	of.value.room = room;
+	return of;
+}
+
+/* What follows an array without a NUL is not of it. */
+static void test_strings_end_with_their_array(void **state)
+{
+	struct mt_reads reads;
+	struct mt_hit hit;
+
+	fill_texts();
+	reads = (struct mt_reads){.prints = {print_array(abc, 4), print_array(abc, sizeof(abc)),
+					     print_array(longer, sizeof(longer)),
+					     print_array(longer, MT_TEXT_MAX - 1)}};
+	tear_down(state);
+	assert_int_equal(set_up(state), 0);
+	hit = hit_with(*state, &reads, 4);
+	assert_text(&hit.prints[0], "abcd");
+	assert_false(hit.prints[0].is_cut);
+	assert_text(&hit.prints[1], "abcdef");
+	assert_int_equal(hit.prints[2].length, MT_TEXT_MAX - 1);
+	assert_true(hit.prints[2].is_cut);
+	assert_int_equal(hit.prints[3].length, MT_TEXT_MAX - 1);
+	assert_false(hit.prints[3].is_cut);
+}
+
 static void test_strings_with_a_length(void **state)
 {
 	struct mt_reads reads = {0};
@@ -265,6 +297,7 @@ static int run_group(const char *name)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_values_behind_pointers),
 		LIVE(test_strings_are_cut),
+		LIVE(test_strings_end_with_their_array),
 		LIVE(test_strings_with_a_length),
 		LIVE(test_a_call_keeps_what_its_entry_read),
 		LIVE(test_terms),

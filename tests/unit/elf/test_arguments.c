@@ -31,6 +31,7 @@ struct inner {
 		float real;
 	};
 	unsigned bits : 3;
+	char old[1];
 };
 struct outer {
 	long pad;
@@ -187,6 +188,10 @@ static void test_members(void **state)
 	assert_int_equal(FIND(ARROW("in"), DOT("name")), 0);
 	assert_int_equal(type, VALUE_CHARACTERS);
 	assert_true(value.is_address);
+	assert_int_equal(value.room, sizeof(((struct inner *)0)->name));
+	assert_int_equal(FIND(ARROW("in"), DOT("old")), 0);
+	assert_int_equal(type, VALUE_CHARACTERS);
+	assert_int_equal(value.room, 0);
 	assert_int_equal(FIND(ARROW("next"), ARROW("next"), ARROW("text")), 0);
 	assert_int_equal(value.n_derefs, 3);
 	assert_int_equal(value.offsets[1], offsetof(struct outer, next));

@@ -38,14 +38,18 @@ static void open_sample(const struct compiled *f, struct found *found)
 	*found = (struct found){.image = open_compiled(f, "s")};
 }
 
-static int find(const struct compiled *f, struct found *found, const char *function,
-		const struct value_path *path)
+static int find_at(struct found *found, uint64_t vaddr, const struct value_path *path)
 {
-	const struct function *at =
-		elf_image__function_at(found->image, address_of(f, "s", function));
+	const struct function *at = elf_image__function_at(found->image, vaddr);
 
 	assert_non_null(at);
 	return function__find_value_by_btf(at, path, &found->value, &found->type, found->why);
+}
+
+static int find(const struct compiled *f, struct found *found, const char *function,
+		const struct value_path *path)
+{
+	return find_at(found, address_of(f, "s", function), path);
 }
 
 static void assert_arg(const struct compiled *f, struct found *found, const char *function,
@@ -155,6 +159,7 @@ static void test_members(void **state)
 	assert_int_equal(MEMBER(ARROW("name")), 0);
 	assert_int_equal(found.type, VALUE_CHARACTERS);
 	assert_true(found.value.is_address);
+	assert_int_equal(found.value.room, 12);
 	assert_int_equal(MEMBER(ARROW("many"), AT(2), DOT("b")), 0);
 	assert_int_equal(found.value.offsets[0], 56 + 2 * 8 + 4);
 	assert_int_equal(MEMBER(ARROW("weight")), 0);
@@ -170,11 +175,60 @@ static void test_members(void **state)
 	elf_image__free(found.image);
 }
 
+static uint64_t global_address_of(const struct compiled *f, const char *symbol)
+{
+	char line[200];
+	unsigned long long vaddr = 0;
+	FILE *out;
+
+	snprintf(line, sizeof(line), "nm -D %s/s | awk '$3 == \"%s\" { print $1 }'", f->dir,
+		 symbol);
+	out = popen(line, "r");
+	assert_int_equal(fscanf(out, "%llx", &vaddr), 1);
+	pclose(out);
+	return vaddr;
+}
+
+/* The linker puts the BTF of both files into one section, of which the first is read. */
+static void test_several_files(void **state)
+{
+	const struct compiled *f = *state;
+	struct found found;
+
+	write_source(f, "one.c",
+		     "#define KEEP __attribute__((noipa, used))\n"
+		     "KEEP static int handle(long *at, int n) { return n; }\n"
+		     "KEEP int only(double d, int n) { return n; }\n"
+		     "KEEP static int hidden(long *at, int n) { return n; }\n"
+		     "int main(void) { return 0; }\n");
+	write_source(f, "two.c",
+		     "#define KEEP __attribute__((noipa, used))\n"
+		     "KEEP static int handle(double d, int n, long *at) { return n; }\n"
+		     "KEEP int hidden(double d, int n) { return n; }\n");
+	run_in_folder(f, "for i in one two; do gcc -gbtf -O2 -c $i.c || gcc -O2 -c $i.c; done");
+	run_in_folder(f, "gcc -rdynamic one.o two.o -o s");
+	if (!has_btf(f))
+		skip();
+	found = (struct found){.image = open_compiled(f, "s")};
+	assert_unknown(f, &found, "handle", 2, "several functions");
+	assert_arg(f, &found, "only", 2, 112, -4, VALUE_INTEGER);
+	elf_image__free(found.image);
+	/* The only one that the dynamic symbols have is of the other file. */
+	run_in_folder(f, "strip s -o stripped");
+	found.image = open_compiled(f, "stripped");
+	assert_int_equal(
+		find_at(&found, global_address_of(f, "hidden"), &(struct value_path){.arg = 1}),
+		-EINVAL);
+	assert_non_null(strstr(found.why, "several files"));
+	elf_image__free(found.image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_registers, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_members, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_several_files, make_folder, remove_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

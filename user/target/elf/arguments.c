@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
@@ -20,6 +21,8 @@ static const uint16_t dwarf_registers[] = {80, 96, 88, 40, 104, 112, 32, 152,
 
 /* Namespaces in each other, typedefs of typedefs, classes in classes: more is damage. */
 #define DEPTH_MAX 32
+/* Classes that are looked at for one name: damaged ones may contain themselves. */
+#define CLASSES_MAX 4096
 
 bool function__is_clone(const struct function *function)
 {
@@ -32,12 +35,23 @@ bool function__is_ocaml(const struct function *function)
 	return ocaml_name__is_mangled(function->raw_name);
 }
 
+/* dwarfstd.org, "DWARF language codes"; the last one is of Rust before 1.9. */
+enum {
+	LANG_CPP17 = 0x2a,
+	LANG_CPP20 = 0x2b,
+	LANG_C17 = 0x2c,
+	LANG_CPP23 = 0x3a,
+	LANG_C23 = 0x3e,
+	LANG_OLD_RUST = 0x9000,
+};
+
 /* Walking a value_path. */
 struct walk {
 	Dwarf_Die type; /* of what has been reached */
 	bool in_memory; /* it is at offsets[n_derefs - 1]; otherwise it is in the register */
 	struct mt_value *value;
 	char *why;
+	uint32_t n_classes; /* that have been looked at */
 };
 
 static int refuse(struct walk *walk, const char *what, const char *name)
@@ -92,36 +106,6 @@ static bool is_pointer(int tag)
 	return tag == DW_TAG_pointer_type || is_reference(tag);
 }
 
-/*
- * A type that this unit only declares is searched in the others, among those that are in no
- * namespace. False: it is nowhere.
- */
-static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
-{
-	const char *name = dwarf_diename(type);
-	int tag = dwarf_tag(type);
-
-	if (!dwarf_hasattr(type, DW_AT_declaration))
-		return true;
-	for (size_t i = 0; i < debug->units.n && name; i++) {
-		Dwarf_Die unit, die;
-
-		if ((i && debug->units.v[i].die == debug->units.v[i - 1].die) ||
-		    !dwarf_offdie(debug->dwarf, debug->units.v[i].die, &unit) ||
-		    dwarf_child(&unit, &die))
-			continue;
-		do {
-			const char *other = dwarf_tag(&die) == tag ? dwarf_diename(&die) : NULL;
-
-			if (!other || strcmp(other, name) || dwarf_hasattr(&die, DW_AT_declaration))
-				continue;
-			*type = die;
-			return true;
-		} while (!dwarf_siblingof(&die, &die));
-	}
-	return false;
-}
-
 /* The distance of a member in its class; false where a computation tells it (virtual bases). */
 static bool get_offset(Dwarf_Die *member, Dwarf_Word *offset)
 {
@@ -130,36 +114,270 @@ static bool get_offset(Dwarf_Die *member, Dwarf_Word *offset)
 	       get_number(member, DW_AT_data_member_location, offset);
 }
 
-/* Finds a member, also in base classes and in members without a name. 1: found; 0: not; -EINVAL. */
-static int find_member(struct walk *walk, Dwarf_Die *class, const char *name, Dwarf_Die *found,
-		       Dwarf_Word *offset, int depth)
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* Rough, but enough to tell structures apart that have the same name by chance. */
+static bool types_agree(Dwarf_Die *a, Dwarf_Die *b, int depth)
+{
+	Dwarf_Word size_a = 0, size_b = 0, encoding_a = 0, encoding_b = 0;
+	Dwarf_Die type_a, type_b;
+	bool has = get_type(a, &type_a);
+	int tag;
+
+	if (has != get_type(b, &type_b) || depth == DEPTH_MAX)
+		return false;
+	if (!has)
+		return true;
+	tag = dwarf_tag(&type_a);
+	if (tag != dwarf_tag(&type_b) || !is_same(dwarf_diename(&type_a), dwarf_diename(&type_b)))
+		return false;
+	get_number(&type_a, DW_AT_encoding, &encoding_a);
+	get_number(&type_b, DW_AT_encoding, &encoding_b);
+	if (encoding_a != encoding_b)
+		return false;
+	if (is_pointer(tag))
+		return types_agree(&type_a, &type_b, depth + 1);
+	/* One of the two units may only declare it. */
+	if (dwarf_aggregate_size(&type_a, &size_a) || dwarf_aggregate_size(&type_b, &size_b))
+		return true;
+	return size_a == size_b &&
+	       (tag != DW_TAG_array_type || types_agree(&type_a, &type_b, depth + 1));
+}
+
+static bool next_of_layout(Dwarf_Die *die)
+{
+	do {
+		int tag = dwarf_tag(die);
+
+		if (tag == DW_TAG_member || tag == DW_TAG_inheritance)
+			return true;
+	} while (!dwarf_siblingof(die, die));
+	return false;
+}
+
+/* True if both definitions have the same size, and the same members at the same places. */
+static bool definitions_agree(Dwarf_Die *a, Dwarf_Die *b)
+{
+	Dwarf_Word size_a = 0, size_b = 0;
+	Dwarf_Die in_a, in_b;
+	bool has_a, has_b;
+
+	if (a->addr == b->addr)
+		return true;
+	get_number(a, DW_AT_byte_size, &size_a);
+	get_number(b, DW_AT_byte_size, &size_b);
+	if (size_a != size_b)
+		return false;
+	has_a = !dwarf_child(a, &in_a) && next_of_layout(&in_a);
+	has_b = !dwarf_child(b, &in_b) && next_of_layout(&in_b);
+	while (has_a && has_b) {
+		Dwarf_Word at_a, at_b;
+
+		if (dwarf_tag(&in_a) != dwarf_tag(&in_b) ||
+		    !is_same(dwarf_diename(&in_a), dwarf_diename(&in_b)) ||
+		    get_offset(&in_a, &at_a) != get_offset(&in_b, &at_b) || at_a != at_b ||
+		    !types_agree(&in_a, &in_b, 0))
+			return false;
+		has_a = !dwarf_siblingof(&in_a, &in_a) && next_of_layout(&in_a);
+		has_b = !dwarf_siblingof(&in_b, &in_b) && next_of_layout(&in_b);
+	}
+	return has_a == has_b;
+}
+
+/* A search for the definition of a type that a unit only declares. */
+struct definition {
+	Dwarf_Die *scopes; /* [0] is the type; those around it follow, up to the unit */
+	int n_scopes;
+	Dwarf_Die found;
+	bool has_any, has_many; /* has_many: with different members */
+};
+
+/* Looks through what `parent` has for scopes[at]: a namespace, a class, or the type itself. */
+static void search_definition(struct definition *d, Dwarf_Die *parent, int at)
+{
+	const char *name = dwarf_diename(&d->scopes[at]);
+	int tag = dwarf_tag(&d->scopes[at]);
+	Dwarf_Die die;
+
+	if (dwarf_child(parent, &die))
+		return;
+	do {
+		int other = dwarf_tag(&die);
+		bool fits = other == tag || (tag != DW_TAG_union_type && is_class(tag) &&
+					     other != DW_TAG_union_type && is_class(other));
+
+		if (!fits || !is_same(dwarf_diename(&die), name))
+			continue;
+		if (at) {
+			search_definition(d, &die, at - 1);
+		} else if (!dwarf_hasattr(&die, DW_AT_declaration)) {
+			d->has_many |= d->has_any && !definitions_agree(&d->found, &die);
+			d->found = die;
+			d->has_any = true;
+		}
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+/* False if a unit cannot be searched, since it is in another file. */
+static bool search_units(struct definition *d, Dwarf *dwarf)
+{
+	Dwarf_CU *cu = NULL;
+	uint8_t kind;
+	Dwarf_Die die;
+
+	while (!dwarf_get_units(dwarf, cu, &cu, NULL, &kind, &die, NULL)) {
+		if (kind == DW_UT_skeleton)
+			return false;
+		search_definition(d, &die, d->n_scopes - 2);
+	}
+	return true;
+}
+
+/* What is in a function, or in a namespace without a name, is of this unit alone. */
+static bool is_known_elsewhere(const struct definition *d)
+{
+	for (int i = 0; i < d->n_scopes - 1; i++) {
+		int tag = dwarf_tag(&d->scopes[i]);
+
+		if (!dwarf_diename(&d->scopes[i]) ||
+		    (i && tag != DW_TAG_namespace && tag != DW_TAG_module && !is_class(tag)))
+			return false;
+	}
+	return d->n_scopes >= 2;
+}
+
+/* libdw finds DWARF 5's units of single types only after it has come by them. */
+static bool get_signed_type(struct elf_debug *debug, Dwarf_Attribute *signature, Dwarf_Die *type)
+{
+	Dwarf_CU *cu = NULL;
+
+	if (dwarf_formref_die(signature, type))
+		return true;
+	while (!dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, NULL, NULL))
+		;
+	return dwarf_formref_die(signature, type) != NULL;
+}
+
+/*
+ * A type that this unit only declares is searched in all units. Files of C may have different types
+ * of the same name. False: it is nowhere, or which one is meant is not known.
+ */
+static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
+{
+	struct definition d = {0};
+	Dwarf_Attribute attr;
+	bool is_complete;
+
+	if (dwarf_attr(type, DW_AT_signature, &attr))
+		return get_signed_type(debug, &attr, type);
+	if (!dwarf_hasattr(type, DW_AT_declaration))
+		return true;
+	d.n_scopes = dwarf_getscopes_die(type, &d.scopes);
+	is_complete = is_known_elsewhere(&d) && search_units(&d, debug->dwarf) &&
+		      (!debug->alt || search_units(&d, debug->alt));
+	if (d.n_scopes > 0)
+		free(d.scopes);
+	if (!is_complete || !d.has_any || d.has_many)
+		return false;
+	*type = d.found;
+	return true;
+}
+
+static int find_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
+		       const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth);
+
+/* DWARF before 5 has them as members. */
+static bool is_static(Dwarf_Die *member)
+{
+	return dwarf_tag(member) == DW_TAG_variable || dwarf_hasattr(member, DW_AT_external) ||
+	       dwarf_hasattr(member, DW_AT_declaration);
+}
+
+/* Among the members of the class itself, also in those without a name. As find_member(). */
+static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
+			   const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth)
 {
 	Dwarf_Die die, inner;
 	int got = 0;
 
-	if (depth == DEPTH_MAX || dwarf_child(class, &die))
+	if (dwarf_child(class, &die))
 		return 0;
 	do {
 		int tag = dwarf_tag(&die);
 		const char *own = dwarf_diename(&die);
 		Dwarf_Word at, within = 0;
 
-		if (tag != DW_TAG_member && tag != DW_TAG_inheritance)
+		if ((tag != DW_TAG_member && tag != DW_TAG_variable) || (own && strcmp(own, name)))
 			continue;
-		if (tag == DW_TAG_member && own && strcmp(own, name))
-			continue;
-		if (tag == DW_TAG_member && own) {
+		if (own && is_static(&die))
+			return refuse(walk, "is static: it is in no object", name);
+		if (own) {
 			*found = die;
 			got = 1;
-		} else if (get_type(&die, &inner) && is_class(dwarf_tag(&inner))) {
-			got = find_member(walk, &inner, name, found, &within, depth + 1);
+		} else if (get_type(&die, &inner) && is_class(dwarf_tag(&inner)) &&
+			   find_definition(debug, &inner)) {
+			got = find_member(walk, debug, &inner, name, found, &within, depth + 1);
 		}
 		if (got > 0 && !get_offset(&die, &at))
-			return refuse(walk, "is in a virtual base class", name);
+			return refuse(walk, "has a place that is computed", name);
 		if (got > 0)
 			*offset = at + within;
 	} while (!got && !dwarf_siblingof(&die, &die));
 	return got;
+}
+
+/* In the base classes: two of them may have the name. As find_member(). */
+static int find_inherited(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
+			  const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth)
+{
+	Dwarf_Die die, base;
+	int got = 0;
+
+	if (dwarf_child(class, &die))
+		return 0;
+	do {
+		Dwarf_Word at, within = 0;
+		Dwarf_Die in_base;
+		int one;
+
+		if (dwarf_tag(&die) != DW_TAG_inheritance)
+			continue;
+		if (!get_type(&die, &base) || !find_definition(debug, &base))
+			return refuse(walk,
+				      "may be in a base class that the debug info does not define",
+				      name);
+		one = find_member(walk, debug, &base, name, &in_base, &within, depth + 1);
+		if (one < 0)
+			return one;
+		if (!one)
+			continue;
+		if (dwarf_hasattr(&die, DW_AT_virtuality) || !get_offset(&die, &at))
+			return refuse(walk, "is in a virtual base class", name);
+		if (got)
+			return refuse(walk, "is in several base classes", name);
+		*found = in_base;
+		*offset = at + within;
+		got = 1;
+	} while (!dwarf_siblingof(&die, &die));
+	return got;
+}
+
+/*
+ * Finds a member as the language does: a class's own one hides those of its base classes. 1: found;
+ * 0: not; -EINVAL.
+ */
+static int find_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
+		       const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth)
+{
+	int got;
+
+	if (depth == DEPTH_MAX || walk->n_classes++ == CLASSES_MAX)
+		return refuse(walk, "is not found: the debug info is damaged", name);
+	got = find_own_member(walk, debug, class, name, found, offset, depth);
+	return got ? got : find_inherited(walk, debug, class, name, found, offset, depth);
 }
 
 /* Follows the pointer that the walk has reached. */
@@ -206,9 +424,11 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	if (!is_class(dwarf_tag(&walk->type)) || !walk->in_memory)
 		return refuse(walk, "needs a structure in memory before it", step->name);
 	if (!find_definition(debug, &walk->type))
-		return refuse(walk, "is a member of a type that the debug info does not define",
+		return refuse(walk,
+			      "is a member of a type that the debug info does not define, or "
+			      "defines differently in several files",
 			      step->name);
-	got = find_member(walk, &walk->type, step->name, &member, &offset, 0);
+	got = find_member(walk, debug, &walk->type, step->name, &member, &offset, 0);
 	if (got < 0)
 		return got;
 	if (!got)
@@ -220,11 +440,32 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 	return move(walk, (int64_t)offset);
 }
 
+/*
+ * An array of arrays is one entry, whose parts have none. Others are not in steps of their size.
+ */
+static bool is_plain_array(Dwarf_Die *array)
+{
+	Dwarf_Die die;
+	int n = 0;
+
+	if (dwarf_hasattr(array, DW_AT_byte_stride) || dwarf_hasattr(array, DW_AT_bit_stride) ||
+	    dwarf_child(array, &die))
+		return false;
+	do {
+		int tag = dwarf_tag(&die);
+
+		n += tag == DW_TAG_subrange_type || tag == DW_TAG_enumeration_type;
+	} while (!dwarf_siblingof(&die, &die));
+	return n == 1;
+}
+
 static int take_index(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
 {
 	int tag = dwarf_tag(&walk->type), err;
 	Dwarf_Word size;
 
+	if (tag == DW_TAG_array_type && !is_plain_array(&walk->type))
+		return refuse(walk, "the array has several dimensions", NULL);
 	if (tag == DW_TAG_array_type && walk->in_memory)
 		err = get_type(&walk->type, &walk->type) ? 0 : -EINVAL;
 	else if (tag == DW_TAG_pointer_type)
@@ -287,10 +528,34 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 		return VALUE_INTEGER;
 	if (is_pointer(dwarf_tag(type)))
 		return !get_type(type, &under) || is_character(&under) ? VALUE_TEXT : VALUE_POINTER;
-	if (dwarf_tag(type) == DW_TAG_array_type && walk->in_memory && get_type(type, &under) &&
-	    is_character(&under))
+	if (dwarf_tag(type) == DW_TAG_array_type && walk->in_memory && is_plain_array(type) &&
+	    get_type(type, &under) && is_character(&under))
 		return VALUE_CHARACTERS;
 	return VALUE_NONE;
+}
+
+/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
+static uint32_t room_of(Dwarf_Die *array)
+{
+	Dwarf_Word size;
+
+	return !dwarf_aggregate_size(array, &size) && size > 1 && size <= UINT32_MAX
+		       ? (uint32_t)size
+		       : 0;
+}
+
+/* One whose cold code is elsewhere has ranges only. */
+static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
+{
+	Dwarf_Addr entry, base, start, end;
+	ptrdiff_t offset = 0;
+
+	if (!dwarf_entrypc(subprogram, &entry))
+		return entry == vaddr;
+	while ((offset = dwarf_ranges(subprogram, offset, &base, &start, &end)) > 0)
+		if (start == vaddr && start < end)
+			return true;
+	return false;
 }
 
 /* The entry of the function that begins at vaddr, in namespaces as well. */
@@ -302,12 +567,11 @@ static bool find_subprogram(Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *found,
 		return false;
 	do {
 		int tag = dwarf_tag(&die);
-		Dwarf_Addr entry;
 
 		if ((tag == DW_TAG_namespace || tag == DW_TAG_module) &&
 		    find_subprogram(&die, vaddr, found, depth + 1))
 			return true;
-		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &entry) || entry != vaddr)
+		if (tag != DW_TAG_subprogram || !begins_at(&die, vaddr))
 			continue;
 		*found = die;
 		return true;
@@ -353,38 +617,78 @@ static int has_hidden_argument(Dwarf_Die *subprogram)
 	return size > 16 ? 1 : -1;
 }
 
-/*
- * Finds the register that the debug info gives for the parameter at the first instruction. False if
- * it gives none: code that is not optimised stores the parameter on the stack, but only later.
- */
-static bool register_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
-			      uint16_t *reg)
+enum place {
+	PLACE_NONE,	/* the debug info gives none */
+	PLACE_REGISTER, /* at the first instruction */
+	PLACE_STACK,	/* of code that is not optimised, which stores it there, but only later */
+	PLACE_OTHER,	/* a constant, what is behind an address, or parts: no register has it */
+};
+
+static enum place place_of(Dwarf_Die *parameter, uint64_t vaddr, uint16_t *reg)
 {
-	Dwarf_Attribute attr, origin;
-	Dwarf_Die die, of;
+	Dwarf_Attribute attr;
 	Dwarf_Op *ops;
 	size_t n;
 
+	if (dwarf_hasattr(parameter, DW_AT_const_value))
+		return PLACE_OTHER;
+	if (!dwarf_attr(parameter, DW_AT_location, &attr) ||
+	    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || !n)
+		return PLACE_NONE;
+	/* From rbx, rbp or rsp. */
+	if (n == 1 && (ops[0].atom == DW_OP_fbreg || ops[0].atom == DW_OP_breg3 ||
+		       ops[0].atom == DW_OP_breg6 || ops[0].atom == DW_OP_breg7))
+		return PLACE_STACK;
+	if (n != 1)
+		return PLACE_OTHER;
+	n = ops[0].atom == DW_OP_regx ? ops[0].number : (size_t)ops[0].atom - DW_OP_reg0;
+	if (n >= sizeof(dwarf_registers) / sizeof(dwarf_registers[0]))
+		return PLACE_OTHER;
+	*reg = dwarf_registers[n];
+	return PLACE_REGISTER;
+}
+
+static enum place place_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, uint64_t vaddr,
+				 uint16_t *reg)
+{
+	Dwarf_Attribute origin;
+	Dwarf_Die die, of;
+
 	if (dwarf_child(subprogram, &die))
-		return false;
+		return PLACE_NONE;
 	do {
 		/* In an instance of an abstract function its parameters have origins. */
 		bool is_it = die.addr == parameter->addr ||
 			     (dwarf_attr(&die, DW_AT_abstract_origin, &origin) &&
 			      dwarf_formref_die(&origin, &of) && of.addr == parameter->addr);
 
-		if (!is_it || dwarf_tag(&die) != DW_TAG_formal_parameter)
-			continue;
-		if (!dwarf_attr(&die, DW_AT_location, &attr) ||
-		    dwarf_getlocation_addr(&attr, vaddr, &ops, &n, 1) != 1 || n != 1)
-			return false;
-		n = ops[0].atom == DW_OP_regx ? ops[0].number : (size_t)ops[0].atom - DW_OP_reg0;
-		if (n >= sizeof(dwarf_registers) / sizeof(dwarf_registers[0]))
-			return false;
-		*reg = dwarf_registers[n];
-		return true;
+		if (is_it && dwarf_tag(&die) == DW_TAG_formal_parameter)
+			return place_of(&die, vaddr, reg);
 	} while (!dwarf_siblingof(&die, &die));
-	return false;
+	return PLACE_NONE;
+}
+
+/* LLVM removes arguments that a function does not use without another name for the function. */
+static bool may_lack_arguments(Dwarf_Die *subprogram)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die unit;
+	const char *producer;
+
+	if (!dwarf_diecu(subprogram, &unit, NULL, NULL))
+		return true;
+	producer = dwarf_formstring(dwarf_attr_integrate(&unit, DW_AT_producer, &attr));
+	return !producer || strncmp(producer, "GNU ", strlen("GNU ")) != 0;
+}
+
+static bool has_own_convention(const struct function *function, Dwarf_Die *subprogram)
+{
+	Dwarf_Word convention;
+
+	return function__is_clone(function) ||
+	       (dwarf_hasattr_integrate(subprogram, DW_AT_calling_convention) &&
+		(!get_number(subprogram, DW_AT_calling_convention, &convention) ||
+		 convention != DW_CC_normal));
 }
 
 /* The declaration with all parameters: an instance of it may lack some. */
@@ -415,8 +719,11 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 	int hidden = has_hidden_argument(subprogram);
 	uint32_t n_registers = hidden > 0;
 	struct mt_arg *from = &walk->value->from;
-	Dwarf_Word convention;
-	bool is_lost = hidden < 0, has_any;
+	bool is_lost = hidden < 0, is_changed, has_any;
+	enum place place;
+	uint16_t reg;
+
+	is_changed = has_own_convention(function, subprogram);
 
 	has_any = !dwarf_child(&declaration, &die) && next_parameter(&die);
 	for (uint32_t i = 0;; i++) {
@@ -429,17 +736,19 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 		passing = passing_of(&walk->type);
 		if (i == arg && passing != PASSED_IN_REGISTER)
 			return refuse(walk, "it is neither an integer nor a pointer", NULL);
+		place = place_at_entry(subprogram, &die, function->vaddr, &reg);
+		is_changed |= place == PLACE_NONE && may_lack_arguments(subprogram);
 		if (i == arg)
 			break;
 		is_lost |= passing == PASSED_NOT_KNOWN;
 		n_registers += passing == PASSED_IN_REGISTER;
 		has_any = !dwarf_siblingof(&die, &die) && next_parameter(&die);
 	}
-	if (register_at_entry(subprogram, &die, function->vaddr, &from->base))
+	if (place == PLACE_REGISTER)
+		from->base = reg;
+	if (place == PLACE_REGISTER)
 		return 0;
-	if (function__is_clone(function) ||
-	    (get_number(subprogram, DW_AT_calling_convention, &convention) &&
-	     convention == DW_CC_nocall))
+	if (is_changed || place == PLACE_OTHER)
 		return refuse(walk, "the compiler has changed how this function gets its arguments",
 			      NULL);
 	if (is_lost)
@@ -484,10 +793,37 @@ static int take_step(struct walk *walk, struct elf_debug *debug, const struct va
 	return refuse(walk, "with debug info members have names", NULL);
 }
 
+/* Those that pass what their debug info calls an integer or a pointer as C does. */
+static bool is_known_language(int language)
+{
+	static const int known[] = {DW_LANG_C89,
+				    DW_LANG_C,
+				    DW_LANG_C99,
+				    DW_LANG_C11,
+				    LANG_C17,
+				    LANG_C23,
+				    DW_LANG_C_plus_plus,
+				    DW_LANG_C_plus_plus_03,
+				    DW_LANG_C_plus_plus_11,
+				    DW_LANG_C_plus_plus_14,
+				    LANG_CPP17,
+				    LANG_CPP20,
+				    LANG_CPP23,
+				    DW_LANG_ObjC,
+				    DW_LANG_ObjC_plus_plus,
+				    DW_LANG_Rust,
+				    LANG_OLD_RUST};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i] == language)
+			return true;
+	return false;
+}
+
 static int find_value(const struct function *function, const struct value_path *path,
 		      struct walk *walk, enum value_type *type)
 {
-	struct elf_debug *debug = elf_image__debug(function->image);
+	struct elf_debug *debug = elf_image__debug_with_locations(function->image);
 	struct mt_value *value = walk->value;
 	Dwarf_Die unit, subprogram;
 	int8_t size;
@@ -501,6 +837,9 @@ static int find_value(const struct function *function, const struct value_path *
 		return -ENODATA;
 	if (!find_subprogram(&unit, function->vaddr, &subprogram, 0))
 		return -ENODATA;
+	if (!is_known_language(dwarf_srclang(&unit)))
+		return refuse(walk, "how the function's language passes arguments is not known",
+			      NULL);
 	err = find_begin(walk, function, &subprogram, path);
 	for (size_t i = 0; i < path->n && !err; i++)
 		err = take_step(walk, debug, &path->steps[i]);
@@ -513,6 +852,8 @@ static int find_value(const struct function *function, const struct value_path *
 	value->size = value->n_derefs ? size : 0;
 	value->from.size = value->n_derefs ? 8 : size;
 	value->is_address = *type == VALUE_CHARACTERS;
+	if (value->is_address)
+		value->room = room_of(&walk->type);
 	return 0;
 }
 

@@ -19,7 +19,8 @@ struct walk {
 	bool in_memory;
 	struct mt_value *value;
 	char *why;
-	uint32_t n_members; /* that have been looked at */
+	uint32_t n_members;    /* that have been looked at */
+	bool is_first_of_many; /* the BTF of other files is not read */
 };
 
 static int refuse(struct walk *walk, const char *what, const char *name)
@@ -258,8 +259,22 @@ static enum value_type settle_type(const struct walk *walk, int8_t *size)
 		       : VALUE_NONE;
 }
 
+/* The linker puts the BTF of several files after each other: the first is read. */
+static bool has_more_after(const void *bytes, size_t size)
+{
+	struct btf_header header;
+	uint64_t types, strings;
+
+	if (size < sizeof(header))
+		return false;
+	memcpy(&header, bytes, sizeof(header));
+	types = (uint64_t)header.hdr_len + header.type_off + header.type_len;
+	strings = (uint64_t)header.hdr_len + header.str_off + header.str_len;
+	return size >= (types > strings ? types : strings) + sizeof(header);
+}
+
 /* The section ".BTF" of the file, which the caller frees; NULL if it has none, or a damaged one. */
-static struct btf *read_btf(struct elf_image *image)
+static struct btf *read_btf(struct elf_image *image, bool *is_first_of_many)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -275,6 +290,7 @@ static struct btf *read_btf(struct elf_image *image)
 
 		if (!data || !data->d_buf || data->d_size > INT32_MAX)
 			continue;
+		*is_first_of_many = has_more_after(data->d_buf, data->d_size);
 		return btf__new(data->d_buf, (uint32_t)data->d_size);
 	}
 	return NULL;
@@ -302,6 +318,19 @@ static int find_function(struct walk *walk, const char *name, const struct btf_t
 	return found;
 }
 
+/* Static functions of several files may share a name, and BTF gives no addresses. */
+static bool has_namesake(const struct function *function)
+{
+	struct elf_image *image = function->image;
+	size_t n = elf_image__function_count(image);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(elf_image__raw_name(image, i), function->raw_name) &&
+		    elf_image__function(image, i)->vaddr != function->vaddr)
+			return true;
+	return false;
+}
+
 static int take_steps(struct walk *walk, const struct value_path *path)
 {
 	int err = 0;
@@ -324,6 +353,11 @@ static int find_value(struct walk *walk, const struct function *function,
 
 	if (err <= 0)
 		return err ? err : -ENODATA;
+	if (has_namesake(function))
+		return refuse(walk, "the program has several functions of this name", NULL);
+	if (walk->is_first_of_many && !elf_image__has_symtab(function->image))
+		return refuse(walk, "the BTF is of several files, and the symbol table is missing",
+			      NULL);
 	err = find_begin(walk, proto, path);
 	if (!err)
 		err = take_steps(walk, path);
@@ -333,6 +367,9 @@ static int find_value(struct walk *walk, const struct function *function,
 	value->size = value->n_derefs ? size : 0;
 	value->from.size = value->n_derefs ? 8 : size;
 	value->is_address = *type == VALUE_CHARACTERS;
+	/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
+	if (value->is_address && btf_array(btf__type_by_id(walk->btf, walk->type))->nelems > 1)
+		value->room = btf_array(btf__type_by_id(walk->btf, walk->type))->nelems;
 	return 0;
 }
 
@@ -340,11 +377,12 @@ int function__find_value_by_btf(const struct function *function, const struct va
 				struct mt_value *value, enum value_type *type,
 				char why[static VALUE_WHY_SIZE])
 {
-	struct btf *btf = read_btf(function->image);
-	struct walk walk = {.btf = btf, .value = value, .why = why};
+	struct walk walk = {.value = value, .why = why};
+	struct btf *btf = read_btf(function->image, &walk.is_first_of_many);
 	int err = -ENODATA;
 
 	*value = (struct mt_value){0};
+	walk.btf = btf;
 	if (btf)
 		err = find_value(&walk, function, path, type);
 	btf__free(btf);

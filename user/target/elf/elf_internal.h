@@ -108,11 +108,12 @@ struct elf_image {
 
 	struct named_image *named; /* for code known by its names only; otherwise NULL */
 
-	struct elf_separate *separate;	   /* the debug file; set before the tables are built */
-	struct elf_separate *alt;	   /* the file that dwz moved shared debug info to */
-	struct elf_debug *debug;	   /* of elf_lines.c */
-	bool has_debug;			   /* debug has been looked for */
-	pthread_mutex_t source_lock;	   /* protects these two and their contents */
+	struct elf_separate *separate; /* the debug file; set before the tables are built */
+	struct elf_separate *alt;      /* the file that dwz moved shared debug info to */
+	struct elf_debug *debug;       /* of elf_lines.c */
+	bool has_debug;		       /* debug has been looked for */
+	struct elf_debug *located;     /* the same with locations of variables; NULL: not read */
+	pthread_mutex_t source_lock;   /* protects these two and their contents */
 	VEC(struct source_place *) places; /* lines of functions that were looked up */
 	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
@@ -247,13 +248,16 @@ struct inline_tables;
 struct elf_debug {
 	Elf *elf; /* separate from image->elf, because libdw decompresses sections in place */
 	Dwarf *dwarf;
-	Dwarf *alt;		       /* shared debug info that dwz moved, or NULL */
-	VEC(struct unit_range) units;  /* ascending by start */
+	Dwarf *alt;		      /* shared debug info that dwz moved, or NULL */
+	void *headers;		      /* of the sections, as in the file, if locations are hidden */
+	VEC(struct unit_range) units; /* ascending by start */
 	struct inline_tables *inlines; /* of elf_inlined.c; NULL until they are asked for */
 };
 
 /* Opens the image's debug info at the first call. NULL if it is missing. */
 struct elf_debug *elf_image__debug(struct elf_image *image);
+/* The same with the locations of variables, which takes longer where they are compressed. */
+struct elf_debug *elf_image__debug_with_locations(struct elf_image *image);
 /* The unit that covers vaddr. False if none does. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);
 /* Replaces a skeleton unit by its whole, if that is in another file that is found (-gsplit-dwarf).

@@ -58,44 +58,75 @@ static void free_debug(struct elf_debug *debug)
 	dwarf_end(debug->dwarf);
 	dwarf_end(debug->alt);
 	elf_end(debug->elf);
+	free(debug->headers);
 	free(debug);
+}
+
+static bool has_locations(const char *name)
+{
+	return name && (!strcmp(name, ".debug_loclists") || !strcmp(name, ".debug_loc"));
 }
 
 static bool is_unused(const char *name)
 {
-	static const char *const unused[] = {".debug_loclists", ".debug_loc", ".debug_aranges",
-					     ".debug_macro"};
-
-	for (size_t i = 0; name && i < sizeof(unused) / sizeof(unused[0]); i++)
-		if (!strcmp(name, unused[i]))
-			return true;
-	return false;
+	return name && (!strcmp(name, ".debug_aranges") || !strcmp(name, ".debug_macro"));
 }
 
 /*
  * libdw decompresses all that it knows of when it begins, which the first trace of a function of
  * libc waits for. Sections without bytes it leaves alone (elfutils: libdw/dwarf_begin_elf.c,
- * check_section()).
+ * check_section()). True if locations are among what is hidden.
  */
-static void hide_unused(Elf *elf)
+static bool hide_unused(Elf *elf, bool needs_locations)
 {
+	bool hides_locations = false;
 	Elf_Scn *scn = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names))
-		return;
+		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
 		GElf_Shdr shdr;
 
-		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED) ||
-		    !is_unused(elf_strptr(elf, names, shdr.sh_name)))
+		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
 			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!is_unused(name) && (needs_locations || !has_locations(name)))
+			continue;
+		hides_locations |= has_locations(name);
 		shdr.sh_type = SHT_NOBITS;
 		gelf_update_shdr(scn, &shdr);
 	}
+	return hides_locations;
 }
 
-static struct elf_debug *open_debug(const struct elf_image *image)
+/* The table of sections in the bytes of a file; NULL if it is not there. */
+static void *section_headers(const void *bytes, size_t size, size_t *len)
+{
+	Elf64_Ehdr header;
+
+	if (size < sizeof(header))
+		return NULL;
+	memcpy(&header, bytes, sizeof(header));
+	*len = (size_t)header.e_shnum * sizeof(Elf64_Shdr);
+	if (!*len || header.e_shentsize != sizeof(Elf64_Shdr) ||
+	    !elf_file__has(header.e_shoff, *len, size))
+		return NULL;
+	return (char *)bytes + header.e_shoff;
+}
+
+/* libelf changes the headers in place, which a second reading needs as they were. */
+static void *copy_headers(const void *bytes, size_t size)
+{
+	size_t len;
+	void *headers = section_headers(bytes, size, &len);
+	void *copy = headers ? malloc(len) : NULL;
+
+	return copy ? memcpy(copy, headers, len) : NULL;
+}
+
+static struct elf_debug *open_debug(const struct elf_image *image, bool needs_locations)
 {
 	struct elf_debug *debug = calloc(1, sizeof(*debug));
 	const void *bytes;
@@ -104,9 +135,12 @@ static struct elf_debug *open_debug(const struct elf_image *image)
 	if (!debug)
 		return NULL;
 	bytes = elf_image__debug_bytes(image, &size);
+	debug->headers = copy_headers(bytes, size);
 	debug->elf = elf_memory((char *)bytes, size);
-	if (debug->elf)
-		hide_unused(debug->elf);
+	if (!debug->elf || !hide_unused(debug->elf, needs_locations || !debug->headers)) {
+		free(debug->headers);
+		debug->headers = NULL;
+	}
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
 	if (debug->dwarf) {
@@ -126,17 +160,40 @@ static struct elf_debug *open_debug(const struct elf_image *image)
 struct elf_debug *elf_image__debug(struct elf_image *image)
 {
 	if (!image->has_debug) {
-		image->debug = image->elf ? open_debug(image) : NULL;
+		image->debug = image->elf ? open_debug(image, false) : NULL;
 		image->has_debug = true;
 	}
 	return image->debug;
+}
+
+struct elf_debug *elf_image__debug_with_locations(struct elf_image *image)
+{
+	const void *bytes;
+	size_t size, len;
+	void *headers;
+
+	if (!image->has_debug) {
+		image->debug = image->elf ? open_debug(image, true) : NULL;
+		image->has_debug = true;
+	}
+	if (!image->debug || !image->debug->headers || image->located)
+		return image->located ? image->located : image->debug;
+	/* What has been handed out points into the first one, which has all its sections by now. */
+	bytes = elf_image__debug_bytes(image, &size);
+	headers = section_headers(bytes, size, &len);
+	if (headers)
+		memcpy(headers, image->debug->headers, len);
+	image->located = headers ? open_debug(image, true) : NULL;
+	return image->located;
 }
 
 void elf_image__free_debug(struct elf_image *image)
 {
 	if (image->debug)
 		free_debug(image->debug);
-	image->debug = NULL;
+	if (image->located)
+		free_debug(image->located);
+	image->debug = image->located = NULL;
 }
 
 /* The one whose code is nearest before vaddr. */
