@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiled_fixture.h"
 #include "session/probe/hit_reads.h"
 #include "session/probe/probes.h"
 #include "stderr_capture.h"
@@ -250,6 +251,11 @@ static void test_usdt_and_system_calls(void **state)
 	assert_int_equal(apply("(int)arg2 == 1", NULL, &usdt, NULL), -EINVAL);
 	usdt.refused[0] = '\0';
 	assert_int_equal(apply("arg2->name == 1", NULL, &usdt, NULL), -EINVAL);
+	usdt.refused[0] = '\0';
+	assert_int_equal(apply("(int)arg2->8 == 1", NULL, &usdt, NULL), 0);
+	assert_int_equal(apply("(int)arg1->8 == 1", NULL, &usdt, NULL), -EINVAL);
+	assert_non_null(strstr(usdt.refused, "not a pointer"));
+	usdt.refused[0] = '\0';
 	assert_int_equal(apply("(int)arg1 == 7 && arg4 > 2 && retval < 0", "str(arg2, arg3)",
 			       &syscall, NULL),
 			 0);
@@ -260,6 +266,95 @@ static void test_usdt_and_system_calls(void **state)
 	assert_int_equal(syscall.reads.prints[0].length.from.base, 96);
 	assert_int_equal(apply("arg7 == 1", NULL, &syscall, NULL), -EINVAL);
 	assert_int_equal(apply("tid == 1", NULL, &tracepoint, NULL), -EINVAL);
+}
+
+/* Functions with debug info. */
+static const char typed_sample[] =
+	"struct Mat { long pad[8]; double w; int fd, flags; unsigned u; unsigned char c; };\n"
+	"extern \"C\" {\n"
+	"__attribute__((noipa)) int ref(Mat &m) { return m.fd; }\n"
+	"__attribute__((noipa)) int refptr(Mat *&m) { return m->fd; }\n"
+	"__attribute__((noipa)) int refint(const int &n) { return n; }\n"
+	"__attribute__((noipa)) long ptr(Mat *m, int n, unsigned u, unsigned long l, long s)\n"
+	"{ return m->fd + n + u + l + s; }\n"
+	"}\n"
+	"int main() { Mat m = {}, *p = &m; return ref(m) + refptr(p) + refint(3) + ptr(p, 1, 2, 3, "
+	"4); }\n";
+/* offsetof() of w, fd, u */
+#define AT_W  64
+#define AT_FD 72
+#define AT_U  80
+
+static struct elf_image *typed_image;
+
+static int compile_typed(void **state)
+{
+	int err = make_folder(state);
+
+	if (err || !has_tool("g++"))
+		return err;
+	write_source(*state, "sample.cc", typed_sample);
+	run_in_folder(*state, "g++ -O1 -g sample.cc -o sample");
+	typed_image = open_compiled(*state, "sample");
+	return 0;
+}
+
+static int remove_typed(void **state)
+{
+	elf_image__free(typed_image);
+	return remove_folder(state);
+}
+
+static struct probe typed;
+
+/* Parses the texts, and binds them to this function of the sample: typed.reads, typed.refused. */
+static bool bind_typed(const char *name, const char *filter, const char *key, const char *print)
+{
+	const struct function *function = NULL;
+	struct hit_reads reads;
+
+	if (!typed_image)
+		skip();
+	for (size_t i = 0; i < elf_image__function_count(typed_image); i++)
+		if (!strcmp(elf_image__raw_name(typed_image, i), name))
+			function = elf_image__function(typed_image, i);
+	assert_non_null(function);
+	assert_int_equal(parse_all(&reads, filter, key, print), 0);
+	typed = (struct probe){0};
+	hit_reads__bind(&reads, function, &typed, false);
+	return !*typed.refused;
+}
+
+static void assert_refused(const char *name, const char *filter, const char *key, const char *print,
+			   const char *reason)
+{
+	assert_false(bind_typed(name, filter, key, print));
+	if (!strstr(typed.refused, reason))
+		fail_msg("'%s' is not in '%s'", reason, typed.refused);
+}
+
+static void test_offsets_from_references(void **state)
+{
+	const struct mt_value *value = &typed.reads.prints[0].value;
+
+	assert_true(bind_typed("ref", NULL, NULL, "(int)arg1->72"));
+	assert_int_equal(value->n_derefs, 1);
+	assert_int_equal(value->offsets[0], AT_FD);
+	assert_int_equal(value->size, -4);
+	assert_int_equal(value->from.size, 8);
+	assert_true(bind_typed("ref", NULL, NULL, "(int)arg1->1->2->3->4"));
+	assert_int_equal(value->n_derefs, 4);
+	assert_int_equal(value->offsets[0], 1);
+	assert_int_equal(value->offsets[3], 4);
+	assert_int_equal(value->size, -4);
+	assert_int_equal(value->is_address, 0);
+	/* Here the argument itself is a pointer, and its address is passed. */
+	assert_true(bind_typed("refptr", NULL, NULL, "(int)arg1->72"));
+	assert_int_equal(value->n_derefs, 2);
+	assert_int_equal(value->offsets[0], 0);
+	assert_int_equal(value->offsets[1], AT_FD);
+	assert_refused("refptr", NULL, NULL, "(int)arg1->1->2->3->4", "more than 4");
+	assert_refused("ptr", NULL, NULL, "(int)arg2->8", "not a pointer");
 }
 
 int main(void)
@@ -273,7 +368,8 @@ int main(void)
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_arguments_that_are_not_known),
 		cmocka_unit_test(test_usdt_and_system_calls),
+		cmocka_unit_test(test_offsets_from_references),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, compile_typed, remove_typed);
 }

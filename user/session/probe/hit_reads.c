@@ -408,7 +408,10 @@ static bool has_only_offsets(const struct value_path *path)
 	return true;
 }
 
-/* Follows pointers by offsets, from an argument whose place is known. */
+/*
+ * Follows pointers by offsets, from an argument whose place is known; or from one that the debug
+ * info has reached in memory, by a reference to a pointer.
+ */
 static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		       bool as_text, char why[static VALUE_WHY_SIZE])
 {
@@ -417,7 +420,7 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 
 	if (!path->n)
 		return 0;
-	if (path->n > MT_DEREFS)
+	if (value->n_derefs + path->n > MT_DEREFS)
 		return tell(why, "more than 4 pointers are followed");
 	if (!size)
 		return tell(why, "its type is not known: say it, as in (int)arg1->8");
@@ -425,7 +428,24 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 	for (size_t i = 0; i < path->n; i++)
 		value->offsets[value->n_derefs++] = path->steps[i].number;
 	value->size = size;
+	value->is_address = 0;
 	*type = from->as_text || as_text ? VALUE_TEXT : VALUE_INTEGER;
+	return 0;
+}
+
+/* With numeric offsets, a reference to an object is the address of that object. */
+static int begin_at_pointer(struct mt_value *value, enum value_type type,
+			    char why[static VALUE_WHY_SIZE])
+{
+	bool is_pointer = type == VALUE_POINTER || type == VALUE_TEXT;
+
+	if (value->n_derefs && !is_pointer) {
+		value->n_derefs = 0;
+		value->offsets[0] = 0;
+		value->from.size = 8;
+	} else if (!value->n_derefs && value->from.size != 8 && value->from.size != -8) {
+		return tell(why, "it is not a pointer");
+	}
 	return 0;
 }
 
@@ -452,6 +472,8 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 	} else {
 		value->from = probe->args.v[arg];
 	}
+	if (from->path.n && value->from.size != 8 && value->from.size != -8)
+		return tell(why, "it is not a pointer");
 	if (!is_syscall && !from->path.n && from->size && !from->as_text)
 		return tell(why, "its type is known: leave it out");
 	if (is_syscall && !from->path.n && from->size)
@@ -507,8 +529,10 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 		err = function__find_value_by_btf(function, &path, value, type, why);
 	if (err == -ENODATA)
 		return find_by_rules(from, function, value, type, as_text, why);
-	if (err || by_numbers)
+	if (err)
 		return err;
+	if (by_numbers)
+		return begin_at_pointer(value, *type, why);
 	if (from->as_text && *type != VALUE_CHARACTERS)
 		*type = VALUE_TEXT;
 	if (from->size && !value->is_address)
