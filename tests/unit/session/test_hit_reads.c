@@ -357,6 +357,38 @@ static void test_offsets_from_references(void **state)
 	assert_refused("ptr", NULL, NULL, "(int)arg2->8", "not a pointer");
 }
 
+static void test_types_that_are_stated(void **state)
+{
+	const struct mt_value *value = &typed.reads.prints[0].value;
+
+	/* What is beside a member, or the upper half of the register, is not of the value. */
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg1->fd"));
+	assert_int_equal(value->offsets[0], AT_FD);
+	assert_int_equal(value->size, -4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg2"));
+	assert_int_equal(value->from.size, -4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg3"));
+	assert_int_equal(value->from.size, 4);
+	assert_refused("ptr", NULL, NULL, "(unsigned long)arg2", "signed");
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg1->u"));
+	assert_int_equal(value->offsets[0], AT_U);
+	assert_int_equal(value->size, 4);
+	/* A smaller type, or another sign. */
+	assert_true(bind_typed("ptr", NULL, NULL, "(short)arg1->fd"));
+	assert_int_equal(value->size, -2);
+	assert_true(bind_typed("ptr", NULL, NULL, "(unsigned)arg2"));
+	assert_int_equal(value->from.size, 4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg4"));
+	assert_int_equal(value->from.size, -8);
+	assert_refused("ptr", NULL, NULL, "(int)arg1->w", "neither an integer nor a pointer");
+	assert_refused("ptr", NULL, NULL, "(long)arg1->w", "neither an integer nor a pointer");
+	assert_refused("ref", NULL, NULL, "(int)arg1", "neither an integer nor a pointer");
+	assert_refused("ptr", NULL, NULL, "str((char *)arg1->w)", "neither");
+	assert_refused("ptr", NULL, NULL, "str((char *)arg1->fd)", "smaller than a pointer");
+	assert_true(bind_typed("ptr", NULL, NULL, "str((char *)arg1)"));
+	assert_int_equal(value->from.size, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_arguments_that_are_not_known),
 		cmocka_unit_test(test_usdt_and_system_calls),
 		cmocka_unit_test(test_offsets_from_references),
+		cmocka_unit_test(test_types_that_are_stated),
 	};
 
 	return cmocka_run_group_tests(tests, compile_typed, remove_typed);

@@ -509,6 +509,43 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 	return 0;
 }
 
+static int8_t *size_of(struct mt_value *value)
+{
+	return value->n_derefs ? &value->size : &value->from.size;
+}
+
+/*
+ * Applies the type that the user has written to a value of a known type. Where that type is larger,
+ * the value is read by its own size: what is beside it, or the rest of its register, is not of it.
+ */
+static int cast(const struct hit_value *from, struct mt_value *value, enum value_type *type,
+		char why[static VALUE_WHY_SIZE])
+{
+	int8_t *size = size_of(value);
+	bool is_larger = abs(from->size) > abs(*size);
+
+	if (*type == VALUE_CHARACTERS) /* its address is its value */
+		return 0;
+	/*
+	 * In a register there is no structure and no floating-point number: it is an enumeration,
+	 * an int, whose sign older BTF does not say.
+	 */
+	if (*type == VALUE_NONE && (value->n_derefs || abs(from->size) > 4))
+		return tell(why, "it is neither an integer nor a pointer");
+	if (from->as_text && is_larger)
+		return tell(why, "it is smaller than a pointer");
+	if (is_larger && *size < 0 && from->size > 0)
+		return tell(why, "its type is smaller and signed: use a signed type, as in "
+				 "(long)arg1");
+	if (!is_larger)
+		*size = from->size;
+	if (from->as_text)
+		*type = VALUE_TEXT;
+	else if (*type == VALUE_NONE || abs(from->size) < 8)
+		*type = VALUE_INTEGER;
+	return 0;
+}
+
 static int find_in_function(const struct hit_value *from, const struct probe *probe,
 			    const struct function *function, struct mt_value *value,
 			    enum value_type *type, bool as_text, char why[static VALUE_WHY_SIZE])
@@ -533,13 +570,7 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 		return err;
 	if (by_numbers)
 		return begin_at_pointer(value, *type, why);
-	if (from->as_text && *type != VALUE_CHARACTERS)
-		*type = VALUE_TEXT;
-	if (from->size && !value->is_address)
-		*(value->n_derefs ? &value->size : &value->from.size) = from->size;
-	if (from->size && !from->as_text && *type == VALUE_NONE)
-		*type = VALUE_INTEGER;
-	return 0;
+	return from->size ? cast(from, value, type, why) : 0;
 }
 
 static int find_value(const struct hit_value *from, const struct probe *probe,
