@@ -389,6 +389,17 @@ static void test_types_that_are_stated(void **state)
 	assert_int_equal(value->from.size, 8);
 }
 
+/* The hit shows the arguments that -if reads: not a reference, whose register has an address. */
+static void test_arguments_that_the_hit_shows(void **state)
+{
+	assert_true(bind_typed("refint", "arg1 == 5", NULL, NULL));
+	assert_int_equal(typed.reads.terms[0].n_derefs, 1);
+	assert_int_equal(typed.args.n, 0);
+	assert_true(bind_typed("ptr", "arg2 == 5", NULL, NULL));
+	assert_int_equal(typed.args.n, 2);
+	assert_int_equal(typed.args.v[1].size, -4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_usdt_and_system_calls),
 		cmocka_unit_test(test_offsets_from_references),
 		cmocka_unit_test(test_types_that_are_stated),
+		cmocka_unit_test(test_arguments_that_the_hit_shows),
 	};
 
 	return cmocka_run_group_tests(tests, compile_typed, remove_typed);

@@ -614,7 +614,8 @@ static void show_arg(const struct hit_value *from, const struct mt_value *value,
 {
 	uint32_t arg = from->path.arg;
 
-	if (from->path.n || from->path.of_return)
+	/* The register of a reference has an address, and not the value. */
+	if (from->path.n || from->path.of_return || value->n_derefs)
 		return;
 	if (!probe->args.v[arg].kind)
 		probe->args.v[arg] = value->from;
