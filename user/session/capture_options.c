@@ -136,6 +136,7 @@ static int check_condition(struct capture_options *o, const char *command)
 			  "arg1");
 		return -EINVAL;
 	}
+	o->reads.stores_no_memory = o->no_stack_copy;
 	option = err ? NULL : hit_reads__of_return(&o->reads);
 	if (!option)
 		return err;

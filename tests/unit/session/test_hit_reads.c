@@ -306,6 +306,7 @@ static int remove_typed(void **state)
 }
 
 static struct probe typed;
+static bool no_memory;
 
 /* Parses the texts, and binds them to this function of the sample: typed.reads, typed.refused. */
 static bool bind_typed(const char *name, const char *filter, const char *key, const char *print)
@@ -320,6 +321,7 @@ static bool bind_typed(const char *name, const char *filter, const char *key, co
 			function = elf_image__function(typed_image, i);
 	assert_non_null(function);
 	assert_int_equal(parse_all(&reads, filter, key, print), 0);
+	reads.stores_no_memory = no_memory;
 	typed = (struct probe){0};
 	hit_reads__bind(&reads, function, &typed, false);
 	return !*typed.refused;
@@ -400,6 +402,18 @@ static void test_arguments_that_the_hit_shows(void **state)
 	assert_int_equal(typed.args.v[1].size, -4);
 }
 
+/* The program's memory is not stored, also if only the debug info tells that it is in memory. */
+static void test_references_without_memory(void **state)
+{
+	no_memory = true;
+	assert_refused("refint", NULL, NULL, "arg1", "-print: arg1 of : it is a reference");
+	assert_refused("refint", NULL, "arg1", NULL, "-key: arg1 of : it is a reference");
+	assert_true(bind_typed("refint", "arg1 == 5", NULL, NULL));
+	assert_true(bind_typed("ptr", "arg1->fd == 5", "arg2", "arg1, arg4"));
+	no_memory = false;
+	assert_true(bind_typed("refint", NULL, "arg1", "arg1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_offsets_from_references),
 		cmocka_unit_test(test_types_that_are_stated),
 		cmocka_unit_test(test_arguments_that_the_hit_shows),
+		cmocka_unit_test(test_references_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, compile_typed, remove_typed);

@@ -595,17 +595,35 @@ static int find_value(const struct hit_value *from, const struct probe *probe,
 	return type == VALUE_NONE ? tell(why, "it is neither an integer nor a pointer") : 0;
 }
 
+static bool refuse_probe(const struct source *source, const struct hit_value *value,
+			 struct probe *probe, const char *why)
+{
+	snprintf(probe->refused, sizeof(probe->refused), "%s: %s of %s: %s", source->option,
+		 value->text, probe->name, why);
+	return false;
+}
+
 static bool bind_value(const struct source *source, const struct hit_value *from,
 		       const struct function *function, bool as_text, struct probe *probe,
 		       struct mt_value *value)
 {
 	char why[VALUE_WHY_SIZE];
 
-	if (!find_value(from, probe, function, as_text, value, why))
-		return true;
-	snprintf(probe->refused, sizeof(probe->refused), "%s: %s of %s: %s", source->option,
-		 from->text, probe->name, why);
-	return false;
+	return !find_value(from, probe, function, as_text, value, why) ||
+	       refuse_probe(source, from, probe, why);
+}
+
+/* Binds a value of -key or -print, which is stored. */
+static bool bind_stored(const struct source *source, const struct hit_value *from,
+			const struct hit_reads *reads, const struct function *function,
+			bool as_text, struct probe *probe, struct mt_value *value)
+{
+	if (!bind_value(source, from, function, as_text, probe, value))
+		return false;
+	return !reads->stores_no_memory || !value->n_derefs ||
+	       refuse_probe(source, from, probe,
+			    "it is a reference, and -no-stack-copy stores no memory of the "
+			    "program");
 }
 
 /* The hit shows a plain argument of a function. */
@@ -623,15 +641,19 @@ static void show_arg(const struct hit_value *from, const struct mt_value *value,
 		probe->args.n = arg + 1;
 }
 
-static bool bind_print(const struct hit_print *from, const struct function *function,
-		       struct probe *probe, struct mt_print *print)
+static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct function *function,
+		       struct probe *probe)
 {
+	const struct hit_print *from = &reads->prints[i];
+	struct mt_print *print = &probe->reads.prints[i];
+
 	print->kind = (uint8_t)from->kind;
 	print->at_return = from->value.path.of_return;
-	return bind_value(&of_print, &from->value, function, from->kind != MT_PRINT_NUMBER, probe,
-			  &print->value) &&
+	return bind_stored(&of_print, &from->value, reads, function, from->kind != MT_PRINT_NUMBER,
+			   probe, &print->value) &&
 	       (from->kind != MT_PRINT_BYTES ||
-		bind_value(&of_print, &from->length, function, false, probe, &print->length));
+		bind_stored(&of_print, &from->length, reads, function, false, probe,
+			    &print->length));
 }
 
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
@@ -641,10 +663,10 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 	bool shows = function && !probe->args.n, fits = true;
 
 	if (reads->has_key)
-		fits = bind_value(&of_key, &reads->keys[!is_start], function, false, probe,
-				  &probe->reads.key);
+		fits = bind_stored(&of_key, &reads->keys[!is_start], reads, function, false, probe,
+				   &probe->reads.key);
 	for (uint32_t i = 0; i < reads->n_prints && fits && !is_start; i++)
-		fits = bind_print(&reads->prints[i], function, probe, &probe->reads.prints[i]);
+		fits = bind_print(reads, i, function, probe);
 	for (uint32_t i = 0; i < filter->n && fits && !is_start; i++)
 		if (filter->terms[i].field <= MT_FIELD_RETVAL)
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,

@@ -45,6 +45,7 @@ struct hit_reads {
 	bool has_key;
 	struct hit_print prints[MT_PRINTS];
 	uint32_t n_prints;
+	bool stores_no_memory; /* the caller sets it: keys and prints in memory are refused */
 };
 
 /* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
