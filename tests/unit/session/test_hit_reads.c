@@ -264,6 +264,11 @@ static void test_usdt_and_system_calls(void **state)
 	assert_int_equal(syscall.reads.terms[2].from.base, 80);
 	assert_int_equal(syscall.reads.terms[2].from.size, -8);
 	assert_int_equal(syscall.reads.prints[0].length.from.base, 96);
+	/* AT_FDCWD: the program sets half of the register. */
+	assert_int_equal(apply("(int)arg1 == -100", NULL, &syscall, NULL), 0);
+	assert_int_equal(apply("arg1 == -100", NULL, &syscall, NULL), -EINVAL);
+	assert_non_null(strstr(syscall.refused, "as in (int)arg1"));
+	syscall.refused[0] = '\0';
 	assert_int_equal(apply("arg7 == 1", NULL, &syscall, NULL), -EINVAL);
 	assert_int_equal(apply("tid == 1", NULL, &tracepoint, NULL), -EINVAL);
 }
@@ -414,6 +419,46 @@ static void test_references_without_memory(void **state)
 	assert_true(bind_typed("refint", NULL, "arg1", "arg1"));
 }
 
+static void test_numbers_that_a_type_lacks(void **state)
+{
+	static const char *const fits[] = {
+		"arg3 == 0xffffffff",
+		"arg3 >= 0",
+		"arg3 & -8",
+		"arg2 == -1",
+		"arg2 != -2147483648",
+		"arg2 == 2147483647",
+		"arg2 & 0x80000000",
+		"arg1->c < 255",
+		"(int)arg3 == -1",
+		"(unsigned)arg2 == 0xffffffff",
+		"arg4 == -1",
+		"arg4 == 0xffffffffffffffff",
+		"arg5 == -9223372036854775808",
+		"arg5 == 9223372036854775807",
+		"arg1 != -1",
+	};
+	static const char *const lacks[][2] = {
+		{"arg3 == -1", "0 to 4294967295, and cannot be compared with -1"},
+		{"arg3 != -1", "0 to 4294967295"},
+		{"arg3 > -1", "0 to 4294967295"},
+		{"arg3 < 0x100000000", "cannot be compared with 4294967296"},
+		{"arg2 == 0xffffffff", "-2147483648 to 2147483647, and cannot"},
+		{"arg2 == -2147483649", "cannot be compared with -2147483649"},
+		{"arg1->c == -1", "0 to 255"},
+		{"arg1->c == 256", "0 to 255"},
+		{"(long)arg2 == 0xffffffff", "-2147483648"},
+		{"(int)arg3 == 0xffffffff", "-2147483648"},
+		{"arg5 < 0xffffffffffffffff", "-9223372036854775808 to 9223372036854775807"},
+	};
+
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++)
+		if (!bind_typed("ptr", fits[i], NULL, NULL))
+			fail_msg("%s: %s", fits[i], typed.refused);
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++)
+		assert_refused("ptr", lacks[i][0], NULL, NULL, lacks[i][1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_types_that_are_stated),
 		cmocka_unit_test(test_arguments_that_the_hit_shows),
 		cmocka_unit_test(test_references_without_memory),
+		cmocka_unit_test(test_numbers_that_a_type_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, compile_typed, remove_typed);

@@ -241,7 +241,7 @@ static int take_comm(const char **at, struct mt_term *term)
 	return 0;
 }
 
-static int take_number(const char **at, struct mt_term *term)
+static int take_number(const char **at, struct mt_term *term, bool *is_negative)
 {
 	const char *begin = skip_blanks(*at);
 	char *end;
@@ -252,6 +252,7 @@ static int take_number(const char **at, struct mt_term *term)
 	term->value = *begin == '-' ? (uint64_t)strtoll(begin, &end, 0) : strtoull(begin, &end, 0);
 	if (errno || end == begin || is_of_name(*end) || *end == '.')
 		return refuse(&of_terms, "not a whole number", begin);
+	*is_negative = (int64_t)term->value < 0 && *begin == '-';
 	*at = end;
 	return 0;
 }
@@ -265,7 +266,9 @@ static int take_term(const char **at, struct hit_filter *filter)
 		err = take_op(at, term);
 	if (err)
 		return err;
-	return term->field == MT_FIELD_COMM ? take_comm(at, term) : take_number(at, term);
+	return term->field == MT_FIELD_COMM
+		       ? take_comm(at, term)
+		       : take_number(at, term, &filter->is_negative[filter->n]);
 }
 
 static int parse_filter(struct hit_filter *filter, const char *text)
@@ -656,6 +659,58 @@ static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct f
 			    &print->length));
 }
 
+/*
+ * True if a value of this size can be equal to the number. The kernel compares both as 64 bits, so
+ * that others would differ from all values, where C might convert them: -1 is 0xffffffff for an
+ * unsigned int. Unsigned numbers of 64 bits are compared as C does.
+ */
+static bool is_in_range(int8_t size, uint64_t number, bool is_negative)
+{
+	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
+
+	if (size == 8)
+		return true;
+	if (is_negative)
+		return size < 0 && (int64_t)number >= -(int64_t)(1ull << (bits - 1)) * 2;
+	return !(number >> bits);
+}
+
+static void format_range(char text[static 64], int8_t size)
+{
+	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
+
+	if (size < 0)
+		snprintf(text, 64, "%lld to %lld", -(long long)((1ull << bits) - 1) - 1,
+			 (long long)((1ull << bits) - 1));
+	else
+		snprintf(text, 64, "0 to %llu", (1ull << bits) - 1);
+}
+
+/* Refuses a number that the value, by its type, cannot have. */
+static bool check_number(const struct hit_filter *filter, uint32_t i, struct probe *probe)
+{
+	const struct hit_value *from = &filter->values[i];
+	struct mt_value *value = &probe->reads.terms[i];
+	bool is_negative = filter->is_negative[i];
+	int8_t size = *size_of(value);
+	char why[VALUE_WHY_SIZE], range[64];
+
+	if (filter->terms[i].op == MT_OP_AND)
+		return true;
+	/* A program sets the lower half of the register of an int. */
+	if (is_negative && probe->kernel.kind == KERNEL_PROBE_SYSCALL && size == 8 && !from->size)
+		return refuse_probe(&of_terms, from, probe,
+				    "its type is not known: say it, as in (int)arg1 == -1");
+	if (is_in_range(size, filter->terms[i].value, is_negative))
+		return true;
+	format_range(range, size);
+	snprintf(why, sizeof(why), "by its type it is %s, and cannot be compared with %s%llu",
+		 range, is_negative ? "-" : "",
+		 (unsigned long long)(is_negative ? -filter->terms[i].value
+						  : filter->terms[i].value));
+	return refuse_probe(&of_terms, from, probe, why);
+}
+
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
 		     struct probe *probe, bool is_start)
 {
@@ -670,7 +725,8 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 	for (uint32_t i = 0; i < filter->n && fits && !is_start; i++)
 		if (filter->terms[i].field <= MT_FIELD_RETVAL)
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
-					  &probe->reads.terms[i]);
+					  &probe->reads.terms[i]) &&
+			       check_number(filter, i, probe);
 	/* This comes last: find_value() takes probe->args for the arguments of a USDT note. */
 	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
 		if (filter->terms[i].field == MT_FIELD_ARG)

@@ -29,6 +29,7 @@ struct hit_value {
 struct hit_filter {
 	struct mt_term terms[MT_TERMS];
 	struct hit_value values[MT_TERMS]; /* for terms with arguments or retval */
+	bool is_negative[MT_TERMS];	   /* the number has a minus */
 	uint32_t n;
 };
 
