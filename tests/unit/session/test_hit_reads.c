@@ -86,7 +86,9 @@ static void test_keys(void **state)
 	assert_true(reads.has_key);
 	assert_memory_equal(&reads.keys[0], &reads.keys[1], sizeof(reads.keys[0]));
 	assert_null(hit_reads__of_memory(&reads));
+	assert_false(reads.has_stop_key);
 	assert_int_equal(parse_all(&reads, NULL, "(long)arg1, arg2->id", NULL), 0);
+	assert_true(reads.has_stop_key);
 	assert_int_equal(reads.keys[0].size, -8);
 	assert_int_equal(reads.keys[1].path.arg, 1);
 	assert_string_equal(hit_reads__of_memory(&reads), "-key");

@@ -301,7 +301,8 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	reads->has_key = true;
 	err = take_value(&of_key, &at, &reads->keys[0]);
 	reads->keys[1] = reads->keys[0];
-	if (!err && take(&at, ","))
+	reads->has_stop_key = !err && take(&at, ",");
+	if (reads->has_stop_key)
 		err = take_value(&of_key, &at, &reads->keys[1]);
 	if (!err && *skip_blanks(at))
 		err = refuse(&of_key, "the end is missing", skip_blanks(at));

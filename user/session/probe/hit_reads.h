@@ -42,8 +42,8 @@ struct hit_print {
 
 struct hit_reads {
 	struct hit_filter filter;
-	struct hit_value keys[2]; /* -key A,B: at -start, at -stop; equal with -key A */
-	bool has_key;
+	struct hit_value keys[2];   /* -key A,B: at -start, at -stop; equal with -key A */
+	bool has_key, has_stop_key; /* -key was given, with a second value for -stop */
 	struct hit_print prints[MT_PRINTS];
 	uint32_t n_prints;
 	bool stores_no_memory; /* the caller sets it: keys and prints in memory are refused */
