@@ -461,6 +461,26 @@ static void test_numbers_that_a_type_lacks(void **state)
 		assert_refused("ptr", lacks[i][0], NULL, NULL, lacks[i][1]);
 }
 
+/* Of the parameters of mtbpf_hit() only the first is the program's. */
+static void test_the_programs_own_call(void **state)
+{
+	static struct probe own = {.is_library = true};
+
+	own.args = (struct mt_args){.n = 4, .is_library = 1};
+	for (int i = 0; i < 4; i++)
+		own.args.v[i] = (struct mt_arg){.kind = MT_ARG_REGISTER, .base = 112, .size = 8};
+	assert_int_equal(apply("arg1 == 0", "arg1", &own, "mtbpf_hit"), 0);
+	assert_int_equal(own.reads.terms[0].from.base, 112);
+	for (int i = 2; i <= 5; i++) {
+		char text[] = "arg0";
+
+		text[3] = (char)('0' + i);
+		own.refused[0] = '\0';
+		assert_int_equal(apply(NULL, text, &own, "mtbpf_hit"), -EINVAL);
+		assert_non_null(strstr(own.refused, "has one argument"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_arguments_that_the_hit_shows),
 		cmocka_unit_test(test_references_without_memory),
 		cmocka_unit_test(test_numbers_that_a_type_lacks),
+		cmocka_unit_test(test_the_programs_own_call),
 	};
 
 	return cmocka_run_group_tests(tests, compile_typed, remove_typed);

@@ -471,6 +471,9 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 			value->from.size = -8;
 	} else if (from->path.of_return) {
 		return tell(why, "only functions and system calls return something");
+	} else if (probe->is_library && arg) {
+		/* The others of mtbpf_hit() are the header's own. */
+		return tell(why, "mtbpf_take_snapshot_with_arg() has one argument, arg1");
 	} else if (is_syscall || arg >= probe->args.n) {
 		return tell(why, "it does not have so many");
 	} else {
