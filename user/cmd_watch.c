@@ -151,11 +151,12 @@ static int wait_for_end(const struct watch_options *options, const struct target
 }
 
 /* Prints which hits were not counted. */
-static void say_drops(const struct mt_stats *stats)
+static void say_drops(const struct mt_stats *stats, bool by_key)
 {
 	const uint64_t counts[DROPS] = {[DROP_UNMEASURED] = stats->unmeasured,
 					[DROP_KEYS] = stats->evicted,
 					[DROP_KEYLESS] = stats->keyless,
+					[DROP_RESTARTED] = by_key ? stats->restarted : 0,
 					[DROP_MISSED] = stats->missed};
 	char text[DROP_TEXT_SIZE];
 
@@ -304,7 +305,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 		offer_thresholds(options, target, &stats);
 	if (!stats.hits)
 		hint_at_children(&options->common, target);
-	say_drops(&stats);
+	say_drops(&stats, options->common.reads.has_key && options->common.start);
 	return 0;
 }
 

@@ -83,6 +83,9 @@ largest_ms() {
 	# An object that began once and was freed comes back 100 times a second: nothing takes a second.
 	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ begun\ again\ before\ it\ had\ ended ]]
 	[ "${BASH_REMATCH[1]}" -ge 1 ]
+	mtbpf_run watch -pid "$target" "${request[@]}" -timeout 2s
+	[ "$status" -eq 0 ]
+	[[ $output =~ lost:\ ([0-9]+)\ requests?\ of\ -key:\ begun\ again\ before\ it\ had\ ended ]]
 }
 
 @test "more requests at once than there is room for: evicted ones are counted" {
@@ -208,4 +211,11 @@ largest_ms() {
 	mtbpf_run watch -pid "$target" -symbol answer -durations -key arg1
 	[ "$status" -eq 2 ]
 	complains "belong to threads"
+	local command
+	for command in "attach -delay-thresh 1ms" watch; do
+		# shellcheck disable=SC2086
+		mtbpf_run $command -pid "$target" -symbol request_end -key arg1,arg2
+		[ "$status" -eq 2 ]
+		complains "-key: the second value is that of -stop" "name one value"
+	done
 }

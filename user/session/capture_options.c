@@ -136,6 +136,13 @@ static int check_condition(struct capture_options *o, const char *command)
 			  "arg1");
 		return -EINVAL;
 	}
+	if (!err && o->reads.has_stop_key && !o->start) {
+		log__error("%s: -key: the second value is that of -stop, which is missing",
+			   command);
+		log__hint("name one value, or add -start and -stop");
+		return -EINVAL;
+	}
+	o->reads.stores_no_memory = o->no_stack_copy;
 	option = err ? NULL : hit_reads__of_return(&o->reads);
 	if (!option)
 		return err;

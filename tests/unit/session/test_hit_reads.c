@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compiled_fixture.h"
 #include "session/probe/hit_reads.h"
 #include "session/probe/probes.h"
 #include "stderr_capture.h"
@@ -85,7 +86,9 @@ static void test_keys(void **state)
 	assert_true(reads.has_key);
 	assert_memory_equal(&reads.keys[0], &reads.keys[1], sizeof(reads.keys[0]));
 	assert_null(hit_reads__of_memory(&reads));
+	assert_false(reads.has_stop_key);
 	assert_int_equal(parse_all(&reads, NULL, "(long)arg1, arg2->id", NULL), 0);
+	assert_true(reads.has_stop_key);
 	assert_int_equal(reads.keys[0].size, -8);
 	assert_int_equal(reads.keys[1].path.arg, 1);
 	assert_string_equal(hit_reads__of_memory(&reads), "-key");
@@ -250,6 +253,11 @@ static void test_usdt_and_system_calls(void **state)
 	assert_int_equal(apply("(int)arg2 == 1", NULL, &usdt, NULL), -EINVAL);
 	usdt.refused[0] = '\0';
 	assert_int_equal(apply("arg2->name == 1", NULL, &usdt, NULL), -EINVAL);
+	usdt.refused[0] = '\0';
+	assert_int_equal(apply("(int)arg2->8 == 1", NULL, &usdt, NULL), 0);
+	assert_int_equal(apply("(int)arg1->8 == 1", NULL, &usdt, NULL), -EINVAL);
+	assert_non_null(strstr(usdt.refused, "not a pointer"));
+	usdt.refused[0] = '\0';
 	assert_int_equal(apply("(int)arg1 == 7 && arg4 > 2 && retval < 0", "str(arg2, arg3)",
 			       &syscall, NULL),
 			 0);
@@ -258,8 +266,219 @@ static void test_usdt_and_system_calls(void **state)
 	assert_int_equal(syscall.reads.terms[2].from.base, 80);
 	assert_int_equal(syscall.reads.terms[2].from.size, -8);
 	assert_int_equal(syscall.reads.prints[0].length.from.base, 96);
+	/* AT_FDCWD: the program sets half of the register. */
+	assert_int_equal(apply("(int)arg1 == -100", NULL, &syscall, NULL), 0);
+	assert_int_equal(apply("arg1 == -100", NULL, &syscall, NULL), -EINVAL);
+	assert_non_null(strstr(syscall.refused, "as in (int)arg1"));
+	syscall.refused[0] = '\0';
 	assert_int_equal(apply("arg7 == 1", NULL, &syscall, NULL), -EINVAL);
 	assert_int_equal(apply("tid == 1", NULL, &tracepoint, NULL), -EINVAL);
+}
+
+/* Functions with debug info. */
+static const char typed_sample[] =
+	"struct Mat { long pad[8]; double w; int fd, flags; unsigned u; unsigned char c; };\n"
+	"extern \"C\" {\n"
+	"__attribute__((noipa)) int ref(Mat &m) { return m.fd; }\n"
+	"__attribute__((noipa)) int refptr(Mat *&m) { return m->fd; }\n"
+	"__attribute__((noipa)) int refint(const int &n) { return n; }\n"
+	"__attribute__((noipa)) long ptr(Mat *m, int n, unsigned u, unsigned long l, long s)\n"
+	"{ return m->fd + n + u + l + s; }\n"
+	"}\n"
+	"int main() { Mat m = {}, *p = &m; return ref(m) + refptr(p) + refint(3) + ptr(p, 1, 2, 3, "
+	"4); }\n";
+/* offsetof() of w, fd, u */
+#define AT_W  64
+#define AT_FD 72
+#define AT_U  80
+
+static struct elf_image *typed_image;
+
+static int compile_typed(void **state)
+{
+	int err = make_folder(state);
+
+	if (err || !has_tool("g++"))
+		return err;
+	write_source(*state, "sample.cc", typed_sample);
+	run_in_folder(*state, "g++ -O1 -g sample.cc -o sample");
+	typed_image = open_compiled(*state, "sample");
+	return 0;
+}
+
+static int remove_typed(void **state)
+{
+	elf_image__free(typed_image);
+	return remove_folder(state);
+}
+
+static struct probe typed;
+static bool no_memory;
+
+/* Parses the texts, and binds them to this function of the sample: typed.reads, typed.refused. */
+static bool bind_typed(const char *name, const char *filter, const char *key, const char *print)
+{
+	const struct function *function = NULL;
+	struct hit_reads reads;
+
+	if (!typed_image)
+		skip();
+	for (size_t i = 0; i < elf_image__function_count(typed_image); i++)
+		if (!strcmp(elf_image__raw_name(typed_image, i), name))
+			function = elf_image__function(typed_image, i);
+	assert_non_null(function);
+	assert_int_equal(parse_all(&reads, filter, key, print), 0);
+	reads.stores_no_memory = no_memory;
+	typed = (struct probe){0};
+	hit_reads__bind(&reads, function, &typed, false);
+	return !*typed.refused;
+}
+
+static void assert_refused(const char *name, const char *filter, const char *key, const char *print,
+			   const char *reason)
+{
+	assert_false(bind_typed(name, filter, key, print));
+	if (!strstr(typed.refused, reason))
+		fail_msg("'%s' is not in '%s'", reason, typed.refused);
+}
+
+static void test_offsets_from_references(void **state)
+{
+	const struct mt_value *value = &typed.reads.prints[0].value;
+
+	assert_true(bind_typed("ref", NULL, NULL, "(int)arg1->72"));
+	assert_int_equal(value->n_derefs, 1);
+	assert_int_equal(value->offsets[0], AT_FD);
+	assert_int_equal(value->size, -4);
+	assert_int_equal(value->from.size, 8);
+	assert_true(bind_typed("ref", NULL, NULL, "(int)arg1->1->2->3->4"));
+	assert_int_equal(value->n_derefs, 4);
+	assert_int_equal(value->offsets[0], 1);
+	assert_int_equal(value->offsets[3], 4);
+	assert_int_equal(value->size, -4);
+	assert_int_equal(value->is_address, 0);
+	/* Here the argument itself is a pointer, and its address is passed. */
+	assert_true(bind_typed("refptr", NULL, NULL, "(int)arg1->72"));
+	assert_int_equal(value->n_derefs, 2);
+	assert_int_equal(value->offsets[0], 0);
+	assert_int_equal(value->offsets[1], AT_FD);
+	assert_refused("refptr", NULL, NULL, "(int)arg1->1->2->3->4", "more than 4");
+	assert_refused("ptr", NULL, NULL, "(int)arg2->8", "not a pointer");
+}
+
+static void test_types_that_are_stated(void **state)
+{
+	const struct mt_value *value = &typed.reads.prints[0].value;
+
+	/* What is beside a member, or the upper half of the register, is not of the value. */
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg1->fd"));
+	assert_int_equal(value->offsets[0], AT_FD);
+	assert_int_equal(value->size, -4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg2"));
+	assert_int_equal(value->from.size, -4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg3"));
+	assert_int_equal(value->from.size, 4);
+	assert_refused("ptr", NULL, NULL, "(unsigned long)arg2", "signed");
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg1->u"));
+	assert_int_equal(value->offsets[0], AT_U);
+	assert_int_equal(value->size, 4);
+	/* A smaller type, or another sign. */
+	assert_true(bind_typed("ptr", NULL, NULL, "(short)arg1->fd"));
+	assert_int_equal(value->size, -2);
+	assert_true(bind_typed("ptr", NULL, NULL, "(unsigned)arg2"));
+	assert_int_equal(value->from.size, 4);
+	assert_true(bind_typed("ptr", NULL, NULL, "(long)arg4"));
+	assert_int_equal(value->from.size, -8);
+	assert_refused("ptr", NULL, NULL, "(int)arg1->w", "neither an integer nor a pointer");
+	assert_refused("ptr", NULL, NULL, "(long)arg1->w", "neither an integer nor a pointer");
+	assert_refused("ref", NULL, NULL, "(int)arg1", "neither an integer nor a pointer");
+	assert_refused("ptr", NULL, NULL, "str((char *)arg1->w)", "neither");
+	assert_refused("ptr", NULL, NULL, "str((char *)arg1->fd)", "smaller than a pointer");
+	assert_true(bind_typed("ptr", NULL, NULL, "str((char *)arg1)"));
+	assert_int_equal(value->from.size, 8);
+}
+
+/* The hit shows the arguments that -if reads: not a reference, whose register has an address. */
+static void test_arguments_that_the_hit_shows(void **state)
+{
+	assert_true(bind_typed("refint", "arg1 == 5", NULL, NULL));
+	assert_int_equal(typed.reads.terms[0].n_derefs, 1);
+	assert_int_equal(typed.args.n, 0);
+	assert_true(bind_typed("ptr", "arg2 == 5", NULL, NULL));
+	assert_int_equal(typed.args.n, 2);
+	assert_int_equal(typed.args.v[1].size, -4);
+}
+
+/* The program's memory is not stored, also if only the debug info tells that it is in memory. */
+static void test_references_without_memory(void **state)
+{
+	no_memory = true;
+	assert_refused("refint", NULL, NULL, "arg1", "-print: arg1 of : it is a reference");
+	assert_refused("refint", NULL, "arg1", NULL, "-key: arg1 of : it is a reference");
+	assert_true(bind_typed("refint", "arg1 == 5", NULL, NULL));
+	assert_true(bind_typed("ptr", "arg1->fd == 5", "arg2", "arg1, arg4"));
+	no_memory = false;
+	assert_true(bind_typed("refint", NULL, "arg1", "arg1"));
+}
+
+static void test_numbers_that_a_type_lacks(void **state)
+{
+	static const char *const fits[] = {
+		"arg3 == 0xffffffff",
+		"arg3 >= 0",
+		"arg3 & -8",
+		"arg2 == -1",
+		"arg2 != -2147483648",
+		"arg2 == 2147483647",
+		"arg2 & 0x80000000",
+		"arg1->c < 255",
+		"(int)arg3 == -1",
+		"(unsigned)arg2 == 0xffffffff",
+		"arg4 == -1",
+		"arg4 == 0xffffffffffffffff",
+		"arg5 == -9223372036854775808",
+		"arg5 == 9223372036854775807",
+		"arg1 != -1",
+	};
+	static const char *const lacks[][2] = {
+		{"arg3 == -1", "0 to 4294967295, and cannot be compared with -1"},
+		{"arg3 != -1", "0 to 4294967295"},
+		{"arg3 > -1", "0 to 4294967295"},
+		{"arg3 < 0x100000000", "cannot be compared with 4294967296"},
+		{"arg2 == 0xffffffff", "-2147483648 to 2147483647, and cannot"},
+		{"arg2 == -2147483649", "cannot be compared with -2147483649"},
+		{"arg1->c == -1", "0 to 255"},
+		{"arg1->c == 256", "0 to 255"},
+		{"(long)arg2 == 0xffffffff", "-2147483648"},
+		{"(int)arg3 == 0xffffffff", "-2147483648"},
+		{"arg5 < 0xffffffffffffffff", "-9223372036854775808 to 9223372036854775807"},
+	};
+
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++)
+		if (!bind_typed("ptr", fits[i], NULL, NULL))
+			fail_msg("%s: %s", fits[i], typed.refused);
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++)
+		assert_refused("ptr", lacks[i][0], NULL, NULL, lacks[i][1]);
+}
+
+/* Of the parameters of mtbpf_hit() only the first is the program's. */
+static void test_the_programs_own_call(void **state)
+{
+	static struct probe own = {.is_library = true};
+
+	own.args = (struct mt_args){.n = 4, .is_library = 1};
+	for (int i = 0; i < 4; i++)
+		own.args.v[i] = (struct mt_arg){.kind = MT_ARG_REGISTER, .base = 112, .size = 8};
+	assert_int_equal(apply("arg1 == 0", "arg1", &own, "mtbpf_hit"), 0);
+	assert_int_equal(own.reads.terms[0].from.base, 112);
+	for (int i = 2; i <= 5; i++) {
+		char text[] = "arg0";
+
+		text[3] = (char)('0' + i);
+		own.refused[0] = '\0';
+		assert_int_equal(apply(NULL, text, &own, "mtbpf_hit"), -EINVAL);
+		assert_non_null(strstr(own.refused, "has one argument"));
+	}
 }
 
 int main(void)
@@ -273,7 +492,13 @@ int main(void)
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_arguments_that_are_not_known),
 		cmocka_unit_test(test_usdt_and_system_calls),
+		cmocka_unit_test(test_offsets_from_references),
+		cmocka_unit_test(test_types_that_are_stated),
+		cmocka_unit_test(test_arguments_that_the_hit_shows),
+		cmocka_unit_test(test_references_without_memory),
+		cmocka_unit_test(test_numbers_that_a_type_lacks),
+		cmocka_unit_test(test_the_programs_own_call),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, compile_typed, remove_typed);
 }

@@ -241,7 +241,7 @@ static int take_comm(const char **at, struct mt_term *term)
 	return 0;
 }
 
-static int take_number(const char **at, struct mt_term *term)
+static int take_number(const char **at, struct mt_term *term, bool *is_negative)
 {
 	const char *begin = skip_blanks(*at);
 	char *end;
@@ -252,6 +252,7 @@ static int take_number(const char **at, struct mt_term *term)
 	term->value = *begin == '-' ? (uint64_t)strtoll(begin, &end, 0) : strtoull(begin, &end, 0);
 	if (errno || end == begin || is_of_name(*end) || *end == '.')
 		return refuse(&of_terms, "not a whole number", begin);
+	*is_negative = (int64_t)term->value < 0 && *begin == '-';
 	*at = end;
 	return 0;
 }
@@ -265,7 +266,9 @@ static int take_term(const char **at, struct hit_filter *filter)
 		err = take_op(at, term);
 	if (err)
 		return err;
-	return term->field == MT_FIELD_COMM ? take_comm(at, term) : take_number(at, term);
+	return term->field == MT_FIELD_COMM
+		       ? take_comm(at, term)
+		       : take_number(at, term, &filter->is_negative[filter->n]);
 }
 
 static int parse_filter(struct hit_filter *filter, const char *text)
@@ -298,7 +301,8 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	reads->has_key = true;
 	err = take_value(&of_key, &at, &reads->keys[0]);
 	reads->keys[1] = reads->keys[0];
-	if (!err && take(&at, ","))
+	reads->has_stop_key = !err && take(&at, ",");
+	if (reads->has_stop_key)
 		err = take_value(&of_key, &at, &reads->keys[1]);
 	if (!err && *skip_blanks(at))
 		err = refuse(&of_key, "the end is missing", skip_blanks(at));
@@ -408,7 +412,10 @@ static bool has_only_offsets(const struct value_path *path)
 	return true;
 }
 
-/* Follows pointers by offsets, from an argument whose place is known. */
+/*
+ * Follows pointers by offsets, from an argument whose place is known; or from one that the debug
+ * info has reached in memory, by a reference to a pointer.
+ */
 static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		       bool as_text, char why[static VALUE_WHY_SIZE])
 {
@@ -417,7 +424,7 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 
 	if (!path->n)
 		return 0;
-	if (path->n > MT_DEREFS)
+	if (value->n_derefs + path->n > MT_DEREFS)
 		return tell(why, "more than 4 pointers are followed");
 	if (!size)
 		return tell(why, "its type is not known: say it, as in (int)arg1->8");
@@ -425,7 +432,24 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 	for (size_t i = 0; i < path->n; i++)
 		value->offsets[value->n_derefs++] = path->steps[i].number;
 	value->size = size;
+	value->is_address = 0;
 	*type = from->as_text || as_text ? VALUE_TEXT : VALUE_INTEGER;
+	return 0;
+}
+
+/* With numeric offsets, a reference to an object is the address of that object. */
+static int begin_at_pointer(struct mt_value *value, enum value_type type,
+			    char why[static VALUE_WHY_SIZE])
+{
+	bool is_pointer = type == VALUE_POINTER || type == VALUE_TEXT;
+
+	if (value->n_derefs && !is_pointer) {
+		value->n_derefs = 0;
+		value->offsets[0] = 0;
+		value->from.size = 8;
+	} else if (!value->n_derefs && value->from.size != 8 && value->from.size != -8) {
+		return tell(why, "it is not a pointer");
+	}
 	return 0;
 }
 
@@ -447,11 +471,16 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 			value->from.size = -8;
 	} else if (from->path.of_return) {
 		return tell(why, "only functions and system calls return something");
+	} else if (probe->is_library && arg) {
+		/* The others of mtbpf_hit() are the header's own. */
+		return tell(why, "mtbpf_take_snapshot_with_arg() has one argument, arg1");
 	} else if (is_syscall || arg >= probe->args.n) {
 		return tell(why, "it does not have so many");
 	} else {
 		value->from = probe->args.v[arg];
 	}
+	if (from->path.n && value->from.size != 8 && value->from.size != -8)
+		return tell(why, "it is not a pointer");
 	if (!is_syscall && !from->path.n && from->size && !from->as_text)
 		return tell(why, "its type is known: leave it out");
 	if (is_syscall && !from->path.n && from->size)
@@ -487,6 +516,43 @@ static int find_by_rules(const struct hit_value *from, const struct function *fu
 	return 0;
 }
 
+static int8_t *size_of(struct mt_value *value)
+{
+	return value->n_derefs ? &value->size : &value->from.size;
+}
+
+/*
+ * Applies the type that the user has written to a value of a known type. Where that type is larger,
+ * the value is read by its own size: what is beside it, or the rest of its register, is not of it.
+ */
+static int cast(const struct hit_value *from, struct mt_value *value, enum value_type *type,
+		char why[static VALUE_WHY_SIZE])
+{
+	int8_t *size = size_of(value);
+	bool is_larger = abs(from->size) > abs(*size);
+
+	if (*type == VALUE_CHARACTERS) /* its address is its value */
+		return 0;
+	/*
+	 * In a register there is no structure and no floating-point number: it is an enumeration,
+	 * an int, whose sign older BTF does not say.
+	 */
+	if (*type == VALUE_NONE && (value->n_derefs || abs(from->size) > 4))
+		return tell(why, "it is neither an integer nor a pointer");
+	if (from->as_text && is_larger)
+		return tell(why, "it is smaller than a pointer");
+	if (is_larger && *size < 0 && from->size > 0)
+		return tell(why, "its type is smaller and signed: use a signed type, as in "
+				 "(long)arg1");
+	if (!is_larger)
+		*size = from->size;
+	if (from->as_text)
+		*type = VALUE_TEXT;
+	else if (*type == VALUE_NONE || abs(from->size) < 8)
+		*type = VALUE_INTEGER;
+	return 0;
+}
+
 static int find_in_function(const struct hit_value *from, const struct probe *probe,
 			    const struct function *function, struct mt_value *value,
 			    enum value_type *type, bool as_text, char why[static VALUE_WHY_SIZE])
@@ -507,15 +573,11 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 		err = function__find_value_by_btf(function, &path, value, type, why);
 	if (err == -ENODATA)
 		return find_by_rules(from, function, value, type, as_text, why);
-	if (err || by_numbers)
+	if (err)
 		return err;
-	if (from->as_text && *type != VALUE_CHARACTERS)
-		*type = VALUE_TEXT;
-	if (from->size && !value->is_address)
-		*(value->n_derefs ? &value->size : &value->from.size) = from->size;
-	if (from->size && !from->as_text && *type == VALUE_NONE)
-		*type = VALUE_INTEGER;
-	return 0;
+	if (by_numbers)
+		return begin_at_pointer(value, *type, why);
+	return from->size ? cast(from, value, type, why) : 0;
 }
 
 static int find_value(const struct hit_value *from, const struct probe *probe,
@@ -540,17 +602,35 @@ static int find_value(const struct hit_value *from, const struct probe *probe,
 	return type == VALUE_NONE ? tell(why, "it is neither an integer nor a pointer") : 0;
 }
 
+static bool refuse_probe(const struct source *source, const struct hit_value *value,
+			 struct probe *probe, const char *why)
+{
+	snprintf(probe->refused, sizeof(probe->refused), "%s: %s of %s: %s", source->option,
+		 value->text, probe->name, why);
+	return false;
+}
+
 static bool bind_value(const struct source *source, const struct hit_value *from,
 		       const struct function *function, bool as_text, struct probe *probe,
 		       struct mt_value *value)
 {
 	char why[VALUE_WHY_SIZE];
 
-	if (!find_value(from, probe, function, as_text, value, why))
-		return true;
-	snprintf(probe->refused, sizeof(probe->refused), "%s: %s of %s: %s", source->option,
-		 from->text, probe->name, why);
-	return false;
+	return !find_value(from, probe, function, as_text, value, why) ||
+	       refuse_probe(source, from, probe, why);
+}
+
+/* Binds a value of -key or -print, which is stored. */
+static bool bind_stored(const struct source *source, const struct hit_value *from,
+			const struct hit_reads *reads, const struct function *function,
+			bool as_text, struct probe *probe, struct mt_value *value)
+{
+	if (!bind_value(source, from, function, as_text, probe, value))
+		return false;
+	return !reads->stores_no_memory || !value->n_derefs ||
+	       refuse_probe(source, from, probe,
+			    "it is a reference, and -no-stack-copy stores no memory of the "
+			    "program");
 }
 
 /* The hit shows a plain argument of a function. */
@@ -559,7 +639,8 @@ static void show_arg(const struct hit_value *from, const struct mt_value *value,
 {
 	uint32_t arg = from->path.arg;
 
-	if (from->path.n || from->path.of_return)
+	/* The register of a reference has an address, and not the value. */
+	if (from->path.n || from->path.of_return || value->n_derefs)
 		return;
 	if (!probe->args.v[arg].kind)
 		probe->args.v[arg] = value->from;
@@ -567,15 +648,71 @@ static void show_arg(const struct hit_value *from, const struct mt_value *value,
 		probe->args.n = arg + 1;
 }
 
-static bool bind_print(const struct hit_print *from, const struct function *function,
-		       struct probe *probe, struct mt_print *print)
+static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct function *function,
+		       struct probe *probe)
 {
+	const struct hit_print *from = &reads->prints[i];
+	struct mt_print *print = &probe->reads.prints[i];
+
 	print->kind = (uint8_t)from->kind;
 	print->at_return = from->value.path.of_return;
-	return bind_value(&of_print, &from->value, function, from->kind != MT_PRINT_NUMBER, probe,
-			  &print->value) &&
+	return bind_stored(&of_print, &from->value, reads, function, from->kind != MT_PRINT_NUMBER,
+			   probe, &print->value) &&
 	       (from->kind != MT_PRINT_BYTES ||
-		bind_value(&of_print, &from->length, function, false, probe, &print->length));
+		bind_stored(&of_print, &from->length, reads, function, false, probe,
+			    &print->length));
+}
+
+/*
+ * True if a value of this size can be equal to the number. The kernel compares both as 64 bits, so
+ * that others would differ from all values, where C might convert them: -1 is 0xffffffff for an
+ * unsigned int. Unsigned numbers of 64 bits are compared as C does.
+ */
+static bool is_in_range(int8_t size, uint64_t number, bool is_negative)
+{
+	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
+
+	if (size == 8)
+		return true;
+	if (is_negative)
+		return size < 0 && (int64_t)number >= -(int64_t)(1ull << (bits - 1)) * 2;
+	return !(number >> bits);
+}
+
+static void format_range(char text[static 64], int8_t size)
+{
+	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
+
+	if (size < 0)
+		snprintf(text, 64, "%lld to %lld", -(long long)((1ull << bits) - 1) - 1,
+			 (long long)((1ull << bits) - 1));
+	else
+		snprintf(text, 64, "0 to %llu", (1ull << bits) - 1);
+}
+
+/* Refuses a number that the value, by its type, cannot have. */
+static bool check_number(const struct hit_filter *filter, uint32_t i, struct probe *probe)
+{
+	const struct hit_value *from = &filter->values[i];
+	struct mt_value *value = &probe->reads.terms[i];
+	bool is_negative = filter->is_negative[i];
+	int8_t size = *size_of(value);
+	char why[VALUE_WHY_SIZE], range[64];
+
+	if (filter->terms[i].op == MT_OP_AND)
+		return true;
+	/* A program sets the lower half of the register of an int. */
+	if (is_negative && probe->kernel.kind == KERNEL_PROBE_SYSCALL && size == 8 && !from->size)
+		return refuse_probe(&of_terms, from, probe,
+				    "its type is not known: say it, as in (int)arg1 == -1");
+	if (is_in_range(size, filter->terms[i].value, is_negative))
+		return true;
+	format_range(range, size);
+	snprintf(why, sizeof(why), "by its type it is %s, and cannot be compared with %s%llu",
+		 range, is_negative ? "-" : "",
+		 (unsigned long long)(is_negative ? -filter->terms[i].value
+						  : filter->terms[i].value));
+	return refuse_probe(&of_terms, from, probe, why);
 }
 
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
@@ -585,14 +722,15 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 	bool shows = function && !probe->args.n, fits = true;
 
 	if (reads->has_key)
-		fits = bind_value(&of_key, &reads->keys[!is_start], function, false, probe,
-				  &probe->reads.key);
+		fits = bind_stored(&of_key, &reads->keys[!is_start], reads, function, false, probe,
+				   &probe->reads.key);
 	for (uint32_t i = 0; i < reads->n_prints && fits && !is_start; i++)
-		fits = bind_print(&reads->prints[i], function, probe, &probe->reads.prints[i]);
+		fits = bind_print(reads, i, function, probe);
 	for (uint32_t i = 0; i < filter->n && fits && !is_start; i++)
 		if (filter->terms[i].field <= MT_FIELD_RETVAL)
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
-					  &probe->reads.terms[i]);
+					  &probe->reads.terms[i]) &&
+			       check_number(filter, i, probe);
 	/* This comes last: find_value() takes probe->args for the arguments of a USDT note. */
 	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
 		if (filter->terms[i].field == MT_FIELD_ARG)

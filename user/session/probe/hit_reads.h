@@ -29,6 +29,7 @@ struct hit_value {
 struct hit_filter {
 	struct mt_term terms[MT_TERMS];
 	struct hit_value values[MT_TERMS]; /* for terms with arguments or retval */
+	bool is_negative[MT_TERMS];	   /* the number has a minus */
 	uint32_t n;
 };
 
@@ -41,10 +42,11 @@ struct hit_print {
 
 struct hit_reads {
 	struct hit_filter filter;
-	struct hit_value keys[2]; /* -key A,B: at -start, at -stop; equal with -key A */
-	bool has_key;
+	struct hit_value keys[2];   /* -key A,B: at -start, at -stop; equal with -key A */
+	bool has_key, has_stop_key; /* -key was given, with a second value for -stop */
 	struct hit_print prints[MT_PRINTS];
 	uint32_t n_prints;
+	bool stores_no_memory; /* the caller sets it: keys and prints in memory are refused */
 };
 
 /* Each text may be NULL. 0, or -EINVAL after a line and a hint. */
