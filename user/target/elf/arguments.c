@@ -236,7 +236,7 @@ static bool search_units(struct definition *d, Dwarf *dwarf)
 	return true;
 }
 
-/* What is in a function, or in a namespace without a name, is of this unit alone. */
+/* Other units cannot see what is in a function, or in a namespace without a name. */
 static bool is_known_elsewhere(const struct definition *d)
 {
 	for (int i = 0; i < d->n_scopes - 1; i++) {
@@ -417,7 +417,7 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 		return refuse(walk, "is a member of a structure, not of a pointer: use .",
 			      step->name);
 	if (step->kind == STEP_DOT && tag == DW_TAG_pointer_type)
-		return refuse(walk, "is a member behind a pointer: use ->", step->name);
+		return refuse(walk, "is reached through a pointer: use ->", step->name);
 	got = by_pointer ? follow(walk, debug, 0) : 0;
 	if (got)
 		return got;
@@ -621,7 +621,7 @@ enum place {
 	PLACE_NONE,	/* the debug info gives none */
 	PLACE_REGISTER, /* at the first instruction */
 	PLACE_STACK,	/* of code that is not optimised, which stores it there, but only later */
-	PLACE_OTHER,	/* a constant, what is behind an address, or parts: no register has it */
+	PLACE_OTHER,	/* it is a constant, in memory, or in several parts: no register has it */
 };
 
 static enum place place_of(Dwarf_Die *parameter, uint64_t vaddr, uint16_t *reg)

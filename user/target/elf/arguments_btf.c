@@ -142,7 +142,7 @@ static int take_member(struct walk *walk, const struct value_step *step)
 		return refuse(walk, "is a member of a structure, not of a pointer: use .",
 			      step->name);
 	if (step->kind == STEP_DOT && btf_is_ptr(type))
-		return refuse(walk, "is a member behind a pointer: use ->", step->name);
+		return refuse(walk, "is reached through a pointer: use ->", step->name);
 	got = btf_is_ptr(type) ? follow(walk) : 0;
 	if (got)
 		return got;
