@@ -13,8 +13,8 @@ struct entry_block {
 	const uint8_t *code;
 	size_t len;
 	uint64_t vaddr;
-	size_t end; /* the first branch target after the entry, or len */
-	bool reads_arguments;
+	size_t end;   /* the first branch target after the entry, or len */
+	uint8_t kept; /* see probe_site__choose() */
 };
 
 static bool is_legacy_prefix(uint8_t byte)
@@ -200,6 +200,7 @@ static void set_check(const struct entry_block *block, size_t at, uint64_t targe
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
 	struct insn insn;
+	uint8_t changed = 0;
 
 	site->at_entry = true;
 	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
@@ -208,12 +209,13 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
+			site->changed = changed;
 			if (insn.cls == INSN_COND && restarts_function(block, insn.target))
 				set_check(block, at, insn.target, site);
 			return true;
 		}
-		if (insn.cls != INSN_OTHER ||
-		    (block->reads_arguments && insn__changes_arguments(bytes, insn.len)))
+		changed |= insn__changed_arguments(bytes, insn.len);
+		if (insn.cls != INSN_OTHER || changed & block->kept)
 			return false;
 		if (insn__changes_sp(bytes, insn.len))
 			site->at_entry = false;
@@ -245,11 +247,10 @@ static void choose_any(const struct entry_block *block, struct probe_site *site)
 	site->at_entry = !moved;
 }
 
-int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, bool reads_arguments,
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t kept,
 		       struct probe_site *site)
 {
-	struct entry_block block = {
-		.code = code, .len = len, .vaddr = vaddr, .reads_arguments = reads_arguments};
+	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr, .kept = kept};
 	struct insn insn;
 
 	*site = (struct probe_site){0};

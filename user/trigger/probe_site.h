@@ -20,6 +20,8 @@ struct probe_site {
 	 * check jumps back to the entry if the stack has to be moved first.
 	 */
 	uint8_t condition;
+	/* Registers of arguments that are written before it: insn__changed_arguments(). */
+	uint8_t changed;
 };
 
 /*
@@ -28,15 +30,15 @@ struct probe_site {
  * per call); otherwise the emulated direct branch that ends the entry block; otherwise the entry,
  * after an endbr64.
  *
- * reads_arguments: an instruction that writes a register of arguments is not passed over, so that
- * the arguments are still there at the site.
+ * kept: registers of arguments, as in insn__changed_arguments(), that must still have their values
+ * at the site: instructions that write them are not passed over.
  *
  * A return probe must be set at the function's entry if the site is not `at_entry`: the kernel
  * replaces the value at [sp] as the return address.
  *
  * Returns 0, or -EILSEQ if the entry is not a valid instruction.
  */
-int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, bool reads_arguments,
+int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t kept,
 		       struct probe_site *site);
 /*
  * Sets *site to the instruction at `offset`. 0; -EILSEQ if no instruction begins there; -EOPNOTSUPP

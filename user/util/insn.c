@@ -446,31 +446,21 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len)
 	return false;
 }
 
-static bool writes_argument(const ZydisDecodedOperand *operand)
+uint8_t insn__changed_arguments(const uint8_t *bytes, size_t len)
 {
-	switch (written_register(operand)) {
-	case ZYDIS_REGISTER_RDI:
-	case ZYDIS_REGISTER_RSI:
-	case ZYDIS_REGISTER_RDX:
-	case ZYDIS_REGISTER_RCX:
-	case ZYDIS_REGISTER_R8:
-	case ZYDIS_REGISTER_R9:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool insn__changes_arguments(const uint8_t *bytes, size_t len)
-{
+	static const ZydisRegister arguments[INSN_ARGUMENTS] = {
+		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9};
 	struct detail detail;
+	uint8_t changed = 0;
 
 	if (detail__decode(bytes, len, &detail))
-		return true;
+		return (1 << INSN_ARGUMENTS) - 1;
 	for (int i = 0; i < detail.insn.operand_count; i++)
-		if (writes_argument(&detail.operands[i]))
-			return true;
-	return false;
+		for (int k = 0; k < INSN_ARGUMENTS; k++)
+			if (written_register(&detail.operands[i]) == arguments[k])
+				changed |= (uint8_t)(1 << k);
+	return changed;
 }
 
 static bool is_frame_register(ZydisRegister reg)

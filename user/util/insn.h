@@ -60,10 +60,11 @@ int insn__mnemonic(const uint8_t *bytes, size_t len, char *buf, size_t size);
 bool insn__changes_sp(const uint8_t *bytes, size_t len);
 
 /*
- * True if it writes one of the registers of integer arguments (psABI 3.2.3: rdi, rsi, rdx, rcx, r8,
- * r9) or a part of one, or if it is invalid.
+ * The registers of integer arguments that it writes, or parts of which: bit i is the i-th of psABI
+ * 3.2.3 (rdi, rsi, rdx, rcx, r8, r9). All of them if it is invalid.
  */
-bool insn__changes_arguments(const uint8_t *bytes, size_t len);
+#define INSN_ARGUMENTS 6
+uint8_t insn__changed_arguments(const uint8_t *bytes, size_t len);
 
 /*
  * True if it sets the stack pointer from memory outside the frame, or from another register than

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/user.h>
 #include <unistd.h>
 
 #include "session/probe/hit_reads.h"
@@ -14,6 +16,7 @@
 #include "target/usdt.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/insn.h"
 #include "util/log.h"
 #include "util/vec.h"
 
@@ -194,9 +197,9 @@ static int refuse_resolver(const struct function *f)
 }
 
 static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len,
-		     bool reads_arguments)
+		     uint8_t kept)
 {
-	int err = probe_site__choose(code, len, f->vaddr, reads_arguments, &probe->site);
+	int err = probe_site__choose(code, len, f->vaddr, kept, &probe->site);
 
 	if (err) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
@@ -252,7 +255,7 @@ static int check_exits(const struct probe *probe, const struct function *f)
 	return 0;
 }
 
-static int choose_site(struct probe *probe, const struct symbol_match *match, bool reads_arguments)
+static int choose_site(struct probe *probe, const struct symbol_match *match, uint8_t kept)
 {
 	const struct function *f = match->function;
 	struct exit_part entry = {.vaddr = f->vaddr};
@@ -275,7 +278,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, bo
 		len = f->size;
 	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
 	err = match->offset ? set_site(probe, match, code, len)
-			    : set_entry(probe, f, code, len, reads_arguments || probe->is_library);
+			    : set_entry(probe, f, code, len, probe->is_library ? UINT8_MAX : kept);
 	if (err)
 		return err;
 	if (!probe->site.emulated)
@@ -355,6 +358,51 @@ static enum return_reader find_return_reader(const struct symbols *symbols, cons
 	return can_be_unwound(symbols, of) ? RETURN_READER_UNWINDER : RETURN_READER_NONE;
 }
 
+/* Adds the registers of arguments in which the value begins: see probe_site__choose(). */
+static void add_registers(uint8_t *kept, const struct mt_arg *from)
+{
+	static const size_t registers[INSN_ARGUMENTS] = {
+		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
+		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, rcx),
+		offsetof(struct user_regs_struct, r8),	offsetof(struct user_regs_struct, r9)};
+
+	for (int i = 0; i < INSN_ARGUMENTS; i++)
+		if ((from->kind == MT_ARG_REGISTER || from->kind == MT_ARG_MEMORY) &&
+		    (from->base == registers[i] || (from->scale && from->index == registers[i])))
+			*kept |= (uint8_t)(1 << i);
+}
+
+static uint8_t read_registers(const struct probe *probe)
+{
+	const struct mt_reads *reads = &probe->reads;
+	uint8_t kept = 0;
+
+	add_registers(&kept, &reads->key.from);
+	for (size_t i = 0; i < MT_TERMS; i++)
+		add_registers(&kept, &reads->terms[i].from);
+	for (size_t i = 0; i < MT_PRINTS; i++) {
+		add_registers(&kept, &reads->prints[i].value.from);
+		add_registers(&kept, &reads->prints[i].length.from);
+	}
+	for (uint32_t i = 0; i < probe->args.n; i++)
+		add_registers(&kept, &probe->args.v[i]);
+	return kept;
+}
+
+/* The values are bound: if the site is behind code that overwrites them, chooses another one. */
+static int keep_arguments(struct probe *probe, const struct symbol_match *match)
+{
+	const struct mt_args args = probe->args;
+	uint8_t kept = read_registers(probe);
+	int err;
+
+	if (!(probe->site.changed & kept))
+		return 0;
+	err = choose_site(probe, match, kept);
+	probe->args = args;
+	return err;
+}
+
 static int make_probe(struct probe *probe, const struct probe_source *source,
 		      const struct symbols *symbols, const struct symbol_match *match)
 {
@@ -365,12 +413,15 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 				.return_reader = find_return_reader(symbols, match->module)};
 	if (probe->is_go)
 		probe->go_minor = elf_image__go_minor(match->function->image);
-	err = choose_site(probe, match, reads);
+	err = choose_site(probe, match, 0);
 	if (err)
 		return err;
 	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
 	if (reads)
 		hit_reads__bind(source->reads, match->function, probe, source->is_start);
+	err = reads ? keep_arguments(probe, match) : 0;
+	if (err)
+		return err;
 	return set_place(probe, source, match->module, match->function->vaddr);
 }
 
