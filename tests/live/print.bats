@@ -100,6 +100,41 @@ teardown() {
 	complains "or BTF that has this function"
 }
 
+@test "arguments that the function overwrites at once: what it was called with" {
+	# Moves between the registers of arguments, and then a call or a jump, which would be the cheap place.
+	cat >moves.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+		struct request { int id; };
+		__asm__(".text\n.globl handle\n.type handle, @function\nhandle: sub $8, %rsp\n mov %esi, %edx\n mov %rdi, %rsi\n"
+			" mov $0, %edi\n call done\n add $8, %rsp\n ret\n.size handle, .-handle\n"
+			".type submit, @function\n.globl submit\nsubmit: mov %esi, %edx\n mov %rdi, %rsi\n mov $0, %edi\n jmp done\n"
+			".size submit, .-submit\n");
+		void handle(struct request *request, int n), submit(struct request *request, int n);
+		void done(const char *text, struct request *request, int n) { (void)text, (void)request, (void)n; }
+		int main(void)
+		{
+			struct request request = {4711};
+
+			printf("pid %d\n", getpid()), fflush(stdout);
+			for (;;) {
+				handle(&request, 2);
+				submit(&request, 3);
+				usleep(10000);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -o moves moves.c
+	start_file ./moves
+	for symbol in handle submit; do
+		[ $symbol = handle ] && n=2 || n=3
+		mtbpf_run attach -source sample -pid "$target" -symbol $symbol -if "(int)arg2 == $n" \
+			-print '(int)arg1->0, (int)arg2' -timeout 10s -o x.fxt
+		[ "$status" -eq 0 ]
+		[[ $output == *"(int)arg1->0 4711, (int)arg2 $n,"* ]]
+	done
+}
+
 @test "C++: this, a reference, members of a base class, an argument behind a double" {
 	start methods
 	mtbpf_run attach -source sample -pid "$target" -symbol shop::Order::handle -duration-thresh 20ms \
