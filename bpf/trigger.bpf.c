@@ -455,9 +455,9 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 	    !is_meant(&regs, syscall))
 		return;
 	/* The maps exist only if regions are used. */
-	if ((has_regions || has_key) && syscall->roles & MT_SYSCALL_STOPS)
+	if ((has_regions || has_key) && syscall->roles & MT_ROLE_STOPS)
 		stop(&place, syscall_latch(&regs));
-	if (syscall->roles & MT_SYSCALL_HITS && terms_hold(&place, false))
+	if (syscall->roles & MT_ROLE_HITS && terms_hold(&place, false))
 		hit_alone(&place, syscall_latch(&regs));
 }
 
@@ -465,7 +465,7 @@ SEC("raw_tp/sys_enter")
 int on_syscall(u64 *ctx)
 {
 	const struct mt_syscall *syscall =
-		is_target() ? probed_syscall(ctx, MT_SYSCALL_HITS | MT_SYSCALL_STOPS) : NULL;
+		is_target() ? probed_syscall(ctx, MT_ROLE_HITS | MT_ROLE_STOPS) : NULL;
 
 	if (syscall)
 		take_entry(ctx, syscall);
@@ -485,7 +485,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 		return;
 	/* At the end of the function, ax does not have the result yet. */
 	regs.ax = ctx[1];
-	if (syscall->roles & MT_SYSCALL_RETURNS) {
+	if (syscall->roles & MT_ROLE_RETURNS) {
 		latch = syscall_latch(&regs);
 		if (latch && pop_call_at(latch, regs.sp, &call)) {
 			close_stalled_call(latch);
@@ -494,7 +494,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 			forget_prints(call.sequence);
 		}
 	}
-	if ((has_regions || has_key) && syscall->roles & MT_SYSCALL_STARTS &&
+	if ((has_regions || has_key) && syscall->roles & MT_ROLE_STARTS &&
 	    has_done((s64)ctx[1], syscall) && is_meant(&regs, syscall))
 		start(&place);
 }
@@ -503,7 +503,7 @@ SEC("raw_tp/sys_exit")
 int on_syscall_return(u64 *ctx)
 {
 	const struct mt_syscall *syscall =
-		is_target() ? probed_syscall(ctx, MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS) : NULL;
+		is_target() ? probed_syscall(ctx, MT_ROLE_RETURNS | MT_ROLE_STARTS) : NULL;
 
 	if (syscall)
 		take_return(ctx, syscall);

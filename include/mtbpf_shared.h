@@ -162,17 +162,17 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* The role of a system call for the trigger. */
-enum mt_syscall_role {
-	MT_SYSCALL_HITS = 1,	/* the entry is a hit or begins a call */
-	MT_SYSCALL_RETURNS = 2, /* the return ends that call */
-	MT_SYSCALL_STARTS = 4,	/* a region begins at the return */
-	MT_SYSCALL_STOPS = 8,	/* a region ends at the entry */
+/* The role for the trigger of a probe in the kernel, or of a breakpoint. */
+enum mt_role {
+	MT_ROLE_HITS = 1,    /* it is a hit or begins a call */
+	MT_ROLE_RETURNS = 2, /* it ends that call */
+	MT_ROLE_STARTS = 4,  /* it begins a region; a system call begins one at its return */
+	MT_ROLE_STOPS = 8,   /* it ends a region */
 };
 
 struct mt_syscall {
 	__mt_u32 probe;	   /* number of the probe */
-	__mt_u8 roles;	   /* bits of enum mt_syscall_role; 0: it is not probed */
+	__mt_u8 roles;	   /* bits of enum mt_role; 0: it is not probed */
 	__mt_u8 file_kind; /* enum mt_file_kind of the descriptor in its first argument */
 	__mt_u8 reads;	   /* 1: a call that returns 0 (end of file) does not count */
 	__mt_u8 nonzero;   /* 1: it counts only if its first argument, an int, is not 0 */

@@ -158,8 +158,8 @@ static double run_in_kernel(const struct target *target, const struct way *way,
 	double ns;
 	int err;
 
-	all[0].what.roles = MT_SYSCALL_RETURNS;
-	all[1].what.roles = MT_SYSCALL_HITS;
+	all[0].what.roles = MT_ROLE_RETURNS;
+	all[1].what.roles = MT_ROLE_HITS;
 	config->tgid = target->pid;
 	config->kernel_probes = trigger__needs_return(config) ? all : all + 1;
 	config->n_kernel_probes = trigger__needs_return(config) ? 2 : 1;

@@ -51,8 +51,7 @@ static int add_function(struct gate *gate, const struct probed *probed, size_t i
 		&(struct trigger_event){.probe = (uint32_t)i, .kind = kind, .is_function = true});
 }
 
-static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i,
-			 enum mt_syscall_role role)
+static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i, enum mt_role role)
 {
 	struct kernel_probe kernel = probe->kernel;
 
@@ -67,9 +66,9 @@ static int add_returns_in_kernel(struct gate *gate, const struct probe *probe, s
 	int err = 0;
 
 	if (probe->kernel.kind != KERNEL_PROBE_BREAKPOINT)
-		return add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
+		return add_in_kernel(gate, probe, i, MT_ROLE_RETURNS);
 	for (uint32_t e = 0; e < probe->exits.n && !err; e++) {
-		err = add_in_kernel(gate, probe, i, MT_SYSCALL_RETURNS);
+		err = add_in_kernel(gate, probe, i, MT_ROLE_RETURNS);
 		if (!err)
 			gate->kernel_probes.v[gate->kernel_probes.n - 1].address =
 				probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e];
@@ -87,9 +86,8 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 
 		if (probe__in_kernel(probe)) {
-			err = is_event(gate, probe)
-				      ? add_function(gate, probed, i, TRIGGER_ENTRY)
-				      : add_in_kernel(gate, probe, i, MT_SYSCALL_HITS);
+			err = is_event(gate, probe) ? add_function(gate, probed, i, TRIGGER_ENTRY)
+						    : add_in_kernel(gate, probe, i, MT_ROLE_HITS);
 			continue;
 		}
 		const struct uprobe_spec spec = {.path = probe->path,
@@ -156,8 +154,8 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
 		err = probe__in_kernel(probe)
 			      ? add_in_kernel(gate, probe, first + i,
-					      kind == TRIGGER_START ? MT_SYSCALL_STARTS
-								    : MT_SYSCALL_STOPS)
+					      kind == TRIGGER_START ? MT_ROLE_STARTS
+								    : MT_ROLE_STOPS)
 			      : add(gate, &spec,
 				    &(struct trigger_event){.kind = kind,
 							    .probe = (uint32_t)(first + i)});
@@ -395,8 +393,6 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 	return err;
 }
 
-#define ENDS (MT_SYSCALL_RETURNS | MT_SYSCALL_STOPS)
-
 /* Sets the ends first: the end of a call that was already entered must not be missed. */
 static int set_breakpoints(struct gate *gate)
 {
@@ -407,7 +403,7 @@ static int set_breakpoints(struct gate *gate)
 			const struct kernel_probe *probe = &gate->kernel_probes.v[i];
 
 			if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
-			    !(probe->what.roles & ENDS) == !ends)
+			    kernel_probe__is_end(probe) == ends)
 				err = set_breakpoint(gate, probe);
 		}
 	return err;

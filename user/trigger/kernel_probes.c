@@ -46,8 +46,6 @@ static struct attached *add_attached(struct kernel_probes *set, bool is_end)
 	return attached;
 }
 
-#define ENDS (MT_SYSCALL_RETURNS | MT_SYSCALL_STOPS)
-
 /* System calls whose function in the kernel has another name. */
 static const char *const other_names[][2] = {
 	{"sendfile", "sendfile64"}, {"fstat", "newfstat"}, {"stat", "newstat"},
@@ -156,11 +154,11 @@ static int select_function(struct trigger_bpf *skel, const struct kernel_probe *
 			   const struct trigger_config *config)
 {
 	switch (probe->what.roles) {
-	case MT_SYSCALL_STARTS:
+	case MT_ROLE_STARTS:
 		bpf_program__set_autoload(skel->progs.on_function_start, true);
 		bpf_program__set_autoload(skel->progs.on_function_start_fentry, true);
 		break;
-	case MT_SYSCALL_STOPS:
+	case MT_ROLE_STOPS:
 		bpf_program__set_autoload(skel->progs.on_function_stop, true);
 		bpf_program__set_autoload(skel->progs.on_function_stop_fentry, true);
 		skel->rodata->stop_function_probe = probe->what.probe;
@@ -221,11 +219,11 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 const struct bpf_program *kernel_probes__breakpoint(const struct trigger_bpf *skel, uint32_t roles)
 {
 	switch (roles) {
-	case MT_SYSCALL_RETURNS:
+	case MT_ROLE_RETURNS:
 		return skel->progs.on_breakpoint_return;
-	case MT_SYSCALL_STARTS:
+	case MT_ROLE_STARTS:
 		return skel->progs.on_breakpoint_start;
-	case MT_SYSCALL_STOPS:
+	case MT_ROLE_STOPS:
 		return skel->progs.on_breakpoint_stop;
 	default:
 		return skel->progs.on_breakpoint;
@@ -244,8 +242,8 @@ static int select_breakpoint(struct trigger_bpf *skel, const struct kernel_probe
 static bool is_at_return(const struct kernel_probe *probe)
 {
 	return probe->what.roles &
-	       (probe->kind == KERNEL_PROBE_SYSCALL ? MT_SYSCALL_RETURNS | MT_SYSCALL_STARTS
-						    : MT_SYSCALL_RETURNS);
+	       (probe->kind == KERNEL_PROBE_SYSCALL ? MT_ROLE_RETURNS | MT_ROLE_STARTS
+						    : MT_ROLE_RETURNS);
 }
 
 static const struct bpf_program *program_at(const struct trigger_bpf *skel, bool at_return)
@@ -268,7 +266,7 @@ static int attach_copy(struct kernel_probes *set, const struct bpf_program *prog
 
 	if (id < 0)
 		return id;
-	attached = add_attached(set, probe->what.roles & ENDS);
+	attached = add_attached(set, kernel_probe__is_end(probe));
 	if (!attached)
 		return -ENOMEM;
 	opts.attach_btf_id = (uint32_t)id;
@@ -316,12 +314,6 @@ static void close_from(struct kernel_probes *set, size_t from)
 	set->all.n = from;
 }
 
-/* Calls `attach` for each probe of the kind, ends first. If one fails, none of them is set. */
-static bool is_end(const struct kernel_probe *probe)
-{
-	return probe->what.roles & ENDS;
-}
-
 /*
  * True if an earlier probe of the list, in the order of attach_each(), has set the program at the
  * same end of the same system call: the program does what all of them want.
@@ -336,12 +328,15 @@ static bool is_repeated(const struct kernel_probe_list *list, size_t at)
 		if (i == at || other->kind != probe->kind || other->number != probe->number ||
 		    is_at_return(other) != is_at_return(probe))
 			continue;
-		if (is_end(other) == is_end(probe) ? i < at : is_end(other))
+		if (kernel_probe__is_end(other) == kernel_probe__is_end(probe)
+			    ? i < at
+			    : kernel_probe__is_end(other))
 			return true;
 	}
 	return false;
 }
 
+/* Calls `attach` for each probe of the kind, ends first. If one fails, none of them is set. */
 static int attach_each(struct kernel_probes *set, const struct trigger_bpf *skel,
 		       const struct kernel_probe_list *list, enum kernel_probe_kind kind,
 		       int (*attach)(struct kernel_probes *set, const struct trigger_bpf *skel,
@@ -352,7 +347,7 @@ static int attach_each(struct kernel_probes *set, const struct trigger_bpf *skel
 
 	for (int ends = 1; ends >= 0 && !err; ends--)
 		for (size_t i = 0; i < list->n && !err; i++)
-			if (list->v[i].kind == kind && is_end(&list->v[i]) == ends &&
+			if (list->v[i].kind == kind && kernel_probe__is_end(&list->v[i]) == ends &&
 			    !(kind == KERNEL_PROBE_SYSCALL && is_repeated(list, i)))
 				err = attach(set, skel, &list->v[i]);
 	if (err)
@@ -390,14 +385,26 @@ static int attach_to_all(struct kernel_probes *set, const struct trigger_bpf *sk
 	return err;
 }
 
-static int refuse_conditions(const struct kernel_probe *probe)
+/* A system call may have several roles, but the program compares one set of conditions. */
+static int check_conditions(const struct kernel_probe_list *list)
 {
-	log__error("syscall:%s is named twice, with different conditions", probe->name);
-	log__hint("name it once; without a condition all of its calls count");
-	return -EINVAL;
+	for (size_t i = 0; i < list->n; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct kernel_probe *a = &list->v[i], *b = &list->v[k];
+
+			if (a->kind != KERNEL_PROBE_SYSCALL || b->kind != KERNEL_PROBE_SYSCALL ||
+			    a->number != b->number ||
+			    (a->what.file_kind == b->what.file_kind &&
+			     a->what.nonzero == b->what.nonzero))
+				continue;
+			log__error("syscall:%s is named twice, with different conditions", a->name);
+			log__hint("name it once; without a condition all of its calls count");
+			return -EINVAL;
+		}
+	return 0;
 }
 
-/* One system call may have several roles, which share its conditions. */
+/* One system call may have several roles. */
 static int fill_map(int map, const struct kernel_probe_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -406,11 +413,8 @@ static int fill_map(int map, const struct kernel_probe_list *list)
 
 		if (list->v[i].kind != KERNEL_PROBE_SYSCALL)
 			continue;
-		if (!bpf_map_lookup_elem(map, &key, &before) && before.roles) {
-			if (before.file_kind != what.file_kind || before.nonzero != what.nonzero)
-				return refuse_conditions(&list->v[i]);
+		if (!bpf_map_lookup_elem(map, &key, &before))
 			what.roles |= before.roles;
-		}
 		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
 			return -errno;
 	}
@@ -426,10 +430,11 @@ static void hint_rights(int err, const char *otherwise)
 static int attach_syscalls(struct kernel_probes *set, const struct trigger_bpf *skel,
 			   const struct kernel_probe_list *list)
 {
-	int err = fill_map(bpf_map__fd(skel->maps.probed_syscalls), list);
+	int err = check_conditions(list);
 
-	if (err == -EINVAL)
+	if (err)
 		return err;
+	err = fill_map(bpf_map__fd(skel->maps.probed_syscalls), list);
 	if (!err) {
 		err = attach_each(set, skel, list, KERNEL_PROBE_SYSCALL, attach_syscall);
 		if (!err)
@@ -452,11 +457,11 @@ static int attach_fentry(struct kernel_probes *set, const struct trigger_bpf *sk
 {
 	const struct bpf_program *program = skel->progs.on_function_fentry;
 
-	if (probe->what.roles == MT_SYSCALL_RETURNS)
+	if (probe->what.roles == MT_ROLE_RETURNS)
 		program = skel->progs.on_function_fexit;
-	else if (probe->what.roles == MT_SYSCALL_STARTS)
+	else if (probe->what.roles == MT_ROLE_STARTS)
 		program = skel->progs.on_function_start_fentry;
-	else if (probe->what.roles == MT_SYSCALL_STOPS)
+	else if (probe->what.roles == MT_ROLE_STOPS)
 		program = skel->progs.on_function_stop_fentry;
 	return attach_copy(set, program, probe->name, probe);
 }
@@ -484,11 +489,11 @@ static int refuse_function(const struct kernel_probes *set, const struct kernel_
 static const struct bpf_program *kprobe_program(const struct trigger_bpf *skel, uint32_t roles)
 {
 	switch (roles) {
-	case MT_SYSCALL_RETURNS:
+	case MT_ROLE_RETURNS:
 		return skel->progs.on_function_return;
-	case MT_SYSCALL_STARTS:
+	case MT_ROLE_STARTS:
 		return skel->progs.on_function_start;
-	case MT_SYSCALL_STOPS:
+	case MT_ROLE_STOPS:
 		return skel->progs.on_function_stop;
 	default:
 		return skel->progs.on_function;
@@ -500,7 +505,7 @@ static int attach_kprobe(struct kernel_probes *set, const struct trigger_bpf *sk
 {
 	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = is_at_return(probe),
 		    .bpf_cookie = probe->what.probe);
-	struct attached *attached = add_attached(set, probe->what.roles & ENDS);
+	struct attached *attached = add_attached(set, kernel_probe__is_end(probe));
 
 	if (!attached)
 		return -ENOMEM;

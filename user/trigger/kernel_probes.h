@@ -30,7 +30,7 @@ bool kernel_probes__need_tasks(const struct trigger_config *config);
  */
 struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 					    const struct kernel_probe *all, size_t n);
-/* The program for a breakpoint with this role: enum mt_syscall_role. */
+/* The program for a breakpoint with this role: enum mt_role. */
 const struct bpf_program *kernel_probes__breakpoint(const struct trigger_bpf *skel, uint32_t roles);
 /* Removes the probes, the ends of calls last. NULL is fine. */
 void kernel_probes__free(struct kernel_probes *set);

@@ -204,6 +204,12 @@ struct kernel_probe {
 	struct mt_syscall what;
 };
 
+/* True if it ends a call or a region. Ends are set first: those of calls that have begun count. */
+static inline bool kernel_probe__is_end(const struct kernel_probe *probe)
+{
+	return probe->what.roles & (MT_ROLE_RETURNS | MT_ROLE_STOPS);
+}
+
 struct trigger_event {
 	int fd;
 	enum trigger_probe kind;

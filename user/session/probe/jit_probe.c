@@ -495,12 +495,14 @@ static int refuse_calls(const struct probe *probe)
 int jit_probe__check_calls(const struct probe *probes, size_t n)
 {
 	size_t n_copies = 0, n_returns = 0;
+	const struct probe *last = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		if (probes[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
 			continue;
 		if (probes[i].exits_err)
 			return refuse_calls(&probes[i]);
+		last = &probes[i];
 		n_copies++;
 		n_returns += probes[i].exits.n;
 	}
@@ -508,7 +510,7 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 		return 0;
 	log__error("the calls of %s need a breakpoint at %zu entries and %zu returns, and a CPU "
 		   "has only %d",
-		   probes[0].name, n_copies, n_returns, BREAKPOINTS_MAX);
+		   last->name, n_copies, n_returns, BREAKPOINTS_MAX);
 	log__hint("-delay-thresh measures from call to call, without the returns; so does a "
 		  "-start and a -stop");
 	return -EINVAL;
