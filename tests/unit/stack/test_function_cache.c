@@ -70,8 +70,8 @@ static void test_entries(void **state)
 	}
 }
 
-/* More addresses than the cache has places, each asked for again. */
-static void test_addresses_that_share_a_place(void **state)
+/* As many addresses as the cache has places. */
+static void test_each_address(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -79,6 +79,38 @@ static void test_addresses_that_share_a_place(void **state)
 	for (int round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < SIZE; i++)
 			expect(fixture, CODE + i, "old", i == 0);
+}
+
+/* An address of the next image that has the place of CODE + i. */
+static uint64_t same_place(struct fixture *fixture, uint64_t i)
+{
+	for (uint64_t k = 0; k < SIZE; k++)
+		if (function_cache__place(&fixture->cache, CODE + SIZE + k) ==
+		    function_cache__place(&fixture->cache, CODE + i))
+			return CODE + SIZE + k;
+	fail();
+	return 0;
+}
+
+/* Two addresses of one place are both kept, and each is still itself when others have passed. */
+static void test_addresses_that_share_a_place(void **state)
+{
+	struct fixture *fixture = *state;
+
+	map(fixture, 0);
+	assert_int_equal(code_map__add(fixture->map, CODE + SIZE, SIZE, 0, fixture->images[1]), 0);
+	for (uint64_t i = 0; i < 64; i++) {
+		struct cached_function *first = function_cache__place(&fixture->cache, CODE + i);
+		size_t place = (size_t)(first - fixture->cache.places);
+		uint64_t other = same_place(fixture, i);
+
+		for (int round = 0; round < 3; round++) {
+			expect(fixture, CODE + i, "old", i == 0);
+			expect(fixture, other, "new", other == CODE + SIZE);
+			assert_true(first->ip == other);
+			assert_true(fixture->cache.places[place ^ 1].ip == CODE + i);
+		}
+	}
 }
 
 static void test_code_that_comes_later(void **state)
@@ -110,6 +142,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_entries),
+		TEST(test_each_address),
 		TEST(test_addresses_that_share_a_place),
 		TEST(test_code_that_comes_later),
 		TEST(test_code_in_the_place_of_other_code),
