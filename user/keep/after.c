@@ -39,7 +39,7 @@ static void fail(const struct after *after, size_t n, struct metrics *m)
 		m->on_capture[ON_CAPTURE_FAILED] += n;
 }
 
-/* What is done with each recording, for messages. */
+/* Names what is done with each recording, for messages. */
 static const char *work_of(const struct after *after)
 {
 	if (!after->options->on_capture)

@@ -38,7 +38,7 @@ struct record_options {
 #define KEEP_MAX_SIZE_DEFAULT	  (1ull << 30)
 #define KEEP_MAX_PER_HOUR_DEFAULT 60
 #define KEEP_MAX_PER_HOUR_MAX	  1000000
-/* Of the summary and the command together. */
+/* The limit for the summary and the command together. */
 #define KEEP_ON_CAPTURE_TIMEOUT_DEFAULT_NS 60000000000ull
 
 #define KEEP_DEFAULTS                                                                              \

@@ -46,7 +46,7 @@ struct sampled_thread {
 	struct slices slices;
 	struct call_tree tree;
 	VEC(struct seen) stack;
-	bool is_at_hit;			/* `stack` is a hit's */
+	bool is_at_hit;			/* `stack` was read at a hit */
 	bool is_doubtful;		/* `stack` may lack the innermost function's caller */
 	VEC(struct known_probe) probes; /* one per probed address */
 	probed_calls calls;		/* buffer of find_calls() */

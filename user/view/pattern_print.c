@@ -11,7 +11,7 @@
 #include "view/pattern.h"
 #include "view/short_name.h"
 
-/* At most so many functions of a path are printed, the innermost ones. */
+/* Limits: of a path the innermost functions are printed. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 

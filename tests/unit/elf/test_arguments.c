@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "target/elf/arguments.h"
+#include "value_steps.h"
 
 struct incomplete;
 struct large {
@@ -158,19 +159,6 @@ static void test_returned(void **state)
 	assert_int_equal(find("returns_small", &path), -EINVAL);
 	assert_int_equal(find("opaque", &path), -EINVAL);
 }
-
-#define ARROW(text)                                                                                \
-	{                                                                                          \
-		.kind = STEP_ARROW, .name = text                                                   \
-	}
-#define DOT(text)                                                                                  \
-	{                                                                                          \
-		.kind = STEP_DOT, .name = text                                                     \
-	}
-#define AT(n)                                                                                      \
-	{                                                                                          \
-		.kind = STEP_INDEX, .number = (n)                                                  \
-	}
 
 #define FIND(...)                                                                                  \
 	find("plain", &(struct value_path){.steps = {__VA_ARGS__},                                 \

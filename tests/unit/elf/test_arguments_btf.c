@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "target/elf/arguments_btf.h"
+#include "value_steps.h"
 
 static const char source[] =
 	"enum plain { A, B }; enum signs { LESS = -1, MORE };\n"
@@ -76,16 +77,22 @@ static bool has_btf(const struct compiled *f)
 	return !system(line);
 }
 
+/* Skips the test if the compiler makes no BTF. */
+static void open_with_btf(const struct compiled *f, struct found *found)
+{
+	open_sample(f, found);
+	if (has_btf(f))
+		return;
+	elf_image__free(found->image);
+	skip();
+}
+
 static void test_registers(void **state)
 {
 	const struct compiled *f = *state;
 	struct found found;
 
-	open_sample(f, &found);
-	if (!has_btf(f)) {
-		elf_image__free(found.image);
-		skip();
-	}
+	open_with_btf(f, &found);
 	assert_arg(f, &found, "plain", 1, 112, 8, VALUE_POINTER);
 	assert_arg(f, &found, "plain", 2, 104, -4, VALUE_INTEGER);
 	assert_arg(f, &found, "plain", 3, 96, 1, VALUE_INTEGER);
@@ -120,18 +127,6 @@ static int find_member(const struct compiled *f, struct found *found,
 	return find(f, found, "plain", &path);
 }
 
-#define ARROW(text)                                                                                \
-	{                                                                                          \
-		.kind = STEP_ARROW, .name = text                                                   \
-	}
-#define DOT(text)                                                                                  \
-	{                                                                                          \
-		.kind = STEP_DOT, .name = text                                                     \
-	}
-#define AT(i)                                                                                      \
-	{                                                                                          \
-		.kind = STEP_INDEX, .number = (i)                                                  \
-	}
 #define MEMBER(...)                                                                                \
 	find_member(f, &found, (struct value_step[]){__VA_ARGS__},                                 \
 		    sizeof((struct value_step[]){__VA_ARGS__}) / sizeof(struct value_step))
@@ -141,11 +136,7 @@ static void test_members(void **state)
 	const struct compiled *f = *state;
 	struct found found;
 
-	open_sample(f, &found);
-	if (!has_btf(f)) {
-		elf_image__free(found.image);
-		skip();
-	}
+	open_with_btf(f, &found);
 	/* pad 0, in 8 (x 8, number 12), next 16, text 24, name 32, bits 44, weight 48, many 56 */
 	assert_int_equal(MEMBER(ARROW("in"), DOT("number")), 0);
 	assert_int_equal(found.value.offsets[0], 12);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "target/elf/arguments.h"
+#include "value_steps.h"
 
 static struct mt_value value;
 static enum value_type type;
@@ -23,15 +24,6 @@ static int find(const struct compiled *f, const char *program, const char *funct
 	elf_image__free(image);
 	return err;
 }
-
-#define ARROW(text)                                                                                \
-	{                                                                                          \
-		.kind = STEP_ARROW, .name = text                                                   \
-	}
-#define AT(i)                                                                                      \
-	{                                                                                          \
-		.kind = STEP_INDEX, .number = (i)                                                  \
-	}
 #define STEPS(...)                                                                                 \
 	&(struct value_path)                                                                       \
 	{                                                                                          \

@@ -136,9 +136,9 @@ static bool is_slot(struct walker *w, uint64_t ip)
 }
 
 /*
- * True if the thread was stopped behind the one instruction that the kernel had put into a slot.
+ * True if the thread was stopped after the one instruction that the kernel had put into a slot.
  * The recording has the code of one probe in all slots, and with several probes that may not be
- * this instruction. Branches do not end behind themselves.
+ * this instruction. No branch leads to the end of its own instruction.
  */
 static bool has_stepped_slot(struct walker *w)
 {

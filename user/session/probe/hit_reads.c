@@ -534,8 +534,8 @@ static int cast(const struct hit_value *from, struct mt_value *value, enum value
 	if (*type == VALUE_CHARACTERS) /* its address is its value */
 		return 0;
 	/*
-	 * In a register there is no structure and no floating-point number: it is an enumeration,
-	 * an int, whose sign older BTF does not say.
+	 * Structures and floating-point numbers are refused before if a register has them. So it is
+	 * an enumeration, an int whose sign older BTF does not say.
 	 */
 	if (*type == VALUE_NONE && (value->n_derefs || abs(from->size) > 4))
 		return tell(why, "it is neither an integer nor a pointer");

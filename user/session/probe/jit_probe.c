@@ -380,7 +380,7 @@ size_t jit_probe__list(pid_t pid, const char *text)
 static bool is_unchanged(pid_t pid, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->code)];
-	/* What follows belongs to others: Python 3.12's trampolines have 11 bytes. */
+	/* The bytes after it belong to other code: Python 3.12's trampolines have 11 bytes. */
 	size_t size = probe->jit_code_len;
 
 	/* If the read fails, the process has ended. */

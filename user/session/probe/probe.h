@@ -50,7 +50,7 @@ struct probe {
 	char refused[576];     /* why one of these cannot be read here; "": all can */
 	uint64_t semaphore;    /* file offset of the USDT semaphore; 0: none */
 	uint8_t code[16];      /* code at the probe; zeros after the function's end */
-	uint8_t jit_code_len;  /* of a JIT's function: so much of code[] is its own */
+	uint8_t jit_code_len;  /* for a JIT's function: the bytes of code[] that are its own */
 	/*
 	 * If kind is set, the probe is in the kernel and not in a file: `path` is its name, and
 	 * `offset` is the number of the system call, if it is one.

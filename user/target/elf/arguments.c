@@ -441,7 +441,8 @@ static int take_member(struct walk *walk, struct elf_debug *debug, const struct 
 }
 
 /*
- * An array of arrays is one entry, whose parts have none. Others are not in steps of their size.
+ * False for an array of arrays, whose inner arrays lack entries of their own, and for one whose
+ * elements are further apart than their size.
  */
 static bool is_plain_array(Dwarf_Die *array)
 {
@@ -668,7 +669,7 @@ static enum place place_at_entry(Dwarf_Die *subprogram, Dwarf_Die *parameter, ui
 	return PLACE_NONE;
 }
 
-/* LLVM removes arguments that a function does not use without another name for the function. */
+/* LLVM removes arguments that a function does not use, and does not rename the function. */
 static bool may_lack_arguments(Dwarf_Die *subprogram)
 {
 	Dwarf_Attribute attr;
@@ -793,7 +794,7 @@ static int take_step(struct walk *walk, struct elf_debug *debug, const struct va
 	return refuse(walk, "with debug info members have names", NULL);
 }
 
-/* Those that pass what their debug info calls an integer or a pointer as C does. */
+/* True for languages that pass what their debug info calls an integer or a pointer as C does. */
 static bool is_known_language(int language)
 {
 	static const int known[] = {DW_LANG_C89,

@@ -273,7 +273,7 @@ static bool has_more_after(const void *bytes, size_t size)
 	return size >= (types > strings ? types : strings) + sizeof(header);
 }
 
-/* The section ".BTF" of the file, which the caller frees; NULL if it has none, or a damaged one. */
+/* Reads the file's section ".BTF", which the caller frees; NULL if it is missing or damaged. */
 static struct btf *read_btf(struct elf_image *image, bool *is_first_of_many)
 {
 	Elf_Scn *section = NULL;
@@ -296,7 +296,10 @@ static struct btf *read_btf(struct elf_image *image, bool *is_first_of_many)
 	return NULL;
 }
 
-/* 1: *proto is that of the only function with this name; 0: there is none; -EINVAL: several. */
+/*
+ * Returns 1 and sets *proto if exactly one function has this name; 0 if the file lacks it; -EINVAL
+ * if several have it.
+ */
 static int find_function(struct walk *walk, const char *name, const struct btf_type **proto)
 {
 	uint32_t n = btf__type_cnt(walk->btf);

@@ -8,7 +8,7 @@
 
 #include "target/elf/arguments.h"
 
-/* As function__find_value(); -ENODATA if the file has no BTF, or it lacks the function. */
+/* Like function__find_value(); -ENODATA if the file lacks BTF, or its BTF lacks the function. */
 int function__find_value_by_btf(const struct function *function, const struct value_path *path,
 				struct mt_value *value, enum value_type *type,
 				char why[static VALUE_WHY_SIZE]);

@@ -101,7 +101,7 @@ static bool hide_unused(Elf *elf, bool needs_locations)
 	return hides_locations;
 }
 
-/* The table of sections in the bytes of a file; NULL if it is not there. */
+/* Returns the section headers among a file's bytes; NULL if they are not there. */
 static void *section_headers(const void *bytes, size_t size, size_t *len)
 {
 	Elf64_Ehdr header;
@@ -178,7 +178,8 @@ struct elf_debug *elf_image__debug_with_locations(struct elf_image *image)
 	}
 	if (!image->debug || !image->debug->headers || image->located)
 		return image->located ? image->located : image->debug;
-	/* What has been handed out points into the first one, which has all its sections by now. */
+	/* Callers still use the first handle, and libdw has read its sections: this opens another.
+	 */
 	bytes = elf_image__debug_bytes(image, &size);
 	headers = section_headers(bytes, size, &len);
 	if (headers)

@@ -425,7 +425,8 @@ static bool leads_to(struct code_map *map, const struct probed_call *call, uint6
 	       jumps_to(map, &called, to, 1);
 }
 
-/* Where the frame at `from` returns to, of those calls whose return is probed; 0: not known. */
+/* Returns the original return address of the frame at `from`, if its return is probed; 0: unknown.
+ */
 static uint64_t find_original(struct unwinder *u, uint64_t from)
 {
 	const struct unwind_start *start = u->start;
