@@ -254,6 +254,7 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 	struct passed passed = {.place = place,
 				.time_ns = bpf_ktime_get_ns(),
 				.reason = MT_HIT_DURATION,
+				.at_return = true,
 				.sequence = call->sequence,
 				.probe_ip = call->ip,
 				.since_ns = call->entry_ns};
@@ -769,6 +770,16 @@ int on_breakpoint_stop(void *ctx)
 	if (find_breakpoint(ctx, &place))
 		stop(&place, task_latch());
 	return 0;
+}
+
+/*
+ * On the helper that fire() calls. Other programs may call it as well: before the trigger has fired
+ * nothing is frozen, and afterwards it does not matter.
+ */
+SEC("kprobe")
+int on_freeze(struct pt_regs *ctx)
+{
+	return is_frozen();
 }
 
 /* At the tracepoint oom:mark_victim. */

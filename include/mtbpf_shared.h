@@ -57,6 +57,11 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_BREAKPOINT_SHIFT 16
 #define MT_BREAKPOINT_PROBE 0xffff
+/*
+ * The kernel's function behind the helper that programs call to freeze Intel PT, if they have no
+ * perf event. It does nothing else, and programs rarely call it.
+ */
+#define MT_FREEZE_CALL "bpf_get_numa_node_id"
 /* Above the highest number of a system call on x86-64, which is about 470. */
 #define MT_SYSCALLS 512
 /* The most processes that can be followed at once, each by its pid. */
@@ -175,7 +180,7 @@ struct mt_syscall {
 	__mt_u8 roles;	   /* bits of enum mt_role; 0: it is not probed */
 	__mt_u8 file_kind; /* enum mt_file_kind of the descriptor in its first argument */
 	__mt_u8 reads;	   /* 1: a call that returns 0 (end of file) does not count */
-	__mt_u8 nonzero;   /* 1: it counts only if its first argument, an int, is not 0 */
+	__mt_u8 nonzero;   /* 1: it counts only if its first argument is a status that is not 0 */
 };
 _Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
 

@@ -306,7 +306,10 @@ static int open_gate(struct session *s)
 					   .n_also = s->also.all.n,
 					   .n_ready = s->ready.all.n,
 					   .regions = &s->regions,
-					   .of_source = s->ops->probe_event};
+					   .of_source = s->ops->probe_event,
+					   /* The stepper has one at each start. */
+					   .n_breakpoints =
+						   s->ops->steps ? s->regions.start_places.n : 0};
 	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
 	int err = args && reads ? find_trace_places(s, &trace_places, &config.n_trace_places)
 				: -ENOMEM;
@@ -408,6 +411,12 @@ static int add_pid(void *ctx, pid_t pid)
 	return pid_set__add(ctx, pid);
 }
 
+/* True if user space has to freeze the source at some of the trigger's hits. */
+static bool is_frozen_late(const struct session *s)
+{
+	return s->gate.trigger && session__find_unfrozen(s);
+}
+
 static void close_source(struct session *s)
 {
 	if (s->source)
@@ -436,8 +445,8 @@ static int open_source(struct session *s)
 		.cgroup = s->cgroup,
 		.snapshot_size = s->snapshot_size,
 		.max_memory = o->max_memory,
-		.probes = s->gate.specs.v,
-		.n_probes = s->gate.n_deciding,
+		.probes = s->gate.of_source.v,
+		.n_probes = s->gate.of_source.n,
 		.starts = s->regions.start_places.v,
 		.n_starts = s->regions.start_places.n,
 		.stops = s->regions.stop_places.v,
@@ -447,7 +456,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = s->gate.kernel_probes.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
+		.freeze_method = is_frozen_late(s) ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,

@@ -81,6 +81,13 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
+/* session_trigger.c */
+/*
+ * The first of the trigger's probes at whose hits user space has to freeze Intel PT; NULL: the
+ * kernel can at all of them.
+ */
+const struct probe *session__find_unfrozen(const struct session *s);
+
 /* session_source.c */
 /*
  * Returns the source that the options name. The default is Intel PT; without Intel PT it is

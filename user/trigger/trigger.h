@@ -138,6 +138,8 @@ struct trigger_config {
 	 * among kernel_probes.
 	 */
 	bool function_events;
+	/* An event of kind TRIGGER_FREEZE freezes for those of kernel_probes. */
+	bool freezes_by_call;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;
 	/* Most bytes of the user stack to copy from the stack pointer on; at most MT_COPY_MAX. */
@@ -188,6 +190,7 @@ enum trigger_probe {
 	TRIGGER_START,	/* start of a region: the program returns 1 unless it has triggered */
 	TRIGGER_STOP,	/* end of a region: the program always returns 1 */
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
+	TRIGGER_FREEZE, /* a kprobe on MT_FREEZE_CALL: the program returns 1 after the trigger */
 };
 
 /*

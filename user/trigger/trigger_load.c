@@ -151,6 +151,8 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
+	skel->rodata->freezes_by_call = config->freezes_by_call;
+	bpf_program__set_autoload(skel->progs.on_freeze, config->freezes_by_call);
 }
 
 /* Goroutines are not tasks: they need the LRU hash. */

@@ -266,8 +266,12 @@ static void on_debug_trap(struct softpt_cpu *cpu, struct die_args *args)
 	unsigned long *dr6 = (unsigned long *)args->err;
 	bool ours = cpu->tf_ours && !test_thread_flag(TIF_SINGLESTEP);
 
-	if (!(*dr6 & DR_STEP))
+	/* A breakpoint of the CPU: it comes before its instruction, and its event may pause. */
+	if (!(*dr6 & DR_STEP)) {
+		note_event(cpu, X86_TRAP_DB, false, 0);
+		leave(cpu, args->regs->ip);
 		return;
+	}
 	if (stream_of(cpu)->enabled || softpt_event(cpu->handle.event)->has_ranges)
 		stepped(cpu, args->regs);
 	clear_trap_flag(cpu, args->regs);
