@@ -28,10 +28,8 @@ const volatile __u32 copy_pieces;
 volatile __u32 armed;
 /* Time of the arming: a call or delay that began earlier never triggers. */
 volatile __u64 armed_since_ns;
-/* Limits on triggers; 0: no limit. */
-const volatile __u64 min_interval_ns; /* least time between two triggers */
-const volatile __u64 skipped;	      /* number of triggers to skip first */
-volatile __u64 not_before_ns;
+const volatile struct mt_limits limits;
+volatile __u64 not_before_ns; /* by limits.after_ns */
 /* State for these limits. */
 __u64 last_trigger_ns; /* 0: none yet */
 __u64 n_passed;
@@ -183,10 +181,10 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 		return true;
 	if (passed->time_ns < not_before_ns)
 		return false;
-	if (min_interval_ns && last_trigger_ns &&
-	    passed->time_ns < last_trigger_ns + min_interval_ns)
+	if (limits.min_interval_ns && last_trigger_ns &&
+	    passed->time_ns < last_trigger_ns + limits.min_interval_ns)
 		return false;
-	return !skipped || __sync_fetch_and_add(&n_passed, 1) >= skipped;
+	return !limits.skip || __sync_fetch_and_add(&n_passed, 1) >= (u32)limits.skip;
 }
 
 /*

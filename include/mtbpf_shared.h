@@ -82,6 +82,21 @@ enum mt_hit_reason {
 };
 
 /*
+ * Limits for what triggers, as the user gave them; 0: no limit. Options, the trigger's
+ * configuration and its programs have the same struct: a new limit is a member here, a condition
+ * in a program, and an option.
+ */
+struct mt_limits {
+	/* A thread that has been in a call, region or delay for so long, and still is, triggers. */
+	__mt_u64 stall_thresh_ns;
+	__mt_u64 after_ns;	  /* none triggers within this time of the first arming */
+	__mt_u64 min_interval_ns; /* least time between two triggers */
+	__mt_s32 skip;		  /* of the hits that remain, so many do not trigger */
+	__mt_s32 max_hits;	  /* end after so many hits (durations: returned calls) */
+};
+_Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
+
+/*
  * The conditions of -if: what each compares, how, and with what. At most MT_TERMS; all must hold.
  */
 #define MT_TERMS 4

@@ -311,7 +311,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .regions = config->regions && !config->by_key,
 			      .by_key = config->by_key,
 			      .ready = config->ready,
-			      .stall_thresh_ns = config->stall_thresh_ns,
+			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
 	choose_events(gate, probes);
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);

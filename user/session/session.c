@@ -269,15 +269,11 @@ static int open_gate(struct session *s)
 		.duration_thresh_ns = whole_threshold(s, &s->options->duration_thresh),
 		.cpu_measure = capture_options__cpu_measure(s->options),
 		.cpu_thresh_ns = s->progress.threshold_ns,
-		.stall_thresh_ns = s->options->stall_thresh_ns,
 		.stall_from = s->stall_from,
 		/* The stepper would freeze at a question, as at any hit. */
 		.stall_asks = !s->ops->steps,
 		.traced_by_us = s->ops->steps,
-		.after_ns = s->options->after_ns,
-		.min_interval_ns = s->options->min_interval_ns,
-		.n_skipped = (uint64_t)s->options->skip,
-		.max_hits = (uint64_t)s->options->max_hits,
+		.limits = s->options->limits,
 		.probe_at_entry = probes__at_entry(&s->probes),
 		.since_mark = probes__are_library(&s->probes),
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
@@ -643,7 +639,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 {
 	char text[UNITS_TEXT_SIZE];
 
-	units__format_duration(text, s->options->stall_thresh_ns);
+	units__format_duration(text, s->options->limits.stall_thresh_ns);
 	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
 		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
 		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
@@ -686,7 +682,7 @@ static void say_waiting(const struct session *s)
 							      : "a call of",
 			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
-	else if (s->options->stall_thresh_ns && !has_threshold(s))
+	else if (s->options->limits.stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
@@ -709,7 +705,7 @@ static void say_waiting(const struct session *s)
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
-	if (s->options->stall_thresh_ns && has_threshold(s))
+	if (s->options->limits.stall_thresh_ns && has_threshold(s))
 		say_waiting_for_stall(s, false, now);
 	progress__say_needed(&s->progress);
 }
@@ -721,7 +717,7 @@ static uint32_t reason_of(const struct session *s)
 	if (s->regions.stop_triggers)
 		return MT_HIT_REGION;
 	if (!session__measures_duration(s))
-		return s->options->stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
+		return s->options->limits.stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
@@ -812,7 +808,7 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
-	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
+	s->rec->stall_thresh_ns = s->options->limits.stall_thresh_ns;
 	s->rec->stall_from = s->stall_from;
 	s->rec->cpu_measure = capture_options__cpu_measure(s->options);
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */

@@ -72,7 +72,7 @@ static inline bool session__measures_duration(const struct session *s)
 static inline bool session__has_ends(const struct session *s)
 {
 	return session__measures_duration(s) ||
-	       (s->options->stall_thresh_ns && s->stall_from == MT_STALL_CALL);
+	       (s->options->limits.stall_thresh_ns && s->stall_from == MT_STALL_CALL);
 }
 
 /* The trigger that counts hits; NULL if nothing triggers. */

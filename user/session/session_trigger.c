@@ -40,9 +40,10 @@ static int find_default(struct session *s)
 	if (own)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
-		 o->stall_thresh_ns)
+		 o->limits.stall_thresh_ns)
 		return refuse_no_trigger("no function for the threshold to measure");
-	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
+	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
+		 o->limits.max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
 					 "trigger");
 	else
@@ -160,7 +161,7 @@ static int choose_process(struct session *s)
 static int check_key(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool of_threads = o->stall_thresh_ns || capture_options__cpu_measure(o);
+	bool of_threads = o->limits.stall_thresh_ns || capture_options__cpu_measure(o);
 	bool of_delays = threshold__is_set(&o->delay_thresh) && !o->start;
 	bool of_regions = s->regions.stop_triggers && !threshold__is_set(&o->delay_thresh);
 
@@ -246,7 +247,8 @@ static int check_oom(const struct session *s)
 	const struct capture_options *o = s->options;
 
 	if (!in_kernel(&s->probes, KERNEL_PROBE_OOM) ||
-	    !(threshold__is_set(&o->delay_thresh) || o->stall_thresh_ns || o->max_hits))
+	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
+	      o->limits.max_hits))
 		return 0;
 	log__error("-delay-thresh, -stall-thresh and -max-hits do not go with " OOM_PREFIX
 		   ", which happens once");
