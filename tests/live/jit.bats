@@ -34,7 +34,7 @@ region=(-start jit:jit_inner -stop 'jit:jit shared(int)')
 	[[ $output == *"50 hits"* ]]
 	# Its own breakpoint is one of the four.
 	mtbpf_run attach -source soft -pid "$target" "${region[@]}" -duration-thresh 1us \
-		-symbol 'jit:jit_shared_inner,jit:jit_inner,jit:jit shared(int),jit:jit_outer_v1' -o x.fxt
+		-symbol 'jit:jit_shared_inner,jit:jit shared(int)' -o x.fxt
 	[ "$status" -ne 0 ]
 	complains too-many-breakpoints 5 ", with those of -source"
 }

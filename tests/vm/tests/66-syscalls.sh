@@ -41,6 +41,11 @@ grep '^hit [0-9]* of kernel:hrtimer_nanosleep, .* after -start' /tmp/out || fail
 mtbpf watch -pid "$pid" -symbol kernel:no_such_function -timeout 1s 2>/tmp/err && fail "there is none"
 grep -q 'the kernel has no such function' /tmp/err || fail "$(cat /tmp/err)"
 
+# A system call that is a hit and ends a region has one program: each of its calls is one hit.
+mtbpf run -source sample -symbol syscall:clock_nanosleep -start one_iter -stop syscall:clock_nanosleep -delay-thresh 1h \
+	-o /tmp/n.fxt -- /build/programs/service -scale small -n 100 -pause 1ms >/tmp/out 2>&1
+grep -q '^syscall:clock_nanosleep: 100 hits' /tmp/out || fail "$(cat /tmp/out)"
+
 need_pmu
 mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1ms -timeout 60s -o /tmp/s.fxt >/tmp/out 2>/tmp/err ||
 	fail "status $? $(cat /tmp/err)"
@@ -92,17 +97,23 @@ done
 function_hit syscall -symbol 'syscall:*nanosleep' -duration-thresh 1ms -immediate-stop
 grep -q 'frozen in the kernel' /tmp/err || fail "from where?"
 ends_in_syscall syscall || fail "it ran on after the call: $(tail -3 /tmp/syscall.text)"
-for hit in 'syscall:*nanosleep' tracepoint:raw_syscalls:sys_enter; do
-	for _ in $(seq 8); do
-		function_hit moment -symbol "$hit" -delay-thresh 1ms -freeze disable
-		! grep -q '^frozen from user space: 0 branches' /tmp/out || { false; continue; }
-		break
-	done || fail "$hit: nothing follows it, whoever freezes"
-done
 service=$pid
 start /build/programs/signals -scale small -pause 5ms
-function_hit signal -symbol signal:ALRM -skip 2
+# The place of a signal that has interrupted code of the program is not found in the trace: an interrupt has the time of
+# its return here.
+for _ in $(seq 8); do
+	function_hit signal -symbol signal:ALRM -skip 2
+	! grep -q '^frozen' /tmp/out || break
+done
 grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the signal"
+# A call that does not wait: the thread runs on until user space has frozen the trace.
+for _ in $(seq 8); do
+	function_hit late -symbol syscall:write -skip 3 -freeze disable
+	! grep -q '^frozen from user space: 0 branches' /tmp/out || { false; continue; }
+	break
+done || fail "nothing follows it, whoever freezes"
+function_hit write -symbol syscall:write -skip 3
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
 must kill -0 "$pid"
 pid=$service
 no_probe || fail "a probe is left"
