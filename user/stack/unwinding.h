@@ -46,12 +46,12 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
  * Finds the frame in which the branch lands, and what ended those above it. A NULL frame is below
  * all that is known. Returns false if the target is not such a place.
  */
-/* At a landing pad: the innermost frame whose pending call has that pad. */
+/*
+ * At a landing pad, or a handler of OCaml's exceptions: the innermost frame whose pending call, or
+ * raise, has that pad.
+ */
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
 			 struct departure *by);
-/* At a handler of OCaml's exceptions. */
-bool unwinding__find_handler(const struct stack *s, const struct branch *b, struct frame **frame,
-			     struct departure *by);
 /* After a call of setjmp(): the innermost frame that made it. */
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
 			    struct departure *by);
