@@ -7,7 +7,6 @@
 
 #include "decode/branch.h"
 #include "kernel/kernel.h"
-#include "stack/unwinding.h"
 
 /* Each call and each root has an index of 32 bits, and one value means none. */
 #define MAX_CALLS ((size_t)1 << 31)
@@ -361,6 +360,14 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 	return frame;
 }
 
+void frames__note_lowest(struct frames *frames, bool is_unwinder)
+{
+	struct part *part = running_part(frames);
+
+	if (part)
+		part->is_unwinding = is_unwinder;
+}
+
 static void add_beside(struct frames *frames, const struct call *call)
 {
 	uint32_t index;
@@ -642,16 +649,6 @@ static void show_begin(struct frames *frames, const struct part *segment)
 	show_first_calls(frames, segment);
 }
 
-static bool is_unwinder(const struct held *held)
-{
-	const struct unwinder *unwinder = held->function && held->function->name
-						  ? unwinder__find(held->function->name)
-						  : NULL;
-
-	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
-	       unwinder->left_by != LEFT_BY_RAISE;
-}
-
 static struct beginning beginning_of(struct frames *frames, const struct part *segment)
 {
 	show_begin(frames, segment);
@@ -660,7 +657,7 @@ static struct beginning beginning_of(struct frames *frames, const struct part *s
 				  .catcher = segment->catcher,
 				  .distance = segment->distance,
 				  .n_roots = segment->n_roots,
-				  .is_unwinding = frames->begun.n && is_unwinder(frames->begun.v)};
+				  .is_unwinding = segment->is_unwinding};
 }
 
 struct held_stack frames__show_begin(struct frames *frames)

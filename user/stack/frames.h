@@ -71,6 +71,7 @@ struct part {
 	enum boundary boundary; /* between the one before and it */
 	struct waiting catcher; /* the frame in which the unwind to this segment landed */
 	uint32_t distance;	/* how far it is below the segment before; 0: not known */
+	bool is_unwinding;	/* the lowest frame that it shows is an unwinder's */
 };
 
 /* A caller that was discovered after everything that it called. */
@@ -200,6 +201,9 @@ void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct fr
  */
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip);
+
+/* Notes whether the lowest frame that the running segment has shown is an unwinder's. */
+void frames__note_lowest(struct frames *frames, bool is_unwinder);
 
 /* Adds a slice outside of all segments, for a gap; it may be long from GAP_BETWEEN on. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);

@@ -68,11 +68,22 @@ const struct unwinder *unwinder__find(const char *name)
 	return NULL;
 }
 
+static const struct unwinder *unwinder_at(const struct function *function)
+{
+	return function && function->name ? unwinder__find(function->name) : NULL;
+}
+
+bool unwinder__throws(const struct function *function)
+{
+	const struct unwinder *unwinder = unwinder_at(function);
+
+	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
+	       unwinder->left_by != LEFT_BY_RAISE;
+}
+
 static const struct unwinder *unwinder_of(const struct frame *frame)
 {
-	const struct function *function = frame ? frame->call.function : NULL;
-
-	return function && function->name ? unwinder__find(function->name) : NULL;
+	return frame ? unwinder_at(frame->call.function) : NULL;
 }
 
 bool departure__is_near(const struct frames *frames)

@@ -22,6 +22,8 @@ struct unwinder {
 
 /* The unwinder with this readable name (function.name); NULL: not an unwinder. */
 const struct unwinder *unwinder__find(const char *name);
+/* True if the function throws: all exceptions go through it. */
+bool unwinder__throws(const struct function *function);
 
 /* The reason why frames end without a return. */
 struct departure {

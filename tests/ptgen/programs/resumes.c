@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Frames that are left by a RET, without glibc's longjmp(): the code that goes on in an outer frame
- * is made like libunwind's unw_resume() (src/x86_64/setcontext.S), which LLVM's has, too. It goes to
- * where a call has returned before, or as if an outer frame's call returned. An argument is the
+ * is made like libunwind's unw_resume() (src/x86_64/setcontext.S), which LLVM's has, too. It goes
+ * to where a call has returned before, or as if an outer frame's call returned. An argument is the
  * number of rounds.
  */
 #include <stdint.h>
