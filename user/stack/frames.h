@@ -223,7 +223,7 @@ void frames__list_open(struct frames *frames, size_t n, held_vec *to);
 /* Adds the running frames, and those below them that only earlier segments showed. */
 void frames__list_pending(struct frames *frames, held_vec *pending);
 
-/* frames_join.c: `from` turns out to continue the stack of `to`, whose frames have ended. Appends
+/* `from` turns out to continue the stack of `to`, whose frames have ended. Appends
  * it, with this boundary between the two, and empties `from`. 0 or -ENOMEM. */
 int frames__append(struct frames *to, struct frames *from, enum boundary boundary);
 
@@ -296,6 +296,8 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
+/* The segment's frames are about to end. goes_on: they may run on in the next one. */
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
 /* Stitches a segment that has ended. */
 void frames__stitch(struct frames *frames, const struct part *segment);
 
