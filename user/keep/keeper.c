@@ -213,7 +213,7 @@ static int run(struct keeper *k)
 			err = follow_target(k, &end);
 	}
 	if (end == SESSION_HITS_OVER)
-		log__info("-max-hits %d reached", k->options->capture.max_hits);
+		log__info("-max-hits %d reached", k->options->capture.limits.max_hits);
 	if (k->held)
 		say_let_pass(k);
 	after__end(&k->after, &k->metrics);

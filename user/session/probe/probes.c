@@ -404,6 +404,7 @@ static struct rec_place place_of(const struct probe *probe, const char *exec_pat
 				  .min = probe->file.min};
 	struct stat st;
 
+	/* The file of a JIT's function has inode 0: see struct rec_place. */
 	if (exec_path && !stat(exec_path, &st))
 		place.ino = st.st_ino;
 	return place;
