@@ -130,6 +130,7 @@ count() {
 	END
 	for how in signal:SEGV exit:nonzero; do
 		rm -f go
+		begin_log log
 		start_file python3 crash.py $([ $how = signal:SEGV ] || echo leave)
 		"$O/mtbpf" record -source sample -pid "$target" -symbol $how -timeout 30s -o x.mtbpf >log 2>&1 3>&- &
 		recording=$!
