@@ -100,6 +100,35 @@ static void test_classes(void **state)
 		check_classes(f, "clang++");
 }
 
+static const char constructors[] =
+	"struct Base { long b; virtual ~Base() {} };\n"
+	"struct Shop : virtual Base { long s; Shop(long x, int y); };\n"
+	"Shop::Shop(long x, int y) { s = x + y; }\n"
+	"struct Plain { long p; Plain(long x); };\n"
+	"Plain::Plain(long x) { p = x; }\n"
+	"struct Large : Shop { Large() : Shop(1, 2) {} };\n"
+	"int main() { Shop s(3, 4); Large l; Plain p(5); return s.s + l.s + p.p; }\n";
+
+/* GCC's description of a constructor has two parameters that are not those of each variant. */
+static void test_constructors_with_virtual_bases(void **state)
+{
+	const struct compiled *f = *state;
+	static const char *const variants[] = {"_ZN4ShopC1Eli", "_ZN4ShopC2Eli"};
+
+	write_source(f, "ctor.cc", constructors);
+	for (int optimised = 0; optimised < 2; optimised++) {
+		run_in_folder(f,
+			      optimised ? "g++ -O2 -g ctor.cc -o ctor" : "g++ -g ctor.cc -o ctor");
+		for (size_t i = 0; i < 2; i++) {
+			assert_int_equal(find(f, "ctor", variants[i], ARG(1)), 0);
+			for (uint32_t arg = 2; arg < 7; arg++)
+				assert_refused(f, "ctor", variants[i], ARG(arg), "virtual bases");
+		}
+		assert_int_equal(find(f, "ctor", "_ZN5PlainC1El", ARG(2)), 0);
+		assert_int_equal(value.from.base, value_registers[1]);
+	}
+}
+
 static const char of_app[] =
 	"struct state; struct same; struct data;\n"
 	"struct app { struct state *s; struct same *same; struct data *data; };\n"
@@ -300,6 +329,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_classes, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_of_other_files, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_constructors_with_virtual_bases, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_in_namespaces, make_folder,
 						remove_folder),

@@ -713,6 +713,15 @@ static bool next_parameter(Dwarf_Die *die)
 	return false;
 }
 
+/*
+ * GCC describes all variants of a constructor together, with "__in_chrg" and "__vtt_parm" after
+ * `this`. No variant gets the first; only the one for base classes gets the second.
+ */
+static bool is_of_some_variants(Dwarf_Die *parameter)
+{
+	return is_same(dwarf_diename(parameter), "__in_chrg");
+}
+
 static int find_parameter(struct walk *walk, const struct function *function, Dwarf_Die *subprogram,
 			  uint32_t arg)
 {
@@ -732,6 +741,11 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 
 		if (!has_any)
 			return refuse(walk, "the function has fewer arguments", NULL);
+		if (is_of_some_variants(&die))
+			return refuse(walk,
+				      "the class has virtual bases, so that its register is not "
+				      "known",
+				      NULL);
 		if (!get_type(&die, &walk->type))
 			return refuse(walk, "its type is not in the debug info", NULL);
 		passing = passing_of(&walk->type);
