@@ -129,6 +129,42 @@ static void test_constructors_with_virtual_bases(void **state)
 	}
 }
 
+static const char same_code[] =
+	"#define KEEP __attribute__((noinline, used))\n"
+	"struct a { long p, x; }; struct b { long x, y; };\n"
+	"KEEP long of_a(struct a *a) { __asm__ volatile(\"\"); return a->x; }\n"
+	"KEEP long of_b(struct b *b) { __asm__ volatile(\"\"); return b->y; }\n"
+	"KEEP long other(struct a *a) { return a->p; }\n"
+	"extern __typeof__(other) also __attribute__((alias(\"other\")));\n"
+	"int main(void) { struct a a = {1, 2}; struct b b = {3, 4};\n"
+	"  return (int)(of_a(&a) + of_b(&b) + also(&a)); }\n";
+
+/* A hit may be of either function, whose arguments have different types. An alias is no other. */
+static void test_functions_at_one_address(void **state)
+{
+	const struct compiled *f = *state;
+	static const char *const builds[] = {"gcc -O2 -fno-ipa-icf -fuse-ld=gold",
+					     "clang -O2 -fuse-ld=lld",
+					     "clang -O2 -gdwarf-4 -fuse-ld=lld"};
+	static const char *const linkers[] = {"ld.gold", "ld.lld", "ld.lld"};
+	char line[200];
+
+	write_source(f, "same.c", same_code);
+	for (size_t i = 0; i < 3; i++) {
+		if (!has_tool(linkers[i]) || (i && !has_tool("clang")))
+			continue;
+		snprintf(line, sizeof(line),
+			 "%s -g -ffunction-sections -Wl,--icf=all same.c -o same", builds[i]);
+		run_in_folder(f, line);
+		assert_refused(f, "same", "of_a", STEPS(ARROW("x")), "the same code");
+		assert_refused(f, "same", "of_b", STEPS(ARROW("x")), "the same code");
+		assert_offset(f, "same", "other", STEPS(ARROW("p")), 0);
+		assert_offset(f, "same", "also", STEPS(ARROW("p")), 0);
+	}
+	run_in_folder(f, "gcc -O2 -fno-ipa-icf -g same.c -o apart");
+	assert_offset(f, "apart", "of_b", STEPS(ARROW("y")), 8);
+}
+
 static const char of_app[] =
 	"struct state; struct same; struct data;\n"
 	"struct app { struct state *s; struct same *same; struct data *data; };\n"
@@ -331,6 +367,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_types_of_other_files, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_constructors_with_virtual_bases, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_functions_at_one_address, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_in_namespaces, make_folder,
 						remove_folder),

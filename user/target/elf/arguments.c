@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
+#include "target/elf/folded.h"
 
 /* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
 const uint16_t value_registers[VALUE_REGISTERS] = {112, 104, 96, 88, 72, 64};
@@ -854,6 +855,11 @@ static int find_value(const struct function *function, const struct value_path *
 		return -ENODATA;
 	if (!is_known_language(dwarf_srclang(&unit)))
 		return refuse(walk, "how the function's language passes arguments is not known",
+			      NULL);
+	if (function__is_folded(function, debug))
+		return refuse(walk,
+			      "the linker has put several functions with the same code there, and "
+			      "calls of each are hits",
 			      NULL);
 	err = find_begin(walk, function, &subprogram, path);
 	for (size_t i = 0; i < path->n && !err; i++)
