@@ -65,8 +65,7 @@ static bool find_names(struct search *search)
 {
 	const struct elf_image *image = search->image;
 
-	search->first =
-		VEC_PARTITION_POINT(&image->symbols, e, e->function.vaddr < search->vaddr);
+	search->first = VEC_PARTITION_POINT(&image->symbols, e, e->function.vaddr < search->vaddr);
 	search->end = search->first;
 	while (search->end < image->symbols.n &&
 	       image->symbols.v[search->end].function.vaddr == search->vaddr)
