@@ -11,7 +11,6 @@
 #include "target/elf/elf_inlined.h"
 #include "target/unwind/cfi.h"
 #include "target/unwind/landing_pads.h"
-#include "target/unwind/ocaml_handlers.h"
 
 static inline void use_function(struct elf_image *image, const struct function *f)
 {
@@ -39,9 +38,7 @@ static inline void use_place(struct elf_image *image, uint64_t vaddr)
 	if (elf_image__source_at(image, vaddr, &place))
 		CHECK(place.file);
 	landing_pads__find(image, vaddr);
-	landing_pads__is_one(image, vaddr);
-	ocaml_handlers__find(image, vaddr);
-	ocaml_handlers__is_one(image, vaddr);
+	landing_pads__kind(image, vaddr);
 	cfi__find(image, vaddr, &row);
 }
 

@@ -229,7 +229,8 @@ int keeper__run(const struct record_options *options)
 	const struct capture_options *o = &options->capture;
 	struct keeper k = {
 		.options = options,
-		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
+		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh),
+			    .cpu_measure = capture_options__cpu_measure(o)},
 		.target = {.cgroup.fd = -1},
 		.start = {.target = &k.target, .observer = &k.observer},
 		.observer = {.ctx = &k, .on_counters = on_counters},

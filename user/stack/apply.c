@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/kernel.h"
+#include "stack/stack.h"
 
 /* Operations on the frames that run. */
 
@@ -33,6 +34,7 @@ void stack__push_first(struct stack *s, uint64_t ip)
 
 	call.function = stack__function_at(s, ip, &is_entry);
 	frames__push(s->frames, &call);
+	frames__note_lowest(s->frames, unwinder__throws(call.function));
 }
 
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function)
@@ -104,8 +106,10 @@ static void break_segment(struct stack *s, const struct branch *b)
 static struct frame *put_below_all(struct stack *s, const struct branch *b,
 				   const struct function *function)
 {
-	if (s->passes & PASS_ROOTS)
+	if (s->passes & PASS_ROOTS) {
+		frames__note_lowest(s->frames, unwinder__throws(function));
 		return frames__emplace_root(s->frames, function, b->to);
+	}
 	frames__begin_segment(s->frames, b->time_ns);
 	stack__push_first(s, b->to);
 	return frames__top(s->frames);

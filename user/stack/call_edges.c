@@ -20,40 +20,14 @@ static uint64_t hash_callee(const struct function *callee)
 	return hash__mix(0, (uintptr_t)callee);
 }
 
-static uint64_t hash_both(const struct call_edge *edge)
+int call_edges__add(struct call_edges *edges, const struct call_edge *edge)
 {
-	return hash__mix(hash_callee(edge->callee), (uintptr_t)edge->caller);
-}
+	uint32_t number = (uint32_t)edges->all.n + 1;
 
-static struct call_edge *find_known(const struct call_edges *edges, const struct call_edge *edge)
-{
-	size_t at = 0;
-	uint32_t number;
-
-	while ((number = hash_index__next(&edges->index, hash_both(edge), &at))) {
-		struct call_edge *known = &edges->all.v[number - 1];
-
-		if (known->callee == edge->callee && known->caller == edge->caller)
-			return known;
-	}
-	return NULL;
-}
-
-int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
-{
-	struct call_edge *added = find_known(edges, edge);
-	uint32_t number;
-
-	if (added)
-		added->is_passed |= edge->is_passed;
-	if (added || !edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
+	if (!edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
 		return 0;
-	added = VEC_PUSH(&edges->all);
-	if (!added)
-		return -ENOMEM;
-	*added = *edge;
-	number = (uint32_t)edges->all.n;
-	if (hash_index__add(&edges->index, hash_both(edge), number))
+	if (VEC_ADD(&edges->all, *edge) ||
+	    hash_index__add(&edges->index, call_edge__hash(edge), number))
 		return -ENOMEM;
 	return hash_index__add(&edges->index, hash_callee(edge->callee), number);
 }

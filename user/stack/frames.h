@@ -71,6 +71,7 @@ struct part {
 	enum boundary boundary; /* between the one before and it */
 	struct waiting catcher; /* the frame in which the unwind to this segment landed */
 	uint32_t distance;	/* how far it is below the segment before; 0: not known */
+	bool is_unwinding;	/* the lowest frame that it shows is an unwinder's */
 };
 
 /* A caller that was discovered after everything that it called. */
@@ -201,6 +202,9 @@ void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct fr
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip);
 
+/* Notes whether the lowest frame that the running segment has shown is an unwinder's. */
+void frames__note_lowest(struct frames *frames, bool is_unwinder);
+
 /* Adds a slice outside of all segments, for a gap; it may be long from GAP_BETWEEN on. */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 /* Adds one for a time in which another stack of the thread ran, before the next segment. */
@@ -219,7 +223,7 @@ void frames__list_open(struct frames *frames, size_t n, held_vec *to);
 /* Adds the running frames, and those below them that only earlier segments showed. */
 void frames__list_pending(struct frames *frames, held_vec *pending);
 
-/* frames_join.c: `from` turns out to continue the stack of `to`, whose frames have ended. Appends
+/* `from` turns out to continue the stack of `to`, whose frames have ended. Appends
  * it, with this boundary between the two, and empties `from`. 0 or -ENOMEM. */
 int frames__append(struct frames *to, struct frames *from, enum boundary boundary);
 
@@ -292,6 +296,8 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
+/* The segment's frames are about to end. goes_on: they may run on in the next one. */
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
 /* Stitches a segment that has ended. */
 void frames__stitch(struct frames *frames, const struct part *segment);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stack/stack.h"
 #include "target/elf/elf_callers.h"
 
 /* The end of a segment, for the passes. */

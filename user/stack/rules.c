@@ -145,8 +145,7 @@ static bool stays_in_function(ARGS)
 static bool raises_in_function(ARGS)
 {
 	return stays_in_function(s, b, e) && stack__is_raise(s, b) &&
-	       (unwinding__find_handler(s, b, &e->frame, &e->by) ||
-		unwinding__find_pad(s, b, &e->frame, &e->by));
+	       unwinding__find_pad(s, b, &e->frame, &e->by);
 }
 
 static bool leaves_stub(ARGS)
@@ -333,8 +332,7 @@ static bool another_ran(ARGS)
 
 static bool lands_behind_call(ARGS)
 {
-	return e->outer != top_of(s) && (unwinding__find_handler(s, b, &e->frame, &e->by) ||
-					 unwinding__find_pad(s, b, &e->frame, &e->by));
+	return e->outer != top_of(s) && unwinding__find_pad(s, b, &e->frame, &e->by);
 }
 
 static bool returns_from_outer(ARGS)
@@ -372,23 +370,9 @@ static bool lands_at_setjmp(ARGS)
 	return unwinding__find_setjmp(s, b, &e->frame, &e->by);
 }
 
-static bool lands_at_handler(ARGS)
-{
-	return unwinding__find_handler(s, b, &e->frame, &e->by);
-}
-
 static bool lands_at_pad(ARGS)
 {
 	return unwinding__find_pad(s, b, &e->frame, &e->by);
-}
-
-static bool lands_at_fiber_base(ARGS)
-{
-	e->frame = stack__find_caller(s, e->function);
-	if (!e->frame || e->frame->role != ROLE_FIBER)
-		return false;
-	e->by = unwinding__departure_to(s, e->frame, LEFT_BY_RAISE);
-	return true;
 }
 
 static bool lands_in_caller(ARGS)
@@ -396,7 +380,9 @@ static bool lands_in_caller(ARGS)
 	e->frame = stack__find_caller(s, e->function);
 	if (!e->frame)
 		return false;
-	e->by = departure__find(s->frames, e->frame);
+	/* OCaml: only a raise leaves a fiber in this way. */
+	e->by = e->frame->role == ROLE_FIBER ? unwinding__departure_to(s, e->frame, LEFT_BY_RAISE)
+					     : departure__find(s->frames, e->frame);
 	return true;
 }
 
@@ -696,17 +682,15 @@ static const struct rule landings[] = {
 	 "the address after a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",
 	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
-	{"raise",
-	 "at a handler of OCaml's exceptions: the innermost frame at whose pending call, or "
-	 "raise, that is the innermost one",
-	 "OCaml: amd64 emit; .note.ocaml_eh; -ocaml-traps", EVENT_LANDING, lands_at_handler},
-	{"landing pad", "at a landing pad: the innermost frame whose pending call has it",
-	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_at_pad},
-	{"raise out of a fiber", "into `caml_runstack` at a fiber's base",
-	 "OCaml 5: runtime/amd64.S", EVENT_LANDING, lands_at_fiber_base},
+	{"landing pad",
+	 "at a landing pad, or at a handler of OCaml's exceptions: the innermost frame at whose "
+	 "pending call, or raise, that is the innermost one",
+	 "DWARF exception tables (.gcc_except_table); OCaml: amd64 emit; .note.ocaml_eh; "
+	 "-ocaml-traps",
+	 EVENT_LANDING, lands_at_pad},
 	{"landing in a caller",
-	 "into the middle of a function that a caller runs: `__builtin_longjmp`, and others "
-	 "that no table tells of",
+	 "into the middle of a function that a caller runs: `__builtin_longjmp`, a raise out of "
+	 "an OCaml fiber (into `caml_runstack`), and others that no table tells of",
 	 "the frames", EVENT_LANDING, lands_in_caller},
 	{"landing below all frames", "the same out of an unwinder, where no such caller is known",
 	 "the unwinders' names", EVENT_LANDING, lands_below_all},

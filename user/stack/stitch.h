@@ -86,8 +86,38 @@ struct call_edges {
 
 void call_edges__fini(struct call_edges *edges);
 
-/* 0 or -ENOMEM. */
-int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
+static inline uint64_t call_edge__hash(const struct call_edge *edge)
+{
+	return hash__mix(hash__mix(0, (uintptr_t)edge->callee), (uintptr_t)edge->caller);
+}
+
+/* The known edge of the same two functions, or NULL. */
+static inline struct call_edge *call_edges__find(const struct call_edges *edges,
+						 const struct call_edge *edge)
+{
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&edges->index, call_edge__hash(edge), &at))) {
+		struct call_edge *known = &edges->all.v[number - 1];
+
+		if (known->callee == edge->callee && known->caller == edge->caller)
+			return known;
+	}
+	return NULL;
+}
+
+/* Adds an edge that is not known. 0 or -ENOMEM. */
+int call_edges__add(struct call_edges *edges, const struct call_edge *edge);
+/* The same for any edge: a known one may have been passed now. */
+static inline int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
+{
+	struct call_edge *known = call_edges__find(edges, edge);
+
+	if (known)
+		known->is_passed |= edge->is_passed;
+	return known ? 0 : call_edges__add(edges, edge);
+}
 
 /* The most frames that can be inferred from their number alone. */
 #define BETWEEN_MAX 32

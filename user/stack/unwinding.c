@@ -68,11 +68,22 @@ const struct unwinder *unwinder__find(const char *name)
 	return NULL;
 }
 
+static const struct unwinder *unwinder_at(const struct function *function)
+{
+	return function && function->name ? unwinder__find(function->name) : NULL;
+}
+
+bool unwinder__throws(const struct function *function)
+{
+	const struct unwinder *unwinder = unwinder_at(function);
+
+	return unwinder && unwinder->left_by != LEFT_BY_LONGJMP &&
+	       unwinder->left_by != LEFT_BY_RAISE;
+}
+
 static const struct unwinder *unwinder_of(const struct frame *frame)
 {
-	const struct function *function = frame ? frame->call.function : NULL;
-
-	return function && function->name ? unwinder__find(function->name) : NULL;
+	return frame ? unwinder_at(frame->call.function) : NULL;
 }
 
 bool departure__is_near(const struct frames *frames)
@@ -491,41 +502,19 @@ static struct frame *find_nearest(const struct stack *s, const struct function *
 	return frame && frame->call.function == function ? frame : NULL;
 }
 
-/*
- * Finds the frame whose handler an OCaml exception came to; NULL: not known. Returns false if it is
- * not a handler.
- */
-static bool find_raised(const struct stack *s, const struct branch *b, const struct code_place *pad,
-			struct frame **catcher)
-{
-	if (ocaml_handlers__is_one(pad->image, pad->vaddr))
-		*catcher = find_catcher(s, b, pad);
-	else if (s->traps && ocaml_traps__has(s->traps, b->to))
-		*catcher = find_nearest(s, pad->function);
-	else
-		return false;
-	return true;
-}
-
-bool unwinding__find_handler(const struct stack *s, const struct branch *b, struct frame **frame,
-			     struct departure *by)
-{
-	struct code_place pad;
-
-	if (!code_map__find(s->map, b->to, &pad) || !find_raised(s, b, &pad, frame))
-		return false;
-	*by = unwinding__departure_to(s, *frame, LEFT_BY_RAISE);
-	return true;
-}
-
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
 			 struct departure *by)
 {
 	struct code_place pad;
+	enum pad_kind kind;
 
-	if (!code_map__find(s->map, b->to, &pad) || !landing_pads__is_one(pad.image, pad.vaddr))
+	if (!code_map__find(s->map, b->to, &pad))
 		return false;
-	*frame = find_catcher(s, b, &pad);
-	*by = departure_of_exception(s->frames, *frame, pad.image);
+	kind = landing_pads__kind(pad.image, pad.vaddr);
+	if (kind == PAD_NONE && !(s->traps && ocaml_traps__has(s->traps, b->to)))
+		return false;
+	*frame = kind == PAD_NONE ? find_nearest(s, pad.function) : find_catcher(s, b, &pad);
+	*by = kind == PAD_EXCEPTION ? departure_of_exception(s->frames, *frame, pad.image)
+				    : unwinding__departure_to(s, *frame, LEFT_BY_RAISE);
 	return true;
 }

@@ -22,6 +22,8 @@ struct unwinder {
 
 /* The unwinder with this readable name (function.name); NULL: not an unwinder. */
 const struct unwinder *unwinder__find(const char *name);
+/* True if the function throws: all exceptions go through it. */
+bool unwinder__throws(const struct function *function);
 
 /* The reason why frames end without a return. */
 struct departure {
@@ -46,12 +48,12 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
  * Finds the frame in which the branch lands, and what ended those above it. A NULL frame is below
  * all that is known. Returns false if the target is not such a place.
  */
-/* At a landing pad: the innermost frame whose pending call has that pad. */
+/*
+ * At a landing pad, or a handler of OCaml's exceptions: the innermost frame whose pending call, or
+ * raise, has that pad.
+ */
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,
 			 struct departure *by);
-/* At a handler of OCaml's exceptions. */
-bool unwinding__find_handler(const struct stack *s, const struct branch *b, struct frame **frame,
-			     struct departure *by);
 /* After a call of setjmp(): the innermost frame that made it. */
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
 			    struct departure *by);

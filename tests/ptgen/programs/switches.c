@@ -5,7 +5,8 @@
  *   switches HOW WHAT ROUNDS
  *
  * HOW they switch: context (swapcontext), ret or jump: assembler that ends in such an instruction;
- * longjmp: setjmp() and longjmp(), as QEMU's util/coroutine-ucontext.c does.
+ * longjmp: setjmp() and longjmp(), as QEMU's util/coroutine-ucontext.c does; longjmps: the same, in
+ * one function that enters and another that comes back.
  * WHAT they do: one (is entered again and again), many (are entered in turn, and come back), depths
  * (the same, at other depths each time), nested (enter one another), ring (each goes on to the
  * next, and none comes back), short (end, and others begin on their stacks), signal (a handler runs
@@ -60,7 +61,7 @@ __asm__(".text\n"
 	".size switch_jump, . - switch_jump\n");
 
 static void (*switch_by)(void **save, void *to); /* NULL: swapcontext() */
-static int by_longjmp;
+static int by_longjmp, by_two;
 static struct coroutine all[MAX], first, *running = &first;
 static unsigned long rounds;
 
@@ -76,12 +77,20 @@ APART void jump_to(struct coroutine *from, struct coroutine *to)
 		siglongjmp(to->env, 1);
 }
 
+APART void jump_back(struct coroutine *from, struct coroutine *to)
+{
+	if (!sigsetjmp(from->env, 0))
+		siglongjmp(to->env, 1);
+}
+
 APART void go_to(struct coroutine *to)
 {
 	struct coroutine *from = running;
 
 	running = to;
-	if (by_longjmp)
+	if (by_two && to == from->caller)
+		jump_back(from, to);
+	else if (by_longjmp)
 		jump_to(from, to);
 	else if (switch_by)
 		switch_by(&from->sp, to->sp);
@@ -328,7 +337,8 @@ int main(int argc, char **argv)
 		switch_by = switch_ret;
 	else if (!strcmp(argv[1], "jump"))
 		switch_by = switch_jump;
-	by_longjmp = !strcmp(argv[1], "longjmp");
+	by_two = !strcmp(argv[1], "longjmps");
+	by_longjmp = by_two || !strcmp(argv[1], "longjmp");
 	rounds = strtoul(argv[3], NULL, 10);
 	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++)
 		if (!strcmp(argv[2], acts[i].name))

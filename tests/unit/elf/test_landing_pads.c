@@ -44,11 +44,11 @@ static void expect_pads(struct elf_image *image)
 	assert_int_equal(landing_pads__find(image, 0x1400), 0);
 	assert_int_equal(landing_pads__find(image, 0), 0);
 	assert_int_equal(landing_pads__find(image, UINT64_MAX), 0);
-	assert_true(landing_pads__is_one(image, 0x1080));
-	assert_true(landing_pads__is_one(image, 0x1090));
-	assert_true(landing_pads__is_one(image, 0x1410));
-	assert_false(landing_pads__is_one(image, 0x1081));
-	assert_false(landing_pads__is_one(image, 0));
+	assert_true(landing_pads__kind(image, 0x1080));
+	assert_true(landing_pads__kind(image, 0x1090));
+	assert_true(landing_pads__kind(image, 0x1410));
+	assert_false(landing_pads__kind(image, 0x1081));
+	assert_false(landing_pads__kind(image, 0));
 	elf_image__free(image);
 }
 
@@ -78,7 +78,7 @@ static void test_pads_in_another_part(void **state)
 
 	assert_int_equal(landing_pads__find(image, 0x1010), 0x4080);
 	assert_int_equal(landing_pads__find(image, 0x1200), 0x4210);
-	assert_true(landing_pads__is_one(image, 0x4080));
+	assert_true(landing_pads__kind(image, 0x4080));
 	elf_image__free(image);
 }
 
@@ -96,7 +96,7 @@ static void test_what_cannot_be_read_is_none(void **state)
 		struct elf_image *image = make_image(&styles[i]);
 
 		assert_int_equal(landing_pads__find(image, 0x1010), 0);
-		assert_false(landing_pads__is_one(image, 0x1080));
+		assert_false(landing_pads__kind(image, 0x1080));
 		elf_image__free(image);
 	}
 }
@@ -106,7 +106,7 @@ static void test_code_without_a_file(void **state)
 	struct elf_image *image = elf_image__raw("\x90\xc3", 2, "[uprobes]", "uretprobe");
 
 	assert_int_equal(landing_pads__find(image, 0), 0);
-	assert_false(landing_pads__is_one(image, 1));
+	assert_false(landing_pads__kind(image, 1));
 	elf_image__free(image);
 }
 
@@ -182,7 +182,7 @@ static void ask_everywhere(struct elf_image *image)
 
 		/* What is found is known, unless a table is too long to be. */
 		if (pad)
-			landing_pads__is_one(image, pad);
+			landing_pads__kind(image, pad);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The handlers of calls in code as OCaml's compilers and runtimes have it. */
-#include "target/unwind/ocaml_handlers.h"
+#include "target/unwind/landing_pads.h"
 
 #include "ocaml_code.h"
 
@@ -26,9 +26,9 @@ static struct elf_image *image;
 
 static void assert_handler(uint64_t vaddr, uint64_t handler)
 {
-	if (ocaml_handlers__find(image, vaddr) != handler)
+	if (landing_pads__find(image, vaddr) != handler)
 		fail_msg("%#jx: %#jx, not %#jx", (uintmax_t)vaddr,
-			 (uintmax_t)ocaml_handlers__find(image, vaddr), (uintmax_t)handler);
+			 (uintmax_t)landing_pads__find(image, vaddr), (uintmax_t)handler);
 }
 
 static int free_image(void **state)
@@ -72,9 +72,9 @@ static void test_a_handler_is_of_the_calls_within_its_try(void **state)
 		assert_handler(in + 4, c.labels[HANDLER]);
 		assert_handler(closure, c.labels[HANDLER]);
 		assert_handler(after, 0);
-		assert_true(ocaml_handlers__is_one(image, c.labels[HANDLER]));
-		assert_false(ocaml_handlers__is_one(image, c.labels[END]));
-		assert_false(ocaml_handlers__is_one(image, c.labels[CALLEE]));
+		assert_true(landing_pads__kind(image, c.labels[HANDLER]));
+		assert_false(landing_pads__kind(image, c.labels[END]));
+		assert_false(landing_pads__kind(image, c.labels[CALLEE]));
 		assert_handler(0x1234, 0);
 		free_image(state);
 	}
@@ -358,7 +358,7 @@ static void test_any_bytes(void **state)
 		}
 		end_with_callee(&c, "f");
 		for (uint64_t at = CODE_BASE; at < CODE_BASE + 4000; at++)
-			ocaml_handlers__find(image, at);
+			landing_pads__find(image, at);
 		free_image(NULL);
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* .note.ocaml_eh: what the compiler says goes, whatever the instructions look like. */
-#include "target/unwind/ocaml_handlers.h"
+#include "target/unwind/landing_pads.h"
 
 #include <elf.h>
 
@@ -120,9 +120,9 @@ static void test_what_the_note_says(void **state)
 	struct elf_image *image = make_file(&c, &note, 20 + note.desc_size);
 
 	assert_non_null(image);
-	assert_int_equal(ocaml_handlers__find(image, in), c.labels[HANDLER]);
-	assert_int_equal(ocaml_handlers__find(image, pop + 4), 0);
-	assert_true(ocaml_handlers__is_one(image, c.labels[HANDLER]));
+	assert_int_equal(landing_pads__find(image, in), c.labels[HANDLER]);
+	assert_int_equal(landing_pads__find(image, pop + 4), 0);
+	assert_true(landing_pads__kind(image, c.labels[HANDLER]));
 	elf_image__free(image);
 }
 
@@ -133,7 +133,7 @@ static void assert_ignored(const struct note *note, size_t size)
 	struct elf_image *image = make_file(&c, note, size);
 
 	assert_non_null(image);
-	assert_int_equal(ocaml_handlers__find(image, in), 0);
+	assert_int_equal(landing_pads__find(image, in), 0);
 	elf_image__free(image);
 }
 
@@ -183,7 +183,7 @@ static void test_notes_of_several_units(void **state)
 	memcpy(&note.desc[4], &second, 20 + second.desc_size);
 	image = make_file(&c, &note, 20 + 4 * 8 + 20 + second.desc_size);
 	assert_non_null(image);
-	assert_int_equal(ocaml_handlers__find(image, in), c.labels[HANDLER]);
+	assert_int_equal(landing_pads__find(image, in), c.labels[HANDLER]);
 	elf_image__free(image);
 }
 

@@ -2,7 +2,7 @@
 /* OCaml 5's effects where something is missing: a handler, what was before the trace, a gap. */
 #include "stack_effects_fixture.h"
 
-#include "stack/coroutines.h"
+#include "stack/stack_internal.h"
 
 static void test_nobody_takes_it(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Calls made by this test's own code: what is known of where they were made. */
-#include "stack/call_sites.h"
+#include "stack/call_tree.h"
 
 #include <fcntl.h>
 #include <string.h>

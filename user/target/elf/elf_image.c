@@ -291,7 +291,6 @@ void elf_image__free(struct elf_image *image)
 	for (size_t i = 0; i < image->places.n; i++)
 		free(image->places.v[i]);
 	VEC_FINI(&image->places);
-	ocaml_table__free(image->ocaml);
 	function_table__free(image->known);
 	function_table__free(image->full);
 	landing_table__free(image->pads);

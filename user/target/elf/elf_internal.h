@@ -66,7 +66,6 @@ typedef VEC(struct elf_called) elf_called_vec;
 
 struct elf_string;
 struct go_table;
-struct ocaml_table;
 struct landing_table;
 struct elf_separate;
 
@@ -115,7 +114,6 @@ struct elf_image {
 	struct elf_debug *located;     /* the same with locations of variables; NULL: not read */
 	pthread_mutex_t source_lock;   /* protects these two and their contents */
 	VEC(struct source_place *) places; /* lines of functions that were looked up */
-	struct ocaml_table *ocaml;	   /* of ocaml_handlers.c; NULL: not asked for yet */
 };
 
 /* Like elf_image__open() for a core file, such as a copy of /proc/kcore. */
@@ -230,9 +228,6 @@ Elf *elf_image__symbols_elf(const struct elf_image *image);
 const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size);
 /* The file that dwz moved shared debug info to, or NULL. */
 Elf *elf_image__alt_elf(const struct elf_image *image);
-
-/* ocaml_handlers.c */
-void ocaml_table__free(struct ocaml_table *table);
 
 /*
  * The DWARF of an image, for lines and inlined calls. The caller holds image->source_lock. The

@@ -159,6 +159,12 @@ bool lsda__next(struct lsda *lsda, struct lsda_site *site)
 /* The instructions of a landing pad up to its jump. */
 #define PAD_INSNS 8
 
+/* An OCaml function whose code has been followed. */
+struct handling_function {
+	uint64_t vaddr;
+	handler_site_vec sites;
+};
+
 /* The functions that have landing pads, and the section with their tables. */
 struct landing_table {
 	elf_frame_vec frames; /* ascending */
@@ -166,6 +172,8 @@ struct landing_table {
 	const uint8_t *bytes;
 	size_t len;
 	uint64_t vaddr;
+	struct ocaml_note note;
+	VEC(struct handling_function) functions; /* ascending; image->lock protects it */
 };
 
 void landing_table__free(struct landing_table *table)
@@ -174,6 +182,10 @@ void landing_table__free(struct landing_table *table)
 		return;
 	VEC_FINI(&table->frames);
 	VEC_FINI(&table->pads);
+	for (size_t i = 0; i < table->functions.n; i++)
+		VEC_FINI(&table->functions.v[i].sites);
+	VEC_FINI(&table->functions);
+	ocaml_note__fini(&table->note);
 	free(table);
 }
 
@@ -244,6 +256,10 @@ static struct landing_table *build(struct elf_image *image)
 
 	if (!table)
 		return NULL;
+	if (ocaml_note__read(image, &table->note)) {
+		landing_table__free(table);
+		return NULL;
+	}
 	data = elf_section__data(elf_image__section(image, ".gcc_except_table", &shdr), 1);
 	if (!data)
 		return table;
@@ -259,7 +275,7 @@ static struct landing_table *build(struct elf_image *image)
 	return table;
 }
 
-static const struct landing_table *get_table(struct elf_image *image)
+static struct landing_table *get_table(struct elf_image *image)
 {
 	struct landing_table *table = __atomic_load_n(&image->pads, __ATOMIC_ACQUIRE);
 
@@ -367,19 +383,104 @@ static uint64_t find_in_lsda(struct elf_image *image, uint64_t vaddr)
 	return 0;
 }
 
-uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
-{
-	uint64_t pad = find_in_lsda(image, vaddr);
+/* OCaml's functions. */
 
-	return pad ? pad : ocaml_handlers__find(image, vaddr);
+/* The index of the function at vaddr, or where to insert it. */
+static size_t lower_bound(const struct landing_table *table, uint64_t vaddr)
+{
+	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);
 }
 
-bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr)
+static const struct handling_function *find_function(const struct landing_table *table,
+						     uint64_t vaddr)
+{
+	size_t i = lower_bound(table, vaddr);
+
+	if (i == table->functions.n || table->functions.v[i].vaddr != vaddr)
+		return NULL;
+	return &table->functions.v[i];
+}
+
+/* Wants the lock. Takes the sites over; two threads may have found the same. */
+static void keep(struct landing_table *table, uint64_t vaddr, handler_site_vec *sites)
+{
+	size_t i = lower_bound(table, vaddr);
+	bool is_known = find_function(table, vaddr) != NULL;
+	struct handling_function *v = is_known ? NULL : VEC_PUSH(&table->functions);
+
+	if (!v) {
+		VEC_FINI(sites);
+		return;
+	}
+	v = table->functions.v;
+	memmove(&v[i + 1], &v[i], (table->functions.n - 1 - i) * sizeof(*v));
+	v[i] = (struct handling_function){.vaddr = vaddr};
+	memcpy(&v[i].sites, sites, sizeof(*sites));
+}
+
+static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
+{
+	size_t n = VEC_PARTITION_POINT(&function->sites, e, e->end <= vaddr);
+
+	if (n == function->sites.n || function->sites.v[n].start > vaddr)
+		return 0;
+	return function->sites.v[n].handler;
+}
+
+/* Looks through the function, without the lock: names are asked for. */
+static void find_sites(struct elf_image *image, const struct function *function,
+		       struct landing_table *table)
+{
+	handler_site_vec sites = {0};
+
+	if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
+		VEC_FINI(&sites);
+		return;
+	}
+	pthread_mutex_lock(&image->lock);
+	keep(table, function->vaddr, &sites);
+	pthread_mutex_unlock(&image->lock);
+}
+
+/* Calls `ask` for vaddr and the function that holds it. */
+static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
+			     uint64_t (*ask)(const struct handling_function *, uint64_t))
+{
+	const struct function *function = elf_image__function_at(image, vaddr);
+	struct landing_table *table = function ? get_table(image) : NULL;
+	const struct handling_function *known = NULL;
+	uint64_t answer = 0;
+
+	for (int tries = 0; table && !known && tries < 2; tries++) {
+		pthread_mutex_lock(&image->lock);
+		known = find_function(table, function->vaddr);
+		answer = known ? ask(known, vaddr) : 0;
+		pthread_mutex_unlock(&image->lock);
+		if (!known)
+			find_sites(image, function, table);
+	}
+	return answer;
+}
+
+static uint64_t is_handler(const struct handling_function *function, uint64_t vaddr)
+{
+	for (size_t i = 0; i < function->sites.n; i++)
+		if (function->sites.v[i].handler == vaddr)
+			return 1;
+	return 0;
+}
+
+uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
+{
+	return find_in_lsda(image, vaddr) ?: ask_function(image, vaddr, find_site);
+}
+
+enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 
 	if (table && table->pads.n &&
 	    bsearch(&vaddr, table->pads.v, table->pads.n, sizeof(vaddr), compare_pads))
-		return true;
-	return ocaml_handlers__is_one(image, vaddr);
+		return PAD_EXCEPTION;
+	return ask_function(image, vaddr, is_handler) ? PAD_RAISE : PAD_NONE;
 }

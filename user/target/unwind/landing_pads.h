@@ -12,14 +12,21 @@
 #include "target/elf/elf_image.h"
 
 /*
- * The landing pad (vaddr) of an exception that leaves the call at vaddr: any byte of the calling
- * instruction, such as the one before the return address. 0 if the exception passes through or the
- * pad is unknown. The first call builds the table; any number of threads may ask.
+ * The landing pad (vaddr) of an exception that leaves the call at vaddr, or is raised by OCaml's
+ * jump there: any byte of the instruction, such as the one before the return address. 0 if the
+ * exception passes through or the pad is unknown. The first call builds the table, and the first
+ * one for an OCaml function follows its code; any number of threads may ask.
  */
 uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr);
 
-/* True if a call has its landing pad at vaddr. */
-bool landing_pads__is_one(struct elf_image *image, uint64_t vaddr);
+enum pad_kind {
+	PAD_NONE,
+	PAD_EXCEPTION, /* of C++, of Rust */
+	PAD_RAISE,     /* a handler of OCaml's exceptions */
+};
+
+/* Whether a call, or a raise, has its landing pad at vaddr. */
+enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr);
 
 /*
  * A function's table of call sites, which its personality routine reads when an exception comes

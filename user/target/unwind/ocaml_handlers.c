@@ -12,18 +12,6 @@
 #include "util/insn.h"
 #include "util/log.h"
 
-/* Finds the exception handlers of OCaml functions, from the compiler's notes and from the code. */
-
-typedef VEC(uint64_t) vaddr_vec;
-
-/*
- * .note.ocaml_eh: where OxCaml's compiler says that it set up trap frames, took them down, and put
- * their handlers. Each list ascends.
- */
-struct ocaml_note {
-	vaddr_vec handlers, pushes, pops;
-};
-
 /*
  * Instructions with which OCaml's compiler and runtime handle exceptions, from 4.10 on (amd64 emit,
  * runtime/amd64.S): %r14 is the domain's state. A slot in it, whose offset differs between
@@ -35,13 +23,6 @@ struct ocaml_note {
 struct recent_moves {
 	struct insn_move v[SHAPE_LENGTH];
 };
-
-/* A call, or the jump of a raise, whose exception the function handles itself. */
-struct handler_site {
-	uint64_t start, end; /* of the instruction */
-	uint64_t handler;
-};
-typedef VEC(struct handler_site) handler_site_vec;
 
 /*
  * A note for each unit: what _.stapsdt.base was when the unit's addresses were written, then three
@@ -120,13 +101,7 @@ static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocam
 	return err;
 }
 
-static void sort(vaddr_vec *list)
-{
-	VEC_SORT_U64(list);
-}
-
-/* The caller holds image->lock. Empty if the note is missing or damaged. 0 or -ENOMEM. */
-static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
+int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 {
 	GElf_Shdr shdr, base;
 	Elf_Scn *scn;
@@ -141,10 +116,17 @@ static int ocaml_note__read(struct elf_image *image, struct ocaml_note *note)
 	if (!data)
 		return 0;
 	err = read_notes(data->d_buf, data->d_size, base.sh_addr, note);
-	sort(&note->handlers);
-	sort(&note->pushes);
-	sort(&note->pops);
+	VEC_SORT_U64(&note->handlers);
+	VEC_SORT_U64(&note->pushes);
+	VEC_SORT_U64(&note->pops);
 	return err;
+}
+
+void ocaml_note__fini(struct ocaml_note *note)
+{
+	VEC_FINI(&note->handlers);
+	VEC_FINI(&note->pushes);
+	VEC_FINI(&note->pops);
 }
 
 /* True if one of them is in [start, end). */
@@ -619,12 +601,8 @@ static void follow_all(struct flow *flow)
 	settle(flow);
 }
 
-/*
- * Follows the function's instructions from its entry on, and adds its sites, ascending. A handler
- * is claimed only where all ways to a site have it. Must not hold image->lock. 0 or -ENOMEM.
- */
-static int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
-				  const struct ocaml_note *note, handler_site_vec *sites)
+int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
+			   const struct ocaml_note *note, handler_site_vec *sites)
 {
 	struct flow flow = {.image = image, .vaddr = f->vaddr, .sites = sites};
 	uint64_t offset = elf_image__offset_of_vaddr(image, f->vaddr);
@@ -646,146 +624,6 @@ static int ocaml_flow__find_sites(struct elf_image *image, const struct function
 	VEC_FINI(&flow.starts);
 	VEC_FINI(&flow.tables);
 	return flow.failed ? -ENOMEM : 0;
-}
-
-struct handling_function {
-	uint64_t vaddr;
-	handler_site_vec sites;
-};
-
-/* taken when it left its CPU; otherwise by the clock */
-struct ocaml_table {
-	struct ocaml_note note;
-	VEC(struct handling_function) functions; /* ascending */
-};
-
-void ocaml_table__free(struct ocaml_table *table)
-{
-	if (!table)
-		return;
-	for (size_t i = 0; i < table->functions.n; i++)
-		VEC_FINI(&table->functions.v[i].sites);
-	VEC_FINI(&table->functions);
-	VEC_FINI(&table->note.handlers);
-	VEC_FINI(&table->note.pushes);
-	VEC_FINI(&table->note.pops);
-	free(table);
-}
-
-/* Wants the lock. NULL: no memory. */
-static struct ocaml_table *get_table(struct elf_image *image)
-{
-	struct ocaml_table *table = image->ocaml;
-
-	if (table)
-		return table;
-	table = calloc(1, sizeof(*table));
-	if (!table)
-		return NULL;
-	if (ocaml_note__read(image, &table->note)) {
-		ocaml_table__free(table);
-		return NULL;
-	}
-	return image->ocaml = table;
-}
-
-/* The index of the function at vaddr, or where to insert it. */
-static size_t lower_bound(const struct ocaml_table *table, uint64_t vaddr)
-{
-	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);
-}
-
-static const struct handling_function *find_function(const struct ocaml_table *table,
-						     uint64_t vaddr)
-{
-	size_t i = lower_bound(table, vaddr);
-
-	if (i == table->functions.n || table->functions.v[i].vaddr != vaddr)
-		return NULL;
-	return &table->functions.v[i];
-}
-
-/* Wants the lock. Takes the sites over; two threads may have found the same. */
-static void keep(struct ocaml_table *table, uint64_t vaddr, handler_site_vec *sites)
-{
-	size_t i = lower_bound(table, vaddr);
-	bool is_known = find_function(table, vaddr) != NULL;
-	struct handling_function *v = is_known ? NULL : VEC_PUSH(&table->functions);
-
-	if (!v) {
-		VEC_FINI(sites);
-		return;
-	}
-	v = table->functions.v;
-	memmove(&v[i + 1], &v[i], (table->functions.n - 1 - i) * sizeof(*v));
-	v[i] = (struct handling_function){.vaddr = vaddr};
-	memcpy(&v[i].sites, sites, sizeof(*sites));
-}
-
-static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
-{
-	size_t n = VEC_PARTITION_POINT(&function->sites, e, e->end <= vaddr);
-
-	if (n == function->sites.n || function->sites.v[n].start > vaddr)
-		return 0;
-	return function->sites.v[n].handler;
-}
-
-/* Looks through the function, without the lock: names are asked for. */
-static void find_sites(struct elf_image *image, const struct function *function,
-		       struct ocaml_table *table)
-{
-	handler_site_vec sites = {0};
-
-	if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
-		VEC_FINI(&sites);
-		return;
-	}
-	pthread_mutex_lock(&image->lock);
-	keep(table, function->vaddr, &sites);
-	pthread_mutex_unlock(&image->lock);
-}
-
-/* Calls `ask` for vaddr and the function that holds it. */
-static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
-			     uint64_t (*ask)(const struct handling_function *, uint64_t))
-{
-	const struct function *function = elf_image__function_at(image, vaddr);
-	const struct handling_function *known = NULL;
-	uint64_t answer = 0;
-
-	for (int tries = 0; function && !known && tries < 2; tries++) {
-		struct ocaml_table *table;
-
-		pthread_mutex_lock(&image->lock);
-		table = get_table(image);
-		known = table ? find_function(table, function->vaddr) : NULL;
-		answer = known ? ask(known, vaddr) : 0;
-		pthread_mutex_unlock(&image->lock);
-		if (!table)
-			return 0;
-		if (!known)
-			find_sites(image, function, table);
-	}
-	return answer;
-}
-
-static uint64_t is_handler(const struct handling_function *function, uint64_t vaddr)
-{
-	for (size_t i = 0; i < function->sites.n; i++)
-		if (function->sites.v[i].handler == vaddr)
-			return 1;
-	return 0;
-}
-
-uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr)
-{
-	return ask_function(image, vaddr, find_site);
-}
-
-bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr)
-{
-	return ask_function(image, vaddr, is_handler);
 }
 
 #define LINE_HELP "one hexadecimal address per line: 0x55d0c81e2f40"

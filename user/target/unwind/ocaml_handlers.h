@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds OCaml's exception handlers: where a function continues when an exception leaves something
- * that it called.
+ * Finds the exception handlers of OCaml functions, from the compiler's notes and from the code.
+ * landing_pads.h is how to ask for them.
  */
 #ifndef MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
 #define MTBPF_TARGET_UNWIND_OCAML_HANDLERS_H
@@ -12,15 +12,33 @@
 #include "target/elf/elf_image.h"
 #include "util/vec.h"
 
-/*
- * The handler (vaddr) of an exception that leaves the call at vaddr, or is raised by the jump
- * there: any byte of the instruction. 0 where the function does not handle it, or that is not
- * known. A function is looked through by the first who asks for it; any number of threads may.
- */
-uint64_t ocaml_handlers__find(struct elf_image *image, uint64_t vaddr);
+typedef VEC(uint64_t) vaddr_vec;
 
-/* True if a call or a raise has its handler at vaddr. */
-bool ocaml_handlers__is_one(struct elf_image *image, uint64_t vaddr);
+/*
+ * .note.ocaml_eh: where OxCaml's compiler says that it set up trap frames, took them down, and put
+ * their handlers. Each list ascends.
+ */
+struct ocaml_note {
+	vaddr_vec handlers, pushes, pops;
+};
+
+/* The caller holds image->lock. Empty if the note is missing or damaged. 0 or -ENOMEM. */
+int ocaml_note__read(struct elf_image *image, struct ocaml_note *note);
+void ocaml_note__fini(struct ocaml_note *note);
+
+/* A call, or the jump of a raise, whose exception the function handles itself. */
+struct handler_site {
+	uint64_t start, end; /* of the instruction */
+	uint64_t handler;
+};
+typedef VEC(struct handler_site) handler_site_vec;
+
+/*
+ * Follows the function's instructions from its entry on, and adds its sites, ascending. A handler
+ * is claimed only where all ways to a site have it. Must not hold image->lock. 0 or -ENOMEM.
+ */
+int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
+			   const struct ocaml_note *note, handler_site_vec *sites);
 
 /* Handlers of OCaml exceptions that the user lists: -ocaml-traps FILE. */
 
