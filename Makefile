@@ -83,7 +83,7 @@ $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 # Its functions have clean-ups that run when they are unwound, and are unwound by frame pointers, too. Each is in one
 # piece: in a stripped program a second piece has no name.
-$(patsubst %,$(O)/user/selftest/%.o,programs events noted): ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
+$(patsubst %,$(O)/user/selftest/%.o,programs noted): ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
     $(if $(findstring clang,$(CC)),,-fno-reorder-blocks-and-partition)
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)

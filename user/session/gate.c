@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/perf/perf_clock.h"
-#include "capture/probe/breakpoint_event.h"
+#include "capture/probe/uprobe_event.h"
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

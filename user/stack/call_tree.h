@@ -14,7 +14,7 @@
 #include "mtbpf_shared.h"
 #include "stack/call_sites.h"
 #include "target/elf/elf_image.h"
-#include "util/printed.h"
+#include "util/names.h"
 #include "util/vec.h"
 
 #define CALL_NO_PARENT UINT32_MAX

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/bpf.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
@@ -504,4 +505,20 @@ int tracefs_probe__try(const char **place)
 		return dir;
 	fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 	return fd < 0 ? -errno : 0;
+}
+
+int breakpoint_event__open(int cpu, uint64_t address)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.sample_period = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.bp_type = HW_BREAKPOINT_X,
+		.bp_addr = address,
+		.bp_len = sizeof(long), /* the one length that the kernel takes for code */
+	};
+	const struct event_place place = {.pid = -1, .cpu = cpu};
+
+	return event_place__open(&place, &attr, -1);
 }

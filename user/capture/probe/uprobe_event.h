@@ -123,4 +123,17 @@ void tracefs_probe__remove(struct tracefs_probe *probe);
  */
 int tracefs_probe__try(const char **place);
 
+/*
+ * A hardware breakpoint on code that no file contains, where a uprobe cannot be set. A CPU has
+ * four.
+ */
+
+#define BREAKPOINTS_MAX 4
+
+/*
+ * Opens an event that overflows each time this CPU executes the address in user code, in any
+ * process. Returns a descriptor, or -errno: -ENOSPC if the CPU's breakpoints are in use.
+ */
+int breakpoint_event__open(int cpu, uint64_t address);
+
 #endif
