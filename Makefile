@@ -114,6 +114,11 @@ $(O)/gen/commit.h: FORCE
 	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.$$$$ && \
 	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 $(O)/user/version/version.o: $(O)/gen/commit.h
+# The names of system calls: NUMBER(read, 0)
+$(O)/gen/syscalls.h:
+	$(Q)mkdir -p $(@D) && echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \
+	    sed -nE 's/^#define __NR_([a-z0-9_]+) ([0-9]+)$$/NUMBER(\1, \2)/p' | sort >$@
+$(O)/user/kernel/kernel.o: | $(O)/gen/syscalls.h
 # Phony: as a file that is missing, .SECONDARY would let it be.
 .PHONY: FORCE
 FORCE:

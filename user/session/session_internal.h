@@ -106,6 +106,8 @@ bool session__has_jit_moved(const struct session *s);
 /* Finds all probes and, with several processes, s->process. 0, or -errno after a message and a
  * hint. */
 int session__find_trigger(struct session *s);
+/* Says what the source records and what the session waits for. */
+void session__say_waiting(const struct session *s);
 /*
  * session_target.c: true if some processes have exited, and new processes have the function but no
  * probe. In a cgroup only new programs count. Cheap while all processes live.
