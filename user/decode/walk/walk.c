@@ -222,31 +222,6 @@ static inline unsigned int read_plain_run(struct run_reader *r, struct memo_run 
 	return n;
 }
 
-/*
- * Reads the CYC packet at `at`, which begins with *bytes. Returns its length, and in *bytes what
- * follows it. 0: it is too long.
- */
-static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, uint64_t *ticks)
-{
-	/*
-	 * This code does not branch on the length, which the CPU cannot predict. Shifting the next
-	 * bytes down is faster than loading them again.
-	 */
-	uint64_t is_long = *bytes >> 2 & 1, payload = *bytes >> 3 & 0x1fff;
-	unsigned int len = 1 + (unsigned int)is_long;
-
-	if (UNLIKELY(*bytes & (is_long << 8))) {
-		len = read_long_cyc(at, ticks);
-		*bytes = len ? load(at + len) : 0;
-		return len;
-	}
-	/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
-	*ticks = payload & 0x1f;
-	*ticks = is_long ? (payload + *ticks) >> 1 : *ticks;
-	*bytes >>= 8 * len;
-	return len;
-}
-
 /* Reads a run that contains timing packets. */
 static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 {
@@ -264,11 +239,24 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 		unsigned int size;
 
 		if ((bytes & 3) == 3) {
-			uint64_t ticks;
-			unsigned int len = read_cyc(at, &bytes, &ticks);
+			/*
+			 * This code does not branch on the length, which the CPU cannot predict.
+			 * Shifting the next bytes down is faster than loading them again.
+			 */
+			uint64_t is_long = bytes >> 2 & 1, payload = bytes >> 3 & 0x1fff, ticks;
+			unsigned int len = 1 + (unsigned int)is_long;
 
-			if (UNLIKELY(!len))
-				break;
+			if (UNLIKELY(bytes & (is_long << 8))) {
+				len = read_long_cyc(at, &ticks);
+				if (!len)
+					break;
+				bytes = load(at + len);
+			} else {
+				/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
+				ticks = payload & 0x1f;
+				ticks = is_long ? (payload + ticks) >> 1 : ticks;
+				bytes >>= 8 * len;
+			}
 			at += len;
 			now.cycles += ticks;
 			ticks = now.ref + (now.cycles * now.ratio >> PT_TIME_RATIO_BITS);
