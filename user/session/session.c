@@ -616,7 +616,7 @@ void session__close(struct session *s)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
 	stalled_threads__free(s->stalled);
-	free(s->witnesses);
+	free(s->mapped_by);
 	free(s);
 }
 

@@ -112,7 +112,7 @@ static void print_name(FILE *out, const struct done_by *by)
 		fprintf(out, "%s%s%s", by->comm, by->in ? " in " : "", by->in ? by->in : "");
 }
 
-static const char *deed(const struct off_cpu *off_cpu, const struct done_by *by)
+static const char *relation(const struct off_cpu *off_cpu, const struct done_by *by)
 {
 	if (!off_cpu->woken)
 		return "by ";
@@ -126,7 +126,7 @@ void off_cpu__print(FILE *out, const struct off_cpu *off_cpu)
 	if (most && most->ns < off_cpu->ns / OFF_CPU_SHARE)
 		return;
 	for (int i = 0; i < OFF_CPU_SHOWN && b && b->ns >= most->ns / OFF_CPU_SHARE; i++) {
-		fprintf(out, ", %s", i ? "" : deed(off_cpu, b->by));
+		fprintf(out, ", %s", i ? "" : relation(off_cpu, b->by));
 		print_name(out, b->by);
 		b = next(off_cpu->names, b);
 	}
