@@ -5,7 +5,7 @@
 # have limits of time that a slower build comes near.
 ASAN_TESTS ?= unit golden \
     $(addprefix cli/,cgroup check choose confined keep output perf_text progress report target usage view) \
-    $(addprefix live/,hostile library rights strict)
+    $(addprefix live/,hostile library strict)
 # In which threads begin (strace shows CLONE_THREAD), but for decode_damage, trace_writer and slice_args, which take long.
 TSAN_TESTS ?= golden $(addprefix unit/,\
     $(addprefix capture/test_,code_capture drops hit_args kernel_copy recording recording_cpu recording_files \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The command itself, on Intel PT: caught by delay threshold, frozen by each method in turn.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/service -scale small

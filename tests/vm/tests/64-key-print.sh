@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # -key and -print with Intel PT: requests that change threads, by an argument and by a member of it, and what a hit has read:
 # on its line, in the report and in the recording.
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 start /build/programs/requests

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # System calls as triggers: with programs on the kernel's functions where it takes them; and with Intel PT, which user
 # space freezes then.
+# only: 6.1 newest
 . /tests/vm/lib.sh
 start /build/programs/service -scale small -pause 5ms
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # mtbpf selftest with Intel PT: every check passes, but for those of the kernel and of power events, which this PMU does not record.
-# only: newest 6.12 6.1
+# only: newest 6.1
 . /tests/vm/lib.sh
 need_pmu
 
