@@ -83,7 +83,7 @@ $(O)/mtbpf: $(CMD_OBJ) $(O)/libmtbpf.a
 $(O)/user/capture/sample/sample_cost.o: ALL_CFLAGS += -fno-omit-frame-pointer
 # Its functions have clean-ups that run when they are unwound, and are unwound by frame pointers, too. Each is in one
 # piece: in a stripped program a second piece has no name.
-$(patsubst %,$(O)/user/selftest/%.o,programs events noted): ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
+$(patsubst %,$(O)/user/selftest/%.o,programs noted): ALL_CFLAGS += -fexceptions -fno-omit-frame-pointer \
     $(if $(findstring clang,$(CC)),,-fno-reorder-blocks-and-partition)
 $(O)/libmtbpf.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -114,6 +114,11 @@ $(O)/gen/commit.h: FORCE
 	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.$$$$ && \
 	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 $(O)/user/version/version.o: $(O)/gen/commit.h
+# The names of system calls: NUMBER(read, 0)
+$(O)/gen/syscalls.h:
+	$(Q)mkdir -p $(@D) && echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \
+	    sed -nE 's/^#define __NR_([a-z0-9_]+) ([0-9]+)$$/NUMBER(\1, \2)/p' | sort >$@
+$(O)/user/kernel/kernel.o: | $(O)/gen/syscalls.h
 # Phony: as a file that is missing, .SECONDARY would let it be.
 .PHONY: FORCE
 FORCE:

@@ -1,14 +1,198 @@
 // SPDX-License-Identifier: MIT
 /* attach and record: capture a running process. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture_command.h"
 #include "captures.h"
-#include "child.h"
 #include "cmd.h"
 #include "keep/keeper.h"
 #include "util/log.h"
+#include "util/signals.h"
+
+/* A program that mtbpf starts and that waits until mtbpf is ready: `run`, and `attach -- CMD`. */
+
+struct child {
+	pid_t pid;
+	int go_fd;     /* a byte lets it execute; it ends if this is closed before */
+	int status_fd; /* end of file when it has executed the program */
+};
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+static int look_for(const char *name, char path[static PATH_MAX])
+{
+	const char *dirs = getenv("PATH");
+	char found[PATH_MAX];
+
+	if (strchr(name, '/')) {
+		snprintf(found, sizeof(found), "%s", name);
+		return is_program(found) && realpath(found, path) ? 0 : -ENOENT;
+	}
+	while (dirs && *dirs) {
+		int n = (int)strcspn(dirs, ":");
+
+		snprintf(found, sizeof(found), "%.*s/%s", n ? n : 1, n ? dirs : ".", name);
+		if (is_program(found) && realpath(found, path))
+			return 0;
+		dirs += n + (dirs[n] == ':');
+	}
+	return -ENOENT;
+}
+
+/* Finds a program as execvp(3) does. 0, or -ENOENT after a message and a hint. */
+static int child__find_program(const char *name, char path[static PATH_MAX])
+{
+	int err = look_for(name, path);
+
+	if (err) {
+		log__error("no program '%s'", name);
+		log__hint("give its path, or the name of a program in $PATH");
+	}
+	return err;
+}
+
+/* The child's message if execve(2) failed; execve(2) closes the pipe, which reads as end of file.
+ */
+enum { NOT_STARTED = 'n' };
+
+/* The child waits until mtbpf is ready; end of file means that mtbpf has given up. */
+static void wait_and_exec(int go_fd, int status_fd, const char *path, char **argv)
+{
+	const char not_started = NOT_STARTED;
+	sigset_t set;
+	char byte;
+
+	if (read(go_fd, &byte, 1) == 1) {
+		interrupts__set(&set);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		execv(path, argv);
+		log__error("cannot run %s: %s", path, strerror(errno));
+		log__hint("'file %s' says what it is", path);
+	}
+	_exit(write(status_fd, &not_started, 1) == 1 ? 127 : 126);
+}
+
+static bool has_started(int status_fd)
+{
+	char byte;
+
+	return read(status_fd, &byte, 1) == 0;
+}
+
+/* Waits for the child's end; passes on signals that kill(1) sends to mtbpf. */
+static int wait_for_child(pid_t pid)
+{
+	siginfo_t info;
+	int status = 0;
+	sigset_t set;
+
+	if (waitpid(pid, &status, WNOHANG) == pid)
+		return status;
+	log__info("the program runs on as process %d; mtbpf waits until it exits", pid);
+	interrupts__set(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		/* A terminal has sent the signal to the program, too. */
+		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
+		    info.si_code == SI_USER)
+			kill(pid, info.si_signo);
+	}
+	return status;
+}
+
+/* The program runs on after the snapshot, as with attach; mtbpf ends when it ends. */
+static void say_status(int status)
+{
+	if (WIFSIGNALED(status))
+		log__info("the program was ended by signal %d (%s)", WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log__info("the program exited with %d", WEXITSTATUS(status));
+}
+
+static int refuse_start(const char *path)
+{
+	int err = -errno;
+
+	log__error("cannot start %s: %s", path, strerror(-err));
+	log__hint("raise the limits of processes and open files (ulimit -u, ulimit -n)");
+	return err;
+}
+
+static void close_both(const int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/*
+ * Forks a child that will execute the file; it survives mtbpf's end. 0: call child__wait() in any
+ * case; or -errno after a message and a hint.
+ */
+static int child__fork(struct child *child, const char *path, char **argv)
+{
+	int go[2], status[2], err;
+
+	if (pipe2(go, O_CLOEXEC))
+		return refuse_start(path);
+	if (pipe2(status, O_CLOEXEC)) {
+		err = refuse_start(path);
+		close_both(go);
+		return err;
+	}
+	fflush(NULL);
+	child->pid = fork();
+	if (child->pid < 0) {
+		err = refuse_start(path);
+		close_both(go);
+		close_both(status);
+		return err;
+	}
+	if (!child->pid) {
+		close(go[1]);
+		wait_and_exec(go[0], status[1], path, argv);
+	}
+	close(go[0]);
+	close(status[1]);
+	child->go_fd = go[1];
+	child->status_fd = status[0];
+	return 0;
+}
+
+/*
+ * Waits until the program ends, prints how it ended, and passes on signals that kill(1) sends to
+ * mtbpf. 0, or -ENOEXEC if it was not executed: it was never let go, or the child has printed why.
+ */
+static int child__wait(struct child *child)
+{
+	bool is_started;
+
+	close(child->go_fd);
+	is_started = has_started(child->status_fd);
+	if (is_started)
+		say_status(wait_for_child(child->pid));
+	else
+		waitpid(child->pid, NULL, 0);
+	close(child->status_fd);
+	return is_started ? 0 : -ENOEXEC;
+}
 
 /* clang-format off */
 #define OPTIONS_RUNNING(output_help) \
@@ -172,4 +356,80 @@ int cmd_attach(int argc, char **argv)
 int cmd_record(int argc, char **argv)
 {
 	return capture_running(&record_table, argc, argv, CAPTURE_SUMMARY);
+}
+
+/* run: starts a program and records it from its first instruction. */
+
+/* clang-format off */
+static const struct option_spec specs[] = {
+	OPTION_CHILDREN("what the program forks as well"),
+	OPTION_SYMBOL,
+	OPTIONS_REGION,
+	OPTION_REQUESTS,
+	OPTION_DELAY,
+	OPTION_DURATION,
+	OPTIONS_CPU,
+	OPTION_IF,
+	OPTION_KEY,
+	OPTION_PRINT,
+	OPTION_STALL,
+	OPTIONS_LIMITS,
+	OPTION_FULL,
+	OPTION_OUTPUT(OUTPUT_HELP),
+	OPTIONS_CAPTURE,
+	OPTIONS_SAMPLE,
+	OPTION_STRICT,
+	OPTIONS_LOG,
+	OPTION_NO_INLINE,
+	OPTION_VIEW,
+};
+/* clang-format on */
+
+const struct option_table run_table = {
+	.command = "run",
+	.examples =
+		(const char *const[]){
+			"mtbpf run -symbol one_iter -delay-thresh 10ms -- ./service --port 8080",
+			"mtbpf run -- ./short-lived", "mtbpf run -full-execution -- ./batch-job",
+			NULL},
+	.usage = "run [-symbol NAME] [-delay-thresh D | -duration-thresh D] [options] -- CMD ARGS",
+	.summary = "Starts a program and traces it from its first instruction on.",
+	.specs = specs,
+	.count = sizeof(specs) / sizeof(specs[0]),
+};
+
+static int run_program(const struct capture_options *options, const char *path, char **argv)
+{
+	struct child child;
+	struct session_start start = {.exec_path = path};
+	int code;
+
+	if (child__fork(&child, path, argv))
+		return EXIT_FAILED;
+	start.pid = child.pid;
+	start.go_fd = child.go_fd;
+	code = capture_command__run(options, &start, CAPTURE_TRACE);
+	child__wait(&child);
+	return code;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct capture_options options = CAPTURE_DEFAULTS;
+	char path[PATH_MAX];
+	int rest, err;
+
+	err = options__parse(&run_table, &options, argc, argv, &rest);
+	if (err)
+		return exit_code_for_options(err);
+	if (capture_options__check(&options, run_table.command))
+		return EXIT_USAGE;
+	if (rest >= argc) {
+		log__error("run: no program given");
+		log__hint("usage: mtbpf %s", run_table.usage);
+		return EXIT_USAGE;
+	}
+	if (child__find_program(argv[rest], path))
+		return EXIT_USAGE;
+	return run_program(&options, path, argv + rest);
 }

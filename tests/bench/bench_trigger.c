@@ -17,7 +17,7 @@
 #include "bpftrace.h"
 #include "breakpoint.h"
 #include "capture/perf/perf_clock.h"
-#include "capture/probe/breakpoint_event.h"
+#include "capture/probe/uprobe_event.h"
 #include "trigger/trigger.h"
 #include "trigger_target.h"
 #include "util/log.h"

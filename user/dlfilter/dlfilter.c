@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/output_name.h"
-#include "perf/perf_flags.h"
+#include "perf/perf_line.h"
 #include "perf/perf_threads.h"
+#include "pipeline/output_name.h"
 #include "stack/stack.h"
 #include "trace/trace_writer.h"
 #include "util/insn.h"

@@ -2,20 +2,390 @@
 #include "keep/keeper.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "keep/keeper_internal.h"
+#include "keep/after.h"
+#include "keep/folder.h"
+#include "keep/keep_options.h"
+#include "metrics/metrics.h"
+#include "session/labels.h"
+#include "session/session.h"
+#include "session/target.h"
 #include "target/process.h"
 #include "trigger/trigger.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/names.h"
 #include "util/signals.h"
 #include "util/units.h"
+
+struct keeper {
+	const struct record_options *options;
+	struct folder folder;
+	struct quota quota;
+	struct after after;
+	struct metrics metrics;
+	struct mt_stats before; /* totals of earlier targets */
+	uint64_t unarmed;	/* the current target's value at the last look */
+	uint64_t let_pass;	/* triggers that came while -max-per-hour was used up */
+	bool held;		/* -max-per-hour is used up */
+	struct metrics_server *server;
+	struct target target;
+	struct session_start start;
+	struct session_observer observer;
+	int signal_fd;
+	bool has_been_there; /* the target has been found once */
+	bool has_settled;    /* a session could be opened just before */
+};
+
+static const struct mt_hit *hit_of(const struct recording *rec)
+{
+	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+}
+
+/* The time of the hit; without a hit, now. */
+static uint64_t time_of(const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	uint64_t now = clock__now_ns();
+	uint64_t ago_ns = hit && hit->time_ns < now ? now - hit->time_ns : 0;
+
+	return unix_now_ms() - ago_ns / 1000000;
+}
+
+static const char *reason_of(const struct mt_hit *hit)
+{
+	switch (hit->reason) {
+	case MT_HIT_DURATION:
+		return "duration";
+	case MT_HIT_REGION:
+		return "region";
+	case MT_HIT_STALL:
+		return "stall";
+	case MT_HIT_MARK:
+		return "mark";
+	default:
+		return "delay";
+	}
+}
+
+/* ", 60.1 ms of it on the CPU" if the threshold is for that part of the time. */
+static void format_part(char *buf, size_t size, const struct recording *rec,
+			const struct mt_hit *hit)
+{
+	bool is_on = rec->cpu_measure == MT_CPU_ON;
+	char part[UNITS_TEXT_SIZE];
+
+	*buf = '\0';
+	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
+		snprintf(buf, size, ", %s of it %s the CPU",
+			 units__format_duration(part, is_on ? hit->value_ns - hit->off_cpu_ns
+							    : hit->off_cpu_ns),
+			 is_on ? "on" : "off");
+}
+
+/* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
+static void format_hit(char *buf, size_t size, const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	char value[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], part[64];
+
+	if (!hit) {
+		snprintf(buf, size, "pid %d on request", rec->pid);
+		return;
+	}
+	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST) {
+		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
+		return;
+	}
+	format_part(part, sizeof(part), rec, hit);
+	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid,
+		 reason_of(hit), units__format_duration(value, hit->value_ns), part,
+		 units__format_duration(threshold, hit->reason == MT_HIT_STALL
+							   ? rec->stall_thresh_ns
+							   : rec->threshold_ns));
+}
+
+/* ", str(arg1) \"GET /\"": what -print has read, up to the buffer's end. */
+static void format_prints(char *buf, size_t size, const struct recording *rec)
+{
+	const struct mt_hit *hit = hit_of(rec);
+	char text[PRINTED_SIZE];
+	size_t n = 0;
+
+	*buf = '\0';
+	for (uint32_t i = 0; hit && i < hit->n_prints && i < rec->prints.n && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, ", %s %s", rec->prints.v[i],
+				      printed__format(text, &hit->prints[i]));
+}
+
+static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
+{
+	char stamp[UNITS_MOMENT_SIZE], hit[128], size[UNITS_TEXT_SIZE];
+	char prints[MT_PRINTS * (PRINTED_SIZE + 160)];
+
+	format_hit(hit, sizeof(hit), rec);
+	format_prints(prints, sizeof(prints), rec);
+	log__info("%s %s%s %s %s", units__format_moment(stamp, unix_ms), hit, prints,
+		  units__format_size(size, bytes), path);
+}
+
+static void count_lost(struct keeper *k, const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->losses.n; i++) {
+		const struct rec_loss *loss = &rec->losses.v[i];
+
+		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
+		k->metrics.lost[LOST_RECORDS] += loss->records;
+	}
+}
+
+static void refuse(struct keeper *k, int err)
+{
+	const struct keep_options *o = &k->options->keep;
+	char size[UNITS_TEXT_SIZE];
+
+	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
+	log__error("cannot keep a recording in %s: %s", o->dir,
+		   err == -EFBIG ? "it exceeds -max-size" : strerror(-err));
+	if (err == -EFBIG)
+		log__hint("-max-size is %s; use a smaller -snapshot-size",
+			  units__format_size(size, o->max_size));
+	else if (err == -ENOSPC || err == -EDQUOT)
+		log__hint("the disk is full: use a smaller -max-size or -keep; the partial "
+			  "recording is removed, and the next trigger tries again");
+	else
+		log__hint("the partial recording is removed, and the next trigger tries again");
+}
+
+static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
+{
+	struct folder_slot slot;
+	uint64_t bytes;
+	int err;
+
+	k->folder.in_work = after__current(&k->after);
+	err = folder__begin(&k->folder, rec->command, unix_ms, &slot);
+
+	if (err)
+		return err;
+	err = labels__add(rec, "", &k->options->capture.labels);
+	if (!err)
+		err = recording__save(rec, slot.partial);
+	if (err)
+		folder__abandon(&slot);
+	else
+		err = folder__finish(&k->folder, &slot, &bytes);
+	if (err)
+		return err;
+	say_put(rec, unix_ms, bytes, slot.path);
+	after__add(&k->after, slot.path, &k->metrics);
+	return 0;
+}
+
+static void count_capture(struct keeper *k, const struct recording *rec, uint64_t unix_ms)
+{
+	struct metrics_exemplar *exemplar = &k->metrics.capture;
+	const struct mt_hit *hit = hit_of(rec);
+
+	k->metrics.captures++;
+	if (!hit || !(hit->trace_id[0] | hit->trace_id[1]))
+		return;
+	snprintf(exemplar->trace_id, sizeof(exemplar->trace_id), "%016" PRIx64 "%016" PRIx64,
+		 hit->trace_id[0], hit->trace_id[1]);
+	exemplar->unix_ms = unix_ms;
+}
+
+/* Updates the metrics with the folder's content. */
+static void count_recordings(struct keeper *k)
+{
+	struct folder_content content;
+
+	if (folder__list(&k->folder, &content))
+		return;
+	k->metrics.recordings = content.items.n;
+	k->metrics.recordings_bytes = content.bytes;
+	k->metrics.newest_unix_ms =
+		content.items.n ? content.items.v[content.items.n - 1].unix_ms : 0;
+	folder_content__fini(&content);
+}
+
+/* Writes the capture to the folder and says so. Counts it, or prints and counts the error. */
+static void put_capture(struct keeper *k, struct recording *rec, enum session_end end)
+{
+	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
+	uint64_t unix_ms = time_of(rec);
+	int err;
+
+	if (!recording__traced_bytes(rec)) {
+		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
+		return;
+	}
+	err = put(k, rec, unix_ms);
+	if (err)
+		refuse(k, err);
+	else if (end == SESSION_ASKED)
+		k->metrics.requests++;
+	else
+		count_capture(k, rec, unix_ms);
+	count_lost(k, rec);
+	count_recordings(k);
+	metrics_server__set(k->server, &k->metrics);
+}
+
+#define SETTLE_LOOKS	   10
+#define SETTLE_INTERVAL_MS 500
+
+/* True if a signal tells mtbpf to end. For SIGUSR1 it says that the target is not running. */
+static bool told_to_end(struct keeper *k)
+{
+	struct signalfd_siginfo info;
+
+	if (read(k->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return false;
+	if (info.ssi_signo != SIGUSR1)
+		return true;
+	log__info("no snapshot: the target is not running");
+	return false;
+}
+
+/* The time of the next after__look(), if recordings are in the queue. */
+static uint64_t next_look(const struct keeper *k)
+{
+	return k->after.n ? clock__now_ns() + SETTLE_INTERVAL_MS * 1000000ull : UINT64_MAX;
+}
+
+static int wait_for_target(struct keeper *k)
+{
+	const enum log_level level = log__level();
+	int err = 0;
+
+	do {
+		/* The message that mtbpf waits is printed only once. */
+		if (err == -ETIME && level > LOG_QUIET)
+			log__set_level(LOG_QUIET);
+		err = target__wait(&k->target, &k->options->capture.target, k->signal_fd,
+				   next_look(k));
+		log__set_level(level);
+		if (after__look(&k->after, &k->metrics))
+			count_recordings(k);
+	} while (err == -ETIME || (err == -EINTR && !told_to_end(k)));
+	return err;
+}
+
+/* Sets k->target for -pid: these processes must exist now. 0, or -errno after a message and a
+ * hint. */
+static int check_target(struct keeper *k)
+{
+	const struct target_options *options = &k->options->capture.target;
+	struct process process;
+	int err;
+
+	if (target_options__name(options))
+		return 0;
+	err = target__choose(&k->target, options);
+	if (err || k->target.pids.n > 1)
+		return err;
+	err = process__open(&process, k->target.pids.v[0]);
+	if (!err)
+		process__close(&process);
+	return err;
+}
+
+static bool opens(struct keeper *k)
+{
+	enum log_level level = log__level();
+	struct session *s;
+
+	log__set_level(LOG_SILENT);
+	s = session__open(&k->options->capture, &k->start);
+	session__close(s);
+	log__set_level(level);
+	return s;
+}
+
+/*
+ * Waits until the new process has run execve and mapped its libraries. If that takes too long,
+ * opening the session reports what is wrong.
+ */
+static int settle(struct keeper *k)
+{
+	struct pollfd fd = {.fd = k->signal_fd, .events = POLLIN};
+	int err = 0;
+
+	k->has_settled = false;
+	for (int i = 0; !err && i < SETTLE_LOOKS; i++) {
+		k->has_settled = opens(k);
+		if (k->has_settled)
+			return 0;
+		if (poll(&fd, 1, SETTLE_INTERVAL_MS) > 0 && told_to_end(k))
+			return -EINTR;
+		err = wait_for_target(k);
+	}
+	return err;
+}
+
+/*
+ * Waits for the target and sets k->target. 0; -EINTR if mtbpf was told to end; or another -errno
+ * after a message and a hint.
+ */
+static int find_target(struct keeper *k)
+{
+	bool again = k->has_been_there;
+
+	k->has_been_there = true;
+	if (target_options__name(&k->options->capture.target)) {
+		int err = wait_for_target(k);
+
+		return err ? err : settle(k);
+	}
+	if (!again)
+		return 0;
+	if (k->target.pids.n == 1)
+		log__info("process %d has exited: nothing more to record", k->target.pids.v[0]);
+	else
+		log__info("the processes have exited: nothing more to record");
+	return -EINTR;
+}
+
+int quota__init(struct quota *quota, size_t per_hour)
+{
+	*quota = (struct quota){.tokens = per_hour};
+	if (!per_hour)
+		return 0;
+	quota->spent_ns = calloc(per_hour, sizeof(*quota->spent_ns));
+	return quota->spent_ns ? 0 : -ENOMEM;
+}
+
+void quota__fini(struct quota *quota)
+{
+	free(quota->spent_ns);
+	*quota = (struct quota){0};
+}
+
+uint64_t quota__next_ns(const struct quota *quota)
+{
+	uint64_t oldest = quota->tokens ? quota->spent_ns[quota->oldest] : 0;
+
+	return oldest ? oldest + QUOTA_SPAN_NS : 0;
+}
+
+void quota__spend(struct quota *quota, uint64_t now_ns)
+{
+	if (!quota->tokens)
+		return;
+	quota->spent_ns[quota->oldest] = now_ns;
+	quota->oldest = (quota->oldest + 1) % quota->tokens;
+}
 
 /* Reports the triggers that came while -max-per-hour was used up. */
 static void say_let_pass(struct keeper *k)
@@ -48,7 +418,7 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	k->metrics.lost[LOST_TRIGGERS] = k->metrics.stats.dropped;
 	/* A new summary changes the size of the recordings. */
 	if (after__look(&k->after, &k->metrics))
-		keeper__count_recordings(k);
+		count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 }
 
@@ -89,7 +459,7 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	if (!*err && *end == SESSION_TRIGGERED)
 		quota__spend(&k->quota, clock__now_ns());
 	if (!*err && *end != SESSION_EXITED && *end != SESSION_INTERRUPTED)
-		keeper__put(k, &rec, *end);
+		put_capture(k, &rec, *end);
 	recording__fini(&rec);
 	give_memory_back();
 	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
@@ -161,7 +531,7 @@ static int spend_earlier(struct keeper *k)
 static int open_keeper(struct keeper *k)
 {
 	const struct keep_options *o = &k->options->keep;
-	int err = keeper__check_target(k);
+	int err = check_target(k);
 
 	if (!err)
 		err = folder__open(&k->folder, o->dir, (size_t)o->keep, o->max_size);
@@ -176,7 +546,7 @@ static int open_keeper(struct keeper *k)
 	if (err)
 		return err;
 	k->signal_fd = interrupts__open_with_requests();
-	keeper__count_recordings(k);
+	count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 	return k->signal_fd < 0 ? k->signal_fd : 0;
 }
@@ -208,7 +578,7 @@ static int run(struct keeper *k)
 	int err = open_keeper(k);
 
 	while (!err && end == SESSION_EXITED) {
-		err = keeper__find_target(k);
+		err = find_target(k);
 		if (!err)
 			err = follow_target(k, &end);
 	}

@@ -3,6 +3,9 @@
 #ifndef MTBPF_KEEP_KEEPER_H
 #define MTBPF_KEEP_KEEPER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "keep/keep_options.h"
 #include "session/session.h"
 
@@ -12,5 +15,24 @@
  * and a hint.
  */
 int keeper__run(const struct record_options *options);
+
+/* Limits the captures per hour: a token can be spent again an hour after it was spent. */
+
+#define QUOTA_SPAN_NS 3600000000000ull
+
+struct quota {
+	uint64_t *spent_ns; /* a ring: when each token was last spent; 0: never */
+	size_t tokens;	    /* 0: no limit */
+	size_t oldest;
+};
+
+/* 0 or -ENOMEM. */
+int quota__init(struct quota *quota, size_t per_hour);
+void quota__fini(struct quota *quota);
+
+/* When the next token can be spent, on the clock of quota__spend(); 0: at once. */
+uint64_t quota__next_ns(const struct quota *quota);
+/* Spends a token. now_ns must not decrease from call to call. */
+void quota__spend(struct quota *quota, uint64_t now_ns);
 
 #endif

@@ -63,7 +63,7 @@ bool kernel_probe_kind__is_in(enum kernel_probe_kind kind, const char *selectors
 
 /* System calls of x86-64 by their numbers. */
 
-/* "futex"; NULL for one that is not known by name: all that may wait are. */
+/* "futex"; NULL for one that the kernel headers of the build machine do not name. */
 const char *syscall__name(int number);
 /* "syscall:futex", the name of its trigger; NULL if not known. */
 const char *syscall__selector(int number);

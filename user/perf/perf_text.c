@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "perf/perf_flags.h"
 #include "perf/perf_line.h"
 #include "util/cleanup.h"
 #include "util/meter.h"

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "perf/perf_flags.h"
 #include "decode/spread.h"
+#include "perf/perf_line.h"
 #include "stack/stack.h"
-#include "util/vec.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* The most threads: each takes memory before its first branch, and more are implausible. */
 #define MAX_THREADS 16384

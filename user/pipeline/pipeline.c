@@ -2,7 +2,9 @@
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +12,15 @@
 #include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
-#include "trace/fxt_trees.h"
 #include "target/usdt.h"
+#include "trace/fxt_trees.h"
 #include "trace/text.h"
 #include "trace/trace_writer.h"
+#include "util/cleanup.h"
 #include "util/log.h"
-#include "util/vec.h"
 #include "util/meter.h"
 #include "util/units.h"
+#include "util/vec.h"
 
 /* Names the hits' addresses by the code as it was at the end. */
 static int name_hits(struct decoded *decoded, pid_t pid)
@@ -459,4 +462,163 @@ int decoded__write_text_file(const struct decoded *decoded, const char *path)
 	if (!err)
 		log__info("%s: one line per slice, %s", path, units__format_size(size, bytes));
 	return err;
+}
+
+/* The threads that a recording has of a stall, with the names of their functions. */
+
+static const char *name_of(struct code_map *map, uint64_t ip)
+{
+	struct code_place place;
+
+	return code_map__find(map, ip, &place) ? place.function->name : "?";
+}
+
+/* A return address follows the call; the byte before it belongs to the call. */
+static int add_names(struct thread_places *places, const struct recording *rec,
+		     const struct rec_thread_state *state, struct code_map *map)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < state->n_ips && !err; i++) {
+		uint64_t ip = rec->state_ips.v[state->first_ip + i];
+
+		err = VEC_ADD(&places->names, name_of(map, i ? ip - 1 : ip));
+	}
+	return err;
+}
+
+static void set_waits_for(struct thread_place *place, const struct recording *rec,
+			  const struct rec_thread_state *state)
+{
+	const char *name = syscall__name((int)state->syscall), *path = NULL;
+	char number[32];
+
+	if (state->syscall == MT_NO_SYSCALL)
+		return;
+	snprintf(number, sizeof(number), "system call %u", state->syscall);
+	if (syscall__is_of_file((int)state->syscall))
+		path = recording__find_open_file(rec, state->pid, (int)state->arg);
+	if (path)
+		snprintf(place->waits_for, sizeof(place->waits_for), "%s of %s (fd %d)",
+			 name ?: number, path, (int)state->arg);
+	else
+		snprintf(place->waits_for, sizeof(place->waits_for), "%s", name ?: number);
+}
+
+static int add_place(struct thread_places *places, const struct recording *rec,
+		     const struct rec_thread_state *state, struct code_map *map)
+{
+	const struct mt_hit *hit = &rec->hits.v[state->hit];
+	struct thread_place *place = VEC_PUSH(&places->all);
+
+	if (!place)
+		return -ENOMEM;
+	*place = (struct thread_place){.tid = state->tid,
+				       .comm = state->comm,
+				       .doing = state->is_stopped  ? THREAD_STOPPED
+						: state->is_on_cpu ? THREAD_RUNS
+						: state->is_ready  ? THREAD_READY
+								   : THREAD_WAITS,
+				       .is_stalled = state->tid == (pid_t)hit->tid,
+				       .owner = state->owner,
+				       .first_name = places->names.n,
+				       .n_names = state->n_ips,
+				       .is_whole = state->is_whole};
+	set_waits_for(place, rec, state);
+	return add_names(places, rec, state, map);
+}
+
+static int add_all(struct thread_places *places, const struct decoded *decoded,
+		   const struct recording *rec, size_t hit, struct code_map *map)
+{
+	const struct mt_hit *of = &rec->hits.v[hit];
+	size_t next = 0;
+	int err = images__apply(decoded->images, (pid_t)of->tgid, of->time_ns, &next, map);
+
+	for (size_t i = 0; i < rec->thread_states.n && !err; i++)
+		if (rec->thread_states.v[i].hit == hit)
+			err = add_place(places, rec, &rec->thread_states.v[i], map);
+	return err;
+}
+
+int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			   struct thread_places *places)
+{
+	struct code_map *map;
+	int err;
+
+	*places = (struct thread_places){0};
+	if (!rec->thread_states.n || !decoded->images || hit >= rec->hits.n)
+		return 0;
+	map = code_map__new();
+	err = map ? add_all(places, decoded, rec, hit, map) : -ENOMEM;
+	code_map__free(map);
+	return err;
+}
+
+/* Converts a trace file back to the data that a report needs. */
+
+/* The trees move over; their functions stay. */
+static int take_over(struct decoded *decoded, struct fxt_trees *fxt)
+{
+	for (size_t i = 0; i < fxt->trees.n; i++) {
+		struct call_tree *tree = VEC_PUSH(&decoded->trees);
+
+		if (!tree)
+			return -ENOMEM;
+		*tree = fxt->trees.v[i];
+		fxt->trees.v[i] = (struct call_tree){0};
+	}
+	for (size_t i = 0; i < fxt->hits.n; i++) {
+		struct hit_mark *hit = VEC_PUSH(&decoded->hits);
+
+		if (!hit)
+			return -ENOMEM;
+		*hit = fxt->hits.v[i];
+	}
+	decoded->is_sampled = fxt->is_sampled;
+	decoded->totals.first_ns = fxt->first_ns;
+	decoded->totals.last_ns = fxt->last_ns;
+	return 0;
+}
+
+static int refuse(const char *path, int err, bool is_trace)
+{
+	if (err == -EBADMSG && !is_trace)
+		return err;
+	if (err == -EBADMSG) {
+		log__error("%s: the trace is damaged or truncated", path);
+		log__hint("decode the recording again: mtbpf decode NAME.mtbpf");
+		return -EIO;
+	}
+	log__error("cannot read %s: %s", path, strerror(-err));
+	log__hint("one made with sudo belongs to root; a trace is named NAME.fxt, .fxt.gz or "
+		  ".fxt.zst");
+	return err;
+}
+
+static int read_trees(struct fxt_trees *trees, int fd)
+{
+	struct meter meter;
+	int err;
+
+	meter__begin_file(&meter, "reading", fd);
+	err = fxt_trees__read(trees, fd, &meter);
+	meter__end(&meter);
+	return err;
+}
+
+int decoded__make_from_fxt(struct decoded *decoded, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	*decoded = (struct decoded){.behind_hit = -1};
+	if (!err) {
+		decoded->fxt = calloc(1, sizeof(*decoded->fxt));
+		err = decoded->fxt ? read_trees(decoded->fxt, fd) : -ENOMEM;
+	}
+	if (!err)
+		err = take_over(decoded, decoded->fxt);
+	return err ? refuse(path, err, decoded->fxt && decoded->fxt->tracks.n) : 0;
 }

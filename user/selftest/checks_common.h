@@ -111,8 +111,7 @@ bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
  */
 int checks__find_cpu(const char *sysfs, const char *type);
 
-/* The checks of Intel PT beyond those that it shares with the single-stepper, and of samples. */
+/* The checks of Intel PT beyond those that it shares with the single-stepper. */
 void checks__run_pt(struct checks *test);
-void checks__run_sample(struct checks *test);
 
 #endif

@@ -201,64 +201,39 @@ static void judge_snapshots(const struct checks *test, const struct variant *var
 		     has_gaps ? "with" : "without");
 }
 
-#define RESOLUTION_LOSS                                                                            \
+#define FREEZE(method, is_late)                                                                    \
 	{                                                                                          \
-		"recordings with this -timer-resolution are wrong", "use another one"              \
+		.name = "freeze: " method, .recording = "pt-" method,                              \
+		.options = {"-freeze", method}, .programs = 1u << PROGRAM_CALLS,                   \
+		.needs = "freeze_" method, .judge = judge_variant, .is_frozen_late = is_late,      \
+		.loss = {"recordings with this -freeze are wrong", "use another one"},             \
 	}
-#define FREEZE_LOSS                                                                                \
+#define TIMER(level)                                                                               \
 	{                                                                                          \
-		"recordings with this -freeze are wrong", "use another one"                        \
+		.name = "timer: " level, .recording = "pt-" level,                                 \
+		.options = {"-timer-resolution", level, "-skip", "3"},                             \
+		.programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_BUSY,                              \
+		.overhead = "overhead: " level, .judge = judge_variant,                            \
+		.loss = {"recordings with this -timer-resolution are wrong", "use another one"},   \
 	}
 #define CORES_LOSS                                                                                 \
 	{                                                                                          \
 		"recordings of what runs on these cores are wrong",                                \
 			"bind the target to other cores: taskset"                                  \
 	}
+#define CORES(type)                                                                                \
+	{                                                                                          \
+		.name = "cores: " type, .recording = "pt-" type, .programs = 1u << PROGRAM_CALLS,  \
+		.cores = type, .judge = judge_variant, .loss = CORES_LOSS,                         \
+	}
 
 static const struct variant variants[] = {
-	{.name = "freeze: pause",
-	 .recording = "pt-pause",
-	 .options = {"-freeze", "pause"},
-	 .programs = 1u << PROGRAM_CALLS,
-	 .needs = "freeze_pause",
-	 .judge = judge_variant,
-	 .loss = FREEZE_LOSS},
-	{.name = "freeze: refresh",
-	 .recording = "pt-refresh",
-	 .options = {"-freeze", "refresh"},
-	 .programs = 1u << PROGRAM_CALLS,
-	 .needs = "freeze_refresh",
-	 .judge = judge_variant,
-	 .loss = FREEZE_LOSS},
-	{.name = "freeze: disable",
-	 .recording = "pt-disable",
-	 .options = {"-freeze", "disable"},
-	 .programs = 1u << PROGRAM_CALLS,
-	 .needs = "freeze_disable",
-	 .judge = judge_variant,
-	 .is_frozen_late = true,
-	 .loss = FREEZE_LOSS},
-	{.name = "timer: low",
-	 .recording = "pt-low",
-	 .options = {"-timer-resolution", "low", "-skip", "3"},
-	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_BUSY,
-	 .overhead = "overhead: low",
-	 .judge = judge_variant,
-	 .loss = RESOLUTION_LOSS},
-	{.name = "timer: normal",
-	 .recording = "pt-normal",
-	 .options = {"-timer-resolution", "normal", "-skip", "3"},
-	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_BUSY,
-	 .overhead = "overhead: normal",
-	 .judge = judge_variant,
-	 .loss = RESOLUTION_LOSS},
-	{.name = "timer: high",
-	 .recording = "pt-high",
-	 .options = {"-timer-resolution", "high", "-skip", "3"},
-	 .programs = 1u << PROGRAM_CALLS | 1u << PROGRAM_BUSY,
-	 .overhead = "overhead: high",
-	 .judge = judge_variant,
-	 .loss = RESOLUTION_LOSS},
+	FREEZE("pause", false),
+	FREEZE("refresh", false),
+	FREEZE("disable", true),
+	TIMER("low"),
+	TIMER("normal"),
+	TIMER("high"),
 	{.name = "returns compressed",
 	 .recording = "pt-retcomp",
 	 .options = {"-timer-resolution", "custom:noretcomp=0"},
@@ -335,24 +310,9 @@ static const struct variant variants[] = {
 	 .is_of_plain = true,
 	 .judge = judge_variant,
 	 .loss = CORES_LOSS},
-	{.name = "cores: cpu_core",
-	 .recording = "pt-cpu_core",
-	 .programs = 1u << PROGRAM_CALLS,
-	 .cores = "cpu_core",
-	 .judge = judge_variant,
-	 .loss = CORES_LOSS},
-	{.name = "cores: cpu_atom",
-	 .recording = "pt-cpu_atom",
-	 .programs = 1u << PROGRAM_CALLS,
-	 .cores = "cpu_atom",
-	 .judge = judge_variant,
-	 .loss = CORES_LOSS},
-	{.name = "cores: cpu_lowpower",
-	 .recording = "pt-cpu_lowpower",
-	 .programs = 1u << PROGRAM_CALLS,
-	 .cores = "cpu_lowpower",
-	 .judge = judge_variant,
-	 .loss = CORES_LOSS},
+	CORES("cpu_core"),
+	CORES("cpu_atom"),
+	CORES("cpu_lowpower"),
 };
 
 int checks__find_cpu(const char *sysfs, const char *type)

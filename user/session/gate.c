@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "capture/perf/perf_clock.h"
-#include "capture/probe/breakpoint_event.h"
+#include "capture/probe/uprobe_event.h"
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -513,33 +513,34 @@ void gate__freeze(struct gate *gate)
 	trigger__freeze(gate->trigger);
 }
 
-struct entry_taker {
+/* Copies what is new in a log of the BPF programs to the recording. */
+struct log_reader {
 	struct recording *rec;
 	uint64_t after_ns, began_ns;
 };
 
 /* False if it ended before this recording. A hit without a return has only its start. */
-static bool was_recorded(const struct entry_taker *taker, const struct mt_entry *entry)
+static bool was_recorded(const struct log_reader *reader, const struct mt_entry *entry)
 {
 	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
 	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
 
-	return !end_ns || end_ns >= taker->began_ns;
+	return !end_ns || end_ns >= reader->began_ns;
 }
 
 static int take_entry(void *ctx, const struct mt_entry *entry)
 {
-	struct entry_taker *taker = ctx;
+	struct log_reader *reader = ctx;
 
-	return entry->start_ns > taker->after_ns && was_recorded(taker, entry)
-		       ? VEC_ADD(&taker->rec->entries, *entry)
+	return entry->start_ns > reader->after_ns && was_recorded(reader, entry)
+		       ? VEC_ADD(&reader->rec->entries, *entry)
 		       : 0;
 }
 
 /* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */
 static int take_ready(void *ctx, const struct mt_ready *ready)
 {
-	struct entry_taker *taker = ctx;
+	struct log_reader *reader = ctx;
 	const struct mt_entry entry = {.start_ns = ready->time_ns,
 				       .tid = ready->tid,
 				       .tgid = ready->tgid,
@@ -554,19 +555,19 @@ static int take_ready(void *ctx, const struct mt_ready *ready)
 					  .n_ips = ready->depth};
 	int err;
 
-	if (ready->time_ns <= taker->after_ns || ready->time_ns < taker->began_ns ||
+	if (ready->time_ns <= reader->after_ns || ready->time_ns < reader->began_ns ||
 	    ready->depth > MT_READY_DEPTH)
 		return 0;
-	err = VEC_ADD(&taker->rec->entries, entry);
-	return err ? err : recording__add_sample(taker->rec, &sample, ready->stack);
+	err = VEC_ADD(&reader->rec->entries, entry);
+	return err ? err : recording__add_sample(reader->rec, &sample, ready->stack);
 }
 
 static int take_all_ready(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {
+	struct log_reader reader = {
 		.rec = rec, .after_ns = gate->ready_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->entries.n;
-	int err = trigger__ready(gate->trigger, take_ready, &taker);
+	int err = trigger__ready(gate->trigger, take_ready, &reader);
 
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->ready_until_ns)
@@ -576,14 +577,14 @@ static int take_all_ready(struct gate *gate, struct recording *rec)
 
 int gate__take_entries(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {
+	struct log_reader reader = {
 		.rec = rec, .after_ns = gate->entries_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->entries.n;
 	int err;
 
 	if (!gate->trigger || !gate->sampling)
 		return 0;
-	err = trigger__entries(gate->trigger, take_entry, &taker);
+	err = trigger__entries(gate->trigger, take_entry, &reader);
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
@@ -592,28 +593,29 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 
 static int take_region(void *ctx, const struct mt_entry *entry)
 {
-	struct entry_taker *taker = ctx;
+	struct log_reader *reader = ctx;
 	const struct mt_sched region = {.time_ns = entry->start_ns,
 					.tid = entry->tid,
 					.tgid = entry->tgid,
 					.kind = MT_SCHED_REGION,
 					.took = {.arg = entry->ip, .end_ns = entry->end_ns}};
 
-	if (entry->end_ns && (entry->end_ns <= taker->after_ns || entry->end_ns < taker->began_ns))
+	if (entry->end_ns &&
+	    (entry->end_ns <= reader->after_ns || entry->end_ns < reader->began_ns))
 		return 0;
-	return recording__add_sched_by(taker->rec, &region);
+	return recording__add_sched_by(reader->rec, &region);
 }
 
 int gate__take_regions(struct gate *gate, struct recording *rec)
 {
-	struct entry_taker taker = {
+	struct log_reader reader = {
 		.rec = rec, .after_ns = gate->regions_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->sched_bys.n;
 	int err;
 
 	if (!gate->trigger || !gate->sampling || !gate->regions)
 		return 0;
-	err = trigger__regions(gate->trigger, take_region, &taker);
+	err = trigger__regions(gate->trigger, take_region, &reader);
 	for (size_t i = first; i < rec->sched_bys.n; i++)
 		if (rec->sched_bys.v[i].took.end_ns > gate->regions_until_ns)
 			gate->regions_until_ns = rec->sched_bys.v[i].took.end_ns;

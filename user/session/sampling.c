@@ -143,13 +143,13 @@ static int add_taken(struct recording *rec, const struct mt_record *record)
 	return err || !taken.by_quota ? err : note_quota(rec, taken.pid, false);
 }
 
-struct taker {
+struct record_reader {
 	struct recording *rec;
 	const struct recorder *recorder;
 };
 
 /* The stack of a switch, if the recorder has taken it. */
-static int add_stack(const struct taker *taker, const struct mt_record *record)
+static int add_stack(const struct record_reader *reader, const struct mt_record *record)
 {
 	struct rec_sample sample = {.time_ns = record->time_ns,
 				    .pid = (pid_t)record->tgid,
@@ -162,14 +162,14 @@ static int add_stack(const struct taker *taker, const struct mt_record *record)
 	struct recorder_stack stack;
 	int err;
 
-	if (!recorder__find_stack(taker->recorder, record, &stack))
+	if (!recorder__find_stack(reader->recorder, record, &stack))
 		return 0;
 	/* Without frame pointers the chain contains arbitrary values. Drop kernel addresses, which
 	 * perf.data uses as context marks. */
 	for (uint32_t i = 0; i < stack.n_ips; i++)
 		if (!address__is_kernel(stack.ips[i]))
 			chain[sample.n_ips++] = stack.ips[i];
-	err = recording__add_sample(taker->rec, &sample, chain);
+	err = recording__add_sample(reader->rec, &sample, chain);
 	if (err || !stack.size)
 		return err;
 	_Static_assert(offsetof(struct rec_user, stack) == sizeof(((struct mt_stack *)0)->regs),
@@ -177,18 +177,18 @@ static int add_stack(const struct taker *taker, const struct mt_record *record)
 	memcpy(&user, stack.regs, offsetof(struct rec_user, stack));
 	user.stack = (uint8_t *)stack.copy;
 	user.size = stack.size;
-	return recording__add_sample_user(taker->rec, &user);
+	return recording__add_sample_user(reader->rec, &user);
 }
 
 static int take(void *ctx, const struct mt_record *record)
 {
-	const struct taker *taker = ctx;
-	struct recording *rec = taker->rec;
+	const struct record_reader *reader = ctx;
+	struct recording *rec = reader->rec;
 	int err;
 
 	if (record->time_ns > rec->frozen_ns)
 		return 0;
-	err = add_stack(taker, record);
+	err = add_stack(reader, record);
 	if (err)
 		return err;
 	switch (record->kind) {
@@ -296,8 +296,8 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
 	size_t first_taken = rec->taken.n;
 	uint64_t since_ns;
-	struct taker taker = {rec, recorder};
-	int err = recorder ? recorder__take(recorder, &since_ns, take, &taker) : 0;
+	struct record_reader reader = {rec, recorder};
+	int err = recorder ? recorder__take(recorder, &since_ns, take, &reader) : 0;
 
 	if (err || !recorder)
 		return err;

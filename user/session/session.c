@@ -621,7 +621,7 @@ void session__close(struct session *s)
 		process__close(&s->process);
 	pid_set__fini(&s->pids);
 	stalled_threads__free(s->stalled);
-	free(s->witnesses);
+	free(s->mapped_by);
 	free(s);
 }
 
@@ -633,81 +633,6 @@ void session__hold_fire(struct session *s, uint64_t until_ns)
 pid_t session__pid(const struct session *s)
 {
 	return s->has_process ? s->process.pid : s->start->pid;
-}
-
-static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
-{
-	char text[UNITS_TEXT_SIZE];
-
-	units__format_duration(text, s->options->limits.stall_thresh_ns);
-	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
-		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
-		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
-						     : "not hit",
-		  s->probes.shown, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
-		  is_alone ? "; " : "", is_alone ? now : "");
-}
-
-/* True if finished calls, delays or regions may trigger, not only stalls. */
-static bool has_threshold(const struct session *s)
-{
-	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
-}
-
-static void say_waiting(const struct session *s)
-{
-	const struct capture_options *o = s->options;
-	const char *now = s->start->observer ? "SIGUSR1 takes the snapshot now"
-					     : "Ctrl-C takes the snapshot now";
-	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
-
-	if (s->ops->memory)
-		log__info("%s: %s; %s", s->ops->name, s->ops->about,
-			  s->ops->memory(s->source, memory));
-	else
-		log__info("%s: %s", s->ops->name, s->ops->about);
-	session__say_cost(s);
-	if (s->regions.by_key)
-		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
-			  "the time",
-			  s->regions.starts.shown, s->regions.stops.shown, o->key);
-	else if (start_stop__any(&s->regions))
-		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
-			  s->regions.stops.shown);
-	progress__format_threshold(&s->progress, text);
-	if (capture_options__cpu_measure(o))
-		log__info("waiting for %s %s with at least %s %s the CPU; %s",
-			  threshold__is_set(&o->delay_thresh) ? "two hits of"
-			  : s->regions.stop_triggers	      ? "-start to"
-							      : "a call of",
-			  s->probes.shown, text,
-			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
-	else if (s->options->limits.stall_thresh_ns && !has_threshold(s))
-		say_waiting_for_stall(s, true, now);
-	else if (threshold__is_set(&o->delay_thresh))
-		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
-			  now);
-	else if (session__measures_duration(s) && s->regions.stop_triggers)
-		log__info("waiting for %s at least %s after %s; %s", s->probes.shown, text,
-			  s->regions.starts.shown, now);
-	else if (session__measures_duration(s) && probes__are_library(&s->probes))
-		log__info("waiting for a hit of %s at least %s after mtbpf_mark_start(); %s",
-			  s->probes.shown, text, now);
-	else if (session__measures_duration(s))
-		log__info("waiting for a call of %s of at least %s; %s", s->probes.shown, text,
-			  now);
-	else if (s->probes.all.n)
-		log__info("waiting for a call of %s; %s", s->probes.shown, now);
-	else if (s->start->spool_dir)
-		log__info("recording everything to disk; Ctrl-C ends the recording");
-	else if (s->start->command)
-		log__info("recording while the command runs; Ctrl-C takes the snapshot");
-	else
-		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
-							      : "Ctrl-C takes the snapshot");
-	if (s->options->limits.stall_thresh_ns && has_threshold(s))
-		say_waiting_for_stall(s, false, now);
-	progress__say_needed(&s->progress);
 }
 
 static uint32_t reason_of(const struct session *s)
@@ -877,7 +802,7 @@ static int record_one(struct session *s, enum session_end *end)
 	if (s->options->timeout_ns && s->deadline_ns == UINT64_MAX)
 		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
 	if (!s->snapshots)
-		say_waiting(s);
+		session__say_waiting(s);
 	err = wait_for_end(s, end);
 	if (!err)
 		err = s->ops->freeze(s->source);

@@ -47,7 +47,7 @@ struct session {
 	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
 	bool replaced;			 /* see session__is_replaced() */
 	bool has_jit_moved;		 /* jit_probe__check() has warned */
-	pid_t *witnesses;	/* per probe: a process that maps its file; NULL: not read yet */
+	pid_t *mapped_by;	/* per probe: a process that maps its file; NULL: not read yet */
 	uint64_t look_ns;	/* time of the next check for replaced processes */
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* a too short lookback has been reported */
@@ -113,6 +113,8 @@ bool session__has_jit_moved(const struct session *s);
 /* Finds all probes and, with several processes, s->process. 0, or -errno after a message and a
  * hint. */
 int session__find_trigger(struct session *s);
+/* Says what the source records and what the session waits for. */
+void session__say_waiting(const struct session *s);
 /*
  * session_target.c: true if some processes have exited, and new processes have the function but no
  * probe. In a cgroup only new programs count. Cheap while all processes live.

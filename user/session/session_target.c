@@ -57,20 +57,21 @@ bool session__probes_are_copied(const struct session *s)
 	return are;
 }
 
-/* Makes the process the witness of probes without a living one. Returns how many are left. */
-static size_t try_witness(struct session *s, pid_t pid)
+/* Notes which probes the process maps, for those without a living one. Returns how many are left.
+ */
+static size_t note_mapped(struct session *s, pid_t pid)
 {
 	struct process process;
 	bool is_open = !process__open(&process, pid);
 	size_t left = 0;
 
 	for (size_t i = 0; i < s->probes.all.n; i++) {
-		pid_t *witness = &s->witnesses[i];
+		pid_t *mapped_by = &s->mapped_by[i];
 
-		if (is_open && !process__alive(*witness) &&
+		if (is_open && !process__alive(*mapped_by) &&
 		    maps_probe(&process, &s->probes.all.v[i]))
-			*witness = pid;
-		left += !process__alive(*witness);
+			*mapped_by = pid;
+		left += !process__alive(*mapped_by);
 	}
 	if (is_open)
 		process__close(&process);
@@ -78,7 +79,7 @@ static size_t try_witness(struct session *s, pid_t pid)
 }
 
 /* The number of probes whose file no process of the cgroup maps. */
-static size_t count_orphans(struct session *s, const struct target *target)
+static size_t count_unmapped(struct session *s, const struct target *target)
 {
 	size_t n, left = s->probes.all.n;
 	pid_t *pids;
@@ -86,7 +87,7 @@ static size_t count_orphans(struct session *s, const struct target *target)
 	if (target__processes(target, &pids, &n))
 		return 0;
 	for (size_t i = 0; i < n && left; i++)
-		left = try_witness(s, pids[i]);
+		left = note_mapped(s, pids[i]);
 	free(pids);
 	return left;
 }
@@ -139,7 +140,7 @@ static bool look(struct session *s)
 	if (target__choose(&target, &s->options->target))
 		replaced = false;
 	else if (target__is_cgroup(&target))
-		replaced = count_orphans(s, &target) && is_program_new(s, &target);
+		replaced = count_unmapped(s, &target) && is_program_new(s, &target);
 	else
 		replaced = is_process_new(s, &target);
 	target__close(&target);
@@ -153,7 +154,7 @@ static bool has_anybody_gone(const struct session *s)
 		if (!process__alive(s->pids.v[i]))
 			return true;
 	for (size_t i = 0; i < s->probes.all.n && s->cgroup; i++)
-		if (!process__alive(s->witnesses[i]))
+		if (!process__alive(s->mapped_by[i]))
 			return true;
 	return false;
 }
@@ -166,9 +167,9 @@ bool session__is_replaced(struct session *s)
 	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
 	    now < s->look_ns)
 		return false;
-	if (!s->witnesses)
-		s->witnesses = calloc(s->probes.all.n, sizeof(*s->witnesses));
-	if (!s->witnesses || !has_anybody_gone(s))
+	if (!s->mapped_by)
+		s->mapped_by = calloc(s->probes.all.n, sizeof(*s->mapped_by));
+	if (!s->mapped_by || !has_anybody_gone(s))
 		return false;
 	replaced = look(s);
 	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);

@@ -15,6 +15,7 @@
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_inlined.h"
 #include "util/printed.h"
+#include "util/names.h"
 #include "util/vec.h"
 
 struct code_map;

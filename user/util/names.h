@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "mtbpf_shared.h"
+
 /* Bytes of the longest label; enough for any readable C++ name. */
 #define LABEL_MAX  4096
 #define LABEL_SIZE (LABEL_MAX + 1)
@@ -45,5 +47,17 @@ void nearest__offer(struct nearest *nearest, const char *candidate);
 
 /* The best candidate, or NULL if none is near enough. */
 const char *nearest__result(const struct nearest *nearest);
+
+/* Makes text of what -print has read at a hit. The target's strings may have any bytes. */
+
+/* Each byte of a string may become \xNN; in quotes, and followed by dots. */
+#define PRINTED_SIZE (4 * MT_TEXT_MAX + 8)
+
+/*
+ * Returns buf: a number, "unknown", or a string in double quotes, followed by "..." if it is
+ * longer. It is well-formed UTF-8; control characters, those that change the direction of text,
+ * ill-formed bytes, quotes and backslashes are escaped as in C: \n, \", \x1b.
+ */
+const char *printed__format(char buf[static PRINTED_SIZE], const struct mt_printed *printed);
 
 #endif

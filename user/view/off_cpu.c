@@ -35,47 +35,49 @@ static void add_wait(struct off_cpu *off_cpu, const struct call_tree *tree, cons
 {
 	const struct waits_for *wait = call_tree__waits_for(tree, call);
 
-	for (struct waited *w = off_cpu->waits; wait && w < off_cpu->waits + OFF_CPU_MAX; w++) {
-		if (w->for_ && !is_same_wait(w->for_, wait))
+	for (struct off_cpu_sum *w = off_cpu->waits; wait && w < off_cpu->waits + OFF_CPU_MAX;
+	     w++) {
+		if (w->wait && !is_same_wait(w->wait, wait))
 			continue;
-		w->for_ = w->for_ ? w->for_ : wait;
+		w->wait = w->wait ? w->wait : wait;
 		w->ns += call->end_ns - call->start_ns;
 		return;
 	}
 }
 
-/* The next wait by falling length after `last` (NULL: the longest), or NULL. */
-static const struct waited *next_wait(const struct off_cpu *off_cpu, const struct waited *last)
+/* The next sum by falling time after `last` (NULL: the largest), or NULL. */
+static const struct off_cpu_sum *next(const struct off_cpu_sum *sums,
+				      const struct off_cpu_sum *last)
 {
-	const struct waited *found = NULL;
+	const struct off_cpu_sum *found = NULL;
 
-	for (const struct waited *w = off_cpu->waits; w < off_cpu->waits + OFF_CPU_MAX; w++) {
-		bool is_behind = !last || w->ns < last->ns || (w->ns == last->ns && w > last);
+	for (const struct off_cpu_sum *s = sums; s < sums + OFF_CPU_MAX; s++) {
+		bool is_behind = !last || s->ns < last->ns || (s->ns == last->ns && s > last);
 
-		if (w->for_ && is_behind && (!found || w->ns > found->ns))
-			found = w;
+		if ((s->wait || s->by) && is_behind && (!found || s->ns > found->ns))
+			found = s;
 	}
 	return found;
 }
 
 const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu)
 {
-	const struct waited *most = next_wait(off_cpu, NULL);
+	const struct off_cpu_sum *most = next(off_cpu->waits, NULL);
 
-	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->for_ : NULL;
+	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->wait : NULL;
 }
 
 void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct function *inside)
 {
-	const struct waited *most = next_wait(off_cpu, NULL), *w = most;
+	const struct off_cpu_sum *most = next(off_cpu->waits, NULL), *w = most;
 	const struct waits_for *first = off_cpu__wait(off_cpu);
 	char text[WAITS_FOR_SIZE];
 
 	if (!first || (inside && !strcmp(waits_for__format(first, text), inside->name)))
 		return;
 	for (int i = 0; i < OFF_CPU_SHOWN && w && w->ns >= most->ns / OFF_CPU_SHARE; i++) {
-		fprintf(out, "%s%s", i ? " and " : ": ", waits_for__format(w->for_, text));
-		w = next_wait(off_cpu, w);
+		fprintf(out, "%s%s", i ? " and " : ": ", waits_for__format(w->wait, text));
+		w = next(off_cpu->waits, w);
 	}
 }
 
@@ -95,23 +97,9 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 		add_one(off_cpu, by);
 }
 
-/* The next name by falling time after `last` (NULL: the largest), or NULL. */
-static const struct off_cpu_by *next(const struct off_cpu *off_cpu, const struct off_cpu_by *last)
-{
-	const struct off_cpu_by *found = NULL;
-
-	for (const struct off_cpu_by *b = off_cpu->names; b < off_cpu->names + OFF_CPU_MAX; b++) {
-		bool is_behind = !last || b->ns < last->ns || (b->ns == last->ns && b > last);
-
-		if (b->by && is_behind && (!found || b->ns > found->ns))
-			found = b;
-	}
-	return found;
-}
-
 const struct done_by *off_cpu__most(const struct off_cpu *off_cpu)
 {
-	const struct off_cpu_by *most = next(off_cpu, NULL);
+	const struct off_cpu_sum *most = next(off_cpu->names, NULL);
 
 	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->by : NULL;
 }
@@ -124,7 +112,7 @@ static void print_name(FILE *out, const struct done_by *by)
 		fprintf(out, "%s%s%s", by->comm, by->in ? " in " : "", by->in ? by->in : "");
 }
 
-static const char *deed(const struct off_cpu *off_cpu, const struct done_by *by)
+static const char *relation(const struct off_cpu *off_cpu, const struct done_by *by)
 {
 	if (!off_cpu->woken)
 		return "by ";
@@ -133,13 +121,13 @@ static const char *deed(const struct off_cpu *off_cpu, const struct done_by *by)
 
 void off_cpu__print(FILE *out, const struct off_cpu *off_cpu)
 {
-	const struct off_cpu_by *most = next(off_cpu, NULL), *b = most;
+	const struct off_cpu_sum *most = next(off_cpu->names, NULL), *b = most;
 
 	if (most && most->ns < off_cpu->ns / OFF_CPU_SHARE)
 		return;
 	for (int i = 0; i < OFF_CPU_SHOWN && b && b->ns >= most->ns / OFF_CPU_SHARE; i++) {
-		fprintf(out, ", %s", i ? "" : deed(off_cpu, b->by));
+		fprintf(out, ", %s", i ? "" : relation(off_cpu, b->by));
 		print_name(out, b->by);
-		b = next(off_cpu, b);
+		b = next(off_cpu->names, b);
 	}
 }

@@ -17,16 +17,16 @@
 #define OFF_CPU_SHOWN 3
 #define OFF_CPU_SHARE 3
 
+/* The time of one wait, or by one name. */
+struct off_cpu_sum {
+	const struct waits_for *wait; /* the first with this text */
+	const struct done_by *by;     /* the first with this name */
+	uint64_t ns;
+};
+
 /* Zero-initialise. */
 struct off_cpu {
-	struct waited {
-		const struct waits_for *for_; /* the first of those with the same text */
-		uint64_t ns;
-	} waits[OFF_CPU_MAX];
-	struct off_cpu_by {
-		const struct done_by *by; /* the first with this name */
-		uint64_t ns;
-	} names[OFF_CPU_MAX];
+	struct off_cpu_sum waits[OFF_CPU_MAX], names[OFF_CPU_MAX];
 	uint64_t ns; /* total time off the CPU */
 	bool woken;  /* true: they woke it; false: they ran instead of it */
 };

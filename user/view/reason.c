@@ -463,7 +463,7 @@ static void print_blocked(FILE *out, const struct report *r, const struct row *r
 /* Here only rows of goroutines have waits: until a thread runs the goroutine, which is ready. */
 static void print_waiting(FILE *out, const struct row *row)
 {
-	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].for_;
+	bool has_names = row->off_cpu.names[0].by, has_wait = row->off_cpu.waits[0].wait;
 
 	if (has_wait && !has_names) {
 		fprintf(out, "ready to run, but no thread of Go's runtime ran it");

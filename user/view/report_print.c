@@ -259,7 +259,7 @@ static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
 	cJSON *list = NULL;
 
 	for (size_t i = 0; i < OFF_CPU_MAX; i++) {
-		const struct off_cpu_by *b = &off_cpu->names[i];
+		const struct off_cpu_sum *b = &off_cpu->names[i];
 		cJSON *item;
 
 		if (!b->by)
@@ -278,15 +278,15 @@ static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
 
 static void add_waits(cJSON *object, const struct off_cpu *off_cpu)
 {
-	cJSON *list = off_cpu->waits[0].for_ ? cJSON_AddArrayToObject(object, "waits") : NULL;
+	cJSON *list = off_cpu->waits[0].wait ? cJSON_AddArrayToObject(object, "waits") : NULL;
 
-	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].for_; i++) {
+	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].wait; i++) {
 		cJSON *item = cJSON_CreateObject();
 		char text[WAITS_FOR_SIZE];
 
 		cJSON_AddItemToArray(list, item);
 		cJSON_AddStringToObject(item, "for",
-					waits_for__format(off_cpu->waits[i].for_, text));
+					waits_for__format(off_cpu->waits[i].wait, text));
 		add_number(item, "ns", off_cpu->waits[i].ns);
 	}
 }

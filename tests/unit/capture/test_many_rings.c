@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <cmocka.h>
 
+#include "said.h"
 #include "stderr_capture.h"
 
 static void test_the_limit_is_raised(void **state)
@@ -28,12 +29,15 @@ static void test_the_limit_is_raised(void **state)
 static void test_too_many_files(void **state)
 {
 	struct stderr_capture capture;
+	struct rlimit allowed;
 	const char *text;
 
 	stderr_capture__begin(&capture);
 	assert_int_equal(many_rings__allow(1000000000, 3, 0), -EMFILE);
 	text = stderr_capture__end(&capture);
-	assert_non_null(strstr(text, "mtbpf: 1000000000 threads need 3000000512 open files"));
+	getrlimit(RLIMIT_NOFILE, &allowed);
+	ASSERT_ERROR(text, TEXT_threads_need_files, (size_t)1000000000, 3000000512ull,
+		     (unsigned long long)allowed.rlim_cur);
 	assert_non_null(strstr(text, "hint: 'ulimit -n 3000000512'"));
 	assert_non_null(strstr(text, "-cgroup"));
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "said.h"
 #include "stderr_capture.h"
 #include "util/fs.h"
 
@@ -77,8 +78,7 @@ static void test_no_file(void **state)
 	stderr_capture__begin(&said);
 	assert_int_equal(ocaml_traps__read(&traps, "/nowhere/traps"), -ENOENT);
 	stderr_capture__end(&said);
-	assert_non_null(
-		strstr(said.text, "cannot read /nowhere/traps: No such file or directory\nhint: "));
+	ASSERT_ERROR(said.text, TEXT_cannot_read, "/nowhere/traps", strerror(ENOENT));
 }
 
 int main(void)

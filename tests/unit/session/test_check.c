@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "capture/perf/perf_ring.h"
-#include "check/results.h"
 #include "stderr_capture.h"
 #include "util/cleanup.h"
 #include "util/fs.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf/perf_flags.h"
+#include "perf/perf_line.h"
 #include "util/fs.h"
 
 #if __has_include(<perf/perf_dlfilter.h>)

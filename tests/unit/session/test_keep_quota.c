@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "keep/quota.h"
 #include "keep/folder.h"
+#include "keep/keeper.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -17,6 +17,15 @@
 #define DOCKER_ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define POD_ID	  "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 
+/* NULL: the label is not set. */
+static const char *find_label(const struct recording *rec, const char *key)
+{
+	for (size_t i = 0; i < rec->labels.n; i++)
+		if (!strcmp(rec->labels.v[i].key, key))
+			return rec->labels.v[i].value;
+	return NULL;
+}
+
 static void put(const char *root, const char *name, const char *text)
 {
 	char path[512];
@@ -51,9 +60,9 @@ static void test_docker(void **state)
 	assert_int_equal(labels__add_container(&rec, *state,
 					       "0::/system.slice/docker-" DOCKER_ID ".scope\n"),
 			 0);
-	assert_string_equal(recording__find_label(&rec, "container"), "web");
-	assert_string_equal(recording__find_label(&rec, "image"), "shop/web:1.2");
-	assert_null(recording__find_label(&rec, "pod"));
+	assert_string_equal(find_label(&rec, "container"), "web");
+	assert_string_equal(find_label(&rec, "image"), "shop/web:1.2");
+	assert_null(find_label(&rec, "pod"));
 	recording__fini(&rec);
 }
 
@@ -71,9 +80,9 @@ static void test_pod(void **state)
 				 "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" POD_ID
 				 ".scope\n"),
 			 0);
-	assert_string_equal(recording__find_label(&rec, "container"), "server");
-	assert_string_equal(recording__find_label(&rec, "pod"), "shop/web-1");
-	assert_string_equal(recording__find_label(&rec, "image"), "shop/web:2");
+	assert_string_equal(find_label(&rec, "container"), "server");
+	assert_string_equal(find_label(&rec, "pod"), "shop/web-1");
+	assert_string_equal(find_label(&rec, "image"), "shop/web:2");
 	recording__fini(&rec);
 }
 
@@ -86,7 +95,7 @@ static void test_no_container(void **state)
 	assert_int_equal(rec.labels.n, 0);
 	/* One that no runtime's files tell of has its ID. */
 	assert_int_equal(labels__add_container(&rec, "/none", "0::/" POD_ID "\n"), 0);
-	assert_string_equal(recording__find_label(&rec, "container"), POD_ID);
+	assert_string_equal(find_label(&rec, "container"), POD_ID);
 	recording__fini(&rec);
 }
 
@@ -96,9 +105,9 @@ static void test_labels_are_replaced_and_cleaned(void **state)
 
 	recording__init(&rec);
 	assert_int_equal(recording__set_label(&rec, "zone", "a\033[2J"), 0);
-	assert_string_equal(recording__find_label(&rec, "zone"), "a?[2J");
+	assert_string_equal(find_label(&rec, "zone"), "a?[2J");
 	assert_int_equal(recording__set_label(&rec, "zone", "b"), 0);
-	assert_string_equal(recording__find_label(&rec, "zone"), "b");
+	assert_string_equal(find_label(&rec, "zone"), "b");
 	assert_int_equal(rec.labels.n, 1);
 	recording__fini(&rec);
 }

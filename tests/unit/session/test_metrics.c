@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "http/listen.h"
+#include "http/http.h"
 #include "stderr_capture.h"
 #include "trigger/trigger.h"
 #include "util/cleanup.h"

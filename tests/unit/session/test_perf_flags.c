@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "perf/perf_flags.h"
+#include "perf/perf_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

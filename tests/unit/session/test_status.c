@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "session/progress.h"
 #include "stderr_capture.h"
-#include "view/status.h"
 
 static void assert_status(struct status_view view, const char *expected)
 {

@@ -197,7 +197,7 @@ static void test_refuses_a_kernel_thread(void **state)
 		skip();
 	}
 	assert_int_equal(open_refused(2, &capture), -ENOEXEC);
-	assert_non_null(strstr(capture.text, "is a kernel thread"));
+	ASSERT_ERROR(capture.text, TEXT_is_a_kernel_thread, 2, "kthreadd");
 }
 
 static void test_takes_a_kernel_thread_where_it_may_be_one(void **state)

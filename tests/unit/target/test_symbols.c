@@ -237,7 +237,8 @@ static void test_an_offset_in_a_function(void **state)
 	assert_int_equal(symbols__find(&f->symbols, "symbol:main+1", &match), 0);
 	assert_int_equal(match.offset, 1);
 	assert_string_equal(find(state, "main+0x100000", &capture), "");
-	assert_non_null(strstr(capture.text, "'main+0x100000' is beyond its end"));
+	ASSERT_ERROR(capture.text, TEXT_beyond_its_end, match.function->name, match.function->size,
+		     "main+0x100000");
 	assert_string_equal(find(state, "main+", &capture), "");
 	assert_string_equal(find(state, "main+0y", &capture), "");
 	assert_string_equal(find(state, "+1", &capture), "");
@@ -267,16 +268,16 @@ static void test_a_bad_address_has_a_caret_under_it(void **state)
 	struct stderr_capture capture;
 
 	assert_string_equal(find(state, "addr:0x12g4", &capture), "");
-	assert_non_null(
-		strstr(capture.text, "'g' in an address\n  addr:0x12g4\n           ^\nhint"));
+	ASSERT_ERROR(capture.text, TEXT_not_of_an_address, 'g');
+	assert_non_null(strstr(capture.text, "\n  addr:0x12g4\n           ^\nhint"));
 	assert_string_equal(find(state, "addr:", &capture), "");
 	assert_non_null(strstr(capture.text, "\n  addr:\n       ^\nhint"));
 	assert_string_equal(find(state, "addr:1", &capture), "");
 	assert_non_null(strstr(capture.text, " at 0x1\n"));
 	assert_string_equal(find(state, "addr:0xffffffffffffffff", &capture), "");
-	assert_non_null(strstr(capture.text, "the address is too large\n"));
+	ASSERT_ERROR(capture.text, TEXT_address_too_large);
 	assert_string_equal(find(state, "addr:0x10000000000000000", &capture), "");
-	assert_non_null(strstr(capture.text, "the address is too large\n"));
+	ASSERT_ERROR(capture.text, TEXT_address_too_large);
 }
 
 static void test_opens_a_program_that_does_not_run(void **state)
@@ -309,7 +310,7 @@ static void test_refuses_what_is_no_program(void **state)
 	stderr_capture__begin(&capture);
 	assert_int_equal(symbols__open_file(&symbols, path), -ENOEXEC);
 	stderr_capture__end(&capture);
-	assert_non_null(strstr(capture.text, "is a script, not a program"));
+	ASSERT_ERROR(capture.text, TEXT_is_a_script, path);
 	unlink(path);
 	stderr_capture__begin(&capture);
 	assert_int_equal(symbols__open_file(&symbols, path), -ENOENT);
@@ -327,7 +328,7 @@ static void test_a_process_without_symbols_says_so(void **state)
 	stderr_capture__begin(&capture);
 	assert_int_equal(symbols__find(&symbols, "main", &match), -ENODATA);
 	stderr_capture__end(&capture);
-	assert_non_null(strstr(capture.text, "mtbpf: process 1 (bare) is stripped"));
+	ASSERT_ERROR(capture.text, TEXT_is_stripped, symbols.label);
 }
 
 int main(void)

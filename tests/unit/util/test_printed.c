@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "util/names.h"
-#include "util/printed.h"
 
 static const char *text_of(const char *bytes, size_t length, bool is_cut)
 {

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/bpf.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
-#include "capture/probe/breakpoint_event.h"
 #include "mtbpf_shared.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -120,6 +120,19 @@ static void explain(const struct uprobe_spec *spec, int err)
 		log__hint("the address must be in the code of a regular file");
 	else if (err == -KERNEL_ENOTSUPP || err == -EILSEQ)
 		log__hint("choose an address where another instruction starts");
+}
+
+struct perf_event_attr breakpoint_event__attr(uint64_t address)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_BREAKPOINT,
+		.sample_period = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.bp_type = HW_BREAKPOINT_X,
+		.bp_addr = address,
+		.bp_len = sizeof(long), /* the one length that the kernel takes for code */
+	};
 }
 
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
@@ -505,4 +518,12 @@ int tracefs_probe__try(const char **place)
 		return dir;
 	fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 	return fd < 0 ? -errno : 0;
+}
+
+int breakpoint_event__open(int cpu, uint64_t address)
+{
+	struct perf_event_attr attr = breakpoint_event__attr(address);
+	const struct event_place place = {.pid = -1, .cpu = cpu};
+
+	return event_place__open(&place, &attr, -1);
 }

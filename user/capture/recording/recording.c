@@ -631,13 +631,6 @@ int recording__add_print(struct recording *rec, const char *name)
 	return 0;
 }
 
-const char *recording__find_label(const struct recording *rec, const char *key)
-{
-	const struct rec_label *label = find_label(rec, key);
-
-	return label ? label->value : NULL;
-}
-
 static const struct {
 	const char *name, *one, *many, *why;
 } drops[DROPS] = {

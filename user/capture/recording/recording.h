@@ -428,8 +428,6 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
  * Copies both, without characters that cannot be shown. Replaces an earlier value of the same key.
  */
 int recording__set_label(struct recording *rec, const char *key, const char *value);
-/* NULL: the label is not set. */
-const char *recording__find_label(const struct recording *rec, const char *key);
 /* Copies the text. The first one per process is kept. */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
 /* NULL if it was not throttled. */

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/probe/breakpoint_event.h"
+#include "capture/probe/uprobe_event.h"
 #include "target/process.h"
 #include "target/symbols/live_image.h"
 #include "util/cleanup.h"
