@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the segments of a stack show at their two ends, by which they are stitched; and segments that
- * turn out to continue another stack. Calls refer to each other, and are referred to, by their
+ * What the segments of a stack show at their two ends, by which they are stitched; and segments
+ * that turn out to continue another stack. Calls refer to each other, and are referred to, by their
  * places, which change then.
  */
 #include "stack/frames.h"
