@@ -12,6 +12,12 @@
 /* The entry probe is before the first change of the stack pointer: [sp] is the return address. */
 const volatile bool probe_at_entry;
 
+/*
+ * Programs without a perf event freeze Intel PT by calling this helper: a kprobe on it is in Intel
+ * PT's group, and its program (on_freeze) lets it overflow once the trigger has fired.
+ */
+const volatile bool freezes_by_call;
+
 /* The number of stack pieces to copy, at most MT_COPY_PIECES; a constant for the verifier. */
 const volatile __u32 copy_pieces;
 
@@ -22,10 +28,8 @@ const volatile __u32 copy_pieces;
 volatile __u32 armed;
 /* Time of the arming: a call or delay that began earlier never triggers. */
 volatile __u64 armed_since_ns;
-/* Limits on triggers; 0: no limit. */
-const volatile __u64 min_interval_ns; /* least time between two triggers */
-const volatile __u64 skipped;	      /* number of triggers to skip first */
-volatile __u64 not_before_ns;
+const volatile struct mt_limits limits;
+volatile __u64 not_before_ns; /* by limits.after_ns */
 /* State for these limits. */
 __u64 last_trigger_ns; /* 0: none yet */
 __u64 n_passed;
@@ -56,7 +60,8 @@ struct passed {
 	u64 key;
 	u32 since_tid;
 	u32 reason;
-	u32 arming; /* set by fire() */
+	u32 arming;	/* set by fire() */
+	bool at_return; /* a call has returned: the registers have its result */
 };
 
 /* Fills stack[first..] with return addresses, without the ip itself (flag 1). Returns the depth. */
@@ -165,7 +170,7 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	take_args(ctx, probe_of(passed->place), hit);
 	take_trace_id(hit);
 	if (n_prints)
-		read_prints(passed->place, keeps_prints, hit->prints);
+		read_prints(passed->place, passed->at_return, hit->prints);
 	hit->copied = copy_stack(ctx, (char *)(hit + 1));
 }
 
@@ -176,10 +181,10 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 		return true;
 	if (passed->time_ns < not_before_ns)
 		return false;
-	if (min_interval_ns && last_trigger_ns &&
-	    passed->time_ns < last_trigger_ns + min_interval_ns)
+	if (limits.min_interval_ns && last_trigger_ns &&
+	    passed->time_ns < last_trigger_ns + limits.min_interval_ns)
 		return false;
-	return !skipped || __sync_fetch_and_add(&n_passed, 1) >= skipped;
+	return !limits.skip || __sync_fetch_and_add(&n_passed, 1) >= (u32)limits.skip;
 }
 
 /*
@@ -225,6 +230,8 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 
 	if (!hit)
 		return 0;
+	if (freezes_by_call && passed->place->in_kernel)
+		bpf_get_numa_node_id(); /* MT_FREEZE_CALL */
 	fill_hit(ctx, hit, passed);
 	bpf_ringbuf_submit(hit, BPF_RB_FORCE_WAKEUP);
 	return 1;

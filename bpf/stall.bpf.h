@@ -11,7 +11,6 @@
 #include "latch.bpf.h"
 #include "task.bpf.h"
 
-const volatile __u64 stall_thresh_ns; /* 0: stalls are not looked for */
 const volatile __u64 stall_period_ns; /* period of the clock */
 const volatile __u32 stall_from;      /* enum mt_stall_from */
 const volatile bool stall_counts;     /* `watch`: each stall is counted once, and none triggers */
@@ -76,7 +75,7 @@ static __always_inline void close_stall(void)
 
 static __always_inline bool stalls_in(u32 from)
 {
-	return stall_thresh_ns && stall_from == from;
+	return limits.stall_thresh_ns && stall_from == from;
 }
 
 /* The thread's outermost open call counts: those inside it began later. */
@@ -182,8 +181,8 @@ static __always_inline u64 lasted(struct open_stall *stall, u64 now_ns)
 static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 {
 	return armed && stall->since_ns >= armed_since_ns && now_ns >= not_before_ns &&
-	       (!min_interval_ns || !last_trigger_ns ||
-		now_ns >= last_trigger_ns + min_interval_ns);
+	       (!limits.min_interval_ns || !last_trigger_ns ||
+		now_ns >= last_trigger_ns + limits.min_interval_ns);
 }
 
 /* Fills a hit of a thread that is not the current one. Its stack is not copied. */
@@ -282,12 +281,12 @@ static long look_at_stall(void *map, const void *key, void *value, void *context
 		return 0;
 	}
 	value_ns = lasted(stall, look->now_ns);
-	if (value_ns + 2 * stall_period_ns < stall_thresh_ns || stall->is_told ||
+	if (value_ns + 2 * stall_period_ns < limits.stall_thresh_ns || stall->is_told ||
 	    !read_regs(stall, &regs))
 		return 0;
 	if (stall->returns_to && stall_asks && !stall->question && armed && value_ns)
 		ask(stall, tid, &regs);
-	if (value_ns < stall_thresh_ns || was_left(stall, &regs))
+	if (value_ns < limits.stall_thresh_ns || was_left(stall, &regs))
 		return 0;
 	if (stall_counts) {
 		stall->is_told = 1;

@@ -109,6 +109,27 @@ struct {
 	__type(value, struct mt_syscall);
 } probed_syscalls SEC(".maps");
 
+/* Offset of the thread's status in its task; 0: not known. */
+const volatile __u32 task_status_at;
+
+#define TS_COMPAT 2    /* arch/x86/include/asm/thread_info.h */
+#define USER32_CS 0x23 /* arch/x86/include/asm/segment.h: __USER32_CS */
+
+/*
+ * True for a 32-bit system call, whose number means another call. The functions __x64_sys_X have
+ * none of them, but the tracepoints have. Without BTF only those of 32-bit code are recognized, not
+ * int $0x80 in 64-bit code.
+ */
+static __always_inline bool is_compat(const struct pt_regs *regs)
+{
+	u64 cs = 0;
+
+	if (task_status_at)
+		return read_kernel_u32(bpf_get_current_task() + task_status_at) & TS_COMPAT;
+	bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs);
+	return (u16)cs == USER32_CS;
+}
+
 /* True if the kernel lacks BTF, without which there is no task storage. */
 const volatile bool syscalls_use_lru;
 
@@ -126,7 +147,7 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
 	bpf_probe_read_kernel(&number, sizeof(number), &regs->orig_ax);
 	key = number < MT_SYSCALLS ? number : MT_SYSCALLS;
 	syscall = bpf_map_lookup_elem(&probed_syscalls, &key);
-	return syscall && syscall->roles & roles ? syscall : NULL;
+	return syscall && syscall->roles & roles && !is_compat(regs) ? syscall : NULL;
 }
 
 /*
@@ -135,7 +156,8 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
  */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {
-	if (syscall->nonzero && !(u32)regs->di)
+	/* Of a status, the parent gets the lowest eight bits. */
+	if (syscall->nonzero && !(u8)regs->di)
 		return false;
 	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;
 }

@@ -31,8 +31,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
 const volatile bool conditional_entries;
-/* Stop after this many hits (durations: after this many returned calls); 0: no limit. */
-const volatile __u64 max_hits;
 const volatile bool returns_by_insn;  /* on_return is probed at each returning instruction */
 const volatile bool measure_duration; /* the time from entry to return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
@@ -45,7 +43,7 @@ const volatile __u64 mark_offset_ns;
 volatile __u64 threshold_ns;
 /* The number of the latest hit, counted over all CPUs. */
 __u64 last_sequence;
-/* Calls whose duration was measured; counted only if max_hits is set. */
+/* Calls whose duration was measured; counted only if limits.max_hits is set. */
 __u64 n_returned;
 
 /*
@@ -171,7 +169,7 @@ static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, 
 static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
 				     struct latch *latch, struct passed *passed)
 {
-	bool is_last = max_hits && passed->sequence == max_hits;
+	bool is_last = limits.max_hits && passed->sequence == (u32)limits.max_hits;
 
 	if (pass(ctx, stats, latch, passed))
 		return 1;
@@ -207,14 +205,15 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 				.reason = MT_HIT_REGION,
 				.probe_ip = regs->ip};
 
-	/* Hits before the first arming, which sets not_before_ns, do not count for max_hits. */
-	if (!stats || (max_hits && !not_before_ns))
+	/* Hits before the first arming, which sets not_before_ns, do not count for limits.max_hits.
+	 */
+	if (!stats || (limits.max_hits && !not_before_ns))
 		return 0;
-	if (max_hits && n_returned >= max_hits)
+	if (limits.max_hits && n_returned >= (u32)limits.max_hits)
 		return end(regs, stats, &passed);
 	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
 	/* If the last hit triggered, the trigger has been armed again: the next hit is the end. */
-	if (max_hits && !measure_duration && passed.sequence > max_hits)
+	if (limits.max_hits && !measure_duration && passed.sequence > (u32)limits.max_hits)
 		return end(regs, stats, &passed);
 	add_one(&stats->hits);
 	log_entry(regs, &passed, 0);
@@ -254,6 +253,7 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 	struct passed passed = {.place = place,
 				.time_ns = bpf_ktime_get_ns(),
 				.reason = MT_HIT_DURATION,
+				.at_return = true,
 				.sequence = call->sequence,
 				.probe_ip = call->ip,
 				.since_ns = call->entry_ns};
@@ -261,14 +261,14 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 	bool passes;
 
 	passed.value_ns = passed.time_ns > call->entry_ns ? passed.time_ns - call->entry_ns : 0;
-	returned = max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
-	if (returned > max_hits)
+	returned = limits.max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
+	if (returned > (u32)limits.max_hits)
 		return end(regs, stats, &passed);
 	log_entry(regs, &passed, passed.time_ns);
 	passes = count_time(stats, passed.value_ns, call->off_ns, threshold_ns, &passed.off_ns);
 	if (!count_only && passes && fire(regs, stats, &passed))
 		return 1;
-	return max_hits && returned == max_hits ? end(regs, stats, &passed) : 0;
+	return limits.max_hits && returned == (u32)limits.max_hits ? end(regs, stats, &passed) : 0;
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -769,6 +769,16 @@ int on_breakpoint_stop(void *ctx)
 	if (find_breakpoint(ctx, &place))
 		stop(&place, task_latch());
 	return 0;
+}
+
+/*
+ * On the helper that fire() calls. Other programs may call it as well: before the trigger has fired
+ * nothing is frozen, and afterwards it does not matter.
+ */
+SEC("kprobe")
+int on_freeze(struct pt_regs *ctx)
+{
+	return is_frozen();
 }
 
 /* At the tracepoint oom:mark_victim. */

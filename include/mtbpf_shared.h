@@ -57,6 +57,11 @@ typedef unsigned long long __mt_u64;
  */
 #define MT_BREAKPOINT_SHIFT 16
 #define MT_BREAKPOINT_PROBE 0xffff
+/*
+ * The kernel's function behind the helper that programs call to freeze Intel PT, if they have no
+ * perf event. It does nothing else, and programs rarely call it.
+ */
+#define MT_FREEZE_CALL "bpf_get_numa_node_id"
 /* Above the highest number of a system call on x86-64, which is about 470. */
 #define MT_SYSCALLS 512
 /* The most processes that can be followed at once, each by its pid. */
@@ -75,6 +80,21 @@ enum mt_hit_reason {
 	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
 	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
 };
+
+/*
+ * Limits for what triggers, as the user gave them; 0: no limit. Options, the trigger's
+ * configuration and its programs have the same struct: a new limit is a member here, a condition
+ * in a program, and an option.
+ */
+struct mt_limits {
+	/* A thread that has been in a call, region or delay for so long, and still is, triggers. */
+	__mt_u64 stall_thresh_ns;
+	__mt_u64 after_ns;	  /* none triggers within this time of the first arming */
+	__mt_u64 min_interval_ns; /* least time between two triggers */
+	__mt_s32 skip;		  /* of the hits that remain, so many do not trigger */
+	__mt_s32 max_hits;	  /* end after so many hits (durations: returned calls) */
+};
+_Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
 
 /*
  * The conditions of -if: what each compares, how, and with what. At most MT_TERMS; all must hold.
@@ -175,7 +195,7 @@ struct mt_syscall {
 	__mt_u8 roles;	   /* bits of enum mt_role; 0: it is not probed */
 	__mt_u8 file_kind; /* enum mt_file_kind of the descriptor in its first argument */
 	__mt_u8 reads;	   /* 1: a call that returns 0 (end of file) does not count */
-	__mt_u8 nonzero;   /* 1: it counts only if its first argument, an int, is not 0 */
+	__mt_u8 nonzero;   /* 1: it counts only if its first argument is a status that is not 0 */
 };
 _Static_assert(sizeof(struct mt_syscall) == 8, "mt_syscall");
 

@@ -46,7 +46,7 @@ static const struct option_spec specs[] = {
 	 offsetof(struct watch_options, on_cpu), NULL},
 	{"off-cpu", NULL, 0, OPT_FLAG, NULL, "the same of the time off the CPU",
 	 offsetof(struct watch_options, off_cpu), NULL},
-	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,
+	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", limits.stall_thresh_ns,
 		     "count how often a thread has been without a hit (with -durations: in a call; "
 		     "with -start: between the two) for this long"),
 	OPTION_VALUE("timeout", OPT_DURATION, "D", timeout_ns, "stop after this long"),
@@ -350,19 +350,18 @@ static int attach_and_watch(const struct watch_options *options, const struct ta
 		.reads = reads,
 		.n_reads = (uint32_t)(hits->all.n + watched->regions.starts.all.n),
 		.by_key = options->common.reads.has_key,
-		.stall_thresh_ns = options->common.stall_thresh_ns,
+		.limits = options->common.limits,
 		.stall_from = has_regions					   ? MT_STALL_REGION
 			      : options->durations && !probes__are_library(probes) ? MT_STALL_CALL
 										   : MT_STALL_HIT,
 		.regions = has_regions,
 		.stop_triggers = has_regions,
 		.since_mark = probes__are_library(probes),
-		.mark_offset_ns = time_namespace__offset_ns(watched->pid),
-		.max_hits = (uint64_t)options->common.max_hits};
+		.mark_offset_ns = time_namespace__offset_ns(watched->pid)};
 	struct gate gate;
 	int err = args && reads ? 0 : -ENOMEM;
 
-	if (!err && config.stall_thresh_ns && config.stall_from == MT_STALL_CALL)
+	if (!err && config.limits.stall_thresh_ns && config.stall_from == MT_STALL_CALL)
 		err = stall__refuse_go(probes);
 	if (!err && trigger__needs_return(&config))
 		err = probes__choose_returns(probes, options->common.return_probes,
@@ -491,7 +490,7 @@ static int check(struct watch_options *options)
 	}
 	if (!err && options->common.reads.has_key &&
 	    (options->durations || options->on_cpu || options->off_cpu ||
-	     options->common.stall_thresh_ns)) {
+	     options->common.limits.stall_thresh_ns)) {
 		log__error("watch: -key: calls, and times on or off the CPU, belong to threads");
 		log__hint("-start A -stop B -key arg1 counts from the one to the other, by the "
 			  "value of an argument");

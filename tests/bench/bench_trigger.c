@@ -117,8 +117,8 @@ static double run_config(const struct target *target, const struct way *way,
 	struct mt_stats stats;
 	double ns;
 
-	if (config->stall_thresh_ns)
-		start_clock(trigger, config->stall_thresh_ns);
+	if (config->limits.stall_thresh_ns)
+		start_clock(trigger, config->limits.stall_thresh_ns);
 	/* The first hits of an optimised probe are not. */
 	target__call(target, way->call, 100);
 	ns = target__call(target, way->call, way->count);
@@ -254,9 +254,9 @@ static double run_other_signal(const struct target *target, const struct way *wa
 
 static double run_stall(const struct target *target, const struct way *way)
 {
-	return run_config(
-		target, way,
-		&(struct trigger_config){.stall_thresh_ns = HOUR_NS, .stall_from = MT_STALL_CALL});
+	return run_config(target, way,
+			  &(struct trigger_config){.limits.stall_thresh_ns = HOUR_NS,
+						   .stall_from = MT_STALL_CALL});
 }
 
 static double run_cpu(const struct target *target, const struct way *way)

@@ -54,6 +54,13 @@ part() {
 	PYTHON
 }
 
+@test "record -dir tells the part that its threshold is for" {
+	mtbpf_run record -source sample -pid "$target" -symbol handle -off-cpu-thresh 25ms -dir kept -timeout 8s \
+		-max-per-hour 1 -no-stack-copy
+	[ "$status" -eq 0 ]
+	[[ $output =~ \ duration\ [0-9.]+\ ms,\ [0-9.]+\ ms\ of\ it\ off\ the\ CPU\ \(threshold\ 25.0\ ms\)\  ]]
+}
+
 @test "watch measures either part: together they are the whole" {
 	mtbpf_run watch -pid "$target" -symbol handle -durations -on-cpu -max-hits 300
 	[ "$status" -eq 0 ]

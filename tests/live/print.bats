@@ -41,6 +41,17 @@ teardown() {
 	"$O/mtbpf" decode x.mtbpf -o again.fxt
 	cmp x.fxt again.fxt
 	zcat -f x.fxt | strings | grep -q '^"/slow/'
+	"$O/mtbpf" report x.fxt | grep -qF "${line#*, }"
+	"$O/mtbpf" report x.fxt -json >fxt.json
+	python3 -c 'import json; a, b = (json.load(open(f))["hit"]["print"] for f in ("x.json", "fxt.json")); assert a == b, (a, b)'
+}
+
+@test "retval is not known at the entry of a call that ends the wait" {
+	start requests
+	# The first call triggers and is the last that -max-hits allows: the entry of the next one ends it.
+	mtbpf_run attach -source sample -pid "$target" -symbol answer -duration-thresh 1us -max-hits 1 -multi-snapshot 2 \
+		-print 'arg3, retval' -o x.fxt
+	[[ $output =~ of\ answer,\ thread\ [0-9]+:\ the\ last\ of\ -max-hits,\ arg3\ [0-9]+,\ retval\ unknown, ]]
 }
 
 @test "hostile strings are harmless wherever they are shown" {

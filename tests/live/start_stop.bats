@@ -179,3 +179,12 @@ not_between() {
 	complains freeze-cannot-resume "*" refresh hint use-freeze-pause
 	[ ! -e x.mtbpf ]
 }
+
+@test "regions of goroutines: that they belong to threads is said" {
+	[ -x "$O/programs/go_waits" ] || skip "go is not installed"
+	start go_waits stop
+	mtbpf_run watch -pid "$target" -start runtime.gopark -stop runtime.ready -timeout 300ms
+	says regions-of-goroutines
+	mtbpf_run watch -pid "$target" -start syscall:read -stop syscall:write -timeout 300ms
+	[[ $output != *"belong to threads"* ]]
+}

@@ -115,6 +115,55 @@ count() {
 	[[ $output =~ call\ [0-9]+\ of\ syscall:recvfrom,\ thread\ $target:\ took\ (9[0-9]+\ ms|1\.[0-9]+\ s),\ in\ recv ]]
 }
 
+@test "exit:nonzero is about the status that the parent gets" {
+	cat >leave.py <<-'END'
+		import os, time
+		print("pid", os.getpid(), flush=True)
+		while not os.path.exists("go"): time.sleep(0.01)
+		os._exit(256)
+	END
+	start_file python3 leave.py
+	"$O/mtbpf" record -source sample -pid "$target" -symbol exit:nonzero -timeout 30s -o x.mtbpf >log 2>&1 3>&- &
+	recording=$!
+	started+=("$recording")
+	eventually 10 grep -q '^waiting for' log
+	touch go
+	eventually 20 gone "$recording"
+	cat log
+	! grep -q '^triggered' log || false
+}
+
+@test "32-bit system calls have other numbers and are no hits" {
+	# 20 is getpid(), and writev() in 64-bit code.
+	cat >compat.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			printf("pid %d\n", getpid()), fflush(stdout);
+			for (;;) {
+				long result;
+
+				__asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
+				if (result != getpid())
+					return 1;
+				usleep(1000);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -o compat compat.c
+	start_file ./compat
+	sleep 0.2
+	kill -0 "$target" 2>/dev/null || skip "this kernel has no 32-bit system calls"
+	mtbpf_run watch -pid "$target" -symbol syscall:writev -timeout 1s
+	[[ $output == *"0 hits"* ]]
+	mtbpf_run watch -pid "$target" -symbol 'syscall:clock_nanosleep' -timeout 1s
+	[[ $output =~ [1-9][0-9]*\ hits ]]
+	mtbpf_run watch -pid "$target" -start 'syscall:close(socket)' -stop syscall:read -timeout 1s
+	[ "$status" -eq 2 ]
+	complains kind-of-closed close hint all-kinds close
+}
+
 # bats test_tags=slow
 @test "signal: the last moments before a crash; exit:nonzero: before an exit; a tracepoint: each time" {
 	cat >crash.py <<-'END'
@@ -130,6 +179,7 @@ count() {
 	END
 	for how in signal:SEGV exit:nonzero; do
 		rm -f go
+		begin_log log
 		start_file python3 crash.py $([ $how = signal:SEGV ] || echo leave)
 		"$O/mtbpf" record -source sample -pid "$target" -symbol $how -timeout 30s -o x.mtbpf >log 2>&1 3>&- &
 		recording=$!
@@ -137,8 +187,8 @@ count() {
 		eventually 10 grep -q '^waiting for' log
 		touch go
 		eventually 20 gone "$recording"
-		wait "$recording"
 		cat log
+		wait "$recording"
 		grep -q '^triggered' log
 		mtbpf_run report x.mtbpf
 		[[ $output == *"hit 1 of $how, thread $target, in "* ]]
@@ -164,6 +214,8 @@ count() {
 	[[ $output =~ hit\ [0-9]+\ of\ tracepoint:sched:sched_switch ]]
 	[[ $output =~ thread\ [0-9]+:\ ([0-9.]+\ [a-z]+)\ after.*sched_switch\ took\ ([0-9.]+\ [a-z]+) ]]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+	# The program of the hit may run after the recorder's: the thread is off its CPU all the same.
+	[[ $output != *"reason: not recorded"* ]]
 }
 
 @test "what cannot be is said: an unknown name, a kind, a source that cannot begin there" {

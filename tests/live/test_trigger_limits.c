@@ -12,7 +12,7 @@ static void test_the_first_are_let_pass(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.n_skipped = 3}, hit_me);
+	attach_to(fixture, (struct trigger_config){.limits.skip = 3}, hit_me);
 	run(fixture, HIT, 2); /* not armed: nobody lets them pass */
 	arm(fixture);
 	run(fixture, HIT, 3);
@@ -30,7 +30,7 @@ static void test_only_slow_ones_count_as_let_pass(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.delay_thresh_ns = THRESH_NS, .n_skipped = 1},
+	attach_to(fixture, (struct trigger_config){.delay_thresh_ns = THRESH_NS, .limits.skip = 1},
 		  hit_me);
 	arm(fixture);
 	run(fixture, HIT, 100);
@@ -45,7 +45,7 @@ static void test_not_at_the_beginning(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.after_ns = THRESH_NS}, hit_me);
+	attach_to(fixture, (struct trigger_config){.limits.after_ns = THRESH_NS}, hit_me);
 	arm(fixture);
 	run(fixture, HIT, 10);
 	expect_no_hit(fixture);
@@ -62,7 +62,7 @@ static void test_an_interval_between_two(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.min_interval_ns = THRESH_NS}, hit_me);
+	attach_to(fixture, (struct trigger_config){.limits.min_interval_ns = THRESH_NS}, hit_me);
 	arm(fixture);
 	run(fixture, HIT, 1);
 	assert_int_equal(expect_hit(fixture).sequence, 1);
@@ -90,7 +90,8 @@ static void test_the_last_hit_ends_it(void **state)
 	struct fixture *fixture = *state;
 	struct mt_hit hit;
 
-	attach_to(fixture, (struct trigger_config){.delay_thresh_ns = THRESH_NS, .max_hits = 10},
+	attach_to(fixture,
+		  (struct trigger_config){.delay_thresh_ns = THRESH_NS, .limits.max_hits = 10},
 		  hit_me);
 	run(fixture, HIT, 20); /* before it is armed: they do not count */
 	arm(fixture);
@@ -111,10 +112,10 @@ static void test_limits_do_not_hold_the_last_back(void **state)
 	struct fixture *fixture = *state;
 
 	attach_to(fixture,
-		  (struct trigger_config){.after_ns = 1000000 * MS,
-					  .n_skipped = 1000,
-					  .min_interval_ns = 1000000 * MS,
-					  .max_hits = 3},
+		  (struct trigger_config){.limits.after_ns = 1000000 * MS,
+					  .limits.skip = 1000,
+					  .limits.min_interval_ns = 1000000 * MS,
+					  .limits.max_hits = 3},
 		  hit_me);
 	arm(fixture);
 	run(fixture, HIT, 5);
@@ -125,7 +126,7 @@ static void test_the_last_may_be_a_trigger(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.max_hits = 3}, hit_me);
+	attach_to(fixture, (struct trigger_config){.limits.max_hits = 3}, hit_me);
 	arm(fixture);
 	run(fixture, HIT, 2);
 	expect_hit(fixture);
@@ -144,7 +145,8 @@ static void test_of_durations_the_returns_are_counted(void **state)
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
-	attach_to(fixture, (struct trigger_config){.duration_thresh_ns = THRESH_NS, .max_hits = 5},
+	attach_to(fixture,
+		  (struct trigger_config){.duration_thresh_ns = THRESH_NS, .limits.max_hits = 5},
 		  timed);
 	arm(fixture);
 	run(fixture, TIMED_JUMP_OUT, 3);
@@ -166,7 +168,8 @@ static void test_what_returns_later_is_not_looked_at(void **state)
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
-	attach_to(fixture, (struct trigger_config){.duration_thresh_ns = THRESH_NS, .max_hits = 3},
+	attach_to(fixture,
+		  (struct trigger_config){.duration_thresh_ns = THRESH_NS, .limits.max_hits = 3},
 		  timed);
 	arm(fixture);
 	run(fixture, TIMED_NESTED, 5);
@@ -179,7 +182,8 @@ static void test_what_is_watched_ends_too(void **state)
 {
 	struct fixture *fixture = *state;
 
-	attach_to(fixture, (struct trigger_config){.count_only = true, .max_hits = 4}, hit_me);
+	attach_to(fixture, (struct trigger_config){.count_only = true, .limits.max_hits = 4},
+		  hit_me);
 	arm(fixture);
 	run(fixture, HIT, 3);
 	expect_no_hit(fixture);

@@ -57,7 +57,7 @@ static void test_one_of_all_triggers(void **state)
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
-	attach_to(fixture, (struct trigger_config){.n_skipped = 1000}, hit_me);
+	attach_to(fixture, (struct trigger_config){.limits.skip = 1000}, hit_me);
 	arm(fixture);
 	run(fixture, HIT_FROM_MANY, TIMES / 10);
 	expect_hit(fixture);
@@ -74,7 +74,7 @@ static void test_so_many_are_looked_at(void **state)
 	struct fixture *fixture = *state;
 	struct mt_stats stats;
 
-	attach_to(fixture, (struct trigger_config){.count_only = true, .max_hits = ALL / 2},
+	attach_to(fixture, (struct trigger_config){.count_only = true, .limits.max_hits = ALL / 2},
 		  hit_me);
 	arm(fixture);
 	run(fixture, HIT_FROM_MANY, TIMES);

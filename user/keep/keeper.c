@@ -213,7 +213,7 @@ static int run(struct keeper *k)
 			err = follow_target(k, &end);
 	}
 	if (end == SESSION_HITS_OVER)
-		log__info("-max-hits %d reached", k->options->capture.max_hits);
+		log__info("-max-hits %d reached", k->options->capture.limits.max_hits);
 	if (k->held)
 		say_let_pass(k);
 	after__end(&k->after, &k->metrics);
@@ -229,7 +229,8 @@ int keeper__run(const struct record_options *options)
 	const struct capture_options *o = &options->capture;
 	struct keeper k = {
 		.options = options,
-		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh)},
+		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh),
+			    .cpu_measure = capture_options__cpu_measure(o)},
 		.target = {.cgroup.fd = -1},
 		.start = {.target = &k.target, .observer = &k.observer},
 		.observer = {.ctx = &k, .on_counters = on_counters},

@@ -28,26 +28,57 @@ static uint64_t time_of(const struct recording *rec)
 	return unix_now_ms() - ago_ns / 1000000;
 }
 
+static const char *reason_of(const struct mt_hit *hit)
+{
+	switch (hit->reason) {
+	case MT_HIT_DURATION:
+		return "duration";
+	case MT_HIT_REGION:
+		return "region";
+	case MT_HIT_STALL:
+		return "stall";
+	case MT_HIT_MARK:
+		return "mark";
+	default:
+		return "delay";
+	}
+}
+
+/* ", 60.1 ms of it on the CPU" if the threshold is for that part of the time. */
+static void format_part(char *buf, size_t size, const struct recording *rec,
+			const struct mt_hit *hit)
+{
+	bool is_on = rec->cpu_measure == MT_CPU_ON;
+	char part[UNITS_TEXT_SIZE];
+
+	*buf = '\0';
+	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
+		snprintf(buf, size, ", %s of it %s the CPU",
+			 units__format_duration(part, is_on ? hit->value_ns - hit->off_cpu_ns
+							    : hit->off_cpu_ns),
+			 is_on ? "on" : "off");
+}
+
 /* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
 static void format_hit(char *buf, size_t size, const struct recording *rec)
 {
 	const struct mt_hit *hit = hit_of(rec);
-	char value[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE];
+	char value[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], part[64];
 
-	if (!hit)
+	if (!hit) {
 		snprintf(buf, size, "pid %d on request", rec->pid);
-	else if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST)
+		return;
+	}
+	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST) {
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
-	else
-		snprintf(buf, size, "pid %u tid %u %s %s (threshold %s)", hit->tgid, hit->tid,
-			 hit->reason == MT_HIT_DURATION ? "duration"
-			 : hit->reason == MT_HIT_REGION ? "region"
-			 : hit->reason == MT_HIT_STALL	? "stall"
-							: "delay",
-			 units__format_duration(value, hit->value_ns),
-			 units__format_duration(threshold, hit->reason == MT_HIT_STALL
-								   ? rec->stall_thresh_ns
-								   : rec->threshold_ns));
+		return;
+	}
+	format_part(part, sizeof(part), rec, hit);
+	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid,
+		 reason_of(hit), units__format_duration(value, hit->value_ns), part,
+		 units__format_duration(threshold, hit->reason == MT_HIT_STALL
+							   ? rec->stall_thresh_ns
+							   : rec->threshold_ns));
 }
 
 /* ", str(arg1) \"GET /\"": what -print has read, up to the buffer's end. */

@@ -84,13 +84,18 @@ static void histogram(const struct printer *p, const char *name, const struct mt
 
 static void print_hits(const struct printer *p, const struct metrics *m)
 {
-	const char *name = m->of_durations ? "mtbpf_duration_seconds" : "mtbpf_delay_seconds";
+	const char *name = m->cpu_measure == MT_CPU_ON	  ? "mtbpf_on_cpu_seconds"
+			   : m->cpu_measure == MT_CPU_OFF ? "mtbpf_off_cpu_seconds"
+			   : m->of_durations		  ? "mtbpf_duration_seconds"
+							  : "mtbpf_delay_seconds";
 
 	number(p, "mtbpf_hits_total", "counter", "Hits of the trigger's function.", m->stats.hits);
 	number(p, "mtbpf_triggers_total", "counter", "Hits that froze a trace.", m->stats.triggers);
 	head(p, name, "histogram",
-	     m->of_durations ? "Durations of calls of the function."
-			     : "Time from one hit to the same thread's next.");
+	     m->cpu_measure == MT_CPU_ON    ? "Time on the CPU within what is measured."
+	     : m->cpu_measure == MT_CPU_OFF ? "Time off the CPU within what is measured."
+	     : m->of_durations		    ? "Durations of calls of the function."
+					    : "Time from one hit to the same thread's next.");
 	histogram(p, name, &m->stats);
 	head(p, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
 	if (m->threshold_ns == UINT64_MAX)

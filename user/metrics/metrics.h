@@ -51,8 +51,9 @@ struct metrics_cause {
 /* Counts since mtbpf started, over all targets; sizes are current. */
 struct metrics {
 	struct mt_stats stats;
-	bool of_durations;     /* stats are of durations; otherwise of delays */
-	uint64_t threshold_ns; /* UINT64_MAX: not learned yet */
+	bool of_durations;		 /* stats are of durations; otherwise of delays */
+	enum mt_cpu_measure cpu_measure; /* the part of the time that they count */
+	uint64_t threshold_ns;		 /* UINT64_MAX: not learned yet */
 	bool attached;
 	uint64_t attaches;
 	uint64_t captures, requests;	 /* by a trigger, by SIGUSR1 */

@@ -156,10 +156,9 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind = (struct behind_hit){.branches = -1};
 	if (hit)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
-	m->behind.may_be_in_kernel =
-		hit && rec->trigger &&
-		(kernel_probe_kind__is_in(KERNEL_PROBE_FUNCTION, rec->trigger) ||
-		 kernel_probe_kind__is_in(KERNEL_PROBE_SYSCALL, rec->trigger));
+	for (int kind = KERNEL_PROBE_SYSCALL; kind <= KERNEL_PROBE_SIGNAL && hit; kind++)
+		m->behind.may_be_in_kernel |=
+			rec->trigger && kernel_probe_kind__is_in(kind, rec->trigger);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
 	m->stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
 	if (!m->stack || collect_hits(m, tid))

@@ -88,6 +88,40 @@ static void drop_outside(struct events *events, const struct recording *rec)
 	events->all.n = n;
 }
 
+/* Two programs at one context switch read the clock within this time. */
+#define AT_SWITCH_NS 100000
+
+/*
+ * A hit in the kernel may be in the context switch itself, such as one of sched:sched_switch, and
+ * its program may run after the one that has noted the switch. The thread is off its CPU from then
+ * on, and has not come back: such hits are moved to the time of the switch, before it.
+ */
+static void move_to_switches(struct events *events, const struct recording *rec)
+{
+	uint64_t off_ns = 0;
+	pid_t tid = 0;
+	bool has_moved = false;
+
+	for (size_t i = 0; i < events->all.n; i++) {
+		struct event *event = &events->all.v[i];
+
+		if (event->tid != tid)
+			off_ns = 0;
+		tid = event->tid;
+		if (event->kind == EVENT_SCHED)
+			off_ns = rec->scheds.v[event->index].what == REC_SCHED_IN ? 0
+										  : event->time_ns;
+		if (event->kind != EVENT_ENTRY || !off_ns ||
+		    rec->entries.v[event->index].kind != MT_ENTRY_SYSCALL ||
+		    event->time_ns - off_ns > AT_SWITCH_NS)
+			continue;
+		event->time_ns = off_ns;
+		has_moved = true;
+	}
+	if (has_moved)
+		VEC_SORT(&events->all, compare);
+}
+
 int events__collect(struct events *events, const struct recording *rec)
 {
 	int err = 0;
@@ -131,8 +165,10 @@ int events__collect(struct events *events, const struct recording *rec)
 		err = add(events,
 			  &(struct event){h->time_ns, (pid_t)h->tgid, (pid_t)h->tid, EVENT_HIT, i});
 	}
-	if (!err)
+	if (!err) {
 		VEC_SORT(&events->all, compare);
+		move_to_switches(events, rec);
+	}
 	if (!err && has_regions(rec))
 		drop_outside(events, rec);
 	return err;

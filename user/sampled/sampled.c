@@ -208,10 +208,10 @@ static void drop_at_probe(struct sampled_thread *t, uint64_t time_ns)
 	t->stack.n--;
 }
 
-static void on_entry(struct sampled_thread *t, const struct mt_entry *entry)
+static void on_entry(struct sampled_thread *t, const struct mt_entry *entry, uint64_t start_ns)
 {
 	struct entered call = {.function = function_at(t, entry->ip),
-			       .start_ns = entry->start_ns,
+			       .start_ns = start_ns,
 			       .end_ns = entry->end_ns,
 			       .end = end_of(entry),
 			       .kind = CALL_FUNCTION,
@@ -695,7 +695,7 @@ static int on_event(struct sampled_thread *t, const struct event *event)
 
 	switch (event->kind) {
 	case EVENT_ENTRY:
-		on_entry(t, &t->rec->entries.v[event->index]);
+		on_entry(t, &t->rec->entries.v[event->index], event->time_ns);
 		break;
 	case EVENT_BY:
 		if (event__region(t->rec, event))

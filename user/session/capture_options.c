@@ -94,10 +94,10 @@ static int check_region(const struct capture_options *o, const char *command)
 static int check_full(struct capture_options *o, const char *command)
 {
 	bool triggers = o->symbols.n || o->start || threshold__is_set(&o->delay_thresh) ||
-			threshold__is_set(&o->duration_thresh) || o->stall_thresh_ns ||
-			capture_options__cpu_measure(o) || o->after_ns || o->min_interval_ns ||
-			o->skip || o->max_hits || o->multi_snapshot != 1 || o->immediate_stop ||
-			o->freeze_method;
+			threshold__is_set(&o->duration_thresh) || o->limits.stall_thresh_ns ||
+			capture_options__cpu_measure(o) || o->limits.after_ns ||
+			o->limits.min_interval_ns || o->limits.skip || o->limits.max_hits ||
+			o->multi_snapshot != 1 || o->immediate_stop || o->freeze_method;
 
 	if (!o->full)
 		return 0;

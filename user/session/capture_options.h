@@ -45,12 +45,10 @@ struct capture_options {
 	const char *start, *stop;	     /* probes of a region; NULL: record everything */
 	bool requests;			     /* sets start and stop to a server's socket calls */
 	struct threshold delay_thresh, duration_thresh;
-	uint64_t stall_thresh_ns; /* 0: not given */
 	/* At most one of these is set. Without -delay-thresh they apply to calls or regions. */
 	struct threshold cpu_thresh, off_cpu_thresh;
-	uint64_t after_ns, min_interval_ns; /* 0: no limit */
-	int return_probes;		    /* enum return_probes */
-	int skip, max_hits;		    /* 0: skip none; no maximum */
+	struct mt_limits limits;
+	int return_probes; /* enum return_probes */
 	const char *output;
 	struct option_list labels; /* KEY=VALUE */
 	int source;		   /* index into source_names */
@@ -168,7 +166,7 @@ extern const char *const freeze_names[];
 		OPTION_VALUE("off-cpu-thresh", OPT_THRESHOLD, "D", off_cpu_thresh,                 \
 			     "the same of the time off the CPU: blocked, or waiting for a CPU")
 #define OPTION_STALL                                                                               \
-	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", stall_thresh_ns,                           \
+	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", limits.stall_thresh_ns,                    \
 		     "trigger when a thread has been in a call of the function for this long, "    \
 		     "and still is: a hang, a deadlock; with -delay-thresh: since its last hit; "  \
 		     "with -start and -stop: since -start. Beside another threshold the first "    \
@@ -181,15 +179,16 @@ extern const char *const return_probe_names[];
 		      " ret-insns (probes on the return instructions, slower because they are "    \
 		      "single-stepped), or auto (default): ret-insns where addresses may be read")
 #define OPTION_MAX_HITS                                                                            \
-	OPTION_VALUE("max-hits", OPT_INT, "N", max_hits,                                           \
+	OPTION_VALUE("max-hits", OPT_INT, "N", limits.max_hits,                                    \
 		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \
 		     "not, like 'perf trace --max-events'")
 /* These limit which hits may trigger. */
 #define OPTIONS_LIMITS                                                                             \
-	OPTION_VALUE("after", OPT_DURATION, "D", after_ns, "do not trigger in the first D"),       \
-		OPTION_VALUE("min-interval", OPT_DURATION, "D", min_interval_ns,                   \
+	OPTION_VALUE("after", OPT_DURATION, "D", limits.after_ns,                                  \
+		     "do not trigger in the first D"),                                             \
+		OPTION_VALUE("min-interval", OPT_DURATION, "D", limits.min_interval_ns,            \
 			     "minimum time between two triggers (see -multi-snapshot)"),           \
-		OPTION_VALUE("skip", OPT_INT, "N", skip,                                           \
+		OPTION_VALUE("skip", OPT_INT, "N", limits.skip,                                    \
 			     "ignore the first N hits that would trigger"),                        \
 		OPTION_RETURN_PROBES, OPTION_MAX_HITS
 #define OUTPUT_HELP                                                                                \

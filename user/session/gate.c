@@ -168,6 +168,10 @@ static int add_all(struct gate *gate, const struct probed *probed, const struct 
 {
 	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);
 
+	if (!err && gate->freezes_by_call)
+		err = add(gate,
+			  &(struct uprobe_spec){.function = MT_FREEZE_CALL, .pid = probed->pid},
+			  &(struct trigger_event){.kind = TRIGGER_FREEZE});
 	if (!err && regions)
 		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid, 0);
 	/* The start of a request does not decide. */
@@ -189,31 +193,97 @@ static bool has_conditions(const struct gate *gate)
 	return false;
 }
 
-/* True if there are functions of the kernel, and all of them take a kprobe. */
-static bool take_kprobes(const struct gate_probes *probes)
+static bool are_functions(const struct probe *probes, size_t n)
 {
-	bool has_any = false;
-
-	for (size_t i = 0; i < probes->n; i++) {
-		if (probes->v[i].kernel.kind != KERNEL_PROBE_FUNCTION)
-			continue;
-		if (!kprobe_event__try(probes->v[i].kernel.name))
-			return false;
-		has_any = true;
-	}
-	return has_any;
+	for (size_t i = 0; i < n; i++)
+		if (probes[i].kernel.kind == KERNEL_PROBE_FUNCTION)
+			return true;
+	return false;
 }
 
-static int check_breakpoints(const struct gate *gate)
+/* Programs at these call MT_FREEZE_CALL in the thread that hit. */
+static bool may_freeze_by_call(const struct probe *probe)
+{
+	return probe->kernel.kind == KERNEL_PROBE_SYSCALL ||
+	       probe->kernel.kind == KERNEL_PROBE_TRACEPOINT ||
+	       probe->kernel.kind == KERNEL_PROBE_SIGNAL;
+}
+
+/*
+ * Functions are probed by kprobes, inside of whose handlers the kernel runs no other kprobe: then
+ * MT_FREEZE_CALL does not freeze.
+ */
+const struct probe *gate__find_unfrozen(const struct probe *probes, size_t n)
+{
+	bool have_functions = are_functions(probes, n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct probe *probe = &probes[i];
+		bool is_function = probe->kernel.kind == KERNEL_PROBE_FUNCTION;
+
+		if (!probe__in_kernel(probe))
+			continue;
+		if (is_function != have_functions || (!is_function && !may_freeze_by_call(probe)) ||
+		    !kprobe_event__try(is_function ? probe->kernel.name : MT_FREEZE_CALL))
+			return probe;
+	}
+	return NULL;
+}
+
+static bool are_in_kernel(const struct probe *probes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (probe__in_kernel(&probes[i]))
+			return true;
+	return false;
+}
+
+/* Decides by which events a source that freezes by its own can do so at hits in the kernel. */
+static void choose_events(struct gate *gate, const struct gate_probes *probes)
+{
+	bool freezes = probes->of_source && are_in_kernel(probes->v, probes->n) &&
+		       !gate__find_unfrozen(probes->v, probes->n);
+
+	gate->function_events = freezes && are_functions(probes->v, probes->n);
+	gate->freezes_by_call = freezes && !gate->function_events;
+}
+
+/* The source pauses and resumes by breakpoints of its own, beside those that the programs need. */
+static int add_to_source(struct gate *gate, pid_t pid)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < gate->n_deciding && !err; i++)
+		err = VEC_ADD(&gate->of_source, gate->specs.v[i]) ? -ENOMEM : 0;
+	for (size_t i = 0; i < gate->kernel_probes.n && !err && gate->regions; i++) {
+		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
+		const struct uprobe_spec spec = {
+			.breakpoint = probe->address,
+			.pid = pid,
+			.role = probe->what.roles == MT_ROLE_STARTS ? UPROBE_STARTS : UPROBE_STOPS};
+
+		if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
+		    probe->what.roles & (MT_ROLE_STARTS | MT_ROLE_STOPS))
+			err = VEC_ADD(&gate->of_source, spec) ? -ENOMEM : 0;
+	}
+	return err;
+}
+
+static int check_breakpoints(const struct gate *gate, size_t n_of_source)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < gate->kernel_probes.n; i++)
 		n += gate->kernel_probes.v[i].kind == KERNEL_PROBE_BREAKPOINT;
+	if (!n)
+		return 0;
+	for (size_t i = 0; i < gate->of_source.n; i++)
+		n_of_source += gate->of_source.v[i].breakpoint != 0;
+	n += n_of_source;
 	if (n <= BREAKPOINTS_MAX)
 		return 0;
-	log__error("these functions of a JIT need %zu breakpoints together, and a CPU has %d", n,
-		   BREAKPOINTS_MAX);
+	log__error("these functions of a JIT need %zu breakpoints together%s, and a CPU has %d", n,
+		   n_of_source ? ", with those of -source" : "", BREAKPOINTS_MAX);
 	log__hint("name fewer of them; one that was compiled several times needs as many");
 	return -ENOSPC;
 }
@@ -238,12 +308,12 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 	*gate = (struct gate){.by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
 			      .by_links = config->by_links,
-			      .function_events = probes->of_source && take_kprobes(probes),
 			      .regions = config->regions && !config->by_key,
 			      .by_key = config->by_key,
 			      .ready = config->ready,
-			      .stall_thresh_ns = config->stall_thresh_ns,
+			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
+	choose_events(gate, probes);
 	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
 	if (!err)
 		err = add_returns(gate, &also);
@@ -251,12 +321,15 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 		err = add_entries(gate, &also);
 	if (!err && config->ready)
 		err = add_entries(gate, &ready);
+	if (!err && probes->of_source)
+		err = add_to_source(gate, pid);
 	if (!err)
-		err = check_breakpoints(gate);
+		err = check_breakpoints(gate, probes->n_breakpoints);
 	if (err)
 		return err;
 	all.conditional_entries = has_conditions(gate);
 	all.function_events = gate->function_events;
+	all.freezes_by_call = gate->freezes_by_call;
 	all.kernel_probes = gate->kernel_probes.v;
 	all.n_kernel_probes = gate->kernel_probes.n;
 	gate->trigger = trigger__new(&all);
@@ -666,6 +739,7 @@ void gate__close(struct gate *gate)
 	gate__detach(gate);
 	VEC_FINI(&gate->specs);
 	VEC_FINI(&gate->events);
+	VEC_FINI(&gate->of_source);
 	VEC_FINI(&gate->kernel_probes);
 	trigger__free(gate->trigger);
 	gate->trigger = NULL;

@@ -17,6 +17,7 @@ struct gate {
 	bool by_return;	      /* returns decide; entries only start the time */
 	bool by_links;	      /* events are links: uprobe_link__open() */
 	bool function_events; /* kprobes on kernel functions are among the events */
+	bool freezes_by_call; /* an event freezes for the probes in the kernel */
 	bool by_insn;	      /* return instructions are probed, instead of return probes */
 	bool has_return_probes;
 	/*
@@ -25,6 +26,11 @@ struct gate {
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
+	/*
+	 * With a source that pauses and resumes by events of its own: the breakpoints at which it
+	 * does so. They come after the deciding probes among the source's probes.
+	 */
+	VEC(struct uprobe_spec) of_source;
 	VEC(struct kernel_probe) kernel_probes;
 	VEC(struct trigger_event) events; /* one per spec; fd -1: none, or the source's */
 	bool attached, frozen;
@@ -48,7 +54,14 @@ struct gate_probes {
 	/* The source freezes by events of its own: also by those of kernel functions, as kprobes.
 	 */
 	bool of_source;
+	size_t n_breakpoints; /* of the CPU, that the source uses itself */
 };
+
+/*
+ * The first probe at whose hits the kernel cannot freeze a source by an event; NULL: it can at all
+ * of them.
+ */
+const struct probe *gate__find_unfrozen(const struct probe *probes, size_t n);
 
 /*
  * Loads the trigger for the probes, which must live as long as the gate. If the end of a region

@@ -545,8 +545,8 @@ static uint64_t needed_ns(const struct session *s)
 	uint64_t threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
 
-	if (s->options->stall_thresh_ns > threshold_ns)
-		threshold_ns = s->options->stall_thresh_ns;
+	if (s->options->limits.stall_thresh_ns > threshold_ns)
+		threshold_ns = s->options->limits.stall_thresh_ns;
 	return s->ops->samples ? 2 * threshold_ns : 0;
 }
 

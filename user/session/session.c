@@ -269,15 +269,11 @@ static int open_gate(struct session *s)
 		.duration_thresh_ns = whole_threshold(s, &s->options->duration_thresh),
 		.cpu_measure = capture_options__cpu_measure(s->options),
 		.cpu_thresh_ns = s->progress.threshold_ns,
-		.stall_thresh_ns = s->options->stall_thresh_ns,
 		.stall_from = s->stall_from,
 		/* The stepper would freeze at a question, as at any hit. */
 		.stall_asks = !s->ops->steps,
 		.traced_by_us = s->ops->steps,
-		.after_ns = s->options->after_ns,
-		.min_interval_ns = s->options->min_interval_ns,
-		.n_skipped = (uint64_t)s->options->skip,
-		.max_hits = (uint64_t)s->options->max_hits,
+		.limits = s->options->limits,
 		.probe_at_entry = probes__at_entry(&s->probes),
 		.since_mark = probes__are_library(&s->probes),
 		.mark_offset_ns = s->has_process ? time_namespace__offset_ns(s->process.pid) : 0,
@@ -306,7 +302,10 @@ static int open_gate(struct session *s)
 					   .n_also = s->also.all.n,
 					   .n_ready = s->ready.all.n,
 					   .regions = &s->regions,
-					   .of_source = s->ops->probe_event};
+					   .of_source = s->ops->probe_event,
+					   /* The stepper has one at each start. */
+					   .n_breakpoints =
+						   s->ops->steps ? s->regions.start_places.n : 0};
 	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
 	int err = args && reads ? find_trace_places(s, &trace_places, &config.n_trace_places)
 				: -ENOMEM;
@@ -408,6 +407,12 @@ static int add_pid(void *ctx, pid_t pid)
 	return pid_set__add(ctx, pid);
 }
 
+/* True if user space has to freeze the source at some of the trigger's hits. */
+static bool is_frozen_late(const struct session *s)
+{
+	return s->gate.trigger && session__find_unfrozen(s);
+}
+
 static void close_source(struct session *s)
 {
 	if (s->source)
@@ -436,8 +441,8 @@ static int open_source(struct session *s)
 		.cgroup = s->cgroup,
 		.snapshot_size = s->snapshot_size,
 		.max_memory = o->max_memory,
-		.probes = s->gate.specs.v,
-		.n_probes = s->gate.n_deciding,
+		.probes = s->gate.of_source.v,
+		.n_probes = s->gate.of_source.n,
 		.starts = s->regions.start_places.v,
 		.n_starts = s->regions.start_places.n,
 		.stops = s->regions.stop_places.v,
@@ -447,7 +452,7 @@ static int open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = s->gate.kernel_probes.n ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
+		.freeze_method = is_frozen_late(s) ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,
@@ -634,7 +639,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 {
 	char text[UNITS_TEXT_SIZE];
 
-	units__format_duration(text, s->options->stall_thresh_ns);
+	units__format_duration(text, s->options->limits.stall_thresh_ns);
 	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
 		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
 		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
@@ -677,7 +682,7 @@ static void say_waiting(const struct session *s)
 							      : "a call of",
 			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
-	else if (s->options->stall_thresh_ns && !has_threshold(s))
+	else if (s->options->limits.stall_thresh_ns && !has_threshold(s))
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
@@ -700,7 +705,7 @@ static void say_waiting(const struct session *s)
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
-	if (s->options->stall_thresh_ns && has_threshold(s))
+	if (s->options->limits.stall_thresh_ns && has_threshold(s))
 		say_waiting_for_stall(s, false, now);
 	progress__say_needed(&s->progress);
 }
@@ -712,7 +717,7 @@ static uint32_t reason_of(const struct session *s)
 	if (s->regions.stop_triggers)
 		return MT_HIT_REGION;
 	if (!session__measures_duration(s))
-		return s->options->stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
+		return s->options->limits.stall_thresh_ns ? MT_HIT_STALL : MT_HIT_EVERY;
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
@@ -803,7 +808,7 @@ static int read_snapshot(struct session *s)
 
 	s->rec->threshold_ns =
 		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
-	s->rec->stall_thresh_ns = s->options->stall_thresh_ns;
+	s->rec->stall_thresh_ns = s->options->limits.stall_thresh_ns;
 	s->rec->stall_from = s->stall_from;
 	s->rec->cpu_measure = capture_options__cpu_measure(s->options);
 	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */

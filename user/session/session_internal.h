@@ -72,7 +72,7 @@ static inline bool session__measures_duration(const struct session *s)
 static inline bool session__has_ends(const struct session *s)
 {
 	return session__measures_duration(s) ||
-	       (s->options->stall_thresh_ns && s->stall_from == MT_STALL_CALL);
+	       (s->options->limits.stall_thresh_ns && s->stall_from == MT_STALL_CALL);
 }
 
 /* The trigger that counts hits; NULL if nothing triggers. */
@@ -80,6 +80,13 @@ static inline struct trigger *session__trigger(const struct session *s)
 {
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
+
+/* session_trigger.c */
+/*
+ * The first of the trigger's probes at whose hits user space has to freeze Intel PT; NULL: the
+ * kernel can at all of them.
+ */
+const struct probe *session__find_unfrozen(const struct session *s);
 
 /* session_source.c */
 /*

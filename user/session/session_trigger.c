@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "capture/pt/pt_ring.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
@@ -39,9 +40,10 @@ static int find_default(struct session *s)
 	if (own)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
-		 o->stall_thresh_ns)
+		 o->limits.stall_thresh_ns)
 		return refuse_no_trigger("no function for the threshold to measure");
-	else if (o->after_ns || o->min_interval_ns || o->skip || o->max_hits)
+	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
+		 o->limits.max_hits)
 		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
 					 "trigger");
 	else
@@ -159,7 +161,7 @@ static int choose_process(struct session *s)
 static int check_key(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool of_threads = o->stall_thresh_ns || capture_options__cpu_measure(o);
+	bool of_threads = o->limits.stall_thresh_ns || capture_options__cpu_measure(o);
 	bool of_delays = threshold__is_set(&o->delay_thresh) && !o->start;
 	bool of_regions = s->regions.stop_triggers && !threshold__is_set(&o->delay_thresh);
 
@@ -245,7 +247,8 @@ static int check_oom(const struct session *s)
 	const struct capture_options *o = s->options;
 
 	if (!in_kernel(&s->probes, KERNEL_PROBE_OOM) ||
-	    !(threshold__is_set(&o->delay_thresh) || o->stall_thresh_ns || o->max_hits))
+	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
+	      o->limits.max_hits))
 		return 0;
 	log__error("-delay-thresh, -stall-thresh and -max-hits do not go with " OOM_PREFIX
 		   ", which happens once");
@@ -263,46 +266,62 @@ bool session__has_jit_moved(const struct session *s)
 	return has_moved;
 }
 
-/* Kprobes are perf events, in whose group Intel PT can be. */
-static const struct probe *not_freezing(const struct probes *probes)
+const struct probe *session__find_unfrozen(const struct session *s)
 {
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct probe *probe = &probes->all.v[i];
+	/* A -stop pauses Intel PT whether or not it triggers. */
+	if (s->regions.stop_triggers && !s->regions.by_key)
+		return NULL;
+	return gate__find_unfrozen(s->probes.all.v, s->probes.all.n);
+}
 
-		if (probe__in_kernel(probe) && !(probe->kernel.kind == KERNEL_PROBE_FUNCTION &&
-						 kprobe_event__try(probe->kernel.name)))
-			return probe;
-	}
+static int refuse_late(const struct session *s, const struct probe *probe)
+{
+	const struct capture_options *o = s->options;
+	bool has_regions = start_stop__any(&s->regions) && !s->regions.by_key;
+
+	log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us later",
+		   has_regions	       ? "-start and -stop pause and resume Intel PT, so that mtbpf"
+		   : o->immediate_stop ? "-immediate-stop"
+				       : "-freeze",
+		   probe->name);
+	log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
+		  has_regions ? "leave out -start and -stop" : "leave it out");
+	return -EINVAL;
+}
+
+/* The first probe inside the kernel; breakpoints are in user code. */
+static const struct probe *inside_kernel(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probe__in_kernel(&probes->all.v[i]) &&
+		    probes->all.v[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
+			return &probes->all.v[i];
 	return NULL;
 }
 
 /*
- * The kernel can freeze Intel PT only by perf events that a program decides about. Pausing and
- * resuming it inside the kernel would leave the decoder without the place where it goes on.
+ * Paused and resumed inside the kernel, Intel PT would not show where: the same system call may be
+ * the last of one region and the first of the next one. The stepper steps user code only.
  */
 static int check_kernel_probes(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const struct probe *bound = in_kernel(&s->regions.starts, KERNEL_PROBE_NONE)
-					    ?: in_kernel(&s->regions.stops, KERNEL_PROBE_NONE);
-	bool insists = o->immediate_stop || o->freeze_method;
-	const struct probe *probe =
-		insists && s->ops == &source_pt ? not_freezing(&s->probes) : NULL;
+	const struct probe *bound =
+		inside_kernel(&s->regions.starts) ?: inside_kernel(&s->regions.stops);
+	bool insists = o->immediate_stop ||
+		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE) ||
+		       (start_stop__any(&s->regions) && !s->regions.by_key);
+	const struct probe *late =
+		insists && s->ops == &source_pt ? session__find_unfrozen(s) : NULL;
 
-	if (bound && !s->ops->samples) {
+	if (bound && !s->ops->samples && !s->regions.by_key) {
 		log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
 			   bound->name);
 		log__hint("-source sample can; or name functions of the program");
 		return -EINVAL;
 	}
-	if (probe) {
-		log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us "
-			   "later",
-			   o->immediate_stop ? "-immediate-stop" : "-freeze", probe->name);
-		log__hint("leave it out, or name a function of the program: -symbol "
-			  "libc.so.6:fsync");
-		return -EINVAL;
-	}
+	if (late)
+		return refuse_late(s, late);
 	return check_oom(s) ?: check_jit(s);
 }
 

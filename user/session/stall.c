@@ -82,7 +82,7 @@ int stall__refuse_go(const struct probes *probes)
 
 int stall__choose(struct session *s)
 {
-	if (!s->options->stall_thresh_ns)
+	if (!s->options->limits.stall_thresh_ns)
 		return 0;
 	s->stall_from = from_of(s);
 	return s->stall_from == MT_STALL_CALL ? stall__refuse_go(&s->probes) : 0;

@@ -47,15 +47,14 @@ static bool parse(struct done_by *by, const char *text, const char **in)
 	return true;
 }
 
-/* Copies the rest of the text, without the bracket at its end. NULL: no memory. */
-static const char *keep_name(const char *in, fxt_texts *texts)
+/* Copies the first n characters, fit for a terminal. NULL: no memory. */
+static const char *keep_name(const char *in, size_t n, fxt_texts *texts)
 {
-	size_t n = strlen(in);
 	char **copy = VEC_PUSH(texts);
 
 	if (!copy)
 		return NULL;
-	*copy = strndup(in, n ? n - 1 : 0);
+	*copy = strndup(in, n);
 	if (*copy)
 		label__clean_in_place(*copy);
 	return *copy;
@@ -72,7 +71,8 @@ int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts 
 
 		if (!parse(&by, fxt_read__string(read, slice_by_keys[i].who), &in))
 			break;
-		by.in = in ? keep_name(in, texts) : NULL;
+		/* Without the bracket at its end. */
+		by.in = in ? keep_name(in, *in ? strlen(in) - 1 : 0, texts) : NULL;
 		place = !in || by.in ? VEC_PUSH(&tree->done_by) : NULL;
 		if (!place)
 			return -ENOMEM;
@@ -278,6 +278,51 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 	    !trace_id[TRACE_ID_SIZE - 1])
 		strcpy(hit->trace_id, trace_id);
 	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
+}
+
+/* What printed__format() has made of a value; false if it has not made this. */
+static bool parse_print(struct hit_printed *print, const char *text)
+{
+	size_t n = strlen(text), digits = *text == '-';
+	const char *end = strrchr(text, '"');
+
+	if (n >= sizeof(print->text))
+		return false;
+	memcpy(print->text, text, n + 1);
+	label__clean_in_place(print->text);
+	digits += strspn(text + digits, "0123456789");
+	if (!strcmp(text, "unknown"))
+		print->value.kind = MT_PRINT_NONE;
+	else if (n && n == digits && text[n - 1] != '-' && n < 21)
+		print->value.kind = MT_PRINT_NUMBER;
+	else if (*text == '"' && end > text)
+		print->value.kind = MT_PRINT_STRING;
+	else
+		return false;
+	print->value.is_cut = end && end[1];
+	return true;
+}
+
+/* Texts of a hit that are not values of -print; its other texts are. */
+static bool is_of_every_hit(const char *key)
+{
+	return !strcmp(key, "time") || !strcmp(key, "trace_id") || !strcmp(key, "counted");
+}
+
+static int take_prints(struct hit_mark *hit, const struct fxt_read *read, fxt_texts *texts)
+{
+	for (unsigned int i = 0; i < read->n_args && hit->n_prints < MT_PRINTS; i++) {
+		const struct fxt_read_arg *arg = &read->args[i];
+		struct hit_printed *print = &hit->prints[hit->n_prints];
+
+		if (!arg->string || is_of_every_hit(arg->key) || !parse_print(print, arg->string))
+			continue;
+		print->name = keep_name(arg->key, strlen(arg->key), texts);
+		if (!print->name)
+			return -ENOMEM;
+		hit->n_prints++;
+	}
+	return 0;
 }
 
 /* A call, as it is to be moved. */
@@ -617,7 +662,7 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	/* Hits like the stop of a region do not name one. */
 	if (!hit->function && strncmp(name, "0x", 2))
 		hit->function = function_of(trees, name, "");
-	return 0;
+	return take_prints(hit, read, &trees->texts);
 }
 
 /* "service: coroutine 1", on a track with its own id. The thread's name may contain a colon. */

@@ -35,6 +35,8 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 	const struct trigger_bpf *skel = trigger->skel;
 	bool lru = trigger->latch == TRIGGER_LATCH_LRU_HASH;
 
+	if (event->kind == TRIGGER_FREEZE)
+		return skel->progs.on_freeze;
 	if (event->is_function)
 		return event->kind == TRIGGER_RETURN ? skel->progs.on_function_return
 						     : skel->progs.on_function;

@@ -138,7 +138,11 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 {
 
 	struct mt_file_offsets offsets = {0};
+	uint32_t info, status;
 
+	if (find_offset("task_struct", "thread_info", &info) &&
+	    find_offset("thread_info", "status", &status))
+		skel->rodata->task_status_at = info + status;
 	bpf_program__set_autoload(skel->progs.on_syscall, true);
 	bpf_program__set_autoload(skel->progs.on_syscall_return, true);
 	bpf_map__set_autocreate(skel->maps.probed_syscalls, true);

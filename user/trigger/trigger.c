@@ -73,7 +73,7 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 	trigger = calloc(1, sizeof(*trigger));
 	if (!trigger)
 		return NULL;
-	trigger->after_ns = config->after_ns;
+	trigger->after_ns = config->limits.after_ns;
 	err = trigger__load(trigger, config, latch);
 	if (!err)
 		err = map_freezer(trigger);

@@ -43,11 +43,9 @@ struct trigger_config {
 	enum mt_cpu_measure cpu_measure;
 	uint64_t cpu_thresh_ns;
 	/*
-	 * Alone or with one of these thresholds: a thread that has been in what stall_from names
-	 * for this long, and still is, triggers (with count_only: is counted); 0: stalls are not
-	 * looked for. Needs a clock: trigger__attach_clock().
+	 * With limits.stall_thresh_ns, alone or with one of these thresholds: what a thread is in
+	 * (with count_only: stalls are counted). Needs a clock: trigger__attach_clock().
 	 */
-	uint64_t stall_thresh_ns;
 	enum mt_stall_from stall_from;
 	/* The caller answers questions: mt_hit__is_question(). */
 	bool stall_asks;
@@ -57,16 +55,10 @@ struct trigger_config {
 	 */
 	bool traced_by_us;
 	/*
-	 * Limits for hits that pass the threshold; 0: no limit. No trigger within after_ns of the
-	 * first trigger__arm(), nor within min_interval_ns of the last trigger; of the hits that
-	 * remain, the first n_skipped do not trigger.
+	 * If the last hit of limits.max_hits does not trigger, either it or the first one after
+	 * arming is a hit with reason MT_HIT_LAST.
 	 */
-	uint64_t after_ns, min_interval_ns, n_skipped;
-	/*
-	 * Stop after this many hits (durations: returned calls); 0: no limit. If the last one does
-	 * not trigger, either it or the first one after arming is a hit with reason MT_HIT_LAST.
-	 */
-	uint64_t max_hits;
+	struct mt_limits limits;
 	bool count_only;     /* `watch`: only counts; no hit triggers */
 	bool watch_duration; /* count durations instead of delays, with count_only */
 	/* Measure durations from mtbpf_mark_start(): the probe is in mtbpf_hit() of mtbpf.h. */
@@ -138,6 +130,8 @@ struct trigger_config {
 	 * among kernel_probes.
 	 */
 	bool function_events;
+	/* An event of kind TRIGGER_FREEZE freezes for those of kernel_probes. */
+	bool freezes_by_call;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;
 	/* Most bytes of the user stack to copy from the stack pointer on; at most MT_COPY_MAX. */
@@ -155,7 +149,7 @@ struct mt_stats {
 	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
 	uint64_t unmeasured; /* delay or duration unknown: no room for its start time */
-	uint64_t stalls;     /* with count_only: stalls of at least stall_thresh_ns */
+	uint64_t stalls;     /* with count_only: stalls of at least limits.stall_thresh_ns */
 	uint64_t evicted;    /* with by_key: requests evicted from the full map */
 	uint64_t restarted;  /* with by_key: requests that began again before they ended */
 	uint64_t keyless;    /* with by_key: hits whose key could not be read */
@@ -188,6 +182,7 @@ enum trigger_probe {
 	TRIGGER_START,	/* start of a region: the program returns 1 unless it has triggered */
 	TRIGGER_STOP,	/* end of a region: the program always returns 1 */
 	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
+	TRIGGER_FREEZE, /* a kprobe on MT_FREEZE_CALL: the program returns 1 after the trigger */
 };
 
 /*
@@ -254,8 +249,9 @@ static inline bool mt_hit__is_question(const struct mt_hit *hit)
 }
 void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open);
 /*
- * With config.stall_thresh_ns: checks the open calls, regions and delays at each overflow of this
- * perf event, until trigger__detach(). The caller keeps the event. 0, or -errno after a message.
+ * With config.limits.stall_thresh_ns: checks the open calls, regions and delays at each overflow of
+ * this perf event, until trigger__detach(). The caller keeps the event. 0, or -errno after a
+ * message.
  */
 int trigger__attach_clock(struct trigger *trigger, int event);
 /*

@@ -39,7 +39,7 @@ int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_lis
 static bool measures_duration(const struct trigger_config *config)
 {
 	return config->duration_thresh_ns || (config->count_only && config->watch_duration) ||
-	       (config->stall_thresh_ns && config->stall_from == MT_STALL_CALL);
+	       (config->limits.stall_thresh_ns && config->stall_from == MT_STALL_CALL);
 }
 
 bool trigger__needs_return(const struct trigger_config *config)
@@ -66,14 +66,13 @@ bool trigger__has_branch_snapshot(void)
 
 static int select_stall(struct trigger_bpf *skel, const struct trigger_config *config)
 {
-	bool wanted = config->stall_thresh_ns;
+	bool wanted = config->limits.stall_thresh_ns;
 	int err = bpf_program__set_autoload(skel->progs.on_stall_clock, wanted);
 
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.open_stalls, wanted);
-	skel->rodata->stall_thresh_ns = config->stall_thresh_ns;
 	skel->rodata->stall_from = config->stall_from;
-	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->stall_thresh_ns);
+	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->limits.stall_thresh_ns);
 	skel->rodata->stall_counts = config->count_only;
 	skel->rodata->stall_asks = config->stall_asks;
 	skel->rodata->traced_by_us = config->traced_by_us;
@@ -90,7 +89,7 @@ static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *con
 		err = bpf_map__set_autocreate(skel->maps.off_cpus, wanted);
 	if (!err && wanted)
 		err = trigger__size_lru(skel->maps.off_cpus, config);
-	if (!err && (wanted || config->stall_thresh_ns || kernel_probes__need_tasks(config)))
+	if (!err && (wanted || config->limits.stall_thresh_ns || kernel_probes__need_tasks(config)))
 		err = task_offsets__find(&offsets);
 	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
 	skel->rodata->cpu_measure = config->cpu_measure;
@@ -123,11 +122,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
 	skel->bss->threshold_ns = config->delay_thresh_ns + config->duration_thresh_ns;
 	/* With only a stall threshold, calls that have ended do not trigger. */
-	if (config->stall_thresh_ns && !skel->bss->threshold_ns)
+	if (config->limits.stall_thresh_ns && !skel->bss->threshold_ns)
 		skel->bss->threshold_ns = UINT64_MAX;
-	skel->rodata->min_interval_ns = config->min_interval_ns;
-	skel->rodata->skipped = config->n_skipped;
-	skel->rodata->max_hits = config->max_hits;
+	memcpy((void *)&skel->rodata->limits, &config->limits, sizeof(config->limits));
 	skel->rodata->count_only = config->count_only;
 	skel->rodata->n_terms = config->n_terms;
 	for (uint32_t i = 0; i < config->n_terms && i < MT_TERMS; i++)
@@ -151,6 +148,8 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
 	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
+	skel->rodata->freezes_by_call = config->freezes_by_call;
+	bpf_program__set_autoload(skel->progs.on_freeze, config->freezes_by_call);
 }
 
 /* Goroutines are not tasks: they need the LRU hash. */

@@ -151,19 +151,43 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start ?: slow, hit->time_ns);
 }
 
+/* Within this time, the clocks of a hit and of the entry that the same program noted are equal. */
+#define SAME_HIT_NS 100000
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * True if the period goes from the last hit to this one. Samples come with the exact times of hits;
+ * calls in a trace begin before the hit that they lead to.
+ */
+static bool is_between_hits(const struct report *r, const struct period *p,
+			    const struct hit_mark *hit)
+{
+	if (!r->sampled)
+		return distance(p->end_ns - p->start_ns, hit->value_ns) <= hit->value_ns / 10;
+	return distance(p->start_ns, hit->time_ns - hit->value_ns) <= SAME_HIT_NS &&
+	       distance(p->end_ns, hit->time_ns) <= SAME_HIT_NS;
+}
+
 /*
  * A hit in the kernel has the function in which the program was. Calls of that function are hits
  * only if it makes that system call, and no other function does.
  */
 static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 {
-	const struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
+	struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
 	uint64_t start_ns = hit->time_ns - hit->value_ns;
-	uint64_t ns = slow ? slow->end_ns - slow->start_ns : 0, off_ns;
 
-	off_ns = ns > hit->value_ns ? ns - hit->value_ns : hit->value_ns - ns;
-	if (hit->reason == MT_HIT_DELAY ? off_ns <= hit->value_ns / 10 : hit->is_syscall)
+	if (hit->reason != MT_HIT_DELAY && hit->is_syscall)
 		return 0;
+	if (hit->reason == MT_HIT_DELAY && slow && is_between_hits(r, slow, hit)) {
+		if (r->sampled)
+			*slow = (struct period){.start_ns = start_ns, .end_ns = hit->time_ns};
+		return 0;
+	}
 	r->periods.n = 0;
 	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST ||
 	    !has_whole(r->tree, start_ns, hit->value_ns))

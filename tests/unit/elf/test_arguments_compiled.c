@@ -100,6 +100,71 @@ static void test_classes(void **state)
 		check_classes(f, "clang++");
 }
 
+static const char constructors[] =
+	"struct Base { long b; virtual ~Base() {} };\n"
+	"struct Shop : virtual Base { long s; Shop(long x, int y); };\n"
+	"Shop::Shop(long x, int y) { s = x + y; }\n"
+	"struct Plain { long p; Plain(long x); };\n"
+	"Plain::Plain(long x) { p = x; }\n"
+	"struct Large : Shop { Large() : Shop(1, 2) {} };\n"
+	"int main() { Shop s(3, 4); Large l; Plain p(5); return s.s + l.s + p.p; }\n";
+
+/* GCC's description of a constructor has two parameters that are not those of each variant. */
+static void test_constructors_with_virtual_bases(void **state)
+{
+	const struct compiled *f = *state;
+	static const char *const variants[] = {"_ZN4ShopC1Eli", "_ZN4ShopC2Eli"};
+
+	write_source(f, "ctor.cc", constructors);
+	for (int optimised = 0; optimised < 2; optimised++) {
+		run_in_folder(f,
+			      optimised ? "g++ -O2 -g ctor.cc -o ctor" : "g++ -g ctor.cc -o ctor");
+		for (size_t i = 0; i < 2; i++) {
+			assert_int_equal(find(f, "ctor", variants[i], ARG(1)), 0);
+			for (uint32_t arg = 2; arg < 7; arg++)
+				assert_refused(f, "ctor", variants[i], ARG(arg), "virtual bases");
+		}
+		assert_int_equal(find(f, "ctor", "_ZN5PlainC1El", ARG(2)), 0);
+		assert_int_equal(value.from.base, value_registers[1]);
+	}
+}
+
+static const char same_code[] =
+	"#define KEEP __attribute__((noinline, used))\n"
+	"struct a { long p, x; }; struct b { long x, y; };\n"
+	"KEEP long of_a(struct a *a) { __asm__ volatile(\"\"); return a->x; }\n"
+	"KEEP long of_b(struct b *b) { __asm__ volatile(\"\"); return b->y; }\n"
+	"KEEP long other(struct a *a) { return a->p; }\n"
+	"extern __typeof__(other) also __attribute__((alias(\"other\")));\n"
+	"int main(void) { struct a a = {1, 2}; struct b b = {3, 4};\n"
+	"  return (int)(of_a(&a) + of_b(&b) + also(&a)); }\n";
+
+/* A hit may be of either function, whose arguments have different types. An alias is no other. */
+static void test_functions_at_one_address(void **state)
+{
+	const struct compiled *f = *state;
+	static const char *const builds[] = {"gcc -O2 -fno-ipa-icf -fuse-ld=gold",
+					     "clang -O2 -fuse-ld=lld",
+					     "clang -O2 -gdwarf-4 -fuse-ld=lld"};
+	static const char *const linkers[] = {"ld.gold", "ld.lld", "ld.lld"};
+	char line[200];
+
+	write_source(f, "same.c", same_code);
+	for (size_t i = 0; i < 3; i++) {
+		if (!has_tool(linkers[i]) || (i && !has_tool("clang")))
+			continue;
+		snprintf(line, sizeof(line),
+			 "%s -g -ffunction-sections -Wl,--icf=all same.c -o same", builds[i]);
+		run_in_folder(f, line);
+		assert_refused(f, "same", "of_a", STEPS(ARROW("x")), "the same code");
+		assert_refused(f, "same", "of_b", STEPS(ARROW("x")), "the same code");
+		assert_offset(f, "same", "other", STEPS(ARROW("p")), 0);
+		assert_offset(f, "same", "also", STEPS(ARROW("p")), 0);
+	}
+	run_in_folder(f, "gcc -O2 -fno-ipa-icf -g same.c -o apart");
+	assert_offset(f, "apart", "of_b", STEPS(ARROW("y")), 8);
+}
+
 static const char of_app[] =
 	"struct state; struct same; struct data;\n"
 	"struct app { struct state *s; struct same *same; struct data *data; };\n"
@@ -300,6 +365,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_classes, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_of_other_files, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_constructors_with_virtual_bases, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(test_functions_at_one_address, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(test_types_in_namespaces, make_folder,
 						remove_folder),

@@ -506,6 +506,27 @@ static void test_who_makes_a_system_call_is_innermost(void **state)
 				  "    [find] 1000-1500\n");
 }
 
+/* The program of the hit runs after the one that has noted the switch: the thread still waits. */
+static void test_a_hit_in_a_switch_does_not_end_the_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct mt_entry entry = entry_of(ITER, 1004, 0);
+
+	entry.kind = MT_ENTRY_SYSCALL;
+	assert_int_equal(VEC_ADD(&f->rec.entries, entry), 0);
+	SAMPLE(f, TID, 900, ITER + 8, MAIN + 8);
+	SAMPLE(f, TID, 1000, ITER + 8, MAIN + 8);
+	sched(f, 1000, REC_SCHED_BLOCKED);
+	sched(f, 900000, REC_SCHED_IN);
+	SAMPLE(f, TID, 900010, ITER + 8, MAIN + 8);
+	f->rec.frozen_ns = 900100;
+	make_trees(f, 1);
+	assert_tree(&f->trees[0], "[main] 900-900100 inferred-start inferred-end\n"
+				  "  [iter] 900-950 inferred-start inferred-end\n"
+				  "  [iter] 1000-900100 inferred-end\n"
+				  "    [blocked] 1000-900000\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -534,6 +555,7 @@ int main(void)
 		TEST(test_a_hit_at_its_return_is_no_other_call),
 		TEST(test_a_long_system_call_without_any_stack),
 		TEST(test_who_makes_a_system_call_is_innermost),
+		TEST(test_a_hit_in_a_switch_does_not_end_the_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

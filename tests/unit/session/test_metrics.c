@@ -166,6 +166,17 @@ static void test_the_histogram_adds_up(void **state)
 	expect_line(text, "mtbpf_duration_seconds_bucket{le=\"+Inf\"} 9");
 	expect_line(text, "mtbpf_duration_seconds_count 9");
 	assert_null(strstr(text, "mtbpf_delay_seconds"));
+	free(text);
+	/* With -cpu-thresh and -off-cpu-thresh only a part of the duration is counted. */
+	m.cpu_measure = MT_CPU_ON;
+	text = metrics__print(&m, METRICS_TEXT);
+	expect_line(text, "mtbpf_on_cpu_seconds_count 9");
+	assert_null(strstr(text, "mtbpf_duration_seconds"));
+	free(text);
+	m.cpu_measure = MT_CPU_OFF;
+	text = metrics__print(&m, METRICS_TEXT);
+	expect_line(text, "mtbpf_off_cpu_seconds_count 9");
+	assert_null(strstr(text, "mtbpf_duration_seconds"));
 }
 
 /* Of what is not there yet there is no sample. */

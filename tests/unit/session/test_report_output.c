@@ -565,6 +565,28 @@ static void test_a_trigger_on_another_threads_coroutine(void **state)
 	assert_null(report__new(&input));
 }
 
+/* With samples the times of hits are exact: the hit before the slow one was in another function. */
+static void test_hits_in_the_kernel_are_in_any_function(void **state)
+{
+	struct fixture *f = *state;
+
+	f->hit.in_kernel = true;
+	f->hit.time_ns = 1000 * MS;
+	f->hit.value_ns = 900 * MS;
+	add(f, 0, 0, 1000 * MS, &program);
+	add(f, 1, 90 * MS, 94 * MS, &iter);
+	add(f, 1, 94 * MS, 100 * MS, &iter);
+	add(f, 1, 100 * MS, 1000 * MS, &work);
+	add(f, 1, 1000 * MS, 1000 * MS, &iter);
+	assert_int_equal(print_input(f, true, 1), 0);
+	assert_non_null(strstr(f->text, "the slow iteration of iter took 900 ms"));
+	assert_null(strstr(f->text, "an ordinary one"));
+	/* This one was in the same. */
+	f->hit.value_ns = 906 * MS;
+	assert_int_equal(print_input(f, true, 1), 0);
+	assert_non_null(strstr(f->text, "took 906 ms, an ordinary one 4.00 ms"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +604,7 @@ int main(void)
 		TEST(test_back_from_a_trace_file),
 		TEST(test_a_trigger_on_a_coroutines_stack),
 		TEST(test_a_trigger_on_another_threads_coroutine),
+		TEST(test_hits_in_the_kernel_are_in_any_function),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

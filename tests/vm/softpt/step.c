@@ -266,14 +266,22 @@ static void on_debug_trap(struct softpt_cpu *cpu, struct die_args *args)
 	unsigned long *dr6 = (unsigned long *)args->err;
 	bool ours = cpu->tf_ours && !test_thread_flag(TIF_SINGLESTEP);
 
-	if (!(*dr6 & DR_STEP))
+	/* A breakpoint of the CPU: it comes before its instruction, and its event may pause. */
+	if (!(*dr6 & DR_STEP)) {
+		note_event(cpu, X86_TRAP_DB, false, 0);
+		leave(cpu, args->regs->ip);
 		return;
+	}
 	if (stream_of(cpu)->enabled || softpt_event(cpu->handle.event)->has_ranges)
 		stepped(cpu, args->regs);
 	clear_trap_flag(cpu, args->regs);
-	/* exc_debug_user() sends SIGTRAP for what is left of either. */
+	/*
+	 * exc_debug_user() sends SIGTRAP for what is left of either. At a step the bits of
+	 * breakpoints mean nothing (hw_breakpoint_handler()): one at the next instruction comes
+	 * when that begins.
+	 */
 	if (ours) {
-		*dr6 &= ~DR_STEP;
+		*dr6 &= ~(DR_STEP | DR_TRAP_BITS);
 		current->thread.virtual_dr6 &= ~DR_STEP;
 	}
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# System calls as triggers: with programs on the kernel's functions where it takes them; and with Intel PT, which user
-# space freezes then.
+# System calls as triggers: with programs on the kernel's functions where it takes them; and with Intel PT, which the
+# kernel freezes.
 # only: 6.1 newest
 . /tests/vm/lib.sh
 start /build/programs/service -scale small -pause 5ms
@@ -42,13 +42,16 @@ grep '^hit [0-9]* of kernel:hrtimer_nanosleep, .* after -start' /tmp/out || fail
 mtbpf watch -pid "$pid" -symbol kernel:no_such_function -timeout 1s 2>/tmp/err && fail "there is none"
 grep -q 'the kernel has no such function' /tmp/err || fail "$(cat /tmp/err)"
 
+# A system call that is a hit and ends a region has one program: each of its calls is one hit.
+mtbpf run -source sample -symbol syscall:clock_nanosleep -start one_iter -stop syscall:clock_nanosleep -delay-thresh 1h \
+	-o /tmp/n.fxt -- /build/programs/service -scale small -n 100 -pause 1ms >/tmp/out 2>&1
+grep -q '^syscall:clock_nanosleep: 100 hits' /tmp/out || fail "$(cat /tmp/out)"
+
 need_pmu
 mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1ms -timeout 60s -o /tmp/s.fxt >/tmp/out 2>/tmp/err ||
 	fail "status $? $(cat /tmp/err)"
 cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
-mtbpf attach -source pt -pid "$pid" -symbol syscall:write -immediate-stop -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
-grep -q 'cannot freeze Intel PT at syscall:write' /tmp/err || fail "$(cat /tmp/err)"
 mtbpf attach -source pt -pid "$pid" -start one_iter -stop kernel:hrtimer_nanosleep -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
 grep -q 'cannot begin and end at kernel:hrtimer_nanosleep' /tmp/err || fail "$(cat /tmp/err)"
 # A function of the kernel is probed by perf events that the kernel freezes Intel PT by: the last that the trace has
@@ -86,6 +89,34 @@ if has_aux_pause; then
 	function_hit several -symbol kernel:hrtimer_nanosleep,one_iter -skip 3
 	grep -q '^frozen in the kernel, by aux_pause: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
 fi
+# System calls, tracepoints and signals have no event of their own: their programs call a function of the kernel, and a
+# kprobe on that freezes.
+for hit in 'syscall:*nanosleep' tracepoint:raw_syscalls:sys_enter kernel:hrtimer_nanosleep; do
+	function_hit moment -symbol "$hit" -delay-thresh 1ms
+	grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "$hit: it ran on after the hit"
+done
+function_hit syscall -symbol 'syscall:*nanosleep' -duration-thresh 1ms -immediate-stop
+grep -q 'frozen in the kernel' /tmp/err || fail "from where?"
+ends_in_syscall syscall || fail "it ran on after the call: $(tail -3 /tmp/syscall.text)"
+service=$pid
+start /build/programs/signals -scale small -pause 5ms
+# The place of a signal that has interrupted code of the program is not found in the trace: an interrupt has the time of
+# its return here.
+for _ in $(seq 8); do
+	function_hit signal -symbol signal:ALRM -skip 2
+	! grep -q '^frozen' /tmp/out || break
+done
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the signal"
+# A call that does not wait: the thread runs on until user space has frozen the trace.
+for _ in $(seq 8); do
+	function_hit late -symbol syscall:write -skip 3 -freeze disable
+	! grep -q '^frozen from user space: 0 branches' /tmp/out || { false; continue; }
+	break
+done || fail "nothing follows it, whoever freezes"
+function_hit write -symbol syscall:write -skip 3
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+must kill -0 "$pid"
+pid=$service
 no_probe || fail "a probe is left"
 [ -z "$(cat /sys/kernel/tracing/kprobe_events)" ] || fail "a kprobe is left"
 must kill -0 "$pid"

@@ -6,9 +6,13 @@
 #ifndef MTBPF_CAPTURE_PROBE_BREAKPOINT_EVENT_H
 #define MTBPF_CAPTURE_PROBE_BREAKPOINT_EVENT_H
 
+#include <linux/perf_event.h>
 #include <stdint.h>
 
 #define BREAKPOINTS_MAX 4
+
+/* Of an event that overflows each time the address is executed in user code. */
+struct perf_event_attr breakpoint_event__attr(uint64_t address);
 
 /*
  * Opens an event that overflows each time this CPU executes the address in user code, in any

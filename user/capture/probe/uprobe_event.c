@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "capture/perf/event_place.h"
+#include "capture/probe/breakpoint_event.h"
 #include "mtbpf_shared.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -123,8 +124,8 @@ static void explain(const struct uprobe_spec *spec, int err)
 
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
 {
-	struct perf_event_attr attr;
-	int err = fill_attr(spec, &attr);
+	struct perf_event_attr attr = breakpoint_event__attr(spec->breakpoint);
+	int err = spec->breakpoint ? 0 : fill_attr(spec, &attr);
 
 	if (err)
 		return err;

@@ -23,6 +23,8 @@ struct uprobe_spec {
 	const char *path; /* any path that reaches the inode; see process__mapping_path() */
 	/* A function of the kernel, for a kprobe; instead of path, offset and semaphore. */
 	const char *function;
+	/* An address of user code, for a breakpoint of the CPU; instead of all of these. */
+	uint64_t breakpoint;
 	uint64_t offset;    /* file offset of the probed instruction */
 	pid_t pid;	    /* the process, all of whose threads hit the probe; -1: everybody */
 	uint64_t semaphore; /* file offset of a counter to raise while the probe is set; 0: none */

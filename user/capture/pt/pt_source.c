@@ -230,10 +230,16 @@ static int check_memory(const struct source *s)
 
 static int add_tracefs(struct source *s, size_t i)
 {
-	struct tracefs_probe **probe = VEC_PUSH(&s->tracefs);
+	struct tracefs_probe **probe;
 	uint32_t *id = VEC_PUSH(&s->tracepoints);
 	int err;
 
+	/* Each ring has a breakpoint of its own: no program is attached to them. */
+	if (id && s->config.probes[i].breakpoint) {
+		*id = 0;
+		return 0;
+	}
+	probe = VEC_PUSH(&s->tracefs);
 	if (!probe || !id) {
 		s->tracefs.n -= probe != NULL;
 		return -ENOMEM;

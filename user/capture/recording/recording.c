@@ -345,6 +345,10 @@ bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint
 		map->ino == place->ino && ((!place->maj && !place->min) ||
 					   (map->maj == place->maj && map->min == place->min));
 
+	if (!place->ino) {
+		*ip = place->offset;
+		return *ip >= map->start && *ip - map->start < map->len;
+	}
 	if (!is_file || place->offset < map->pgoff || place->offset - map->pgoff >= map->len)
 		return false;
 	*ip = map->start + place->offset - map->pgoff;

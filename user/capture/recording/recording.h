@@ -41,7 +41,10 @@ enum drop {
 	DROPS
 };
 
-/* A place in a mapped file, independent of the addresses. */
+/*
+ * A place in a mapped file, independent of the addresses. Code of a JIT, which is in no file, has
+ * inode 0 and its address as the offset.
+ */
 struct rec_place {
 	uint64_t ino, offset;
 	uint32_t maj, min; /* 0 and 0: any file system */

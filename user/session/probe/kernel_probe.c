@@ -32,6 +32,7 @@ struct search {
 	probe_fn fn;
 	void *ctx;
 	size_t n;
+	bool is_start; /* the selector is that of -start */
 };
 
 static int refuse_kind(const char *text, const char *kind)
@@ -86,6 +87,17 @@ static bool is_reading(const char *name)
 	return false;
 }
 
+/* A call begins a region when it has returned. */
+static int refuse_closed(const char *name)
+{
+	log__error("-start " SYSCALL_PREFIX
+		   "%s(...): the kind of the descriptor is not known, since "
+		   "it is closed when the call returns and the region begins",
+		   name);
+	log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
+	return -EINVAL;
+}
+
 static int take(struct search *search, const char *name, int number)
 {
 	/* The registers at its entry have the arguments. */
@@ -95,6 +107,8 @@ static int take(struct search *search, const char *name, int number)
 	enum mt_file_kind kind = search->selector->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
+	if (kind && search->is_start && number == SYS_close)
+		return refuse_closed(name);
 	probe.args.n = sizeof(places) / sizeof(places[0]);
 	for (size_t i = 0; i < probe.args.n; i++)
 		probe.args.v[i] =
@@ -146,10 +160,11 @@ static int refuse_unknown(const struct search *search, const char *name)
 	return -ENOENT;
 }
 
-static int each_syscall(const char *text, probe_fn fn, void *ctx)
+static int each_syscall(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	struct selector selector;
-	struct search search = {.selector = &selector, .fn = fn, .ctx = ctx};
+	struct search search = {
+		.selector = &selector, .fn = fn, .ctx = ctx, .is_start = source->is_start};
 	char names[sizeof(selector.names)], *rest = names, *name;
 	int err = take_apart(&selector, text);
 
@@ -175,7 +190,8 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 }
 
 /* A tracepoint's name is unique without its category. */
-static int each_tracepoint(const char *text, probe_fn fn, void *ctx)
+static int each_tracepoint(const struct probe_source *source, const char *text, probe_fn fn,
+			   void *ctx)
 {
 	const char *colon = strrchr(text + strlen(TRACEPOINT_PREFIX), ':');
 	struct kernel_probe kernel = {.kind = KERNEL_PROBE_TRACEPOINT};
@@ -199,7 +215,7 @@ static int signal_of(const char *name)
 	return 0;
 }
 
-static int each_signal(const char *text, probe_fn fn, void *ctx)
+static int each_signal(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	int signal = signal_of(text + strlen(SIGNAL_PREFIX));
 	struct kernel_probe kernel = {
@@ -213,7 +229,7 @@ static int each_signal(const char *text, probe_fn fn, void *ctx)
 	return -EINVAL;
 }
 
-static int each_exit(const char *text, probe_fn fn, void *ctx)
+static int each_exit(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	struct probe probe = {.offset = SYS_exit_group,
 			      .site = {.emulated = true},
@@ -233,7 +249,7 @@ static int each_exit(const char *text, probe_fn fn, void *ctx)
 	return fn(ctx, &probe);
 }
 
-static int each_oom(const char *text, probe_fn fn, void *ctx)
+static int each_oom(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	const struct kernel_probe kernel = {.kind = KERNEL_PROBE_OOM, .name = OOM_PREFIX};
 
@@ -338,7 +354,8 @@ static int refuse_several(const char *text, const struct kernel_functions *funct
 	return -EINVAL;
 }
 
-static int each_function(const char *text, probe_fn fn, void *ctx)
+static int each_function(const struct probe_source *source, const char *text, probe_fn fn,
+			 void *ctx)
 {
 	struct kernel_functions functions = {.glob = text + strlen(FUNCTION_PREFIX)};
 	struct kernel_probe kernel = {.kind = KERNEL_PROBE_FUNCTION};
@@ -397,8 +414,8 @@ static size_t list_syscalls(const char *text)
 }
 
 static const struct {
-	/* Like kernel_probe__each() for a selector of this kind; NULL: depends on the process. */
-	int (*each)(const char *text, probe_fn fn, void *ctx);
+	/* Like kernel_probe__each() for a selector of this kind. */
+	int (*each)(const struct probe_source *source, const char *text, probe_fn fn, void *ctx);
 	/* Prints the matches of the selector's glob, returns how many; NULL: cannot list them. */
 	size_t (*list)(const char *text);
 } kinds[KERNEL_PROBE_KINDS] = {
@@ -408,14 +425,12 @@ static const struct {
 	[KERNEL_PROBE_SIGNAL] = {each_signal},
 	[KERNEL_PROBE_EXIT] = {each_exit},
 	[KERNEL_PROBE_OOM] = {each_oom},
+	[KERNEL_PROBE_BREAKPOINT] = {jit_probe__each},
 };
 
 int kernel_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	enum kernel_probe_kind kind = kernel_probe_kind__of(text);
-
-	return kind == KERNEL_PROBE_BREAKPOINT ? jit_probe__each(source, text, fn, ctx)
-					       : kinds[kind].each(text, fn, ctx);
+	return kinds[kernel_probe_kind__of(text)].each(source, text, fn, ctx);
 }
 
 bool kernel_probe__can_list(const char *text)

@@ -404,6 +404,7 @@ static struct rec_place place_of(const struct probe *probe, const char *exec_pat
 				  .min = probe->file.min};
 	struct stat st;
 
+	/* The file of a JIT's function has inode 0: see struct rec_place. */
 	if (exec_path && !stat(exec_path, &st))
 		place.ino = st.st_ino;
 	return place;
@@ -488,6 +489,14 @@ static int check_moments(const struct start_stop *r)
 	return -EINVAL;
 }
 
+/* A region is a thread's: a goroutine that waits leaves its thread to others. */
+static void warn_of_goroutines(const struct start_stop *r)
+{
+	if (!r->by_key && (probes__are_go(&r->starts) || probes__are_go(&r->stops)))
+		log__warn("-start and -stop belong to threads: if a goroutine waits between them, "
+			  "another one may end its region, so that times are too short or missing");
+}
+
 int start_stop__find(struct start_stop *r, const struct capture_options *options,
 		     const struct probe_source *source)
 {
@@ -508,6 +517,8 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 		err = check_places(r, options, source->exec_path);
 	if (!err && r->by_key)
 		err = hit_reads__check(&options->reads, &r->starts, true);
+	if (!err)
+		warn_of_goroutines(r);
 	return err || r->by_key ? err : add_places(r, source->exec_path);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
+#include "target/elf/folded.h"
 
 /* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
 const uint16_t value_registers[VALUE_REGISTERS] = {112, 104, 96, 88, 72, 64};
@@ -713,6 +714,15 @@ static bool next_parameter(Dwarf_Die *die)
 	return false;
 }
 
+/*
+ * GCC describes all variants of a constructor together, with "__in_chrg" and "__vtt_parm" after
+ * `this`. No variant gets the first; only the one for base classes gets the second.
+ */
+static bool is_of_some_variants(Dwarf_Die *parameter)
+{
+	return is_same(dwarf_diename(parameter), "__in_chrg");
+}
+
 static int find_parameter(struct walk *walk, const struct function *function, Dwarf_Die *subprogram,
 			  uint32_t arg)
 {
@@ -732,6 +742,11 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 
 		if (!has_any)
 			return refuse(walk, "the function has fewer arguments", NULL);
+		if (is_of_some_variants(&die))
+			return refuse(walk,
+				      "the class has virtual bases, so that its register is not "
+				      "known",
+				      NULL);
 		if (!get_type(&die, &walk->type))
 			return refuse(walk, "its type is not in the debug info", NULL);
 		passing = passing_of(&walk->type);
@@ -840,6 +855,11 @@ static int find_value(const struct function *function, const struct value_path *
 		return -ENODATA;
 	if (!is_known_language(dwarf_srclang(&unit)))
 		return refuse(walk, "how the function's language passes arguments is not known",
+			      NULL);
+	if (function__is_folded(function, debug))
+		return refuse(walk,
+			      "the linker has put several functions with the same code there, and "
+			      "calls of each are hits",
 			      NULL);
 	err = find_begin(walk, function, &subprogram, path);
 	for (size_t i = 0; i < path->n && !err; i++)
