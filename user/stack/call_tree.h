@@ -14,7 +14,6 @@
 #include "mtbpf_shared.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_inlined.h"
-#include "util/printed.h"
 #include "util/names.h"
 #include "util/vec.h"
 
