@@ -20,7 +20,7 @@ struct place {
 extern int save_place(struct place *place) __attribute__((returns_twice));
 /* Runs f(n), and returns when that does, or at resume(). */
 extern void attempt(struct place *place, void (*f)(unsigned), unsigned n);
-extern _Noreturn void resume(const struct place *place);
+extern void resume(const struct place *place);
 __asm__(".text\n"
 	".macro save\n"
 	"	mov %rbx, (%rdi)\n	mov %rbp, 8(%rdi)\n"
@@ -80,7 +80,8 @@ APART void leave(volatile unsigned depth)
 	back();
 	if (!depth)
 		resume(&place);
-	leave(depth - 1);
+	else
+		leave(depth - 1);
 	back();
 }
 
