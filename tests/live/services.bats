@@ -148,7 +148,7 @@ record_slow() {
 	recording=$last
 	eventually 20 grep -q '^waiting for' log
 	printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir" >>"/tmp/perf-$target.map"
-	eventually 20 grep -q 'was compiled again, and is at' log
+	eventually 60 grep -q 'was compiled again, and is at' log
 	kill -INT "$recording"
 	rm -f "/tmp/perf-$target.map"
 }
