@@ -205,8 +205,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 				.reason = MT_HIT_REGION,
 				.probe_ip = regs->ip};
 
-	/* Hits before the first arming, which sets not_before_ns, do not count for limits.max_hits.
-	 */
+	/* The first arming sets not_before_ns; limits.max_hits counts the hits after it. */
 	if (!stats || (limits.max_hits && !not_before_ns))
 		return 0;
 	if (limits.max_hits && n_returned >= (u32)limits.max_hits)

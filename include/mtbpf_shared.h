@@ -87,12 +87,12 @@ enum mt_hit_reason {
  * in a program, and an option.
  */
 struct mt_limits {
-	/* A thread that has been in a call, region or delay for so long, and still is, triggers. */
+	/* After this time in a call, region or delay a thread triggers, before that ends. */
 	__mt_u64 stall_thresh_ns;
 	__mt_u64 after_ns;	  /* none triggers within this time of the first arming */
 	__mt_u64 min_interval_ns; /* least time between two triggers */
-	__mt_s32 skip;		  /* of the hits that remain, so many do not trigger */
-	__mt_s32 max_hits;	  /* end after so many hits (durations: returned calls) */
+	__mt_s32 skip;	   /* hits within the other limits that do not trigger, before one does */
+	__mt_s32 max_hits; /* hits (durations: returned calls) that end the session */
 };
 _Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
 

@@ -57,8 +57,7 @@ bool session__probes_are_copied(const struct session *s)
 	return are;
 }
 
-/* Notes which probes the process maps, for those without a living one. Returns how many are left.
- */
+/* Notes which of the probes without a living process this one maps. Returns how many are left. */
 static size_t note_mapped(struct session *s, pid_t pid)
 {
 	struct process process;

@@ -279,8 +279,8 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 					   bool is_first);
 
 /*
- * Adds a coroutine, which does not run yet. It may reuse the place of one that is over; a loose one
- * only if that has no calls. NULL: no memory, or too many.
+ * Adds a coroutine, which does not run yet. It may take the memory of one that has
+ * ended, but of a loose one only if that has no calls. NULL: no memory, or too many coroutines.
  */
 struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose);
 

@@ -133,7 +133,7 @@ int tracefs_probe__try(const char **place);
 
 #define BREAKPOINTS_MAX 4
 
-/* Of an event that overflows each time the address is executed in user code. */
+/* The attributes of an event that overflows each time the address is executed in user code. */
 struct perf_event_attr breakpoint_event__attr(uint64_t address);
 
 /*

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
-#include "target/elf/folded.h"
+#include "target/elf/identical_code.h"
 
 /* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
 const uint16_t value_registers[VALUE_REGISTERS] = {112, 104, 96, 88, 72, 64};

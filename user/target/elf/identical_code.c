@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/elf/folded.h"
+#include "target/elf/identical_code.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

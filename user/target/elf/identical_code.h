@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions that the linker has put at one address, because their code is the same (--icf). */
-#ifndef MTBPF_TARGET_ELF_FOLDED_H
-#define MTBPF_TARGET_ELF_FOLDED_H
+#ifndef MTBPF_TARGET_ELF_IDENTICAL_CODE_H
+#define MTBPF_TARGET_ELF_IDENTICAL_CODE_H
 
 #include <stdbool.h>
 
