@@ -5,11 +5,15 @@
 //   check.js TRACE            a summary; exit 1 where something is wrong with the trace
 //   check.js --tree TRACE     also each slice of each thread, "tid depth start_ns end_ns name"
 //   check.js --query SQL TRACE
+//   check.js --each           for each line "TRACE<tab>FILE" of its input: the slices as with --tree to FILE, and a
+//                             line on stdout, which is empty if nothing is wrong with the trace
 //
 // MTBPF_TRACE_PROCESSOR is the folder that get-tp.sh filled (build/trace-processor).
 'use strict';
 
+const fs = require('fs');
 const path = require('path');
+const readline = require('readline');
 const { TraceProcessor } = require('./tp.js');
 
 const DEFAULT_DIR = path.join(__dirname, '../../build/trace-processor');
@@ -50,45 +54,81 @@ const TREE = `
 	order by t.tid, p.pid, s.id`;
 
 function parseArguments(argv) {
-	const options = { tree: false, queries: [], file: null };
+	const options = { each: false, tree: false, queries: [], file: null };
 	while (argv.length) {
 		const word = argv.shift();
 		if (word === '--tree')
 			options.tree = true;
+		else if (word === '--each')
+			options.each = true;
 		else if (word === '--query')
 			options.queries.push(argv.shift());
 		else
 			options.file = word;
 	}
-	if (!options.file)
-		throw new Error('usage: check.js [--tree] [--query SQL] TRACE');
+	if (!options.file === !options.each)
+		throw new Error('usage: check.js [--tree] [--query SQL] TRACE | --each');
 	return options;
 }
 
-function printRows(rows) {
+// print takes text.
+function printRows(rows, print) {
 	for (let i = 0; i < rows.length; i += 10000)
-		process.stdout.write(rows.slice(i, i + 10000).map((row) => row.join(' ') + '\n').join(''));
+		print(rows.slice(i, i + 10000).map((row) => row.join(' ') + '\n').join(''));
+}
+
+// What is wrong with the trace that is loaded.
+function faults(processor) {
+	return CHECKS.flatMap(([what, sql]) => processor.query(sql).map(([detail]) => `${what}: ${detail}`));
+}
+
+function start() {
+	return TraceProcessor.create(process.env.MTBPF_TRACE_PROCESSOR ?? DEFAULT_DIR);
+}
+
+// One processor for many traces, because it takes several times as long to start as to read one of them. What
+// could not load a trace is of no use for the next.
+async function checkEach() {
+	let processor = null;
+
+	for await (const line of readline.createInterface({ input: process.stdin })) {
+		const [trace, tree] = line.split('\t');
+		let wrong;
+		try {
+			processor ??= await start();
+			processor.reset();
+			processor.loadFile(trace);
+			wrong = faults(processor)[0] ?? '';
+			fs.writeFileSync(tree, '');
+			printRows(processor.query(TREE), (text) => fs.appendFileSync(tree, text));
+		} catch (error) {
+			wrong = `check.js: ${error.message}`;
+			processor = null;
+		}
+		process.stdout.write(wrong.replaceAll('\n', ' ') + '\n');
+	}
+}
+
+async function checkOne(options) {
+	const print = (text) => process.stdout.write(text);
+	const processor = await start();
+
+	processor.loadFile(options.file);
+	const wrong = faults(processor);
+	for (const fault of wrong)
+		console.error(fault);
+	for (const sql of options.queries)
+		printRows(processor.query(sql), print);
+	if (options.tree)
+		printRows(processor.query(TREE), print);
+	else if (!options.queries.length)
+		printRows(processor.query(SUMMARY), print);
+	process.exitCode = wrong.length ? 1 : 0;
 }
 
 async function main() {
 	const options = parseArguments(process.argv.slice(2));
-	const processor = await TraceProcessor.create(process.env.MTBPF_TRACE_PROCESSOR ?? DEFAULT_DIR);
-	let wrong = 0;
-
-	processor.loadFile(options.file);
-	for (const [what, sql] of CHECKS) {
-		for (const [detail] of processor.query(sql)) {
-			console.error(`${what}: ${detail}`);
-			wrong++;
-		}
-	}
-	for (const sql of options.queries)
-		printRows(processor.query(sql));
-	if (options.tree)
-		printRows(processor.query(TREE));
-	else if (!options.queries.length)
-		printRows(processor.query(SUMMARY));
-	process.exitCode = wrong ? 1 : 0;
+	await (options.each ? checkEach() : checkOne(options));
 }
 
 main().catch((error) => {

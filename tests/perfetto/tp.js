@@ -9,7 +9,7 @@ const v8 = require('v8');
 const { Reader, bytesField, fields, numberField } = require('./protobuf.js');
 
 const REQUEST_SIZE = 32 << 20;
-const METHOD = { appendTraceData: 1, finalizeTraceData: 2, query: 3 };
+const METHOD = { appendTraceData: 1, finalizeTraceData: 2, query: 3, reset: 11 };
 const CELL = { NULL: 1, VARINT: 2, FLOAT64: 3, STRING: 4, BLOB: 5 };
 
 // The bundle is made for a web worker and starts a message loop; the function that it wraps, which
@@ -87,6 +87,11 @@ class TraceProcessor {
 					throw new Error(`import: ${value}`);
 			}
 		}
+	}
+
+	// Forgets the trace: as new.
+	reset() {
+		this.request(METHOD.reset);
 	}
 
 	loadFile(file) {
