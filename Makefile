@@ -23,6 +23,8 @@ ifneq ($(filter clean,$(MAKECMDGOALS)),)
 endif
 
 O       ?= build
+# One name for a folder below this one, whatever it is called by: what was built says in its .d file what it is.
+override O := $(patsubst $(CURDIR)/%,%,$(abspath $(O)))
 PREFIX  ?= /usr/local
 prefix  ?= $(PREFIX)
 CC      ?= gcc

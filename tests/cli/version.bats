@@ -101,3 +101,16 @@ json() {
 	[ "$status" -eq 2 ]
 	complains unknown-option "*" -jsn hint meant-option json
 }
+
+# rebuilt FOLDER: how many files are compiled after a change of that header, when the build folder is called so.
+rebuilt() {
+	(cd "$BATS_TEST_DIRNAME/../.." && make --no-print-directory -n -o Makefile -W user/util/log.h O="$1" all) | grep -c '"CC" '
+}
+
+@test "what includes a header is compiled again, also when O is the whole path of a folder below this one" {
+	local root here
+	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd -P)
+	here=$(realpath "${O:?}")
+	[ "$(rebuilt "$here")" -gt 50 ]
+	[ "$(rebuilt "$here")" -eq "$(rebuilt "${here#"$root"/}")" ]
+}
