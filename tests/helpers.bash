@@ -86,6 +86,13 @@ eventually() {
 	done
 }
 
+# take_breakpoints: until the test has ended, and what it started. A CPU has four breakpoints, for all processes; a test
+# that uses some waits here for those that other tests use.
+take_breakpoints() {
+	exec {breakpoints}</sys/bus/event_source/devices/breakpoint
+	flock -w 300 "$breakpoints" || echo "# other tests have used breakpoints for 300 s"
+}
+
 # End what a test started: by pid, and nothing else.
 end_started() {
 	local pid

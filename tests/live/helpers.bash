@@ -35,15 +35,21 @@ stop_program() {
 	rm "$recordings/running"
 }
 
-# A step takes 2 to 1000 us, by the machine and what else it does: thresholds are counted in steps.
+# A step takes 2 to 1000 us, by the machine and what else it does: thresholds are counted in steps. Where the machine
+# stands still meanwhile there are few of them, or none: measured again.
 measure_steps() {
-	start_program service || return
-	timeout 30 "$mtbpf" record -v -source soft -pid "$pid" -timeout 500ms \
-		-o "$recordings/measure.mtbpf" >"$recordings/measure.log" 2>&1 3>&- || true
-	stop_program
-	steps_in_500ms=$(sed -n 's/.*soft: \([0-9]*\) instructions stepped.*/\1/p' \
-		"$recordings/measure.log")
-	[ "${steps_in_500ms:-0}" -gt 0 ] || cat "$recordings/measure.log"
+	local try
+	for ((try = 0; try < 20; try++)); do
+		start_program service || return
+		timeout 120 "$mtbpf" record -v -source soft -pid "$pid" -timeout 500ms \
+			-o "$recordings/measure.mtbpf" >"$recordings/measure.log" 2>&1 3>&- || true
+		stop_program
+		steps_in_500ms=$(sed -n 's/.*soft: \([0-9]*\) instructions stepped.*/\1/p' \
+			"$recordings/measure.log")
+		[ "${steps_in_500ms:-0}" -lt 100 ] || return 0
+	done
+	cat "$recordings/measure.log"
+	return 1
 }
 
 # attach NAME THRESHOLD TIMEOUT [OPTION...]: to $pid, in the background; sets $attached.
@@ -65,11 +71,11 @@ list_tasks() {
 }
 
 # record NAME PROGRAM STEPS [OPTION...]: until two iterations lie this many steps apart. Once more where
-# the machine has become so much faster that none do.
+# the machine has become so much faster that none do: measured again, and at the least twice as fast.
 record() {
-	local name=$1 program=$2 steps=$3 try status
+	local name=$1 program=$2 steps=$3 try status slower
 	shift 3
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5 6; do
 		start_program "$program" || return
 		status=0
 		attach "$name" "$((steps * 500 / steps_in_500ms + 1))ms" 20s "$@"
@@ -77,7 +83,9 @@ record() {
 		list_tasks >"$recordings/$name.tasks"
 		stop_program
 		[ $status -eq 3 ] || break
-		measure_steps
+		slower=$steps_in_500ms
+		measure_steps || return
+		[ "$steps_in_500ms" -ge $((2 * slower)) ] || steps_in_500ms=$((2 * slower))
 	done
 	[ $status -eq 0 ] || cat "$recordings/$name.log"
 	return $status

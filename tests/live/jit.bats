@@ -8,6 +8,7 @@ setup() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	cd "$BATS_TEST_TMPDIR"
 	started=()
+	take_breakpoints
 }
 
 teardown() {

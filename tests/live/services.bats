@@ -113,6 +113,7 @@ record_slow() {
 }
 
 @test "a function that Node has compiled: the slow iteration; its new place when it is compiled again is said" {
+	take_breakpoints
 	command -v node >/dev/null || skip "node is not installed"
 	cat >s.js <<-'END'
 		console.log("pid", process.pid);
@@ -147,7 +148,12 @@ record_slow() {
 	background log "$O/mtbpf" record -source sample -pid "$target" -symbol jit:handleRequest -delay-thresh 1h -o y.mtbpf
 	recording=$last
 	eventually 20 grep -q '^waiting for' log
-	printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir" >>"/tmp/perf-$target.map"
+	# As another file: Node goes on to write where its own last line ended, and would write over what is added there.
+	{
+		cat "/tmp/perf-$target.map"
+		printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir"
+	} >map
+	mv map "/tmp/perf-$target.map"
 	eventually 60 grep -q 'was compiled again, and is at' log
 	kill -INT "$recording"
 	rm -f "/tmp/perf-$target.map"
@@ -192,6 +198,7 @@ measured() {
 }
 
 @test "calls of a function that Node has compiled: their duration, a stall, a region, and what is refused" {
+	take_breakpoints
 	command -v node >/dev/null || skip "node is not installed"
 	late=900 start_requests --no-sparkplug
 	mtbpf_run watch -pid "$target" -symbol jit:handleRequest -durations -timeout 4s
@@ -239,6 +246,7 @@ measured() {
 }
 
 @test "calls of code that V8 has not optimised are refused" {
+	take_breakpoints
 	command -v node >/dev/null || skip "node is not installed"
 	late=1 start_requests --always-sparkplug
 	grep -q 'JS:^handleRequest' "/tmp/perf-$target.map" || skip "this node compiles no baseline code"
@@ -260,6 +268,7 @@ python_perf() {
 }
 
 @test "a function of Python, by the map of -X perf: the slow iteration; without a map, how to get one" {
+	take_breakpoints
 	background old.log python3 -c 'import time; print("ready", flush=True); time.sleep(1000)'
 	eventually 20 grep -q '^ready' old.log
 	mtbpf_run list -pid "$last" 'jit:*'
@@ -308,6 +317,7 @@ python_perf() {
 }
 
 @test "a function that Java has compiled: the slow iteration" {
+	take_breakpoints
 	command -v javac >/dev/null && command -v jcmd >/dev/null || skip "no JDK is installed"
 	cat >S.java <<-'END'
 		public class S {
