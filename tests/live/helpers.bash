@@ -78,7 +78,7 @@ record() {
 	for try in 1 2 3 4 5 6; do
 		start_program "$program" || return
 		status=0
-		attach "$name" "$((steps * 500 / steps_in_500ms + 1))ms" 20s "$@"
+		attach "$name" "$((steps * 500 / steps_in_500ms + 1))ms" 60s "$@"
 		wait "$attached" || status=$?
 		list_tasks >"$recordings/$name.tasks"
 		stop_program
@@ -97,7 +97,7 @@ record_until() {
 	local name=$1 program=$2 events=$3
 	shift 3
 	start_program "$program" || return
-	attach "$name" 1000s 60s "$@"
+	attach "$name" 1000s 600s "$@"
 	while [ "$(cat "$recordings/$name.truth" 2>/dev/null | wc -l)" -lt "$events" ]; do
 		kill -0 "$attached" 2>/dev/null || break
 		sleep 0.1

@@ -27,16 +27,43 @@ hook() {
 	chmod +x hook
 }
 
-# keep ARGS: recordings of slow calls for six seconds, in d.
-keep() {
-	mtbpf_run record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -timeout 6s \
-		-max-per-hour 0 -keep 100 "$@"
+# has MESSAGE...: the log says so already.
+has() {
+	output=$(<log)
+	says "$@"
+}
+
+# has_captured: record -dir has told of a recording in the log.
+has_captured() {
+	grep -q '^20.* d/.*\.mtbpf$' log
+}
+
+# keep_until CONDITION... -- ARGS: recordings of slow calls in d, until the condition is true; $status and $output as
+# after run.
+keep_until() {
+	local condition=() came=0
+	while [ "$1" != -- ]; do
+		condition+=("$1")
+		shift
+	done
+	shift
+	begin_log log
+	env --default-signal=INT "$O/mtbpf" record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d \
+		-max-per-hour 0 -keep 100 "$@" </dev/null >log 2>&1 3>&- &
+	recorder=$!
+	started+=("$recorder")
+	eventually 60 "${condition[@]}" || came=1
+	kill -INT "$recorder"
+	status=0
+	wait "$recorder" || status=$?
+	output=$(<log)
+	printf '%s\n' "$output" "-> $status"
+	return $came
 }
 
 @test "the program runs with each recording's path, once it is whole and has its summary; report reads these" {
 	hook ''
-	keep -on-capture ./hook
-	echo "$output"
+	keep_until has_captured -- -on-capture ./hook
 	[ "$status" -eq 0 ]
 	ls -d "$PWD"/d/*.mtbpf | sed 's/^/1 /' >expected
 	[ "$(wc -l <expected)" -ge 1 ]
@@ -54,20 +81,18 @@ keep() {
 	for line in 'exit 3' 'sleep 60'; do
 		rm -rf d
 		hook "$line"
-		keep -on-capture ./hook -on-capture-timeout 500ms -metrics unix:m
-		echo "$output"
+		case $line in
+		exit*) message=(hook-exited ./hook "$PWD/d/*" 3) ;;
+		*) message=(hook-too-slow "*" "summary and -on-capture" "500 ms") ;;
+		esac
+		keep_until has "${message[@]}" -- -on-capture ./hook -on-capture-timeout 500ms -metrics unix:m
 		[ "$status" -eq 0 ]
 		[ "$(ls d | wc -l)" -ge 1 ]
-		case $line in
-		exit*) says hook-exited ./hook "$PWD/d/*" 3 ;;
-		*) says hook-too-slow "*" "summary and -on-capture" "500 ms" ;;
-		esac
 	done
 	! pgrep -f "^sleep 60$" || false
 	rm -rf d
-	keep -on-capture ./none
+	keep_until has cannot-run ./none "No such file" -- -on-capture ./none
 	[ "$status" -eq 0 ]
-	says cannot-run ./none "No such file"
 	says name-an-executable
 	[ "$(ls d | wc -l)" -ge 1 ]
 }
@@ -76,7 +101,7 @@ keep() {
 	mtbpf_run record -pid "$target" -on-capture true -timeout 1s
 	[ "$status" -eq 2 ]
 	complains needs-dir hint add-dir
-	keep -no-summary
+	keep_until has_captured -- -no-summary
 	[ "$(ls d | wc -l)" -ge 1 ]
 	[ -z "$(find d -name summary.json)" ]
 }
@@ -105,11 +130,8 @@ keep() {
 @test "a recording that -on-capture works on stays beyond -keep, and the line says why" {
 	hook 'sleep 4'
 	rm -rf d
-	mtbpf_run record -source sample -pid "$target" -symbol one_iter -duration-thresh 15ms -dir d -timeout 6s \
-		-max-per-hour 0 -keep 1 -on-capture ./hook
-	echo "$output"
+	keep_until has stays-for-now -- -keep 1 -on-capture ./hook
 	[ "$status" -eq 0 ]
-	says stays-for-now
 	[[ $output != *"another process reads it"* ]]
 }
 
