@@ -103,10 +103,11 @@ code_of() {
 	awk -v pid="$1" '$2 ~ /x/ && /programs\// { split($1, at, "-"); print pid, at[1], at[2] }' "/proc/$1/maps"
 }
 
-# read_by_perf NAME: perf decodes NAME.mtbpf without an error; its branches are in NAME.txt, their processes in $seen.
+# read_by_perf NAME: perf decodes NAME.mtbpf without an error; all that it prints is in NAME.all ("PID/TID [CPU] TIME:
+# EVENT: ..."), the branches in NAME.txt, their processes in $seen.
 # An end has the time of the interrupt's return here, when somebody else may be on already.
 read_by_perf() {
-	perf script -i "$1.mtbpf" --itrace=be -F pid,tid,ip,flags >"$1.all" 2>"$1.err"
+	perf script -i "$1.mtbpf" --itrace=be --ns -F pid,tid,cpu,time,event,ip,flags >"$1.all" 2>"$1.err"
 	! grep -qi error "$1.all" "$1.err" || fail "perf: $(grep -hi error "$1.all" "$1.err" | head -3)"
 	awk '$1 ~ /^[0-9]+\/[0-9]+$/ && !/ tr end / {
 		split($1, id, "/")
