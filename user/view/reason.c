@@ -543,15 +543,23 @@ static void print_waiting(FILE *out, const struct row *row)
 	off_cpu__print(out, &row->off_cpu);
 }
 
+/* True if what has no stacks is the begin of the slow iteration: the ring no longer had it. */
+static bool lacks_begin(const struct report *r)
+{
+	uint64_t seen_ns = report__slow_ns(r) - r->slow.ns[ACCOUNT_UNKNOWN];
+	uint64_t behind_ns = report__slow(r)->end_ns - r->unseen_until_ns;
+
+	return r->unseen_until_ns && behind_ns <= seen_ns &&
+	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
+}
+
 void report__print_cover(FILE *out, const struct report *r)
 {
-	const struct period *slow = report__slow(r);
 	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t behind_ns = slow->end_ns - r->unseen_until_ns;
+	bool is_last = lacks_begin(r);
+	uint64_t seen_ns =
+		is_last ? report__slow(r)->end_ns - r->unseen_until_ns : all_ns - unseen_ns;
 	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
-	bool is_last = r->unseen_until_ns && behind_ns <= all_ns - unseen_ns &&
-		       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
-	uint64_t seen_ns = is_last ? behind_ns : all_ns - unseen_ns;
 
 	if (!unseen_ns)
 		return;
@@ -570,7 +578,7 @@ static void print_remedy(FILE *out, const struct report *r)
 	uint64_t bytes = r->ring_bytes;
 	bool is_large;
 
-	if (!bytes || !seen_ns || all_ns / seen_ns > 4096)
+	if (!bytes || !seen_ns || all_ns / seen_ns > 4096 || !lacks_begin(r))
 		return;
 	while (bytes / r->ring_bytes <= all_ns / seen_ns)
 		bytes *= 2;
