@@ -87,6 +87,7 @@ struct landing {
 	size_t depth;	/* of the frame among those open */
 	uint32_t index; /* of the frame, as is_root is */
 	bool is_root;
+	bool is_taken;	 /* a longjmp() has landed there since setjmp() was called */
 	uint8_t left_by; /* enum left_by of the calls that a jump to it ends */
 	uint8_t slack;	 /* it may land up to this many bytes after ip as well */
 };
