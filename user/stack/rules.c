@@ -212,8 +212,8 @@ static bool may_have_unwound(ARGS)
 {
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return false;
-	return !e->function || (!e->is_entry && stack__find_caller(s, e->function)) ||
-	       unwinding__find_pad(s, b, &e->frame, &e->by);
+	return !e->function || (!e->is_entry && (stack__find_caller(s, e->function) ||
+						 unwinding__find_pad(s, b, &e->frame, &e->by)));
 }
 
 /* What the direct call before ip calls; 0: there is no such call. */
@@ -319,17 +319,6 @@ static bool goes_to_new_stack(ARGS)
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return top_of(s)->role;
 	return !may_have_unwound(s, b, e) && (e->is_entry || is_known_to_switch(s, b, e));
-}
-
-static bool unwinds_to_unknown(ARGS)
-{
-	const struct switcher *switcher = stack__find_switcher(s, top_of(s)->call.function);
-
-	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, b, e) || !switcher ||
-	    !switcher->has_unwound || switcher->has_switched)
-		return false;
-	e->by = unwinding__departure_to(s, NULL, LEFT_BY_UNKNOWN);
-	return true;
 }
 
 static bool goes_anywhere(ARGS)
@@ -691,9 +680,6 @@ static const struct rule switches[] = {
 	 "function's first instruction, or if it has switched before, or has been called where it "
 	 "goes, or a stack has waited there before a gap",
 	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
-	{"unwinding to an unknown caller",
-	 "code that may switch has gone to callers before, and never to another stack",
-	 "the code of switches", EVENT_RECEIVER, unwinds_to_unknown},
 	{"unknown stack",
 	 "nothing tells whether code that may switch does: the callers are not known",
 	 "the code of switches", EVENT_LOST, goes_anywhere},
