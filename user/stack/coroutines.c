@@ -842,11 +842,13 @@ bool stack__apply_switch(struct stack *s, const struct branch *b, const struct e
 	switch ((enum event_kind)e->rule->event) {
 	case EVENT_SWITCH:
 		resume(s, b, e->coroutine);
-		unwinding__note_landing(s, b->to);
+		if (e->frame)
+			unwinding__note_landing(s, b->to);
 		return false;
 	case EVENT_SWITCH_BACK:
 		come_back(s, b);
-		unwinding__note_landing(s, b->to);
+		if (e->frame)
+			unwinding__note_landing(s, b->to);
 		return false;
 	case EVENT_SWITCH_LANDING:
 		land_elsewhere(s, b, e->coroutine);
