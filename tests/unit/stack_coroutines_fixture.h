@@ -13,13 +13,14 @@ enum {
 	RESUME = 0xe000,
 };
 
-static inline int start(void **state)
+/* With calls of `callee` in the functions' code; 0: of what follows each. */
+static inline int start_calling(void **state, uint64_t callee)
 {
 	/* mov %rsp, (%rdi); mov %rsi, %rsp; ret */
 	static const uint8_t code[] = {0x48, 0x89, 0x27, 0x48, 0x89, 0xf4, 0xc3};
 	struct thread *t;
 
-	start_thread(state);
+	start_thread_calling(state, callee);
 	t = *state;
 	add_function(t, SWITCH, "co_switch", code, sizeof(code));
 	add_function(t, SWAPCONTEXT, "swapcontext", "", 0);
@@ -27,6 +28,17 @@ static inline int start(void **state)
 	add_function(t, GETCONTEXT, "getcontext", "", 0);
 	add_function(t, RESUME, "_Unwind_Resume", code, sizeof(code));
 	return 0;
+}
+
+static inline int start(void **state)
+{
+	return start_calling(state, SWITCH);
+}
+
+/* The code does not tell where the switch is called. */
+static inline int start_untold(void **state)
+{
+	return start_calling(state, 0);
 }
 
 /* Calls the switch function at `from`, which goes to `to`. */
@@ -56,6 +68,7 @@ static inline void assert_no_more(struct thread *t)
 	assert_int_equal(stack__finish_next(t->stack, &tree), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end_thread)
+#define TEST(name)	  cmocka_unit_test_setup_teardown(name, start, end_thread)
+#define TEST_UNTOLD(name) cmocka_unit_test_setup_teardown(name, start_untold, end_thread)
 
 #endif

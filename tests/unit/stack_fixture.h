@@ -33,6 +33,7 @@ struct thread {
 	struct code_map *map;
 	struct elf_image *images[FUNCTION_COUNT + MORE_FUNCTIONS];
 	size_t n_images;
+	uint64_t callee; /* of the calls in the functions' code; 0: what follows each */
 	uint64_t now;
 };
 
@@ -46,21 +47,26 @@ static inline void add_function(struct thread *t, uint64_t at, const char *name,
 	assert_true(t->n_images < FUNCTION_COUNT + MORE_FUNCTIONS);
 	memset(code, 0x90, sizeof(code));
 	/* Calls, behind which the tests return. */
-	for (size_t i = 0x10; i < sizeof(code); i += 0x10)
-		memcpy(code + i, "\xe8\0\0\0", CALL_LEN);
+	for (size_t i = 0x10; i < sizeof(code); i += 0x10) {
+		int32_t rel = t->callee ? (int32_t)(t->callee - (at + i + CALL_LEN)) : 0;
+
+		code[i] = 0xe8;
+		memcpy(code + i + 1, &rel, sizeof(rel));
+	}
 	memcpy(code, bytes, len);
 	image = elf_image__raw(code, sizeof(code), name, name);
 	t->images[t->n_images++] = image;
 	assert_int_equal(code_map__add(t->map, at, FUNCTION_SIZE, 0, image), 0);
 }
 
-static inline int start_thread(void **state)
+static inline int start_thread_calling(void **state, uint64_t callee)
 {
 	static const char *const names[] = {"main",    "a",	    "b",       "c",
 					    "handler", "handler_2", "restorer"};
 	static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
 	struct thread *t = calloc(1, sizeof(*t));
 
+	t->callee = callee;
 	t->map = code_map__new();
 	for (size_t i = 0; i < FUNCTION_COUNT; i++) {
 		uint64_t at = MAIN * (i + 1);
@@ -70,6 +76,11 @@ static inline int start_thread(void **state)
 	t->stack = stack__new(42, 43, "worker", t->map);
 	*state = t;
 	return 0;
+}
+
+static inline int start_thread(void **state)
+{
+	return start_thread_calling(state, 0);
 }
 
 static inline void end_stack(struct thread *t)

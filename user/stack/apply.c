@@ -576,12 +576,16 @@ bool event__apply(struct stack *s, const struct branch *b, const struct event *e
 		stack__land(s, b, NULL, e->by);
 		return false;
 	case EVENT_LANDING:
+		unwinding__note_landing(s, b->to);
 		stack__land(s, b, e->frame, e->by);
 		return false;
 	case EVENT_CUT:
 		frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
 		return false;
 	case EVENT_LOST:
+		if (frames__top(s->frames))
+			stack__note_switcher(
+				s, (struct switcher){.left_at = frames__top(s->frames)->resume_ip});
 		break_segment(s, b);
 		return false;
 	default:

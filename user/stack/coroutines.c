@@ -43,11 +43,15 @@ static bool waits_at(const struct coroutine *coroutine, uint64_t ip, enum corout
 	       ip - coroutine->waits_at <= coroutine->slack;
 }
 
-bool coroutines__has_parked(const struct coroutines *coroutines)
+bool coroutines__has_parked(const struct coroutines *coroutines, uint64_t ip)
 {
-	for (size_t i = 0; i < coroutines__count(coroutines); i++)
-		if (coroutines__at(coroutines, i)->state == COROUTINE_PARKED)
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		const struct coroutine *coroutine = coroutines__at(coroutines, i);
+
+		if (ip ? waits_at(coroutine, ip, COROUTINE_PARKED)
+		       : coroutine->state == COROUTINE_PARKED)
 			return true;
+	}
 	return false;
 }
 
@@ -632,6 +636,32 @@ static bool apply_effect(struct stack *s, const struct branch *b, const struct e
 
 /* Switches. */
 
+const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function)
+{
+	for (size_t i = 0; i < s->switchers.n; i++)
+		if (s->switchers.v[i].function == function)
+			return &s->switchers.v[i];
+	return NULL;
+}
+
+void stack__note_switcher(struct stack *s, struct switcher did)
+{
+	const struct frame *top = frames__top(s->frames);
+	struct switcher *switcher;
+
+	if (!top || top->role != ROLE_MAY_SWITCH)
+		return;
+	did.function = top->call.function;
+	switcher = (struct switcher *)stack__find_switcher(s, did.function);
+	if (!switcher) {
+		s->frames->failed |= VEC_ADD(&s->switchers, did) != 0;
+		return;
+	}
+	switcher->has_switched |= did.has_switched;
+	switcher->has_unwound |= did.has_unwound;
+	switcher->left_at = did.left_at ?: switcher->left_at;
+}
+
 /* The thread's own stack never ends, and getcontext() may have stored where another one goes on. */
 static void leave(struct stack *s, const struct branch *b)
 {
@@ -673,6 +703,7 @@ static void come_back(struct stack *s, const struct branch *b)
  */
 static void resume(struct stack *s, const struct branch *b, struct coroutine *coroutine)
 {
+	stack__note_switcher(s, (struct switcher){.has_switched = true});
 	leave(s, b);
 	stack__switch_to(s, coroutine);
 	set_mark(s, b->time_ns, b->to, 2);
@@ -806,14 +837,18 @@ static void run_other(struct stack *s, struct coroutine *other)
 
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
 {
-	if (e->frame && e->rule->event <= EVENT_SWITCH_LANDING)
+	if (e->frame && e->rule->event <= EVENT_SWITCH_NEW)
 		stack__make_switch(s, b, e->frame);
 	switch ((enum event_kind)e->rule->event) {
 	case EVENT_SWITCH:
 		resume(s, b, e->coroutine);
+		if (e->frame)
+			unwinding__note_landing(s, b->to);
 		return false;
 	case EVENT_SWITCH_BACK:
 		come_back(s, b);
+		if (e->frame)
+			unwinding__note_landing(s, b->to);
 		return false;
 	case EVENT_SWITCH_LANDING:
 		land_elsewhere(s, b, e->coroutine);
@@ -821,6 +856,7 @@ bool stack__apply_switch(struct stack *s, const struct branch *b, const struct e
 	case EVENT_SWITCH_NEW:
 		return !begin(s, b, frames__top(s->frames)->role == ROLE_GOGO);
 	case EVENT_NO_SWITCH:
+		stack__note_switcher(s, (struct switcher){.has_unwound = e->function});
 		stack__give_back(frames__top(s->frames));
 		return true;
 	case EVENT_OTHER_STACK:

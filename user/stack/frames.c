@@ -547,10 +547,7 @@ static void tell_ended(struct frames *frames, struct frame *frame)
 	}
 }
 
-/* Moves what one stack has done since a switch to another one. */
-
-/* On top of a waiting frame are the switch function's frame and the slice of the wait. */
-#define ABOVE 2
+/* A mark of the frames at a switch: frames_transfer.c uses it. */
 
 void frames_mark__fini(struct frames_mark *mark)
 {
@@ -578,202 +575,179 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	return 0;
 }
 
-/*
- * The frame that was i-th from the top at the mark, not counting n_above. NULL: it was too far
- * down.
- */
-static const struct frame *marked(const struct frames_mark *mark, size_t i)
+/* The evidence of a segment at its two ends, by which it is stitched to its neighbours. */
+
+struct part *frames__running_segment(const struct frames *frames)
 {
-	i += mark->n_above + 1;
-	return i <= mark->top.n ? &mark->top.v[mark->top.n - i] : NULL;
+	uint32_t index = frames->part;
+
+	while (index != PART_NONE && frames->parts.v[index].outer != PART_NONE)
+		index = frames->parts.v[index].outer;
+	return index == PART_NONE ? NULL : &frames->parts.v[index];
 }
 
-static const struct frame *waiting(const struct frames *frames, size_t i)
+static bool is_function(const struct frame *frame)
 {
-	i += ABOVE + 1;
-	return i + frames->n_below <= frames->open.n ? &frames->open.v[frames->open.n - i] : NULL;
+	return frame->call.kind != CALL_SYSCALL && frame->call.kind != CALL_UNTRACED &&
+	       frame->call.kind != CALL_SWITCHED;
 }
 
-static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
+void frames__list_open(struct frames *frames, size_t n, held_vec *to)
 {
-	return mark->n_open - mark->n_above - from->open.n;
-}
-
-/* True if a tail call has taken the place of the frame. */
-static bool is_replaced(const struct frame *was, const struct frame *is)
-{
-	return was->index != is->index;
-}
-
-/* True if since the mark an unwind was added, or moved to a call that began since. */
-static bool has_unwound(const struct frames_mark *mark, const struct frames *from)
-{
-	for (size_t i = 0; i < from->unwinds.n; i++)
-		if (!(from->unwinds.v[i].to & ROOT_BIT) &&
-		    from->unwinds.v[i].to + FRAMES_ROOM >= mark->n_calls)
-			return true;
-	return from->unwinds.n != mark->n_unwinds;
-}
-
-static bool is_since(const struct frames_mark *mark, const struct frame *frame)
-{
-	return !frame->is_root && frame->index + FRAMES_ROOM >= mark->n_calls;
-}
-
-/* True if the top is a tail call, and the only one: its caller was there at the mark. */
-static bool is_tail_call(const struct frames_mark *mark, const struct frames *from)
-{
-	const struct frame *top = frames__top(from);
-
-	return is_since(mark, top) && (from->open.n == 1 || !is_since(mark, top - 1));
-}
-
-bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *from)
-{
-	const struct frame *top = frames__top(from), *was;
-
-	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
-	    mark->n_roots != from->roots.n || has_unwound(mark, from))
-		return false;
-	was = marked(mark, n_ended(mark, from));
-	if (!was || was->is_root != top->is_root)
-		return false;
-	return !is_replaced(was, top) ||
-	       (was->return_ip == top->return_ip && is_tail_call(mark, from));
-}
-
-bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from,
-		       const struct frames *to, uint64_t ip)
-{
-	size_t n = frames_mark__is_whole(mark, from) ? n_ended(mark, from) : SIZE_MAX;
-
-	if (n == SIZE_MAX)
-		return false;
-	for (size_t i = 0; i <= n; i++) {
-		const struct frame *a = marked(mark, i), *b = waiting(to, i);
-
-		if (!b || b->call.function != a->call.function)
-			return false;
-		if (i < n ? b->return_ip != a->return_ip : !frame__returns_to(b, ip))
-			return false;
-	}
-	return true;
-}
-
-bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
-			     struct frames *to)
-{
-	struct held stack[MARK_DEPTH];
-	size_t n;
-
-	if (!frames_mark__is_whole(mark, from))
-		return false;
-	n = n_ended(mark, from) + 1;
 	for (size_t i = 0; i < n; i++) {
-		const struct frame *was = marked(mark, i);
+		const struct frame *frame = &frames->open.v[i];
+		const struct held held = {.function = frame->call.function,
+					  .return_ip = frame->return_ip ?: frame->resume_ip,
+					  .entry_ip = frame->call.entry_ip,
+					  .slack = frame->slack};
 
-		stack[n - 1 - i] = (struct held){.function = was->call.function,
-						 .return_ip = i + 1 < n ? was->return_ip : 0,
-						 .entry_ip = mark->waits_at};
+		if (is_function(frame) && VEC_ADD(to, held))
+			frames->failed = true;
 	}
-	frames__begin_with(to, mark->time_ns, (struct held_stack){stack, n}, 0);
-	return !to->failed;
 }
 
-void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
+void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 {
-	for (int i = 0; i < ABOVE; i++)
-		frames__pop(to, mark->time_ns, 0);
+	struct part *segment = frames__running_segment(frames);
+
+	if (!segment)
+		return;
+	segment->end_ns = time_ns;
+	frames->held.n = 0;
+	if (goes_on)
+		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
-static const struct call *ended_call(const struct frames *frames, const struct frame *frame)
+/* Adds a frame on top. Its return address is where its caller was first seen. */
+static void show(struct frames *frames, const struct call *call)
 {
-	return frame->is_root ? &frames->roots.v[frame->index].call
-			      : &frames->calls.v[FRAMES_ROOM + frame->index];
+	size_t n = frames->begun.n;
+	const struct held held = {.function = call->function,
+				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
+				  .entry_ip = call->entry_ip};
+
+	if (VEC_ADD(&frames->begun, held))
+		frames->failed = true;
 }
 
-static void end_like(struct frames *to, const struct call *end, const struct call *begin)
+/* A call is written to its place when it ends; until then it is in its frame. */
+static const struct call *find_call(const struct frames *frames, uint32_t index, bool is_root)
 {
-	struct call *call = &frames__top(to)->call;
-
-	call->self_insns += end->self_insns - begin->self_insns;
-	call->left_by = end->left_by;
-	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
+	for (size_t i = 0; i < frames->open.n; i++)
+		if (frames->open.v[i].index == index && frames->open.v[i].is_root == is_root)
+			return &frames->open.v[i].call;
+	return is_root ? &frames->roots.v[index].call : &frames->calls.v[FRAMES_ROOM + index];
 }
 
-/* Moves the calls that began since the mark. All but the last frame have ended. */
-static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
-		      uint32_t deeper)
+static size_t end_of(const struct frames *frames, const struct part *segment)
 {
-	for (size_t i = mark->n_calls; i < from->calls.n; i++) {
-		struct call *call;
-
-		if (to->calls.n >= to->calls.cap && frames__grow(to))
-			return -ENOMEM;
-		call = &to->calls.v[to->calls.n++];
-		*call = from->calls.v[i];
-		call->depth += deeper;
-	}
-	return 0;
+	return frames__running_segment(frames) == segment ? frames->calls.n - FRAMES_ROOM
+							  : segment->end;
 }
 
 /*
- * Moves the tail call that is the top of `from`. Calls are moved to n_calls and the places after
- * it.
+ * Lists the first calls that ran when the segment began: the first call, and each that is in the
+ * one before.
  */
-static int move_top(const struct frames_mark *mark, const struct frames *from, struct frames *to,
-		    size_t n_calls, uint32_t deeper, const struct frame *returns)
+static void show_first_calls(struct frames *frames, const struct part *segment)
 {
-	struct frame frame = *frames__top(from);
+	size_t next = (size_t)(segment - frames->parts.v) + 1, end = end_of(frames, segment);
 
-	frame.return_ip = returns->return_ip;
-	frame.slack = returns->slack;
-	frame.call.depth += deeper;
-	frame.index += (uint32_t)(n_calls - mark->n_calls);
-	to->level++;
-	return VEC_ADD(&to->open, frame);
+	if (next < frames->parts.n && frames->parts.v[next].first < end)
+		end = frames->parts.v[next].first;
+	for (size_t i = segment->first; i < end; i++) {
+		const struct call *call = find_call(frames, (uint32_t)i, false);
+
+		if (i > segment->first && !(call->flags & CALL_INFERRED_START))
+			break;
+		show(frames, call);
+	}
 }
 
-static void forget_landings(struct frames *frames, size_t n_calls)
+/* Lists what the segment shows of the stack that it began with: its roots, and its first calls. */
+static void show_begin(struct frames *frames, const struct part *segment)
 {
+	uint32_t root = segment->last_root;
+
+	frames->begun.n = 0;
+	for (; root != ROOT_NONE; root = frames->roots.v[root].before)
+		show(frames, find_call(frames, root, true));
+	show_first_calls(frames, segment);
+}
+
+static struct beginning beginning_of(struct frames *frames, const struct part *segment)
+{
+	show_begin(frames, segment);
+	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
+				  .boundary = segment->boundary,
+				  .catcher = segment->catcher,
+				  .distance = segment->distance,
+				  .n_roots = segment->n_roots,
+				  .is_unwinding = segment->is_unwinding};
+}
+
+struct held_stack frames__show_begin(struct frames *frames)
+{
+	const struct part *most = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < frames->landings.n; i++)
-		if (frames->landings.v[i].is_root ||
-		    frames->landings.v[i].index + FRAMES_ROOM < n_calls)
-			frames->landings.v[n++] = frames->landings.v[i];
-	frames->landings.n = n;
+	frames->begun.n = 0;
+	for (size_t i = 0; i < frames->parts.n; i++) {
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer != PART_NONE)
+			continue;
+		if (i && part->boundary != BOUNDARY_UNWIND)
+			break;
+		show_begin(frames, part);
+		/* A later segment shows more of the outer frames. */
+		if (frames->begun.n >= n || frames->begun.n > 1) {
+			n = frames->begun.n;
+			most = part;
+		}
+	}
+	if (most)
+		show_begin(frames, most);
+	return (struct held_stack){frames->begun.v, frames->begun.n};
 }
 
-static void put_back(const struct frames_mark *mark, struct frames *frames)
+void frames__list_pending(struct frames *frames, held_vec *pending)
 {
-	memcpy(&frames->open.v[mark->n_open - mark->top.n], mark->top.v,
-	       mark->top.n * sizeof(*mark->top.v));
-	frames->open.n = mark->n_open;
-	frames->calls.n = mark->n_calls;
-	frames->level = mark->level;
-	forget_landings(frames, mark->n_calls);
+	const struct part *segment = frames__running_segment(frames);
+	struct held_stack below = {0};
+	struct beginning begin;
+
+	pending->n = 0;
+	if (!segment)
+		return;
+	begin = beginning_of(frames, segment);
+	if (!frames->failed)
+		below = stitcher__below(&frames->stitcher, &begin);
+	if (VEC_ADD_ALL(pending, &below))
+		frames->failed = true;
+	if (frames->open.n)
+		frames__list_open(frames, frames->open.n, pending);
+	else if (VEC_ADD_ALL(pending, &frames->held))
+		frames->failed = true;
+	/* The stack below may know the return address of the segment's first frame. */
+	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
+		pending->v[below.n].return_ip = below.v[below.n].return_ip;
 }
 
-int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to)
+void frames__stitch(struct frames *frames, const struct part *segment)
 {
-	size_t n = n_ended(mark, from), n_calls = to->calls.n;
-	const struct frame *top = frames__top(from), *was = marked(mark, n);
-	struct frame returns;
-	uint32_t deeper;
-	int err;
+	const struct beginning begin = beginning_of(frames, segment);
 
-	for (size_t i = 0; i < n; i++)
-		end_like(to, ended_call(from, marked(mark, i)), &marked(mark, i)->call);
-	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);
-	returns = *frames__top(to);
-	if (is_replaced(was, top))
-		end_like(to, ended_call(from, was), &was->call);
-	else
-		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
-	err = move_calls(mark, from, to, deeper);
-	if (!err && is_replaced(was, top))
-		err = move_top(mark, from, to, n_calls, deeper, &returns);
-	put_back(mark, from);
-	return err;
+	if (frames->failed)
+		return;
+	if (stitcher__add(&frames->stitcher, &begin,
+			  (struct held_stack){frames->held.v, frames->held.n}))
+		frames->failed = true;
+	frames->held.n = 0;
+}
+
+void frames__take_stack(struct frames *frames, struct held_stack stack)
+{
+	if (stitcher__anchor(&frames->stitcher, stack))
+		frames->failed = true;
 }

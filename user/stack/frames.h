@@ -87,6 +87,7 @@ struct landing {
 	size_t depth;	/* of the frame among those open */
 	uint32_t index; /* of the frame, as is_root is */
 	bool is_root;
+	bool is_taken;	 /* a longjmp() has landed there since setjmp() was called */
 	uint8_t left_by; /* enum left_by of the calls that a jump to it ends */
 	uint8_t slack;	 /* it may land up to this many bytes after ip as well */
 };
@@ -298,6 +299,8 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 int frames__grow(struct frames *frames);
 /* The segment's frames are about to end. goes_on: they may run on in the next one. */
 void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
+/* The segment that runs; NULL: none. */
+struct part *frames__running_segment(const struct frames *frames);
 /* Stitches a segment that has ended. */
 void frames__stitch(struct frames *frames, const struct part *segment);
 

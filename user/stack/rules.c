@@ -208,11 +208,42 @@ static bool recovers(ARGS)
 }
 
 /* Only its code suggests a switch: it may as well have unwound its own stack, as a throw does. */
-static bool may_have_unwound(const struct stack *s, const struct event *e)
+static bool may_have_unwound(ARGS)
 {
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return false;
-	return !e->function || (!e->is_entry && stack__find_caller(s, e->function));
+	return !e->function || (!e->is_entry && (stack__find_caller(s, e->function) ||
+						 unwinding__find_pad(s, b, &e->frame, &e->by)));
+}
+
+/* What the direct call before ip calls; 0: there is no such call. */
+static uint64_t called_before(const struct stack *s, uint64_t ip)
+{
+	uint8_t code[CALL_DIRECT_LEN];
+	struct insn insn;
+
+	if (ip < sizeof(code) ||
+	    code_map__read(s->map, ip - sizeof(code), code, sizeof(code)) != sizeof(code) ||
+	    insn__decode(code, sizeof(code), ip - sizeof(code), &insn) ||
+	    insn.len != sizeof(code) || insn.cls != INSN_CALL)
+		return 0;
+	return insn.target;
+}
+
+/* What tells that a function whose code may switch does switch to b->to, in the middle of a
+ * function. */
+static bool is_known_to_switch(ARGS)
+{
+	const struct frame *top = top_of(s);
+	const struct switcher *switcher = stack__find_switcher(s, top->call.function);
+	uint64_t called = called_before(s, b->to);
+
+	if (coroutines__has_parked(&s->coroutines, b->to))
+		return true;
+	if (called && (called == top->call.entry_ip || called == called_before(s, top->resume_ip)))
+		return true;
+	return switcher &&
+	       ((switcher->has_switched && !switcher->has_unwound) || switcher->left_at == b->to);
 }
 
 /*
@@ -247,12 +278,37 @@ static bool longjmps_to_others_setjmp(ARGS)
 	       find_others_setjmp(s, b, e);
 }
 
+/* The address after a call of setjmp(), if the code tells what is called. */
+static bool may_be_behind_setjmp(const struct stack *s, uint64_t ip)
+{
+	uint64_t called = called_before(s, ip);
+	enum function_role role;
+	bool is_entry;
+
+	if (!called || !stack__function_at(s, called, &is_entry) || !is_entry)
+		return unwind__is_behind_call(s->map, ip);
+	role = stack__role_at(s, called);
+	return role && role <= ROLE_GETCONTEXT;
+}
+
+static bool longjmps_to_unknown(ARGS)
+{
+	const struct landing *own;
+
+	if (!e->function || e->is_entry)
+		return false;
+	e->frame = unwinding__find_longjmp(s->frames, &own);
+	return e->frame && own &&
+	       (coroutines__has_parked(&s->coroutines, b->to) ||
+		(!own->is_taken && may_be_behind_setjmp(s, b->to) &&
+		 frames__parent(s->frames, e->frame)->call.function != e->function));
+}
+
 /* No call returns there, no function begins there, and no known coroutine waits there. */
 static bool is_receiver(ARGS)
 {
-	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, e) || !e->function ||
-	    e->is_entry || !elf_image__has_code(e->function->image) ||
-	    unwind__is_behind_call(s->map, b->to))
+	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, b, e) || e->is_entry ||
+	    !elf_image__has_code(e->function->image) || unwind__is_behind_call(s->map, b->to))
 		return false;
 	e->by = unwinding__departure_to(s, NULL, LEFT_BY_LONGJMP);
 	return true;
@@ -260,7 +316,14 @@ static bool is_receiver(ARGS)
 
 static bool goes_to_new_stack(ARGS)
 {
-	return top_of(s)->role && !may_have_unwound(s, e);
+	if (!has_role(s, ROLE_MAY_SWITCH))
+		return top_of(s)->role;
+	return !may_have_unwound(s, b, e) && (e->is_entry || is_known_to_switch(s, b, e));
+}
+
+static bool goes_anywhere(ARGS)
+{
+	return has_role(s, ROLE_MAY_SWITCH) && !may_have_unwound(s, b, e);
 }
 
 static bool does_not_switch(ARGS)
@@ -276,7 +339,7 @@ static bool leaves_fiber(ARGS)
 static bool leaves_fiber_for_unknown(ARGS)
 {
 	return has_role(s, ROLE_FIBER) && s->coroutines.running->is_loose &&
-	       coroutines__has_parked(&s->coroutines);
+	       coroutines__has_parked(&s->coroutines, 0);
 }
 
 static bool performs(ARGS)
@@ -612,8 +675,14 @@ static const struct rule switches[] = {
 	{"receiver of a builtin longjmp",
 	 "out of code that may switch to where no call returns and no function begins",
 	 "GCC: __builtin_setjmp", EVENT_RECEIVER, is_receiver},
-	{"new stack", "out of a switch to where nobody is known to wait",
+	{"new stack",
+	 "out of a switch to where nobody is known to wait; out of code that may switch: to a "
+	 "function's first instruction, or if it has switched before, or has been called where it "
+	 "goes, or a stack has waited there before a gap",
 	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
+	{"unknown stack",
+	 "nothing tells whether code that may switch does: the callers are not known",
+	 "the code of switches", EVENT_LOST, goes_anywhere},
 	{"no switch",
 	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
 	 "the code of switches", EVENT_NO_SWITCH, does_not_switch},
@@ -682,6 +751,11 @@ static const struct rule landings[] = {
 	 "the address after a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",
 	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
+	{"switch by longjmp to an unknown stack",
+	 "the function that calls `longjmp` has just called `setjmp`, and nothing has come back "
+	 "there; it goes behind another function's `setjmp`, which no known frame has called, or "
+	 "to where a stack has waited before a gap",
+	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_NEW, longjmps_to_unknown},
 	{"landing pad",
 	 "at a landing pad, or at a handler of OCaml's exceptions: the innermost frame at whose "
 	 "pending call, or raise, that is the innermost one",

@@ -37,6 +37,7 @@ void stack__free(struct stack *s)
 	frames__fini(&s->own_frames);
 	VEC_FINI(&s->anchors);
 	VEC_FINI(&s->anchor_ips);
+	VEC_FINI(&s->switchers);
 	free(s);
 }
 

@@ -83,6 +83,14 @@ struct coroutines {
 	size_t n_taken;
 };
 
+/* A function whose code may switch stacks, and what it has done so far. */
+struct switcher {
+	const struct function *function;
+	bool has_switched, has_unwound;
+	/* Where its caller would have gone on, when it went last to where nothing was known. */
+	uint64_t left_at;
+};
+
 /* A stack taken at a trigger. */
 struct anchor {
 	uint64_t time_ns;
@@ -100,6 +108,7 @@ struct stack {
 	struct function_cache functions;
 	struct code_map *map;
 	const struct ocaml_traps *traps; /* or NULL */
+	VEC(struct switcher) switchers;
 	pid_t pid, tid;
 	char comm[16];
 	unsigned int passes; /* enum stack_pass: those that run */
@@ -271,8 +280,11 @@ static inline struct coroutine *coroutines__parent_of(const struct coroutine *fi
 	return parent && parent->child == fiber && parent->state == COROUTINE_WAITS ? parent : NULL;
 }
 
-/* True if there is a coroutine from before a gap that has not been seen since. */
-bool coroutines__has_parked(const struct coroutines *coroutines);
+/*
+ * True if there is a coroutine from before a gap that has not been seen since, and waited at ip (0:
+ * anywhere).
+ */
+bool coroutines__has_parked(const struct coroutines *coroutines, uint64_t ip);
 
 /* The coroutine waiting at ip that began to wait last, or first if is_first; or NULL. */
 struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, uint64_t ip,
@@ -289,6 +301,11 @@ struct coroutine *coroutines__take_next(struct coroutines *coroutines);
 
 void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,
 		      char *buf, size_t size);
+
+/* NULL: it has done nothing yet that tells. */
+const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function);
+/* What the function on top is about to do; left_at 0: nothing new. */
+void stack__note_switcher(struct stack *s, struct switcher did);
 
 /* As event__apply(), for the events of stack switches. */
 bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);

@@ -218,17 +218,18 @@ static void forget_dead(struct frames *frames, size_t depth)
 	frames->landings.n = n;
 }
 
-static bool is_known(const struct frames *frames, size_t depth, uint64_t ip)
+/* The one that this frame has called before; NULL: none. */
+static struct landing *find_known(const struct frames *frames, size_t depth, uint64_t ip)
 {
 	for (size_t i = frames->landings.n; i--;) {
-		const struct landing *landing = &frames->landings.v[i];
+		struct landing *landing = &frames->landings.v[i];
 
 		if (landing->depth != depth)
-			return false;
+			return NULL;
 		if (landing->ip == ip)
-			return true;
+			return landing;
 	}
-	return false;
+	return NULL;
 }
 
 void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role)
@@ -236,14 +237,18 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 	struct frames *frames = s->frames;
 	const struct frame *top = frames__top(frames);
 	uint64_t ip = branch__return_ip(b);
+	struct landing *known;
 	size_t depth;
 
 	if (!top)
 		return;
 	depth = (size_t)(top - frames->open.v);
 	forget_dead(frames, depth);
-	if (is_known(frames, depth, ip))
+	known = find_known(frames, depth, ip);
+	if (known) {
+		known->is_taken = false;
 		return;
+	}
 	if (VEC_ADD(&frames->landings, (struct landing){.ip = ip,
 							.depth = depth,
 							.index = top->index,
@@ -262,6 +267,14 @@ static const struct landing *find(const struct frames *frames, uint64_t ip)
 			return landing;
 	}
 	return NULL;
+}
+
+void unwinding__note_landing(struct stack *s, uint64_t ip)
+{
+	struct landing *landing = (struct landing *)find(s->frames, ip);
+
+	if (landing)
+		landing->is_taken = true;
 }
 
 bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip)

@@ -71,6 +71,8 @@ struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 
 /* `b` calls a setjmp() of that role: a longjmp() may land in its frame. */
 void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum function_role role);
+/* Control goes to ip: if that is after a setjmp(), that one has been used. */
+void unwinding__note_landing(struct stack *s, uint64_t ip);
 /* The running frame asks for the unwind table's entry of the next frame. */
 void unwinding__note_step(struct stack *s);
 /*

@@ -101,6 +101,74 @@ static void test_what_unwinds_does_not_switch(void **state)
 	stack__level(t->stack);
 }
 
+/* It goes up to a caller that the gap has hidden: no other stack begins. */
+static void test_what_unwinds_after_a_gap(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x85); /* 30-40 */
+	call(t, MAIN + 0x90, A);
+	gap(t, GAP_OVERFLOW); /* 60 */
+	begin(t, A + 0x10);
+	go(t, A + 0x20, MAIN + 0xa5); /* 80-90 */
+	assert_on_top(t, "main", 0);
+	interrupt(t, MAIN + 0xa8);
+	assert_finished(t, "main 10-100 inferred-start inferred-end inferred\n"
+			   "  a 20-40 cut\n"
+			   "    co_switch 30-40 cut\n"
+			   "  a 50-90 cut inferred\n"
+			   "    [gap: overflow] 60-70\n"
+			   "    co_switch 80-90 cut\n");
+	assert_no_more(t);
+}
+
+/* Nothing tells whether it switches, until it goes to where a call of its own returns. */
+static void test_what_may_be_another_stack(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, B);
+	go(t, B + 0x10, A + 0x25);
+	assert_on_top(t, "a", 0);
+	go(t, A + 0x30, C + 0x25);
+	assert_on_top(t, "c", 0);
+	go(t, C + 0x40, A + 0x35);
+	assert_on_top(t, "a", 0);
+	interrupt(t, A + 0x38);
+	assert_finished(t, "b 10-30 inferred-start cut\n"
+			   "  co_switch 20-30 cut\n"
+			   "a 30-50 inferred-start cut\n"
+			   "  co_switch 40-50 cut\n"
+			   "c 50-80 inferred-start inferred-end\n"
+			   "  co_switch 60-80 inferred-end\n"
+			   "    [switched out] 70-80 inferred-end\n");
+	assert_next(t, "coroutine 1", "a 70-80 inferred-start inferred-end\n");
+	assert_no_more(t);
+}
+
+/* It does both, but a stack has waited there before the gap. */
+static void test_what_unwinds_and_switches(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x30, C);
+	go(t, C + 0x10, MAIN + 0x45);
+	go(t, MAIN + 0x50, A); /* 40-50 */
+	gap(t, GAP_OVERFLOW);  /* 60 */
+	begin(t, A + 0x10);
+	go(t, A + 0x20, MAIN + 0x55);
+	assert_on_top(t, "main", 0);
+	interrupt(t, MAIN + 0x58);
+	assert_finished(t, "main 10-110 inferred-start inferred-end inferred\n"
+			   "  c 20-40 cut\n"
+			   "    co_switch 30-40 cut\n"
+			   "  co_switch 50-100\n"
+			   "    [switched out] 60-100\n");
+}
+
 /* setcontext() does not come back: what called it is over, and another one may begin. */
 static void test_one_that_ends(void **state)
 {
@@ -479,6 +547,61 @@ static void test_a_longjmp_to_a_stack_that_is_not_known(void **state)
 	assert_on_top(t, "main", 0);
 }
 
+/* The trace begins when the other stack waits already, in another function. */
+static void test_a_longjmp_to_another_functions_setjmp(void **state)
+{
+	struct thread *t = *state;
+
+	add_longjmp(t);
+	begin(t, MAIN);
+	call(t, MAIN + 0x30, B);
+	longjmp_to(t, B + 0x10, C + 0x25);
+	assert_on_top(t, "c", 0);
+	ret(t, C + 0x40, A + 0x35);
+	call(t, A + 0x30, C);
+	longjmp_to(t, C + 0x10, B + 0x15);
+	assert_on_top(t, "b", 1);
+	ret(t, B + 0x40, MAIN + 0x35);
+	assert_on_top(t, "main", 0);
+}
+
+/* setjmp() was called in the gap, by the same frame. */
+static void test_a_longjmp_within_a_function(void **state)
+{
+	struct thread *t = *state;
+
+	add_longjmp(t);
+	begin(t, B);
+	longjmp_to(t, B + 0x20, B + 0x15);
+	assert_on_top(t, "b", 0);
+	assert_int_equal(finish_coroutines(t), 0);
+}
+
+/* Something has come back to its own setjmp(): it hands that on to an outer one. */
+static void test_a_longjmp_that_hands_on(void **state)
+{
+	struct thread *t = *state;
+
+	add_longjmp(t);
+	begin(t, A);
+	call(t, A + 0x10, SETJMP);
+	ret(t, SETJMP + 0x20, A + 0x15);
+	call(t, A + 0x20, B);
+	call(t, B + 0x10, LONGJMP);
+	jump(t, LONGJMP + 0x20, A + 0x15);
+	call(t, A + 0x30, LONGJMP);
+	jump(t, LONGJMP + 0x20, C + 0x25);
+	assert_on_top(t, "c", -1);
+	interrupt(t, C + 0x28);
+	assert_finished(t, "c 10-90 inferred-start inferred-end inferred\n"
+			   "  a 10-80 inferred-start cut by-longjmp\n"
+			   "    __sigsetjmp 20-30\n"
+			   "    b 40-60 cut by-siglongjmp\n"
+			   "      siglongjmp 50-60 cut by-siglongjmp\n"
+			   "    siglongjmp 70-80 cut by-longjmp\n");
+	assert_no_more(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +610,9 @@ int main(void)
 		TEST(test_no_switch),
 		TEST(test_one_that_was_there),
 		TEST(test_what_unwinds_does_not_switch),
+		TEST_UNTOLD(test_what_unwinds_after_a_gap),
+		TEST_UNTOLD(test_what_may_be_another_stack),
+		TEST_UNTOLD(test_what_unwinds_and_switches),
 		TEST(test_one_that_ends),
 		TEST(test_a_receiver_is_on_the_same_stack),
 		TEST(test_getcontext),
@@ -501,6 +627,9 @@ int main(void)
 		TEST(test_a_longjmp_ends_a_wait),
 		TEST(test_a_longjmp_to_another_stacks_setjmp),
 		TEST(test_a_longjmp_to_a_stack_that_is_not_known),
+		TEST_UNTOLD(test_a_longjmp_to_another_functions_setjmp),
+		TEST_UNTOLD(test_a_longjmp_within_a_function),
+		TEST_UNTOLD(test_a_longjmp_that_hands_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

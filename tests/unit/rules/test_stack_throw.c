@@ -283,6 +283,27 @@ static void test_a_caller_without_a_table(void **state)
 	       "__cxa_throw@30 middle@20 throw 30-50\n");
 }
 
+/* An unwinder without a name, whose code may switch: it does not, if it goes to a landing pad. */
+static void test_a_pad_is_on_the_same_stack(void **state)
+{
+	/* mov %rsi, %rsp; ret */
+	static const uint8_t code[] = {0x48, 0x89, 0xf4, 0xc3};
+	struct thread *t = *state;
+
+	add_function(t, 0xa000, "jumpto", code, sizeof(code));
+	begin(t, MIDDLE);
+	call(t, MIDDLE + 0x10, 0xa000);
+	ret(t, 0xa003, PAD_1);
+	assert_on_top(t, "f", -1);
+	ret(t, F + 0xf0, OUTER_CALL + CALL_LEN);
+	assert_on_top(t, "outer", -2);
+	interrupt(t, OUTER_CALL + 0x10);
+	assert_finished(t, "outer 10-50 inferred-start inferred-end inferred\n"
+			   "  f 10-40 inferred-start inferred\n"
+			   "    middle 10-30 inferred-start cut by-throw\n"
+			   "      jumpto 20-30 cut by-throw\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +321,7 @@ int main(void)
 		TEST(test_a_jump_within_a_function_in_two_parts),
 		TEST(test_into_code_that_no_table_describes),
 		TEST(test_a_caller_without_a_table),
+		TEST(test_a_pad_is_on_the_same_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
