@@ -41,13 +41,10 @@ of_each() {
 }
 
 # Files that include each other in a circle within their folder. None may be added; who breaks a circle removes it here.
-circles="session/capture_options session/overhead session/probe/hit_reads session/probe/jit_probe session/probe/kernel_probe
-session/probe/probe session/probe/probes session/probe/programs session/session session/session_internal
-trigger/children trigger/histogram trigger/kernel_probes trigger/trigger
-trigger/trigger_internal"
+circles="trigger/children trigger/histogram trigger/kernel_probes trigger/trigger trigger/trigger_internal"
 # Headers that declare functions of several files. elf_internal.h: the tables of an image, which the files of target/elf
 # and target/unwind fill.
-shared_headers="keep/keeper_internal sampled/goroutines_internal session/session_internal
+shared_headers="sampled/goroutines_internal session/session_internal
 stack/stack_internal stack/tree_passes target/elf/elf_internal trigger/trigger_internal view/account
 view/report_internal"
 

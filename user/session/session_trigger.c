@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
+#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
+#include "session/session.h"
 #include "session/session_internal.h"
 #include "target/go_runtime.h"
 #include "util/log.h"
@@ -60,7 +62,7 @@ int session__choose_symbols(struct session *s)
 	if (!s->options->symbols.n && s->options->stop)
 		return selectors__add(&s->symbols, s->options->stop);
 	if (!s->options->symbols.n && s->programs.all.n)
-		own = default_trigger__of(&s->programs);
+		own = programs__default_trigger(&s->programs);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
@@ -206,7 +208,7 @@ static int find_places(struct session *s)
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
-		err = hit_reads__check(&s->options->reads, &s->probes, false);
+		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
 	if (!err)
 		err = choose_process(s);
 	if (!err)
@@ -235,7 +237,7 @@ static const struct probe *in_kernel(const struct probes *probes, enum kernel_pr
 static int check_jit(const struct session *s)
 {
 	bool is_one = !s->cgroup && s->pids.n == 1 && !s->options->children;
-	int err = jit_probe__check_target(&s->probes, &s->regions, is_one);
+	int err = probes__check_jit(&s->probes, &s->regions, is_one);
 
 	if (err)
 		return err;
@@ -335,7 +337,7 @@ int session__find_trigger(struct session *s)
 	if (!err)
 		err = find_default(s);
 	if (!err)
-		err = default_trigger__replace_dot(&s->symbols, &source);
+		err = selectors__replace_dot(&s->symbols, &source);
 	if (!err)
 		err = find_places(s);
 	if (!err)
