@@ -13,7 +13,8 @@
 #include "view/phases.h"
 
 static const char *const print_names[] = {"calls", "branches", NULL};
-static const char *const format_names[] = {"fxt", "text", NULL};
+#define FORMAT_NAME(name) #name,
+static const char *const format_names[] = {"fxt", TEXT_FORMATS(FORMAT_NAME) NULL};
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
