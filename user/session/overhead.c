@@ -54,7 +54,12 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 	double percent = 100 * sample_cost__share(cost, hz);
 
 	units__format_duration(sample, cost->sample_ns);
-	if (o->max_overhead_ppm)
+	if (!cost->sample_ns)
+		log__info(
+			"sample: %u stacks per second; what one costs is not known, because other "
+			"work on this machine disturbed the measurement",
+			hz);
+	else if (o->max_overhead_ppm)
 		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
 			  "second, for -max-overhead %s",
 			  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
@@ -121,10 +126,15 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	struct sample_load load = {0};
 	int err = measure(stack, kernel, &overhead->cost);
 
+	/* Without -max-overhead the costs are only shown, and may stay unknown. */
+	if (err == -EBUSY && !o->max_overhead_ppm)
+		err = 0;
 	if (!err && pids->n)
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm) {
-		log__error("cannot measure what a sample costs: %s", strerror(-err));
+		log__error("cannot measure what a sample costs: %s",
+			   err == -EBUSY ? "other work on this machine disturbs it"
+					 : strerror(-err));
 		log__hint("set the rate with -sample-rate HZ, which needs no measurement");
 		return err;
 	}

@@ -80,7 +80,8 @@ static double whole_share(const struct overhead *o)
 
 /*
  * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
- * CPU"; terms that are 0 are left out. Returns buf.
+ * CPU"; terms that are 0 are left out, and the sum if the cost of something is not known. Returns
+ * buf.
  */
 static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o)
 {
@@ -91,16 +92,19 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 		     {"stacks", o->in_second.stacks, o->cost.sample_ns},
 		     {"hits", o->in_second.hits, o->cost.hit_ns}};
 	char each[UNITS_TEXT_SIZE];
+	bool is_whole = true;
 	int n = 0;
 
 	buf[0] = '\0';
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		is_whole = is_whole && (!parts[i].n || parts[i].each_ns);
 		if (parts[i].n && parts[i].each_ns)
 			n += snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n,
 				      "%s%" PRIu64 " %s/s x %s", n ? " + " : "", parts[i].n,
 				      parts[i].what,
 				      units__format_duration(each, parts[i].each_ns));
-	if (n)
+	}
+	if (n && is_whole)
 		snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n, " = %.1f %% of the target's CPU",
 			 100 * whole_share(o));
 	return buf;
