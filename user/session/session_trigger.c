@@ -170,9 +170,10 @@ static int check_key(const struct session *s)
 
 	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
 		return 0;
-	log__error(of_threads ? "-key does not go with stalls and times on or off the CPU, which "
-				"belong to threads"
-			      : "-key is for -delay-thresh, or for the time from -start to -stop");
+	log__error(of_threads
+			   ? "-key cannot be used with stalls and times on or off the CPU, which "
+			     "belong to threads"
+			   : "-key is for -delay-thresh, or for the time from -start to -stop");
 	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms is from the one to the other, "
 		  "by the value of an argument, in whichever threads");
 	return -EINVAL;
@@ -190,7 +191,7 @@ static int check_cpu_measure(const struct session *s)
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("with -delay-thresh they are of the time between a thread's hits");
+	log__hint("add -delay-thresh: they then measure the time between two hits of a thread");
 	return -EINVAL;
 }
 
@@ -253,9 +254,9 @@ static int check_oom(const struct session *s)
 	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
 	      o->limits.max_hits))
 		return 0;
-	log__error("-delay-thresh, -stall-thresh and -max-hits do not go with " OOM_PREFIX
+	log__error("-delay-thresh, -stall-thresh and -max-hits cannot be used with " OOM_PREFIX
 		   ", which happens once");
-	log__hint("leave them out");
+	log__hint("leave these options out");
 	return -EINVAL;
 }
 
