@@ -47,7 +47,7 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 COMPAT  := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Dnoipa=noinline)
 # Debug info names files as they are called here: what is built does not depend on the folder it is built in.
 MAPPED  := -fdebug-prefix-map=$(abspath $(O))=build -fdebug-prefix-map=$(CURDIR)=.
-# One set of objects for the program and for what others load (user/dlfilter, tests/ptgen). Hidden symbols are
+# One set of objects for the program and for what others load (tests/ptgen). Hidden symbols are
 # called directly, so that this costs decoding nothing.
 PICFLAGS := -fPIC -fvisibility=hidden
 # Other programs cannot load code that has sanitizers or counts lines: such a build has the plain build's.
@@ -56,7 +56,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DMTBPF_VERSION='"$(VERSION)"' $(WARN) $(C
              -Iuser -Iinclude -I$(O)/gen $(PKG_CFLAGS) $(PICFLAGS) -MMD -MP
 LIBS    := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lipt -lZydis -liberty -lm -lpthread
 
-LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/dlfilter/*.c user/manual/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+LIB_SRC  := $(filter-out user/main.c $(wildcard user/cmd_*.c user/manual/*.c),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 CMD_SRC  := $(wildcard user/main.c user/cmd_*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
@@ -69,7 +69,7 @@ BENCH    := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/bench/bench_*.c))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(O)/mtbpf $(if $(MEASURED),,$(O)/mtbpf-dlfilter.so)
+all: $(O)/mtbpf
 
 # README's table of what has been proven where, from the bundles that 'mtbpf selftest -bundle' has made.
 proven:
@@ -176,7 +176,7 @@ $(ORACLE_USERS): $(ORACLE_OBJ)
 $(ORACLE_OBJ) $(ORACLE_USERS:=.o): ALL_CFLAGS += -Itests
 
 include tests/fuzz/fuzz.mk tests/san.mk tests/stacks/stacks.mk tests/trust/trust.mk \
-        user/dlfilter/dlfilter.mk user/manual/manual.mk
+        user/manual/manual.mk
 
 $(O)/tests/%: $(O)/tests/%.o $(O)/libmtbpf.a
 	$(call say,LINK,$@)

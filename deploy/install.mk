@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # make install, DESTDIR= and prefix= (or PREFIX=) as everywhere.
 bindir     ?= $(prefix)/bin
-libdir     ?= $(prefix)/lib/mtbpf
 includedir ?= $(prefix)/include
 datadir    ?= $(prefix)/share
 docdir     ?= $(datadir)/doc/mtbpf
@@ -15,7 +14,6 @@ placed = sed -e 's|@prefix@|$(prefix)|g' -e 's|@includedir@|$(includedir)|g' -e 
 install: all
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -D -m 755 $(O)/mtbpf $(DESTDIR)$(bindir)/mtbpf
-	$(Q)install -D -m 644 $(O)/mtbpf-dlfilter.so $(DESTDIR)$(libdir)/mtbpf-dlfilter.so
 	$(Q)install -D -m 644 include/mtbpf.h $(DESTDIR)$(includedir)/mtbpf.h
 	$(Q)$(placed) include/mtbpf.pc.in >$(O)/mtbpf.pc
 	$(Q)install -D -m 644 $(O)/mtbpf.pc $(DESTDIR)$(datadir)/pkgconfig/mtbpf.pc
@@ -39,7 +37,7 @@ uninstall:
 	    $(DESTDIR)$(datadir)/bash-completion/completions/mtbpf $(DESTDIR)$(zshdir)/_mtbpf \
 	    $(DESTDIR)$(fishdir)/mtbpf.fish $(DESTDIR)$(unitdir)/mtbpf@.service \
 	    $(addprefix $(DESTDIR)$(datadir)/man/man1/,$(notdir $(PAGES)))
-	rm -rf $(DESTDIR)$(libdir) $(DESTDIR)$(docdir)
+	rm -rf $(DESTDIR)$(docdir)
 
 # A Debian package, of what is built: $(O)/deb/mtbpf_VERSION_amd64.deb; DEBFULLNAME= and DEBEMAIL= say whose.
 deb: all

@@ -25,7 +25,7 @@ san_programs = $(patsubst %,$(1)/tests/%,$(filter unit/% live/test_%,$(2))) \
 # What is the same in every build is that of the plain one.
 $(SAN_FOLDERS:%=san-folder-%): san-folder-%: tests
 	$(Q)mkdir -p $(O)/$*/tests/ptgen
-	$(Q)for name in bpf gen mtbpf-dlfilter.so programs trace-processor; do \
+	$(Q)for name in bpf gen programs trace-processor; do \
 	    [ ! -e $(O)/$$name ] || ln -sfn ../$$name $(O)/$*/$$name; done
 	$(Q)for name in ptgen programs; do \
 	    ln -sfn ../../../tests/ptgen/$$name $(O)/$*/tests/ptgen/$$name; done

@@ -13,7 +13,8 @@
 #include "view/phases.h"
 
 static const char *const print_names[] = {"calls", "branches", NULL};
-static const char *const format_names[] = {"fxt", "text", NULL};
+#define FORMAT_NAME(name) #name,
+static const char *const format_names[] = {"fxt", TEXT_FORMATS(FORMAT_NAME) NULL};
 
 static const struct option_spec specs[] = {
 	{"output", NULL, 'o', OPT_STRING, "FILE",
@@ -66,9 +67,7 @@ const struct option_table decode_table = {
 	.usage = "decode RECORDING|TEXT|- [-o NAME.fxt.gz]",
 	.summary = "Decodes a recording, a perf.data of 'perf record -e intel_pt//u' or -g, or "
 		   "the\noutput of perf script for these (- is stdin): branches that perf can "
-		   "decode,\nor samples with stacks and context switches. Branches also without "
-		   "text:\nperf script --itrace=be --dlfilter mtbpf-dlfilter.so --dlarg "
-		   "NAME.fxt,\nwith the filter from PREFIX/lib/mtbpf.",
+		   "decode,\nor samples with stacks and context switches.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

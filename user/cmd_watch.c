@@ -13,7 +13,7 @@
 #include "session/progress.h"
 #include "session/session.h"
 #include "util/signals.h"
-#include "session/probe/jit_probe.h"
+#include "session/probe/file_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "target/process.h"
@@ -397,12 +397,12 @@ static int choose_symbols(const struct watch_options *options, const struct prob
 {
 	const char *own = options->common.symbols.n ? NULL
 			  : source->process	    ? default_trigger__find(source->process, NULL)
-						    : default_trigger__of(source->programs);
+						    : programs__default_trigger(source->programs);
 	int err = own ? selectors__add(symbols, own)
 		      : selectors__split(symbols, &options->common.symbols, "-symbol");
 
 	if (!err)
-		err = default_trigger__replace_dot(symbols, source);
+		err = selectors__replace_dot(symbols, source);
 	if (err || symbols->names.n)
 		return err;
 	log__error("watch: no function given. %s mtbpf_take_snapshot()",
@@ -420,13 +420,15 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 
 	if (options->common.stop) {
 		err = start_stop__find(&watched->regions, &options->common, source);
-		return err ? err : hit_reads__check(reads, &watched->regions.stops, false);
+		return err ? err
+			   : hit_reads__check(reads, watched->regions.stops.all.v,
+					      watched->regions.stops.all.n, false);
 	}
 	err = choose_symbols(options, source, &symbols);
 	if (!err)
 		err = probes__find(&watched->probes, &symbols, source);
 	if (!err)
-		err = hit_reads__check(reads, &watched->probes, false);
+		err = hit_reads__check(reads, watched->probes.all.v, watched->probes.all.n, false);
 	selectors__fini(&symbols);
 	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
@@ -473,8 +475,8 @@ static int find_and_watch(const struct watch_options *options, const struct targ
 	int err = find_probes(options, target, &watched);
 
 	if (!err)
-		err = jit_probe__check_target(&watched.probes, &watched.regions,
-					      target->pids.n == 1 && !options->common.children);
+		err = probes__check_jit(&watched.probes, &watched.regions,
+					target->pids.n == 1 && !options->common.children);
 	if (!err)
 		err = attach_and_watch(options, target, &watched);
 	probes__fini(&watched.probes);

@@ -30,17 +30,22 @@ static bool is_text_name(const char *name)
 	return ends_in(name, ".txt") || ends_in(name, ".txt.gz") || ends_in(name, ".txt.zst");
 }
 
-static bool wants_text(const struct decode_options *options)
+/* The format of text that the options ask for; NULL: a trace for Perfetto. */
+static text_format_fn text_format(const struct decode_options *options)
 {
-	if (options->print == PRINT_CALLS || options->format == FORMAT_TEXT)
-		return true;
-	return options->format == FORMAT_BY_NAME && options->output &&
-	       is_text_name(options->output);
+#define TREE_FUNCTION(name) trace_##name##__tree,
+	static const text_format_fn formats[] = {TEXT_FORMATS(TREE_FUNCTION)};
+	bool by_name = options->format == FORMAT_BY_NAME && options->output &&
+		       is_text_name(options->output);
+
+	if (options->format > FORMAT_FXT)
+		return formats[options->format - FORMAT_FXT - 1];
+	return options->print == PRINT_CALLS || by_name ? trace_text__tree : NULL;
 }
 
 bool decode_options__want_trace(const struct decode_options *options)
 {
-	return !options->portable && options->print == PRINT_NOTHING && !wants_text(options);
+	return !options->portable && options->print == PRINT_NOTHING && !text_format(options);
 }
 
 static int name_text(const struct decode_options *options, struct decode_output *output)
@@ -61,8 +66,8 @@ static int name_trace(const struct decode_options *options, const char *input,
 	char trimmed[PATH_MAX];
 	size_t n = strlen(input);
 
-	*output = (struct decode_output){.is_text = wants_text(options), .is_whole = true};
-	if (output->is_text)
+	*output = (struct decode_output){.text = text_format(options), .is_whole = true};
+	if (output->text)
 		return name_text(options, output);
 	if (options->output && !strcmp(options->output, "-")) {
 		log__error("decode: a trace for Perfetto cannot be written to stdout");
@@ -106,8 +111,8 @@ int decode_output__name(struct decode_output *output, const struct decode_option
 static int write_trace(struct decoded *decoded, const struct recording *rec,
 		       const struct decode_output *output)
 {
-	if (output->is_text)
-		return decoded__write_text_file(decoded, output->path);
+	if (output->text)
+		return decoded__write_text_file(decoded, output->text, output->path);
 	return decoded__write_trace(decoded, rec, output->names.trace);
 }
 
@@ -115,7 +120,7 @@ static int write_trace(struct decoded *decoded, const struct recording *rec,
  * decoded. */
 static const char *file_of(const struct decode_output *output)
 {
-	return output->is_text ? output->path : output->names.trace;
+	return output->text ? output->path : output->names.trace;
 }
 
 /* The message of an interrupted decoding names `recording`, to decode it again (or NULL). */
@@ -137,7 +142,7 @@ static int write_output(struct decode_output *output, struct decoded *decoded,
 	output->is_whole = decoded__is_whole(decoded, rec);
 	phases__end(phases, "decoding");
 	if (!file_of(output))
-		return decoded__write_text(decoded, stdout);
+		return decoded__write_text(decoded, output->text, stdout);
 	err = write_trace(decoded, rec, output);
 	phases__end(phases, "writing");
 	return err;
@@ -162,7 +167,7 @@ static int print_or_write(const struct decoding *d, struct recording *rec)
 	struct tree_options trees = {.no_inline = options->no_inline,
 				     .ocaml_traps = d->traps,
 				     .filter = d->filter,
-				     .trace = output->is_text ? NULL : output->names.trace};
+				     .trace = output->text ? NULL : output->names.trace};
 	struct decoded decoded;
 	struct phases phases;
 	int err;

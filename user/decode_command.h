@@ -9,11 +9,13 @@
 #include "cli/options.h"
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
+#include "trace/text.h"
 #include "view/phases.h"
 
 /* -1: not given. */
 enum decode_print { PRINT_NOTHING = -1, PRINT_CALLS, PRINT_BRANCHES };
-enum decode_format { FORMAT_BY_NAME = -1, FORMAT_FXT, FORMAT_TEXT };
+/* After FORMAT_FXT come TEXT_FORMATS, in their order. */
+enum decode_format { FORMAT_BY_NAME = -1, FORMAT_FXT };
 
 struct decode_options {
 	const char *output, *ocaml_traps;
@@ -30,8 +32,8 @@ bool decode_options__want_trace(const struct decode_options *options);
 /* The output of decoding. */
 struct decode_output {
 	bool is_whole;
-	bool is_text;
-	const char *path; /* of a text; NULL: stdout */
+	text_format_fn text; /* NULL: a trace for Perfetto */
+	const char *path;    /* of a text; NULL: stdout */
 	struct output_names names;
 };
 

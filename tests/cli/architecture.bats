@@ -40,24 +40,17 @@ of_each() {
 	diff "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/is"
 }
 
-# Files that include each other in a circle within their folder. None may be added; who breaks a circle removes it here.
-circles="session/capture_options session/overhead session/probe/hit_reads session/probe/jit_probe session/probe/kernel_probe
-session/probe/probe session/probe/probes session/probe/programs session/session session/session_internal
-trigger/children trigger/histogram trigger/kernel_probes trigger/trigger
-trigger/trigger_internal"
 # Headers that declare functions of several files. elf_internal.h: the tables of an image, which the files of target/elf
 # and target/unwind fill.
-shared_headers="keep/keeper_internal sampled/goroutines_internal session/session_internal
+shared_headers="sampled/goroutines_internal session/session_internal
 stack/stack_internal stack/tree_passes target/elf/elf_internal trigger/trigger_internal view/account
 view/report_internal"
 
 # A .c and the .h of its name are one file; a header of several files would hide what they take from each other.
-@test "no circle among the files of user/, but for those that are listed" {
-	includes | awk -v list="$circles" '
-		BEGIN { n = split(list, names, /[ \n]+/); for (i = 1; i <= n; i++) known[names[i]] }
-		function folder(path) { sub(/\/.*/, "", path); return path }
+@test "no circle among the files of user/" {
+	includes | awk '
 		{ sub(/\.[ch]$/, "", $1); ours = sub(/\.h$/, "", $2) && (getline line < ("user/" $2 ".h")) > 0 }
-		ours && $1 != $2 && !($1 in known && $2 in known && folder($1) == folder($2)) { print $2, $1 }' \
+		ours && $1 != $2 { print $2, $1 }' \
 		>"$BATS_TEST_TMPDIR/pairs"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/pairs")" -gt 1000 ]
 	tsort "$BATS_TEST_TMPDIR/pairs" >"$BATS_TEST_TMPDIR/order" 2>"$BATS_TEST_TMPDIR/found" ||

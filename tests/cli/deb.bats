@@ -28,7 +28,7 @@ setup() {
 		[[ $(dpkg-deb -f "$package" Depends) == *"$library"* ]]
 	done
 	dpkg-deb -c "$package" >content
-	for file in bin/mtbpf lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/pkgconfig/mtbpf.pc \
+	for file in bin/mtbpf include/mtbpf.h share/pkgconfig/mtbpf.pc \
 		share/doc/mtbpf/copyright share/doc/mtbpf/README.md \
 		share/bash-completion/completions/mtbpf share/zsh/vendor-completions/_mtbpf \
 		share/fish/vendor_completions.d/mtbpf.fish lib/systemd/system/mtbpf@.service \
@@ -41,7 +41,6 @@ setup() {
 @test "DEBFULLNAME and DEBEMAIL say whose it is" {
 	folder=$PWD/other
 	install -D /bin/true "$folder/root/usr/bin/mtbpf"
-	install -D /bin/true "$folder/root/usr/lib/mtbpf/mtbpf-dlfilter.so"
 	install -D -m 644 /dev/null "$folder/root/usr/share/doc/mtbpf/LICENSE"
 	other=$(DEBFULLNAME='A & B/C' DEBEMAIL=a@b.org "$BATS_TEST_DIRNAME/../../deploy/deb/build" "$folder" 1.2.3)
 	[ "$(dpkg-deb -f "$other" Maintainer)" = 'A & B/C <a@b.org>' ]
@@ -68,7 +67,6 @@ setup() {
 	dpkg --root="$PWD/root" --log=/dev/null --force-depends -i "$package"
 	[ "$(root/usr/bin/mtbpf -version)" = "$("$O/mtbpf" -version)" ]
 	(cd root && md5sum --quiet -c ../control/md5sums)
-	root/usr/bin/mtbpf version -json | grep -q "dlfilter.*$PWD/root/usr/lib/mtbpf/"
 	dpkg --root="$PWD/root" --log=/dev/null -P mtbpf
 	[ -z "$(find root/usr -type f 2>/dev/null)" ]
 }

@@ -16,8 +16,7 @@ setup() {
 
 @test "every part of it is there, for everybody, and nothing is outside of the prefix" {
 	[ "$("$placed/bin/mtbpf" -version)" = "$("$O/mtbpf" -version)" ]
-	"$placed/bin/mtbpf" version -json | grep -q "dlfilter.*$placed/lib/mtbpf/mtbpf-dlfilter.so"
-	for file in lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/pkgconfig/mtbpf.pc \
+	for file in include/mtbpf.h share/pkgconfig/mtbpf.pc \
 		share/bash-completion/completions/mtbpf share/zsh/site-functions/_mtbpf \
 		share/fish/vendor_completions.d/mtbpf.fish lib/systemd/system/mtbpf@.service \
 		share/doc/mtbpf/examples/web.conf \
@@ -34,7 +33,7 @@ setup() {
 	command -v scdoc >/dev/null || skip "scdoc is missing"
 	command -v groff >/dev/null || skip "groff is missing"
 	groff -Tascii -mandoc -P-cbou -rLL=200n "$placed/share/man/man1/mtbpf.1" >page
-	for place in lib/mtbpf/mtbpf-dlfilter.so include/mtbpf.h share/doc/mtbpf; do
+	for place in include/mtbpf.h share/doc/mtbpf; do
 		grep -q "/opt/m/$place" page
 		[ -e "$placed/$place" ]
 	done

@@ -48,7 +48,7 @@ json() {
 	for name in libbpf libipt elfutils Zydis cJSON libmicrohttpd zlib zstd; do
 		grep -Eq "^$name +[0-9]+\.[0-9]" <<<"$output"
 	done
-	for name in kernel btf intel_pt dlfilter perfetto_ui fzf; do
+	for name in kernel btf intel_pt perfetto_ui fzf; do
 		grep -Eq "^$name +[^ ]" <<<"$output"
 	done
 	grep -q "^kernel .*$(uname -r)" <<<"$output"
@@ -68,8 +68,7 @@ json() {
 	command -v /usr/bin/python3 >/dev/null || skip "python3 is missing"
 	"$O/mtbpf" version -json >out
 	[ "$(json 'd["version"]' <out)" = "$version" ]
-	[ "$(json 'len(d["libraries"]), len(d["features"])' <out)" = "(8, 6)" ]
-	[ "$(json 'd["features"]["dlfilter"]' <out)" = "$O/mtbpf-dlfilter.so" ]
+	[ "$(json 'len(d["libraries"]), len(d["features"])' <out)" = "(8, 5)" ]
 	if has_pt; then
 		[ "$(json 'd["features"]["intel_pt"]' <out)" != None ]
 	else

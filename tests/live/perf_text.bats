@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What perf decodes of our recordings gives the trees that we decode of them: through its text, and
-# through mtbpf-dlfilter.so.
+# What perf decodes of our recordings gives, through its text, the trees that we decode of them.
 
 load helpers
 
@@ -10,7 +9,6 @@ setup() {
 	cd_root
 	why=$(why_no_perf)
 	[ -z "$why" ] || skip "$why"
-	filter=$O/mtbpf-dlfilter.so
 	out=$BATS_TEST_TMPDIR
 }
 
@@ -65,23 +63,13 @@ same_slices() {
 		}'
 }
 
-# judge PROGRAM [OPTION]: both ways against our own decoder.
+# judge PROGRAM [OPTION]: perf's decoder against ours.
 judge() {
 	slices "$out/r.mtbpf" >"$out/ours"
 	perf_text "${@:2}" >"$out/text"
 	slices "$out/text" >"$out/perfs"
 	[ "$(wc -l <"$out/ours")" -eq "$(wc -l <"$out/perfs")" ]
 	same_slices "$out/ours" "$out/perfs" "$1"
-	judge_filter "${@:2}"
-}
-
-# The filter writes the very trace that the text gives.
-judge_filter() {
-	"$mtbpf" decode - -q -o "$out/text.fxt" <"$out/text"
-	perf script "$@" -i "$out/r.mtbpf" --itrace=bep --dlfilter "$filter" --dlarg "$out/filter.fxt" \
-		>"$out/printed" 2>"$out/said" 3>&-
-	[ ! -s "$out/printed" ]
-	cmp "$out/text.fxt" "$out/filter.fxt"
 }
 
 @test "a service" {
@@ -195,7 +183,7 @@ nearly_same_calls() {
 		}' "$1" "$2"
 }
 
-@test "overflows are gaps: of their kind from text; lost, to the filter" {
+@test "overflows are gaps of their kind" {
 	generate -overflow 8K -skip 2000000 -instructions 2000000 -- service -scale small
 	slices "$out/r.mtbpf" >"$out/ours"
 	perf_text >"$out/text"
@@ -204,8 +192,6 @@ nearly_same_calls() {
 	n=$(awk '$1 == "overflows" { print $2 }' "$out/summary")
 	[ "$n" -ge 3 ]
 	"$mtbpf" decode "$out/text" -o "$out/text.fxt" | grep "gaps: $n (overflow)"
-	perf script -i "$out/r.mtbpf" --itrace=be --dlfilter "$filter" --dlarg "$out/filter.fxt" \
-		2>&1 3>&- | grep "gaps: $n (lost)"
 }
 
 # bats test_tags=slow
@@ -222,28 +208,4 @@ nearly_same_calls() {
 		>"$out/more"
 	slices "$out/more" >"$out/got"
 	same "$out/want" "$out/got"
-}
-
-@test "the filter says what is wrong, and perf lives on" {
-	generate -instructions 100000 -- service -scale small
-	script() {
-		run perf script -i "$out/r.mtbpf" --itrace=b --dlfilter "$filter" "$@"
-		echo "$output"
-	}
-	script
-	[[ $output == *"it takes one --dlarg"* ]]
-	[[ $output != *Segmentation* ]]
-	script --dlarg "$out/x.txt"
-	says not-an-output-name
-	script --dlarg "$out/missing/x.fxt"
-	[[ $output == *"cannot create"* ]]
-	run perf script -i "$out/r.mtbpf" --itrace=i100us --dlfilter "$filter" --dlarg "$out/x.fxt"
-	echo "$output"
-	[[ $output == *"perf has decoded no branches"* ]]
-	[ ! -e "$out/x.fxt" ]
-}
-
-@test "the filter exports what perf looks for, and nothing else" {
-	[ "$(nm -D --defined-only "$filter" | awk '{ print $3 }' | sort | xargs)" = \
-		"filter_description filter_event perf_dlfilter_fns start stop" ]
 }

@@ -15,6 +15,7 @@
 #include "own_code.h"
 #include "probed_child.h"
 #include "trigger/exit_sites.h"
+#include "trigger/trigger.h"
 #include "trigger/trigger_internal.h"
 
 #define MS 1000000ull

@@ -216,8 +216,13 @@ size_t truth_compare__count(const char *recording, const char *truth, size_t *wr
 		struct call_tree tree;
 
 		c.stack = stack__new(rec.aux.v[i].pid, rec.aux.v[i].tid, "", c.map);
-		assert_int_equal(decode__thread(&rec, &rec.aux.v[i], images, c.map, on_branches, &c,
-						&totals),
+		assert_int_equal(decode__run(&(struct decode_request){.rec = &rec,
+								      .aux = &rec.aux.v[i],
+								      .images = images,
+								      .map = c.map,
+								      .take = on_branches,
+								      .ctx = &c,
+								      .totals = &totals}),
 				 0);
 		n += compare(&log, &c, rec.aux.v[i].tid, wrong);
 		assert_int_equal(stack__finish(c.stack, &tree), 0);

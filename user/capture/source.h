@@ -149,9 +149,20 @@ static inline int source__refuse_read(const char *what, int err)
 	return err;
 }
 
-extern const struct source_ops source_pt;     /* Intel PT through perf */
-extern const struct source_ops source_sample; /* stacks by the clock and at switches: any machine */
-extern const struct source_ops
-	source_soft; /* single-stepping: any machine, about 10^4 times slower */
+/*
+ * Every source, as EACH(NUMBER, name): -source NAME chooses source_NAME, and SOURCE_NUMBER is its
+ * number. pt is Intel PT through perf; sample takes stacks by the clock and at switches, on any
+ * machine; soft single-steps, on any machine, about 10^4 times slower.
+ */
+#define SOURCES(EACH) EACH(PT, pt) EACH(SAMPLE, sample) EACH(SOFT, soft)
+
+/* SOURCE_AUTO never chooses soft, which slows the target down. */
+#define SOURCE_NUMBER(number, name) , SOURCE_##number
+enum { SOURCE_AUTO SOURCES(SOURCE_NUMBER) };
+#undef SOURCE_NUMBER
+
+#define SOURCE_OPS(number, name) extern const struct source_ops source_##name;
+SOURCES(SOURCE_OPS)
+#undef SOURCE_OPS
 
 #endif

@@ -25,18 +25,6 @@ int decode__run(const struct decode_request *request)
 	return err;
 }
 
-int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
-		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals)
-{
-	return decode__run(&(struct decode_request){.rec = rec,
-						    .aux = aux,
-						    .images = images,
-						    .map = map,
-						    .take = take,
-						    .ctx = ctx,
-						    .totals = totals});
-}
-
 void decode__library_version(char *text, size_t size)
 {
 	struct pt_version version = pt_library_version();

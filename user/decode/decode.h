@@ -17,10 +17,6 @@
  */
 int decode__run(const struct decode_request *request);
 
-/* The same, without branches that stay in their function, and on all CPUs. */
-int decode__thread(const struct recording *rec, const struct rec_aux *aux, struct images *images,
-		   struct code_map *map, branches_fn take, void *ctx, struct decode_totals *totals);
-
 /* The version of the linked libipt. */
 void decode__library_version(char *text, size_t size);
 

@@ -34,7 +34,8 @@ enum metrics_on_capture { ON_CAPTURE_OK, ON_CAPTURE_FAILED, N_ON_CAPTURE };
 struct metrics_exemplar {
 	char trace_id[33]; /* "": none */
 	uint64_t unix_ms;
-	uint64_t ns; /* time that it added; unused for counters of captures */
+	uint64_t
+		ns; /* time that the capture added to the counter; unused if that counts captures */
 };
 
 /* A cause of slow iterations, with its sums. */

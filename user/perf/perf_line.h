@@ -75,7 +75,7 @@ void perf_extra__parse(struct perf_extra *extra, const char *text, size_t len);
 
 /* perf's flags for each branch, as bits and as words. */
 
-/* The values of <perf/perf_dlfilter.h>, and of tools/perf/util/event.h for the later ones. */
+/* The values of tools/perf/util/event.h: PERF_IP_FLAG_... */
 enum perf_flag {
 	PERF_IS_BRANCH = 1 << 0,
 	PERF_IS_CALL = 1 << 1,

@@ -39,7 +39,7 @@ struct perf_samples {
 	VEC(uint64_t) kernel;
 	VEC(struct perf_function) functions;
 	struct hash_index by_text;
-	struct hash_index by_tid; /* of rec.threads; the number is the index + 1 */
+	struct hash_index by_tid; /* numbers of threads: 1 + index in rec.threads */
 };
 
 struct perf_samples *perf_samples__new(bool without_inlined)

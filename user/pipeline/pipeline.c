@@ -14,7 +14,6 @@
 #include "stack/stack.h"
 #include "target/usdt.h"
 #include "trace/fxt_trees.h"
-#include "trace/text.h"
 #include "trace/trace_writer.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -443,20 +442,20 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 	return 0;
 }
 
-int decoded__write_text(const struct decoded *decoded, FILE *out)
+int decoded__write_text(const struct decoded *decoded, text_format_fn format, FILE *out)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < decoded->trees.n && !err; i++)
-		err = trace_text__tree(out, &decoded->trees.v[i], decoded__base(decoded));
+		err = format(out, &decoded->trees.v[i], decoded__base(decoded));
 	return err;
 }
 
-int decoded__write_text_file(const struct decoded *decoded, const char *path)
+int decoded__write_text_file(const struct decoded *decoded, text_format_fn format, const char *path)
 {
 	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes;
-	int err = trace_text__write(path, decoded->trees.v, decoded->trees.n,
+	int err = trace_text__write(path, format, decoded->trees.v, decoded->trees.n,
 				    decoded__base(decoded), &bytes);
 
 	if (!err)

@@ -8,6 +8,7 @@
 
 #include "capture/recording/recording.h"
 #include "pipeline/decoded.h"
+#include "trace/text.h"
 #include "view/report.h"
 #include "view/thread_places.h"
 
@@ -31,9 +32,10 @@ void decoded__fini(struct decoded *decoded);
  */
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path);
 /* One line per slice: tid depth start end name. */
-int decoded__write_text(const struct decoded *decoded, FILE *out);
+int decoded__write_text(const struct decoded *decoded, text_format_fn format, FILE *out);
 /* Like decoded__write_text(), to a file. 0, or -errno after a line and a hint. */
-int decoded__write_text_file(const struct decoded *decoded, const char *path);
+int decoded__write_text_file(const struct decoded *decoded, text_format_fn format,
+			     const char *path);
 
 /*
  * The time to which times in the trace are relative: its beginning, even if a filter removed that.

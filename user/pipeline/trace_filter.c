@@ -374,7 +374,7 @@ int filter_part__check(const struct filter_part *part, const struct filter_total
 
 	if (found->branches) {
 		if (stop && !found->stops)
-			log__warn("-filter: %s is not called in this time", stop);
+			log__warn("-filter: %s is not called in the selected part", stop);
 		return 0;
 	}
 	if (start && !found->starts) {

@@ -27,7 +27,8 @@ void selftest_results__free(struct selftest_results *results);
 /* For selftest__run(), with the results as ctx. Prints lines at once, JSON at the end. */
 void selftest_results__take(void *results, const struct selftest_result *result);
 
-/* Prints the rest, and fills n[] with counts by enum selftest_verdict. 0 or -errno. */
+/* Prints what is not printed yet (all of the JSON), and fills n[] with counts by enum
+ * selftest_verdict. 0 or -errno. */
 int selftest_results__finish(const struct selftest_results *results,
 			     unsigned int n[static SELFTEST_VERDICTS]);
 

@@ -10,7 +10,8 @@
 #include "util/log.h"
 #include "util/units.h"
 
-const char *const source_names[] = {"auto", "pt", "sample", "soft", NULL};
+#define SOURCE_NAME(number, name) #name,
+const char *const source_names[] = {"auto", SOURCES(SOURCE_NAME) NULL};
 const char *const return_probe_names[] = {"auto", "uretprobe", "ret-insns", NULL};
 const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
 /* 1 + enum pt_freeze */

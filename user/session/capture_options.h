@@ -51,7 +51,7 @@ struct capture_options {
 	int return_probes; /* enum return_probes */
 	const char *output;
 	struct option_list labels; /* KEY=VALUE */
-	int source;		   /* index into source_names */
+	int source;		   /* SOURCE_...: index into source_names */
 	uint64_t snapshot_size, max_memory;
 	uint64_t stack_copy; /* bytes of the user stack at a hit */
 	bool no_stack_copy;
@@ -75,8 +75,6 @@ struct capture_options {
 /* Returns what -cpu-thresh or -off-cpu-thresh measures; MT_CPU_ALL without them. */
 enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o);
 
-/* SOURCE_AUTO never chooses soft, which slows the target down. */
-enum { SOURCE_AUTO, SOURCE_PT, SOURCE_SAMPLE, SOURCE_SOFT };
 extern const char *const source_names[];
 extern const char *const freeze_names[];
 

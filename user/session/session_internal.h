@@ -9,7 +9,6 @@
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
 #include "session/progress.h"
-#include "session/session.h"
 #include "target/process.h"
 
 /* The unwinder of -source sample: frame pointers, copies of the stack, or the CPU's call stacks. */
@@ -81,6 +80,20 @@ static inline struct trigger *session__trigger(const struct session *s)
 	return s->probes.all.n ? s->gate.trigger : NULL;
 }
 
+/* session.c: wakes the session when fd is readable. 0 or -errno. */
+int session__watch_fd(struct session *s, int fd);
+
+/* session_open.c: each returns 0, or -errno after a message and a hint. */
+/* Loads the trigger for the probes, and watches its hits. */
+int session__open_gate(struct session *s);
+/*
+ * Opens the source, or prepares the one of the snapshot before; attaches the gate and starts. With
+ * samples it also opens the recorder.
+ */
+int session__open_source(struct session *s);
+/* Does nothing if it is not open. */
+void session__close_source(struct session *s);
+
 /* session_trigger.c */
 /*
  * The first of the trigger's probes at whose hits user space has to freeze Intel PT; NULL: the
@@ -125,7 +138,7 @@ bool session__is_replaced(struct session *s);
  * be removed first.
  */
 bool session__probes_are_copied(const struct session *s);
-/* overhead.c: measures the cost of a hit, if there are probes. */
+/* session_cost.c: measures the cost of a hit, if there are probes. */
 void session__measure_hits(struct session *s);
 /* Prints what is known of the cost before recording begins. */
 void session__say_cost(const struct session *s);

@@ -24,11 +24,13 @@ static bool may_sample(const struct capture_options *options)
 
 static const struct source_ops *ops_of(const struct capture_options *options)
 {
-	if (options->source == SOURCE_SOFT)
-		return &source_soft;
-	if (options->source == SOURCE_SAMPLE)
-		return &source_sample;
-	if (options->source == SOURCE_PT || !may_sample(options))
+#define SOURCE_OPS(number, name) &source_##name,
+	/* In the order of their numbers, after SOURCE_AUTO. */
+	static const struct source_ops *const all[] = {SOURCES(SOURCE_OPS)};
+
+	if (options->source != SOURCE_AUTO)
+		return all[options->source - 1];
+	if (!may_sample(options))
 		return &source_pt;
 	log__info("no Intel PT here: using -source sample, which records stacks, not every call");
 	return &source_sample;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "session/session.h"
 #include "session/session_internal.h"
 #include "util/clock.h"
 #include "util/log.h"

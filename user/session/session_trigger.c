@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
+#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/programs.h"
+#include "session/session.h"
 #include "session/session_internal.h"
 #include "target/go_runtime.h"
 #include "util/log.h"
@@ -60,7 +62,7 @@ int session__choose_symbols(struct session *s)
 	if (!s->options->symbols.n && s->options->stop)
 		return selectors__add(&s->symbols, s->options->stop);
 	if (!s->options->symbols.n && s->programs.all.n)
-		own = default_trigger__of(&s->programs);
+		own = programs__default_trigger(&s->programs);
 	return own ? selectors__add(&s->symbols, own)
 		   : selectors__split(&s->symbols, &s->options->symbols, "-symbol");
 }
@@ -168,9 +170,10 @@ static int check_key(const struct session *s)
 
 	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
 		return 0;
-	log__error(of_threads ? "-key does not go with stalls and times on or off the CPU, which "
-				"belong to threads"
-			      : "-key is for -delay-thresh, or for the time from -start to -stop");
+	log__error(of_threads
+			   ? "-key cannot be used with stalls and times on or off the CPU, which "
+			     "belong to threads"
+			   : "-key is for -delay-thresh, or for the time from -start to -stop");
 	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms is from the one to the other, "
 		  "by the value of an argument, in whichever threads");
 	return -EINVAL;
@@ -188,7 +191,7 @@ static int check_cpu_measure(const struct session *s)
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("with -delay-thresh they are of the time between a thread's hits");
+	log__hint("add -delay-thresh: they then measure the time between two hits of a thread");
 	return -EINVAL;
 }
 
@@ -206,7 +209,7 @@ static int find_places(struct session *s)
 	int err = probes__find(&s->probes, &s->symbols, &source);
 
 	if (!err)
-		err = hit_reads__check(&s->options->reads, &s->probes, false);
+		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
 	if (!err)
 		err = choose_process(s);
 	if (!err)
@@ -235,7 +238,7 @@ static const struct probe *in_kernel(const struct probes *probes, enum kernel_pr
 static int check_jit(const struct session *s)
 {
 	bool is_one = !s->cgroup && s->pids.n == 1 && !s->options->children;
-	int err = jit_probe__check_target(&s->probes, &s->regions, is_one);
+	int err = probes__check_jit(&s->probes, &s->regions, is_one);
 
 	if (err)
 		return err;
@@ -251,9 +254,9 @@ static int check_oom(const struct session *s)
 	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
 	      o->limits.max_hits))
 		return 0;
-	log__error("-delay-thresh, -stall-thresh and -max-hits do not go with " OOM_PREFIX
+	log__error("-delay-thresh, -stall-thresh and -max-hits cannot be used with " OOM_PREFIX
 		   ", which happens once");
-	log__hint("leave them out");
+	log__hint("leave these options out");
 	return -EINVAL;
 }
 
@@ -335,7 +338,7 @@ int session__find_trigger(struct session *s)
 	if (!err)
 		err = find_default(s);
 	if (!err)
-		err = default_trigger__replace_dot(&s->symbols, &source);
+		err = selectors__replace_dot(&s->symbols, &source);
 	if (!err)
 		err = find_places(s);
 	if (!err)

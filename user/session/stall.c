@@ -9,6 +9,7 @@
 
 #include "mtbpf_shared.h"
 #include "sampled/sample_stack.h"
+#include "session/session.h"
 #include "session/session_internal.h"
 #include "target/unwind/unwind.h"
 #include "trigger/stall.h"

@@ -37,7 +37,10 @@ struct block {
 #define DIRECT_MIN (1u << 20)
 /* Less says nothing about a disk. */
 #define SLOW_MIN (16u << 20)
-/* Memory is copied two to four times as fast, on one CPU. */
+/*
+ * A disk slower than this is the bottleneck, and direct writing helps. One CPU copies memory two to
+ * four times as fast.
+ */
 #define SLOW_BYTES_PER_US 500
 
 static void set_direct(struct file_writer *w, bool on)

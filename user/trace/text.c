@@ -61,8 +61,8 @@ static ssize_t write_to_sink(void *sink, const char *text, size_t len)
 	return sink__error(sink) ? 0 : (ssize_t)len;
 }
 
-int trace_text__write(const char *path, const struct call_tree *trees, size_t n, uint64_t base_ns,
-		      uint64_t *bytes)
+int trace_text__write(const char *path, text_format_fn format, const struct call_tree *trees,
+		      size_t n, uint64_t base_ns, uint64_t *bytes)
 {
 	struct sink *sink = sink__open(path);
 	FILE *out = sink ? fopencookie(sink, "w", (cookie_io_functions_t){.write = write_to_sink})
@@ -75,7 +75,7 @@ int trace_text__write(const char *path, const struct call_tree *trees, size_t n,
 		sink__fail(sink, -ENOMEM);
 	/* The sink says what it could not write. */
 	for (size_t i = 0; i < n && out && !err; i++)
-		err = trace_text__tree(out, &trees[i], base_ns);
+		err = format(out, &trees[i], base_ns);
 	if (out)
 		fclose(out);
 	return sink__close(sink, bytes);

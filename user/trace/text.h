@@ -15,11 +15,16 @@
  */
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);
 
+/* The formats of text: -format NAME prints each tree with trace_NAME__tree(). */
+#define TEXT_FORMATS(EACH) EACH(text)
+
+typedef int (*text_format_fn)(FILE *out, const struct call_tree *tree, uint64_t base_ns);
+
 /*
  * Writes n trees to the file that sink__open() creates; *bytes is its size. 0, or -errno after one
  * line and a hint on stderr.
  */
-int trace_text__write(const char *path, const struct call_tree *trees, size_t n, uint64_t base_ns,
-		      uint64_t *bytes);
+int trace_text__write(const char *path, text_format_fn format, const struct call_tree *trees,
+		      size_t n, uint64_t base_ns, uint64_t *bytes);
 
 #endif

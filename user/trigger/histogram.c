@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trigger/histogram.h"
 
-#include "trigger/trigger.h"
-
 uint64_t histogram__start(int bucket)
 {
 	int octave = bucket / MT_HIST_SUBS;

@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* The BPF program's histogram: the range of each bucket, and percentiles. */
+/* The BPF programs' counters and histogram: the range of each bucket, and percentiles. */
 #ifndef MTBPF_TRIGGER_HISTOGRAM_H
 #define MTBPF_TRIGGER_HISTOGRAM_H
 
 #include <stdint.h>
 
 #include "mtbpf_shared.h"
+
+/* Bucket b of the coarse histogram counts values in [2^b, 2^(b+1)) ns; bucket 0 also 0. */
+#define MT_HIST_BUCKETS MT_HIST_OCTAVES
+
+/* The counters of all CPUs, added up. */
+struct mt_stats {
+	uint64_t hits;	     /* of the target */
+	uint64_t triggers;   /* passed the threshold while armed */
+	uint64_t dropped;    /* triggers lost: the ring buffer was full */
+	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
+	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
+	uint64_t unmeasured; /* delay or duration unknown: no room for its start time */
+	uint64_t stalls;     /* with count_only: stalls of at least limits.stall_thresh_ns */
+	uint64_t evicted;    /* with by_key: requests evicted from the full map */
+	uint64_t restarted;  /* with by_key: requests that began again before they ended */
+	uint64_t keyless;    /* with by_key: hits whose key could not be read */
+	uint64_t missed;     /* times that the kernel did not run the program */
+	uint64_t max_ns;     /* largest delay or duration so far */
+	uint64_t sum_ns;     /* of all of them */
+	uint64_t hist[MT_HIST_BUCKETS];
+	uint64_t fine[MT_FINE_BUCKETS]; /* the same values in finer buckets: mtbpf_shared.h */
+};
 
 /* The least value of a bucket, in ns; for MT_FINE_BUCKETS the end of the last bucket. */
 uint64_t histogram__start(int bucket);
@@ -14,5 +36,10 @@ int histogram__octave(int bucket);
 
 /* The percentile (0-100) of the counts, interpolated inside its bucket; 0 if all counts are 0. */
 double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double percent);
+
+/* Adds the counters of one to those of another. */
+void mt_stats__add(struct mt_stats *sum, const struct mt_stats *stats);
+/* The percentile (0-100) of the values, interpolated inside its bucket; 0 without values. */
+uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent);
 
 #endif

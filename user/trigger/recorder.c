@@ -361,11 +361,6 @@ bool recorder__counts_stolen(const struct recorder *r)
 	return r->skel->bss->counts_stolen;
 }
 
-size_t recorder__memory(const struct recorder *r)
-{
-	return logs_bytes(r) + r->n_slots * r->ring_step;
-}
-
 int recorder__gate(const struct recorder *r)
 {
 	return bpf_program__fd(r->skel->progs.on_clock);

@@ -51,9 +51,6 @@ bool recorder__counts_interrupts(const struct recorder *recorder);
 bool recorder__counts_throttled(const struct recorder *recorder);
 bool recorder__counts_stolen(const struct recorder *recorder);
 
-/* Total bytes of the logs and rings of all CPUs. */
-size_t recorder__memory(const struct recorder *recorder);
-
 /* Returns the size of a CPU's ring of stacks in bytes; 0 if perf takes the stacks. */
 size_t recorder__ring_size(const struct recorder *recorder);
 /*

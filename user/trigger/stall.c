@@ -12,6 +12,7 @@
 #include "kernel/kernel.h"
 #include "threads.skel.h"
 #include "trigger.skel.h"
+#include "trigger/trigger.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"

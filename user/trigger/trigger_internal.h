@@ -6,7 +6,7 @@
 #include <bpf/libbpf.h>
 
 #include "trigger/hit_ring.h"
-#include "trigger/trigger.h"
+#include "trigger/trigger_config.h"
 #include "util/vec.h"
 
 struct trigger_bpf;

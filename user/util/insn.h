@@ -79,7 +79,7 @@ bool insn__loads_sp(const uint8_t *bytes, size_t len);
 #define INSN_CONDITION 0x10
 uint8_t insn__condition(const uint8_t *bytes, size_t len);
 
-/* True where its memory operand has an index: of a jump, through a table. */
+/* True if its memory operand has an index register: then a jump goes through a table. */
 bool insn__has_index(const uint8_t *bytes, size_t len);
 /* True if it loads a register from memory with an index times 4 or 8: from a table. */
 bool insn__loads_indexed(const uint8_t *bytes, size_t len);

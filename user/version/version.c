@@ -51,31 +51,11 @@ static void add_check(struct version_row **next, const char *name)
 	add_row(next, name, result.reason)->there = result.state == CHECK_OK;
 }
 
-/* Beside the program as it was built, or where make install puts it; NULL: in neither place. */
-static const char *find_dlfilter(char path[static PATH_MAX])
-{
-	static const char *const places[] = {"mtbpf-dlfilter.so", "../lib/mtbpf/mtbpf-dlfilter.so"};
-	char exe[PATH_MAX], place[PATH_MAX + 64];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe));
-
-	while (len > 0 && exe[len - 1] != '/')
-		len--;
-	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(place, sizeof(place), "%.*s%s", (int)len, exe, places[i]);
-		if (realpath(place, path))
-			return path;
-	}
-	return NULL;
-}
-
 static void list_features(struct version_row *next)
 {
-	char path[PATH_MAX];
-
 	add_check(&next, "kernel");
 	add_check(&next, "btf");
 	add_check(&next, "intel_pt");
-	add_row(&next, "dlfilter", find_dlfilter(path));
 	add_row(&next, "perfetto_ui", show__ui_folder());
 	add_check(&next, "fzf");
 }

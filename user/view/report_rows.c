@@ -310,7 +310,8 @@ static struct row *find_row(struct report *r, const struct call *call)
 				     .inside = inside_of(r, call)});
 }
 
-/* The row of interrupts during the function that ran, or last ran before kernel code. */
+/* Finds the row of the interrupts that came while this function, or kernel code that it called,
+ * ran. */
 static struct row *find_interrupts(struct report *r, const struct call *call)
 {
 	static const char name[] = "[interrupts]";

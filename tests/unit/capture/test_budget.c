@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "capture/perf/perf_ring.h"
+#include "said.h"
 #include "stderr_capture.h"
 
 enum { MB = 1 << 20 };
@@ -41,12 +42,13 @@ static void test_the_remedies_are_named(void **state)
 	struct stderr_capture said;
 
 	assert_int_equal(check(&said, 1024 * MB, 3000, false), -ENOMEM);
-	assert_non_null(strstr(said.text, "3000 threads with 4.0 MiB of trace each"));
-	assert_non_null(strstr(said.text, "-max-memory allows 1.0 GiB"));
-	assert_non_null(strstr(said.text, "hint: -snapshot-size 256K fits; -cgroup"));
+	ASSERT_ERROR(said.text, TEXT_rings_beyond_memory, (size_t)3000, "thread", "s", "4.0 MiB",
+		     "11.7 GiB", "1.0 GiB");
+	ASSERT_HINT(said.text, TEXT_size_fits, (size_t)256, "-cgroup");
 	assert_int_equal(check(&said, 16 * MB, 8, true), -ENOMEM);
-	assert_non_null(strstr(said.text, "8 CPUs with"));
-	assert_non_null(strstr(said.text, "hint: -snapshot-size 2048K fits; a larger"));
+	ASSERT_ERROR(said.text, TEXT_rings_beyond_memory, (size_t)8, "CPU", "s", "4.0 MiB",
+		     "32.0 MiB", "16.0 MiB");
+	ASSERT_HINT(said.text, TEXT_size_fits, (size_t)2048, TEXT_larger_memory);
 }
 
 static void test_where_no_size_fits(void **state)
@@ -55,7 +57,7 @@ static void test_where_no_size_fits(void **state)
 
 	assert_int_equal(check(&said, 4096, 2, true), -ENOMEM);
 	assert_null(strstr(said.text, "-snapshot-size"));
-	assert_non_null(strstr(said.text, "hint: a larger -max-memory"));
+	ASSERT_HINT(said.text, TEXT_larger_memory);
 }
 
 int main(void)

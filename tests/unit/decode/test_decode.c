@@ -313,7 +313,13 @@ static void test_the_taker_can_stop_it(void **state)
 	traced__run(t, 3);
 	aux.data = t->out.bytes.v;
 	aux.size = t->out.bytes.n;
-	assert_int_equal(decode__thread(&t->rec, &aux, images, map, stop_soon, &taken, &t->totals),
+	assert_int_equal(decode__run(&(struct decode_request){.rec = &t->rec,
+							      .aux = &aux,
+							      .images = images,
+							      .map = map,
+							      .take = stop_soon,
+							      .ctx = &taken,
+							      .totals = &t->totals}),
 			 77);
 	assert_int_equal(taken, 3);
 	code_map__free(map);

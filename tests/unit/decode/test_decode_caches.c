@@ -305,9 +305,14 @@ static void test_a_second_thread_sees_the_code_of_its_time(void **state)
 		aux.data = t->out.bytes.v;
 		aux.size = t->out.bytes.n;
 		t->seen.list.n = 0;
-		assert_int_equal(
-			decode__thread(&t->rec, &aux, images, map, traced__take_all, t, &t->totals),
-			0);
+		assert_int_equal(decode__run(&(struct decode_request){.rec = &t->rec,
+								      .aux = &aux,
+								      .images = images,
+								      .map = map,
+								      .take = traced__take_all,
+								      .ctx = t,
+								      .totals = &t->totals}),
+				 0);
 		assert_int_equal(t->seen.list.n, 4);
 		assert_int_equal(t->seen.list.v[1].from, BASE + SMALL_2);
 		assert_int_equal(t->seen.list.v[2].from, BASE + SMALL);

@@ -132,7 +132,13 @@ static void test_the_call_tree(void **state)
 	traced__run_kernel(t);
 	aux.data = t->out.bytes.v;
 	aux.size = t->out.bytes.n;
-	assert_int_equal(decode__thread(&t->rec, &aux, images, map, take_to_stack, stack, &totals),
+	assert_int_equal(decode__run(&(struct decode_request){.rec = &t->rec,
+							      .aux = &aux,
+							      .images = images,
+							      .map = map,
+							      .take = take_to_stack,
+							      .ctx = stack,
+							      .totals = &totals}),
 			 0);
 	assert_int_equal(stack__finish(stack, &tree), 0);
 	for (size_t i = 0; i < tree.calls.n; i++)

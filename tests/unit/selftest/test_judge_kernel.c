@@ -161,8 +161,14 @@ static void judge(struct fixture *f)
 	f->images = images__new(&t->rec);
 	f->map = code_map__new();
 	stack = stack__new(PID, TID, "worker", f->map);
-	assert_int_equal(
-		decode__thread(&t->rec, &aux, f->images, f->map, take_to_stack, stack, &totals), 0);
+	assert_int_equal(decode__run(&(struct decode_request){.rec = &t->rec,
+							      .aux = &aux,
+							      .images = f->images,
+							      .map = f->map,
+							      .take = take_to_stack,
+							      .ctx = stack,
+							      .totals = &totals}),
+			 0);
 	assert_int_equal(stack__finish(stack, &f->tree), 0);
 	stack__free(stack);
 	f->decoded.trees.v = &f->tree;

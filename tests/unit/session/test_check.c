@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "capture/perf/perf_ring.h"
+#include "said.h"
 #include "stderr_capture.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
@@ -66,8 +67,8 @@ static void test_memlock_is_explained(void **state)
 	stderr_capture__begin(&capture);
 	assert_int_equal(memlock__check(&limits, 3, 2 * MIB, 1 * MIB), -EPERM);
 	said = stderr_capture__end(&capture);
-	assert_non_null(strstr(said, "needs 6.0 MiB of locked memory (3 threads), and 4.0 MiB"));
-	assert_non_null(strstr(said, "-snapshot-size 256K fits"));
+	ASSERT_ERROR(said, TEXT_locked_memory, "6.0 MiB", (size_t)3, "s", "4.0 MiB", 512ull, 2u);
+	ASSERT_HINT(said, TEXT_size_fits_lock, (size_t)256, "256.0 KiB");
 	assert_int_equal(memlock__check(&limits, 3, MIB + 256 * 1024, 256 * 1024), 0);
 	stderr_capture__begin(&capture);
 	assert_int_equal(memlock__check(&limits, 5, 2 * MIB, 1 * MIB), -EPERM);

@@ -76,7 +76,7 @@ static char *text_of(const struct decoded *decoded)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(decoded__write_text(decoded, out), 0);
+	assert_int_equal(decoded__write_text(decoded, trace_text__tree, out), 0);
 	fclose(out);
 	return text;
 }

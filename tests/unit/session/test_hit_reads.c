@@ -177,7 +177,7 @@ static int apply(const char *filter, const char *print, struct probe *probe, con
 		hit_reads__bind(&reads, &f, probe, false);
 	assert_int_equal(VEC_ADD(&probes.all, *probe), 0);
 	stderr_capture__begin(&said);
-	err = hit_reads__check(&reads, &probes, false);
+	err = hit_reads__check(&reads, probes.all.v, probes.all.n, false);
 	assert_true(!err == !*stderr_capture__end(&said));
 	*probe = probes.all.v[0];
 	VEC_FINI(&probes.all);

@@ -179,11 +179,13 @@ static void test_an_unknown_name_gets_a_suggestion(void **state)
 static void test_an_ambiguous_name_lists_candidates_that_work(void **state)
 {
 	struct stderr_capture capture;
-	char precise[64];
+	char precise[64], where[64];
+	struct fixture *f = *state;
 	const char *at;
 
 	assert_string_equal(find(state, "ns::over", &capture), "");
-	assert_non_null(strstr(capture.text, "mtbpf: 'ns::over' names 2 functions in process"));
+	snprintf(where, sizeof(where), "process %d (%s)", getpid(), f->process.comm);
+	ASSERT_ERROR(capture.text, TEXT_ambiguous_function, "ns::over", (size_t)2, where);
 	assert_non_null(strstr(capture.text, " ns::over(int) test_symbols\n"));
 	assert_non_null(strstr(capture.text, " ns::over(double) test_symbols\n"));
 	at = strstr(capture.text, "name one as '");
@@ -229,6 +231,7 @@ static void test_an_offset_in_a_function(void **state)
 {
 	struct fixture *f = *state;
 	struct stderr_capture capture;
+	char where[64];
 	struct symbol_match match;
 
 	assert_int_equal(symbols__find(&f->symbols, "main+0x1", &match), 0);
@@ -242,7 +245,8 @@ static void test_an_offset_in_a_function(void **state)
 	assert_string_equal(find(state, "main+", &capture), "");
 	assert_string_equal(find(state, "main+0y", &capture), "");
 	assert_string_equal(find(state, "+1", &capture), "");
-	assert_non_null(strstr(capture.text, "no function '+1'"));
+	snprintf(where, sizeof(where), "process %d (%s)", getpid(), f->process.comm);
+	ASSERT_ERROR(capture.text, TEXT_no_function, "+1", where);
 }
 
 static void test_an_address(void **state)

@@ -76,7 +76,7 @@ static void test_a_file(void **state)
 
 	close(fd);
 	unlink(path);
-	assert_int_equal(trace_text__write(path, trees, 2, BASE, &bytes), 0);
+	assert_int_equal(trace_text__write(path, trace_text__tree, trees, 2, BASE, &bytes), 0);
 	assert_int_equal(fs__read(path, &text, &len), 0);
 	assert_int_equal(len, bytes);
 	assert_true(asprintf(&expected, "%s%s", lines, lines) > 0);
@@ -94,7 +94,8 @@ static void test_a_file_that_cannot_be(void **state)
 	int err;
 
 	stderr_capture__begin(&said);
-	err = trace_text__write("/tmp/test_trace_text.none/x.txt", &tree, 1, BASE, &bytes);
+	err = trace_text__write("/tmp/test_trace_text.none/x.txt", trace_text__tree, &tree, 1, BASE,
+				&bytes);
 	stderr_capture__end(&said);
 	assert_int_equal(err, -ENOENT);
 	assert_non_null(strstr(said.text, "hint: "));

@@ -199,7 +199,7 @@ int pt_ring__times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *runn
 #define AUX_SIZE (128u << 10)
 /* Far more than what runs from the start to the hit. */
 #define BRANCHES 12000
-/* Six to a byte is the most that TNT packets hold (Intel SDM vol. 3, 33.4.2.1), as 47 to eight. */
+/* A TNT packet holds up to 6 branches per byte, or 47 in 8 bytes (Intel SDM vol. 3, 33.4.2.1). */
 #define BRANCHES_SIZE (BRANCHES / 8)
 
 /* Config bits that every PMU takes. */

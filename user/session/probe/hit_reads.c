@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/probe/probes.h"
+#include "session/probe/probe.h"
 #include "target/elf/arguments_btf.h"
 #include "util/log.h"
 
@@ -737,10 +737,10 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 			show_arg(&filter->values[i], &probe->reads.terms[i], probe);
 }
 
-int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool is_start)
+int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t n, bool is_start)
 {
-	for (size_t i = 0; i < probes->all.n && hit_reads__any(reads); i++) {
-		struct probe *probe = &probes->all.v[i];
+	for (size_t i = 0; i < n && hit_reads__any(reads); i++) {
+		struct probe *probe = &probes[i];
 		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
 
 		if (probe__in_kernel(probe) && probe->kernel.kind != KERNEL_PROBE_SYSCALL &&

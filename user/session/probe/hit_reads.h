@@ -13,7 +13,6 @@
 #include "target/elf/arguments.h"
 
 struct probe;
-struct probes;
 
 #define HIT_TEXT_SIZE 128
 
@@ -67,9 +66,9 @@ bool hit_reads__any(const struct hit_reads *reads);
 void hit_reads__bind(const struct hit_reads *reads, const struct function *function,
 		     struct probe *probe, bool is_start);
 /*
- * Binds USDT probes and system calls, and checks all probes. 0, or -EINVAL after a line and a hint
- * if a value is not known at one of them.
+ * Binds USDT probes and system calls, and checks all n probes. 0, or -EINVAL after a line and a
+ * hint if a value is not known at one of them.
  */
-int hit_reads__check(const struct hit_reads *reads, struct probes *probes, bool is_start);
+int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t n, bool is_start);
 
 #endif

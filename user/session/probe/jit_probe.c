@@ -447,28 +447,6 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 	return false;
 }
 
-static const struct probe *first_breakpoint(const struct probes *probes)
-{
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT)
-			return &probes->all.v[i];
-	return NULL;
-}
-
-/* A JIT's code is at other addresses in each process. */
-int jit_probe__check_target(const struct probes *probes, const struct start_stop *regions,
-			    bool is_one)
-{
-	const struct probe *probe = first_breakpoint(probes) ?: first_breakpoint(&regions->starts)
-							     ?: first_breakpoint(&regions->stops);
-
-	if (is_one || !probe)
-		return 0;
-	log__error("%s: a JIT's function is a trigger in one process only", probe->name);
-	log__hint("name that process: -pid PID");
-	return -EINVAL;
-}
-
 static int refuse_calls(const struct probe *probe)
 {
 	switch (probe->exits_err) {

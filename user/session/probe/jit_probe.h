@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "session/probe/probe.h"
-#include "session/probe/probes.h"
 
 /*
  * Calls fn for each place of the function that the selector names: by its whole name in the map, by
@@ -34,13 +33,6 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n);
 /* Values of probe.exits_err for code whose calls cannot be measured. */
 #define JIT_EXITS_ENTERED (-EXDEV)  /* it is not entered at its entry only */
 #define JIT_EXITS_VIRTUAL (-EXFULL) /* a call may continue on another thread */
-
-/*
- * Functions of a JIT need one process. 0, or -EINVAL after a message and a hint if `is_one` is
- * false and there is one.
- */
-int jit_probe__check_target(const struct probes *probes, const struct start_stop *regions,
-			    bool is_one);
 
 /*
  * Checks that the calls of the JIT's functions among the probes can be measured, with the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One probe: joins target (where the function is) and trigger (which instruction to probe). */
+/* One probe: the place of a function (target) and the instruction to probe there (trigger). */
 #ifndef MTBPF_SESSION_PROBE_PROBE_H
 #define MTBPF_SESSION_PROBE_PROBE_H
 
@@ -76,26 +76,5 @@ struct probe_source {
 };
 
 typedef int (*probe_fn)(void *ctx, const struct probe *probe);
-
-/* probe__each(), or probe__each_function(). */
-typedef int (*probe_each_fn)(const struct probe_source *source, const char *symbol, probe_fn fn,
-			     void *ctx);
-
-/*
- * Calls fn for every place that the selector names: one place for a function, all places of a USDT
- * probe. Warns if each hit will be single-stepped. If fn returns other than 0, stops and returns
- * that; otherwise 0, or -errno after a message and a hint.
- */
-int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
-/* The same for all functions that a glob matches, except those that cannot be probed. */
-int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
-			 void *ctx);
-
-/*
- * True if `found` in the process is the same place of the same file as `other`: then `other` also
- * hits in this process. If overlays share a layer, a trial probe is needed to find out.
- */
-bool probe__is_same(const struct probe *other, const struct probe *found,
-		    const struct process *process);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
 #include "session/probe/programs.h"
@@ -77,6 +78,34 @@ int selectors__split(struct selectors *selectors, const struct option_list *text
 	for (size_t i = 0; i < texts->n && !err; i++)
 		err = split_text(selectors, texts->v[i], option);
 	return err;
+}
+
+static const char *own_of(const struct probe_source *source)
+{
+	return source->programs ? programs__default_trigger(source->programs)
+				: default_trigger__find(source->process, source->exec_path);
+}
+
+int selectors__replace_dot(struct selectors *selectors, const struct probe_source *source)
+{
+	for (size_t i = 0; i < selectors->names.n; i++) {
+		char **name = &selectors->names.v[i], *own;
+
+		if (strcmp(*name, "."))
+			continue;
+		if (!own_of(source)) {
+			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and it "
+				   "has none");
+			log__hint("-symbol '?' lets you pick a function, -symbol NAME names one");
+			return -EINVAL;
+		}
+		own = strdup(own_of(source));
+		if (!own)
+			return -ENOMEM;
+		free(*name);
+		*name = own;
+	}
+	return 0;
 }
 
 void selectors__fini(struct selectors *selectors)
@@ -516,7 +545,7 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 	if (!err)
 		err = check_places(r, options, source->exec_path);
 	if (!err && r->by_key)
-		err = hit_reads__check(&options->reads, &r->starts, true);
+		err = hit_reads__check(&options->reads, r->starts.all.v, r->starts.all.n, true);
 	if (!err)
 		warn_of_goroutines(r);
 	return err || r->by_key ? err : add_places(r, source->exec_path);
@@ -528,4 +557,25 @@ void start_stop__fini(struct start_stop *r)
 	probes__fini(&r->stops);
 	VEC_FINI(&r->start_places);
 	VEC_FINI(&r->stop_places);
+}
+
+static const struct probe *first_breakpoint(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.n; i++)
+		if (probes->all.v[i].kernel.kind == KERNEL_PROBE_BREAKPOINT)
+			return &probes->all.v[i];
+	return NULL;
+}
+
+/* A JIT's code is at other addresses in each process. */
+int probes__check_jit(const struct probes *probes, const struct start_stop *regions, bool is_one)
+{
+	const struct probe *probe = first_breakpoint(probes) ?: first_breakpoint(&regions->starts)
+							     ?: first_breakpoint(&regions->stops);
+
+	if (is_one || !probe)
+		return 0;
+	log__error("%s: a JIT's function is a trigger in one process only", probe->name);
+	log__hint("name that process: -pid PID");
+	return -EINVAL;
 }

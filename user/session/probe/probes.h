@@ -23,6 +23,11 @@ int selectors__split(struct selectors *selectors, const struct option_list *text
 		     const char *option);
 /* Adds a copy of one name. 0 or -ENOMEM. */
 int selectors__add(struct selectors *selectors, const char *name);
+/*
+ * Replaces ".", magic-trace's name for the default trigger, by the function's name. 0; -EINVAL
+ * after a line and a hint if the program lacks it; or -ENOMEM.
+ */
+int selectors__replace_dot(struct selectors *selectors, const struct probe_source *source);
 void selectors__fini(struct selectors *selectors);
 
 #define PROBES_NAME_SIZE 512
@@ -104,5 +109,11 @@ static inline bool start_stop__any(const struct start_stop *places)
 {
 	return places->stops.all.n;
 }
+
+/*
+ * Functions of a JIT need one process. 0, or -EINVAL after a message and a hint if `is_one` is
+ * false and there is one.
+ */
+int probes__check_jit(const struct probes *probes, const struct start_stop *regions, bool is_one);
 
 #endif

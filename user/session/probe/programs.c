@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/user.h>
 
-#include "session/probe/probe.h"
-#include "session/probe/probes.h"
-#include "target/symbols/symbols.h"
+#include "session/probe/file_probe.h"
+#include "session/probe/kernel_probe.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -99,6 +96,10 @@ void programs__fini(struct programs *programs)
 	VEC_FINI(&programs->all);
 }
 
+/* each_in_process(), or file_probe__each_function(). */
+typedef int (*probe_each_fn)(const struct probe_source *source, const char *symbol, probe_fn fn,
+			     void *ctx);
+
 /* The state of a search through programs. */
 struct search {
 	const struct probe_source *source; /* the settings for all programs */
@@ -115,7 +116,7 @@ struct search {
 static bool is_found(const struct search *search, const struct probe *probe)
 {
 	for (size_t i = 0; i < search->found.n; i++)
-		if (probe__is_same(&search->found.v[i], probe, search->process))
+		if (file_probe__is_same(&search->found.v[i], probe, search->process))
 			return true;
 	return false;
 }
@@ -229,8 +230,13 @@ static int explain(const struct programs *programs, struct search *search)
 	return -ENOENT;
 }
 
-int programs__each(const struct probe_source *source, const char *symbol, probe_each_fn each,
-		   probe_fn fn, void *ctx)
+/*
+ * Calls fn once for every place in any of source->programs, and marks those programs as probed. A
+ * function that the user picks in one program is looked up by its name in the others. -ENOENT: no
+ * program has it.
+ */
+static int each_in_programs(const struct probe_source *source, const char *symbol,
+			    probe_each_fn each, probe_fn fn, void *ctx)
 {
 	struct programs *programs = source->programs;
 	struct search search = {
@@ -259,9 +265,30 @@ int programs__each(const struct probe_source *source, const char *symbol, probe_
 	return err;
 }
 
+static int each_in_process(const struct probe_source *source, const char *symbol, probe_fn fn,
+			   void *ctx)
+{
+	return kernel_probe_kind__of(symbol) ? kernel_probe__each(source, symbol, fn, ctx)
+					     : file_probe__each(source, symbol, fn, ctx);
+}
+
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+{
+	return source->programs ? each_in_programs(source, symbol, each_in_process, fn, ctx)
+				: each_in_process(source, symbol, fn, ctx);
+}
+
+int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
+			 void *ctx)
+{
+	return source->programs
+		       ? each_in_programs(source, symbol, file_probe__each_function, fn, ctx)
+		       : file_probe__each_function(source, symbol, fn, ctx);
+}
+
 bool programs__have(const struct programs *programs, const char *symbol)
 {
-	struct search search = {.each = probe__each, .symbol = symbol};
+	struct search search = {.each = each_in_process, .symbol = symbol};
 	bool found = false;
 
 	for (size_t i = 0; i < programs->all.n && !found; i++) {
@@ -311,90 +338,10 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 	return n;
 }
 
-/* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
-#define OUR_STUB "mtbpf_hit"
-
-/* In order of preference: mtbpf's own function also has an argument and a mark. */
-static const char *const stubs[] = {OUR_STUB, "magic_trace_stop_indicator"};
-
-bool default_trigger__is_stub(const char *symbol)
+const char *programs__default_trigger(const struct programs *programs)
 {
-	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
-		if (!strcmp(symbol, stubs[i]))
-			return true;
-	return false;
-}
-
-const char *default_trigger__find(const struct process *process, const char *exec_path)
-{
-	LOG_SILENTLY;
-	const char *found = NULL;
-	struct symbols symbols;
-
-	if (exec_path ? symbols__open_file(&symbols, exec_path) : symbols__open(&symbols, process))
-		return NULL;
-	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]) && !found; i++)
-		if (symbols__have(&symbols, stubs[i]))
-			found = stubs[i];
-	symbols__close(&symbols);
-	return found;
-}
-
-const char *default_trigger__of(const struct programs *programs)
-{
-	for (size_t i = 0; i < sizeof(stubs) / sizeof(stubs[0]); i++)
-		if (programs__have(programs, stubs[i]))
-			return stubs[i];
+	for (size_t i = 0; default_triggers[i]; i++)
+		if (programs__have(programs, default_triggers[i]))
+			return default_triggers[i];
 	return NULL;
-}
-
-static const char *own_of(const struct probe_source *source)
-{
-	return source->programs ? default_trigger__of(source->programs)
-				: default_trigger__find(source->process, source->exec_path);
-}
-
-int default_trigger__replace_dot(struct selectors *selectors, const struct probe_source *source)
-{
-	for (size_t i = 0; i < selectors->names.n; i++) {
-		char **name = &selectors->names.v[i], *own;
-
-		if (strcmp(*name, "."))
-			continue;
-		if (!own_of(source)) {
-			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and it "
-				   "has none");
-			log__hint("-symbol '?' lets you pick a function, -symbol NAME names one");
-			return -EINVAL;
-		}
-		own = strdup(own_of(source));
-		if (!own)
-			return -ENOMEM;
-		free(*name);
-		*name = own;
-	}
-	return 0;
-}
-
-/*
- * Lists the registers of the parameters 1, 4, 5 and 6 of mtbpf_hit(): the argument, the two halves
- * of the trace id, and has_arg. The number of arguments and the mark are parameters too; see
- * include/mtbpf.h.
- */
-bool default_trigger__is_library(const struct function *function, struct mt_args *args)
-{
-	static const uint16_t registers[] = {
-		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rcx),
-		offsetof(struct user_regs_struct, r8), offsetof(struct user_regs_struct, r9)};
-
-	if (strcmp(function->raw_name, OUR_STUB))
-		return false;
-	*args = (struct mt_args){
-		.n = sizeof(registers) / sizeof(registers[0]),
-		.is_library = 1,
-	};
-	for (size_t i = 0; i < args->n; i++)
-		args->v[i] =
-			(struct mt_arg){.kind = MT_ARG_REGISTER, .base = registers[i], .size = 8};
-	return true;
 }

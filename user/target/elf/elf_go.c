@@ -29,7 +29,7 @@ struct go_table {
 	uint64_t text_start;
 	uint64_t names, units, files, pcs; /* the tables in it */
 	uint64_t funcs;			   /* pairs of an address and where its struct is */
-	uint64_t structs;		   /* where the latter counts from */
+	uint64_t structs; /* the places of structs in `funcs` are relative to this */
 };
 
 /* A function's struct, as far as it is used (runtime/runtime2.go: _func). */

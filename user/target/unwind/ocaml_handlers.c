@@ -343,11 +343,11 @@ struct flow {
 	handler_site_vec *sites;
 };
 
-/* An instruction on a straight way. */
+/* An instruction of a straight run of code, and what is known there. */
 struct flow_point {
 	size_t at;
 	uint32_t chain;
-	bool raises; /* the stack has been set back */
+	bool raises; /* the stack pointer was reset to the handler's */
 	struct insn insn;
 	struct recent_moves recent;
 };

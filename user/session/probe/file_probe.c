@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/probe/probe.h"
+#include "session/probe/file_probe.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "session/probe/hit_reads.h"
-#include "session/probe/programs.h"
-#include "session/probe/kernel_probe.h"
 #include "target/maps.h"
 #include "target/usdt.h"
 #include "util/cleanup.h"
@@ -19,6 +17,57 @@
 #include "util/insn.h"
 #include "util/log.h"
 #include "util/vec.h"
+
+/* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
+#define OUR_TRIGGER "mtbpf_hit"
+
+const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
+
+static bool is_default_trigger(const char *symbol)
+{
+	for (size_t i = 0; default_triggers[i]; i++)
+		if (!strcmp(symbol, default_triggers[i]))
+			return true;
+	return false;
+}
+
+const char *default_trigger__find(const struct process *process, const char *exec_path)
+{
+	LOG_SILENTLY;
+	const char *found = NULL;
+	struct symbols symbols;
+
+	if (exec_path ? symbols__open_file(&symbols, exec_path) : symbols__open(&symbols, process))
+		return NULL;
+	for (size_t i = 0; default_triggers[i] && !found; i++)
+		if (symbols__have(&symbols, default_triggers[i]))
+			found = default_triggers[i];
+	symbols__close(&symbols);
+	return found;
+}
+
+/*
+ * Lists the registers of the parameters 1, 4, 5 and 6 of mtbpf_hit(): the argument, the two halves
+ * of the trace id, and has_arg. The number of arguments and the mark are parameters too; see
+ * include/mtbpf.h.
+ */
+static bool is_library(const struct function *function, struct mt_args *args)
+{
+	static const uint16_t registers[] = {
+		offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rcx),
+		offsetof(struct user_regs_struct, r8), offsetof(struct user_regs_struct, r9)};
+
+	if (strcmp(function->raw_name, OUR_TRIGGER))
+		return false;
+	*args = (struct mt_args){
+		.n = sizeof(registers) / sizeof(registers[0]),
+		.is_library = 1,
+	};
+	for (size_t i = 0; i < args->n; i++)
+		args->v[i] =
+			(struct mt_arg){.kind = MT_ARG_REGISTER, .base = registers[i], .size = 8};
+	return true;
+}
 
 /*
  * Returns 1 if the process maps this file: the int3 of a trial probe appears in its memory at once,
@@ -43,8 +92,8 @@ static int is_it(const struct probe *probe, const struct process *process, const
 	return process__read_memory(process->pid, probe->ip, &now, 1) == 1 && now != before;
 }
 
-bool probe__is_same(const struct probe *other, const struct probe *found,
-		    const struct process *process)
+bool file_probe__is_same(const struct probe *other, const struct probe *found,
+			 const struct process *process)
 {
 	if (other->offset != found->offset)
 		return false;
@@ -276,7 +325,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, ui
 	}
 	if (len > f->size)
 		len = f->size;
-	probe->is_library = !match->offset && default_trigger__is_library(f, &probe->args);
+	probe->is_library = !match->offset && is_library(f, &probe->args);
 	err = match->offset ? set_site(probe, match, code, len)
 			    : set_entry(probe, f, code, len, probe->is_library ? UINT8_MAX : kept);
 	if (err)
@@ -434,8 +483,8 @@ static int take_function(const struct probe_source *source, const struct symbols
 	return err ? err : fn(ctx, &probe);
 }
 
-/* Context of take_match(). */
-struct taker {
+/* Context of take_match(): whom to hand the probes to, and how many matches there were. */
+struct match_ctx {
 	const struct probe_source *source;
 	const struct symbols *symbols;
 	probe_fn fn;
@@ -445,22 +494,22 @@ struct taker {
 
 static int take_match(void *ctx, const struct symbol_match *match)
 {
-	struct taker *taker = ctx;
+	struct match_ctx *matches = ctx;
 
-	taker->n++;
-	return take_function(taker->source, taker->symbols, match, taker->fn, taker->ctx);
+	matches->n++;
+	return take_function(matches->source, matches->symbols, match, matches->fn, matches->ctx);
 }
 
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
 			 const char *symbol, probe_fn fn, void *ctx)
 {
-	struct taker taker = {source, symbols, fn, ctx, 0};
+	struct match_ctx matches = {source, symbols, fn, ctx, 0};
 	struct symbol_match match;
 	int err = 0;
 
-	if (default_trigger__is_stub(symbol))
-		err = symbols__each_of_name(symbols, symbol, take_match, &taker);
-	if (err || taker.n)
+	if (is_default_trigger(symbol))
+		err = symbols__each_of_name(symbols, symbol, take_match, &matches);
+	if (err || matches.n)
 		return err;
 	err = symbols__find(symbols, symbol, &match);
 	return err ? err : take_function(source, symbols, &match, fn, ctx);
@@ -492,15 +541,11 @@ static int open_symbols(struct symbols *symbols, const struct probe_source *sour
 				 : symbols__open(symbols, source->process);
 }
 
-int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+int file_probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
 {
 	struct symbols symbols;
 	int err;
 
-	if (source->programs)
-		return programs__each(source, symbol, probe__each, fn, ctx);
-	if (kernel_probe_kind__of(symbol))
-		return kernel_probe__each(source, symbol, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;
@@ -516,32 +561,30 @@ int probe__each(const struct probe_source *source, const char *symbol, probe_fn 
 static int take_probeable(void *ctx, const struct symbol_match *match)
 {
 	enum log_level level = log__level();
-	struct taker *taker = ctx;
+	struct match_ctx *matches = ctx;
 	struct probe probe;
 	int err;
 
 	log__set_level(LOG_SILENT);
-	err = make_probe(&probe, taker->source, taker->symbols, match);
+	err = make_probe(&probe, matches->source, matches->symbols, match);
 	log__set_level(level);
 	if (err)
 		log__debug("%s takes no probe", match->function->name);
-	return err ? 0 : taker->fn(taker->ctx, &probe);
+	return err ? 0 : matches->fn(matches->ctx, &probe);
 }
 
-int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
-			 void *ctx)
+int file_probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
+			      void *ctx)
 {
 	struct symbols symbols;
-	struct taker taker = {source, &symbols, fn, ctx, 0};
+	struct match_ctx matches = {source, &symbols, fn, ctx, 0};
 	int err;
 
-	if (source->programs)
-		return programs__each(source, symbol, probe__each_function, fn, ctx);
 	err = open_symbols(&symbols, source);
 	if (err)
 		return err;
 	err = symbols__each_meant(&symbols, symbol,
-				  strpbrk(symbol, "*?[") ? take_probeable : take_match, &taker);
+				  strpbrk(symbol, "*?[") ? take_probeable : take_match, &matches);
 	symbols__close(&symbols);
 	return err;
 }

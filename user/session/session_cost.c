@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+/* The cost of a session's probes and stacks while it waits, and the size of its rings. */
+#include "session/session_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/probe/uprobe_event.h"
+#include "trigger/recorder.h"
+#include "trigger/trigger.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/units.h"
+
+/*
+ * Reads the load of the processes and calls overhead__take(). Processes that have ended do not
+ * count.
+ */
+static bool look_at_load(struct overhead *o, const struct sample_options *options,
+			 const struct pid_set *pids)
+{
+	struct sample_load now = {.hits = o->counted.hits};
+
+	for (size_t i = 0; i < pids->n; i++) {
+		struct sample_load one;
+
+		if (!sample_load__read(pids->v[i], &one)) {
+			now.cpu_ns += one.cpu_ns;
+			now.switches += one.switches;
+		}
+	}
+	return overhead__take(o, options, &now);
+}
+
+static uint64_t rate_of(uint64_t now, uint64_t before, uint64_t span_ns)
+{
+	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)span_ns) : 0;
+}
+
+/* Takes new counters. False the first time, and if the target has used no CPU time since. */
+static bool take_counts(struct overhead *o, const struct overhead_counts *now)
+{
+	const struct overhead_counts *before = &o->counted;
+	uint64_t span_ns = now->time_ns - before->time_ns;
+	bool is_known = before->time_ns && span_ns;
+
+	if (is_known)
+		o->in_second = (struct overhead_counts){
+			.cpu_ns = rate_of(now->cpu_ns, before->cpu_ns, span_ns),
+			.switches = rate_of(now->switches, before->switches, span_ns),
+			.stacks = rate_of(now->stacks, before->stacks, span_ns),
+			.hits = rate_of(now->hits, before->hits, span_ns)};
+	o->counted = *now;
+	return is_known && o->in_second.cpu_ns;
+}
+
+static double share_of(const struct overhead *o, uint64_t n, uint64_t each_ns)
+{
+	return o->in_second.cpu_ns ? (double)n * (double)each_ns / (double)o->in_second.cpu_ns : 0;
+}
+
+/* The share of the target's CPU time that the probes' hits take; 1 is all of it. */
+static double hits_share(const struct overhead *o)
+{
+	return share_of(o, o->in_second.hits, o->cost.hit_ns);
+}
+
+static double whole_share(const struct overhead *o)
+{
+	return share_of(o, o->in_second.switches, o->cost.switch_ns) +
+	       share_of(o, o->in_second.stacks, o->cost.sample_ns) + hits_share(o);
+}
+
+/*
+ * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
+ * CPU"; terms that are 0 are left out, and the sum if the cost of something is not known. Returns
+ * buf.
+ */
+static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o)
+{
+	const struct {
+		const char *what;
+		uint64_t n, each_ns;
+	} parts[] = {{"switches", o->in_second.switches, o->cost.switch_ns},
+		     {"stacks", o->in_second.stacks, o->cost.sample_ns},
+		     {"hits", o->in_second.hits, o->cost.hit_ns}};
+	char each[UNITS_TEXT_SIZE];
+	bool is_whole = true;
+	int n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		is_whole = is_whole && (!parts[i].n || parts[i].each_ns);
+		if (parts[i].n && parts[i].each_ns)
+			n += snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n,
+				      "%s%" PRIu64 " %s/s x %s", n ? " + " : "", parts[i].n,
+				      parts[i].what,
+				      units__format_duration(each, parts[i].each_ns));
+	}
+	if (n && is_whole)
+		snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n, " = %.1f %% of the target's CPU",
+			 100 * whole_share(o));
+	return buf;
+}
+
+#define CALLS  200
+#define ROUNDS 5
+#define NEVER  3600000000000ull
+
+/* This instruction is single-stepped under a probe, as is the return instruction after it. */
+__attribute__((noinline, noipa)) static void hit_stepped(void)
+{
+	__asm__ volatile("test %eax, %eax");
+}
+
+/* Time per call in the quickest of some rounds, in ns. */
+static uint64_t time_calls(void (*call)(void))
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t start_ns = clock__now_ns(), ns;
+
+		for (int i = 0; i < CALLS; i++)
+			call();
+		ns = clock__now_ns() - start_ns;
+		best = ns < best ? ns : best;
+	}
+	return best / CALLS;
+}
+
+/* The offset of the function's return instruction. */
+static uint64_t return_at(void (*call)(void))
+{
+	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
+	uint64_t at = 0;
+
+	while (code[at] != 0xc3 && at < 16)
+		at++;
+	return at;
+}
+
+/* Returns a descriptor; with by_links the program is attached already. */
+static int open_probe(struct trigger *trigger, const struct trigger_config *config,
+		      void (*call)(void), enum trigger_probe what)
+{
+	const struct trigger_event event = {.kind = what};
+	bool by_insn = what == TRIGGER_RETURN && config->returns_by_insn;
+	struct uprobe_spec spec;
+	uint64_t cookie;
+	int program = trigger__program(trigger, &event, &cookie);
+	int err = own_probe__spec_of(&spec, (uintptr_t)call + (by_insn ? return_at(call) : 0));
+
+	spec.on_return = what == TRIGGER_RETURN && !by_insn;
+	if (err)
+		return err;
+	return config->by_links ? uprobe_link__open(&spec, program, cookie)
+				: uprobe_event__open(&spec);
+}
+
+static int attach(struct trigger *trigger, const struct trigger_config *config, void (*call)(void),
+		  int fds[static 2])
+{
+	fds[0] = open_probe(trigger, config, call, TRIGGER_ENTRY);
+	if (fds[0] < 0)
+		return fds[0];
+	if (config->duration_thresh_ns) {
+		fds[1] = open_probe(trigger, config, call, TRIGGER_RETURN);
+		if (fds[1] < 0)
+			return fds[1];
+	}
+	return config->by_links ? 0 : trigger__attach(trigger, fds[0], fds[1]);
+}
+
+/*
+ * Sets such a probe in mtbpf itself, and stores in *ns how much longer a call takes with it; 0 if
+ * it cannot be set. Takes some tenths of a second.
+ */
+static void measure_hit(const struct trigger_config *config, void (*call)(void), uint64_t *ns)
+{
+	struct trigger *trigger = trigger__new(config);
+	int fds[2] = {-1, -1}, err = trigger ? 0 : -errno;
+	uint64_t off_ns = time_calls(call), on_ns;
+
+	if (!err)
+		err = attach(trigger, config, call, fds);
+	on_ns = time_calls(call);
+	if (trigger)
+		trigger__detach(trigger);
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	trigger__free(trigger);
+	*ns = !err && on_ns > off_ns ? on_ns - off_ns : 0;
+}
+
+static bool is_stepped(const struct probes *probes)
+{
+	return probes->all.n && !probes__stepped(probes)->site.emulated;
+}
+
+/* Measures a probe like the most expensive one, single-stepped or not, with a trigger that never
+ * fires. */
+void session__measure_hits(struct session *s)
+{
+	bool returns = s->also.all.n || (session__has_ends(s) && !probes__are_library(&s->probes));
+	const struct trigger_config config = {
+		.tgid = getpid(),
+		.delay_thresh_ns = returns ? 0 : NEVER,
+		.duration_thresh_ns = returns ? NEVER : 0,
+		.returns_by_insn = s->gate.by_insn,
+		.sampling = s->ops->samples,
+		.by_links = s->gate.by_links,
+	};
+	bool stepped = is_stepped(&s->probes) || is_stepped(&s->also);
+	enum log_level level = log__level();
+	char text[UNITS_TEXT_SIZE];
+
+	/* Probes on system calls lack specs: they cost less than any uprobe. */
+	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
+		return;
+	/* Errors are reported when the probe is set in the target. */
+	if (level < LOG_VERBOSE)
+		log__set_level(LOG_SILENT);
+	measure_hit(&config, stepped ? hit_stepped : own_probe__hit, &s->overhead.cost.hit_ns);
+	log__set_level(level);
+	log__debug("a hit of the probe costs %s here",
+		   units__format_duration(text, s->overhead.cost.hit_ns));
+}
+
+void session__say_cost(const struct session *s)
+{
+	const struct overhead *o = &s->overhead;
+	char text[OVERHEAD_TEXT_SIZE], hit[UNITS_TEXT_SIZE];
+
+	format_cost(text, o);
+	if (!*text && !o->cost.hit_ns)
+		return;
+	log__info("cost: %s%s%s%s", text, *text && o->cost.hit_ns ? "; and " : "",
+		  o->cost.hit_ns ? "each hit of a probe " : "",
+		  o->cost.hit_ns ? units__format_duration(hit, o->cost.hit_ns) : "");
+}
+
+static uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
+{
+	_cleanup_close_ int fd = openat(cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+	unsigned long long us = 0;
+	char text[64] = "";
+
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		sscanf(text, "usage_usec %llu", &us);
+	return us * 1000;
+}
+
+static uint64_t processes_cpu_ns(const struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : &s->pids;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; pids && i < pids->n; i++) {
+		struct timespec used;
+		clockid_t clock;
+
+		if (!clock_getcpuclockid(pids->v[i], &clock) && !clock_gettime(clock, &used))
+			ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+	}
+	return ns;
+}
+
+static void count(struct session *s, struct overhead_counts *now)
+{
+	struct recorder_counts recorded = {0};
+	struct mt_stats stats = {0};
+
+	if (s->recorder)
+		recorder__count(s->recorder, &recorded);
+	if (s->gate.trigger && !trigger__stats(s->gate.trigger, &stats) && s->also.all.n)
+		stats.hits += trigger__also_calls(s->gate.trigger);
+	*now = (struct overhead_counts){
+		.time_ns = clock__now_ns(),
+		.cpu_ns = s->cgroup ? cgroup_cpu_ns(s->cgroup) : processes_cpu_ns(s),
+		.switches = recorded.switches,
+		.stacks = recorded.samples,
+		.hits = stats.hits,
+	};
+}
+
+/* Probes may take this share of the target's CPU time, or more for this many seconds. */
+#define HITS_SHARE   0.2
+#define HITS_SECONDS 2
+
+static bool probes_are_dear(struct session *s)
+{
+	const struct sample_options *o = &s->options->sample;
+	double most = (double)o->max_overhead_ppm / 1e6;
+
+	if (hits_share(&s->overhead) > (most > HITS_SHARE ? most : HITS_SHARE))
+		s->overhead.n_dear++;
+	else
+		s->overhead.n_dear = 0;
+	return !o->insists && s->overhead.n_dear >= HITS_SECONDS;
+}
+
+static int refuse_probes(const struct session *s)
+{
+	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+	char each[UNITS_TEXT_SIZE];
+
+	status__end();
+	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
+		   s->probes.all.n ? s->probes.shown : s->also.shown,
+		   (unsigned long long)s->overhead.in_second.hits,
+		   units__format_duration(each, s->overhead.cost.hit_ns),
+		   100 * hits_share(&s->overhead));
+	log__hint("choose a function that is called less often, such as its caller%s%s; "
+		  "-max-overhead none keeps the probe",
+		  s->also.all.n ? ", or fewer with -also" : "",
+		  stepped && !stepped->site.emulated
+			  ? ", or a place where no instruction is single-stepped (NAME+0x10)"
+			  : "");
+	return -EDQUOT;
+}
+
+int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
+{
+	const struct sample_options *o = &s->options->sample;
+	struct overhead_counts now;
+
+	text[0] = '\0';
+	if (s->ops->steps)
+		return 0;
+	count(s, &now);
+	if (take_counts(&s->overhead, &now)) {
+		format_cost(text, &s->overhead);
+		if (probes_are_dear(s))
+			return refuse_probes(s);
+	}
+	if (s->ops->set_rate && o->max_overhead_ppm && look_at_load(&s->overhead, o, &s->pids))
+		s->ops->set_rate(s->source, s->overhead.hz);
+	return 0;
+}
+
+/* The lookback must cover a call that takes twice the threshold. 0: no threshold is known. */
+static uint64_t needed_ns(const struct session *s)
+{
+	uint64_t threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+
+	if (s->options->limits.stall_thresh_ns > threshold_ns)
+		threshold_ns = s->options->limits.stall_thresh_ns;
+	return s->ops->samples ? 2 * threshold_ns : 0;
+}
+
+/* The size of a sample without its copy of the stack. */
+#define RECORD_BYTES 256
+/* The size of a sample with the CPU's call stack (LBR) and no copy. */
+#define CALLS_BYTES 1024
+
+static double clock_bytes(const struct session *s, double stacks)
+{
+	return stacks * (s->unwind.calls ? CALLS_BYTES : RECORD_BYTES + s->unwind.stack);
+}
+
+static double switch_bytes(const struct session *s)
+{
+	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
+}
+
+/* Bytes per second that are written to a ring; with two rings, to the one that fills first. */
+static double bytes_in_ring(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (!session__has_stack_rings(s))
+		return clock + switches;
+	return clock > switches ? clock : switches;
+}
+
+/* The share of these bytes that depends on the sampling rate: 0 to 1. */
+static double clock_share(const struct session *s, double clock)
+{
+	double switches = switch_bytes(s);
+
+	if (clock <= 0 || (session__has_stack_rings(s) && switches > clock))
+		return 0;
+	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
+}
+
+/* `stacks`: timed samples per second. */
+static struct lookback_need need_of(const struct session *s, double stacks)
+{
+	double clock = clock_bytes(s, stacks);
+	uint64_t need_ns = needed_ns(s);
+
+	return (struct lookback_need){
+		.hz = s->overhead.hz,
+		.need_ns = need_ns,
+		.clock_share = clock_share(s, clock),
+		.size = (uint64_t)(bytes_in_ring(s, clock) * (double)need_ns / 1e9),
+	};
+}
+
+/* A ring that grows unasked takes at most 1/4 of -max-memory: locked pages cannot be swapped. */
+#define GROWTH_SHARE 4
+#define RING_LEAST   (64u << 10)
+
+/* Size of one CPU's rings (samples, log, stacks) in units of the ring size, rounded down. */
+static unsigned int parts(const struct session *s)
+{
+	return (s->unwind.stack ? 1 : 2) + session__has_stack_rings(s);
+}
+
+/* The largest ring size with which all rings of all CPUs fit into the memory. */
+static uint64_t most_for(const struct session *s, uint64_t memory)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / parts(s) / 8 * 7;
+}
+
+static void warn_short(const struct session *s, const struct lookback_need *l)
+{
+	char back[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
+	unsigned long long mib = (l->size >> 20) + 1;
+	unsigned int hz = overhead__rate_to_look_back(l);
+	char rate[64] = "";
+
+	units__format_duration(back, l->back_ns);
+	units__format_duration(threshold, s->progress.threshold_ns);
+	log__warn("the rings look back about %s, less than twice the threshold of %s: the begin of "
+		  "such a slow call may be missing",
+		  back, threshold);
+	if (hz)
+		snprintf(rate, sizeof(rate), "-sample-rate %u, or ", hz);
+	if (l->size <= most_for(s, s->options->max_memory))
+		log__hint("use %s-snapshot-size %lluM", rate, mib);
+	else
+		log__hint(
+			"use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
+			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
+							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
+}
+
+/* Lowers the rate if that makes the rings look back far enough; otherwise warns. */
+static bool lower_rate(struct session *s, const struct lookback_need *l)
+{
+	unsigned int hz =
+		s->options->sample.rate == SAMPLE_RATE_AUTO ? overhead__rate_to_look_back(l) : 0;
+	struct overhead *o = &s->overhead;
+	char threshold[UNITS_TEXT_SIZE];
+
+	s->is_short_said = !hz;
+	if (!hz) {
+		warn_short(s, l);
+		return false;
+	}
+	log__info("sample: %u stacks per second instead of %u, so that the rings look back twice "
+		  "the threshold of %s (-sample-rate %u overrides this)",
+		  hz, o->hz, units__format_duration(threshold, s->progress.threshold_ns), o->hz);
+	o->hz = o->first_hz = o->most_hz = hz;
+	return true;
+}
+
+/* Halves the ring size until all rings fit, as the source does: the logs must shrink as well. */
+static void fit_memory(struct session *s)
+{
+	char text[UNITS_TEXT_SIZE];
+	uint64_t wanted = s->snapshot_size;
+
+	while (s->snapshot_size > RING_LEAST &&
+	       s->snapshot_size > most_for(s, s->options->max_memory))
+		s->snapshot_size /= 2;
+	if (s->snapshot_size != wanted)
+		log__info("sample: rings of %s per CPU, to stay within -max-memory",
+			  units__format_size(text, s->snapshot_size));
+}
+
+void session__fit_lookback(struct session *s)
+{
+	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
+	struct lookback_need l = need_of(s, s->overhead.hz);
+
+	s->snapshot_size = s->options->snapshot_size;
+	/* A size that the user asked for does not change. */
+	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
+		while (s->snapshot_size < l.size && 2 * s->snapshot_size <= most)
+			s->snapshot_size *= 2;
+	if (s->ops->samples)
+		fit_memory(s);
+	if (l.size <= s->snapshot_size)
+		return;
+	l.back_ns = (uint64_t)((double)l.need_ns * (double)s->snapshot_size / (double)l.size);
+	lower_rate(s, &l);
+}
+
+void session__check_lookback(struct session *s)
+{
+	/* At the rate of the last second. */
+	struct lookback_need l = need_of(s, (double)s->overhead.in_second.stacks);
+
+	if (!l.need_ns || s->is_short_said || !s->ops->lookback_ns)
+		return;
+	l.back_ns = s->ops->lookback_ns(s->source);
+	if (s->recorder && recorder__lookback_ns(s->recorder) < l.back_ns)
+		l.back_ns = recorder__lookback_ns(s->recorder);
+	if (l.back_ns >= l.need_ns)
+		return;
+	l.size = (uint64_t)((double)s->snapshot_size * (double)l.need_ns / (double)(l.back_ns + 1));
+	status__end();
+	if (lower_rate(s, &l))
+		s->ops->set_rate(s->source, s->overhead.hz);
+}
