@@ -191,14 +191,16 @@ test:
 	$(Q)$(if $(KEEP_TRACES),rm -rf $(KEEP_TRACES))
 	$(Q)O=$(O) tests/run quick:live quick:cli golden unit
 
-# The rest of test-all: tests tagged slow, VMs, the tests in builds with sanitizers, the fuzzers for some seconds
-# each, and Perfetto reading the traces that `make test KEEP_TRACES=DIR` has left.
+# The rest of test-all: tests tagged slow, VMs, the tests in builds with sanitizers, the fuzzers for FUZZ_SECONDS
+# each, and Perfetto reading the traces that `make test KEEP_TRACES=DIR` has left. In a new clone, where nobody knows
+# how long each file takes, they start in this order: the longest first.
+FUZZ_SECONDS ?= 3
 test-rest: export TRACES ?= $(abspath $(O))/traces
 test-rest:
 	$(Q)$(MAKE) --no-print-directory tests
 	$(Q)$(MAKE) --no-print-directory asan tsan
-	$(Q)O=$(O) T=3 tests/run -j 3 vm perfetto $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) asan:fuzz \
-	    slow:live slow:cli slow:golden slow:unit
+	$(Q)O=$(O) T=$(FUZZ_SECONDS) tests/run -j 3 vm slow:live slow:cli asan:fuzz perfetto \
+	    $(ASAN_TESTS:%=asan:%) $(TSAN_TESTS:%=tsan:%) slow:golden slow:unit
 test-all:
 	$(Q)$(MAKE) --no-print-directory test KEEP_TRACES=$(abspath $(O))/traces
 	$(Q)$(MAKE) --no-print-directory test-rest

@@ -170,15 +170,14 @@ static int list_of_kernel(const char *selector)
 {
 	if (!kernel_probe__can_list(selector)) {
 		log__error("'%s' cannot be listed", selector);
-		log__hint("'kernel:*' and 'syscall:*' can; /sys/kernel/tracing/events has the "
-			  "tracepoints, and 'kill -l' the signals");
+		log__hint("'kernel:*', 'syscall:*', 'tracepoint:*' and 'signal:*' can");
 		return EXIT_USAGE;
 	}
 	if (kernel_probe__list(selector))
 		return 0;
 	log__error("nothing matches '%s'", selector);
 	log__hint("globs match the whole name; functions that are inlined or take no probe are not "
-		  "listed");
+		  "listed, and tracepoints only if tracefs is mounted on /sys/kernel/tracing");
 	return EXIT_FAILED;
 }
 

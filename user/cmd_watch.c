@@ -244,8 +244,11 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	print_option("key", o->key);
 	print_option("if", o->condition);
 	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
-	       options->durations || o->stop ? "duration" : "delay", text, percent,
-	       (unsigned long long)passed);
+	       options->on_cpu				    ? "cpu"
+	       : options->off_cpu			    ? "off-cpu"
+	       : options->durations || options->common.stop ? "duration"
+							    : "delay",
+	       text, percent, (unsigned long long)passed);
 }
 
 static void offer_thresholds(const struct watch_options *options, const struct target *target,
@@ -300,8 +303,8 @@ static int watch(const struct watch_options *options, const struct target *targe
 				: options->off_cpu			     ? "time off the CPU"
 				: options->durations || options->common.stop ? "duration"
 									     : "delay");
-	/* They are thresholds of the whole time. */
-	if (!options->on_cpu && !options->off_cpu)
+	/* attach measures time on and off the CPU between hits only beside a -delay-thresh. */
+	if ((!options->on_cpu && !options->off_cpu) || options->durations || options->common.stop)
 		offer_thresholds(options, target, &stats);
 	if (!stats.hits)
 		hint_at_children(&options->common, target);

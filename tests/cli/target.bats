@@ -202,6 +202,7 @@ while True: time.sleep(0.1)'
 	id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
 	[ -n "$id" ]
 	[[ $output == *"stripped is stripped"*"(build id $id)"* ]]
+	[[ $output == *"hint: system calls need no symbols: -symbol syscall:fsync"* ]]
 	[[ $output != *"it belongs to the package"* && $output != *" runs "* ]]
 	DEBUGINFOD_URLS=https://localhost/ mtbpf_run watch -pid "$target" -symbol one_iter
 	says debuginfod "$id"

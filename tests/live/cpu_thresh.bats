@@ -64,11 +64,13 @@ part() {
 @test "watch measures either part: together they are the whole" {
 	mtbpf_run watch -pid "$target" -symbol handle -durations -on-cpu -max-hits 300
 	[ "$status" -eq 0 ]
+	# It offers the option that measures the same.
+	[[ $output == *"mtbpf attach -pid $target -symbol handle -cpu-thresh "*"# p9"* ]]
 	[[ $output == *"time on the CPU : count"* ]]
 	# The clock of the program's own CPU time begins a little later, and ends a little earlier.
 	[ "$(us p50)" -ge 950 ] && [ "$(us p50)" -le 1600 ]
-	[ "$(us p99)" -ge 7500 ]
-	[ "$(us max)" -lt 25000 ]
+	# The longest may contain what the hypervisor took.
+	[ "$(us p99)" -ge 7500 ] && [ "$(us p99)" -lt 25000 ]
 	mtbpf_run watch -pid "$target" -symbol handle -durations -off-cpu -max-hits 300
 	[ "$(us p50)" -ge 950 ]
 	[ "$(us p99)" -ge 28000 ]

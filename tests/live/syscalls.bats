@@ -204,6 +204,14 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:sched_switch -timeout 2s
 	[ "$status" -eq 0 ]
 	[[ $output =~ [1-9][0-9]*\ hits ]]
+	mtbpf_run list 'tracepoint:sched:sched_sw*'
+	[ "$status" -eq 0 ]
+	[[ $output == *" tracepoint:sched:sched_switch" ]]
+	mtbpf_run list 'signal:SE*'
+	[[ $output == *" signal:SEGV" ]]
+	# Its events are no tracepoints.
+	mtbpf_run list 'tracepoint:syscalls:*'
+	[ "$status" -eq 1 ]
 	mtbpf_run watch -pid "$target" -symbol tracepoint:sched:no_such_event -timeout 2s
 	[ "$status" -ne 0 ]
 	complains cannot-probe-tracepoint "no_such_event*" hint tracepoints-listed

@@ -587,10 +587,12 @@ static int run(struct keeper *k)
 	if (k->held)
 		say_let_pass(k);
 	after__end(&k->after, &k->metrics);
-	if (!err || err == -EINTR)
-		log__info("%llu recordings made, %llu in %s",
-			  (unsigned long long)(k->metrics.captures + k->metrics.requests),
+	if (!err || err == -EINTR) {
+		unsigned long long made = k->metrics.captures + k->metrics.requests;
+
+		log__info("%llu recording%s made, %llu in %s", made, made == 1 ? "" : "s",
 			  (unsigned long long)k->metrics.recordings, k->folder.dir);
+	}
 	return err == -EINTR ? 0 : err;
 }
 

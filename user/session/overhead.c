@@ -62,7 +62,12 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 	double percent = 100 * sample_cost__share(cost, hz);
 
 	units__format_duration(sample, cost->sample_ns);
-	if (o->max_overhead_ppm)
+	if (!cost->sample_ns)
+		log__info(
+			"sample: %u stacks per second; what one costs is not known, because other "
+			"work on this machine disturbed the measurement",
+			hz);
+	else if (o->max_overhead_ppm)
 		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
 			  "second, for -max-overhead %s",
 			  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
@@ -129,10 +134,15 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	struct sample_load load = {0};
 	int err = measure(stack, kernel, &overhead->cost);
 
+	/* Without -max-overhead the costs are only shown, and may stay unknown. */
+	if (err == -EBUSY && !o->max_overhead_ppm)
+		err = 0;
 	if (!err && pids->n)
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm) {
-		log__error("cannot measure what a sample costs: %s", strerror(-err));
+		log__error("cannot measure what a sample costs: %s",
+			   err == -EBUSY ? "other work on this machine disturbs it"
+					 : strerror(-err));
 		log__hint("set the rate with -sample-rate HZ, which needs no measurement");
 		return err;
 	}
@@ -274,7 +284,8 @@ static double whole_share(const struct overhead *o)
 
 /*
  * "1200 switches/s x 1.5 us + 998 stacks/s x 2.1 us + 500 hits/s x 700 ns = 0.4 % of the target's
- * CPU"; terms that are 0 are left out. Returns buf.
+ * CPU"; terms that are 0 are left out, and the sum if the cost of something is not known. Returns
+ * buf.
  */
 static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct overhead *o)
 {
@@ -285,16 +296,19 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 		     {"stacks", o->in_second.stacks, o->cost.sample_ns},
 		     {"hits", o->in_second.hits, o->cost.hit_ns}};
 	char each[UNITS_TEXT_SIZE];
+	bool is_whole = true;
 	int n = 0;
 
 	buf[0] = '\0';
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		is_whole = is_whole && (!parts[i].n || parts[i].each_ns);
 		if (parts[i].n && parts[i].each_ns)
 			n += snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n,
 				      "%s%" PRIu64 " %s/s x %s", n ? " + " : "", parts[i].n,
 				      parts[i].what,
 				      units__format_duration(each, parts[i].each_ns));
-	if (n)
+	}
+	if (n && is_whole)
 		snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n, " = %.1f %% of the target's CPU",
 			 100 * whole_share(o));
 	return buf;

@@ -538,8 +538,7 @@ static int attach_functions(struct kernel_probes *set, const struct trigger_bpf 
 static int refuse_tracepoint(const char *name, int err)
 {
 	log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
-	hint_rights(err, "the folders of /sys/kernel/tracing/events have the kernel's "
-			 "tracepoints: tracepoint:block:block_rq_issue");
+	hint_rights(err, "mtbpf list 'tracepoint:block:*' shows those of a category");
 	return err;
 }
 

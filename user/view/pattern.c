@@ -524,17 +524,34 @@ static int by_extra(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Among those from `first` on; NULL: not there. */
+static struct pattern_function *find_function(struct patterns *p, size_t first, const char *name)
+{
+	for (size_t i = first; i < p->functions.n; i++)
+		if (!strcmp(p->functions.v[i].name, name))
+			return &p->functions.v[i];
+	return NULL;
+}
+
+/* Several functions of a capture may have the same name here: "[program+*]". */
 static int add_functions(struct patterns *p, const struct summary *summary)
 {
+	size_t first = p->functions.n;
 	int err = 0;
 
 	for (size_t i = 0; i < summary->functions.n && !err; i++) {
 		const struct summary_function *function = &summary->functions.v[i];
-		struct pattern_function out = {function_name(function), 1, function->extra_ns};
+		char *name = function_name(function);
+		struct pattern_function *known = name ? find_function(p, first, name) : NULL;
 
-		err = out.name ? VEC_ADD(&p->functions, out) : -ENOMEM;
-		if (err)
-			free(out.name);
+		if (known)
+			known->extra_ns += function->extra_ns;
+		else
+			err = name ? VEC_ADD(&p->functions,
+					     (struct pattern_function){name, 1, function->extra_ns})
+				   : -ENOMEM;
+		if (err || known)
+			free(name);
 	}
 	return err;
 }

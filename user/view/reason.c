@@ -32,10 +32,20 @@ struct causes {
 	size_t n;
 };
 
+/* Keeps the largest. */
 static void add(struct causes *c, const struct cause *cause)
 {
-	if (c->n < CAUSES_MAX)
+	size_t least = 0;
+
+	if (c->n < CAUSES_MAX) {
 		c->v[c->n++] = *cause;
+		return;
+	}
+	for (size_t i = 1; i < c->n; i++)
+		if (c->v[i].ns < c->v[least].ns)
+			least = i;
+	if (c->v[least].ns < cause->ns)
+		c->v[least] = *cause;
 }
 
 static int64_t extra_cpu(const struct report *r, uint32_t path)
@@ -433,6 +443,64 @@ static void print_assist(FILE *out, const struct causes *c, const struct cause *
 			units__format_duration(text, (uint64_t)ns));
 }
 
+/* The excess of the path itself, without its callees. */
+static int64_t extra_self(const struct report *r, uint32_t path)
+{
+	int64_t ns = extra_cpu(r, path);
+
+	for (uint32_t i = r->paths.v[path].first_child; i; i = r->paths.v[i].next)
+		ns -= extra_cpu(r, i);
+	return ns;
+}
+
+/* The part of the cause in one function and in the kernel's code that it called. */
+static int64_t extra_of(const struct causes *c, const struct cause *cause, const void *key)
+{
+	const struct report *r = c->r;
+	int64_t ns = 0;
+
+	for (uint32_t i = cause->path + 1; i < r->paths.n; i++) {
+		uint32_t user = user_part(r, i), caller = i;
+
+		while (caller > cause->path)
+			caller = r->paths.v[caller].parent;
+		if (caller == cause->path && user > caller && r->paths.v[user].key == key &&
+		    !is_anothers(c, cause, i))
+			ns += extra_self(r, i);
+	}
+	return ns;
+}
+
+/* Where the path tells little: which function below it has most of the time, if one has a share. */
+static void print_largest(FILE *out, const struct causes *c, const struct cause *cause)
+{
+	const struct report *r = c->r;
+	const struct call *largest = NULL;
+	char name[SHORT_NAME_SIZE], text[UNITS_TEXT_SIZE];
+	int64_t most_ns = cause->ns / NAMED_SHARE;
+
+	for (uint32_t i = cause->path + 1; i < r->paths.n; i++) {
+		const struct path *path = &r->paths.v[i];
+		int64_t ns = path->call->function && !is_kernels(path->call)
+				     ? extra_of(c, cause, path->key)
+				     : 0;
+
+		if (ns <= most_ns)
+			continue;
+		most_ns = ns;
+		largest = path->call;
+	}
+	if (largest)
+		fprintf(out, ", %s of it in %s", units__format_duration(text, (uint64_t)most_ns),
+			short_name(name, largest->function->name));
+}
+
+static bool lacks_callers(const struct report *r, uint32_t path)
+{
+	path = user_part(r, path);
+	return !path || r->paths.v[path].call->kind == CALL_NO_CALLERS;
+}
+
 static void print_cpu(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
@@ -441,13 +509,14 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 		print_where(out, r, cause->path, NULL);
 		return;
 	}
-	if (!cause->path) {
+	if (cause->path) {
+		fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
+		print_where(out, r, cause->path, NULL);
+	} else {
 		fprintf(out, "on the CPU, spread over many functions");
-		print_assist(out, c, cause);
-		return;
 	}
-	fprintf(out, "on the CPU, in %s", cause->in_kernel ? "the kernel, for " : "");
-	print_where(out, r, cause->path, NULL);
+	if (lacks_callers(r, cause->path))
+		print_largest(out, c, cause);
 	print_assist(out, c, cause);
 }
 
@@ -474,15 +543,23 @@ static void print_waiting(FILE *out, const struct row *row)
 	off_cpu__print(out, &row->off_cpu);
 }
 
+/* True if what has no stacks is the begin of the slow iteration: the ring no longer had it. */
+static bool lacks_begin(const struct report *r)
+{
+	uint64_t seen_ns = report__slow_ns(r) - r->slow.ns[ACCOUNT_UNKNOWN];
+	uint64_t behind_ns = report__slow(r)->end_ns - r->unseen_until_ns;
+
+	return r->unseen_until_ns && behind_ns <= seen_ns &&
+	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
+}
+
 void report__print_cover(FILE *out, const struct report *r)
 {
-	const struct period *slow = report__slow(r);
 	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t behind_ns = slow->end_ns - r->unseen_until_ns;
+	bool is_last = lacks_begin(r);
+	uint64_t seen_ns =
+		is_last ? report__slow(r)->end_ns - r->unseen_until_ns : all_ns - unseen_ns;
 	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
-	bool is_last = r->unseen_until_ns && behind_ns <= all_ns - unseen_ns &&
-		       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
-	uint64_t seen_ns = is_last ? behind_ns : all_ns - unseen_ns;
 
 	if (!unseen_ns)
 		return;
@@ -501,7 +578,7 @@ static void print_remedy(FILE *out, const struct report *r)
 	uint64_t bytes = r->ring_bytes;
 	bool is_large;
 
-	if (!bytes || !seen_ns || all_ns / seen_ns > 4096)
+	if (!bytes || !seen_ns || all_ns / seen_ns > 4096 || !lacks_begin(r))
 		return;
 	while (bytes / r->ring_bytes <= all_ns / seen_ns)
 		bytes *= 2;

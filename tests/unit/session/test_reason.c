@@ -25,6 +25,7 @@ static const struct function program = {.name = "main"}, iter = {.name = "iter"}
 struct fixture {
 	struct call_tree tree;
 	struct hit_mark hit;
+	size_t ring_bytes;
 };
 
 static struct call *add(struct fixture *f, uint32_t depth, uint64_t start_ns, uint64_t end_ns,
@@ -77,8 +78,11 @@ static void assert_reason_of(struct fixture *f, bool sampled, const char *expect
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	struct report *report = report__new(&(struct report_input){
-		.trees = &f->tree, .n_trees = 1, .hit = &f->hit, .sampled = sampled});
+	struct report *report = report__new(&(struct report_input){.trees = &f->tree,
+								   .n_trees = 1,
+								   .hit = &f->hit,
+								   .sampled = sampled,
+								   .ring_bytes = f->ring_bytes});
 
 	assert_non_null(report);
 	report__print(out, report, 10);
@@ -369,6 +373,27 @@ static void test_only_of_samples(void **state)
 	assert_reason_of(f, false, NULL);
 }
 
+static void test_a_begin_that_the_ring_has_lost(void **state)
+{
+	struct fixture *f = *state;
+
+	f->ring_bytes = 1 << 20;
+	add(f, 2, 10 * MS, 40 * MS, NULL)->kind = CALL_NOT_RECORDED;
+	assert_reason(f, "reason: not recorded: stacks cover the last 10.0 ms of 40.0 ms; "
+			 "-snapshot-size 8M would cover all; 30.0 ms more than usual\n");
+}
+
+/* A larger ring would not help. */
+static void test_a_middle_without_stacks(void **state)
+{
+	struct fixture *f = *state;
+
+	f->ring_bytes = 1 << 20;
+	add(f, 2, 15 * MS, 45 * MS, NULL)->kind = CALL_NOT_RECORDED;
+	assert_reason(f, "reason: not recorded: stacks cover 10.0 ms of 40.0 ms; "
+			 "30.0 ms more than usual\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -389,6 +414,8 @@ int main(void)
 		TEST(test_pages_that_had_to_be_read),
 		TEST(test_nothing_that_is_more_than_usual),
 		TEST(test_only_of_samples),
+		TEST(test_a_begin_that_the_ring_has_lost),
+		TEST(test_a_middle_without_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

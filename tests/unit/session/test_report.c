@@ -415,6 +415,31 @@ static void test_samples_without_callers(void **state)
 					"3.00 ms more than usual\n"));
 }
 
+/* The path ends where callers are missing: the function with most of the time is named. */
+static void test_the_largest_function_without_callers(void **state)
+{
+	static struct function many[8];
+	struct fixture *f = *state;
+
+	add(f, 0, 0, 10 * MS, &program);
+	add(f, 1, MS, 2 * MS, &iter);
+	add(f, 1, 2 * MS, 7 * MS, &iter);
+	add(f, 2, 2 * MS, 7 * MS, NULL)->kind = CALL_NO_CALLERS;
+	for (size_t i = 0; i < 8; i++) {
+		uint64_t at = 2 * MS + i * 400000;
+
+		many[i] = stall;
+		add(f, 3, at, at + 400000, &many[i]);
+		add(f, 4, at, at + 300000, &work);
+	}
+	/* A cause of its own. */
+	add(f, 3, 5800000, 7 * MS, &work);
+	add(f, 1, 7 * MS, 8 * MS, &iter);
+	assert_int_equal(print_input(f, true, 3), 0);
+	assert_non_null(strstr(f->text, "reason: on the CPU, in iter > [callers not recorded], "
+					"2.40 ms of it in work; "));
+}
+
 /*
  * main's path is noted when its own time comes, after as many others as there happen to be: also
  * when there is no room left for one more, and all of them move.
@@ -461,6 +486,7 @@ int main(void)
 		TEST(test_only_the_thread_that_triggered_counts),
 		TEST(test_samples),
 		TEST(test_samples_without_callers),
+		TEST(test_the_largest_function_without_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

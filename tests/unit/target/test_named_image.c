@@ -277,6 +277,19 @@ static void test_stubs(void **state)
 	assert_int_equal(at(image, 0x4000)->kind, FUNCTION_UNKNOWN);
 }
 
+/* A jump out of a stub to an address that perf never names. */
+static void test_a_stub_to_nowhere(void **state)
+{
+	struct named_image *image = *state;
+
+	learn(image, 0x1000, "f", 0);
+	learn(image, 0x2000, NULL, 0);
+	learn(image, 0x2004, NULL, 0);
+	follow(image, NAMED_CALL, 0x1000, 0x2000);
+	follow(image, NAMED_JUMP, 0x2004, 0x9000);
+	assert_int_equal(at(image, 0x2000)->kind, FUNCTION_UNKNOWN);
+}
+
 /* The first use of a lazy one: it jumps to itself, and then to the head of all stubs. */
 static void test_lazy_stubs(void **state)
 {
@@ -365,6 +378,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nameless, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_nameless_jumps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stubs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_stub_to_nowhere, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lazy_stubs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_long_init, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),

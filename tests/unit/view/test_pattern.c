@@ -311,6 +311,29 @@ static void texts_are_fit_to_be_shown(void **state)
 	summary__fini(&s);
 }
 
+/* Functions without a symbol have one name; the number beside it is that of the captures. */
+static void functions_of_one_name_are_one_capture(void **state)
+{
+	static const char text[] =
+		"{\"summary\":1,\"labels\":{\"host\":\"a\"},\"hit\":{\"function\":\"iter\"},"
+		"\"slow_ns\":5000,\"ordinary_ns\":1000,\"unix_ms\":1000,"
+		"\"functions\":[{\"name\":\"[prog+0x10]\",\"extra_ns\":1000},"
+		"{\"name\":\"[prog+0x20]\",\"extra_ns\":3000}]}";
+	struct summary both[2];
+	struct patterns p;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(summary__parse(&both[i], "a.mtbpf", text, 0), 0);
+	assert_int_equal(patterns__find(&p, both, 2), 0);
+	assert_int_equal(p.functions.n, 1);
+	assert_string_equal(p.functions.v[0].name, "[prog+*]");
+	assert_int_equal(p.functions.v[0].n, 2);
+	assert_int_equal(p.functions.v[0].extra_ns, 8000);
+	patterns__fini(&p);
+	for (int i = 0; i < 2; i++)
+		summary__fini(&both[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +346,7 @@ int main(void)
 		cmocka_unit_test(of_two_that_fit_nobody_knows_which),
 		cmocka_unit_test(callers_that_a_stack_lacks),
 		cmocka_unit_test(figures),
+		cmocka_unit_test(functions_of_one_name_are_one_capture),
 		cmocka_unit_test(summaries_that_somebody_else_wrote),
 		cmocka_unit_test(frames_and_threads_that_are_none),
 		cmocka_unit_test(texts_are_fit_to_be_shown),

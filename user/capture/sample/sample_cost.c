@@ -16,12 +16,14 @@
 #include "util/clock.h"
 #include "util/fs.h"
 
-#define PAIRS	  21
-#define PERIOD_NS 100000
-#define SPIN_NS	  1000000
-#define TURNS	  100
-#define DEPTH	  24
-#define RING_SIZE (64u << 10)
+#define PAIRS	     11
+#define LEAST_ROUNDS 2
+#define MOST_ROUNDS  8
+#define PERIOD_NS    100000
+#define SPIN_NS	     1000000
+#define TURNS	     100
+#define DEPTH	     24
+#define RING_SIZE    (64u << 10)
 
 /*
  * Calls itself with frame pointers to an ordinary depth (the Makefile compiles this file with
@@ -121,31 +123,56 @@ struct measured {
 	const struct sample_kernel *half; /* its BPF programs, or NULL */
 };
 
-/*
- * Measures how much longer the work takes while it is recorded, with recorder off and on in turns;
- * *on_ns: how long it takes with the recorder on. The quickest of each counts, since other threads
- * on the CPU can only make a run longer.
- */
-static uint64_t compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
-			uint64_t *on_ns)
-{
-	uint64_t off_ns = *on_ns = UINT64_MAX;
+/* The quickest runs of the work so far, with the recorder off and on. */
+struct quickest {
+	uint64_t off_ns, on_ns;
+};
 
+static void run_pairs(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
+		      struct quickest *q)
+{
 	for (int i = 0; i < PAIRS; i++) {
 		uint64_t ns = work(arg);
 
-		off_ns = ns < off_ns ? ns : off_ns;
+		q->off_ns = ns < q->off_ns ? ns : q->off_ns;
 		if (m->half)
 			m->half->set(m->half->ctx, true);
 		sample_ring__enable(&m->ring);
 		ns = work(arg);
-		*on_ns = ns < *on_ns ? ns : *on_ns;
+		q->on_ns = ns < q->on_ns ? ns : q->on_ns;
 		sample_ring__disable(&m->ring);
 		if (m->half)
 			m->half->set(m->half->ctx, false);
 	}
-	/* Noise may make the recorder look like a gain. */
-	return *on_ns > off_ns ? *on_ns - off_ns : 0;
+}
+
+/* Differences that differ by less than a fifth agree. */
+static bool agree(int64_t a, int64_t b)
+{
+	return a > 0 && b > 0 && llabs(a - b) < (a < b ? a : b) / 5;
+}
+
+/*
+ * Measures how much longer the work takes while it is recorded, with the recorder off and on in
+ * turns; *on_ns: how long it takes with the recorder on. The quickest of each counts, since other
+ * threads on the CPU can only make a run longer. More runs follow until they change little.
+ * -EBUSY: they never did.
+ */
+static int compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
+		   uint64_t *extra_ns, uint64_t *on_ns)
+{
+	struct quickest q = {UINT64_MAX, UINT64_MAX};
+	int64_t extra = 0, before;
+	int round = 0;
+
+	do {
+		before = extra;
+		run_pairs(m, work, arg, &q);
+		extra = (int64_t)(q.on_ns - q.off_ns);
+	} while (++round < LEAST_ROUNDS || (round < MOST_ROUNDS && !agree(extra, before)));
+	*extra_ns = (uint64_t)extra;
+	*on_ns = q.on_ns;
+	return agree(extra, before) ? 0 : -EBUSY;
 }
 
 static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool kernel)
@@ -173,10 +200,11 @@ static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct
 
 	if (err)
 		return err;
-	extra_ns = compare(m, time_spin, &n, &on_ns);
-	cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);
+	err = compare(m, time_spin, &n, &extra_ns, &on_ns);
+	if (!err)
+		cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);
 	sample_ring__close(&m->ring);
-	return 0;
+	return err;
 }
 
 static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
@@ -184,17 +212,18 @@ static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct
 	/* The clock almost never fires here: only its start and end at each switch are measured. */
 	int err = open_own(m, 1000000000, stack, kernel);
 	struct partner partner;
-	uint64_t on_ns;
+	uint64_t extra_ns, on_ns;
 
 	if (err)
 		return err;
 	err = partner__start(&partner);
 	if (!err) {
-		/* A ring per CPU records both partners: each turn counts as two switches. */
-		cost->switch_ns =
-			compare(m, time_turns, &partner, &on_ns) / TURNS / (m->half ? 2 : 1);
+		err = compare(m, time_turns, &partner, &extra_ns, &on_ns);
 		partner__end(&partner);
 	}
+	/* A ring per CPU records both partners: each turn counts as two switches. */
+	if (!err)
+		cost->switch_ns = extra_ns / TURNS / (m->half ? 2 : 1);
 	sample_ring__close(&m->ring);
 	return err;
 }
@@ -218,6 +247,8 @@ int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel
 	if (!err)
 		err = measure_turns(&m, stack, kernel, cost);
 	sched_setaffinity(0, sizeof(before), &before);
+	if (err)
+		*cost = (struct sample_cost){0};
 	return err;
 }
 

@@ -24,8 +24,9 @@ struct sample_kernel {
 
 /*
  * Measures the cost with this many copied stack bytes and, if `kernel`, with the kernel's part of
- * the stack. half NULL: samples use the thread's clock. Takes a tenth of a second. 0, or -errno if
- * this machine cannot sample. Prints nothing.
+ * the stack. half NULL: samples use the thread's clock. Takes a tenth of a second, up to half a
+ * second while other threads disturb it. 0, or -errno if this machine cannot sample; -EBUSY: it was
+ * disturbed throughout. On an error all costs are 0. Prints nothing.
  */
 int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
 			 struct sample_cost *cost);

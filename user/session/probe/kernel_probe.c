@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -206,10 +208,13 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 	return -EINVAL;
 }
 
+/* Without the real-time signals. */
+#define N_SIGNALS 32
+
 static int signal_of(const char *name)
 {
 	name += strncmp(name, "SIG", 3) ? 0 : 3;
-	for (int i = 1; i < 32; i++)
+	for (int i = 1; i < N_SIGNALS; i++)
 		if (!strcmp(sigabbrev_np(i) ?: "", name))
 			return i;
 	return 0;
@@ -224,8 +229,8 @@ static int each_signal(const struct probe_source *source, const char *text, prob
 	if (signal)
 		return take_named(text, &kernel, fn, ctx);
 	log__error("'%s': no such signal", text);
-	log__hint("use the names that 'kill -l' lists: " SIGNAL_PREFIX "SEGV, " SIGNAL_PREFIX
-		  "ABRT");
+	log__hint("mtbpf list '" SIGNAL_PREFIX "*' shows them: " SIGNAL_PREFIX
+		  "SEGV, " SIGNAL_PREFIX "ABRT");
 	return -EINVAL;
 }
 
@@ -407,7 +412,59 @@ static size_t list_syscalls(const char *text)
 	for (int i = 0; i < MT_SYSCALLS; i++) {
 		if (!syscall__name(i) || fnmatch(glob, syscall__name(i), 0))
 			continue;
-		printf("%016x %6s %-20s %s\n", i, "", "system call", syscall__selector(i));
+		printf("%16s %6s %-20s %s\n", "-", "", "system call", syscall__selector(i));
+		n++;
+	}
+	return n;
+}
+
+#define EVENTS "/sys/kernel/tracing/events/"
+
+/* These categories have no tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
+static bool has_tracepoints(const char *category)
+{
+	return strcmp(category, "syscalls") && strcmp(category, "ftrace");
+}
+
+/* Each has a folder CATEGORY/NAME. */
+static size_t list_tracepoints(const char *text)
+{
+	const char *name = text + strlen(TRACEPOINT_PREFIX), *colon = strchr(name, ':');
+	char pattern[PATH_MAX];
+	glob_t found = {0};
+	size_t n = 0;
+
+	snprintf(pattern, sizeof(pattern), EVENTS "%.*s/%s/id",
+		 colon ? (int)(colon - name) : (int)strlen(name), name, colon ? colon + 1 : "*");
+	if (glob(pattern, 0, NULL, &found))
+		found.gl_pathc = 0;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		char *category = found.gl_pathv[i] + strlen(EVENTS);
+		char *event = strchr(category, '/'), *end = strrchr(category, '/');
+
+		if (!event || event == end)
+			continue;
+		*event++ = *end = '\0';
+		if (!has_tracepoints(category))
+			continue;
+		printf("%16s %6s %-20s " TRACEPOINT_PREFIX "%s:%s\n", "-", "", "tracepoint",
+		       category, event);
+		n++;
+	}
+	globfree(&found);
+	return n;
+}
+
+static size_t list_signals(const char *text)
+{
+	size_t n = 0;
+
+	for (int i = 1; i < N_SIGNALS; i++) {
+		const char *name = sigabbrev_np(i);
+
+		if (!name || fnmatch(text + strlen(SIGNAL_PREFIX), name, 0))
+			continue;
+		printf("%16s %6s %-20s " SIGNAL_PREFIX "%s\n", "-", "", "signal", name);
 		n++;
 	}
 	return n;
@@ -421,8 +478,8 @@ static const struct {
 } kinds[KERNEL_PROBE_KINDS] = {
 	[KERNEL_PROBE_SYSCALL] = {each_syscall, list_syscalls},
 	[KERNEL_PROBE_FUNCTION] = {each_function, list_functions},
-	[KERNEL_PROBE_TRACEPOINT] = {each_tracepoint},
-	[KERNEL_PROBE_SIGNAL] = {each_signal},
+	[KERNEL_PROBE_TRACEPOINT] = {each_tracepoint, list_tracepoints},
+	[KERNEL_PROBE_SIGNAL] = {each_signal, list_signals},
 	[KERNEL_PROBE_EXIT] = {each_exit},
 	[KERNEL_PROBE_OOM] = {each_oom},
 	[KERNEL_PROBE_BREAKPOINT] = {jit_probe__each},

@@ -389,6 +389,16 @@ void symbols__hint_missing(const struct symbols *symbols)
 			hint_at_debug_symbols(symbols, &symbols->modules[i]);
 }
 
+/* For a running program without symbols. */
+static void hint_at_system_calls(const struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->pid && symbols->modules[i].is_executable &&
+		    elf_image__lacks_symbols(symbols->modules[i].image))
+			log__hint("system calls need no symbols: -symbol syscall:fsync; for a "
+				  "server, -requests");
+}
+
 static int refuse_missing(const struct symbols *symbols, const struct query *query)
 {
 	struct suggestion suggestion = {.query = query, .nearest.word = query->name};
@@ -407,8 +417,10 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 			  "instruction of the program");
 	else
 		hint_at(symbols, best);
-	if (!query->module_len)
+	if (!query->module_len) {
 		symbols__hint_missing(symbols);
+		hint_at_system_calls(symbols);
+	}
 	free(suggestion.owned);
 	free(suggestion.qualified);
 	return -ENOENT;

@@ -667,7 +667,7 @@ static void leave(struct named_image *image, struct named_function *from, uint64
 	    to->ip - start < STUB_SIZE)
 		return;
 	from->is_left = true;
-	if (function != from && how == NAMED_JUMP && is_stub_jump(ip - start) &&
+	if (function && function != from && how == NAMED_JUMP && is_stub_jump(ip - start) &&
 	    begins_at(function, to->ip))
 		from->entry.function.kind = FUNCTION_PLT;
 }
