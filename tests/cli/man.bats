@@ -95,7 +95,7 @@ page() {
 	kinds=$(sed -n 's/^#define [A-Z_]*_PREFIX[ \t]*"\([a-z]*:\).*/\1/p' "$BATS_TEST_DIRNAME"/../../user/kernel/kernel.h)
 	[ "$(wc -w <<<"$kinds")" -ge 7 ]
 	for kind in $kinds line: addr: usdt:; do
-		grep -q -- "^\*$kind" "$BATS_TEST_DIRNAME/../../docs/man/mtbpf.scd" || { echo "mtbpf(1) lacks $kind"; return 1; }
+		grep -q -- "\*$kind" "$BATS_TEST_DIRNAME/../../docs/man/mtbpf.scd" || { echo "mtbpf(1) lacks $kind"; return 1; }
 		grep -e '-symbol, -trigger' help | grep -q "$kind" || { echo "the help lacks $kind"; return 1; }
 	done
 }
