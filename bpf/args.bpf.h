@@ -54,14 +54,37 @@ static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
 	return true;
 }
 
+/* clang may load through a pointer to the member, which the verifier rejects for the context. */
+#define load_register(regs, name)                                                                  \
+	({                                                                                         \
+		u64 word;                                                                          \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
+			     : "=r"(word)                                                          \
+			     : "r"(regs), "i"(offsetof(struct pt_regs, name)));                    \
+		word;                                                                              \
+	})
+
+/*
+ * True if mtbpf_hit() was called with an argument: by its third argument, or, if that tells of a
+ * trace id, by its sixth.
+ */
+static __always_inline bool has_given(const void *regs)
+{
+	u64 n = load_register(regs, dx), has_arg = load_register(regs, r9);
+
+	return n == 4 ? has_arg : n;
+}
+
 static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, u64 *value)
 {
 	u64 address = arg->value;
 
+	if (arg->kind == MT_ARG_GIVEN && !has_given(ctx))
+		return false;
 	*value = arg->value;
 	if (arg->kind == MT_ARG_CONSTANT)
 		return true;
-	if (arg->kind == MT_ARG_REGISTER) {
+	if (arg->kind == MT_ARG_REGISTER || arg->kind == MT_ARG_GIVEN) {
 		*value = widen(read_register(ctx, arg->base), arg->size);
 		return true;
 	}

@@ -35,6 +35,22 @@ struct {
 	__type(value, struct request);
 } requests SEC(".maps");
 
+/*
+ * Go keeps g in r14, also at its system calls. Threads of C have anything there: g begins with the
+ * bounds of its stack, in which the thread must be. *g serves as scratch, since little stack is
+ * left.
+ */
+static __always_inline bool read_goroutine(const struct pt_regs *regs, u64 *g)
+{
+	const u64 *bounds = (const void *)regs->r14;
+
+	if (bpf_probe_read_user(g, sizeof(*g), &bounds[0]) || regs->sp < *g ||
+	    bpf_probe_read_user(g, sizeof(*g), &bounds[1]) || regs->sp > *g)
+		return false;
+	*g = (u64)bounds;
+	return true;
+}
+
 /* False if the key cannot be read, which is counted. */
 static __always_inline bool key_of(const struct hit_place *place, struct mt_counters *stats,
 				   struct request_key *key)
@@ -43,7 +59,9 @@ static __always_inline bool key_of(const struct hit_place *place, struct mt_coun
 
 	key->tgid = current_pid_tgid() >> 32;
 	key->pad = 0;
-	if (reads && read_value(place->regs, &reads->key, &key->key))
+	if (reads && (reads->key.from.kind == MT_ARG_GOROUTINE
+			      ? read_goroutine(place->regs, &key->key)
+			      : read_value(place->regs, &reads->key, &key->key)))
 		return true;
 	add_one(&stats->keyless);
 	return false;

@@ -36,6 +36,7 @@ const volatile bool measure_duration; /* the time from entry to return decides *
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
 const volatile bool stop_triggers;    /* the end of a region is a hit */
 const volatile bool measure_region;   /* the length of the region decides */
+const volatile bool pauses;	      /* Intel PT is resumed at -start and paused at -stop */
 /* The target's CLOCK_MONOTONIC minus ours: time_namespaces(7). */
 const volatile __u64 mark_offset_ns;
 
@@ -383,7 +384,7 @@ static __always_inline void start(const struct hit_place *place)
 	}
 }
 
-/* Returning 1 resumes Intel PT, unless the trigger has frozen it. With -key nothing was paused. */
+/* Returning 1 resumes Intel PT, unless the trigger has frozen it. */
 SEC("uprobe")
 int on_start(struct pt_regs *ctx)
 {
@@ -391,7 +392,7 @@ int on_start(struct pt_regs *ctx)
 	if (!is_target())
 		return 0;
 	start(&(struct hit_place){ctx, ctx});
-	return !has_key && !is_frozen();
+	return pauses && !is_frozen();
 }
 
 /* Finds the region of the thread, or of the request, that ends here. False if there is none. */
@@ -408,7 +409,7 @@ static __always_inline bool end_since(const struct hit_place *place, struct sinc
 	return since->ns;
 }
 
-/* Returning 1 pauses Intel PT, whether or not it triggers. With -key, only if it triggers. */
+/* Returning 1 pauses Intel PT: at each stop, or, if regions do not pause it, at the trigger. */
 static __always_inline int stop(const struct hit_place *place, struct latch *latch)
 {
 	struct since since = {};
@@ -416,7 +417,7 @@ static __always_inline int stop(const struct hit_place *place, struct latch *lat
 
 	if (end_since(place, &since) && stop_triggers && terms_hold(place, false))
 		triggers = hit(place, latch, &since);
-	return has_key ? triggers : 1;
+	return pauses ? 1 : triggers;
 }
 
 SEC("uprobe")
@@ -606,19 +607,18 @@ static __always_inline void start_at_function(void *ctx, u64 sp)
 		start(&place);
 }
 
-static __always_inline void stop_at_function(void *ctx, u64 sp)
+static __always_inline int stop_at_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
 	struct hit_place place = {.ctx = ctx,
 				  .regs = &regs,
 				  .in_kernel = true,
-				  .probe = stop_function_probe,
+				  .probe = probe,
 				  .saved = saved,
 				  .kernel_sp = sp};
 
-	if (is_own_call(saved, sp, &regs))
-		stop(&place, task_latch());
+	return is_own_call(saved, sp, &regs) ? stop(&place, task_latch()) : 0;
 }
 
 SEC("kprobe")
@@ -629,12 +629,11 @@ int on_function_start(struct pt_regs *ctx)
 	return 0;
 }
 
+/* As on_function(). */
 SEC("kprobe")
 int on_function_stop(struct pt_regs *ctx)
 {
-	if (is_target())
-		stop_at_function(ctx, ctx->sp);
-	return 0;
+	return is_target() ? stop_at_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx)) : 0;
 }
 
 SEC("raw_tp")
@@ -649,7 +648,7 @@ SEC("raw_tp")
 int on_function_stop_fentry(u64 *ctx)
 {
 	if (is_target())
-		stop_at_function(ctx, address_of(ctx));
+		stop_at_function(ctx, address_of(ctx), stop_function_probe);
 	return 0;
 }
 

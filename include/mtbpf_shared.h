@@ -209,10 +209,12 @@ struct mt_file_offsets {
 _Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
 
 enum mt_arg_kind {
-	MT_ARG_UNKNOWN = 0,  /* cannot be read (a vector register, for example) */
-	MT_ARG_CONSTANT = 1, /* value */
-	MT_ARG_REGISTER = 2, /* base */
-	MT_ARG_MEMORY = 3,   /* at base + index * scale + value */
+	MT_ARG_UNKNOWN = 0,   /* cannot be read (a vector register, for example) */
+	MT_ARG_CONSTANT = 1,  /* value */
+	MT_ARG_REGISTER = 2,  /* base */
+	MT_ARG_MEMORY = 3,    /* at base + index * scale + value */
+	MT_ARG_GIVEN = 4,     /* base, if the call of mtbpf_hit() has an argument */
+	MT_ARG_GOROUTINE = 5, /* the running goroutine's g, in a Go program */
 };
 
 /* The place of a probe's argument. Registers are offsets into the kernel's struct pt_regs. */

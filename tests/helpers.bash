@@ -114,3 +114,14 @@ skip_with_sanitizers() {
 has_pt() {
 	[ -e /sys/bus/event_source/devices/intel_pt ]
 }
+
+# python_perf: sets $python to one that writes a map (3.12 and later); false if there is none.
+python_perf() {
+	local minor
+	for minor in 12 13 14 15; do
+		for python in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python3."$minor"; do
+			"$python" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && return
+		done
+	done
+	return 1
+}

@@ -88,3 +88,14 @@ page() {
 		lexgrog "$file" >/dev/null || { echo "$file"; return 1; }
 	done
 }
+
+@test "mtbpf(1) and the help of -symbol name every kind of trigger" {
+	local kinds kind
+	"$O/mtbpf" attach -help >help
+	kinds=$(sed -n 's/^#define [A-Z_]*_PREFIX[ \t]*"\([a-z]*:\).*/\1/p' "$BATS_TEST_DIRNAME"/../../user/kernel/kernel.h)
+	[ "$(wc -w <<<"$kinds")" -ge 7 ]
+	for kind in $kinds line: addr: usdt:; do
+		grep -q -- "\*$kind" "$BATS_TEST_DIRNAME/../../docs/man/mtbpf.scd" || { echo "mtbpf(1) lacks $kind"; return 1; }
+		grep -e '-symbol, -trigger' help | grep -q "$kind" || { echo "the help lacks $kind"; return 1; }
+	done
+}

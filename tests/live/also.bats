@@ -109,3 +109,47 @@ each_has_one() {
 		END { print all + 0 " calls, " wrong + 0 " wrong"; exit !all || wrong }' calls
 	kill -0 "$target"
 }
+
+@test "a call that is open at one snapshot is whole in the next one" {
+	cat >open.c <<-'END'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		__attribute__((noipa)) void quick(void)
+		{
+			__asm__ volatile("" ::: "memory");
+		}
+		__attribute__((noipa)) void long_call(int us)
+		{
+			usleep(us);
+			__asm__ volatile("" ::: "memory");
+		}
+		static void *slow(void *arg)
+		{
+			for (;; usleep(1000))
+				long_call(1500000);
+			return arg;
+		}
+		int main(void)
+		{
+			pthread_t thread;
+
+			pthread_create(&thread, NULL, slow, NULL);
+			printf("pid %d\n", getpid()), fflush(stdout);
+			for (;; usleep(20000))
+				quick();
+		}
+	END
+	"${CC:-gcc}" -O1 -fno-omit-frame-pointer -pthread -o open open.c
+	start_file ./open
+	mtbpf_run record -source sample -pid "$target" -symbol quick -also long_call -min-interval 2500ms \
+		-max-overhead none -dir d -timeout 12s
+	# The call that was open when mtbpf attached is not known to have begun.
+	local n=0 each
+	for each in d/*.mtbpf; do
+		"$O/mtbpf" decode "$each" -print calls >calls
+		# It began before all else of this recording.
+		! awk '$5 == "long_call" && $3 == 0 && $4 >= 1490000000 { found++ } END { exit !found }' calls || ((++n))
+	done
+	[ "$n" -gt 0 ]
+}

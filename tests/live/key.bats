@@ -190,6 +190,125 @@ largest_ms() {
 	[ "$(hits)" -gt 10 ]
 }
 
+@test "-key goroutine: requests to a Go server, whose goroutines change threads" {
+	command -v go >/dev/null || skip "go is not installed"
+	# Each 20th waits 200 ms for its answer, in whichever thread; all others 2 ms.
+	cat >server.go <<-'END'
+		package main
+
+		import (
+			"fmt"
+			"net"
+			"os"
+			"time"
+		)
+
+		func handle(c net.Conn) {
+			line := make([]byte, 64)
+			for {
+				n, err := c.Read(line)
+				if err != nil || n == 0 {
+					return
+				}
+				wait := 2 * time.Millisecond
+				if line[0] == 's' {
+					wait = 200 * time.Millisecond
+				}
+				time.Sleep(wait)
+				c.Write(line[:n])
+			}
+		}
+
+		func ask(address string, k int) {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				panic(err)
+			}
+			answer := make([]byte, 64)
+			for i := 0; ; i++ {
+				if i%20 == k {
+					c.Write([]byte("slow"))
+				} else {
+					c.Write([]byte("fast"))
+				}
+				c.Read(answer)
+			}
+		}
+
+		func main() {
+			if len(os.Args) > 1 {
+				for k := 1; k < 4; k++ {
+					go ask(os.Args[1], k)
+				}
+				ask(os.Args[1], 0)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				panic(err)
+			}
+			fmt.Println("at", l.Addr())
+			fmt.Println("pid", os.Getpid())
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go handle(c)
+			}
+		}
+	END
+	GOCACHE=${GOCACHE:-$PWD/cache} GOFLAGS=-mod=mod go build -o server server.go || skip "go does not build here"
+	./server >server.log 2>&1 3>&- &
+	started+=("$!")
+	eventually 20 grep -q '^pid ' server.log
+	target=$(sed -n 's/^pid //p' server.log)
+	./server "$(sed -n 's/^at //p' server.log)" >/dev/null 2>&1 3>&- &
+	started+=("$!")
+	mtbpf_run watch -pid "$target" -requests -key goroutine -timeout 4s
+	[ "$status" -eq 0 ]
+	# One of twenty is slow, and none is shorter than it can be: by threads there are many.
+	[[ $output =~ ([0-9]+)\ hits ]]
+	local all=${BASH_REMATCH[1]}
+	[ "$all" -gt 40 ]
+	awk -v all="$all" -F '[ :]+' '
+		/ - / { unit = $6 == "us" ? 1 : $6 == "ms" ? 1e3 : $6 == "s" ? 1e6 : 1e-3 }
+		/ - / { n = $7; if ($2 * ($3 == "us" ? 1 : $3 == "ms" ? 1e3 : $3 == "s" ? 1e6 : 1e-3) >= 131000) slow += n; if ($5 * unit < 2000) short += n }
+		END { print slow + 0, "slow,", short + 0, "short of", all; exit !(slow >= all / 40 && slow <= all / 8 && !short) }' <<<"$output"
+	mtbpf_run attach -source sample -pid "$target" -requests -key goroutine -duration-thresh 150ms -timeout 30s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:write,\ thread\ [0-9]+:\ [0-9.]+\ m?s\ after\ -start\ in\ thread\ [0-9]+,\ key\ 0xc0 ]]
+}
+
+@test "a descriptor as the key of system calls, and the stepper" {
+	cat >server.py <<-'END'
+		import os, socket, threading, time
+		print("pid", os.getpid(), flush=True)
+		pairs = [socket.socketpair() for i in range(2)]
+		def ask():
+		    while True:
+		        for n, (ours, theirs) in enumerate(pairs):
+		            ours.send(b"x" * (n + 1))
+		            ours.recv(100)
+		threading.Thread(target=ask, daemon=True).start()
+		while True:
+		    for ours, theirs in pairs:
+		        asked = theirs.recv(100)
+		        if len(asked) == 2: time.sleep(0.3)
+		        theirs.send(asked)
+	END
+	start_file python3 server.py
+	local source
+	for source in sample soft; do
+		mtbpf_run attach -source $source -pid "$target" -start syscall:recvfrom -stop syscall:sendto -key arg1 \
+			-duration-thresh 250ms -timeout 90s -o $source.fxt
+		[ "$status" -eq 0 ]
+		[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ [0-9]+:\ [0-9.]+\ m?s\ after\ -start\ in\ thread\ [0-9]+,\ key\ (0x[0-9a-f]+|[0-9]+), ]]
+		# It is the descriptor of a socket, which is the call's first argument.
+		[[ $(readlink "/proc/$target/fd/$((BASH_REMATCH[1]))") == socket:* ]]
+		[[ $output == *"arg1 $((BASH_REMATCH[1]))"* ]]
+	done
+}
+
 @test "what has no key is refused" {
 	start requests
 	mtbpf_run attach -pid "$target" -symbol answer -key arg1 -duration-thresh 1ms

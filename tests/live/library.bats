@@ -36,6 +36,43 @@ hit_line() {
 	[ "$(hit_line | sed 's/.*arg1 //')" -gt "${first##*arg1 }" ]
 }
 
+@test "a call without an argument has none: for -if, -key and -print" {
+	cat >bare.c <<-'END'
+		#include <stdio.h>
+		#include <unistd.h>
+		#include "mtbpf.h"
+		int main(int argc, char **argv)
+		{
+			if (argc > 2)
+				mtbpf_set_trace_id("0123456789abcdef");
+			printf("pid %d\n", getpid()), fflush(stdout);
+			for (;; usleep(1000)) {
+				mtbpf_take_snapshot();
+				if (argc > 1 && *argv[1])
+					mtbpf_take_snapshot_with_arg(0);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -I "$BATS_TEST_DIRNAME/../../include" -o bare bare.c
+	local id
+	for id in "" 1; do
+		# shellcheck disable=SC2086
+		start_file ./bare "" $id
+		mtbpf_run attach -source sample -pid "$target" -if 'arg1 == 0' -timeout 500ms -o x.fxt
+		[ "$status" -eq 3 ]
+		mtbpf_run attach -source sample -pid "$target" -print arg1 -timeout 20s -o y.fxt
+		[ "$status" -eq 0 ]
+		[[ $output == *", arg1 unknown"* ]]
+		kill "$target"
+		# shellcheck disable=SC2086
+		start_file ./bare with $id
+		mtbpf_run attach -source sample -pid "$target" -if 'arg1 == 0' -timeout 20s -o z.fxt
+		[ "$status" -eq 0 ]
+		[[ $output == *", arg1 0"* ]]
+		kill "$target"
+	done
+}
+
 @test "libraries with stubs of their own: all of them trigger" {
 	for option in "" -exit; do # calls the first, or the second
 		start host $option

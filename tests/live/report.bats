@@ -279,11 +279,7 @@ made_ready() {
 # Its trampolines have neither unwind tables nor frame pointers: the whole stack is found all the same.
 # bats test_tags=slow
 @test "a reason in Python ends in the script's function, and all its callers are there" {
-	local python='' each
-	for each in python3 /usr/bin/python3 python3.14 python3.13 python3.12; do
-		"$each" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && python=$each && break
-	done
-	[ -n "$python" ] || skip "no Python 3.12 or later with -X perf"
+	python_perf || skip "no Python 3.12 or later with -X perf"
 	cat >slow.py <<-'END'
 	import os, time
 	def busy_work(n):

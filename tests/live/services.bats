@@ -256,17 +256,6 @@ measured() {
 	rm -f "/tmp/perf-$target.map"
 }
 
-# python_perf: sets $python to one that writes a map (3.12 and later); false if there is none.
-python_perf() {
-	local minor
-	for minor in 12 13 14 15; do
-		for python in "python3.$minor" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$minor".*/bin/python3."$minor"; do
-			"$python" -X perf -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null && return
-		done
-	done
-	return 1
-}
-
 @test "a function of Python, by the map of -X perf: the slow iteration; without a map, how to get one" {
 	take_breakpoints
 	background old.log python3 -c 'import time; print("ready", flush=True); time.sleep(1000)'

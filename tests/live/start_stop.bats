@@ -185,6 +185,19 @@ not_between() {
 	start go_waits stop
 	mtbpf_run watch -pid "$target" -start runtime.gopark -stop runtime.ready -timeout 300ms
 	says regions-of-goroutines
-	mtbpf_run watch -pid "$target" -start syscall:read -stop syscall:write -timeout 300ms
+	mtbpf_run watch -pid "$target" -requests -timeout 300ms
+	says regions-of-goroutines
+	mtbpf_run watch -pid "$target" -start syscall:read -stop syscall:write -key goroutine -timeout 300ms
+	[ "$status" -eq 0 ]
 	[[ $output != *"belong to threads"* ]]
+	kill "$target"
+	start service
+	mtbpf_run watch -pid "$target" -requests -timeout 300ms
+	[[ $output != *"belong to threads"* ]]
+	mtbpf_run watch -pid "$target" -requests -key goroutine -timeout 300ms
+	[ "$status" -eq 2 ]
+	complains not-a-go-program hint leave-out-key
+	mtbpf_run watch -pid "$target" -start one_iter -stop exit -key goroutine,arg1 -timeout 300ms
+	[ "$status" -eq 2 ]
+	complains "-key: the end is missing"
 }

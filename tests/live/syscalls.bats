@@ -159,9 +159,16 @@ count() {
 	[[ $output == *"0 hits"* ]]
 	mtbpf_run watch -pid "$target" -symbol 'syscall:clock_nanosleep' -timeout 1s
 	[[ $output =~ [1-9][0-9]*\ hits ]]
+}
+
+@test "a region cannot begin at the close of a kind of descriptor: it is closed by then" {
+	write_server
 	mtbpf_run watch -pid "$target" -start 'syscall:close(socket)' -stop syscall:read -timeout 1s
 	[ "$status" -eq 2 ]
 	complains kind-of-closed close hint all-kinds close
+	# Of any kind it can.
+	mtbpf_run watch -pid "$target" -start syscall:close -stop syscall:read -timeout 300ms
+	[ "$status" -eq 0 ]
 }
 
 # bats test_tags=slow
@@ -247,7 +254,7 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol "syscall:$(printf 'read|%.0s' {1..80})write" -timeout 1s
 	[ "$status" -eq 2 ]
 	complains system-calls-too-long 255
-	mtbpf_run record -source soft -pid "$target" -requests -o x.mtbpf
+	mtbpf_run record -source soft -pid "$target" -requests -symbol main -o x.mtbpf
 	[ "$status" -eq 2 ]
 	complains source-and-region-in-kernel soft 'syscall:read(socket)' hint use-sample-or-functions
 	mtbpf_run watch -pid "$target" -requests -start main -stop exit
@@ -271,8 +278,17 @@ count() {
 }
 
 # bats test_tags=slow
-@test "the stepper is frozen by a system call as well" {
+@test "the stepper is frozen by a system call as well, and by the end of a region" {
 	write_server
+	# It steps all the time, and the time from the question to the answer is measured.
+	mtbpf_run attach -source soft -pid "$target" -requests -duration-thresh 700ms -timeout 60s -o y.fxt
+	[ "$status" -eq 0 ]
+	says only-measured soft 'syscall:read(socket)'
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ [0-9]+:\ [0-9.]+\ m?s\ after\ -start ]]
+	[[ $output == *": 0 branches after the hit"* ]]
+	"$O/mtbpf" decode y.mtbpf -format text >y.text
+	! grep 'gap: outside' y.text || false
+	[ "$(awk '/^TracerPid:/ { print $2 }' "/proc/$target/status")" -eq 0 ]
 	mtbpf_run record -source soft -pid "$target" -symbol 'syscall:fsync' -timeout 60s -o x.mtbpf
 	[ "$status" -eq 0 ]
 	says triggered

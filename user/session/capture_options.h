@@ -120,14 +120,14 @@ extern const char *const freeze_names[];
 #define OPTION_SYMBOL                                                                              \
 	OPTION_AS("symbol", "trigger", 's', OPT_LIST, "NAME", symbols,                             \
 		  "the trigger: a function, a glob that matches one, lib.so:NAME, NAME+0x10, "     \
-		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, signal:SEGV, . "  \
-		  "for the "                                                                       \
-		  "program's "                                                                     \
-		  "own mtbpf_take_snapshot(), or ? to pick one; several as "                       \
-		  "A,B or as several options (default: .)")
+		  "line:FILE:N, addr:0x401234, usdt:PROVIDER:NAME, syscall:NAME, kernel:NAME, "    \
+		  "jit:NAME, signal:SEGV, exit:nonzero, oom:, tracepoint:SYSTEM:NAME, . for the "  \
+		  "program's own mtbpf_take_snapshot(), or ? to pick one; several as A,B or as "   \
+		  "several options (default: .)")
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
-		     "with -stop: record a thread only from its hit of NAME (as in -symbol) ..."), \
+		     "with -stop: record a thread only from its hit of NAME (as in -symbol; pt "   \
+		     "and soft record all the time at syscall: and kernel:) ..."),                 \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "... to its next hit of this NAME; without -symbol that hit is the "  \
 			     "trigger, and -duration-thresh is the time from -start to -stop")
@@ -151,7 +151,8 @@ extern const char *const freeze_names[];
 	OPTION_VALUE("key", OPT_STRING, "VALUE", key,                                              \
 		     "delays, and times from -start to -stop, are those of the request with this " \
 		     "value, in whichever thread, and not of the thread: arg1, "                   \
-		     "'arg1->request'; one of -start and one of -stop: arg1,arg2")
+		     "'arg1->request'; one of -start and one of -stop: arg1,arg2; in Go: "         \
+		     "goroutine")
 #define OPTION_PRINT                                                                               \
 	OPTION_VALUE("print", OPT_STRING, "VALUES", print,                                         \
 		     "read these at the hit: 'str(arg1)', 'str(arg2->data, arg2->len)', arg3, "    \

@@ -39,12 +39,11 @@ static bool is_event(const struct gate *gate, const struct probe *probe)
 	       (gate->function_events && probe->kernel.kind == KERNEL_PROBE_FUNCTION);
 }
 
-static int add_function(struct gate *gate, const struct probed *probed, size_t i,
+static int add_function(struct gate *gate, const struct probe *probe, pid_t pid, size_t i,
 			enum trigger_probe kind)
 {
-	const struct uprobe_spec spec = {.function = probed->v[i].kernel.name,
-					 .pid = probed->pid,
-					 .on_return = kind == TRIGGER_RETURN};
+	const struct uprobe_spec spec = {
+		.function = probe->kernel.name, .pid = pid, .on_return = kind == TRIGGER_RETURN};
 
 	return add(
 		gate, &spec,
@@ -86,8 +85,9 @@ static int add_entries(struct gate *gate, const struct probed *probed)
 		bool is_moved = probed->by_insn && !probe->site.at_entry;
 
 		if (probe__in_kernel(probe)) {
-			err = is_event(gate, probe) ? add_function(gate, probed, i, TRIGGER_ENTRY)
-						    : add_in_kernel(gate, probe, i, MT_ROLE_HITS);
+			err = is_event(gate, probe)
+				      ? add_function(gate, probe, probed->pid, i, TRIGGER_ENTRY)
+				      : add_in_kernel(gate, probe, i, MT_ROLE_HITS);
 			continue;
 		}
 		const struct uprobe_spec spec = {.path = probe->path,
@@ -118,8 +118,9 @@ static int add_returns(struct gate *gate, const struct probed *probed)
 					   .pid = probed->pid,
 					   .on_return = !probed->by_insn};
 		if (probe__in_kernel(probe)) {
-			err = is_event(gate, probe) ? add_function(gate, probed, i, TRIGGER_RETURN)
-						    : add_returns_in_kernel(gate, probe, i);
+			err = is_event(gate, probe)
+				      ? add_function(gate, probe, probed->pid, i, TRIGGER_RETURN)
+				      : add_returns_in_kernel(gate, probe, i);
 			continue;
 		}
 		struct trigger_event event = {
@@ -149,16 +150,17 @@ static int add_places(struct gate *gate, const struct probes *probes, enum trigg
 					   .semaphore = probe->semaphore,
 					   .pid = pid};
 
-		/* The probes of requests do not pause or resume a thread's recording. */
-		if (!gate->by_key)
+		if (gate->bounds)
 			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
-		err = probe__in_kernel(probe)
-			      ? add_in_kernel(gate, probe, first + i,
-					      kind == TRIGGER_START ? MT_ROLE_STARTS
-								    : MT_ROLE_STOPS)
-			      : add(gate, &spec,
-				    &(struct trigger_event){.kind = kind,
-							    .probe = (uint32_t)(first + i)});
+		if (kind == TRIGGER_STOP && probe__in_kernel(probe) && is_event(gate, probe))
+			err = add_function(gate, probe, pid, first + i, kind);
+		else if (probe__in_kernel(probe))
+			err = add_in_kernel(gate, probe, first + i,
+					    kind == TRIGGER_START ? MT_ROLE_STARTS : MT_ROLE_STOPS);
+		else
+			err = add(gate, &spec,
+				  &(struct trigger_event){.kind = kind,
+							  .probe = (uint32_t)(first + i)});
 	}
 	return err;
 }
@@ -174,13 +176,13 @@ static int add_all(struct gate *gate, const struct probed *probed, const struct 
 			  &(struct trigger_event){.kind = TRIGGER_FREEZE});
 	if (!err && regions)
 		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid, 0);
-	/* The start of a request does not decide. */
-	if (gate->by_key)
+	/* A start that resumes nothing does not decide. */
+	if (!gate->bounds)
 		gate->n_deciding = gate->specs.n;
 	if (!err && regions)
 		err = add_places(gate, &regions->starts, TRIGGER_START, probed->pid,
 				 regions->stops.all.n);
-	if (!gate->by_key)
+	if (gate->bounds)
 		gate->n_deciding = gate->specs.n;
 	return err || !gate->by_return ? err : add_entries(gate, probed);
 }
@@ -189,14 +191,6 @@ static bool has_conditions(const struct gate *gate)
 {
 	for (size_t i = 0; i < gate->events.n; i++)
 		if (gate->events.v[i].kind != TRIGGER_RETURN && gate->events.v[i].condition)
-			return true;
-	return false;
-}
-
-static bool are_functions(const struct probe *probes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (probes[i].kernel.kind == KERNEL_PROBE_FUNCTION)
 			return true;
 	return false;
 }
@@ -210,42 +204,35 @@ static bool may_freeze_by_call(const struct probe *probe)
 }
 
 /*
- * Functions are probed by kprobes, inside of whose handlers the kernel runs no other kprobe: then
- * MT_FREEZE_CALL does not freeze.
+ * Functions are probed by kprobes, inside of whose handlers the kernel runs no other kprobe, so
+ * that MT_FREEZE_CALL does not freeze there: their own events do.
  */
 const struct probe *gate__find_unfrozen(const struct probe *probes, size_t n)
 {
-	bool have_functions = are_functions(probes, n);
-
 	for (size_t i = 0; i < n; i++) {
 		const struct probe *probe = &probes[i];
 		bool is_function = probe->kernel.kind == KERNEL_PROBE_FUNCTION;
 
 		if (!probe__in_kernel(probe))
 			continue;
-		if (is_function != have_functions || (!is_function && !may_freeze_by_call(probe)) ||
+		if ((!is_function && !may_freeze_by_call(probe)) ||
 		    !kprobe_event__try(is_function ? probe->kernel.name : MT_FREEZE_CALL))
 			return probe;
 	}
 	return NULL;
 }
 
-static bool are_in_kernel(const struct probe *probes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (probe__in_kernel(&probes[i]))
-			return true;
-	return false;
-}
-
 /* Decides by which events a source that freezes by its own can do so at hits in the kernel. */
 static void choose_events(struct gate *gate, const struct gate_probes *probes)
 {
-	bool freezes = probes->of_source && are_in_kernel(probes->v, probes->n) &&
-		       !gate__find_unfrozen(probes->v, probes->n);
+	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
 
-	gate->function_events = freezes && are_functions(probes->v, probes->n);
-	gate->freezes_by_call = freezes && !gate->function_events;
+	for (size_t i = 0; i < probes->n && freezes; i++) {
+		const struct probe *probe = &probes->v[i];
+
+		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
+		gate->freezes_by_call |= may_freeze_by_call(probe);
+	}
 }
 
 /* The source pauses and resumes by breakpoints of its own, beside those that the programs need. */
@@ -255,7 +242,7 @@ static int add_to_source(struct gate *gate, pid_t pid)
 
 	for (size_t i = 0; i < gate->n_deciding && !err; i++)
 		err = VEC_ADD(&gate->of_source, gate->specs.v[i]) ? -ENOMEM : 0;
-	for (size_t i = 0; i < gate->kernel_probes.n && !err && gate->regions; i++) {
+	for (size_t i = 0; i < gate->kernel_probes.n && !err && gate->bounds; i++) {
 		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
 		const struct uprobe_spec spec = {
 			.breakpoint = probe->address,
@@ -310,6 +297,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .by_links = config->by_links,
 			      .regions = config->regions && !config->by_key,
 			      .by_key = config->by_key,
+			      .bounds =
+				      config->regions && !config->by_key && !config->only_measured,
 			      .ready = config->ready,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
@@ -528,13 +517,42 @@ static bool was_recorded(const struct log_reader *reader, const struct mt_entry 
 	return !end_ns || end_ns >= reader->began_ns;
 }
 
+/*
+ * A call that was open at the snapshot before: the kernel writes nothing to the log while the
+ * recording is frozen, so that an entry which ends later has not been taken with its end.
+ */
+static bool has_ended_since(const struct log_reader *reader, const struct mt_entry *entry)
+{
+	return reader->began_ns && entry->end_ns >= reader->began_ns;
+}
+
+/* Finds the same call, which an earlier snapshot of this recording has as open. NULL: none has. */
+static struct mt_entry *find_open(struct recording *rec, const struct mt_entry *entry)
+{
+	for (size_t i = rec->entries.n; i-- > 0;) {
+		struct mt_entry *other = &rec->entries.v[i];
+
+		if (other->start_ns == entry->start_ns && other->tid == entry->tid &&
+		    other->ip == entry->ip && !other->end_ns)
+			return other;
+	}
+	return NULL;
+}
+
 static int take_entry(void *ctx, const struct mt_entry *entry)
 {
 	struct log_reader *reader = ctx;
+	bool is_new = entry->start_ns > reader->after_ns;
+	struct mt_entry *open;
 
-	return entry->start_ns > reader->after_ns && was_recorded(reader, entry)
-		       ? VEC_ADD(&reader->rec->entries, *entry)
-		       : 0;
+	if (is_new ? !was_recorded(reader, entry) : !has_ended_since(reader, entry))
+		return 0;
+	open = is_new ? NULL : find_open(reader->rec, entry);
+	if (open) {
+		*open = *entry;
+		return 0;
+	}
+	return VEC_ADD(&reader->rec->entries, *entry);
 }
 
 /* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */

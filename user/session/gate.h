@@ -40,6 +40,7 @@ struct gate {
 	uint64_t ready_until_ns;   /* goroutine wake-ups up to here have been taken */
 	bool regions, ready;
 	bool by_key;		  /* regions are requests: config.by_key */
+	bool bounds;		  /* regions pause and resume the source */
 	uint64_t stall_thresh_ns; /* 0: do not look for stalls */
 };
 

@@ -130,6 +130,7 @@ int session__open_gate(struct session *s)
 		.n_terms = reads_wanted->filter.n,
 		.regions = probes_regions(s),
 		.stop_triggers = s->regions.stop_triggers,
+		.only_measured = s->regions.only_measured,
 		.sampling = s->ops->samples,
 		.branches = s->branches,
 		.also = s->also.all.n,

@@ -273,7 +273,7 @@ bool session__has_jit_moved(const struct session *s)
 const struct probe *session__find_unfrozen(const struct session *s)
 {
 	/* A -stop pauses Intel PT whether or not it triggers. */
-	if (s->regions.stop_triggers && !s->regions.by_key)
+	if (s->regions.stop_triggers && start_stop__bounds(&s->regions))
 		return NULL;
 	return gate__find_unfrozen(s->probes.all.v, s->probes.all.n);
 }
@@ -281,7 +281,7 @@ const struct probe *session__find_unfrozen(const struct session *s)
 static int refuse_late(const struct session *s, const struct probe *probe)
 {
 	const struct capture_options *o = s->options;
-	bool has_regions = start_stop__any(&s->regions) && !s->regions.by_key;
+	bool has_regions = start_stop__bounds(&s->regions);
 
 	log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us later",
 		   has_regions	       ? "-start and -stop pause and resume Intel PT, so that mtbpf"
@@ -305,25 +305,39 @@ static const struct probe *inside_kernel(const struct probes *probes)
 
 /*
  * Paused and resumed inside the kernel, Intel PT would not show where: the same system call may be
- * the last of one region and the first of the next one. The stepper steps user code only.
+ * the last of one region and the first of the next one. The stepper steps user code only. Both
+ * record everything then, and the time from -start to -stop triggers all the same.
  */
-static int check_kernel_probes(const struct session *s)
+static int check_bounds(struct session *s)
 {
-	const struct capture_options *o = s->options;
 	const struct probe *bound =
 		inside_kernel(&s->regions.starts) ?: inside_kernel(&s->regions.stops);
+
+	if (!bound || s->ops->samples || s->regions.by_key)
+		return 0;
+	if (s->regions.stop_triggers) {
+		start_stop__only_measure(&s->regions);
+		return 0;
+	}
+	log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
+		   bound->name);
+	log__hint("-source sample can; or name functions of the program; without -symbol, the time "
+		  "from -start to -stop can be the trigger");
+	return -EINVAL;
+}
+
+static int check_kernel_probes(struct session *s)
+{
+	const struct capture_options *o = s->options;
+	int err = check_bounds(s);
 	bool insists = o->immediate_stop ||
 		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE) ||
-		       (start_stop__any(&s->regions) && !s->regions.by_key);
+		       start_stop__bounds(&s->regions);
 	const struct probe *late =
 		insists && s->ops == &source_pt ? session__find_unfrozen(s) : NULL;
 
-	if (bound && !s->ops->samples && !s->regions.by_key) {
-		log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
-			   bound->name);
-		log__hint("-source sample can; or name functions of the program");
-		return -EINVAL;
-	}
+	if (err)
+		return err;
 	if (late)
 		return refuse_late(s, late);
 	return check_oom(s) ?: check_jit(s);
@@ -385,6 +399,13 @@ void session__say_waiting(const struct session *s)
 		log__info("a request is from %s to %s, by -key %s; all threads are recorded all "
 			  "the time",
 			  s->regions.starts.shown, s->regions.stops.shown, o->key);
+	else if (s->regions.only_measured)
+		log__info("-source %s cannot begin and end at %s: it records all the time, and the "
+			  "time from -start to -stop is measured",
+			  s->ops->name,
+			  (inside_kernel(&s->regions.starts) ? inside_kernel(&s->regions.starts)
+							     : inside_kernel(&s->regions.stops))
+				  ->name);
 	else if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
 			  s->regions.stops.shown);

@@ -244,7 +244,7 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
 	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
 	uint64_t region_ns = fxt_read__number(read, "region_ns");
-	const char *trace_id = fxt_read__string(read, "trace_id");
+	const char *trace_id = fxt_read__string(read, hit_text_keys[HIT_TEXT_TRACE_ID]);
 	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
 	uint64_t on_ns = fxt_read__number(read, "on_cpu_ns");
 	uint64_t off_ns = fxt_read__number(read, "off_cpu_ns");
@@ -258,9 +258,9 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 					: MT_CPU_ALL,
 		.off_cpu_ns = on_ns && on_ns <= value_ns ? value_ns - on_ns : off_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
-		.unix_ms = moment_of(fxt_read__string(read, "time")),
+		.unix_ms = moment_of(fxt_read__string(read, hit_text_keys[HIT_TEXT_TIME])),
 		.sequence = fxt_read__number(read, "sequence"),
-		.counted = counted_of(fxt_read__string(read, "counted")),
+		.counted = counted_of(fxt_read__string(read, hit_text_keys[HIT_TEXT_COUNTED])),
 		.reason = delay_ns	? MT_HIT_DELAY
 			  : duration_ns ? MT_HIT_DURATION
 			  : mark_ns	? MT_HIT_MARK
@@ -306,7 +306,10 @@ static bool parse_print(struct hit_printed *print, const char *text)
 /* Texts of a hit that are not values of -print; its other texts are. */
 static bool is_of_every_hit(const char *key)
 {
-	return !strcmp(key, "time") || !strcmp(key, "trace_id") || !strcmp(key, "counted");
+	for (size_t i = 0; i < HIT_TEXTS; i++)
+		if (!strcmp(key, hit_text_keys[i]))
+			return true;
+	return false;
 }
 
 static int take_prints(struct hit_mark *hit, const struct fxt_read *read, fxt_texts *texts)

@@ -220,6 +220,17 @@ static void add_given(struct slice_args *args, const struct hit_mark *hit)
 					     .number = hit->args[i]});
 }
 
+const char *const hit_text_keys[HIT_TEXTS] = {
+	[HIT_TEXT_TIME] = "time",
+	[HIT_TEXT_TRACE_ID] = "trace_id",
+	[HIT_TEXT_COUNTED] = "counted",
+};
+
+static void add_hit_text(struct slice_args *args, enum hit_text which, const char *text)
+{
+	add_string(args, hit_text_keys[which], text);
+}
+
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE])
 {
@@ -243,13 +254,13 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 	if (hit->threshold_ns)
 		add_number(args, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)
-		add_string(args, "time", units__format_moment(moment, hit->unix_ms));
+		add_hit_text(args, HIT_TEXT_TIME, units__format_moment(moment, hit->unix_ms));
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)
 		add_pointer(args, "address", hit->ip);
 	if (hit->trace_id[0])
-		add_string(args, "trace_id", hit->trace_id);
+		add_hit_text(args, HIT_TEXT_TRACE_ID, hit->trace_id);
 	if (hit->since_tid) {
 		add_pointer(args, "key", hit->key);
 		add_number(args, "since_tid", (uint32_t)hit->since_tid);
@@ -258,7 +269,7 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_string(args, hit->prints[i].name, hit->prints[i].text);
 	add_given(args, hit);
 	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
-		add_string(args, "counted", counted_texts[hit->counted]);
+		add_hit_text(args, HIT_TEXT_COUNTED, counted_texts[hit->counted]);
 }
 
 /* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */

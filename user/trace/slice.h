@@ -51,6 +51,10 @@ void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
 /* The values of the argument "counted" of hits, by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
+/* The texts that the program itself adds to a hit. All others are values of -print. */
+enum hit_text { HIT_TEXT_TIME, HIT_TEXT_TRACE_ID, HIT_TEXT_COUNTED, HIT_TEXTS };
+extern const char *const hit_text_keys[HIT_TEXTS];
+
 /*
  * Slices of one kind differ only in their times and numbers. `rest` holds the call's own fields, as
  * they are: what follows from them and the function is computed once per template.

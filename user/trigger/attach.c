@@ -39,6 +39,7 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 		return skel->progs.on_freeze;
 	if (event->is_function)
 		return event->kind == TRIGGER_RETURN ? skel->progs.on_function_return
+		       : event->kind == TRIGGER_STOP ? skel->progs.on_function_stop
 						     : skel->progs.on_function;
 	if (event->is_also && event->kind == TRIGGER_RETURN)
 		return lru ? skel->progs.on_also_return_lru : skel->progs.on_also_return;

@@ -624,6 +624,7 @@ int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config 
 	if (config->function_events) {
 		bpf_program__set_autoload(skel->progs.on_function, true);
 		bpf_program__set_autoload(skel->progs.on_function_return, true);
+		bpf_program__set_autoload(skel->progs.on_function_stop, config->regions);
 	}
 	for (size_t i = 0; i < config->n_kernel_probes && !err; i++)
 		err = kinds[config->kernel_probes[i].kind].select(skel, &config->kernel_probes[i],

@@ -124,6 +124,8 @@ struct trigger_config {
 	 * stop_triggers the end of a region is a hit, and its duration is the region's length.
 	 */
 	bool regions, stop_triggers;
+	/* With regions: Intel PT is not paused and resumed; the end of a region only triggers. */
+	bool only_measured;
 	/* Read the last branches at a trigger; perf events must have turned LBR on. */
 	bool branches;
 	/* The source samples: load the filter of samples and the log of entries. */

@@ -137,6 +137,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->conditional_entries = config->conditional_entries;
 	skel->rodata->has_regions = config->regions && !config->by_key;
 	skel->rodata->has_key = config->by_key;
+	skel->rodata->pauses = config->regions && !config->by_key && !config->only_measured;
 	skel->rodata->n_prints = config->n_prints;
 	skel->rodata->keeps_prints = keeps_prints(config);
 	skel->rodata->stop_triggers = config->stop_triggers;

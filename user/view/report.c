@@ -148,7 +148,8 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	/* With samples, missing time counts as not recorded. */
 	if (err || (!start && !r->sampled && !has_whole(r->tree, slow, hit->value_ns)))
 		return err;
-	return add_period(r, start ?: slow, hit->time_ns);
+	/* Without pauses, the first period would begin where the snapshot before has ended. */
+	return add_period(r, start > slow ? start : slow, hit->time_ns);
 }
 
 /* Within this time, the clocks of a hit and of the entry that the same program noted are equal. */

@@ -88,6 +88,28 @@ has_aux_pause() {
 	[ "$(cat /sys/module/softpt/parameters/aux_pause 2>/dev/null)" = Y ]
 }
 
+# needs_pauses ARGS: a kernel that cannot resume Intel PT refuses these regions of $pid, and the test ends there.
+needs_pauses() {
+	has_aux_pause && return
+	mtbpf attach -pid "$pid" "$@" -timeout 1s -o /tmp/x.fxt 2>/tmp/err
+	[ $? -eq 2 ] || fail "a kernel that cannot resume is no reason to refuse: $(cat /tmp/err)"
+	grep -q 'cannot resume Intel PT' /tmp/err || fail "it does not say why: $(cat /tmp/err)"
+	exit 0
+}
+
+# attach_regions NAME OUTSIDE ARGS: the summary is in $out, and the calls are in /tmp/NAME.text. Functions that match
+# OUTSIDE run between regions, and are not in the trace.
+attach_regions() {
+	local name=$1 outside=$2
+	shift 2
+	out=$(mtbpf attach -pid "$pid" -timeout 60s -o "/tmp/$name.fxt" "$@" 2>/tmp/err) ||
+		fail "attach $*: status $? $(cat /tmp/err)"
+	grep -E '^(hit|frozen|gaps|not recorded)' <<<"$out"
+	! grep -q '^gaps' <<<"$out" || fail "gaps"
+	mtbpf decode "/tmp/$name.mtbpf" -format text >"/tmp/$name.text"
+	! grep -Eq " ($outside)\$" "/tmp/$name.text" || fail "what follows the stop is in the trace"
+}
+
 # begin GROUP PROGRAM...: starts a sample program in a cgroup, by its directory.
 begin() {
 	start bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$@" -scale small

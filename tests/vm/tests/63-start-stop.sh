@@ -5,27 +5,16 @@
 need_pmu
 start /build/programs/service -scale small
 
-if ! has_aux_pause; then
-	mtbpf attach -pid "$pid" -start handle_request -stop format_reply -timeout 1s -o /tmp/x.fxt 2>/tmp/err
-	[ $? -eq 2 ] || fail "a kernel that cannot resume is no reason to refuse: $(cat /tmp/err)"
-	grep -q 'cannot resume Intel PT' /tmp/err || fail "it does not say why: $(cat /tmp/err)"
-	exit 0
-fi
+needs_pauses -start handle_request -stop format_reply
 
 # attach NAME ARGS: the summary is in $out.
 attach() {
 	local name=$1
 	shift
-	out=$(mtbpf attach -pid "$pid" -timeout 60s -o "/tmp/$name.fxt" "$@" 2>/tmp/err) ||
-		fail "attach $*: status $? $(cat /tmp/err)"
-	grep -E '^(hit|frozen|gaps|not recorded)' <<<"$out"
-	! grep -q '^gaps' <<<"$out" || fail "gaps"
+	attach_regions "$name" 'sample__next|clock_nanosleep' "$@"
 	perf script -i "/tmp/$name.mtbpf" --itrace=e >/tmp/errors 2>&1
 	! grep -qi 'error' /tmp/errors || fail "perf: $(grep -i error /tmp/errors | head -3)"
-	mtbpf decode "/tmp/$name.mtbpf" -format text >"/tmp/$name.text"
-	# Of what runs outside nothing is there; what runs inside is.
 	grep -q ' receive_request$' "/tmp/$name.text" || fail "nothing of a request is in the trace"
-	! grep -Eq ' (sample__next|clock_nanosleep)$' "/tmp/$name.text" || fail "what follows the stop is in the trace"
 }
 
 # has_regions NAME N: so many at least, each of them once from the start to the stop.

@@ -78,5 +78,16 @@ is_of $((BASH_REMATCH[3] - 100)) "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
 # By types and offsets, which need no debug info.
 attach offset -symbol request_end -key '(int)arg1' -delay-thresh 20ms -print '(int)arg2->4, str((char *)arg2->24)'
 is 'key (0x)?([0-2]), \(int\)arg2->4 ([0-9]+), str\(\(char \*\)arg2->24\) "/(slow|fast)/[0-9]+GARBAGE", '
+
+# System calls, by their descriptor.
+start /build/programs/signals -scale small -pause 5ms
+writer=$pid requests=$target target=$pid
+attach descriptor -symbol syscall:write -key arg1 -delay-thresh 1us -print arg1
+is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after the one with this key before in thread ([0-9]+), key ([0-9a-fx]+), arg1 ([0-9]+)'
+[ $((BASH_REMATCH[3])) = "${BASH_REMATCH[4]}" ] || fail "the key is not the descriptor: $line"
+attach region -start syscall:write -stop syscall:write -key arg1 -duration-thresh 1us -print arg1
+is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after -start in thread ([0-9]+), key ([0-9a-fx]+), arg1 ([0-9]+)'
+must kill -0 "$writer"
+target=$requests
 no_probe || fail "a probe is left"
 must kill -0 "$target"

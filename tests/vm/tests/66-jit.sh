@@ -9,25 +9,13 @@ for _ in $(seq 50); do
 	sleep 0.1
 done
 region=(-start jit:jit_inner -stop 'jit:jit shared(int)')
-
-if ! has_aux_pause; then
-	mtbpf attach -pid "$pid" "${region[@]}" -timeout 1s -o /tmp/x.fxt 2>/tmp/err
-	[ $? -eq 2 ] || fail "a kernel that cannot resume is no reason to refuse: $(cat /tmp/err)"
-	grep -q 'cannot resume Intel PT' /tmp/err || fail "it does not say why: $(cat /tmp/err)"
-	exit 0
-fi
+needs_pauses "${region[@]}"
 
 # attach NAME ARGS: the summary is in $out.
 attach() {
 	local name=$1
 	shift
-	out=$(mtbpf attach -pid "$pid" -timeout 60s -o "/tmp/$name.fxt" "$@" 2>/tmp/err) ||
-		fail "attach $*: status $? $(cat /tmp/err)"
-	grep -E '^(hit|frozen|gaps|not recorded)' <<<"$out"
-	! grep -q '^gaps' <<<"$out" || fail "gaps"
-	mtbpf decode "/tmp/$name.mtbpf" -format text >"/tmp/$name.text"
-	# Of what runs outside nothing is there; what runs inside is.
-	! grep -Eq ' (sample__next|clock_nanosleep|jit_shared_inner)$' "/tmp/$name.text" || fail "what follows the stop is in the trace"
+	attach_regions "$name" 'sample__next|clock_nanosleep|jit_shared_inner' "$@"
 	# Each region: the end of a call of jit_inner, and the next one.
 	awk -v least="$region_count" '$5 == "jit_inner" { n++ } / \[gap: outside / { if (n != 2) bad++; n = 0; regions++ }
 		END { print regions + 1, "regions"; exit bad > 0 || n != 2 || regions + 1 < least }' "/tmp/$name.text" ||

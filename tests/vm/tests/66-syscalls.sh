@@ -52,7 +52,8 @@ mtbpf attach -source pt -pid "$pid" -symbol 'syscall:*nanosleep' -delay-thresh 1
 	fail "status $? $(cat /tmp/err)"
 cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
-mtbpf attach -source pt -pid "$pid" -start one_iter -stop kernel:hrtimer_nanosleep -o /tmp/i.fxt 2>/tmp/err && fail "that cannot be"
+mtbpf attach -source pt -pid "$pid" -symbol one_iter -start one_iter -stop kernel:hrtimer_nanosleep -o /tmp/i.fxt 2>/tmp/err &&
+	fail "that cannot be"
 grep -q 'cannot begin and end at kernel:hrtimer_nanosleep' /tmp/err || fail "$(cat /tmp/err)"
 # A function of the kernel is probed by perf events that the kernel freezes Intel PT by: the last that the trace has
 # is the system call.
@@ -89,6 +90,19 @@ if has_aux_pause; then
 	function_hit several -symbol kernel:hrtimer_nanosleep,one_iter -skip 3
 	grep -q '^frozen in the kernel, by aux_pause: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
 fi
+# Regions do not pause Intel PT inside the kernel: it records all the time, and their ends freeze it.
+for stop in kernel:hrtimer_nanosleep 'syscall:*nanosleep'; do
+	function_hit measured -start one_iter -stop "$stop" -duration-thresh 1us -skip 3 -immediate-stop
+	grep -q ' cannot begin and end at .*: it records all the time' /tmp/err || fail "$(cat /tmp/err)"
+	grep -q '^hit [0-9]* of [a-z]*:[a-z_]*nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
+	grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "$stop: it ran on after the hit"
+	ends_in_syscall measured || fail "it ran on after the hit: $(tail -3 /tmp/measured.text)"
+	[ "$(grep -c ' one_iter$' /tmp/measured.text)" -gt 1 ] || fail "it was paused"
+	! grep -q 'gap: outside' /tmp/measured.text || fail "it was paused"
+done
+# From the return of one system call to the entry of the next one: what is between the two.
+function_hit between -start 'syscall:*nanosleep' -stop kernel:do_nanosleep -duration-thresh 1us -skip 3
+grep -q '^hit [0-9]* of kernel:do_nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
 # System calls, tracepoints and signals have no event of their own: their programs call a function of the kernel, and a
 # kprobe on that freezes.
 for hit in 'syscall:*nanosleep' tracepoint:raw_syscalls:sys_enter kernel:hrtimer_nanosleep; do
@@ -115,6 +129,13 @@ for _ in $(seq 8); do
 done || fail "nothing follows it, whoever freezes"
 function_hit write -symbol syscall:write -skip 3
 grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+# Together with a function of the kernel, which has an event of its own: an event limit is for one of them.
+if has_aux_pause; then
+	for both in syscall:write,kernel:do_nanosleep syscall:getsid,kernel:vfs_write; do
+		function_hit both -symbol "$both" -skip 3 -immediate-stop
+		grep -q '^frozen in the kernel, by aux_pause: 0 branches after the hit' /tmp/out || fail "$both: it ran on after the hit"
+	done
+fi
 must kill -0 "$pid"
 pid=$service
 no_probe || fail "a probe is left"

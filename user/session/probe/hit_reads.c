@@ -15,7 +15,8 @@
 	"-if 'arg1 > 100 && comm == \"worker\"': arg1 to arg12, members of them, retval, tid and " \
 	"comm; == != < <= > >= and &; up to 4 terms"
 #define HINT_KEY                                                                                   \
-	"-key arg1, -key 'arg1->request', or one of -start and one of -stop: -key arg1,arg2"
+	"-key arg1, -key 'arg1->request', one of -start and one of -stop: -key arg1,arg2; in Go "  \
+	"-key goroutine"
 #define HINT_PRINT "-print 'str(arg1), str(arg2->data, arg2->len), arg3': up to 4"
 
 /* Parsing. */
@@ -299,6 +300,12 @@ static int parse_key(struct hit_reads *reads, const char *text)
 	if (!text)
 		return 0;
 	reads->has_key = true;
+	if (take(&at, "goroutine")) {
+		reads->keys[0] = (struct hit_value){.is_goroutine = true, .text = "goroutine"};
+		reads->keys[1] = reads->keys[0];
+		return *skip_blanks(at) ? refuse(&of_key, "the end is missing", skip_blanks(at))
+					: 0;
+	}
 	err = take_value(&of_key, &at, &reads->keys[0]);
 	reads->keys[1] = reads->keys[0];
 	reads->has_stop_key = !err && take(&at, ",");
@@ -478,6 +485,8 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 		return tell(why, "it does not have so many");
 	} else {
 		value->from = probe->args.v[arg];
+		if (probe->is_library)
+			value->from.kind = MT_ARG_GIVEN;
 	}
 	if (from->path.n && value->from.size != 8 && value->from.size != -8)
 		return tell(why, "it is not a pointer");
@@ -588,6 +597,10 @@ static int find_value(const struct hit_value *from, const struct probe *probe,
 	int err;
 
 	*value = (struct mt_value){0};
+	if (from->is_goroutine) {
+		value->from = (struct mt_arg){.kind = MT_ARG_GOROUTINE, .size = 8};
+		return function && !probe->is_go ? tell(why, "it is not in a Go program") : 0;
+	}
 	err = function && !probe->args.n
 		      ? find_in_function(from, probe, function, value, &type, as_text, why)
 		      : find_told(from, probe, value, &type, why);

@@ -19,8 +19,9 @@ struct probe;
 /* "(int)arg1->a.b" */
 struct hit_value {
 	struct value_path path;
-	int8_t size;  /* of the type in the cast; negative: signed; 0: no cast */
-	bool as_text; /* the cast is (char *) */
+	int8_t size;	   /* of the type in the cast; negative: signed; 0: no cast */
+	bool as_text;	   /* the cast is (char *) */
+	bool is_goroutine; /* -key goroutine: no argument */
 	char text[HIT_TEXT_SIZE];
 };
 

@@ -518,12 +518,42 @@ static int check_moments(const struct start_stop *r)
 	return -EINVAL;
 }
 
-/* A region is a thread's: a goroutine that waits leaves its thread to others. */
-static void warn_of_goroutines(const struct start_stop *r)
+static int note_found(void *found, const struct probe *probe)
 {
-	if (!r->by_key && (probes__are_go(&r->starts) || probes__are_go(&r->stops)))
+	*(bool *)found = true;
+	return 1;
+}
+
+/* System calls do not tell which program makes them. */
+static bool is_go_program(const struct probe_source *source)
+{
+	struct probe_source without_reads = *source;
+	bool is_found = false;
+	LOG_SILENTLY;
+
+	without_reads.reads = NULL;
+	probe__each_function(&without_reads, "runtime.gopanic", note_found, &is_found);
+	return is_found;
+}
+
+/* A region is a thread's: a goroutine that waits leaves its thread to others. */
+static int check_goroutines(const struct start_stop *r, const struct capture_options *options,
+			    const struct probe_source *source)
+{
+	bool is_go;
+
+	if (r->by_key && !options->reads.keys[0].is_goroutine)
+		return 0;
+	is_go = probes__are_go(&r->starts) || probes__are_go(&r->stops) || is_go_program(source);
+	if (!r->by_key && is_go)
 		log__warn("-start and -stop belong to threads: if a goroutine waits between them, "
-			  "another one may end its region, so that times are too short or missing");
+			  "another one may end its region, so that times are too short or missing; "
+			  "-key goroutine measures by goroutines");
+	if (!r->by_key || is_go)
+		return 0;
+	log__error("-key goroutine: it is not a Go program");
+	log__hint("leave -key out: a region belongs to a thread");
+	return -EINVAL;
 }
 
 int start_stop__find(struct start_stop *r, const struct capture_options *options,
@@ -547,8 +577,14 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 	if (!err && r->by_key)
 		err = hit_reads__check(&options->reads, r->starts.all.v, r->starts.all.n, true);
 	if (!err)
-		warn_of_goroutines(r);
+		err = check_goroutines(r, options, source);
 	return err || r->by_key ? err : add_places(r, source->exec_path);
+}
+
+void start_stop__only_measure(struct start_stop *r)
+{
+	r->only_measured = true;
+	r->start_places.n = r->stop_places.n = 0;
 }
 
 void start_stop__fini(struct start_stop *r)

@@ -94,6 +94,8 @@ struct start_stop {
 	struct probes starts, stops; /* empty: everything is recorded */
 	bool stop_triggers;	     /* the end of a region is the trigger */
 	bool by_key; /* regions are requests (-key): all threads are always recorded */
+	/* The time from start to stop is measured, but all threads are always recorded. */
+	bool only_measured;
 	VEC(struct rec_place) start_places, stop_places;
 };
 
@@ -105,6 +107,9 @@ int start_stop__find(struct start_stop *places, const struct capture_options *op
 		     const struct probe_source *source);
 void start_stop__fini(struct start_stop *places);
 
+/* Measures the regions only: the source cannot begin and end at these places. */
+void start_stop__only_measure(struct start_stop *places);
+
 static inline bool start_stop__any(const struct start_stop *places)
 {
 	return places->stops.all.n;
@@ -115,5 +120,11 @@ static inline bool start_stop__any(const struct start_stop *places)
  * false and there is one.
  */
 int probes__check_jit(const struct probes *probes, const struct start_stop *regions, bool is_one);
+
+/* True if threads are recorded only between -start and -stop. */
+static inline bool start_stop__bounds(const struct start_stop *places)
+{
+	return start_stop__any(places) && !places->by_key && !places->only_measured;
+}
 
 #endif
