@@ -83,10 +83,11 @@ is 'key (0x)?([0-2]), \(int\)arg2->4 ([0-9]+), str\(\(char \*\)arg2->24\) "/(slo
 start /build/programs/signals -scale small -pause 5ms
 writer=$pid requests=$target target=$pid
 attach descriptor -symbol syscall:write -key arg1 -delay-thresh 1us -print arg1
-is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after the one with this key before in thread ([0-9]+), key ([0-9a-fx]+), arg1 ([0-9]+)'
-[ $((BASH_REMATCH[3])) = "${BASH_REMATCH[4]}" ] || fail "the key is not the descriptor: $line"
-attach region -start syscall:write -stop syscall:write -key arg1 -duration-thresh 1us -print arg1
-is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after -start in thread ([0-9]+), key ([0-9a-fx]+), arg1 ([0-9]+)'
+is 'of syscall:write, thread ([0-9]+): [0-9.]+ [mun]?s after the one with this key before in thread ([0-9]+), key ([0-9a-fx]+)(, in [a-z_]+)?, arg1 ([0-9]+)'
+[ $((BASH_REMATCH[3])) = "${BASH_REMATCH[5]}" ] || fail "the key is not the descriptor: $line"
+# The number of bytes is the same at both calls.
+attach region -start syscall:write -stop syscall:read -key arg3 -duration-thresh 1us -print arg3
+is 'of syscall:read, thread ([0-9]+): [0-9.]+ [mun]?s after -start in thread ([0-9]+), key 0x1, (.*, )?arg3 1, '
 must kill -0 "$writer"
 target=$requests
 no_probe || fail "a probe is left"
