@@ -60,14 +60,17 @@ for method in $methods; do
 	in_their_code "$method" "$a" "$b"
 done
 
-# Regions that do not pause Intel PT go with rings per CPU as well. Its workers never sleep.
-begin $box /build/programs/service -pause 5ms; service=$pid
-mtbpf attach -source pt -cgroup box -start one_iter -stop 'syscall:*nanosleep' -duration-thresh 1us -skip 3 -timeout 60s \
-	-o region.fxt >out 2>err || fail "status $? $(cat err)"
-grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, .* after -start' out || fail "$(cat out)"
-! grep -q 'outside -start' out || fail "it was paused: $(cat out)"
-kill "$service"
-wait "$service" 2>/dev/null
+# Regions that do not pause Intel PT go with rings per CPU as well. Its workers never sleep. On one kernel: it takes
+# five minutes on 7.3.
+if ! has_aux_pause; then
+	begin $box /build/programs/service -pause 5ms; service=$pid
+	mtbpf attach -source pt -cgroup box -start one_iter -stop 'syscall:*nanosleep' -duration-thresh 1us -skip 3 -timeout 60s \
+		-o region.fxt >out 2>err || fail "status $? $(cat err)"
+	grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, .* after -start' out || fail "$(cat out)"
+	! grep -q 'outside -start' out || fail "it was paused: $(cat out)"
+	kill "$service"
+	wait "$service" 2>/dev/null
+fi
 
 # The decoy's slow calls are nobody's; those of the cgroup are.
 kill -STOP "$a" "$b"
