@@ -230,8 +230,10 @@ static uint64_t called_before(const struct stack *s, uint64_t ip)
 	return insn.target;
 }
 
-/* What tells that a function whose code may switch does switch to b->to, in the middle of a
- * function. */
+/*
+ * True if evidence shows that a function whose code may switch goes to another stack at b->to,
+ * which is in the middle of a function.
+ */
 static bool is_known_to_switch(ARGS)
 {
 	const struct frame *top = top_of(s);

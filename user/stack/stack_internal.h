@@ -87,7 +87,7 @@ struct coroutines {
 struct switcher {
 	const struct function *function;
 	bool has_switched, has_unwound;
-	/* Where its caller would have gone on, when it went last to where nothing was known. */
+	/* The return address of its last call that went to code of which nothing was known. */
 	uint64_t left_at;
 };
 
