@@ -367,6 +367,12 @@ static int drop_gone(struct trigger_event *events, size_t *n)
 	return check_gone(had - kept, kept);
 }
 
+/* True after gate__stop_go_waits(): the gate may be attached again. */
+static bool is_stopped(const struct gate *gate, const struct trigger_event *event)
+{
+	return trigger_event__is_go_wait(event) && !gate->go_waits;
+}
+
 static int open_link(struct gate *gate, size_t i)
 {
 	struct trigger_event *event = &gate->events.v[i];
@@ -386,7 +392,8 @@ static int open_links(struct gate *gate)
 		for (size_t i = 0; i < gate->events.n; i++) {
 			int err;
 
-			if (trigger_event__is_end(&gate->events.v[i]) != ends)
+			if (trigger_event__is_end(&gate->events.v[i]) != ends ||
+			    is_stopped(gate, &gate->events.v[i]))
 				continue;
 			err = open_link(gate, i);
 			if (err < 0 && !is_of_gone(&gate->specs.v[i], err))
@@ -403,20 +410,23 @@ static int attach_events(struct gate *gate,
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
-	size_t n = gate->events.n;
 	bool of_source = false;
+	size_t n = 0;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
+		if (is_stopped(gate, &gate->events.v[i]))
+			continue;
 		of_source |= theirs >= 0;
 		if (theirs < 0)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
-		events[i] = gate->events.v[i];
+		events[n] = gate->events.v[i];
 		if (theirs >= 0)
-			events[i].fd = theirs;
-		if (events[i].fd < 0 && !is_of_gone(&gate->specs.v[i], events[i].fd))
-			err = events[i].fd;
+			events[n].fd = theirs;
+		if (events[n].fd < 0 && !is_of_gone(&gate->specs.v[i], events[n].fd))
+			err = events[n].fd;
+		n++;
 	}
 	if (!err)
 		err = drop_gone(events, &n);
