@@ -524,7 +524,8 @@ static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 	u64 saved = saved_registers();
 	struct hit_place place = {ctx, &regs, true, probe, false, saved};
 
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved) &&
+	    terms_hold(&place, false))
 		hit_alone(&place, task_latch());
 }
 
@@ -559,9 +560,10 @@ static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
 				  .kernel_sp = sp,
 				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
 
-	return bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved)
-		       ? 0
-		       : hit_alone(&place, task_latch());
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved) ||
+	    !terms_hold(&place, false))
+		return 0;
+	return hit_alone(&place, task_latch());
 }
 
 /* sp: above the place of the returning call, and not above that of its caller. */
@@ -790,7 +792,7 @@ int on_breakpoint(void *ctx)
 	struct pt_regs regs;
 	struct hit_place place = {.regs = &regs};
 
-	if (find_breakpoint(ctx, &place))
+	if (find_breakpoint(ctx, &place) && terms_hold(&place, false))
 		hit_alone(&place, task_latch());
 	return 0;
 }
