@@ -316,6 +316,10 @@ count() {
 	[ "$hits" -eq 300 ]
 	count 'time.sleep(0.001); os.fsync(file)' -start tracepoint:sched:sched_switch -stop syscall:fsync
 	[ "$hits" -eq 300 ]
+	count 'time.sleep(0.001)' -symbol tracepoint:sched:sched_switch -if 'comm == "python3"'
+	[ "$hits" -ge 300 ]
+	count 'time.sleep(0.001)' -symbol tracepoint:sched:sched_switch -if 'comm == "python"'
+	[ "$hits" -eq 0 ]
 	# A page fault is the thread's own, without a system call.
 	count 'memory.madvise(mmap.MADV_DONTNEED); memory[5] = 1' -start syscall:madvise \
 		-stop tracepoint:exceptions:page_fault_user
