@@ -541,7 +541,8 @@ static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 	u64 saved = saved_registers();
 	struct hit_place place = {ctx, &regs, true, probe, false, saved};
 
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved))
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved) &&
+	    terms_hold(&place, false))
 		hit_alone(&place, task_latch());
 }
 
@@ -576,9 +577,10 @@ static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
 				  .kernel_sp = sp,
 				  .in_interrupt = saved - sp >= KERNEL_STACK_MAX};
 
-	return bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved)
-		       ? 0
-		       : hit_alone(&place, task_latch());
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)saved) ||
+	    !terms_hold(&place, false))
+		return 0;
+	return hit_alone(&place, task_latch());
 }
 
 /* sp: above the place of the returning call, and not above that of its caller. */
@@ -599,22 +601,51 @@ static __always_inline int leave_function(void *ctx, u64 sp, u32 probe)
 		       : judge_call(&place, stats, &call);
 }
 
+/* Address of asm_exc_page_fault(), where page faults enter the kernel; 0: not known. */
+const volatile __u64 page_fault_entry;
+/* It is shorter: it saves the registers and calls exc_page_fault(). */
+#define PAGE_FAULT_ENTRY_SIZE 64
+
 /*
- * True if this thread has come to the function, and *regs are set: a function that runs in an
- * interrupt, on another stack, neither begins nor ends a region of the thread that it interrupts.
+ * True if the thread has entered the kernel by a system call or a page fault. Other entries have no
+ * number either (arch/x86/entry/entry_64.S: idtentry_body), but the return address of the function
+ * that handles them, which is right below the saved registers, tells which entry it was.
+ */
+static __always_inline bool is_called_by_thread(u64 saved, const struct pt_regs *regs)
+{
+	u64 returns_to = 0;
+
+	if ((s64)regs->orig_ax >= 0)
+		return true;
+	bpf_probe_read_kernel(&returns_to, sizeof(returns_to), (const void *)(saved - 8));
+	return page_fault_entry && returns_to - page_fault_entry < PAGE_FAULT_ENTRY_SIZE;
+}
+
+/*
+ * sp of a place that no interrupt comes to, such as a signal's delivery: it is the thread's own.
+ */
+#define SP_OF_THREAD 0
+
+/*
+ * True if this thread has come to the place, and *regs are set. An interrupt neither begins nor
+ * ends a region of the thread that it interrupts: it runs on another stack if it interrupts the
+ * kernel, and on the thread's if it interrupts user code (arch/x86/include/asm/irq_stack.h:
+ * run_irq_on_irqstack_cond).
  */
 static __always_inline bool is_own_call(u64 saved, u64 sp, struct pt_regs *regs)
 {
 	struct mt_counters *stats = counters_of_cpu();
+	bool is_read = !bpf_probe_read_kernel(regs, sizeof(*regs), (const void *)saved);
 
-	if (saved - sp < KERNEL_STACK_MAX)
-		return !bpf_probe_read_kernel(regs, sizeof(*regs), (const void *)saved);
+	if (is_read && (sp == SP_OF_THREAD ||
+			(saved - sp < KERNEL_STACK_MAX && is_called_by_thread(saved, regs))))
+		return true;
 	if (stats)
 		add_one(&stats->unmeasured);
 	return false;
 }
 
-static __always_inline void start_at_function(void *ctx, u64 sp)
+static __always_inline void start_in_kernel(void *ctx, u64 sp)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
@@ -624,7 +655,7 @@ static __always_inline void start_at_function(void *ctx, u64 sp)
 		start(&place);
 }
 
-static __always_inline int stop_at_function(void *ctx, u64 sp, u32 probe)
+static __always_inline int stop_in_kernel(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
 	u64 saved = saved_registers();
@@ -642,7 +673,7 @@ SEC("kprobe")
 int on_function_start(struct pt_regs *ctx)
 {
 	if (is_target())
-		start_at_function(ctx, ctx->sp);
+		start_in_kernel(ctx, ctx->sp);
 	return 0;
 }
 
@@ -650,14 +681,14 @@ int on_function_start(struct pt_regs *ctx)
 SEC("kprobe")
 int on_function_stop(struct pt_regs *ctx)
 {
-	return is_target() ? stop_at_function(ctx, ctx->sp, bpf_get_attach_cookie(ctx)) : 0;
+	return is_target() ? stop_in_kernel(ctx, ctx->sp, bpf_get_attach_cookie(ctx)) : 0;
 }
 
 SEC("raw_tp")
 int on_function_start_fentry(u64 *ctx)
 {
 	if (is_target())
-		start_at_function(ctx, address_of(ctx));
+		start_in_kernel(ctx, address_of(ctx));
 	return 0;
 }
 
@@ -665,7 +696,51 @@ SEC("raw_tp")
 int on_function_stop_fentry(u64 *ctx)
 {
 	if (is_target())
-		stop_at_function(ctx, address_of(ctx), stop_function_probe);
+		stop_in_kernel(ctx, address_of(ctx), stop_function_probe);
+	return 0;
+}
+
+const volatile __u32 stop_tracepoint_probe, stop_signal_probe;
+/* The tracepoint of -start, or of -stop, is never in an interrupt. */
+const volatile bool start_tracepoint_is_own, stop_tracepoint_is_own;
+/* Bit n is set if signal n begins, or ends, a region. */
+const volatile __u64 start_signals, stop_signals;
+
+/* The context of a tracepoint is on the stack of the code that has come to it. */
+SEC("raw_tp")
+int on_tracepoint_start(u64 *ctx)
+{
+	if (is_target())
+		start_in_kernel(ctx, start_tracepoint_is_own ? SP_OF_THREAD : address_of(ctx));
+	return 0;
+}
+
+SEC("raw_tp")
+int on_tracepoint_stop(u64 *ctx)
+{
+	if (is_target())
+		stop_in_kernel(ctx, stop_tracepoint_is_own ? SP_OF_THREAD : address_of(ctx),
+			       stop_tracepoint_probe);
+	return 0;
+}
+
+SEC("raw_tp/signal_deliver")
+int on_signal_start(u64 *ctx)
+{
+	u32 number = ctx[0];
+
+	if (number < 64 && start_signals >> number & 1 && is_target())
+		start_in_kernel(ctx, SP_OF_THREAD);
+	return 0;
+}
+
+SEC("raw_tp/signal_deliver")
+int on_signal_stop(u64 *ctx)
+{
+	u32 number = ctx[0];
+
+	if (number < 64 && stop_signals >> number & 1 && is_target())
+		stop_in_kernel(ctx, SP_OF_THREAD, stop_signal_probe);
 	return 0;
 }
 
@@ -734,7 +809,7 @@ int on_breakpoint(void *ctx)
 	struct pt_regs regs;
 	struct hit_place place = {.regs = &regs};
 
-	if (find_breakpoint(ctx, &place))
+	if (find_breakpoint(ctx, &place) && terms_hold(&place, false))
 		hit_alone(&place, task_latch());
 	return 0;
 }

@@ -47,11 +47,19 @@ count() {
 	shift
 	rm -f go log
 	cat >counted.py <<-END
-		import os, socket, time
+		import mmap, os, signal, socket, time
+		def spin(seconds):
+		    began = time.time()
+		    while time.time() - began < seconds: pass
+		signal.signal(signal.SIGUSR1, lambda *_: None)
+		signal.signal(signal.SIGUSR2, lambda *_: None)
 		print("pid", os.getpid(), flush=True)
 		file = os.open("data", os.O_CREAT | os.O_RDWR)
 		out, into = os.pipe()
 		a, b = socket.socketpair()
+		c, d = socket.socket(type=socket.SOCK_DGRAM), socket.socket(type=socket.SOCK_DGRAM)
+		d.bind(("127.0.0.1", 0))
+		memory = mmap.mmap(-1, 1 << 20)
 		while not os.path.exists("go"):
 		    time.sleep(0.01)
 		for i in range(300):
@@ -218,9 +226,15 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol signal:NONE -timeout 2s
 	[ "$status" -eq 2 ]
 	complains no-such-signal signal:NONE hint signals-listed
-	mtbpf_run watch -pid "$target" -start signal:SEGV -stop syscall:read
+	mtbpf_run watch -pid "$target" -symbol tracepoint:block:sched_switch -timeout 2s
 	[ "$status" -eq 2 ]
-	complains no-region signal:SEGV
+	complains tracepoint-category tracepoint:block:sched_switch sched_switch sched hint use-that-category sched sched_switch
+	mtbpf_run watch -pid "$target" -symbol tracepoint:syscalls:sys_exit_read -timeout 2s
+	[ "$status" -eq 2 ]
+	complains event-not-tracepoint "tracepoint:*" hint event-is-system-call read
+	mtbpf_run watch -pid "$target" -symbol tracepoint:sched_switch -timeout 2s
+	[ "$status" -eq 2 ]
+	complains not-a-tracepoint-name "tracepoint:*" hint tracepoint-names
 	# Its hits are in any function: what is reported is the time since the last of them.
 	mtbpf_run record -source sample -pid "$target" -symbol tracepoint:sched:sched_switch -delay-thresh 30ms \
 		-timeout 30s -o y.mtbpf
@@ -266,15 +280,164 @@ count() {
 	mtbpf_run watch -pid "$target" -symbol 'kernel:tcp_*'
 	[ "$status" -eq 2 ]
 	complains several-kernel-functions hint name-each-one
-	mtbpf_run watch -pid "$target" -start tracepoint:sched:sched_switch -stop syscall:read
+	mtbpf_run watch -pid "$target" -start exit:nonzero -stop syscall:read
 	[ "$status" -eq 2 ]
-	complains no-region tracepoint:sched:sched_switch
+	complains no-start-at-end exit:nonzero hint end-as-stop exit:nonzero
+	mtbpf_run watch -pid "$target" -start syscall:exit -stop syscall:read
+	[ "$status" -eq 2 ]
+	complains no-start-at-end syscall:exit hint end-as-stop syscall:exit
+	mtbpf_run watch -pid "$target" -start syscall:read -stop oom:
+	[ "$status" -eq 2 ]
+	complains oom-is-no-place hint killed-is-signal
+	mtbpf_run watch -pid "$target" -start signal:USR1 -stop signal:SIGUSR1
+	[ "$status" -eq 2 ]
+	complains same-place
+	mtbpf_run record -source soft -pid "$target" -start signal:USR1 -stop syscall:read -symbol main -o x.mtbpf
+	[ "$status" -eq 2 ]
+	complains source-and-region-in-kernel soft signal:USR1 hint use-sample-or-functions
 	mtbpf_run watch -pid "$target" -start kernel:vfs_fsync_range -stop kernel:vfs_fsync_range
 	[ "$status" -eq 2 ]
 	complains same-place
 	mtbpf_run record -source sample -pid "$target" -symbol oom: -delay-thresh 1s -o x.mtbpf
 	[ "$status" -eq 2 ]
 	complains oom-and-delay
+}
+
+@test "signals and tracepoints begin and end regions of the thread that comes to them" {
+	me='os.kill(os.getpid(), signal'
+	count "$me.SIGUSR1)" -start signal:USR1 -stop syscall:rt_sigreturn
+	[ "$hits" -eq 300 ]
+	count "$me.SIGUSR1); os.fsync(file); $me.SIGUSR2)" -start signal:USR1 -stop signal:USR2
+	[ "$hits" -eq 300 ]
+	count "$me.SIGUSR1); os.fsync(file)" -start syscall:fsync -stop signal:USR2
+	[ "$hits" -eq 0 ]
+	# A packet is queued by the thread that sends it.
+	count 'c.sendto(b"q", d.getsockname()); d.recv(9)' -start tracepoint:net:net_dev_queue -stop syscall:recvfrom
+	[ "$hits" -eq 300 ]
+	count 'time.sleep(0.001); os.fsync(file)' -start tracepoint:sched:sched_switch -stop syscall:fsync
+	[ "$hits" -eq 300 ]
+	count 'time.sleep(0.001)' -symbol tracepoint:sched:sched_switch -if 'comm == "python3"'
+	[ "$hits" -ge 300 ]
+	count 'time.sleep(0.001)' -symbol tracepoint:sched:sched_switch -if 'comm == "python"'
+	[ "$hits" -eq 0 ]
+	# A page fault is the thread's own, without a system call.
+	count 'memory.madvise(mmap.MADV_DONTNEED); memory[5] = 1' -start syscall:madvise \
+		-stop tracepoint:exceptions:page_fault_user
+	[ "$hits" -eq 300 ]
+}
+
+@test "what an interrupt comes to neither begins nor ends a region, on whichever stack it runs" {
+	[ -e /sys/kernel/tracing/events/irq_vectors/local_timer_entry ] || skip "no tracepoint of the timer's interrupt"
+	count 'c.sendto(b"q", d.getsockname()); d.recv(9); os.fsync(file)' -start syscall:sendto \
+		-stop tracepoint:net:netif_receive_skb
+	[ "$hits" -eq 0 ]
+	output=$(<log)
+	says drop-unmeasured
+	# It interrupts user code, and runs on the thread's own stack.
+	count 'os.getppid(); spin(0.005)' -start syscall:getppid -stop tracepoint:irq_vectors:local_timer_entry
+	[ "$hits" -eq 0 ]
+	output=$(<log)
+	says drop-unmeasured
+	count 'os.getppid(); spin(0.005)' -start tracepoint:irq_vectors:local_timer_entry -stop syscall:getppid
+	[ "$hits" -eq 0 ]
+}
+
+# What watch says of a region of a process that ends: $1 ends it.
+watch_end() {
+	local end=$1
+	shift
+	rm -f go
+	cat >ended.py <<-END
+		import os, signal, sys, time
+		print("pid", os.getpid(), flush=True)
+		while not os.path.exists("go"): time.sleep(0.01)
+		os.getppid()
+		began = time.time()
+		while time.time() - began < 0.3: pass
+		$end
+	END
+	start_file python3 ended.py
+	begin_log log
+	"$O/mtbpf" watch -pid "$target" "$@" >counts 2>log 3>&- &
+	watching=$!
+	started+=("$watching")
+	eventually 10 grep -q '^watching' log
+	touch go
+	eventually 20 gone "$watching"
+	cat log counts
+}
+
+@test "a region ends with its process: by an exit with a status, by a signal" {
+	watch_end 'sys.exit(3)' -start syscall:getppid -stop exit:nonzero
+	grep -Eq '^1 hits .* max ([3-9][0-9][0-9] ms|[1-9].* s)$' counts
+	watch_end 'sys.exit(0)' -start syscall:getppid -stop exit:nonzero
+	grep -q '^0 hits' counts
+	watch_end 'os.abort()' -start syscall:getppid -stop signal:ABRT
+	grep -q '^1 hits' counts
+	# It is killed while it runs, without a system call.
+	watch_end '
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+while True: pass' -start syscall:getppid -stop tracepoint:sched:sched_process_exit
+	grep -q '^1 hits' counts
+	mtbpf_run run -source sample -start main -stop exit:nonzero -duration-thresh 50ms -o x.fxt -- \
+		bash -c 'read -t 0.2 <> <(:); exit 3'
+	[[ $output =~ hit\ 1\ of\ exit:nonzero,\ thread\ [0-9]+:\ [0-9.]+\ m?s\ after\ -start ]]
+}
+
+@test "thresholds between signals and tracepoints: the slow handler, one that hangs, time off the CPU" {
+	cat >handler.c <<-'END'
+		#include <signal.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		static void on_signal(int number)
+		{
+			static int n;
+
+			(void)number;
+			usleep(++n % 30 ? 1000 : 900000);
+		}
+		int main(void)
+		{
+			signal(SIGUSR1, on_signal);
+			printf("pid %d\n", getpid()), fflush(stdout);
+			for (;;)
+				raise(SIGUSR1);
+		}
+	END
+	"${CC:-gcc}" -g -O1 -o handler handler.c
+	start_file ./handler
+	place=(-source sample -pid "$target" -start signal:USR1 -timeout 60s)
+	mtbpf_run attach "${place[@]}" -stop syscall:rt_sigreturn -duration-thresh 700ms -o x.fxt
+	[ "$status" -eq 0 ]
+	says region-recorded signal:USR1 syscall:rt_sigreturn
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:rt_sigreturn,\ thread\ $target:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start ]]
+	[[ $output =~ reason:\ blocked\ in\ .*on_signal.*nanosleep ]]
+	mtbpf_run attach "${place[@]}" -stop syscall:rt_sigreturn -stall-thresh 400ms -o y.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ thread\ $target\ .*for\ [4-8][0-9][0-9]\ ms ]]
+	mtbpf_run record "${place[@]}" -stop tracepoint:signal:signal_generate -off-cpu-thresh 700ms -o z.mtbpf
+	[ "$status" -eq 0 ]
+	mtbpf_run report z.mtbpf
+	[[ $output =~ hit\ [0-9]+\ of\ tracepoint:signal:signal_generate,\ thread\ $target:\ .*\ after\ -start ]]
+}
+
+# bats test_tags=slow
+@test "a disk's request: from its issue by the thread to the next system call; its completion is an interrupt" {
+	dd if=/dev/zero of=data bs=4k count=100000000 oflag=direct 2>/dev/null 3>&- &
+	target=$!
+	started+=("$target")
+	mtbpf_run watch -pid "$target" -symbol tracepoint:block:block_rq_issue -timeout 1s
+	[[ $output =~ [1-9][0-9]*\ hits ]] || skip "this file system issues requests elsewhere"
+	mtbpf_run watch -pid "$target" -start tracepoint:block:block_rq_issue -stop syscall:read -timeout 1s
+	[[ $output =~ [1-9][0-9]*\ hits ]]
+	mtbpf_run attach -source sample -pid "$target" -start tracepoint:block:block_rq_issue -stop syscall:read \
+		-duration-thresh p90 -timeout 60s -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ syscall:read,\ thread\ $target:\ .*\ after\ -start ]]
+	mtbpf_run watch -pid "$target" -start tracepoint:block:block_rq_issue -stop tracepoint:block:block_rq_complete \
+		-timeout 2s
+	[[ $output == *"0 hits"* ]]
 }
 
 # bats test_tags=slow

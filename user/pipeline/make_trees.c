@@ -156,7 +156,7 @@ static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 	m->behind = (struct behind_hit){.branches = -1};
 	if (hit)
 		m->behind.probe_ip = recording__probe_of(rec, hit);
-	for (int kind = KERNEL_PROBE_SYSCALL; kind <= KERNEL_PROBE_SIGNAL && hit; kind++)
+	for (int kind = KERNEL_PROBE_SYSCALL; kind <= KERNEL_PROBE_EXIT && hit; kind++)
 		m->behind.may_be_in_kernel |=
 			rec->trigger && kernel_probe_kind__is_in(kind, rec->trigger);
 	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;

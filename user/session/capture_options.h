@@ -127,7 +127,7 @@ extern const char *const freeze_names[];
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
 		     "with -stop: record a thread only from its hit of NAME (as in -symbol; pt "   \
-		     "and soft record all the time at syscall: and kernel:) ..."),                 \
+		     "and soft record all the time at places inside the kernel) ..."),             \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "... to its next hit of this NAME; without -symbol that hit is the "  \
 			     "trigger, and -duration-thresh is the time from -start to -stop")

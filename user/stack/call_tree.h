@@ -312,10 +312,10 @@ struct hit_mark {
 	struct hit_printed prints[MT_PRINTS];
 };
 
-/* Name to show: the probe of a hit in the kernel, otherwise the function, which must be known. */
+/* Name to show: the probe if it has a name, otherwise the function, which must be known then. */
 static inline const char *hit_mark__name(const struct hit_mark *hit)
 {
-	return hit->in_kernel && hit->probe ? hit->probe : hit->function->name;
+	return hit->probe ? hit->probe : hit->function->name;
 }
 
 /* The innermost slice of memory reclaim that contains the call or is the call; NULL: none. */

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
+#include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/vec.h"
 
@@ -154,9 +156,23 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 	return 0;
 }
 
+/* Without it, regions neither begin nor end in page faults: see is_called_by_thread(). */
+static uint64_t page_fault_entry(void)
+{
+	static uint64_t entry;
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	if (!entry && !fs__read("/proc/kallsyms", &text, &len))
+		kallsyms__find(text, "asm_exc_page_fault", &entry);
+	return entry;
+}
+
 static int select_function(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			   const struct trigger_config *config)
 {
+	if (probe->what.roles & (MT_ROLE_STARTS | MT_ROLE_STOPS))
+		skel->rodata->page_fault_entry = page_fault_entry();
 	switch (probe->what.roles) {
 	case MT_ROLE_STARTS:
 		bpf_program__set_autoload(skel->progs.on_function_start, true);
@@ -177,22 +193,65 @@ static int select_function(struct trigger_bpf *skel, const struct kernel_probe *
 	return 0;
 }
 
+/*
+ * Tracepoints that no interrupt comes to, although the thread may be there without a system call:
+ * it is preempted, or a signal ends it.
+ */
+static bool is_of_thread(const char *tracepoint)
+{
+	return !strcmp(tracepoint, "sched_switch") || !strcmp(tracepoint, "signal_deliver") ||
+	       !strcmp(tracepoint, "sched_process_exit");
+}
+
+static struct bpf_program *tracepoint_program(const struct trigger_bpf *skel, uint32_t roles)
+{
+	return roles == MT_ROLE_STARTS	? skel->progs.on_tracepoint_start
+	       : roles == MT_ROLE_STOPS ? skel->progs.on_tracepoint_stop
+					: skel->progs.on_tracepoint;
+}
+
+static struct bpf_program *signal_program(const struct trigger_bpf *skel, uint32_t roles)
+{
+	return roles == MT_ROLE_STARTS	? skel->progs.on_signal_start
+	       : roles == MT_ROLE_STOPS ? skel->progs.on_signal_stop
+					: skel->progs.on_signal;
+}
+
 static int select_tracepoint(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			     const struct trigger_config *config)
 {
+	struct bpf_program *program = tracepoint_program(skel, probe->what.roles);
 
-	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
-	skel->rodata->tracepoint_probe = probe->what.probe;
+	bpf_program__set_autoload(program, true);
+	if (program == skel->progs.on_tracepoint) {
+		skel->rodata->tracepoint_probe = probe->what.probe;
+		return 0;
+	}
+	skel->rodata->page_fault_entry = page_fault_entry();
+	if (program == skel->progs.on_tracepoint_start) {
+		skel->rodata->start_tracepoint_is_own = is_of_thread(probe->name);
+		return 0;
+	}
+	skel->rodata->stop_tracepoint_is_own = is_of_thread(probe->name);
+	skel->rodata->stop_tracepoint_probe = probe->what.probe;
 	return 0;
 }
 
 static int select_signal(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			 const struct trigger_config *config)
 {
+	struct bpf_program *program = signal_program(skel, probe->what.roles);
 
-	bpf_program__set_autoload(skel->progs.on_signal, true);
-	skel->rodata->signal_probe = probe->what.probe;
-	skel->rodata->signals |= probe->signals;
+	bpf_program__set_autoload(program, true);
+	if (program == skel->progs.on_signal_start) {
+		skel->rodata->start_signals |= probe->signals;
+	} else if (program == skel->progs.on_signal_stop) {
+		skel->rodata->stop_signals |= probe->signals;
+		skel->rodata->stop_signal_probe = probe->what.probe;
+	} else {
+		skel->rodata->signals |= probe->signals;
+		skel->rodata->signal_probe = probe->what.probe;
+	}
 	return 0;
 }
 
@@ -545,7 +604,8 @@ static int refuse_tracepoint(const char *name, int err)
 static int attach_tracepoint(struct kernel_probes *set, const struct trigger_bpf *skel,
 			     const struct kernel_probe *probe)
 {
-	int err = attach_raw(set, probe->name, skel->progs.on_tracepoint, false);
+	int err = attach_raw(set, probe->name, tracepoint_program(skel, probe->what.roles),
+			     kernel_probe__is_end(probe));
 
 	return err ? refuse_tracepoint(probe->name, err) : 0;
 }
@@ -556,13 +616,29 @@ static int attach_tracepoints(struct kernel_probes *set, const struct trigger_bp
 	return attach_each(set, skel, list, KERNEL_PROBE_TRACEPOINT, attach_tracepoint);
 }
 
-/* One program handles all signals. */
+/* True if an earlier probe of the list is a signal with this role. */
+static bool has_signal_before(const struct kernel_probe_list *list, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (list->v[i].kind == KERNEL_PROBE_SIGNAL &&
+		    list->v[i].what.roles == list->v[at].what.roles)
+			return true;
+	return false;
+}
+
+/* One program per role handles all signals. Ends are set first. */
 static int attach_signals(struct kernel_probes *set, const struct trigger_bpf *skel,
 			  const struct kernel_probe_list *list)
 {
-	int err = attach_raw(set, "signal_deliver", skel->progs.on_signal, false);
+	int err = 0;
 
-	(void)list;
+	for (int ends = 1; ends >= 0 && !err; ends--)
+		for (size_t i = 0; i < list->n && !err; i++)
+			if (list->v[i].kind == KERNEL_PROBE_SIGNAL &&
+			    kernel_probe__is_end(&list->v[i]) == ends &&
+			    !has_signal_before(list, i))
+				err = attach_raw(set, "signal_deliver",
+						 signal_program(skel, list->v[i].what.roles), ends);
 	return err ? refuse_tracepoint("signal_deliver", err) : 0;
 }
 
@@ -606,7 +682,11 @@ static void select_none(struct trigger_bpf *skel)
 	bpf_program__set_autoload(skel->progs.on_function_stop, false);
 	bpf_program__set_autoload(skel->progs.on_function_stop_fentry, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, false);
+	bpf_program__set_autoload(skel->progs.on_tracepoint_start, false);
+	bpf_program__set_autoload(skel->progs.on_tracepoint_stop, false);
 	bpf_program__set_autoload(skel->progs.on_signal, false);
+	bpf_program__set_autoload(skel->progs.on_signal_start, false);
+	bpf_program__set_autoload(skel->progs.on_signal_stop, false);
 	bpf_program__set_autoload(skel->progs.on_oom_victim, false);
 	bpf_program__set_autoload(skel->progs.on_breakpoint, false);
 	bpf_program__set_autoload(skel->progs.on_breakpoint_return, false);

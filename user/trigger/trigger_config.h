@@ -14,7 +14,8 @@
 
 /*
  * A probe in the kernel. `what.roles` has one bit for every kind. System calls, functions and
- * breakpoints have returns, and can begin and end regions; a system call begins one at its return.
+ * breakpoints have returns. All but the OOM killer can begin and end regions; a system call begins
+ * one at its return.
  */
 struct kernel_probe {
 	enum kernel_probe_kind kind; /* for an exit: a system call's; KERNEL_PROBE_NONE: not set */

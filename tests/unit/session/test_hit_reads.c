@@ -242,6 +242,7 @@ static void test_usdt_and_system_calls(void **state)
 		.kernel = {.kind = KERNEL_PROBE_SYSCALL, .name = "write", .number = 1}};
 	static struct probe tracepoint = {
 		.kernel = {.kind = KERNEL_PROBE_TRACEPOINT, .name = "sched_switch"}};
+	static struct probe oom = {.kernel = {.kind = KERNEL_PROBE_OOM, .name = "oom:"}};
 
 	usdt.args = (struct mt_args){
 		.n = 2, .v = {{.kind = MT_ARG_REGISTER, .base = 5, .size = -4}, {.size = 8}}};
@@ -272,7 +273,11 @@ static void test_usdt_and_system_calls(void **state)
 	assert_non_null(strstr(syscall.refused, "as in (int)arg1"));
 	syscall.refused[0] = '\0';
 	assert_int_equal(apply("arg7 == 1", NULL, &syscall, NULL), -EINVAL);
-	assert_int_equal(apply("tid == 1", NULL, &tracepoint, NULL), -EINVAL);
+	assert_int_equal(apply("arg1 == 1", NULL, &tracepoint, NULL), -EINVAL);
+	assert_int_equal(apply("tid == 1 && comm == \"worker\"", NULL, &tracepoint, NULL), 0);
+	assert_int_equal(apply("tid == 1", "arg1", &tracepoint, NULL), -EINVAL);
+	/* The victim is not the thread that is at the hit. */
+	assert_int_equal(apply("tid == 1", NULL, &oom, NULL), -EINVAL);
 }
 
 /* Functions with debug info. */

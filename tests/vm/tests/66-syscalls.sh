@@ -100,6 +100,27 @@ for stop in kernel:hrtimer_nanosleep 'syscall:*nanosleep'; do
 	[ "$(grep -c ' one_iter$' /tmp/measured.text)" -gt 1 ] || fail "it was paused"
 	! grep -q 'gap: outside' /tmp/measured.text || fail "it was paused"
 done
+# A tracepoint has no event of its own, and freezes as a system call does. It is reached in an interrupt, too.
+function_hit traced -start one_iter -stop tracepoint:raw_syscalls:sys_enter -duration-thresh 1us -skip 3 -immediate-stop
+grep -q '^hit [0-9]* of tracepoint:raw_syscalls:sys_enter, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+mtbpf watch -pid "$pid" -start tracepoint:raw_syscalls:sys_enter -stop tracepoint:sched:sched_switch -timeout 2s >/tmp/out 2>/tmp/err ||
+	fail "$(cat /tmp/err)"
+hits=$(sed -n 's/ hits .*//p' /tmp/out)
+echo "from a system call to a switch: $(head -1 /tmp/out)"
+[ "$hits" -gt 20 ] || fail "$hits regions"
+mtbpf watch -pid "$pid" -start one_iter -stop tracepoint:irq_vectors:local_timer_entry -timeout 2s >/tmp/out 2>/tmp/err ||
+	fail "$(cat /tmp/err)"
+grep -q '^0 hits' /tmp/out || fail "an interrupt has ended a region: $(cat /tmp/out)"
+grep -q 'lost: .*: in an interrupt' /tmp/err || fail "no interrupt: $(cat /tmp/err)"
+service=$pid
+start /build/programs/causes faults
+mtbpf watch -pid "$pid" -start tracepoint:exceptions:page_fault_user -stop tracepoint:raw_syscalls:sys_enter -timeout 4s \
+	>/tmp/out 2>/tmp/err || fail "$(cat /tmp/err)"
+echo "from a page fault to a system call: $(head -1 /tmp/out)"
+grep -q '^[1-9][0-9]* hits' /tmp/out || fail "a page fault is the thread's: $(cat /tmp/out)"
+kill "$pid"
+pid=$service
 # From the return of one system call to the entry of the next one: what is between the two.
 function_hit between -start 'syscall:*nanosleep' -stop kernel:do_nanosleep -duration-thresh 1us -skip 3
 grep -q '^hit [0-9]* of kernel:do_nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
@@ -121,6 +142,17 @@ for _ in $(seq 8); do
 	! grep -q '^frozen' /tmp/out || break
 done
 grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the signal"
+# From a signal to the end of its handler.
+function_hit handler -start signal:ALRM -stop syscall:rt_sigreturn -duration-thresh 1ns -skip 2 -immediate-stop
+grep -q '^hit [0-9]* of syscall:rt_sigreturn, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit"
+function_hit delivered -start syscall:setitimer -stop signal:ALRM -duration-thresh 1ns -skip 2 -immediate-stop
+grep -q '^hit [0-9]* of signal:ALRM, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
+grep -q 'frozen in the kernel' /tmp/err || fail "$(cat /tmp/err)"
+rm -rf /tmp/ended.*
+mtbpf run -source pt -start main -stop exit:nonzero -immediate-stop -o /tmp/ended.fxt -- /build/programs/crash -exit >/tmp/out 2>/tmp/err
+grep -q '^hit 1 of exit:nonzero, .* after -start' /tmp/out || fail "$(cat /tmp/out /tmp/err)"
+grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit: $(cat /tmp/out)"
 # A call that does not wait: the thread runs on until user space has frozen the trace.
 for _ in $(seq 8); do
 	function_hit late -symbol syscall:write -skip 3 -freeze disable

@@ -637,7 +637,8 @@ static const struct {
 	[DROP_TRIGGERS] = {"triggers", "trigger", "triggers", "the kernel's buffer was full"},
 	[DROP_BUSY] = {"busy", "trigger", "triggers", "the snapshot before was still taken"},
 	[DROP_UNMEASURED] = {"unmeasured", "hit", "hits",
-			     "not measured: too many calls in each other, or no memory"},
+			     "not measured: in an interrupt, too many calls in each other, or no "
+			     "memory"},
 	[DROP_KEYS] = {"keys", "request", "requests",
 		       "of -key: evicted, since there were too many at once"},
 	[DROP_KEYLESS] = {"keyless", "hit", "hits", "its -key could not be read"},

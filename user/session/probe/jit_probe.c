@@ -470,6 +470,15 @@ static int refuse_calls(const struct probe *probe)
 	return -EINVAL;
 }
 
+/* True if all of them are copies of one function. */
+static bool has_one_name(const struct probe *probes, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(probes[i].name, probes[0].name))
+			return false;
+	return true;
+}
+
 int jit_probe__check_calls(const struct probe *probes, size_t n)
 {
 	size_t n_copies = 0, n_returns = 0;
@@ -489,7 +498,11 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 	log__error("the calls of %s need a breakpoint at %zu entries and %zu returns, and a CPU "
 		   "has only %d",
 		   last->name, n_copies, n_returns, BREAKPOINTS_MAX);
-	log__hint("-delay-thresh measures from call to call, without the returns; so does a "
-		  "-start and a -stop");
+	if (n_copies > 1 && has_one_name(probes, n) && strncmp(last->name, "JS:", 3))
+		log__hint("java -XX:-UseOnStackReplacement compiles a method fewer times; or "
+			  "-delay-thresh measures from call to call, without the returns");
+	else
+		log__hint("-delay-thresh measures from call to call, without the returns; so does "
+			  "a -start and a -stop");
 	return -EINVAL;
 }

@@ -100,6 +100,19 @@ static int refuse_closed(const char *name)
 	return -EINVAL;
 }
 
+/* The thread, or the process, ends there. */
+static bool never_returns(int number)
+{
+	return number == SYS_exit || number == SYS_exit_group;
+}
+
+static int refuse_end(const char *name)
+{
+	log__error("-start %s: a region cannot begin there, since the thread ends", name);
+	log__hint("use it as -stop: -start NAME -stop %s", name);
+	return -EINVAL;
+}
+
 static int take(struct search *search, const char *name, int number)
 {
 	/* The registers at its entry have the arguments. */
@@ -137,6 +150,11 @@ static int each_match(struct search *search, const char *glob)
 
 		if (!name || fnmatch(glob, name, 0))
 			continue;
+		if (search->is_start && never_returns(i)) {
+			if (!strcmp(glob, name))
+				return refuse_end(syscall__selector(i));
+			continue;
+		}
 		if (!search->selector->kind || syscall__is_of_file(i))
 			err = take(search, name, i);
 	}
@@ -191,21 +209,101 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 	return fn(ctx, &probe);
 }
 
-/* A tracepoint's name is unique without its category. */
+#define EVENTS "/sys/kernel/tracing/events/"
+
+/* These categories have no tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
+static bool has_tracepoints(const char *category)
+{
+	return strcmp(category, "syscalls") && strcmp(category, "ftrace");
+}
+
+/* Called for each tracepoint that matches. Returns 1 to end the search. */
+typedef int (*tracepoint_fn)(void *ctx, const char *category, const char *event);
+
+/* The folders CATEGORY/NAME of tracefs. */
+static void each_event(const char *category_glob, const char *name_glob, tracepoint_fn fn,
+		       void *ctx)
+{
+	char pattern[PATH_MAX];
+	glob_t found = {0};
+	int ends = 0;
+
+	snprintf(pattern, sizeof(pattern), EVENTS "%s/%s/id", category_glob, name_glob);
+	if (glob(pattern, 0, NULL, &found))
+		found.gl_pathc = 0;
+	for (size_t i = 0; i < found.gl_pathc && !ends; i++) {
+		char *category = found.gl_pathv[i] + strlen(EVENTS);
+		char *event = strchr(category, '/'), *end = strrchr(category, '/');
+
+		if (!event || event == end)
+			continue;
+		*event++ = *end = '\0';
+		if (has_tracepoints(category))
+			ends = fn(ctx, category, event);
+	}
+	globfree(&found);
+}
+
+static int note_category(void *category, const char *found, const char *event)
+{
+	(void)event;
+	snprintf(category, NAME_MAX, "%s", found);
+	return 1;
+}
+
+/*
+ * The kernel finds a tracepoint by its name, which is unique without its category. Tracepoints
+ * without an event are not in tracefs, and have no category. Without tracefs nothing is checked.
+ */
+static int check_category(const char *text, const char *category, const char *name)
+{
+	char found[NAME_MAX] = "";
+
+	each_event("*", name, note_category, found);
+	if (!*found || !strcmp(found, category))
+		return 0;
+	log__error("'%s': the tracepoint %s has the category %s", text, name, found);
+	log__hint("use " TRACEPOINT_PREFIX "%s:%s", found, name);
+	return -EINVAL;
+}
+
+/* The events of this category are made by the tracepoints of all system calls. */
+static int refuse_syscall_event(const char *text, const char *name)
+{
+	bool is_exit = !strncmp(name, "sys_exit_", 9), is_entry = !strncmp(name, "sys_enter_", 10);
+
+	log__error("'%s' is an event, and not a tracepoint", text);
+	if (is_entry || is_exit)
+		log__hint("the system call is " SYSCALL_PREFIX "%s", name + (is_exit ? 9 : 10));
+	else
+		log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
+	return -EINVAL;
+}
+
 static int each_tracepoint(const struct probe_source *source, const char *text, probe_fn fn,
 			   void *ctx)
 {
-	const char *colon = strrchr(text + strlen(TRACEPOINT_PREFIX), ':');
+	const char *category = text + strlen(TRACEPOINT_PREFIX), *colon = strchr(category, ':');
 	struct kernel_probe kernel = {.kind = KERNEL_PROBE_TRACEPOINT};
+	char of[NAME_MAX];
+	int err;
 
-	if (colon && colon[1]) {
-		snprintf(kernel.name, sizeof(kernel.name), "%s", colon + 1);
-		return take_named(text, &kernel, fn, ctx);
+	(void)source;
+	if (!colon || colon == category || !colon[1] || strpbrk(category, "*?[/") ||
+	    strchr(colon + 1, ':')) {
+		log__error("'%s' is not the name of a tracepoint", text);
+		log__hint("use " TRACEPOINT_PREFIX "CATEGORY:NAME, as in " TRACEPOINT_PREFIX
+			  "block:block_rq_issue");
+		return -EINVAL;
 	}
-	log__error("'%s' is not the name of a tracepoint", text);
-	log__hint("use " TRACEPOINT_PREFIX "CATEGORY:NAME, as in " TRACEPOINT_PREFIX
-		  "block:block_rq_issue");
-	return -EINVAL;
+	snprintf(of, sizeof(of), "%.*s", (int)(colon - category), category);
+	if (!has_tracepoints(of))
+		return refuse_syscall_event(text, colon + 1);
+	err = check_category(text, of, colon + 1);
+	if (err)
+		return err;
+	snprintf(kernel.name, sizeof(kernel.name), "%s", colon + 1);
+	return take_named(text, &kernel, fn, ctx);
 }
 
 /* Without the real-time signals. */
@@ -249,6 +347,8 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 		log__hint("an exit with 0: " SYSCALL_PREFIX "exit_group");
 		return -EINVAL;
 	}
+	if (source->is_start)
+		return refuse_end(text);
 	snprintf(probe.name, sizeof(probe.name), "%s", text);
 	snprintf(probe.path, sizeof(probe.path), "%s", text);
 	return fn(ctx, &probe);
@@ -418,40 +518,23 @@ static size_t list_syscalls(const char *text)
 	return n;
 }
 
-#define EVENTS "/sys/kernel/tracing/events/"
-
-/* These categories have no tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
-static bool has_tracepoints(const char *category)
+static int print_tracepoint(void *n, const char *category, const char *event)
 {
-	return strcmp(category, "syscalls") && strcmp(category, "ftrace");
+	printf("%16s %6s %-20s " TRACEPOINT_PREFIX "%s:%s\n", "-", "", "tracepoint", category,
+	       event);
+	++*(size_t *)n;
+	return 0;
 }
 
-/* Each has a folder CATEGORY/NAME. */
 static size_t list_tracepoints(const char *text)
 {
 	const char *name = text + strlen(TRACEPOINT_PREFIX), *colon = strchr(name, ':');
-	char pattern[PATH_MAX];
-	glob_t found = {0};
+	char category[PATH_MAX];
 	size_t n = 0;
 
-	snprintf(pattern, sizeof(pattern), EVENTS "%.*s/%s/id",
-		 colon ? (int)(colon - name) : (int)strlen(name), name, colon ? colon + 1 : "*");
-	if (glob(pattern, 0, NULL, &found))
-		found.gl_pathc = 0;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		char *category = found.gl_pathv[i] + strlen(EVENTS);
-		char *event = strchr(category, '/'), *end = strrchr(category, '/');
-
-		if (!event || event == end)
-			continue;
-		*event++ = *end = '\0';
-		if (!has_tracepoints(category))
-			continue;
-		printf("%16s %6s %-20s " TRACEPOINT_PREFIX "%s:%s\n", "-", "", "tracepoint",
-		       category, event);
-		n++;
-	}
-	globfree(&found);
+	snprintf(category, sizeof(category), "%.*s",
+		 colon ? (int)(colon - name) : (int)strlen(name), name);
+	each_event(category, colon ? colon + 1 : "*", print_tracepoint, &n);
 	return n;
 }
 

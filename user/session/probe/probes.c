@@ -445,6 +445,7 @@ static bool is_same_place(const struct probe *a, const struct probe *b, const ch
 
 	if (a->kernel.kind || b->kernel.kind)
 		return a->kernel.kind == b->kernel.kind && a->offset == b->offset &&
+		       a->kernel.signals == b->kernel.signals &&
 		       !strcmp(a->kernel.name, b->kernel.name);
 	return place.ino == other.ino && place.offset == other.offset;
 }
@@ -483,39 +484,22 @@ static int add_places(struct start_stop *r, const char *exec_path)
 	return err;
 }
 
-/* True for probes in the kernel that can begin and end regions. */
-static bool may_bound(const struct probe *probe)
+/* The OOM killer runs in the thread that asks for memory, whichever process it chooses. */
+static int check_oom(const struct start_stop *r)
 {
-	switch (probe->kernel.kind) {
-	case KERNEL_PROBE_SYSCALL:
-		return !probe->is_inside; /* otherwise it is exit:nonzero */
-	case KERNEL_PROBE_NONE:
-	case KERNEL_PROBE_FUNCTION:
-	case KERNEL_PROBE_BREAKPOINT:
-		return true;
-	default:
-		return false;
-	}
-}
+	const struct probes *const all[] = {&r->starts, &r->stops};
 
-static const struct probe *not_of_regions(const struct probes *probes)
-{
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (!may_bound(&probes->all.v[i]))
-			return &probes->all.v[i];
-	return NULL;
-}
-
-static int check_moments(const struct start_stop *r)
-{
-	const struct probe *probe = not_of_regions(&r->starts) ?: not_of_regions(&r->stops);
-
-	if (!probe)
-		return 0;
-	log__error("-start and -stop cannot be %s", probe->name);
-	log__hint("name functions of the program or of the kernel, or system calls: -start "
-		  "syscall:accept4");
-	return -EINVAL;
+	for (size_t i = 0; i < 2; i++)
+		for (size_t k = 0; k < all[i]->all.n; k++) {
+			if (all[i]->all.v[k].kernel.kind != KERNEL_PROBE_OOM)
+				continue;
+			log__error("-start and -stop cannot be " OOM_PREFIX
+				   ": the thread that asks "
+				   "for memory comes to it, and not the process that is killed");
+			log__hint("-stop " SIGNAL_PREFIX "KILL is the end of that process");
+			return -EINVAL;
+		}
+	return 0;
 }
 
 static int note_found(void *found, const struct probe *probe)
@@ -571,7 +555,7 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 	if (!err)
 		err = probe__each(source, options->stop, probes__add, &r->stops);
 	if (!err)
-		err = check_moments(r);
+		err = check_oom(r);
 	if (!err)
 		err = check_places(r, options, source->exec_path);
 	if (!err && r->by_key)
