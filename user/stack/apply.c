@@ -106,7 +106,7 @@ static void break_segment(struct stack *s, const struct branch *b)
 static struct frame *put_below_all(struct stack *s, const struct branch *b,
 				   const struct function *function)
 {
-	if (s->passes & PASS_ROOTS) {
+	if (!(s->passes_off & PASS_ROOTS)) {
 		frames__note_lowest(s->frames, unwinder__throws(function));
 		return frames__emplace_root(s->frames, function, b->to);
 	}

@@ -132,7 +132,6 @@ struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose)
 	}
 	*place = coroutine;
 	frames__init(&coroutine->frames);
-	coroutine->frames.stitcher.is_off = coroutines->own_frames->stitcher.is_off;
 	coroutine->number = (uint32_t)coroutines->others.n;
 	return coroutine;
 }

@@ -780,8 +780,6 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 
 	if (!placement)
 		return -ENOMEM;
-	if (stitcher->is_off)
-		stitcher->n_ends = 0;
 	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = search(stitcher, begin, &fit);

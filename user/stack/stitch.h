@@ -163,7 +163,6 @@ struct stitched {
 #define STITCHED_MAX 8
 
 struct stitcher {
-	bool is_off;			  /* no segment is joined to another */
 	VEC(struct placement) placements; /* one per segment, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
