@@ -219,13 +219,9 @@ static struct frame *find_below(struct stack *s, const struct function *function
 {
 	struct frame *frame = function ? frames__below(s->frames) : NULL;
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->call.function == function)
-			return frame;
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame && frame->call.function != function)
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 /* True for the first frame of a coroutine whose creator put a function's address on the stack. */
@@ -274,13 +270,10 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 static struct frame *begin_below(struct stack *s, const struct branch *b,
 				 const struct departure *by, uint32_t distance)
 {
-	long level = s->frames->level;
-
 	frames__end_segment(s->frames);
 	frames__begin_below(s->frames, b->time_ns, unwinding__find_waiting(s, b, by, distance),
 			    distance);
 	stack__push_first(s, b->to);
-	s->frames->level = level;
 	return frames__top(s->frames);
 }
 
@@ -448,13 +441,10 @@ static struct frame *find_schedule(struct stack *s)
 {
 	struct frame *frame = frames__top(s->frames);
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->call.function && !strcmp(frame->call.function->name, "__schedule"))
-			return frame;
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame &&
+	       !(frame->call.function && !strcmp(frame->call.function->name, "__schedule")))
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 static void stop_in_kernel(struct stack *s, const struct branch *b)

@@ -17,13 +17,10 @@ struct frame *stack__find_caller(const struct stack *s, const struct function *f
 
 	if (!frame || !function)
 		return NULL;
-	/* An interrupt or a system call has not been called by the frame below it. */
-	while (frame->call.kind != CALL_KERNEL) {
-		frame = frames__parent(s->frames, frame);
-		if (!frame || frame->call.function == function)
-			return frame;
-	}
-	return NULL;
+	do
+		frame = frames__caller(s->frames, frame);
+	while (frame && frame->call.function != function);
+	return frame;
 }
 
 bool stack__is_raise(const struct stack *s, const struct branch *b)
@@ -861,9 +858,8 @@ static bool goes_where_called(ARGS)
 {
 	struct frame *frame = b->to ? top_of(s) : NULL;
 
-	/* A RET does not leave an interrupt or a syscall. */
 	while (frame && !frame__returns_to(frame, b->to))
-		frame = frame->call.kind == CALL_KERNEL ? NULL : frames__parent(s->frames, frame);
+		frame = frames__caller(s->frames, frame);
 	e->outer = frame;
 	return frame;
 }

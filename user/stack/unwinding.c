@@ -405,15 +405,10 @@ static struct frame *find_catcher(const struct stack *s, const struct branch *b,
 {
 	struct frame *top = frames__top(s->frames), *frame = top;
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (may_hold(frame->call.function, pad) &&
-		    leads_to(s, pending_site(frame, top, b), pad, b->to))
-			return frame;
-		/* A frame below an interrupt or a syscall is not a caller. */
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame && !(may_hold(frame->call.function, pad) &&
+			  leads_to(s, pending_site(frame, top, b), pad, b->to)))
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 struct landed {
@@ -510,9 +505,9 @@ static struct frame *find_nearest(const struct stack *s, const struct function *
 {
 	struct frame *frame = frames__top(s->frames);
 
-	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
-		frame = frames__parent(s->frames, frame);
-	return frame && frame->call.function == function ? frame : NULL;
+	while (frame && frame->call.function != function)
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,

@@ -129,8 +129,7 @@ void ocaml_note__fini(struct ocaml_note *note)
 	VEC_FINI(&note->pops);
 }
 
-/* True if one of them is in [start, end). */
-static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
+bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
 {
 	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
 
@@ -655,7 +654,7 @@ static bool parse_address(const char *text, uint64_t *ip)
 
 static int add_line(struct ocaml_traps *traps, const char *text, const char *path, size_t number)
 {
-	uint64_t ip, *slot;
+	uint64_t ip;
 
 	if (!*text)
 		return 0;
@@ -664,20 +663,11 @@ static int add_line(struct ocaml_traps *traps, const char *text, const char *pat
 		log__hint(LINE_HELP);
 		return -EINVAL;
 	}
-	slot = VEC_PUSH(&traps->ips);
-	if (!slot) {
+	if (VEC_ADD(&traps->ips, ip)) {
 		log__error("out of memory");
 		return -ENOMEM;
 	}
-	*slot = ip;
 	return 0;
-}
-
-static int compare_ips(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
@@ -695,7 +685,7 @@ int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 	rest = text;
 	while (!err && (line = strsep(&rest, "\n")))
 		err = add_line(traps, trim(line), path, ++number);
-	VEC_SORT(&traps->ips, compare_ips);
+	VEC_SORT_U64(&traps->ips);
 	return err;
 }
 
@@ -706,5 +696,5 @@ void ocaml_traps__fini(struct ocaml_traps *traps)
 
 bool ocaml_traps__has(const struct ocaml_traps *traps, uint64_t ip)
 {
-	return traps->ips.n && bsearch(&ip, traps->ips.v, traps->ips.n, sizeof(ip), compare_ips);
+	return vaddr_vec__has(&traps->ips, ip, ip + 1);
 }
