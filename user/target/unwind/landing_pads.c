@@ -472,7 +472,7 @@ enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 
-	if (table && vaddr_vec__has(&table->pads, vaddr, vaddr + 1))
+	if (table && vaddr_vec__has(&table->pads, vaddr, vaddr))
 		return PAD_EXCEPTION;
 	return ask_function(image, vaddr, is_handler) ? PAD_RAISE : PAD_NONE;
 }

@@ -129,11 +129,11 @@ void ocaml_note__fini(struct ocaml_note *note)
 	VEC_FINI(&note->pops);
 }
 
-bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
+bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t first, uint64_t last)
 {
-	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
+	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < first);
 
-	return n < vaddrs->n && vaddrs->v[n] < end;
+	return n < vaddrs->n && vaddrs->v[n] <= last;
 }
 
 /* The runtime functions that raise do so within this many instructions. */
@@ -373,8 +373,8 @@ static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 	uint64_t vaddr = flow->vaddr + p->at;
 	const struct insn_move *move = &p->recent.v[0];
 
-	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr + 1) || move->kind != MOVE_ADDRESS ||
-	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address + 1))
+	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr) || move->kind != MOVE_ADDRESS ||
+	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address))
 		return 0;
 	return move->address;
 }
@@ -399,7 +399,7 @@ static bool popped(const struct flow *flow, const struct flow_point *p)
 	if (flow->note) {
 		uint64_t vaddr = flow->vaddr + p->at;
 
-		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
+		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr);
 	}
 	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
@@ -609,7 +609,7 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 
 	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 	flow.size = f->size < len ? f->size : len;
-	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size) ? note : NULL;
+	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size - 1) ? note : NULL;
 	if (!flow.code || flow.size > MAX_FUNCTION ||
 	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
 		return 0;
@@ -696,5 +696,5 @@ void ocaml_traps__fini(struct ocaml_traps *traps)
 
 bool ocaml_traps__has(const struct ocaml_traps *traps, uint64_t ip)
 {
-	return vaddr_vec__has(&traps->ips, ip, ip + 1);
+	return vaddr_vec__has(&traps->ips, ip, ip);
 }

@@ -14,8 +14,8 @@
 
 typedef VEC(uint64_t) vaddr_vec;
 
-/* Of ascending ones: true if one is in [start, end). */
-bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end);
+/* Of ascending ones: true if one is in [first, last]. */
+bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t first, uint64_t last);
 
 /*
  * .note.ocaml_eh: where OxCaml's compiler says that it set up trap frames, took them down, and put
