@@ -87,7 +87,7 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	struct frame *top;
 
 	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
-	top = unwinding__find_longjmp(s->frames, &own);
+	own = unwinding__find_longjmp(s->frames, &top);
 	top->role = ROLE_SWITCH;
 	top->return_ip = 0;
 	top->resume_ip = own->ip;

@@ -258,10 +258,9 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 {
 	for (size_t i = stitcher->n_ends; i-- > 0;) {
 		const struct stitched *end = &stitcher->ends[i];
-		uint64_t return_ip = end->left_ip;
 
-		for (size_t k = end->stack.n; k-- > 0; return_ip = end->stack.v[k].return_ip)
-			if (takes(ctx, end->stack.v[k].function, return_ip))
+		for (size_t k = end->stack.n; k-- > 0;)
+			if (takes(ctx, end->stack.v[k].function, stitched__left_at(end, k)))
 				return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)k};
 	}
 	return WAITING_NONE;
