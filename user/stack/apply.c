@@ -47,7 +47,6 @@ void stack__push_call(struct stack *s, const struct branch *b, const struct func
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
 {
 	const struct frame *top = frames__top(s->frames);
-	enum function_role role;
 	struct frame next = {.call = branch__call(b, function, top->call.kind),
 			     .return_ip = top->role ? top->resume_ip : top->return_ip,
 			     .resume_ip = top->role ? 0 : top->resume_ip,
@@ -57,16 +56,14 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 	frames__learn_edge(s->frames, top, false);
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, &next);
-	role = stack__role_at(s, b->to);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, stack__role_at(s, b->to));
 }
 
 void stack__take_role(struct stack *s, enum function_role role)
 {
 	struct frame *top = frames__top(s->frames);
 
-	if (!top || top->role)
+	if (!function_role__switches(role) || !top || top->role)
 		return;
 	/* return_ip is cleared, so that the rules examine its return, which may switch stacks. */
 	top->role = (uint8_t)role;
@@ -204,8 +201,7 @@ static void enter(struct stack *s, const struct branch *b, const struct event *e
 	if (role == ROLE_FIND_FDE)
 		unwinding__note_step(s);
 	stack__push_call(s, b, e->function);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, role);
 }
 
 static void return_from(struct stack *s, const struct branch *b, const struct frame *frame)
@@ -260,8 +256,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 	frame->call.entry_ip = b->to;
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
 	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, role);
 }
 
 /* Landings. */

@@ -40,12 +40,6 @@ struct likeness {
 	bool has_waited; /* and has not moved since */
 };
 
-static void fini_parked(struct parked *parked)
-{
-	VEC_FINI(&parked->coroutines);
-	VEC_FINI(&parked->groups);
-}
-
 static int compare_held(const struct held *a, const struct held *b)
 {
 	if (a->function != b->function)
@@ -347,7 +341,8 @@ static void find_coroutines(struct stack *s)
 				    like.has_waited);
 	}
 	VEC_FINI(&all);
-	fini_parked(&parked);
+	VEC_FINI(&parked.coroutines);
+	VEC_FINI(&parked.groups);
 }
 
 /*

@@ -238,7 +238,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
 
-/* Marks the running frame as that of a function that switches stacks. */
+/* Marks the running frame as that of a function that switches stacks, if this is such a role. */
 void stack__take_role(struct stack *s, enum function_role role);
 /* Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. */
 void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);

@@ -201,10 +201,9 @@ static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot
 	return is_mem(&recent->v[0], MOVE_LOAD, INSN_R14, slot) && recent->v[0].reg == INSN_RSP;
 }
 
-/* lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x */
 /*
  * The address of the table if the last instructions are the jump of a switch statement; 0
- * otherwise.
+ * otherwise: lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x
  */
 static uint64_t recent_moves__switches(const struct recent_moves *recent)
 {
@@ -216,8 +215,10 @@ static uint64_t recent_moves__switches(const struct recent_moves *recent)
 	return v[3].address;
 }
 
-/* mov %reg,disp(%r14): REX.W + REX.B 89 /r with %r14 and a displacement. */
-/* Some instruction of the function may put up a trap frame. Costs little. */
+/*
+ * Some instruction of the function may put up a trap frame: mov %reg,disp(%r14), which is REX.W +
+ * REX.B 89 /r with %r14 and a displacement. Costs little.
+ */
 static bool ocaml_shapes__may_push(const uint8_t *code, size_t len)
 {
 	for (size_t i = 0; i + 2 < len; i++)
