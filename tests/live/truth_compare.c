@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../each_branch.h"
+#include "../stack_state.h"
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "stack/stack.h"
@@ -74,8 +75,8 @@ static void read_truth(struct truth_log *log, const char *path)
  */
 static long count_level(struct comparison *c, const struct branch *b)
 {
-	const struct function *top = stack__top(c->stack);
-	long level = stack__level(c->stack);
+	const struct function *top = top_function(c->stack);
+	long level = top_level(c->stack);
 	struct code_place from;
 
 	if (b->kind == BRANCH_CALL && code_map__find(c->map, b->from, &from) &&
@@ -93,7 +94,7 @@ static int on_branch(void *ctx, const struct branch *b)
 	struct comparison *c = ctx;
 	struct seen_event *seen;
 	struct code_place place = {0};
-	int err = stack__branch(c->stack, b);
+	int err = take_one(c->stack, b);
 
 	if (err || (b->kind != BRANCH_CALL && b->kind != BRANCH_RETURN))
 		return err;
@@ -101,7 +102,7 @@ static int on_branch(void *ctx, const struct branch *b)
 		return 0;
 	code_map__find(c->map, b->to, &place);
 	/* A label of assembly may stand behind the call: what is returned to is what called. */
-	if (b->kind == BRANCH_RETURN && place.function != stack__top(c->stack))
+	if (b->kind == BRANCH_RETURN && place.function != top_function(c->stack))
 		code_map__find(c->map, b->to - 1, &place);
 	seen = VEC_PUSH(&c->seen);
 	if (!seen)
@@ -110,8 +111,8 @@ static int on_branch(void *ctx, const struct branch *b)
 		.is_call = b->kind == BRANCH_CALL,
 		.to = b->to,
 		.level = count_level(c, b),
-		.coroutine = stack__coroutine(c->stack),
-		.top = stack__top(c->stack),
+		.coroutine = running_stack(c->stack),
+		.top = top_function(c->stack),
 		.function = place.function,
 	};
 	return 0;

@@ -22,6 +22,7 @@
 
 #include "../each_branch.h"
 #include "../rules_tried.h"
+#include "../stack_state.h"
 #include "capture/recording/recording.h"
 #include "decode/decode.h"
 #include "stack/stack.h"
@@ -105,7 +106,7 @@ static int take_branch(void *ctx, const struct branch *b)
 	struct branch own = *b;
 
 	own.time_ns = j->step += STEP;
-	if (stack__branch(j->stack, &own) || see(j, b, own.time_ns))
+	if (take_one(j->stack, &own) || see(j, b, own.time_ns))
 		return -1;
 	note_signal(j, b);
 	return 0;

@@ -4,6 +4,7 @@
 #define MTBPF_TESTS_STACK_FIXTURE_H
 
 #include "../rules_tried.h"
+#include "../stack_state.h"
 #include "tree_text.h"
 
 #include <stdbool.h>
@@ -105,12 +106,12 @@ static inline void branch(struct thread *t, enum branch_kind kind, uint64_t from
 			  uint8_t len)
 {
 	t->now += 10;
-	assert_int_equal(stack__branch(t->stack, &(struct branch){.time_ns = t->now,
-								  .from = from,
-								  .to = to,
-								  .n_insns = 1,
-								  .kind = (uint8_t)kind,
-								  .len = len}),
+	assert_int_equal(take_one(t->stack, &(struct branch){.time_ns = t->now,
+							     .from = from,
+							     .to = to,
+							     .n_insns = 1,
+							     .kind = (uint8_t)kind,
+							     .len = len}),
 			 0);
 }
 
@@ -155,10 +156,10 @@ static inline void interrupt(struct thread *t, uint64_t at)
 static inline void gap(struct thread *t, uint8_t reason)
 {
 	t->now += 10;
-	assert_int_equal(stack__branch(t->stack, &(struct branch){.time_ns = t->now,
-								  .n_insns = 1,
-								  .kind = BRANCH_GAP,
-								  .reason = reason}),
+	assert_int_equal(take_one(t->stack, &(struct branch){.time_ns = t->now,
+							     .n_insns = 1,
+							     .kind = BRANCH_GAP,
+							     .reason = reason}),
 			 0);
 }
 
@@ -172,11 +173,11 @@ static inline void leave_handler(struct thread *t, uint64_t from, uint64_t to)
 
 static inline void assert_on_top(struct thread *t, const char *name, long level)
 {
-	const struct function *top = stack__top(t->stack);
+	const struct function *top = top_function(t->stack);
 
 	assert_non_null(top);
 	assert_string_equal(top->name, name);
-	assert_int_equal(stack__level(t->stack), level);
+	assert_int_equal(top_level(t->stack), level);
 }
 
 static inline void assert_finished(struct thread *t, const char *expected)

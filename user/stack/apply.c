@@ -47,7 +47,6 @@ void stack__push_call(struct stack *s, const struct branch *b, const struct func
 void stack__replace_top(struct stack *s, const struct branch *b, const struct function *function)
 {
 	const struct frame *top = frames__top(s->frames);
-	enum function_role role;
 	struct frame next = {.call = branch__call(b, function, top->call.kind),
 			     .return_ip = top->role ? top->resume_ip : top->return_ip,
 			     .resume_ip = top->role ? 0 : top->resume_ip,
@@ -57,16 +56,14 @@ void stack__replace_top(struct stack *s, const struct branch *b, const struct fu
 	frames__learn_edge(s->frames, top, false);
 	frames__pop(s->frames, b->time_ns, 0);
 	stack__push(s, &next);
-	role = stack__role_at(s, b->to);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, stack__role_at(s, b->to));
 }
 
 void stack__take_role(struct stack *s, enum function_role role)
 {
 	struct frame *top = frames__top(s->frames);
 
-	if (!top || top->role)
+	if (!function_role__switches(role) || !top || top->role)
 		return;
 	/* return_ip is cleared, so that the rules examine its return, which may switch stacks. */
 	top->role = (uint8_t)role;
@@ -87,7 +84,7 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	struct frame *top;
 
 	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
-	top = unwinding__find_longjmp(s->frames, &own);
+	own = unwinding__find_longjmp(s->frames, &top);
 	top->role = ROLE_SWITCH;
 	top->return_ip = 0;
 	top->resume_ip = own->ip;
@@ -106,7 +103,7 @@ static void break_segment(struct stack *s, const struct branch *b)
 static struct frame *put_below_all(struct stack *s, const struct branch *b,
 				   const struct function *function)
 {
-	if (s->passes & PASS_ROOTS) {
+	if (!(s->passes_off & PASS_ROOTS)) {
 		frames__note_lowest(s->frames, unwinder__throws(function));
 		return frames__emplace_root(s->frames, function, b->to);
 	}
@@ -204,8 +201,7 @@ static void enter(struct stack *s, const struct branch *b, const struct event *e
 	if (role == ROLE_FIND_FDE)
 		unwinding__note_step(s);
 	stack__push_call(s, b, e->function);
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, role);
 }
 
 static void return_from(struct stack *s, const struct branch *b, const struct frame *frame)
@@ -219,13 +215,9 @@ static struct frame *find_below(struct stack *s, const struct function *function
 {
 	struct frame *frame = function ? frames__below(s->frames) : NULL;
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->call.function == function)
-			return frame;
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame && frame->call.function != function)
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 /* True for the first frame of a coroutine whose creator put a function's address on the stack. */
@@ -264,8 +256,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 	frame->call.entry_ip = b->to;
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
 	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
-	if (function_role__switches(role))
-		stack__take_role(s, role);
+	stack__take_role(s, role);
 }
 
 /* Landings. */
@@ -274,13 +265,10 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 static struct frame *begin_below(struct stack *s, const struct branch *b,
 				 const struct departure *by, uint32_t distance)
 {
-	long level = s->frames->level;
-
 	frames__end_segment(s->frames);
 	frames__begin_below(s->frames, b->time_ns, unwinding__find_waiting(s, b, by, distance),
 			    distance);
 	stack__push_first(s, b->to);
-	s->frames->level = level;
 	return frames__top(s->frames);
 }
 
@@ -448,13 +436,10 @@ static struct frame *find_schedule(struct stack *s)
 {
 	struct frame *frame = frames__top(s->frames);
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (frame->call.function && !strcmp(frame->call.function->name, "__schedule"))
-			return frame;
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame &&
+	       !(frame->call.function && !strcmp(frame->call.function->name, "__schedule")))
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 static void stop_in_kernel(struct stack *s, const struct branch *b)

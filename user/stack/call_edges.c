@@ -20,14 +20,36 @@ static uint64_t hash_callee(const struct function *callee)
 	return hash__mix(0, (uintptr_t)callee);
 }
 
-int call_edges__add(struct call_edges *edges, const struct call_edge *edge)
+static uint64_t hash_both(const struct call_edge *edge)
 {
+	return hash__mix(hash_callee(edge->callee), (uintptr_t)edge->caller);
+}
+
+/* The known edge of the same two functions, or NULL. */
+static struct call_edge *find(const struct call_edges *edges, const struct call_edge *edge)
+{
+	size_t at = 0;
+	uint32_t number;
+
+	while ((number = hash_index__next(&edges->index, hash_both(edge), &at))) {
+		struct call_edge *known = &edges->all.v[number - 1];
+
+		if (known->callee == edge->callee && known->caller == edge->caller)
+			return known;
+	}
+	return NULL;
+}
+
+int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
+{
+	struct call_edge *known = find(edges, edge);
 	uint32_t number = (uint32_t)edges->all.n + 1;
 
-	if (!edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
+	if (known)
+		known->is_passed |= edge->is_passed;
+	if (known || !edge->caller || !edge->callee || edges->all.n == MAX_EDGES)
 		return 0;
-	if (VEC_ADD(&edges->all, *edge) ||
-	    hash_index__add(&edges->index, call_edge__hash(edge), number))
+	if (VEC_ADD(&edges->all, *edge) || hash_index__add(&edges->index, hash_both(edge), number))
 		return -ENOMEM;
 	return hash_index__add(&edges->index, hash_callee(edge->callee), number);
 }
@@ -48,10 +70,22 @@ static size_t find_in(const struct step *step, const struct function *function)
 	return i;
 }
 
-/* The edge leads from one step to the next, and exceptions pass its caller, or it landed there. */
-static bool may_lead(const struct call_edge *edge, const struct function *callee, bool has_landed)
+/*
+ * The next edge to the callee that exceptions pass, or in whose caller one has landed; NULL: no
+ * more. *at begins as 0.
+ */
+static const struct call_edge *next_edge(const struct call_edges *edges,
+					 const struct function *callee, bool has_landed, size_t *at)
 {
-	return edge->callee == callee && (has_landed || edge->is_passed);
+	uint32_t number;
+
+	while ((number = hash_index__next(&edges->index, hash_callee(callee), at))) {
+		const struct call_edge *edge = &edges->all.v[number - 1];
+
+		if (edge->callee == callee && (has_landed || edge->is_passed))
+			return edge;
+	}
+	return NULL;
 }
 
 /*
@@ -60,17 +94,14 @@ static bool may_lead(const struct call_edge *edge, const struct function *callee
 static bool step_down(const struct call_edges *edges, const struct step *above, bool has_landed,
 		      struct step *below)
 {
+	const struct call_edge *edge;
+
 	below->n = 0;
 	for (size_t i = 0; i < above->n; i++) {
 		size_t at = 0;
-		uint32_t number;
 
-		while ((number = hash_index__next(&edges->index, hash_callee(above->function[i]),
-						  &at))) {
-			const struct call_edge *edge = &edges->all.v[number - 1];
-
-			if (!may_lead(edge, above->function[i], has_landed) ||
-			    find_in(below, edge->caller) < below->n)
+		while ((edge = next_edge(edges, above->function[i], has_landed, &at))) {
+			if (find_in(below, edge->caller) < below->n)
 				continue;
 			if (below->n == STEP_MAX)
 				return false;
@@ -88,21 +119,18 @@ static bool step_down(const struct call_edges *edges, const struct step *above, 
 static struct held step_up(const struct call_edges *edges, const struct step *below,
 			   struct step *above, bool has_landed)
 {
+	const struct call_edge *edge;
 	struct held held = {0};
 	size_t n = 0, n_edges = 0;
 
 	for (size_t i = 0; i < above->n; i++) {
 		size_t at = 0;
-		uint32_t number;
 
 		above->is_on_path[i] = false;
-		while ((number = hash_index__next(&edges->index, hash_callee(above->function[i]),
-						  &at))) {
-			const struct call_edge *edge = &edges->all.v[number - 1];
+		while ((edge = next_edge(edges, above->function[i], has_landed, &at))) {
 			size_t from = find_in(below, edge->caller);
 
-			if (!may_lead(edge, above->function[i], has_landed) || from == below->n ||
-			    !below->is_on_path[from])
+			if (from == below->n || !below->is_on_path[from])
 				continue;
 			above->is_on_path[i] = true;
 			held.return_ip = edge->return_ip;

@@ -132,7 +132,6 @@ struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose)
 	}
 	*place = coroutine;
 	frames__init(&coroutine->frames);
-	coroutine->frames.stitcher.is_off = coroutines->own_frames->stitcher.is_off;
 	coroutine->number = (uint32_t)coroutines->others.n;
 	return coroutine;
 }
@@ -596,14 +595,6 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	fiber->is_loose = true;
 }
 
-static void resume_other(struct stack *s, struct coroutine *fiber)
-{
-	struct coroutine *resumer = s->coroutines.resumer;
-
-	if (resumer)
-		wait_for(resumer, last_of(fiber));
-}
-
 static bool apply_effect(struct stack *s, const struct branch *b, const struct event *e)
 {
 	struct coroutine *parent = coroutines__parent_of(s->coroutines.running), *fiber;
@@ -791,11 +782,6 @@ static struct coroutine *add_unknown(struct stack *s)
 	return coroutine;
 }
 
-static void wait_since(struct frames *frames, uint64_t time_ns)
-{
-	frames__push(frames, &(struct call){.start_ns = time_ns, .kind = CALL_SWITCHED});
-}
-
 /*
  * The top frame returns to an address that is not its own: another stack has run since the last
  * switch. What has been done since is moved to that one, which becomes the running stack.
@@ -813,7 +799,8 @@ static void run_other(struct stack *s, struct coroutine *other)
 		other = add_unknown(s);
 	if (!other)
 		return;
-	resume_other(s, other);
+	if (resumer)
+		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
 	if (is_known) {
 		if (frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
@@ -825,7 +812,8 @@ static void run_other(struct stack *s, struct coroutine *other)
 		s->frames->failed = true;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)
-		wait_since(frames, coroutines->mark.time_ns);
+		frames__push(frames, &(struct call){.start_ns = coroutines->mark.time_ns,
+						    .kind = CALL_SWITCHED});
 	if (!is_known)
 		return;
 	/* Later returns may show that it was yet another one. */

@@ -116,7 +116,6 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 	frames__end_segment(frames);
 	begin_part(frames, time_ns, PART_NONE);
 	frames->start_ns = time_ns;
-	frames->level = -1; /* the first frame's is 0 */
 	if (frames->failed)
 		return;
 	frames->parts.v[frames->part].end_ns = time_ns;
@@ -155,7 +154,6 @@ void frames__begin_with(struct frames *frames, uint64_t time_ns, struct held_sta
 			frame->slack = held->slack;
 		}
 	}
-	frames->level = 0;
 }
 
 void frames__begin_nested(struct frames *frames, uint64_t time_ns)
@@ -217,7 +215,6 @@ struct frame *frames__push(struct frames *frames, const struct call *call)
 		frames->open.n--;
 		return NULL;
 	}
-	frames->level++;
 	return frame;
 }
 
@@ -240,13 +237,11 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	if (frames->consumer)
 		tell_ended(frames, top);
 	frames->open.n--;
-	frames->level--;
 }
 
 void frames__drop_last(struct frames *frames)
 {
 	frames->open.n--;
-	frames->level--;
 	frames->calls.n--;
 }
 
@@ -341,8 +336,6 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 		frames->failed = true;
 		return NULL;
 	}
-	/* In a nested part it adds a frame above the one below the part. */
-	frames->level += part->outer != PART_NONE;
 	*frame = (struct frame){
 		.is_root = true,
 		.kept_ns = frames->ended_ns,
@@ -567,7 +560,6 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	mark->n_parts = frames->parts.n;
 	mark->n_roots = frames->roots.n;
 	mark->n_unwinds = frames->unwinds.n;
-	mark->level = frames->level;
 	mark->top.n = 0;
 	for (size_t i = frames->open.n - n; i < frames->open.n; i++)
 		if (VEC_ADD(&mark->top, frames->open.v[i]))

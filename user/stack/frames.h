@@ -108,7 +108,6 @@ struct frames {
 	uint32_t n_below;     /* its n_below, or 0 */
 	uint32_t n_roots;     /* of the parts that run */
 	uint64_t start_ns;    /* of the segment; a nested part has its own */
-	long level;	      /* of the top frame: 0 where the segment began */
 	bool failed;	      /* out of memory: nothing more is added */
 	/* For the consumer, frames.c: */
 	const struct call_consumer *consumer; /* takes calls before their tree; or NULL */
@@ -154,6 +153,12 @@ static inline struct frame *frames__top(const struct frames *frames)
 
 /* Its caller, or the frame that its nested part is on top of; or NULL. */
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame);
+/* The same for a call's frame; NULL for a kernel entry, which the frame below has not called. */
+static inline struct frame *frames__caller(const struct frames *frames, const struct frame *frame)
+{
+	return frame->call.kind == CALL_KERNEL ? NULL : frames__parent(frames, frame);
+}
+
 /* True if the running frame is the last of all calls: it has no callees. */
 bool frames__is_last(const struct frames *frames);
 
@@ -247,7 +252,6 @@ struct frames_mark {
 	size_t n_above;
 	VEC(struct frame) top; /* the uppermost open frames */
 	size_t n_open, n_calls, n_parts, n_roots, n_unwinds;
-	long level;
 };
 
 void frames_mark__fini(struct frames_mark *mark);

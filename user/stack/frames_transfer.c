@@ -166,7 +166,6 @@ static int move_top(const struct frames_mark *mark, const struct frames *from, s
 	frame.slack = returns->slack;
 	frame.call.depth += deeper;
 	frame.index += (uint32_t)(n_calls - mark->n_calls);
-	to->level++;
 	return VEC_ADD(&to->open, frame);
 }
 
@@ -187,7 +186,6 @@ static void put_back(const struct frames_mark *mark, struct frames *frames)
 	       mark->top.n * sizeof(*mark->top.v));
 	frames->open.n = mark->n_open;
 	frames->calls.n = mark->n_calls;
-	frames->level = mark->level;
 	forget_landings(frames, mark->n_calls);
 }
 
@@ -298,7 +296,6 @@ static void go_on_as(struct frames *to, const struct frames *from, const struct 
 	to->n_below = from->n_below;
 	to->n_roots = from->n_roots;
 	to->start_ns = from->start_ns;
-	to->level = from->level;
 	to->boundary = from->boundary;
 	to->failed |= from->failed;
 }

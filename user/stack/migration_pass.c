@@ -18,19 +18,21 @@ struct waiter {
 };
 
 /*
- * The beginning of a tree that starts on an earlier stack: each of calls 0 to `top` had called the
- * next one when the thread continued in `top`. Calls before `end` are on that stack.
+ * A stack that its thread resumed without having left it. Its tree begins with it: each of calls 0
+ * to `top` had called the next one when the thread continued in `top`. Calls before `end` are on
+ * that stack.
  */
-struct newcomer {
-	struct call_tree *tree;
+struct resumed {
+	struct waiter *waiter; /* of its tree */
 	uint32_t top, end;
 };
 
-/* The match of a newcomer with a stack that waits. */
+/* The match of a resumed stack with one that waits. */
 struct match {
-	uint32_t lowest;   /* the call that newcomer's first is, or, of n_below, the outermost */
-	uint32_t n_below;  /* this many of the newcomer's first calls are below all that the waiting
-			      stack shows */
+	uint32_t lowest;  /* the call that the resumed one's first is, or, of n_below, the outermost
+			   */
+	uint32_t n_below; /* this many of the first calls are below all that the waiting stack shows
+			   */
 	uint32_t n_agreed; /* return addresses */
 };
 
@@ -42,18 +44,12 @@ static bool is_wait(const struct call *call)
 }
 
 /* 0 or -ENOMEM. */
-static int init_waiter(struct waiter *waiter, struct call_tree *tree)
+static int list_waits(struct waiter *waiter)
 {
-	*waiter = (struct waiter){.tree = tree};
-	for (uint32_t i = 0; i < tree->calls.n; i++)
-		if (is_wait(&tree->calls.v[i]) && VEC_ADD(&waiter->waits, i))
+	for (uint32_t i = 0; i < waiter->tree->calls.n; i++)
+		if (is_wait(&waiter->tree->calls.v[i]) && VEC_ADD(&waiter->waits, i))
 			return -ENOMEM;
 	return 0;
-}
-
-static void fini_waiter(struct waiter *waiter)
-{
-	VEC_FINI(&waiter->waits);
 }
 
 /* The slice in which the tree's stack waits at that time, or CALL_NO_PARENT. */
@@ -75,8 +71,9 @@ static bool was_running(const struct call *call)
 }
 
 /* Returns false if the tree does not begin with a stack that was there before. */
-static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
+static bool find_resumed(struct resumed *resumed, struct waiter *waiter)
 {
+	const struct call_tree *tree = waiter->tree;
 	const struct call *calls = tree->calls.v;
 	uint32_t n = (uint32_t)tree->calls.n, top = 0, end = 1;
 
@@ -91,7 +88,7 @@ static bool init_newcomer(struct newcomer *newcomer, struct call_tree *tree)
 		return false;
 	while (end < n && calls[end].depth)
 		end++;
-	*newcomer = (struct newcomer){tree, top, end};
+	*resumed = (struct resumed){waiter, top, end};
 	return true;
 }
 
@@ -114,20 +111,20 @@ static bool is_goexit(const struct call *call)
 }
 
 /* Returns false if it is another stack. */
-static bool is_newcomer(const struct newcomer *newcomer, const struct call_tree *tree,
-			uint32_t wait, struct match *match)
+static bool may_continue(const struct resumed *resumed, const struct call_tree *tree, uint32_t wait,
+			 struct match *match)
 {
-	const struct call *own = newcomer->tree->calls.v, *calls = tree->calls.v;
+	const struct call *own = resumed->waiter->tree->calls.v, *calls = tree->calls.v;
 	uint32_t above = calls[wait].parent;
 
 	*match = (struct match){.lowest = above};
-	for (uint32_t left = newcomer->top + 1; left; left--) {
+	for (uint32_t left = resumed->top + 1; left; left--) {
 		const struct call *mine = &own[left - 1], *callee = &calls[above];
 
 		if (callee->parent == CALL_NO_PARENT) {
 			match->n_below = left;
-			return left <= newcomer->top && (callee->flags & CALL_INFERRED_START ||
-							 (left == 1 && is_goexit(&own[0])));
+			return left <= resumed->top && (callee->flags & CALL_INFERRED_START ||
+							(left == 1 && is_goexit(&own[0])));
 		}
 		above = callee->parent;
 		if (calls[above].function != mine->function || calls[above].kind > CALL_SIGNAL)
@@ -137,7 +134,7 @@ static bool is_newcomer(const struct newcomer *newcomer, const struct call_tree 
 		 * return.
 		 */
 		if (returns_to(tree, callee, mine->entry_ip))
-			match->n_agreed += left <= newcomer->top;
+			match->n_agreed += left <= resumed->top;
 		else if (!(callee->flags & CALL_BY_JUMP))
 			return false;
 		match->lowest = above;
@@ -212,32 +209,32 @@ static int splice_below(struct waiter *waiter, uint32_t root, uint32_t end, cons
 	return 0;
 }
 
-/* Maps each of the newcomer's calls to its index in the other tree. */
-static uint32_t *map_calls(const struct call_tree *to, const struct newcomer *newcomer)
+/* Maps each of the resumed stack's calls to its index in the other tree. */
+static uint32_t *map_calls(const struct call_tree *to, const struct resumed *resumed)
 {
-	uint32_t *map = malloc(newcomer->end * sizeof(*map));
+	uint32_t *map = malloc(resumed->end * sizeof(*map));
 	uint32_t at = to->calls.v[to->calls.n - 1].parent;
 
 	if (!map)
 		return NULL;
-	for (uint32_t i = newcomer->top + 1; i-- > 0;)
+	for (uint32_t i = resumed->top + 1; i-- > 0;)
 		map[i] = at = to->calls.v[at].parent;
-	for (uint32_t i = newcomer->top + 1; i < newcomer->end; i++)
-		map[i] = (uint32_t)to->calls.n + i - (newcomer->top + 1);
+	for (uint32_t i = resumed->top + 1; i < resumed->end; i++)
+		map[i] = (uint32_t)to->calls.n + i - (resumed->top + 1);
 	return map;
 }
 
-/* Ends the wait when the newcomer continues. */
-static void end_wait(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+/* Ends the wait when the resumed stack continues. */
+static void end_wait(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
 {
-	const struct call *own = newcomer->tree->calls.v;
+	const struct call *own = resumed->waiter->tree->calls.v;
 	struct call *calls = to->calls.v, *wait = &calls[to->calls.n - 1];
 	struct call *switches = &calls[wait->parent];
 
 	wait->end_ns = switches->end_ns = own[0].start_ns;
 	wait->flags &= (uint8_t)~CALL_INFERRED_END;
 	switches->flags &= (uint8_t)~CALL_INFERRED_END;
-	for (uint32_t i = 0; i <= newcomer->top; i++) {
+	for (uint32_t i = 0; i <= resumed->top; i++) {
 		end_like(&calls[map[i]], &own[i]);
 		calls[map[i]].self_insns += own[i].self_insns;
 	}
@@ -245,12 +242,12 @@ static void end_wait(struct call_tree *to, const struct newcomer *newcomer, cons
 		end_like(&calls[i], &own[0]);
 }
 
-static int move_calls(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+static int move_calls(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
 {
-	const struct call *own = newcomer->tree->calls.v;
+	const struct call *own = resumed->waiter->tree->calls.v;
 	uint32_t deeper = to->calls.v[map[0]].depth;
 
-	for (uint32_t i = newcomer->top + 1; i < newcomer->end; i++) {
+	for (uint32_t i = resumed->top + 1; i < resumed->end; i++) {
 		struct call call = own[i];
 
 		call.parent = map[call.parent];
@@ -268,15 +265,15 @@ static int compare_unwinds(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-static int move_unwinds(struct call_tree *to, const struct newcomer *newcomer, const uint32_t *map)
+static int move_unwinds(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
 {
-	struct call_tree *tree = newcomer->tree;
+	struct call_tree *tree = resumed->waiter->tree;
 	size_t left = 0;
 
 	for (size_t i = 0; i < tree->unwinds.n; i++) {
 		struct unwind unwind = tree->unwinds.v[i];
 
-		if (unwind.from >= newcomer->end || unwind.to >= newcomer->end) {
+		if (unwind.from >= resumed->end || unwind.to >= resumed->end) {
 			tree->unwinds.v[left++] = unwind;
 			continue;
 		}
@@ -291,7 +288,7 @@ static int move_unwinds(struct call_tree *to, const struct newcomer *newcomer, c
 	return 0;
 }
 
-static int move_waits(struct waiter *to, struct waiter *from, const struct newcomer *newcomer,
+static int move_waits(struct waiter *to, struct waiter *from, const struct resumed *resumed,
 		      const uint32_t *map)
 {
 	size_t left = 0;
@@ -299,7 +296,7 @@ static int move_waits(struct waiter *to, struct waiter *from, const struct newco
 	for (size_t i = 0; i < from->waits.n; i++) {
 		uint32_t wait = from->waits.v[i];
 
-		if (wait >= newcomer->end)
+		if (wait >= resumed->end)
 			from->waits.v[left++] = wait;
 		else if (VEC_ADD(&to->waits, map[wait]))
 			return -ENOMEM;
@@ -308,10 +305,10 @@ static int move_waits(struct waiter *to, struct waiter *from, const struct newco
 	return 0;
 }
 
-static void leave_tree(struct waiter *from, const struct newcomer *newcomer)
+static void leave_tree(struct waiter *from, const struct resumed *resumed)
 {
 	struct call_tree *tree = from->tree;
-	uint32_t n = newcomer->end;
+	uint32_t n = resumed->end;
 
 	tree->calls.n -= n;
 	memmove(tree->calls.v, &tree->calls.v[n], tree->calls.n * sizeof(*tree->calls.v));
@@ -322,24 +319,25 @@ static void leave_tree(struct waiter *from, const struct newcomer *newcomer)
 }
 
 /*
- * Moves the newcomer out of its tree: it continues the stack whose wait is the last call in `to`,
- * and has all of its own callers there. 0 or -ENOMEM.
+ * Moves the resumed stack out of its tree: it continues the stack whose wait is the last call in
+ * `to`, and has all of its own callers there. 0 or -ENOMEM.
  */
-static int splice_behind(struct waiter *to, struct waiter *from, const struct newcomer *newcomer)
+static int splice_behind(struct waiter *to, const struct resumed *resumed)
 {
-	uint32_t *map = map_calls(to->tree, newcomer);
+	struct waiter *from = resumed->waiter;
+	uint32_t *map = map_calls(to->tree, resumed);
 	int err = map ? call_sites__add_all(&to->tree->sites, &from->tree->sites) : -ENOMEM;
 
 	if (!err) {
-		end_wait(to->tree, newcomer, map);
-		err = move_calls(to->tree, newcomer, map);
+		end_wait(to->tree, resumed, map);
+		err = move_calls(to->tree, resumed, map);
 	}
 	if (!err)
-		err = move_unwinds(to->tree, newcomer, map);
+		err = move_unwinds(to->tree, resumed, map);
 	if (!err)
-		err = move_waits(to, from, newcomer, map);
+		err = move_waits(to, from, resumed, map);
 	if (!err)
-		leave_tree(from, newcomer);
+		leave_tree(from, resumed);
 	free(map);
 	return err;
 }
@@ -347,16 +345,10 @@ static int splice_behind(struct waiter *to, struct waiter *from, const struct ne
 /* Return addresses that have to agree, in addition to the address where it went on. */
 #define AGREED_MIN 1
 
-struct arrival {
-	struct newcomer newcomer;
-	struct waiter *waiter; /* of its tree */
-	uint64_t time_ns;
-};
-
 struct joiner {
 	struct waiter *waiters;
 	size_t n;
-	VEC(struct arrival) arrivals;
+	VEC(struct resumed) resumed;
 };
 
 struct candidate {
@@ -365,27 +357,28 @@ struct candidate {
 	struct match match;
 };
 
-static int compare_arrivals(const void *a, const void *b)
+static uint64_t resumed_at(const struct resumed *resumed)
 {
-	const struct arrival *x = a, *y = b;
+	return resumed->waiter->tree->calls.v[0].start_ns;
+}
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
+static int compare_resumed(const void *a, const void *b)
+{
+	const struct resumed *x = a, *y = b;
+
+	if (resumed_at(x) != resumed_at(y))
+		return resumed_at(x) < resumed_at(y) ? -1 : 1;
 	return (x->waiter > y->waiter) - (x->waiter < y->waiter);
 }
 
-static int list_arrivals(struct joiner *j, struct call_tree *trees)
+static int list_resumed(struct joiner *j)
 {
-	for (size_t i = 0; i < j->n; i++) {
-		struct arrival arrival = {.waiter = &j->waiters[i]};
+	struct resumed resumed;
 
-		if (!init_newcomer(&arrival.newcomer, &trees[i]))
-			continue;
-		arrival.time_ns = trees[i].calls.v[0].start_ns;
-		if (VEC_ADD(&j->arrivals, arrival))
+	for (size_t i = 0; i < j->n; i++)
+		if (find_resumed(&resumed, &j->waiters[i]) && VEC_ADD(&j->resumed, resumed))
 			return -ENOMEM;
-	}
-	VEC_SORT(&j->arrivals, compare_arrivals);
+	VEC_SORT(&j->resumed, compare_resumed);
 	return 0;
 }
 
@@ -442,20 +435,20 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 	       b->waiter->tree->calls.v[b->wait].start_ns;
 }
 
-/* The best of the stacks that the arrival may be; none if they have different callers. */
-static struct candidate find(const struct joiner *j, const struct arrival *arrival)
+/* The best of the stacks that it may continue; none if they have different callers. */
+static struct candidate find(const struct joiner *j, const struct resumed *resumed)
 {
 	struct candidate best = {0};
 
 	for (size_t i = 0; i < j->n; i++) {
 		struct candidate c = {.waiter = &j->waiters[i]};
 
-		if (c.waiter == arrival->waiter ||
-		    c.waiter->tree->pid != arrival->waiter->tree->pid)
+		if (c.waiter == resumed->waiter ||
+		    c.waiter->tree->pid != resumed->waiter->tree->pid)
 			continue;
-		c.wait = find_wait(c.waiter, arrival->time_ns);
+		c.wait = find_wait(c.waiter, resumed_at(resumed));
 		if (c.wait == CALL_NO_PARENT ||
-		    !is_newcomer(&arrival->newcomer, c.waiter->tree, c.wait, &c.match))
+		    !may_continue(resumed, c.waiter->tree, c.wait, &c.match))
 			continue;
 		if (best.waiter && !is_alike_below(&best, &c))
 			return (struct candidate){0};
@@ -465,17 +458,17 @@ static struct candidate find(const struct joiner *j, const struct arrival *arriv
 	return best.match.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
 }
 
-/* Adds the callers that only the newcomer has shown. */
-static int add_callers(struct candidate *c, const struct newcomer *newcomer)
+/* Adds the callers that only the resumed stack has shown. */
+static int add_callers(struct candidate *c, const struct resumed *resumed)
 {
 	struct call_tree *tree = c->waiter->tree;
-	call_vec own = {.v = newcomer->tree->calls.v, .n = c->match.n_below};
+	call_vec own = {.v = resumed->waiter->tree->calls.v, .n = c->match.n_below};
 
 	return own.n ? splice_below(c->waiter, c->match.lowest, (uint32_t)tree->calls.n, &own) : 0;
 }
 
-/* The newcomer is one of several that have the same callers: it gets a copy of these. */
-static int lend_callers(const struct candidate *c, const struct arrival *arrival)
+/* It may be one of several that have the same callers: it gets a copy of these. */
+static int lend_callers(const struct candidate *c, const struct resumed *resumed)
 {
 	const struct call *calls = c->waiter->tree->calls.v;
 	call_vec callers = {0};
@@ -490,45 +483,50 @@ static int lend_callers(const struct candidate *c, const struct arrival *arrival
 		return -ENOMEM;
 	for (size_t i = callers.n; i-- > 0;)
 		callers.v[i] = calls[at = calls[at].parent];
-	err = splice_below(arrival->waiter, 0, arrival->newcomer.end, &callers);
+	err = splice_below(resumed->waiter, 0, resumed->end, &callers);
 	VEC_FINI(&callers);
 	return err;
 }
 
-static int settle(const struct joiner *j, const struct arrival *arrival)
+static int settle(const struct joiner *j, const struct resumed *resumed)
 {
-	struct candidate c = find(j, arrival);
+	struct candidate c = find(j, resumed);
 	int err;
 
 	if (!c.waiter)
 		return 0;
 	if (!is_left(&c))
-		return lend_callers(&c, arrival);
-	err = add_callers(&c, &arrival->newcomer);
-	return err ? err : splice_behind(c.waiter, arrival->waiter, &arrival->newcomer);
+		return lend_callers(&c, resumed);
+	err = add_callers(&c, resumed);
+	return err ? err : splice_behind(c.waiter, resumed);
 }
 
-static int join_all(struct joiner *j, struct call_tree *trees)
+static int join_all(struct joiner *j)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < j->n && !err; i++)
-		err = init_waiter(&j->waiters[i], &trees[i]);
-	for (size_t i = 0; i < j->arrivals.n && !err; i++)
-		err = settle(j, &j->arrivals.v[i]);
+		err = list_waits(&j->waiters[i]);
+	for (size_t i = 0; i < j->resumed.n && !err; i++)
+		err = settle(j, &j->resumed.v[i]);
 	return err;
 }
 
 int migration_pass__run(struct call_tree *trees, size_t n)
 {
 	struct joiner j = {.waiters = calloc(n + 1, sizeof(*j.waiters)), .n = n};
-	int err = j.waiters ? list_arrivals(&j, trees) : -ENOMEM;
+	int err;
 
-	if (!err && j.arrivals.n)
-		err = join_all(&j, trees);
-	for (size_t i = 0; i < n && j.waiters; i++)
-		fini_waiter(&j.waiters[i]);
+	if (!j.waiters)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		j.waiters[i].tree = &trees[i];
+	err = list_resumed(&j);
+	if (!err && j.resumed.n)
+		err = join_all(&j);
+	for (size_t i = 0; i < n; i++)
+		VEC_FINI(&j.waiters[i].waits);
 	free(j.waiters);
-	VEC_FINI(&j.arrivals);
+	VEC_FINI(&j.resumed);
 	return err;
 }

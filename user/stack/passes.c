@@ -11,12 +11,6 @@
 #include "stack/stack.h"
 #include "target/elf/elf_callers.h"
 
-/* The end of a segment, for the passes. */
-struct segment_end {
-	uint64_t before_ns; /* the begin of the next segment; UINT64_MAX: this was the last */
-	bool is_last;
-};
-
 /* The coroutines pass. */
 
 /*
@@ -45,12 +39,6 @@ struct likeness {
 	struct fit fit;
 	bool has_waited; /* and has not moved since */
 };
-
-static void fini_parked(struct parked *parked)
-{
-	VEC_FINI(&parked->coroutines);
-	VEC_FINI(&parked->groups);
-}
 
 static int compare_held(const struct held *a, const struct held *b)
 {
@@ -336,7 +324,7 @@ static int rank(struct coroutines *coroutines, const struct parked *parked, rank
 	return 0;
 }
 
-static void find_coroutines(struct stack *s, const struct segment_end *end)
+static void find_coroutines(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
 	struct parked parked = {0};
@@ -353,7 +341,8 @@ static void find_coroutines(struct stack *s, const struct segment_end *end)
 				    like.has_waited);
 	}
 	VEC_FINI(&all);
-	fini_parked(&parked);
+	VEC_FINI(&parked.coroutines);
+	VEC_FINI(&parked.groups);
 }
 
 /*
@@ -409,10 +398,9 @@ static void use_stack(struct stack *s, const uint64_t *ips, size_t n)
 	free(held);
 }
 
-static void use_anchors(struct stack *s, const struct segment_end *end)
+static void use_anchors(struct stack *s, uint64_t before_ns)
 {
-	while (s->next_anchor < s->anchors.n &&
-	       s->anchors.v[s->next_anchor].time_ns < end->before_ns) {
+	while (s->next_anchor < s->anchors.n && s->anchors.v[s->next_anchor].time_ns < before_ns) {
 		const struct anchor *anchor = &s->anchors.v[s->next_anchor++];
 
 		use_stack(s, &s->anchor_ips.v[anchor->first], anchor->n);
@@ -538,13 +526,12 @@ static void take_callers(struct stack *s, const struct callers *callers,
 	frames__take_stack(s->frames, (struct held_stack){stack, n});
 }
 
-static void find_callers(struct stack *s, const struct segment_end *end)
+static void find_callers(struct stack *s)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
+	const struct held *lowest = stitcher__lowest(stitcher);
 	struct callers callers = {.n = 1};
-	const struct held *lowest;
 
-	lowest = end->is_last ? stitcher__lowest(stitcher) : NULL;
 	if (stitcher->n_ends < 2 || !lowest || !lowest->function)
 		return;
 	callers.frames[0] = *lowest;
@@ -629,7 +616,7 @@ static void forget_all(struct stack *s, uint64_t time_ns)
  * A stack that the coroutines pass has not recognised may be any, and it is not known which of them
  * runs after the gap.
  */
-static void park(struct stack *s, const struct segment_end *end)
+static void park(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
 
@@ -649,26 +636,19 @@ static void park(struct stack *s, const struct segment_end *end)
 	coroutines->n_at_gap = coroutines->n_switches;
 }
 
-/* Always runs: stitcher.is_off, set without PASS_STITCHING, keeps segments apart. */
-static void stitch(struct stack *s, const struct segment_end *end)
+/* before_ns: the begin of the next segment; UINT64_MAX: this was the last. */
+static void run_passes(struct stack *s, uint64_t before_ns)
 {
+	if (!(s->passes_off & PASS_COROUTINES))
+		find_coroutines(s);
+	park(s);
 	frames__end_segment(s->frames);
-}
-
-/* In this order. */
-static const struct {
-	unsigned int passes; /* enum stack_pass: runs if it is on; 0: always */
-	void (*run)(struct stack *s, const struct segment_end *end);
-} passes[] = {
-	{PASS_COROUTINES, find_coroutines}, {0, park}, {0, stitch}, {PASS_HIT_STACKS, use_anchors},
-	{PASS_CALLERS, find_callers},
-};
-
-static void run_passes(struct stack *s, const struct segment_end *end)
-{
-	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
-		if (!passes[i].passes || s->passes & passes[i].passes)
-			passes[i].run(s, end);
+	if (!(s->passes_off & PASS_HIT_STACKS))
+		use_anchors(s, before_ns);
+	if (!(s->passes_off & PASS_CALLERS) && before_ns == UINT64_MAX)
+		find_callers(s);
+	if (s->passes_off & PASS_STITCHING)
+		s->frames->stitcher.n_ends = 0;
 }
 
 /* Whichever runs now is held apart. */
@@ -691,7 +671,7 @@ static void begin_loose(struct stack *s, const struct branch *b)
 
 void stack__start_segment(struct stack *s, const struct branch *b)
 {
-	run_passes(s, &(struct segment_end){.before_ns = b->time_ns});
+	run_passes(s, b->time_ns);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, b->time_ns, s->gap_reason);
 	if (s->coroutines.is_lost)
@@ -707,7 +687,7 @@ void stack__end_segments(struct stack *s)
 {
 	if (!s->in_gap)
 		frames__pop_to(s->frames, NULL, s->last_ns, CALL_INFERRED_END);
-	run_passes(s, &(struct segment_end){.before_ns = UINT64_MAX, .is_last = true});
+	run_passes(s, UINT64_MAX);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
 	frames__pop_to(&s->own_frames, NULL, s->last_ns, CALL_INFERRED_END);

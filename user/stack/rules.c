@@ -17,13 +17,10 @@ struct frame *stack__find_caller(const struct stack *s, const struct function *f
 
 	if (!frame || !function)
 		return NULL;
-	/* An interrupt or a system call has not been called by the frame below it. */
-	while (frame->call.kind != CALL_KERNEL) {
-		frame = frames__parent(s->frames, frame);
-		if (!frame || frame->call.function == function)
-			return frame;
-	}
-	return NULL;
+	do
+		frame = frames__caller(s->frames, frame);
+	while (frame && frame->call.function != function);
+	return frame;
 }
 
 bool stack__is_raise(const struct stack *s, const struct branch *b)
@@ -255,29 +252,23 @@ static bool is_known_to_switch(ARGS)
 
 static bool longjmps_to_waiting(ARGS)
 {
-	const struct landing *own;
-
-	e->frame = unwinding__find_longjmp(s->frames, &own);
-	e->coroutine =
-		e->frame && own ? coroutines__find_waiting(&s->coroutines, b->to, false) : NULL;
+	e->coroutine = unwinding__find_longjmp(s->frames, &e->frame)
+			       ? coroutines__find_waiting(&s->coroutines, b->to, false)
+			       : NULL;
 	return e->coroutine;
 }
 
 static bool longjmps_to_itself(ARGS)
 {
-	const struct landing *own;
+	const struct landing *own = unwinding__find_longjmp(s->frames, &e->frame);
 
-	e->frame = unwinding__find_longjmp(s->frames, &own);
-	return e->frame && own && b->to - own->ip <= own->slack;
+	return own && b->to - own->ip <= own->slack;
 }
 
 static bool longjmps_to_others_setjmp(ARGS)
 {
-	const struct landing *own;
-
-	e->frame = unwinding__find_longjmp(s->frames, &own);
-	return e->frame && own && !unwinding__has_setjmp(s->frames, b->to) &&
-	       find_others_setjmp(s, b, e);
+	return unwinding__find_longjmp(s->frames, &e->frame) &&
+	       !unwinding__has_setjmp(s->frames, b->to) && find_others_setjmp(s, b, e);
 }
 
 /* The address after a call of setjmp(), if the code tells what is called. */
@@ -299,17 +290,16 @@ static bool longjmps_to_unknown(ARGS)
 
 	if (!e->function || e->is_entry)
 		return false;
-	e->frame = unwinding__find_longjmp(s->frames, &own);
-	return e->frame && own &&
-	       (coroutines__has_parked(&s->coroutines, b->to) ||
-		(!own->is_taken && may_be_behind_setjmp(s, b->to) &&
-		 frames__parent(s->frames, e->frame)->call.function != e->function));
+	own = unwinding__find_longjmp(s->frames, &e->frame);
+	return own && (coroutines__has_parked(&s->coroutines, b->to) ||
+		       (!own->is_taken && may_be_behind_setjmp(s, b->to) &&
+			frames__parent(s->frames, e->frame)->call.function != e->function));
 }
 
 /* No call returns there, no function begins there, and no known coroutine waits there. */
 static bool is_receiver(ARGS)
 {
-	if (!has_role(s, ROLE_MAY_SWITCH) || may_have_unwound(s, b, e) || e->is_entry ||
+	if (!has_role(s, ROLE_MAY_SWITCH) || !e->function || e->is_entry ||
 	    !elf_image__has_code(e->function->image) || unwind__is_behind_call(s->map, b->to))
 		return false;
 	e->by = unwinding__departure_to(s, NULL, LEFT_BY_LONGJMP);
@@ -320,17 +310,12 @@ static bool goes_to_new_stack(ARGS)
 {
 	if (!has_role(s, ROLE_MAY_SWITCH))
 		return top_of(s)->role;
-	return !may_have_unwound(s, b, e) && (e->is_entry || is_known_to_switch(s, b, e));
+	return e->is_entry || is_known_to_switch(s, b, e);
 }
 
-static bool goes_anywhere(ARGS)
+static bool may_switch_anywhere(ARGS)
 {
-	return has_role(s, ROLE_MAY_SWITCH) && !may_have_unwound(s, b, e);
-}
-
-static bool does_not_switch(ARGS)
-{
-	return top_of(s)->role;
+	return has_role(s, ROLE_MAY_SWITCH);
 }
 
 static bool leaves_fiber(ARGS)
@@ -483,7 +468,7 @@ static bool returns_to_user_alone(ARGS)
 
 /* And back. */
 
-static bool to_kernel(const struct branch *b)
+static bool goes_to_kernel(ARGS)
 {
 	return address__is_kernel(b->to);
 }
@@ -495,23 +480,23 @@ static bool enters_from_user(ARGS)
 
 static bool wakes_in_user(ARGS)
 {
-	return s->stopped_in_kernel && !to_kernel(b);
+	return s->stopped_in_kernel && !goes_to_kernel(s, b, e);
 }
 
 static bool wakes_in_kernel(ARGS)
 {
-	return s->stopped_in_kernel || to_kernel(b);
+	return s->stopped_in_kernel || goes_to_kernel(s, b, e);
 }
 
 static bool leaves_kernel(ARGS)
 {
-	return !to_kernel(b);
+	return !goes_to_kernel(s, b, e);
 }
 
 /* Finds the last kernel entry whose interrupted code continues there. */
 static bool returns_in_kernel(ARGS)
 {
-	e->frame = to_kernel(b) ? top_of(s) : NULL;
+	e->frame = top_of(s);
 	while (e->frame && (e->frame->call.kind != CALL_KERNEL || e->frame->resume_ip != b->to))
 		e->frame = frames__parent(s->frames, e->frame);
 	return e->frame;
@@ -519,28 +504,15 @@ static bool returns_in_kernel(ARGS)
 
 static bool synchronizes(ARGS)
 {
-	return to_kernel(b) && top_of(s) && stays_in_function(s, b, e);
+	return top_of(s) && stays_in_function(s, b, e);
 }
 
 static bool leaves_to_kernel(ARGS)
 {
-	if (!to_kernel(b))
-		return false;
 	e->frame = top_of(s);
 	while (e->frame && e->frame->call.kind != CALL_KERNEL)
 		e->frame = frames__parent(s->frames, e->frame);
 	return true;
-}
-
-static bool fixed_up_in_caller(ARGS)
-{
-	e->frame = to_kernel(b) ? stack__find_caller(s, e->function) : NULL;
-	return e->frame;
-}
-
-static bool fixed_up(ARGS)
-{
-	return to_kernel(b);
 }
 
 static bool is_sigreturn_over(ARGS)
@@ -595,7 +567,7 @@ static bool enters_function(ARGS)
 	return e->is_entry;
 }
 
-static bool sent_to_caller(ARGS)
+static bool goes_to_caller(ARGS)
 {
 	e->frame = stack__find_caller(s, e->function);
 	return e->frame;
@@ -674,6 +646,9 @@ static const struct rule switches[] = {
 	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
 	 " of the function that had deferred the call",
 	 "Go: src/runtime/panic.go", EVENT_GO_RECOVERY, recovers},
+	{"no switch",
+	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
+	 "the code of switches", EVENT_NO_SWITCH, may_have_unwound},
 	{"receiver of a builtin longjmp",
 	 "out of code that may switch to where no call returns and no function begins",
 	 "GCC: __builtin_setjmp", EVENT_RECEIVER, is_receiver},
@@ -684,10 +659,7 @@ static const struct rule switches[] = {
 	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
 	{"unknown stack",
 	 "nothing tells whether code that may switch does: the callers are not known",
-	 "the code of switches", EVENT_LOST, goes_anywhere},
-	{"no switch",
-	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
-	 "the code of switches", EVENT_NO_SWITCH, does_not_switch},
+	 "the code of switches", EVENT_LOST, may_switch_anywhere},
 };
 
 static const struct rule effects[] = {
@@ -813,9 +785,12 @@ static const struct rule begins[] = {
 	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_RESUME, wakes_in_kernel},
 };
 
-static const struct rule irets[] = {
+static const struct rule kernel_exits[] = {
 	{"kernel exit", "an iret or sysret to user code ends the outermost entry",
-	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT, leaves_kernel},
+	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT, always},
+};
+
+static const struct rule irets[] = {
 	{"return of an interrupt", "an iret to where an entry had come: that one ends",
 	 "SDM vol. 2, IRET", EVENT_KERNEL_RETURN, returns_in_kernel},
 	{"iret that synchronizes",
@@ -824,9 +799,9 @@ static const struct rule irets[] = {
 	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c",
 	 EVENT_KERNEL_FIXUP, leaves_to_kernel},
 	{"fixup in a caller", "after a fault that is expected, in a function that a caller runs",
-	 "arch/x86/mm/extable.c", EVENT_CUT, fixed_up_in_caller},
+	 "arch/x86/mm/extable.c", EVENT_CUT, goes_to_caller},
 	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", EVENT_TAIL_CALL,
-	 fixed_up},
+	 always},
 };
 
 static const struct rule resumptions[] = {
@@ -851,7 +826,7 @@ static const struct rule resumptions[] = {
 	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
 	 EVENT_SIGNAL, enters_function},
 	{"sent to a caller", "control comes back in a function that a caller runs",
-	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, sent_to_caller},
+	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, goes_to_caller},
 	{"sent elsewhere", "control comes back where nothing known leads", "the frames", EVENT_LOST,
 	 always},
 };
@@ -861,9 +836,8 @@ static bool goes_where_called(ARGS)
 {
 	struct frame *frame = b->to ? top_of(s) : NULL;
 
-	/* A RET does not leave an interrupt or a syscall. */
 	while (frame && !frame__returns_to(frame, b->to))
-		frame = frame->call.kind == CALL_KERNEL ? NULL : frames__parent(s->frames, frame);
+		frame = frames__caller(s->frames, frame);
 	e->outer = frame;
 	return frame;
 }
@@ -935,7 +909,8 @@ const struct rule_group rule_groups[] = {
 	GROUP(syscalls, ON(END_SYSCALL), NULL),
 	GROUP(stops, ON(END) | ON(END_ASYNC), NULL),
 	GROUP(begins, ON(BEGIN), NULL),
-	GROUP(irets, ON(LEAVE), NULL),
+	GROUP(kernel_exits, ON(LEAVE), leaves_kernel),
+	GROUP(irets, ON(LEAVE), goes_to_kernel),
 	GROUP(resumptions, ON(BEGIN) | ON(LEAVE), leaves_kernel),
 };
 const size_t n_rule_groups = sizeof(rule_groups) / sizeof(rule_groups[0]);

@@ -22,7 +22,6 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 	s->frames = &s->own_frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
-	s->passes = PASS_ALL;
 	s->pid = pid;
 	s->tid = tid;
 	snprintf(s->comm, sizeof(s->comm), "%s", comm);
@@ -44,12 +43,6 @@ void stack__free(struct stack *s)
 void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
 {
 	s->traps = traps;
-}
-
-void stack__set_passes(struct stack *s, unsigned int passes)
-{
-	s->passes = passes;
-	s->own_frames.stitcher.is_off = !(passes & PASS_STITCHING);
 }
 
 void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
@@ -261,11 +254,6 @@ int stack__take(struct stack *s, const struct branch *v, size_t n)
 	return s->frames->failed ? -ENOMEM : 0;
 }
 
-int stack__branch(void *stack, const struct branch *b)
-{
-	return stack__take(stack, b, 1);
-}
-
 /* The freeze itself leaves user code: nothing of it is the program's. */
 static void drop_empty_end(struct stack *s)
 {
@@ -313,23 +301,4 @@ void call_tree__fini(struct call_tree *tree)
 	VEC_FINI(&tree->waits);
 	VEC_FINI(&tree->faults);
 	VEC_FINI(&tree->interrupts);
-}
-
-unsigned int stack__coroutine(const struct stack *s)
-{
-	return s->coroutines.running->generation;
-}
-
-long stack__level(const struct stack *s)
-{
-	return s->frames->level - (s->outside ? 1 : 0);
-}
-
-const struct function *stack__top(const struct stack *s)
-{
-	const struct frame *top = frames__top(s->frames);
-
-	if (top && s->outside)
-		top = frames__parent(s->frames, top);
-	return top ? top->call.function : NULL;
 }

@@ -26,28 +26,10 @@ void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 void stack__set_consumer(struct stack *stack, const struct call_consumer *consumer);
 
 /*
- * Passes over segments that have ended, in this order, find what is known only later. All run
- * unless they are switched off before the first branch. (Passes over several threads:
- * tree_passes.h.)
- */
-enum stack_pass {
-	PASS_ROOTS = 1 << 0,	  /* callers from before the segment, shown by its returns */
-	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
-	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
-	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
-	PASS_CALLERS = 1 << 4,	  /* the same, found in the code at the end */
-	PASS_ALL = (1 << 5) - 1,
-};
-void stack__set_passes(struct stack *stack, unsigned int passes);
-
-/*
  * Takes the next branches; entries among them are left out. The map is the same at all of them. 0
  * or -ENOMEM.
  */
 int stack__take(struct stack *stack, const struct branch *v, size_t n);
-/* Takes one branch, with the stack as ctx. */
-int stack__branch(void *stack, const struct branch *branch);
-
 /*
  * The thread's stack at a trigger: ips[0] is where it ran, then return addresses, the innermost
  * first (copied). To be told before the branches, in the order of time. 0 or -ENOMEM.
@@ -62,21 +44,5 @@ int stack__finish(struct stack *stack, struct call_tree *tree);
 /* After that, gets the trees of other stacks one by one. 1: `tree` is one; 0: no more; -ENOMEM. */
 int stack__finish_next(struct stack *stack, struct call_tree *tree);
 void call_tree__fini(struct call_tree *tree);
-
-/* For tests against the true stack. */
-
-/*
- * The number of the stack that runs: 0 is the thread's own, and each one that begins has the next
- * number.
- */
-unsigned int stack__coroutine(const struct stack *stack);
-
-/*
- * The depth of the top frame, counted from where that stack, or its segment, began; negative above
- * that.
- */
-long stack__level(const struct stack *stack);
-/* The function on top, ignoring a slice of time outside user code; NULL: none. */
-const struct function *stack__top(const struct stack *stack);
 
 #endif

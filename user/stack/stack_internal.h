@@ -101,6 +101,18 @@ struct anchor {
 #define RULE_GROUPS_MAX 24
 #define GROUP_RULES_MAX 16
 
+/*
+ * Passes over segments that have ended, in this order, find what is known only later (passes.c).
+ * Passes over several threads: tree_passes.h.
+ */
+enum stack_pass {
+	PASS_ROOTS = 1 << 0,	  /* callers from before the segment, shown by its returns */
+	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
+	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
+	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
+	PASS_CALLERS = 1 << 4,	  /* the same, found in the code at the end */
+};
+
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
 	struct frames own_frames;
@@ -111,7 +123,7 @@ struct stack {
 	VEC(struct switcher) switchers;
 	pid_t pid, tid;
 	char comm[16];
-	unsigned int passes; /* enum stack_pass: those that run */
+	unsigned int passes_off; /* enum stack_pass: those that tests switch off */
 	bool in_segment;
 	uint64_t last_ns;
 	/* Between an END and its BEGIN. */
@@ -226,7 +238,7 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
  */
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by);
 
-/* Marks the running frame as that of a function that switches stacks. */
+/* Marks the running frame as that of a function that switches stacks, if this is such a role. */
 void stack__take_role(struct stack *s, enum function_role role);
 /* Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. */
 void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);

@@ -258,10 +258,9 @@ struct waiting stitcher__find(const struct stitcher *stitcher,
 {
 	for (size_t i = stitcher->n_ends; i-- > 0;) {
 		const struct stitched *end = &stitcher->ends[i];
-		uint64_t return_ip = end->left_ip;
 
-		for (size_t k = end->stack.n; k-- > 0; return_ip = end->stack.v[k].return_ip)
-			if (takes(ctx, end->stack.v[k].function, return_ip))
+		for (size_t k = end->stack.n; k-- > 0;)
+			if (takes(ctx, end->stack.v[k].function, stitched__left_at(end, k)))
 				return (struct waiting){.end = (uint32_t)i, .at = (uint32_t)k};
 	}
 	return WAITING_NONE;
@@ -495,18 +494,9 @@ static int add_unknown(struct run *run, size_t n)
 	return 0;
 }
 
-/* n frames lie between all of the run and its caller to be, in which an exception landed. 0 or
- * -ENOMEM. */
-static int hide_between(const struct stitcher *stitcher, struct run *run, const struct held *caller,
-			size_t n)
-{
-	bool has_found = false;
-	int err = add_passed(stitcher, run, caller, true, n, &has_found);
-
-	return err || has_found ? err : add_unknown(run, n);
-}
-
-/* Between the catcher, or frames above it which went on as well, and the run there were n frames.
+/*
+ * An exception left n frames between the run and the stack's frame `catcher`, in which it landed,
+ * or frames above the catcher that it passed. 0 or -ENOMEM.
  */
 static int add_hidden(const struct stitcher *stitcher, struct run *run, struct held_stack stack,
 		      size_t catcher, size_t n)
@@ -726,8 +716,9 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 	int64_t n = count_hidden(stitcher, begin);
 
 	if (n > 0) {
-		if (hide_between(stitcher, &stitcher->runs.v[end->owner],
-				 &begin->frames.v[begin->n_roots], (size_t)n))
+		const struct held_stack catcher = {&begin->frames.v[begin->n_roots], 1};
+
+		if (add_hidden(stitcher, &stitcher->runs.v[end->owner], catcher, 0, (size_t)n))
 			return -ENOMEM;
 		end->base -= n;
 	}
@@ -780,8 +771,6 @@ int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, stru
 
 	if (!placement)
 		return -ENOMEM;
-	if (stitcher->is_off)
-		stitcher->n_ends = 0;
 	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = search(stitcher, begin, &fit);
@@ -822,14 +811,10 @@ const struct held *stitcher__lowest(const struct stitcher *stitcher)
 {
 	const struct stitched *end =
 		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
-	const struct run *run;
 
 	if (!end || !end->stack.n)
 		return NULL;
-	run = &stitcher->runs.v[end->owner];
-	if (run->below.n)
-		return &run->below.v[run->below.n - 1];
-	return run->begun.n ? run->begun.v : end->stack.v;
+	return lowest_of(&stitcher->runs.v[end->owner]) ?: end->stack.v;
 }
 
 /* Adds callers below all running frames. */

@@ -86,38 +86,8 @@ struct call_edges {
 
 void call_edges__fini(struct call_edges *edges);
 
-static inline uint64_t call_edge__hash(const struct call_edge *edge)
-{
-	return hash__mix(hash__mix(0, (uintptr_t)edge->callee), (uintptr_t)edge->caller);
-}
-
-/* The known edge of the same two functions, or NULL. */
-static inline struct call_edge *call_edges__find(const struct call_edges *edges,
-						 const struct call_edge *edge)
-{
-	size_t at = 0;
-	uint32_t number;
-
-	while ((number = hash_index__next(&edges->index, call_edge__hash(edge), &at))) {
-		struct call_edge *known = &edges->all.v[number - 1];
-
-		if (known->callee == edge->callee && known->caller == edge->caller)
-			return known;
-	}
-	return NULL;
-}
-
-/* Adds an edge that is not known. 0 or -ENOMEM. */
-int call_edges__add(struct call_edges *edges, const struct call_edge *edge);
-/* The same for any edge: a known one may have been passed now. */
-static inline int call_edges__learn(struct call_edges *edges, const struct call_edge *edge)
-{
-	struct call_edge *known = call_edges__find(edges, edge);
-
-	if (known)
-		known->is_passed |= edge->is_passed;
-	return known ? 0 : call_edges__add(edges, edge);
-}
+/* Adds an edge; a known one may have been passed now. 0 or -ENOMEM. */
+int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 
 /* The most frames that can be inferred from their number alone. */
 #define BETWEEN_MAX 32
@@ -160,10 +130,15 @@ struct stitched {
 	uint64_t left_ip; /* return address of what its top called; 0: not known */
 };
 
+/* Where its frame `at` goes on when what it has called returns; 0: not known. */
+static inline uint64_t stitched__left_at(const struct stitched *end, size_t at)
+{
+	return at + 1 < end->stack.n ? end->stack.v[at + 1].return_ip : end->left_ip;
+}
+
 #define STITCHED_MAX 8
 
 struct stitcher {
-	bool is_off;			  /* no segment is joined to another */
 	VEC(struct placement) placements; /* one per segment, in order */
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
@@ -229,7 +204,10 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
 /* After the last segment: runs that no return has placed are put where they fit. 0 or -ENOMEM. */
 int stitcher__finish(struct stitcher *stitcher);
-/* The lowest frame under the last segment, as it was first seen. NULL: none. */
+/*
+ * The outermost frame that is known of the stack on which the last segment ran, as that frame was
+ * first seen. NULL: that stack has no frames, or there has been no segment.
+ */
 const struct held *stitcher__lowest(const struct stitcher *stitcher);
 /* Adds the stack copied near the end of the last segment. 0 or -ENOMEM. */
 int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);

@@ -7,64 +7,56 @@
 #include "target/unwind/landing_pads.h"
 #include "target/unwind/ocaml_handlers.h"
 
-static const struct unwinder none = {LEFT_BY_UNKNOWN, false};
-static const struct unwinder throws = {LEFT_BY_THROW, false};
-static const struct unwinder resumes = {LEFT_BY_THROW, true};
-static const struct unwinder panics = {LEFT_BY_PANIC, false};
-static const struct unwinder raises = {LEFT_BY_RAISE, false};
-static const struct unwinder jumps = {LEFT_BY_LONGJMP, false};
-
 /* The first row whose text is the name, or its beginning, applies. */
 static const struct {
 	const char *text;
 	bool is_whole;
-	const struct unwinder *unwinder;
+	struct unwinder unwinder; /* LEFT_BY_UNKNOWN: it is none */
 } rows[] = {
 	/* GCC: libstdc++-v3/libsupc++, libgcc/unwind.inc */
-	{"__cxa_throw", true, &throws},
-	{"__cxa_rethrow", true, &throws},
-	{"std::rethrow_exception(", false, &throws},
-	{"_Unwind_Resume", true, &resumes},
-	{"_Unwind_Resume_or_Rethrow", true, &throws},
-	{"_Unwind_RaiseException", true, &throws},
-	{"_Unwind_ForcedUnwind", true, &throws},
+	{"__cxa_throw", true, {LEFT_BY_THROW, false}},
+	{"__cxa_rethrow", true, {LEFT_BY_THROW, false}},
+	{"std::rethrow_exception(", false, {LEFT_BY_THROW, false}},
+	{"_Unwind_Resume", true, {LEFT_BY_THROW, true}},
+	{"_Unwind_Resume_or_Rethrow", true, {LEFT_BY_THROW, false}},
+	{"_Unwind_RaiseException", true, {LEFT_BY_THROW, false}},
+	{"_Unwind_ForcedUnwind", true, {LEFT_BY_THROW, false}},
 	/* glibc: nptl/ */
-	{"pthread_exit", true, &throws},
-	{"__pthread_unwind", true, &throws},
+	{"pthread_exit", true, {LEFT_BY_THROW, false}},
+	{"__pthread_unwind", true, {LEFT_BY_THROW, false}},
 	/* glibc: setjmp/; where it was set says which of the two */
-	{"longjmp", true, &jumps},
-	{"_longjmp", true, &jumps},
-	{"siglongjmp", true, &jumps},
-	{"__longjmp_chk", true, &jumps},
-	{"__libc_longjmp", true, &jumps},
-	{"__libc_siglongjmp", true, &jumps},
-	{"__longjmp", true, &jumps}, /* which the others call, and which jumps */
-	{"____longjmp_chk", true, &jumps},
-	{"__longjmp_cancel", true, &jumps}, /* the same, at the end of a forced unwinding */
+	{"longjmp", true, {LEFT_BY_LONGJMP, false}},
+	{"_longjmp", true, {LEFT_BY_LONGJMP, false}},
+	{"siglongjmp", true, {LEFT_BY_LONGJMP, false}},
+	{"__longjmp_chk", true, {LEFT_BY_LONGJMP, false}},
+	{"__libc_longjmp", true, {LEFT_BY_LONGJMP, false}},
+	{"__libc_siglongjmp", true, {LEFT_BY_LONGJMP, false}},
+	{"__longjmp", true, {LEFT_BY_LONGJMP, false}}, /* which the others call, and which jumps */
+	{"____longjmp_chk", true, {LEFT_BY_LONGJMP, false}},
+	/* The same, at the end of a forced unwinding. */
+	{"__longjmp_cancel", true, {LEFT_BY_LONGJMP, false}},
 	/* Rust: library/std/src/panicking.rs. catch_unwind() calls the first two. */
-	{"std::panicking::try", false, &none},
-	{"std::panicking::catch_unwind", false, &none},
-	{"std::panicking::", false, &panics},
-	{"std::panic::resume_unwind", false, &panics},
-	{"core::panicking::", false, &panics},
-	{"rust_panic", true, &panics},
-	{"__rustc::rust_panic", false, &panics},
-	{"rust_begin_unwind", true, &panics},
-	{"__rustc::rust_begin_unwind", false, &panics},
-	{"__rust_start_panic", true, &panics},
-	{"__rustc::__rust_start_panic", false, &panics},
+	{"std::panicking::try", false, {LEFT_BY_UNKNOWN, false}},
+	{"std::panicking::catch_unwind", false, {LEFT_BY_UNKNOWN, false}},
+	{"std::panicking::", false, {LEFT_BY_PANIC, false}},
+	{"std::panic::resume_unwind", false, {LEFT_BY_PANIC, false}},
+	{"core::panicking::", false, {LEFT_BY_PANIC, false}},
+	{"rust_panic", true, {LEFT_BY_PANIC, false}},
+	{"__rustc::rust_panic", false, {LEFT_BY_PANIC, false}},
+	{"rust_begin_unwind", true, {LEFT_BY_PANIC, false}},
+	{"__rustc::rust_begin_unwind", false, {LEFT_BY_PANIC, false}},
+	{"__rust_start_panic", true, {LEFT_BY_PANIC, false}},
+	{"__rustc::__rust_start_panic", false, {LEFT_BY_PANIC, false}},
 	/* OCaml: runtime/fail_nat.c */
-	{"caml_raise", false, &raises},
+	{"caml_raise", false, {LEFT_BY_RAISE, false}},
 };
 
 const struct unwinder *unwinder__find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].is_whole ? strcmp(name, rows[i].text) != 0
-				     : strncmp(name, rows[i].text, strlen(rows[i].text)) != 0)
-			continue;
-		return rows[i].unwinder == &none ? NULL : rows[i].unwinder;
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strncmp(name, rows[i].text, strlen(rows[i].text)) &&
+		    (!rows[i].is_whole || !name[strlen(rows[i].text)]))
+			return rows[i].unwinder.left_by ? &rows[i].unwinder : NULL;
 	return NULL;
 }
 
@@ -293,22 +285,23 @@ static const struct landing *landing_at_depth(const struct frames *frames, size_
 	return NULL;
 }
 
-struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own)
+const struct landing *unwinding__find_longjmp(const struct frames *frames, struct frame **longjmp)
 {
-	struct frame *found = NULL, *frame = frames__top(frames);
+	struct frame *frame = frames__top(frames);
+
+	*longjmp = NULL;
 
 	for (; frame && frame->call.function; frame = frames__parent(frames, frame)) {
 		const struct unwinder *unwinder = unwinder_of(frame);
 
 		if (unwinder && unwinder->left_by == LEFT_BY_LONGJMP)
-			found = frame;
+			*longjmp = frame;
 		else if (frame->call.function->kind != FUNCTION_UNKNOWN)
 			break;
 	}
-	*own = found && frames__parent(frames, found)
-		       ? landing_at_depth(frames, (size_t)(found - frames->open.v) - 1)
+	return *longjmp && frames__parent(frames, *longjmp)
+		       ? landing_at_depth(frames, (size_t)(*longjmp - frames->open.v) - 1)
 		       : NULL;
-	return found;
 }
 
 bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struct frame **frame,
@@ -405,15 +398,10 @@ static struct frame *find_catcher(const struct stack *s, const struct branch *b,
 {
 	struct frame *top = frames__top(s->frames), *frame = top;
 
-	for (; frame; frame = frames__parent(s->frames, frame)) {
-		if (may_hold(frame->call.function, pad) &&
-		    leads_to(s, pending_site(frame, top, b), pad, b->to))
-			return frame;
-		/* A frame below an interrupt or a syscall is not a caller. */
-		if (frame->call.kind == CALL_KERNEL)
-			return NULL;
-	}
-	return NULL;
+	while (frame && !(may_hold(frame->call.function, pad) &&
+			  leads_to(s, pending_site(frame, top, b), pad, b->to)))
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 struct landed {
@@ -440,8 +428,7 @@ static size_t count_passed(const struct landed *landed, const struct stitched *e
 	if (!pad || !code_map__find(landed->s->map, pad, &before.pad))
 		return 0;
 	for (size_t i = catcher + 1; i < n; i++)
-		if (!takes(&before, end->stack.v[i].function,
-			   i + 1 < n ? end->stack.v[i + 1].return_ip : end->left_ip))
+		if (!takes(&before, end->stack.v[i].function, stitched__left_at(end, i)))
 			return 0;
 	return n - 1 - catcher;
 }
@@ -457,27 +444,21 @@ static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		stitcher__sink(stitcher, catcher->end, n);
 }
 
-static bool takes_at(const struct landed *landed, const struct stitched *end, size_t at)
-{
-	const struct held *above = &end->stack.v[at + 1];
-
-	return takes((void *)landed, above[-1].function,
-		     at + 1 < end->stack.n ? above->return_ip : end->left_ip);
-}
-
 /* Finds the innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,
 				       const struct departure *by, uint32_t distance)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	struct landed landed = {.s = s, .b = b};
+	const struct stitched *end;
 	struct waiting catcher;
 
 	if (!code_map__find(s->map, b->to, &landed.pad))
 		return WAITING_NONE;
 	catcher = stitcher__reach(stitcher, distance);
+	end = &stitcher->ends[catcher.end % STITCHED_MAX];
 	if (catcher.end < stitcher->n_ends &&
-	    takes_at(&landed, &stitcher->ends[catcher.end], catcher.at))
+	    takes(&landed, end->stack.v[catcher.at].function, stitched__left_at(end, catcher.at)))
 		return catcher;
 	catcher = stitcher__find(stitcher, takes, &landed);
 	if (catcher.end >= stitcher->n_ends)
@@ -510,9 +491,9 @@ static struct frame *find_nearest(const struct stack *s, const struct function *
 {
 	struct frame *frame = frames__top(s->frames);
 
-	while (frame && frame->call.function != function && frame->call.kind != CALL_KERNEL)
-		frame = frames__parent(s->frames, frame);
-	return frame && frame->call.function == function ? frame : NULL;
+	while (frame && frame->call.function != function)
+		frame = frames__caller(s->frames, frame);
+	return frame;
 }
 
 bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct frame **frame,

@@ -60,10 +60,10 @@ bool unwinding__find_setjmp(const struct stack *s, const struct branch *b, struc
 /* True if one of these frames called setjmp() just before ip. */
 bool unwinding__has_setjmp(const struct frames *frames, uint64_t ip);
 /*
- * The outermost of the longjmp() frames on top, or NULL. *own is a setjmp() that the function below
- * that frame has called, or NULL.
+ * If longjmp() runs, called by a function that has called setjmp(): that setjmp(), and the
+ * outermost frame of longjmp(). Otherwise NULL.
  */
-struct frame *unwinding__find_longjmp(const struct frames *frames, const struct landing **own);
+const struct landing *unwinding__find_longjmp(const struct frames *frames, struct frame **longjmp);
 
 /* The innermost of the frames from before a gap whose pending call has that pad. */
 struct waiting unwinding__find_waiting(struct stack *s, const struct branch *b,

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "stack/stack.h"
+#include "../../stack_state.h"
 #include "tree_text.h"
 
 static int set_up(void **state)
@@ -117,7 +117,7 @@ static void test_a_copy_that_is_no_kcore(void **state)
 	assert_decoded(t);
 }
 
-TAKE_EACH(take_to_stack, stack__branch)
+TAKE_EACH(take_to_stack, take_one)
 
 static void test_the_call_tree(void **state)
 {

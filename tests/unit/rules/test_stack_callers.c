@@ -71,7 +71,7 @@ static void run_passes(const struct compiled *f, const char *text, unsigned int 
 	struct thread *t = &p.t;
 
 	load(f, text, &p);
-	stack__set_passes(t->stack, passes);
+	t->stack->passes_off = ~passes;
 	begin(t, at(f, "_start"));
 	call(t, at(f, "_start"), at(f, "run"));
 	call(t, at(f, "run"), at(f, "before"));
@@ -90,7 +90,7 @@ static void run_passes(const struct compiled *f, const char *text, unsigned int 
 static void run_program(const struct compiled *f, const char *text, bool goes_on,
 			const char *expected)
 {
-	run_passes(f, text, PASS_ALL, goes_on, expected);
+	run_passes(f, text, ~0u, goes_on, expected);
 }
 
 static void test_the_only_way_to_what_waits_is_taken(void **state)
@@ -116,7 +116,7 @@ static void test_the_pass_alone_and_all_but_it(void **state)
 		   "    start 50-60 inferred-start inferred-end inferred\n"
 		   "      work 50-60 inferred-start inferred-end\n"
 		   "        step 50-60 inferred-start\n");
-	run_passes(*state, PROGRAM(""), PASS_ALL & ~PASS_CALLERS, false,
+	run_passes(*state, PROGRAM(""), ~PASS_CALLERS, false,
 		   "_start 10-40 inferred-start inferred-end\n"
 		   "  run 20-40 inferred-end\n"
 		   "    before 30-40 inferred-end\n"

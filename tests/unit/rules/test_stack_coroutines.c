@@ -98,7 +98,7 @@ static void test_what_unwinds_does_not_switch(void **state)
 	/* By code alone, too. */
 	go(t, A + 0x20, MAIN + 0xa0);
 	assert_on_top(t, "main", 0);
-	stack__level(t->stack);
+	top_level(t->stack);
 }
 
 /* It goes up to a caller that the gap has hidden: no other stack begins. */

@@ -8,14 +8,14 @@ static void test_a_fiber_that_ends(void **state)
 
 	run(t, MAIN + 0x10, A);
 	assert_on_top(t, "a", 1);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 	call(t, A + 0x10, B);
 	ret(t, B + 0x20, A + 0x15);
 	ret(t, A + 0x20, RETURNS_TO);
 	assert_on_top(t, "caml_runstack", 0);
 	free_fiber(t);
 	assert_on_top(t, "handler", 1);
-	assert_int_equal(stack__coroutine(t->stack), 0);
+	assert_int_equal(running_stack(t->stack), 0);
 	ret(t, IDENTITY + 0x10, MAIN + 0x15);
 	assert_on_top(t, "main", 0);
 	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
@@ -221,7 +221,7 @@ static void discontinue(struct thread *t, uint64_t from, unsigned int coroutine)
 	call(t, from, RESUME);
 	jump(t, RESUME + 0x20, C);
 	call(t, C + 0x10, RAISE);
-	assert_int_equal(stack__coroutine(t->stack), coroutine);
+	assert_int_equal(running_stack(t->stack), coroutine);
 	ret(t, RAISES_AT, CATCHES_AT);
 	free_fiber(t);
 	ret(t, IDENTITY + 0x10, from + CALL_LEN);

@@ -113,20 +113,20 @@ static void test_handlers_from_before_the_trace(void **state)
 	struct thread *t = *state;
 
 	perform(t, MAIN + 0x10, HANDLER_2);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 	jump(t, HANDLER_2 + 0x10, REPERFORM);
 	jump(t, REPERFORM + 0x10, PERFORM + 0x10);
 	jump(t, PERFORM + 0x20, APPLY);
 	jump(t, APPLY + 0x10, C);
-	assert_int_equal(stack__coroutine(t->stack), 2);
+	assert_int_equal(running_stack(t->stack), 2);
 	resume(t, C + 0x10, MAIN + 0x15);
-	assert_int_equal(stack__coroutine(t->stack), 0);
+	assert_int_equal(running_stack(t->stack), 0);
 	ret(t, MAIN + 0x20, RETURNS_TO);
 	free_fiber(t);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 	ret(t, IDENTITY + 0x10, RETURNS_TO);
 	free_fiber(t);
-	assert_int_equal(stack__coroutine(t->stack), 2);
+	assert_int_equal(running_stack(t->stack), 2);
 }
 
 /* Of what it hands on nothing is known. */
@@ -138,7 +138,7 @@ static void test_a_handler_from_before_the_trace(void **state)
 	jump(t, REPERFORM + 0x10, PERFORM + 0x10);
 	jump(t, PERFORM + 0x20, APPLY);
 	assert_on_top(t, "caml_apply3", 0);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 	/* Who raises where nobody takes it is not known, either. */
 	jump(t, APPLY + 0x10, REPERFORM);
 	jump(t, REPERFORM + 0x10, PERFORM + 0x10);
@@ -165,7 +165,7 @@ static void test_too_many_fibers(void **state)
 	jump(t, RESUME + 0x20, IDENTITY);
 	ret(t, IDENTITY + 0x10, B + 0x15);
 	assert_on_top(t, "b", 0);
-	assert_int_equal(stack__coroutine(t->stack), 0);
+	assert_int_equal(running_stack(t->stack), 0);
 }
 
 static void test_calls_of_any_length(void **state)
@@ -178,7 +178,7 @@ static void test_calls_of_any_length(void **state)
 	jump(t, APPLY + 0x10, HANDLER_2);
 	resume(t, HANDLER_2 + 0x10, A + 0x15);
 	assert_on_top(t, "a", 1);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 }
 
 /* Behind a gap the fiber's own frames are not known, but who waits for it is. */

@@ -233,13 +233,13 @@ static void test_two_preempted(void **state)
 	unsigned int first;
 
 	start_first(t, A);
-	first = stack__coroutine(t->stack);
+	first = running_stack(t->stack);
 	preempt(t, A + 0x30);
 	schedule(t, PREEMPT + 0x10, C);
 	preempt(t, C + 0x50);
 	schedule(t, PREEMPT + 0x10, PREEMPT + 0x15);
 	ret(t, PREEMPT + 0x20, A + 0x30);
-	assert_int_equal(stack__coroutine(t->stack), first);
+	assert_int_equal(running_stack(t->stack), first);
 	assert_on_top(t, "a", 0);
 	schedule(t, A + 0x60, PREEMPT + 0x15);
 	ret(t, PREEMPT + 0x20, C + 0x50);

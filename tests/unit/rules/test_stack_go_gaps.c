@@ -108,7 +108,7 @@ static void two_that_wait(struct thread *t, uint64_t function)
 	to_execute(t, function + 0x10, C);
 	call(t, C + 0x10, function);
 	to_execute(t, function + 0x10, HANDLER_2);
-	assert_int_equal(stack__coroutine(t->stack), 3);
+	assert_int_equal(running_stack(t->stack), 3);
 }
 
 /*
@@ -121,13 +121,13 @@ static void test_whose_turn_it_is(void **state)
 
 	two_that_wait(t, HANDLER);
 	to_execute(t, HANDLER_2 + 0x10, HANDLER + 0x15);
-	assert_int_equal(stack__coroutine(t->stack), 1);
+	assert_int_equal(running_stack(t->stack), 1);
 	two_that_wait(t, GOPARK);
 	to_execute(t, HANDLER_2 + 0x10, GOPARK + 0x15);
-	assert_int_equal(stack__coroutine(t->stack), 2);
+	assert_int_equal(running_stack(t->stack), 2);
 	two_that_wait(t, HANDLER);
 	schedule(t, HANDLER_2 + 0x10, HANDLER + 0x15);
-	assert_int_equal(stack__coroutine(t->stack), 2);
+	assert_int_equal(running_stack(t->stack), 2);
 }
 
 /* The frames that stay below the scheduler's. */

@@ -211,7 +211,7 @@ static void test_the_handler_was_there_before(void **state)
 
 	call(t, FROM_MAIN, p->recursive);
 	jump(t, p->raise, p->code.labels[TAKER_HANDLER]);
-	assert_int_equal(strcmp(stack__top(t->stack)->name, "taker"), 0);
+	assert_int_equal(strcmp(top_function(t->stack)->name, "taker"), 0);
 	assert_finished(t, "taker 10-30 inferred-start inferred-end inferred\n"
 			   "  main 10-30 inferred-start cut by-raise\n"
 			   "    recursive 20-30 cut by-raise\n");

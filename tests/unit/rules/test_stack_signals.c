@@ -33,7 +33,7 @@ static void note(struct thread *t, enum pt_note_kind kind, uint64_t ip, uint64_t
 			       .kind = ENTRY_NOTE,
 			       .reason = (uint8_t)kind};
 
-	assert_int_equal(stack__branch(t->stack, &entry), 0);
+	assert_int_equal(take_one(t->stack, &entry), 0);
 }
 
 static void test_events_name_what_is_untraced(void **state)
@@ -360,9 +360,9 @@ static void test_random_branches_give_a_tree(void **state)
 		for (int i = rand_r(&seed) % 80; i >= 0; i--) {
 			struct branch b = random_branch(&seed, &now);
 
-			assert_int_equal(stack__branch(stack, &b), 0);
-			stack__level(stack);
-			stack__top(stack);
+			assert_int_equal(take_one(stack, &b), 0);
+			top_level(stack);
+			top_function(stack);
 		}
 		assert_int_equal(stack__finish(stack, &tree), 0);
 		assert_well_formed(&tree);
@@ -383,7 +383,7 @@ static void test_random_calls_are_as_deep_as_they_were(void **state)
 	begin(t, MAIN);
 	for (int i = 0; i < 5000; i++) {
 		bool is_call = depth == 0 || (depth < 60 && rand_r(&seed) % 2);
-		const struct function *top = stack__top(t->stack);
+		const struct function *top = top_function(t->stack);
 		uint64_t ip;
 
 		insns++;
@@ -402,7 +402,7 @@ static void test_random_calls_are_as_deep_as_they_were(void **state)
 		} else {
 			ret(t, ip + 0x90, returns[--depth]);
 		}
-		assert_int_equal(stack__level(t->stack), depth);
+		assert_int_equal(top_level(t->stack), depth);
 	}
 	assert_int_equal(stack__finish(t->stack, &tree), 0);
 	assert_well_formed(&tree);

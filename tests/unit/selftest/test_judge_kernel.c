@@ -6,7 +6,7 @@
 #include "../kernel_stream.h"
 
 #include "selftest/judge.h"
-#include "stack/stack.h"
+#include "../../stack_state.h"
 
 /* Functions of the program: main calls the other once for each system call. */
 #define MAIN 0x00
@@ -148,7 +148,7 @@ static void run(struct fixture *f, int n_traced)
 	traced__async(t, 0, 5 * N_SYSCALLS);
 }
 
-TAKE_EACH(take_to_stack, stack__branch)
+TAKE_EACH(take_to_stack, take_one)
 
 static void judge(struct fixture *f)
 {

@@ -69,7 +69,7 @@ static void test_push_and_pop(void **state)
 	frames__begin_segment(frames, 0);
 	push(frames, 1, &f);
 	push(frames, 2, &g);
-	assert_int_equal(frames->level, 1);
+	assert_int_equal(frames->open.n, 2);
 	assert_ptr_equal(frames__top(frames)->call.function, &g);
 	assert_ptr_equal(frames__parent(frames, frames__top(frames))->call.function, &f);
 	frames__pop(frames, 3, 0);
@@ -78,7 +78,7 @@ static void test_push_and_pop(void **state)
 	assert_null(frames__parent(frames, frames__top(frames)));
 	frames__pop(frames, 6, 0);
 	assert_null(frames__top(frames));
-	assert_int_equal(frames->level, -1);
+	assert_int_equal(frames->open.n, 0);
 	assert_frames(frames, "f 1-6\n"
 			      "  g 2-3\n"
 			      "  h 4-5 cut\n");
@@ -115,7 +115,7 @@ static void test_a_late_root_lies_below_everything_before_it(void **state)
 	frames__pop(frames, 14, 0);
 	frames__pop(frames, 15, 0);
 	frames__emplace_root(frames, &below, 0x2000);
-	assert_int_equal(frames->level, -2);
+	assert_int_equal(frames->open.n, 1);
 	push(frames, 16, &h);
 	frames__pop_to(frames, NULL, 17, CALL_INFERRED_END);
 	assert_frames(frames, "below 10-17 inferred-start inferred-end\n"
@@ -143,7 +143,7 @@ static void test_late_roots_of_a_nested_part(void **state)
 	frames__pop(frames, 14, 0);
 	frames__emplace_root(frames, &below, 0);
 	push(frames, 15, &h);
-	assert_int_equal(frames->level, 3);
+	assert_int_equal(frames->open.n, 4);
 	g_frame = frames__parent(frames, frames__parent(frames, frames__top(frames)));
 	frames__pop_to(frames, g_frame, 16, 0);
 	assert_ptr_equal(frames__top(frames)->call.function, &g);

@@ -199,8 +199,8 @@ static void test_code_that_nobody_knows(void **state)
 
 	begin(t, MAIN);
 	call(t, MAIN + 0x10, NOWHERE);
-	assert_null(stack__top(t->stack));
-	assert_int_equal(stack__level(t->stack), 1);
+	assert_null(top_function(t->stack));
+	assert_int_equal(top_level(t->stack), 1);
 	call(t, NOWHERE + 0x10, A);
 	ret(t, A + 0x20, NOWHERE + 0x15);
 	ret(t, NOWHERE + 0x20, MAIN + 0x15);
@@ -267,12 +267,12 @@ static void count_insns(struct thread *t, enum branch_kind kind, uint64_t from, 
 			uint8_t len, uint32_t n_insns)
 {
 	t->now += 10;
-	assert_int_equal(stack__branch(t->stack, &(struct branch){.time_ns = t->now,
-								  .from = from,
-								  .to = to,
-								  .n_insns = n_insns,
-								  .kind = (uint8_t)kind,
-								  .len = len}),
+	assert_int_equal(take_one(t->stack, &(struct branch){.time_ns = t->now,
+							     .from = from,
+							     .to = to,
+							     .n_insns = n_insns,
+							     .kind = (uint8_t)kind,
+							     .len = len}),
 			 0);
 }
 

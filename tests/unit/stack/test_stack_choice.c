@@ -194,7 +194,7 @@ static void test_one_that_is_told_late(void **state)
 	ret(t, A + 0x20, C + 0x15);
 	jump(t, C + 0x20, HANDLER); /* 70 */
 	ret(t, HANDLER + 1, B + 0x15);
-	assert_on_top(t, "b", -2);
+	assert_on_top(t, "b", -1);
 	go(t, B + 0x20, A + 0x15); /* 90-100 */
 	assert_on_top(t, "a", 2);
 	assert_finished(t, "main 10-100 inferred-start inferred-end\n"

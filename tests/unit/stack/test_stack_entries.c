@@ -67,7 +67,7 @@ static void test_a_plt_stub_becomes_what_it_jumps_to(void **state)
 
 	begin(t, MAIN);
 	call(t, MAIN + 0x10, stub);
-	assert_int_equal(stack__top(t->stack)->kind, FUNCTION_PLT);
+	assert_int_equal(top_function(t->stack)->kind, FUNCTION_PLT);
 	jump(t, stub + 4, A);
 	assert_on_top(t, "a", 1);
 	ret(t, A + 0x20, MAIN + 0x15);

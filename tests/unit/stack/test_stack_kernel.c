@@ -326,11 +326,11 @@ static void test_at_random_as_the_generator_has_it(void **state)
 			switch_threads(&m);
 		else
 			go_deeper(&m);
-		assert_string_equal(stack__top(m.t->stack)->name, model_top(&m));
+		assert_string_equal(top_function(m.t->stack)->name, model_top(&m));
 	}
 	while (m.depth)
 		come_back(&m);
-	assert_string_equal(stack__top(m.t->stack)->name, "main");
+	assert_string_equal(top_function(m.t->stack)->name, "main");
 	assert_int_equal(stack__finish(m.t->stack, &tree), 0);
 	assert_well_formed(&tree);
 	assert_string_equal(call__name(&tree.calls.v[0]), "main");

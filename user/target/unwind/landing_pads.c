@@ -168,7 +168,7 @@ struct handling_function {
 /* The functions that have landing pads, and the section with their tables. */
 struct landing_table {
 	elf_frame_vec frames; /* ascending */
-	VEC(uint64_t) pads;   /* of all of them; ascending */
+	vaddr_vec pads;	      /* of all of them; ascending */
 	const uint8_t *bytes;
 	size_t len;
 	uint64_t vaddr;
@@ -227,13 +227,6 @@ static size_t collect_pads(struct landing_table *table, const struct elf_frame *
 	return n;
 }
 
-static int compare_pads(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /*
  * A call site takes 4 bytes or more. Only in a damaged file do functions share their tables, so
  * that there would be more call sites than that.
@@ -244,7 +237,7 @@ static void collect_all_pads(struct landing_table *table)
 
 	for (size_t i = 0; i < table->frames.n && left; i++)
 		left -= collect_pads(table, &table->frames.v[i], left);
-	VEC_SORT(&table->pads, compare_pads);
+	VEC_SORT_U64(&table->pads);
 }
 
 /* NULL: out of memory. Empty if the image has no such table. */
@@ -479,8 +472,7 @@ enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
 
-	if (table && table->pads.n &&
-	    bsearch(&vaddr, table->pads.v, table->pads.n, sizeof(vaddr), compare_pads))
+	if (table && vaddr_vec__has(&table->pads, vaddr, vaddr))
 		return PAD_EXCEPTION;
 	return ask_function(image, vaddr, is_handler) ? PAD_RAISE : PAD_NONE;
 }

@@ -129,12 +129,11 @@ void ocaml_note__fini(struct ocaml_note *note)
 	VEC_FINI(&note->pops);
 }
 
-/* True if one of them is in [start, end). */
-static bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t start, uint64_t end)
+bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t first, uint64_t last)
 {
-	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < start);
+	size_t n = VEC_PARTITION_POINT(vaddrs, e, *e < first);
 
-	return n < vaddrs->n && vaddrs->v[n] < end;
+	return n < vaddrs->n && vaddrs->v[n] <= last;
 }
 
 /* The runtime functions that raise do so within this many instructions. */
@@ -202,10 +201,9 @@ static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot
 	return is_mem(&recent->v[0], MOVE_LOAD, INSN_R14, slot) && recent->v[0].reg == INSN_RSP;
 }
 
-/* lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x */
 /*
  * The address of the table if the last instructions are the jump of a switch statement; 0
- * otherwise.
+ * otherwise: lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x
  */
 static uint64_t recent_moves__switches(const struct recent_moves *recent)
 {
@@ -217,8 +215,10 @@ static uint64_t recent_moves__switches(const struct recent_moves *recent)
 	return v[3].address;
 }
 
-/* mov %reg,disp(%r14): REX.W + REX.B 89 /r with %r14 and a displacement. */
-/* Some instruction of the function may put up a trap frame. Costs little. */
+/*
+ * Some instruction of the function may put up a trap frame: mov %reg,disp(%r14), which is REX.W +
+ * REX.B 89 /r with %r14 and a displacement. Costs little.
+ */
 static bool ocaml_shapes__may_push(const uint8_t *code, size_t len)
 {
 	for (size_t i = 0; i + 2 < len; i++)
@@ -374,8 +374,8 @@ static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
 	uint64_t vaddr = flow->vaddr + p->at;
 	const struct insn_move *move = &p->recent.v[0];
 
-	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr + 1) || move->kind != MOVE_ADDRESS ||
-	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address + 1))
+	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr) || move->kind != MOVE_ADDRESS ||
+	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address))
 		return 0;
 	return move->address;
 }
@@ -400,7 +400,7 @@ static bool popped(const struct flow *flow, const struct flow_point *p)
 	if (flow->note) {
 		uint64_t vaddr = flow->vaddr + p->at;
 
-		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr + 1);
+		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr);
 	}
 	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
@@ -610,7 +610,7 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 
 	flow.code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 	flow.size = f->size < len ? f->size : len;
-	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size) ? note : NULL;
+	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size - 1) ? note : NULL;
 	if (!flow.code || flow.size > MAX_FUNCTION ||
 	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
 		return 0;
@@ -655,7 +655,7 @@ static bool parse_address(const char *text, uint64_t *ip)
 
 static int add_line(struct ocaml_traps *traps, const char *text, const char *path, size_t number)
 {
-	uint64_t ip, *slot;
+	uint64_t ip;
 
 	if (!*text)
 		return 0;
@@ -664,20 +664,11 @@ static int add_line(struct ocaml_traps *traps, const char *text, const char *pat
 		log__hint(LINE_HELP);
 		return -EINVAL;
 	}
-	slot = VEC_PUSH(&traps->ips);
-	if (!slot) {
+	if (VEC_ADD(&traps->ips, ip)) {
 		log__error("out of memory");
 		return -ENOMEM;
 	}
-	*slot = ip;
 	return 0;
-}
-
-static int compare_ips(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
@@ -695,7 +686,7 @@ int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 	rest = text;
 	while (!err && (line = strsep(&rest, "\n")))
 		err = add_line(traps, trim(line), path, ++number);
-	VEC_SORT(&traps->ips, compare_ips);
+	VEC_SORT_U64(&traps->ips);
 	return err;
 }
 
@@ -706,5 +697,5 @@ void ocaml_traps__fini(struct ocaml_traps *traps)
 
 bool ocaml_traps__has(const struct ocaml_traps *traps, uint64_t ip)
 {
-	return traps->ips.n && bsearch(&ip, traps->ips.v, traps->ips.n, sizeof(ip), compare_ips);
+	return vaddr_vec__has(&traps->ips, ip, ip);
 }

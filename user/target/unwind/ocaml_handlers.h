@@ -14,6 +14,9 @@
 
 typedef VEC(uint64_t) vaddr_vec;
 
+/* Of ascending ones: true if one is in [first, last]. */
+bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t first, uint64_t last);
+
 /*
  * .note.ocaml_eh: where OxCaml's compiler says that it set up trap frames, took them down, and put
  * their handlers. Each list ascends.
@@ -44,7 +47,7 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 
 /* Run-time addresses, ascending. Begins as {0}. */
 struct ocaml_traps {
-	VEC(uint64_t) ips;
+	vaddr_vec ips;
 };
 
 /*

@@ -137,18 +137,12 @@ bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip
 	return caller->function != place.function;
 }
 
-static bool find_rules(struct code_map *map, uint64_t ip, struct cfi_row *row)
-{
-	struct code_place place;
-
-	return code_map__find(map, ip, &place) && cfi__find(place.image, place.vaddr, row);
-}
-
 bool unwind__has_rules(struct code_map *map, uint64_t ip)
 {
+	struct code_place place;
 	struct cfi_row row;
 
-	return find_rules(map, ip, &row);
+	return code_map__find(map, ip, &place) && cfi__find(place.image, place.vaddr, &row);
 }
 
 bool unwind__reuses_frame_pointer(struct code_map *map, uint64_t ip)
