@@ -120,12 +120,7 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 
 static int add_ip(struct unwound *out, uint64_t ip)
 {
-	uint64_t *slot = VEC_PUSH(&out->ips);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = ip;
-	return 0;
+	return VEC_ADD(&out->ips, ip);
 }
 
 static int unwind_hit(const struct recording *rec, const struct mt_hit *hit, struct code_map *map,

@@ -102,16 +102,12 @@ int mappings__parse(struct mappings *maps, const char *text)
 
 	while (*text && !err) {
 		const char *end = strchrnul(text, '\n');
-		struct mapping m, *slot;
+		struct mapping m;
 
 		err = parse_line(text, end, &m);
 		if (err)
 			break;
-		slot = VEC_PUSH(&vec);
-		if (slot)
-			*slot = m;
-		else
-			err = -ENOMEM;
+		err = VEC_ADD(&vec, m);
 		if (err)
 			free(m.path);
 		text = *end ? end + 1 : end;

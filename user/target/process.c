@@ -237,16 +237,12 @@ int process__threads(pid_t pid, pid_t **tids, size_t *n)
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while ((entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name), *slot;
+		pid_t tid = atoi(entry->d_name);
 
-		if (tid <= 0)
-			continue;
-		slot = VEC_PUSH(&vec);
-		if (!slot) {
+		if (tid > 0 && VEC_ADD(&vec, tid)) {
 			VEC_FINI(&vec);
 			return -ENOMEM;
 		}
-		*slot = tid;
 	}
 	if (!vec.n)
 		return -ESRCH;
@@ -540,17 +536,13 @@ static int read_entry(pid_t pid, struct process_entry *entry)
 
 static int add(struct process_list *list, pid_t pid)
 {
-	struct process_entry entry, *slot;
+	struct process_entry entry;
 	int err = read_entry(pid, &entry);
 
-	slot = err ? NULL : VEC_PUSH(list);
-	if (slot) {
-		*slot = entry;
-		return 0;
-	}
-	fini_entry(&entry);
 	if (!err)
-		return -ENOMEM;
+		err = VEC_ADD(list, entry);
+	if (err)
+		fini_entry(&entry);
 	return err == -ESRCH ? 0 : err;
 }
 

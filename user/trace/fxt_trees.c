@@ -198,20 +198,17 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 	bool is_move = !strcmp(read->name, MOVE_COUNTER);
 	const struct fault_mark *last = tree->faults.n ? &tree->faults.v[tree->faults.n - 1] : NULL;
 	uint64_t *seen = &counters->seen[is_move ? 2 : is_major], n = count_of(read);
-	struct fault_mark *mark;
 
 	if (!strcmp(read->name, INTERRUPT_COUNTER))
 		return take_interrupts(counters, tree, read);
 	if ((!is_major && !is_move && strcmp(read->name, FAULT_COUNTER)) || n <= *seen ||
 	    n - *seen > UINT32_MAX || (last && read->time_ns < last->time_ns))
 		return 0;
-	mark = VEC_PUSH(&tree->faults);
-	if (!mark)
+	if (VEC_ADD(&tree->faults, (struct fault_mark){.time_ns = read->time_ns,
+						       .n = (uint32_t)(n - *seen),
+						       .is_major = is_major,
+						       .is_move = is_move}))
 		return -ENOMEM;
-	*mark = (struct fault_mark){.time_ns = read->time_ns,
-				    .n = (uint32_t)(n - *seen),
-				    .is_major = is_major,
-				    .is_move = is_move};
 	*seen = n;
 	return 0;
 }

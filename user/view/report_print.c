@@ -429,12 +429,9 @@ static const struct row **sorted(const struct report *r)
 
 static int add_pair(struct pairs *pairs, const struct row *a, const struct row *b)
 {
-	struct pair *pair = VEC_PUSH(&pairs->pairs);
+	int64_t more_ns = (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0));
 
-	if (!pair)
-		return -ENOMEM;
-	*pair = (struct pair){a, b, (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0))};
-	return 0;
+	return VEC_ADD(&pairs->pairs, (struct pair){a, b, more_ns});
 }
 
 /* Matches two sorted arrays that end in NULL. */

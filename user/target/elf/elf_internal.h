@@ -183,6 +183,9 @@ char *ocaml_name__demangle(const char *raw_name);
 /* Copies len bytes and a NUL into memory that lives as long as the image. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
+/* Adds code of the image to one of its lists; raw_name may be NULL. NULL: no memory. */
+struct function_entry *function_entry__add(function_entry_vec *list, struct elf_image *image,
+					   uint64_t vaddr, uint64_t size, const char *raw_name);
 /* Sets function.raw_name, and function.name if the name is not mangled. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
 /* Makes sure that function.name can be read. */

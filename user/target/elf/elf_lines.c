@@ -22,16 +22,10 @@ static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		struct unit_range *range;
-
-		if (start >= end)
-			continue;
-		range = VEC_PUSH(&debug->units);
-		if (!range)
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
+		if (start < end &&
+		    VEC_ADD(&debug->units, (struct unit_range){start, end, dwarf_dieoffset(die)}))
 			return -ENOMEM;
-		*range = (struct unit_range){start, end, dwarf_dieoffset(die)};
-	}
 	return 0;
 }
 

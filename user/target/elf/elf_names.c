@@ -181,6 +181,21 @@ void elf_image__free_strings(struct elf_image *image)
 	}
 }
 
+struct function_entry *function_entry__add(function_entry_vec *list, struct elf_image *image,
+					   uint64_t vaddr, uint64_t size, const char *raw_name)
+{
+	struct function_entry *entry = VEC_PUSH(list);
+
+	if (!entry)
+		return NULL;
+	*entry = (struct function_entry){
+		.function = {
+			.image = image, .module = image->module, .vaddr = vaddr, .size = size}};
+	if (raw_name)
+		function_entry__set_name(entry, raw_name);
+	return entry;
+}
+
 void function_entry__set_name(struct function_entry *entry, const char *raw_name)
 {
 	entry->function.raw_name = raw_name;
