@@ -110,6 +110,11 @@ bool report__counts(const struct report *r, enum account_part part);
 struct cJSON;
 /* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
+/*
+ * Adds "account" to the object. Each account adds up to its iteration; the ordinary one to the mean
+ * of those with stacks.
+ */
+void report__add_account(struct cJSON *root, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
 /* The part to which the time counts during which this call is the innermost one. */
