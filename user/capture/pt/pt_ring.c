@@ -108,8 +108,9 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
 	int err;
 
-	*r = (struct pt_ring){
-		.of = {.place = *place, .sideband = {.event = -1}}, .pt = -1, .spool = SPOOL_NONE};
+	*r = (struct pt_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
+			      .pt = -1,
+			      .spool = SPOOL_NONE};
 	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
 	if (!err)
 		err = sideband_ring__open(&r->of.sideband, place, &sideband);

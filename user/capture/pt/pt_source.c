@@ -159,7 +159,8 @@ static int open_ring(struct source *s, struct followed_ring *of, const struct ev
 	int err = pt_ring__open(ring, place, &s->ring_config);
 
 	/* The event wakes when the buffer is half full. */
-	of->wakes = s->config.spool_dir ? ring->pt : -1;
+	if (s->config.spool_dir)
+		of->wakes = ring->pt;
 	return err;
 }
 

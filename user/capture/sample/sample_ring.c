@@ -194,7 +194,7 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.of = {.place = *place, .sideband = {.event = -1}},
+	*r = (struct sample_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
 				  .branches = -1};
 	memset(r->events, -1, sizeof(r->events));
 	err = sideband_ring__open(&r->of.sideband, &sideband_place, &sideband);

@@ -98,7 +98,6 @@ static const struct followed_ops followed_ops;
 
 static int open_ring(struct source *s, struct followed_ring *ring, const struct event_place *place)
 {
-	ring->wakes = -1;
 	return sample_ring__open((struct sample_ring *)ring, place, &s->ring_config);
 }
 
