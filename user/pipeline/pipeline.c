@@ -365,7 +365,10 @@ void decoded__fini(struct decoded *decoded)
 	free(decoded->fxt);
 }
 
-uint64_t decoded__base(const struct decoded *decoded)
+/*
+ * The time to which times in the trace are relative: its beginning, even if a filter removed that.
+ */
+static uint64_t decoded__base(const struct decoded *decoded)
 {
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }

@@ -56,7 +56,12 @@ static int find(struct shown_hit *hit, struct fxt_reader *reader)
 	return hit->found ? 0 : err;
 }
 
-int shown_hit__find(struct shown_hit *hit, int trace_fd)
+/*
+ * Reads the trace and finds its slowest hit. Returns 0, also for a trace without hits; -EBADMSG if
+ * the file is not an FXT trace, or is damaged before the first hit; or another -errno. Prints
+ * nothing.
+ */
+static int find_slowest(struct shown_hit *hit, int trace_fd)
 {
 	struct fxt_reader *reader = fxt_reader__open(trace_fd);
 	struct meter meter;
@@ -93,7 +98,7 @@ static void find_and_exit(struct answer *answer, int trace_fd, pid_t parent)
 		capability__keep_for_files();
 	if (err)
 		log__debug("reading is not confined: %s", strerror(-err));
-	answer->err = shown_hit__find(&answer->hit, trace_fd);
+	answer->err = find_slowest(&answer->hit, trace_fd);
 	_exit(0);
 }
 

@@ -20,7 +20,8 @@
 #include "util/names.h"
 #include "util/vec.h"
 
-void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text)
+/* Copies a task's name from /proc's text, up to a newline, with control characters replaced. */
+static void copy_comm(char comm[static PROCESS_COMM_SIZE], const char *text)
 {
 	snprintf(comm, PROCESS_COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
 	label__clean_in_place(comm);
@@ -64,7 +65,7 @@ int task_status__parse(struct task_status *status, const char *text)
 		.has_memory = field(text, "\nVmSize:\t") != NULL,
 		.pid_inside = last_pid(field(text, "\nNSpid:\t")),
 	};
-	task_comm__copy(status->comm, name);
+	copy_comm(status->comm, name);
 	return 0;
 }
 
@@ -259,7 +260,7 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	task_comm__copy(name, fs__read(path, &text, &len) ? "?" : text);
+	copy_comm(name, fs__read(path, &text, &len) ? "?" : text);
 }
 
 pid_t process__tracer(pid_t pid)

@@ -60,7 +60,9 @@ static const char *keep_name(const char *in, size_t n, fxt_texts *texts)
 	return *copy;
 }
 
-int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
+/* Adds the done_by of the tree's last call, which has just begun; owns names in `texts`. 0 or
+ * -ENOMEM. */
+static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (size_t i = 0; i < SLICE_BY_MAX; i++) {
 		const struct fxt_read_arg *ns = fxt_read__arg(read, slice_by_keys[i].ns);
@@ -81,7 +83,8 @@ int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts 
 	return 0;
 }
 
-void fxt_by__finish(struct call_tree *tree)
+/* After all calls have ended: if a call names only one thread, that one caused all of its time. */
+static void fxt_by__finish(struct call_tree *tree)
 {
 	for (size_t i = 0; i < tree->done_by.n; i++) {
 		struct done_by *by = &tree->done_by.v[i];

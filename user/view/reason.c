@@ -553,7 +553,9 @@ static bool lacks_begin(const struct report *r)
 	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 }
 
-void report__print_cover(FILE *out, const struct report *r)
+/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
+ */
+static void print_cover(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
 	bool is_last = lacks_begin(r);
@@ -590,7 +592,7 @@ static void print_remedy(FILE *out, const struct report *r)
 static void print_unknown(FILE *out, const struct report *r)
 {
 	fprintf(out, "not recorded: ");
-	report__print_cover(out, r);
+	print_cover(out, r);
 	print_remedy(out, r);
 }
 

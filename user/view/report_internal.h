@@ -151,8 +151,4 @@ struct reasons {
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);
 
-/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
- */
-void report__print_cover(FILE *out, const struct report *r);
-
 #endif

@@ -174,11 +174,9 @@ const char *elf_section__string(const Elf_Data *strings, size_t offset);
  * not mangled or the result is too long. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
-/* True if elf_demangle() knows the kind of mangling. */
-bool elf_demangle__is_mangled(const char *raw_name);
-/* "camlStdlib__List__iter_507" is "Stdlib.List.iter". NULL: no memory. */
+
+/* True for the name of a function of OCaml: "camlStdlib__List__iter_507". */
 bool ocaml_name__is_mangled(const char *raw_name);
-char *ocaml_name__demangle(const char *raw_name);
 
 /* Copies len bytes and a NUL into memory that lives as long as the image. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
