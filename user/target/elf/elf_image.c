@@ -127,7 +127,7 @@ static int parse(struct elf_image *image, bool is_core)
 	if (err)
 		return err;
 	image->main = elf_image__find_main(image);
-	elf_image__load_build_id(image);
+	elf_build_id__read(image->elf, image->build_id);
 	image->go = go_table__open(image);
 	return 0;
 }

@@ -146,9 +146,8 @@ struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 					   const char *name);
 /* elf_image__function_at() for an image of symbols/named_image.c. */
 const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
-void elf_image__load_build_id(struct elf_image *image);
-/* Copies the build id among notes to id. False if it is missing. */
-bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
+/* The GNU build ID in hex; "" without one. */
+void elf_build_id__read(Elf *elf, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
 /*
