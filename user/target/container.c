@@ -388,11 +388,10 @@ static int top_of(const char *root, char top[static PATH_MAX])
 static bool is_in_file(const struct container_search *container_search, pid_t pid, const char *id)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *part, *rest = NULL;
+	char *part, *rest = NULL;
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (fs__read(path, &text, &len))
+	if (fs__read_proc(pid, "cgroup", &text, &len))
 		return false;
 	for (part = strtok_r(text, "/\n", &rest); part; part = strtok_r(NULL, "/\n", &rest))
 		if (container_search->is(part, id))

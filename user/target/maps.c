@@ -122,16 +122,11 @@ int mappings__parse(struct mappings *maps, const char *text)
 int mappings__read(struct mappings *maps, pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
 	size_t len;
-	int err;
+	int err = fs__read_proc(pid, "maps", &text, &len);
 
 	*maps = (struct mappings){0};
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	err = fs__read(path, &text, &len);
-	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	return mappings__parse(maps, text);
+	return err ? err : mappings__parse(maps, text);
 }
 
 void mappings__fini(struct mappings *maps)
