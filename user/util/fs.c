@@ -119,6 +119,18 @@ int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX]
 	return n >= 0 ? 0 : errno == ENOENT ? -ESRCH : -errno;
 }
 
+int fs__only_regular(int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
 long fs__read_number(const char *path, long otherwise)
 {
 	_cleanup_free_ char *text = NULL;

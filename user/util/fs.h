@@ -19,6 +19,12 @@ int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX]
 /* The same for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
 int fs__read_fd(int fd, size_t most, char **data, size_t *len);
 
+/*
+ * Returns fd, what open(2) returned, if it is that of a regular file. Otherwise closes it: -EINVAL,
+ * or -errno of open(2).
+ */
+int fs__only_regular(int fd);
+
 /* The number at the start of a small file, or `otherwise`. */
 long fs__read_number(const char *path, long otherwise);
 

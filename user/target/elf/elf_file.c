@@ -49,9 +49,21 @@ int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 	return 0;
 }
 
-void *elf_file__map(int fd, size_t size)
+int elf_file__map(int fd, void **data, size_t *size)
 {
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	struct stat st;
+	void *mapped;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		return -ENOEXEC;
+	*size = (size_t)st.st_size;
+	mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	*data = mapped;
+	return 0;
 }
 
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr)
@@ -262,20 +274,12 @@ static void close_file(struct elf_separate *file)
 /* 0, -ENOEXEC, -EIO or -errno of the system. */
 static int open_file(struct elf_separate *file, int fd)
 {
-	struct stat st;
 	int err;
 
 	*file = (struct elf_separate){0};
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
-		return -ENOEXEC;
-	file->data = elf_file__map(fd, (size_t)st.st_size);
-	if (file->data == MAP_FAILED) {
-		file->data = NULL;
-		return -errno;
-	}
-	file->size = (size_t)st.st_size;
+	err = elf_file__map(fd, &file->data, &file->size);
+	if (err)
+		return err;
 	err = elf_image__check_header(file->data, file->size, ELF_SEPARATE);
 	elf_version(EV_CURRENT);
 	file->elf = err ? NULL : elf_memory(file->data, file->size);

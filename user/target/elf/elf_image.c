@@ -177,24 +177,16 @@ static struct elf_image *finish(struct elf_image *image, int err)
 
 static struct elf_image *open_image(int fd, const char *name, bool is_core)
 {
-	struct elf_image *image;
-	struct stat st;
+	struct elf_image *image = new_image(name);
 	void *data;
+	int err;
 
-	if (fstat(fd, &st))
-		return NULL;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
-		errno = ENOEXEC;
-		return NULL;
-	}
-	image = new_image(name);
 	if (!image)
 		return NULL;
-	data = elf_file__map(fd, (size_t)st.st_size);
-	if (data == MAP_FAILED)
-		return finish(image, -errno);
+	err = elf_file__map(fd, &data, &image->size);
+	if (err)
+		return finish(image, err);
 	image->data = data;
-	image->size = (size_t)st.st_size;
 	image->is_mapped = true;
 	return finish(image, parse(image, is_core));
 }

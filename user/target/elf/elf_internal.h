@@ -119,10 +119,10 @@ struct elf_image {
 /* Like elf_image__open() for a core file, such as a copy of /proc/kcore. */
 struct elf_image *elf_image__open_core(int fd, const char *name);
 /*
- * A private, writable mapping: libdw decompresses sections and changes their headers in place
- * (libelf: elf_compress()). MAP_FAILED with errno.
+ * Maps a regular file, private and writable: libdw decompresses sections and changes their headers
+ * in place (libelf: elf_compress()). 0; -ENOEXEC: another kind of file, or empty; or -errno.
  */
-void *elf_file__map(int fd, size_t size);
+int elf_file__map(int fd, void **data, size_t *size);
 enum elf_use {
 	ELF_PROGRAM,
 	ELF_CORE,
