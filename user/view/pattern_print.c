@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/json.h"
+#include "util/text.h"
 #include "util/units.h"
 #include "view/pattern.h"
 #include "view/short_name.h"
@@ -244,17 +245,7 @@ static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
 
 static char *title_of(const struct pattern *pattern)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	pattern__print_title(out, pattern);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	return TEXT_OF(out, pattern__print_title(out, pattern));
 }
 
 static void add_title(cJSON *object, const struct pattern *pattern)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
@@ -650,17 +651,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 
 static char *cause_text(const struct causes *c, const struct cause *cause)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	print_cause(out, c, cause);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	return TEXT_OF(out, print_cause(out, c, cause));
 }
 
 /* The functions that lead to it, the outermost first. */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "util/cleanup.h"
 #include "util/json.h"
 #include "util/names.h"
+#include "util/text.h"
 #include "view/report_internal.h"
 
 #define FUNCTIONS_MAX 30
@@ -31,19 +33,17 @@ static const char *reason_name(const struct hit_mark *hit)
 }
 
 /* As one line: "str(arg1) \"GET /\", arg2 5". */
-static void add_prints(cJSON *object, const struct hit_mark *hit)
+static void print_prints(FILE *out, const struct hit_mark *hit)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return;
 	for (uint32_t i = 0; i < hit->n_prints; i++)
 		fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name, hit->prints[i].text);
-	if (!fclose(out))
-		json__add_text(object, "print", text);
-	free(text);
+}
+
+static void add_prints(cJSON *object, const struct hit_mark *hit)
+{
+	_cleanup_free_ char *text = TEXT_OF(out, print_prints(out, hit));
+
+	json__add_text(object, "print", text);
 }
 
 static void add_hit(cJSON *root, const struct hit_mark *hit)
