@@ -13,16 +13,13 @@ int fs__read(const char *path, char **data, size_t *len);
 
 /* The same for /proc/PID/NAME. -ESRCH: it is missing. */
 int fs__read_proc(pid_t pid, const char *name, char **data, size_t *len);
-/* Where the link /proc/PID/NAME leads. 0 or -errno, and "" then; -ESRCH: it is missing. */
+/* Reads where the link /proc/PID/NAME leads. 0 or -errno, and "" then; -ESRCH: it is missing. */
 int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX]);
 
 /* The same for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
 int fs__read_fd(int fd, size_t most, char **data, size_t *len);
 
-/*
- * Returns fd, what open(2) returned, if it is that of a regular file. Otherwise closes it: -EINVAL,
- * or -errno of open(2).
- */
+/* Returns fd if it is a regular file's; otherwise closes it: -EINVAL. fd -1: -errno of open(2). */
 int fs__only_regular(int fd);
 
 /* The number at the start of a small file, or `otherwise`. */

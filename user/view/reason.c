@@ -472,7 +472,7 @@ static int64_t extra_of(const struct causes *c, const struct cause *cause, const
 	return ns;
 }
 
-/* Where the path tells little: which function below it has most of the time, if one has a share. */
+/* If the path tells little: which function below it has most of the time, if one has a share. */
 static void print_largest(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;

@@ -418,7 +418,7 @@ bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source
 	return found || (image->go && go_table__source_at(image->go, vaddr, place));
 }
 
-/* The place as it is kept for the next who asks. */
+/* Copies the place to the image, which keeps it for later calls. */
 static const struct source_place *keep_place(struct elf_image *image, struct source_place place)
 {
 	struct source_place *kept = malloc(sizeof(*kept));
