@@ -166,15 +166,8 @@ void capture_paths__fini(struct capture_paths *found)
 /* A folder that others write to may have links in it. */
 static int open_kept(int dir)
 {
-	int fd = openat(dir, SUMMARY_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
+	return fs__only_regular(
+		openat(dir, SUMMARY_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
 }
 
 static int open_dir(const char *path)

@@ -216,7 +216,7 @@ static void open_bare(struct sample_ring *ring, pid_t pid, uint64_t period_ns)
 				       .config = PERF_COUNT_SW_CPU_CLOCK,
 				       .sample_period = period_ns};
 
-	*ring = (struct sample_ring){.branches = -1, .sideband = {.event = -1}};
+	*ring = (struct sample_ring){.branches = -1, .of.sideband.event = -1};
 	memset(ring->events, -1, sizeof(ring->events));
 	ring->events[0] = event_place__open(&place, &attr, -1);
 	if (ring->events[0] < 0)

@@ -51,11 +51,11 @@ static pid_t start_target(int cpu)
 /* Nanoseconds that its clock has run on that CPU; 0: it has none there. */
 static uint64_t clock_ns(const struct source *s, int cpu)
 {
-	for (size_t i = 0; i < s->rings.n; i++) {
+	for (size_t i = 0; i < s->followed.rings.n; i++) {
 		uint64_t ns = 0;
 
-		if (s->rings.v[i].place.cpu == cpu &&
-		    read(s->rings.v[i].events[SAMPLE_EVENT_CLOCK], &ns, sizeof(ns)) == sizeof(ns))
+		if (s->followed.rings.v[i]->place.cpu == cpu &&
+		    read(ring_at(s, i)->events[SAMPLE_EVENT_CLOCK], &ns, sizeof(ns)) == sizeof(ns))
 			return ns;
 	}
 	return 0;
@@ -104,7 +104,7 @@ static void test_clocks_follow_the_affinity(void **state)
 	assert_non_null(source);
 	assert_int_equal(source_sample.start(source), 0);
 	assert_true(ticks_on(source, 0));
-	assert_int_equal(source->rings.n, 1);
+	assert_int_equal(source->followed.rings.n, 1);
 
 	move_to(pid, 1);
 	look(source);

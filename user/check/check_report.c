@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "check/check_report.h"
+#include "util/json.h"
 
-#include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +79,8 @@ void check_report__print(const struct check_report *report, FILE *out)
 	}
 }
 
-static cJSON *facts_of(const struct check_result *result)
+static void add_facts(cJSON *facts, const struct check_result *result)
 {
-	cJSON *facts = cJSON_CreateObject();
-
 	for (size_t i = 0; i < result->n_facts; i++) {
 		const struct check_fact *fact = &result->facts[i];
 
@@ -91,33 +89,25 @@ static cJSON *facts_of(const struct check_result *result)
 		else
 			cJSON_AddNumberToObject(facts, fact->name, (double)fact->number);
 	}
-	return facts;
 }
 
-static cJSON *object_of(const struct check_result *result)
+static void add_result(cJSON *array, const struct check_result *result)
 {
-	cJSON *object = cJSON_CreateObject();
+	cJSON *object = json__append_object(array);
 
 	cJSON_AddStringToObject(object, "name", result->name);
 	cJSON_AddStringToObject(object, "state", state_names[result->state]);
 	cJSON_AddStringToObject(object, "reason", result->reason);
-	if (result->remedy[0])
-		cJSON_AddStringToObject(object, "remedy", result->remedy);
-	else
-		cJSON_AddNullToObject(object, "remedy");
+	json__add_text_or_null(object, "remedy", result->remedy[0] ? result->remedy : NULL);
 	cJSON_AddBoolToObject(object, "needed", result->needed);
-	cJSON_AddItemToObject(object, "facts", facts_of(result));
-	return object;
+	add_facts(cJSON_AddObjectToObject(object, "facts"), result);
 }
 
 char *check_report__json(const struct check_report *report)
 {
 	cJSON *array = cJSON_CreateArray();
-	char *text;
 
 	for (size_t i = 0; i < report->n; i++)
-		cJSON_AddItemToArray(array, object_of(&report->results[i]));
-	text = cJSON_Print(array);
-	cJSON_Delete(array);
-	return text;
+		add_result(array, &report->results[i]);
+	return json__finish(array);
 }

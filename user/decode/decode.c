@@ -84,32 +84,24 @@ static uint64_t time_of(const struct intervals *p, const struct branch *b)
 
 static int add_event(struct intervals *p, const struct branch *b)
 {
-	struct pt_note *out = VEC_PUSH(&p->events);
-
-	if (!out)
-		return -ENOMEM;
-	*out = (struct pt_note){.time_ns = b->time_ns ? time_of(p, b) : 0,
-				.ip = b->from,
-				.value = b->to,
-				.cpu = p->aux->cpu,
-				.kind = b->reason};
-	return 0;
+	return VEC_ADD(&p->events, (struct pt_note){.time_ns = b->time_ns ? time_of(p, b) : 0,
+						    .ip = b->from,
+						    .value = b->to,
+						    .cpu = p->aux->cpu,
+						    .kind = b->reason});
 }
 
 static int add(struct intervals *p, const struct branch *b)
 {
 	struct interval *interval = current(p);
-	struct branch *out;
 	uint64_t ns;
 
 	if (!interval) {
 		p->unknown_insns += b->n_insns;
 		return b->kind == ENTRY_NOTE ? add_event(p, b) : 0;
 	}
-	out = VEC_PUSH(&interval->branches);
-	if (!out)
+	if (VEC_ADD(&interval->branches, *b))
 		return -ENOMEM;
-	*out = *b;
 	if (!b->time_ns)
 		return 0;
 	ns = time_of(p, b);

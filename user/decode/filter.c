@@ -5,7 +5,7 @@
 #include "decode/pt_time.h"
 #include "target/symbols/symbols.h"
 
-/* ---- the bytes of the part */
+/* ---- the bytes of the rings that have the wanted time */
 
 /* A ring whose PSBs tell their times. */
 struct psb_clock {
@@ -79,7 +79,7 @@ void decode_filter__narrow(const struct decode_filter *f, struct recording *rec)
 		narrow(f, &rec->pt, &rec->aux.v[i]);
 }
 
-/* ---- the branches of the part */
+/* ---- the branches within the wanted time */
 
 enum { IS_START = 1, IS_STOP = 2 };
 

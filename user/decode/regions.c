@@ -32,11 +32,8 @@ static int find(struct regions *regions, const uint8_t *bytes, size_t n, size_t 
 
 	*regions = (struct regions){.end = end};
 	while (psb) {
-		const uint8_t **start = VEC_PUSH(&regions->starts);
-
-		if (!start)
+		if (VEC_ADD(&regions->starts, psb))
 			return -ENOMEM;
-		*start = psb;
 		if ((size_t)(end - psb) <= size)
 			break;
 		psb = packet__find_psb(psb + size, end);

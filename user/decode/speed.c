@@ -40,16 +40,11 @@ static uint32_t to_mhz(const struct rec_pt_config *pt, uint64_t ratio)
 static int add(struct clock_rates *rates, const struct clock_rate *rate)
 {
 	size_t n = rates->all.n;
-	struct clock_rate *slot;
 
 	if (n &&
 	    (rates->all.v[n - 1].mhz == rate->mhz || rates->all.v[n - 1].time_ns > rate->time_ns))
 		return 0;
-	slot = VEC_PUSH(&rates->all);
-	if (!slot)
-		return -ENOMEM;
-	*slot = *rate;
-	return 0;
+	return VEC_ADD(&rates->all, *rate);
 }
 
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,

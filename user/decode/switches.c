@@ -29,7 +29,6 @@ static struct cpu *find_cpu(const struct switches *s, int cpu)
 static int add(struct switches *s, const struct rec_switch *sw)
 {
 	struct cpu *cpu = find_cpu(s, sw->cpu);
-	const struct rec_switch **out;
 
 	if (!cpu) {
 		cpu = VEC_PUSH(&s->cpus);
@@ -37,11 +36,7 @@ static int add(struct switches *s, const struct rec_switch *sw)
 			return -ENOMEM;
 		*cpu = (struct cpu){.cpu = sw->cpu};
 	}
-	out = VEC_PUSH(&cpu->switches);
-	if (!out)
-		return -ENOMEM;
-	*out = sw;
-	return 0;
+	return VEC_ADD(&cpu->switches, sw);
 }
 
 struct switches *switches__new(const struct recording *rec)
@@ -85,13 +80,9 @@ int switches__set_start(struct switches *s, int cpu_number, unsigned int snapsho
 {
 	struct cpu *cpu = find_cpu(s, cpu_number);
 
-	while (cpu && cpu->start_ns.n <= snapshot) {
-		uint64_t *start = VEC_PUSH(&cpu->start_ns);
-
-		if (!start)
+	while (cpu && cpu->start_ns.n <= snapshot)
+		if (VEC_ADD(&cpu->start_ns, 0))
 			return -ENOMEM;
-		*start = 0;
-	}
 	if (cpu)
 		cpu->start_ns.v[snapshot] = time_ns;
 	return 0;

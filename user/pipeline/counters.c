@@ -15,12 +15,7 @@ void counters__fini(struct counters *counters)
 
 int counters__add(struct counters *counters, pid_t pid, pid_t tid, const struct speed *speed)
 {
-	struct thread_speed *slot = VEC_PUSH(&counters->speeds);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct thread_speed){pid, tid, *speed};
-	return 0;
+	return VEC_ADD(&counters->speeds, (struct thread_speed){pid, tid, *speed});
 }
 
 /* The last of those before the filter's begin is that at its begin. */

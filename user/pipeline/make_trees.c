@@ -133,11 +133,8 @@ static int collect_hits(struct tree_maker *m, pid_t tid)
 	m->hits.n = 0;
 	for (size_t i = 0; i < m->rec->hits.n; i++) {
 		const struct mt_hit *hit = &m->rec->hits.v[i];
-		uint64_t *time = (pid_t)hit->tid == tid ? VEC_PUSH(&m->hits) : NULL;
 
-		if (time)
-			*time = hit->time_ns;
-		else if ((pid_t)hit->tid == tid)
+		if ((pid_t)hit->tid == tid && VEC_ADD(&m->hits, hit->time_ns))
 			return -ENOMEM;
 	}
 	VEC_SORT(&m->hits, compare_times);

@@ -79,8 +79,9 @@ static int name_thread(struct recording *rec, const struct call_tree *tree)
 	return recording__add_thread(rec, &thread);
 }
 
-int decoded__take_threads(struct decoded *decoded, struct recording *rec,
-			  struct perf_threads *threads)
+/* Ends all threads: takes their trees, names and totals. 0 or -ENOMEM. */
+static int take_threads(struct decoded *decoded, struct recording *rec,
+			struct perf_threads *threads)
 {
 	struct call_tree tree;
 	int err;
@@ -134,7 +135,7 @@ static int make_from_text(struct decoded *decoded, struct recording *rec,
 	if (err)
 		return err;
 	if (perf_threads__totals(text->threads)->decode.branches) {
-		err = decoded__take_threads(decoded, rec, text->threads);
+		err = take_threads(decoded, rec, text->threads);
 		text->totals.other += text->totals.sampled;
 	} else {
 		err = take_samples(decoded, rec, text->samples);

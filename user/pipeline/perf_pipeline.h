@@ -43,8 +43,4 @@ void perf_text__summarise(const struct perf_text_summary *summary, FILE *out);
  */
 int perf_text__print_branches(int fd, const char *name, FILE *out);
 
-/* Ends all threads: takes their trees, names and totals. 0 or -ENOMEM. */
-int decoded__take_threads(struct decoded *decoded, struct recording *rec,
-			  struct perf_threads *threads);
-
 #endif

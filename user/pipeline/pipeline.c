@@ -365,7 +365,10 @@ void decoded__fini(struct decoded *decoded)
 	free(decoded->fxt);
 }
 
-uint64_t decoded__base(const struct decoded *decoded)
+/*
+ * The time to which times in the trace are relative: its beginning, even if a filter removed that.
+ */
+static uint64_t decoded__base(const struct decoded *decoded)
 {
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
@@ -561,20 +564,12 @@ int decoded__thread_places(const struct decoded *decoded, const struct recording
 static int take_over(struct decoded *decoded, struct fxt_trees *fxt)
 {
 	for (size_t i = 0; i < fxt->trees.n; i++) {
-		struct call_tree *tree = VEC_PUSH(&decoded->trees);
-
-		if (!tree)
+		if (VEC_ADD(&decoded->trees, fxt->trees.v[i]))
 			return -ENOMEM;
-		*tree = fxt->trees.v[i];
 		fxt->trees.v[i] = (struct call_tree){0};
 	}
-	for (size_t i = 0; i < fxt->hits.n; i++) {
-		struct hit_mark *hit = VEC_PUSH(&decoded->hits);
-
-		if (!hit)
-			return -ENOMEM;
-		*hit = fxt->hits.v[i];
-	}
+	if (VEC_ADD_ALL(&decoded->hits, &fxt->hits))
+		return -ENOMEM;
 	decoded->is_sampled = fxt->is_sampled;
 	decoded->totals.first_ns = fxt->first_ns;
 	decoded->totals.last_ns = fxt->last_ns;

@@ -37,11 +37,6 @@ int decoded__write_text(const struct decoded *decoded, text_format_fn format, FI
 int decoded__write_text_file(const struct decoded *decoded, text_format_fn format,
 			     const char *path);
 
-/*
- * The time to which times in the trace are relative: its beginning, even if a filter removed that.
- */
-uint64_t decoded__base(const struct decoded *decoded);
-
 /* Functions in a report. */
 #define REPORT_ROWS 10
 /*

@@ -6,12 +6,7 @@
 
 static int add(struct events *events, const struct event *event)
 {
-	struct event *out = VEC_PUSH(&events->all);
-
-	if (!out)
-		return -ENOMEM;
-	*out = *event;
-	return 0;
+	return VEC_ADD(&events->all, *event);
 }
 
 static int compare(const void *a, const void *b)

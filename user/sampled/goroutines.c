@@ -239,12 +239,11 @@ int goroutine__emit(struct goroutine *g, const struct call *call, uint32_t depth
 
 int goroutine__emit_wait(struct goroutine *g, const char *text)
 {
-	struct waits_for *wait = text ? VEC_PUSH(&g->tree.waits) : NULL;
+	uint32_t call = (uint32_t)(g->tree.calls.n - 1);
 
-	if (wait)
-		*wait = (struct waits_for){
-			.call = (uint32_t)(g->tree.calls.n - 1), .fd = -1, .text = text};
-	return wait || !text ? 0 : -ENOMEM;
+	if (!text)
+		return 0;
+	return VEC_ADD(&g->tree.waits, (struct waits_for){.call = call, .fd = -1, .text = text});
 }
 
 /* The last time that somebody made it ready in that park; NULL: nobody is known to have. */

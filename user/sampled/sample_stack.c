@@ -36,7 +36,11 @@ uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid)
 	return 0;
 }
 
-struct unwind_start sample_stack__start(const struct rec_user *user)
+/*
+ * The state from which a copy of a stack is unwound, without a return probe. The recording keeps
+ * the copy.
+ */
+static struct unwind_start start_of(const struct rec_user *user)
 {
 	return (struct unwind_start){
 		.ip = user->ip,
@@ -55,7 +59,7 @@ struct unwind_start sample_stack__start(const struct rec_user *user)
 int sample_stack__unwind(const struct recording *rec, const struct rec_sample *sample,
 			 struct code_map *map, const probed_calls *calls, struct unwound *out)
 {
-	struct unwind_start start = sample_stack__start(&rec->sample_users.v[sample->user - 1]);
+	struct unwind_start start = start_of(&rec->sample_users.v[sample->user - 1]);
 
 	start.trampoline = sample_stack__trampoline(rec, sample->pid);
 	start.returns_to = sample_stack__returns_to(rec, sample->tid, sample->time_ns);
@@ -120,19 +124,14 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 
 static int add_ip(struct unwound *out, uint64_t ip)
 {
-	uint64_t *slot = VEC_PUSH(&out->ips);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = ip;
-	return 0;
+	return VEC_ADD(&out->ips, ip);
 }
 
 static int unwind_hit(const struct recording *rec, const struct mt_hit *hit, struct code_map *map,
 		      struct unwound *out)
 {
 	struct rec_user user = recording__hit_user(rec, hit);
-	struct unwind_start start = sample_stack__start(&user);
+	struct unwind_start start = start_of(&user);
 
 	return user.stack ? unwind__stack(map, &start, out) : add_ip(out, hit->ip);
 }

@@ -22,12 +22,6 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
 uint64_t sample_stack__trampoline(const struct recording *rec, pid_t pid);
 
 /*
- * The state from which a copy of a stack is unwound, without a return probe. The recording keeps
- * the copy.
- */
-struct unwind_start sample_stack__start(const struct rec_user *user);
-
-/*
  * Unwinds the copy of the stack in a sample with the code in `map`. If return probes replaced
  * return addresses, `calls` has the originals (struct unwind_start); without any,
  * sample_stack__returns_to() gives that of the trigger's function. 0 or -ENOMEM; call

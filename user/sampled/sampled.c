@@ -398,12 +398,7 @@ static struct seen look_up(struct sampled_thread *t, uint64_t ip, bool is_return
 
 static int add_seen(struct sampled_thread *t, const struct seen *seen)
 {
-	struct seen *out = VEC_PUSH(&t->stack);
-
-	if (!out)
-		return -ENOMEM;
-	*out = *seen;
-	return 0;
+	return VEC_ADD(&t->stack, *seen);
 }
 
 /* Without the kernel's symbols its addresses cannot be named. */

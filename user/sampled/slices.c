@@ -544,11 +544,23 @@ static void take_entered(struct slices *s, uint64_t time_ns, const struct view *
 	leave_returned(s, time_ns);
 }
 
+/*
+ * The thread is seen running although its return to the CPU was not recorded; its wake-up may be
+ * missing as well. Does nothing if the thread was not off its CPU.
+ */
+static void find_running(struct slices *s, uint64_t time_ns)
+{
+	/* It is not known when it became ready. */
+	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
+		s->woken_ns = 0;
+	slices__on(s, time_ns);
+}
+
 void slices__enter(struct slices *s, const struct entered *entered)
 {
 	struct entered *out;
 
-	slices__found(s, entered->start_ns);
+	find_running(s, entered->start_ns);
 	out = VEC_PUSH(&s->entered);
 	if (!out) {
 		s->failed = true;
@@ -631,7 +643,7 @@ void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, s
 			    .is_known = true,
 			    .is_cut = n && stack[0].kind == CALL_NO_CALLERS};
 
-	slices__found(s, time_ns);
+	find_running(s, time_ns);
 	if (!place_calls(s, time_ns, &view)) {
 		view = cut_view(s, &view);
 		place_calls(s, time_ns, &view);
@@ -720,7 +732,7 @@ void slices__waits(struct slices *s, const struct waits_for *wait)
 
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
-	slices__found(s, time_ns);
+	find_running(s, time_ns);
 	if (reason != OFF_BLOCKED || s->woken_ns + EARLY_NS < time_ns)
 		s->woken_ns = 0;
 	take_entered(s, time_ns, &(struct view){0});
@@ -843,14 +855,6 @@ static void settle_early_wake(struct slices *s)
 	s->tree->calls.v[call].reason = OFF_RUNNABLE;
 	if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
 		s->tree->waits.n--;
-}
-
-void slices__found(struct slices *s, uint64_t time_ns)
-{
-	/* It is not known when it became ready. */
-	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
-		s->woken_ns = 0;
-	slices__on(s, time_ns);
 }
 
 void slices__on(struct slices *s, uint64_t time_ns)

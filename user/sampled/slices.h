@@ -137,11 +137,6 @@ uint64_t slices__waits_since(const struct slices *slices);
 void slices__throttled(struct slices *slices, uint64_t time_ns, uint64_t ns, const char *text);
 /* The hypervisor took the CPU from start_ns to end_ns while the thread ran on it. */
 void slices__stolen(struct slices *slices, uint64_t start_ns, uint64_t end_ns);
-/*
- * The thread is seen running although its return to the CPU was not recorded; its wake-up may be
- * missing as well. Does nothing if the thread was not off its CPU.
- */
-void slices__found(struct slices *slices, uint64_t time_ns);
 /* The thread is back on a CPU. Does nothing if it was not off. */
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* Ends the recording of the thread: open slices are closed with an inferred end. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "selftest/selftest.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "selftest/checks.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/json.h"
 #include "util/log.h"
 #include "util/signals.h"
 
@@ -186,18 +186,10 @@ static void print_line(const struct selftest_result *result)
 	fflush(stdout);
 }
 
-static void add_if_failed(cJSON *object, const char *name, const struct selftest_result *result,
-			  const char *text)
-{
-	if (result->verdict == SELFTEST_FAILED)
-		cJSON_AddStringToObject(object, name, text);
-	else
-		cJSON_AddNullToObject(object, name);
-}
-
 void selftest_results__take(void *ctx, const struct selftest_result *result)
 {
 	struct selftest_results *results = ctx;
+	bool has_failed = result->verdict == SELFTEST_FAILED;
 	cJSON *object;
 
 	results->n[result->verdict]++;
@@ -205,14 +197,13 @@ void selftest_results__take(void *ctx, const struct selftest_result *result)
 		print_line(result);
 		return;
 	}
-	object = cJSON_CreateObject();
+	object = json__append_object(results->array);
 	cJSON_AddStringToObject(object, "source", selftest_source_names[result->source]);
 	cJSON_AddStringToObject(object, "name", result->name);
 	cJSON_AddStringToObject(object, "verdict", selftest_verdict_names[result->verdict]);
 	cJSON_AddStringToObject(object, "found", result->found);
-	add_if_failed(object, "loss", result, result->loss);
-	add_if_failed(object, "meanwhile", result, result->meanwhile);
-	cJSON_AddItemToArray(results->array, object);
+	json__add_text_or_null(object, "loss", has_failed ? result->loss : NULL);
+	json__add_text_or_null(object, "meanwhile", has_failed ? result->meanwhile : NULL);
 }
 
 int selftest_results__finish(const struct selftest_results *results,

@@ -415,12 +415,10 @@ void trial__end(struct trial *trial)
 
 static bool is_stopped_or_traced(pid_t pid)
 {
-	char path[64];
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	return fs__read(path, &text, &len) || !strstr(text, "TracerPid:\t0\n") ||
+	return fs__read_proc(pid, "status", &text, &len) || !strstr(text, "TracerPid:\t0\n") ||
 	       strstr(text, "State:\tT") || strstr(text, "State:\tt");
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "serve/deep_link.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,6 +15,7 @@
 #include "kernel/rights.h"
 #include "trace/fxt_read.h"
 #include "util/cleanup.h"
+#include "util/json.h"
 #include "util/log.h"
 #include "util/meter.h"
 #include "util/units.h"
@@ -56,7 +56,12 @@ static int find(struct shown_hit *hit, struct fxt_reader *reader)
 	return hit->found ? 0 : err;
 }
 
-int shown_hit__find(struct shown_hit *hit, int trace_fd)
+/*
+ * Reads the trace and finds its slowest hit. Returns 0, also for a trace without hits; -EBADMSG if
+ * the file is not an FXT trace, or is damaged before the first hit; or another -errno. Prints
+ * nothing.
+ */
+static int find_slowest(struct shown_hit *hit, int trace_fd)
 {
 	struct fxt_reader *reader = fxt_reader__open(trace_fd);
 	struct meter meter;
@@ -93,7 +98,7 @@ static void find_and_exit(struct answer *answer, int trace_fd, pid_t parent)
 		capability__keep_for_files();
 	if (err)
 		log__debug("reading is not confined: %s", strerror(-err));
-	answer->err = shown_hit__find(&answer->hit, trace_fd);
+	answer->err = find_slowest(&answer->hit, trace_fd);
 	_exit(0);
 }
 
@@ -131,17 +136,10 @@ int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
 
 static cJSON *add_command(cJSON *commands, const char *id)
 {
-	cJSON *command = cJSON_CreateObject(), *args;
+	cJSON *command = json__append_object(commands);
 
-	cJSON_AddItemToArray(commands, command);
 	cJSON_AddStringToObject(command, "id", id);
-	args = cJSON_AddArrayToObject(command, "args");
-	return args;
-}
-
-static void add_string(cJSON *args, const char *text)
-{
-	cJSON_AddItemToArray(args, cJSON_CreateString(text));
+	return cJSON_AddArrayToObject(command, "args");
 }
 
 /* In Perfetto, the title of a thread's track is the thread's name and its id. */
@@ -150,10 +148,10 @@ static void add_pin(cJSON *commands, const struct shown_hit *hit)
 	char regex[32];
 
 	/* The hits' track is the last one of its process: pin it first. */
-	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), "^mtbpf hits ");
+	json__append_text(add_command(commands, "dev.perfetto.PinTracksByRegex"), "^mtbpf hits ");
 	snprintf(regex, sizeof(regex), " %" PRIu64 "$", hit->tid);
-	add_string(add_command(commands, "dev.perfetto.PinTracksByRegex"), regex);
-	add_string(add_command(commands, "dev.perfetto.ExpandTracksByRegex"), regex);
+	json__append_text(add_command(commands, "dev.perfetto.PinTracksByRegex"), regex);
+	json__append_text(add_command(commands, "dev.perfetto.ExpandTracksByRegex"), regex);
 }
 
 static void add_note(cJSON *commands, const struct shown_hit *hit)
@@ -167,8 +165,8 @@ static void add_note(cJSON *commands, const struct shown_hit *hit)
 		snprintf(text, sizeof(text), "%s after %s", hit->name, took);
 	else
 		snprintf(text, sizeof(text), "%s", hit->name);
-	add_string(args, time);
-	add_string(args, text);
+	json__append_text(args, time);
+	json__append_text(args, text);
 }
 
 static char *commands_of(const struct shown_hit *hit)

@@ -17,12 +17,6 @@ struct shown_hit {
 };
 
 /*
- * Reads the trace and finds its slowest hit. Returns 0, also for a trace without hits; -EBADMSG if
- * the file is not an FXT trace, or is damaged before the first hit; or another -errno. Prints
- * nothing.
- */
-int shown_hit__find(struct shown_hit *hit, int trace_fd);
-/*
  * The same in a child process without rights (as far as the kernel can confine it), since the trace
  * may be hostile. Also -EBADMSG if the child crashes, or -errno if it cannot be started.
  */

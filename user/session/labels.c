@@ -107,14 +107,10 @@ static pid_t process_of(const struct recording *rec)
 /* Adds the build id of the program: of the mapped file that is /proc/PID/exe. */
 static int add_program(struct recording *rec, pid_t pid)
 {
-	char link[64], path[4096];
-	ssize_t n;
+	char path[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
+	if (fs__read_proc_link(pid, "exe", path))
 		return 0;
-	path[n] = '\0';
 	for (size_t i = 0; i < rec->files.n; i++)
 		if (!strcmp(rec->files.v[i].path, path))
 			return set(rec, "build_id", rec->files.v[i].build_id);
@@ -133,12 +129,10 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
 {
 	pid_t pid = process_of(rec);
 	_cleanup_free_ char *cgroups = NULL;
-	char path[64];
 	size_t size;
 	int err = add_machine(rec);
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (!err && !fs__read(path, &cgroups, &size))
+	if (!err && !fs__read_proc(pid, "cgroup", &cgroups, &size))
 		err = labels__add_container(rec, root, cgroups);
 	if (!err)
 		err = add_program(rec, pid);

@@ -14,6 +14,7 @@
 #include "target/cgroup.h"
 #include "target/socket_name.h"
 #include "trigger/recorder.h"
+#include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
 #include "util/vec.h"
@@ -30,17 +31,14 @@ static int add_name(struct recording *rec, const struct mt_record *record)
 
 int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg)
 {
-	char link[64], path[PATH_MAX], name[SOCKET_NAME_SIZE];
-	ssize_t len;
+	char link[32], path[PATH_MAX], name[SOCKET_NAME_SIZE];
 
 	if (!syscall__is_of_file((int)syscall) || arg > INT_MAX ||
 	    recording__find_open_file(rec, pid, (int)arg))
 		return 0;
-	snprintf(link, sizeof(link), "/proc/%d/fd/%llu", (int)pid, (unsigned long long)arg);
-	len = readlink(link, path, sizeof(path) - 1);
-	if (len < 0)
+	snprintf(link, sizeof(link), "fd/%d", (int)arg);
+	if (fs__read_proc_link(pid, link, path))
 		return 0;
-	path[len] = '\0';
 	if (!strncmp(path, "socket:", strlen("socket:")) &&
 	    !socket_name__find(pid, (int)arg, path, name))
 		return recording__add_open_file(rec, pid, (int)arg, name);

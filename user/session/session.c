@@ -531,8 +531,13 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-int session__capture(const struct capture_options *options, const struct session_start *start,
-		     struct recording *rec, enum session_end *end)
+/*
+ * Opens a session and takes as many snapshots as the options ask for. Returns 0, or -errno after a
+ * message and a hint; -EINVAL: the request is wrong.
+ */
+static int session__capture(const struct capture_options *options,
+			    const struct session_start *start, struct recording *rec,
+			    enum session_end *end)
 {
 	struct session *s = session__open(options, start);
 	bool more = s;

@@ -78,13 +78,6 @@ void session__hold_fire(struct session *session, uint64_t until_ns);
 pid_t session__pid(const struct session *session);
 
 /*
- * Opens a session and takes as many snapshots as the options ask for. Returns 0, or -errno after a
- * message and a hint; -EINVAL: the request is wrong.
- */
-int session__capture(const struct capture_options *options, const struct session_start *start,
-		     struct recording *rec, enum session_end *end);
-
-/*
  * Like session__capture(). If the target exits before a trigger and was chosen by name (not by
  * pid), waits until it is back and starts again. -ENOMSG after a message and a hint: it did not
  * come back.

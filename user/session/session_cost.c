@@ -232,7 +232,7 @@ void session__measure_hits(struct session *s)
 	char text[UNITS_TEXT_SIZE];
 
 	/* Probes on system calls lack specs: they cost less than any uprobe. */
-	/* Of Go's functions the probes are at an instruction that the kernel emulates. */
+	/* Go's functions are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
 						    .delay_thresh_ns = NEVER,
 						    .sampling = s->ops->samples,

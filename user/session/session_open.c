@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a session records with: opens the gate for its probes, the source, and the recorder. */
+/* Opens what a session records with: the gate for its probes, the source, and the recorder. */
 #include "session/session.h"
 
 #include <errno.h>

@@ -128,16 +128,10 @@ static int read_pids(int dir, pid_vec *pids)
 	int pid;
 
 	/* A threaded cgroup does not list its processes: reading fails with EOPNOTSUPP. */
-	while (file && fscanf(file, "%d", &pid) == 1) {
-		pid_t *slot = pid ? VEC_PUSH(pids) : NULL;
-
+	while (file && fscanf(file, "%d", &pid) == 1)
 		/* 0: of a pid namespace that we do not see into. */
-		if (!pid)
-			continue;
-		if (!slot)
+		if (pid && VEC_ADD(pids, pid))
 			return -ENOMEM;
-		*slot = pid;
-	}
 	return 0;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "target/container.h"
 
-#include <cjson/cJSON.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +13,7 @@
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/json.h"
 #include "util/log.h"
 #include "util/names.h"
 #include "util/vec.h"
@@ -190,11 +190,6 @@ static cJSON *read_json(const char *path)
 	return fs__read(path, &text, &len) ? NULL : cJSON_Parse(text);
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-}
-
 /* docker: "Name" is "/web". */
 static int take_docker(struct container_names *names, const char *path, const char *id)
 {
@@ -206,7 +201,7 @@ static int take_docker(struct container_names *names, const char *path, const ch
 	if (!file)
 		return -ENOMEM;
 	json = read_json(file);
-	name = text_of(json, "Name");
+	name = json__text(json, "Name");
 	if (name)
 		err = container_names__add(names, name + (*name == '/'), id);
 	cJSON_Delete(json);
@@ -222,11 +217,10 @@ static int take_storage(struct container_names *names, const char *file)
 
 	cJSON_ArrayForEach(container, json)
 	{
-		const char *id = text_of(container, "id");
+		const char *id = json__text(container, "id");
 
-		cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(
-						 container, "names")) if (!err && id &&
-									  cJSON_IsString(name))
+		cJSON_ArrayForEach(name, json__item(container, "names")) if (!err && id &&
+									     cJSON_IsString(name))
 			err = container_names__add(names, name->valuestring, id);
 	}
 	cJSON_Delete(json);
@@ -254,11 +248,11 @@ static int take_annotations(struct container_names *names, const char *file, con
 {
 	static const char *const keys[] = {"nerdctl/name", "io.kubernetes.cri.container-name"};
 	cJSON *json = read_json(file);
-	const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(json, "annotations");
+	const cJSON *annotations = json__item(json, "annotations");
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *name = text_of(annotations, keys[i]);
+		const char *name = json__text(annotations, keys[i]);
 
 		if (name)
 			err = container_names__add(names, name, id);
@@ -394,11 +388,10 @@ static int top_of(const char *root, char top[static PATH_MAX])
 static bool is_in_file(const struct container_search *container_search, pid_t pid, const char *id)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64], *part, *rest = NULL;
+	char *part, *rest = NULL;
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	if (fs__read(path, &text, &len))
+	if (fs__read_proc(pid, "cgroup", &text, &len))
 		return false;
 	for (part = strtok_r(text, "/\n", &rest); part; part = strtok_r(NULL, "/\n", &rest))
 		if (container_search->is(part, id))
@@ -582,7 +575,7 @@ static char *docker_image(const char *root, const char *id)
 
 	snprintf(path, sizeof(path), "%s/var/lib/docker/containers/%s/config.v2.json", root, id);
 	json = read_json(path);
-	image = text_of(cJSON_GetObjectItemCaseSensitive(json, "Config"), "Image");
+	image = json__text(json__item(json, "Config"), "Image");
 	copy = image ? strdup(image) : NULL;
 	cJSON_Delete(json);
 	return copy;
@@ -594,11 +587,11 @@ static char *bundle_image(const char *path)
 	static const char *const keys[] = {"io.kubernetes.cri.image-name",
 					   "io.kubernetes.cri-o.ImageName", "nerdctl/image"};
 	cJSON *json = read_json(path);
-	const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(json, "annotations");
+	const cJSON *annotations = json__item(json, "annotations");
 	char *copy = NULL;
 
 	for (size_t i = 0; !copy && i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *image = text_of(annotations, keys[i]);
+		const char *image = json__text(annotations, keys[i]);
 
 		copy = image ? strdup(image) : NULL;
 	}

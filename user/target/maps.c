@@ -102,16 +102,12 @@ int mappings__parse(struct mappings *maps, const char *text)
 
 	while (*text && !err) {
 		const char *end = strchrnul(text, '\n');
-		struct mapping m, *slot;
+		struct mapping m;
 
 		err = parse_line(text, end, &m);
 		if (err)
 			break;
-		slot = VEC_PUSH(&vec);
-		if (slot)
-			*slot = m;
-		else
-			err = -ENOMEM;
+		err = VEC_ADD(&vec, m);
 		if (err)
 			free(m.path);
 		text = *end ? end + 1 : end;
@@ -126,16 +122,11 @@ int mappings__parse(struct mappings *maps, const char *text)
 int mappings__read(struct mappings *maps, pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
 	size_t len;
-	int err;
+	int err = fs__read_proc(pid, "maps", &text, &len);
 
 	*maps = (struct mappings){0};
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	err = fs__read(path, &text, &len);
-	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	return mappings__parse(maps, text);
+	return err ? err : mappings__parse(maps, text);
 }
 
 void mappings__fini(struct mappings *maps)

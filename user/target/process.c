@@ -20,7 +20,8 @@
 #include "util/names.h"
 #include "util/vec.h"
 
-void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text)
+/* Copies a task's name from /proc's text, up to a newline, with control characters replaced. */
+static void copy_comm(char comm[static PROCESS_COMM_SIZE], const char *text)
 {
 	snprintf(comm, PROCESS_COMM_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
 	label__clean_in_place(comm);
@@ -64,24 +65,17 @@ int task_status__parse(struct task_status *status, const char *text)
 		.has_memory = field(text, "\nVmSize:\t") != NULL,
 		.pid_inside = last_pid(field(text, "\nNSpid:\t")),
 	};
-	task_comm__copy(status->comm, name);
+	copy_comm(status->comm, name);
 	return 0;
 }
 
 int task_status__read(struct task_status *status, pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
 	size_t len;
-	int err;
+	int err = pid > 0 ? fs__read_proc(pid, "status", &text, &len) : -ESRCH;
 
-	if (pid <= 0)
-		return -ESRCH;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	err = fs__read(path, &text, &len);
-	if (err)
-		return err == -ENOENT ? -ESRCH : err;
-	return task_status__parse(status, text);
+	return err ? err : task_status__parse(status, text);
 }
 
 static bool is_dead(const struct task_status *status)
@@ -150,14 +144,11 @@ static int check_status(pid_t pid, struct task_status *status)
 /* Reads the link /proc/PID/exe into *exe. 0 or -errno. */
 static int read_exe(pid_t pid, char **exe)
 {
-	char path[64], target[PATH_MAX];
-	ssize_t n;
+	char target[PATH_MAX];
+	int err = fs__read_proc_link(pid, "exe", target);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	target[n] = '\0';
+	if (err)
+		return err;
 	*exe = strdup(target);
 	return *exe ? 0 : -ENOMEM;
 }
@@ -237,16 +228,12 @@ int process__threads(pid_t pid, pid_t **tids, size_t *n)
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while ((entry = readdir(dir))) {
-		pid_t tid = atoi(entry->d_name), *slot;
+		pid_t tid = atoi(entry->d_name);
 
-		if (tid <= 0)
-			continue;
-		slot = VEC_PUSH(&vec);
-		if (!slot) {
+		if (tid > 0 && VEC_ADD(&vec, tid)) {
 			VEC_FINI(&vec);
 			return -ENOMEM;
 		}
-		*slot = tid;
 	}
 	if (!vec.n)
 		return -ESRCH;
@@ -263,7 +250,7 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	task_comm__copy(name, fs__read(path, &text, &len) ? "?" : text);
+	copy_comm(name, fs__read(path, &text, &len) ? "?" : text);
 }
 
 pid_t process__tracer(pid_t pid)
@@ -482,21 +469,17 @@ static char *base_name(char *path)
  */
 static int without_hidden(int err)
 {
-	return err == -ENOENT || err == -EACCES || err == -EPERM ? -ESRCH : err;
+	return err == -EACCES || err == -EPERM ? -ESRCH : err;
 }
 
 /* 0; -ESRCH: it is gone, or a kernel thread; -ENOMEM. */
 static int read_program(pid_t pid, struct process_entry *entry)
 {
-	char path[64], target[PATH_MAX];
-	ssize_t n;
+	char target[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0 && errno == ENOENT)
+	/* Another user's is "": it is there, and its comm is known. */
+	if (fs__read_proc_link(pid, "exe", target) == -ESRCH)
 		return -ESRCH;
-	/* Another user's: it is there, and its comm is known. */
-	target[n < 0 ? 0 : n] = '\0';
 	entry->program = base_name(target);
 	return entry->program ? 0 : -ENOMEM;
 }
@@ -504,12 +487,9 @@ static int read_program(pid_t pid, struct process_entry *entry)
 /* Its arguments, as ps shows them. */
 static int read_command(pid_t pid, struct process_entry *entry)
 {
-	char path[64];
 	size_t len;
-	int err;
+	int err = fs__read_proc(pid, "cmdline", &entry->command, &len);
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	err = fs__read(path, &entry->command, &len);
 	if (err)
 		return without_hidden(err);
 	for (size_t i = 0; i < len; i++)
@@ -540,17 +520,13 @@ static int read_entry(pid_t pid, struct process_entry *entry)
 
 static int add(struct process_list *list, pid_t pid)
 {
-	struct process_entry entry, *slot;
+	struct process_entry entry;
 	int err = read_entry(pid, &entry);
 
-	slot = err ? NULL : VEC_PUSH(list);
-	if (slot) {
-		*slot = entry;
-		return 0;
-	}
-	fini_entry(&entry);
 	if (!err)
-		return -ENOMEM;
+		err = VEC_ADD(list, entry);
+	if (err)
+		fini_entry(&entry);
 	return err == -ESRCH ? 0 : err;
 }
 
@@ -606,11 +582,9 @@ int64_t time_namespace__parse(const char *text)
 int64_t time_namespace__offset_ns(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
-	char path[64];
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%d/timens_offsets", (int)pid);
-	return fs__read(path, &text, &len) ? 0 : time_namespace__parse(text);
+	return fs__read_proc(pid, "timens_offsets", &text, &len) ? 0 : time_namespace__parse(text);
 }
 
 void pid_set__fini(struct pid_set *set)

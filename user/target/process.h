@@ -31,9 +31,6 @@ int task_status__read(struct task_status *status, pid_t pid);
 /* The same from the file's text. -ESRCH: not such a text. */
 int task_status__parse(struct task_status *status, const char *text);
 
-/* Copies a task's name from /proc's text, up to a newline, with control characters replaced. */
-void task_comm__copy(char comm[static PROCESS_COMM_SIZE], const char *text);
-
 /* time_namespaces(7): a process may see another CLOCK_MONOTONIC than the kernel's. */
 
 /* Nanoseconds that the process's CLOCK_MONOTONIC is ahead of the kernel's; 0 if unknown. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/fs.h"
 
 union address {
 	struct sockaddr any;
@@ -137,16 +138,12 @@ static void format_peer(int fd, pid_t own, char *text, size_t size)
 	_cleanup_close_ int process = get_option(fd, SO_PEERPIDFD);
 	struct ucred peer = {0};
 	socklen_t peer_size = sizeof(peer);
-	char path[64], comm[64] = "";
-	_cleanup_fclose_ FILE *in = NULL;
+	_cleanup_free_ char *comm = NULL;
+	size_t len;
 
 	*text = '\0';
 	if (process < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) ||
-	    peer.pid <= 0 || peer.pid == own)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)peer.pid);
-	in = fopen(path, "re");
-	if (!in || !fgets(comm, sizeof(comm), in))
+	    peer.pid <= 0 || peer.pid == own || fs__read_proc(peer.pid, "comm", &comm, &len))
 		return;
 	comm[strcspn(comm, "\n")] = '\0';
 	/* It was its name if it is there still. */

@@ -359,7 +359,6 @@ static void offer(struct usdt_search *s, const struct usdt_place *place)
 static int look_at(void *ctx, const struct usdt_place *place)
 {
 	struct usdt_search *s = ctx;
-	struct usdt_match *match;
 
 	s->n_places++;
 	if (fnmatch(s->query->provider, place->provider, 0) ||
@@ -369,11 +368,7 @@ static int look_at(void *ctx, const struct usdt_place *place)
 	}
 	if (is_known(s, place))
 		return 0;
-	match = VEC_PUSH(s->found);
-	if (!match)
-		return -ENOMEM;
-	*match = (struct usdt_match){.module = s->module, .place = *place};
-	return 0;
+	return VEC_ADD(s->found, (struct usdt_match){.module = s->module, .place = *place});
 }
 
 static bool is_same_probe(const struct usdt_match *a, const struct usdt_match *b)

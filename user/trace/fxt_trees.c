@@ -60,7 +60,9 @@ static const char *keep_name(const char *in, size_t n, fxt_texts *texts)
 	return *copy;
 }
 
-int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
+/* Adds the done_by of the tree's last call, which has just begun; owns names in `texts`. 0 or
+ * -ENOMEM. */
+static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (size_t i = 0; i < SLICE_BY_MAX; i++) {
 		const struct fxt_read_arg *ns = fxt_read__arg(read, slice_by_keys[i].ns);
@@ -81,7 +83,8 @@ int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt_texts 
 	return 0;
 }
 
-void fxt_by__finish(struct call_tree *tree)
+/* After all calls have ended: if a call names only one thread, that one caused all of its time. */
+static void fxt_by__finish(struct call_tree *tree)
 {
 	for (size_t i = 0; i < tree->done_by.n; i++) {
 		struct done_by *by = &tree->done_by.v[i];
@@ -198,20 +201,17 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 	bool is_move = !strcmp(read->name, MOVE_COUNTER);
 	const struct fault_mark *last = tree->faults.n ? &tree->faults.v[tree->faults.n - 1] : NULL;
 	uint64_t *seen = &counters->seen[is_move ? 2 : is_major], n = count_of(read);
-	struct fault_mark *mark;
 
 	if (!strcmp(read->name, INTERRUPT_COUNTER))
 		return take_interrupts(counters, tree, read);
 	if ((!is_major && !is_move && strcmp(read->name, FAULT_COUNTER)) || n <= *seen ||
 	    n - *seen > UINT32_MAX || (last && read->time_ns < last->time_ns))
 		return 0;
-	mark = VEC_PUSH(&tree->faults);
-	if (!mark)
+	if (VEC_ADD(&tree->faults, (struct fault_mark){.time_ns = read->time_ns,
+						       .n = (uint32_t)(n - *seen),
+						       .is_major = is_major,
+						       .is_move = is_move}))
 		return -ENOMEM;
-	*mark = (struct fault_mark){.time_ns = read->time_ns,
-				    .n = (uint32_t)(n - *seen),
-				    .is_major = is_major,
-				    .is_move = is_move};
 	*seen = n;
 	return 0;
 }

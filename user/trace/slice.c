@@ -97,8 +97,13 @@ static const struct source_place *called_at(const struct call *call, const struc
 	return place && place->file ? place : NULL;
 }
 
-void slice_args__of_call(struct slice_args *args, const struct call *call,
-			 const struct call_site *site)
+/*
+ * The arguments that describe a call: address, module, file, line, call_ip, call_file, call_line,
+ * insns, its flags, and how it was left; each if known, and the address only if the name does not
+ * tell it. `site` is the call's, or NULL.
+ */
+static void slice_args__of_call(struct slice_args *args, const struct call *call,
+				const struct call_site *site)
 {
 	const struct source_place *called = called_at(call, site);
 	const struct function *function = call->function;
@@ -164,8 +169,12 @@ static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct
 	return n_names;
 }
 
-void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
-			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
+/*
+ * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
+ * If there are several, also the time of each. `texts` must live as long as the arguments.
+ */
+static void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
+			       char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
 {
 	struct done_by names[SLICE_BY_MAX];
 	size_t n_names = join_names(names, by, n);
@@ -184,8 +193,9 @@ void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_
 	}
 }
 
-void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
-			  char text[static WAITS_FOR_SIZE])
+/* Adds what it waits for; likewise. */
+static void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
+				 char text[static WAITS_FOR_SIZE])
 {
 	add_string(args, "waits_for", waits_for__format(wait, text));
 }
@@ -280,7 +290,8 @@ static bool is_shared_object(const char *module)
 	return so && (so[3] == '\0' || so[3] == '.');
 }
 
-const char *slice__category(const struct call *call)
+/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
+static const char *slice__category(const struct call *call)
 {
 	switch (call->kind) {
 	case CALL_SIGNAL:

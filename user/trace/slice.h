@@ -29,25 +29,6 @@ struct slice_args {
 	struct fxt_arg v[FXT_MAX_ARGS];
 };
 
-/*
- * The arguments that describe a call: address, module, file, line, call_ip, call_file, call_line,
- * insns, its flags, and how it was left; each if known, and the address only if the name does not
- * tell it. `site` is the call's, or NULL.
- */
-void slice_args__of_call(struct slice_args *args, const struct call *call,
-			 const struct call_site *site);
-
-/*
- * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
- * If there are several, also the time of each. `texts` must live as long as the arguments.
- */
-void slice_args__add_by(struct slice_args *args, const struct done_by *by, size_t n,
-			char texts[static SLICE_BY_MAX][SLICE_BY_SIZE]);
-
-/* Adds what it waits for; likewise. */
-void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
-			  char text[static WAITS_FOR_SIZE]);
-
 /* The values of the argument "counted" of hits, by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
@@ -71,9 +52,6 @@ struct slice_kind {
  */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE]);
-
-/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
-const char *slice__category(const struct call *call);
 
 /* Less than an index of 16 bits; and places for them, a power of two. */
 #define SLICE_TEMPLATES 32768

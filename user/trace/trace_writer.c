@@ -67,12 +67,7 @@ static inline bool unwind_writer__has(const struct unwind_writer *writer, uint32
 /* 0 or -ENOMEM. */
 static int hit_writer__add_thread(struct hit_writer *writer, const struct hit_thread *thread)
 {
-	struct hit_thread *slot = VEC_PUSH(&writer->threads);
-
-	if (!slot)
-		return -ENOMEM;
-	*slot = *thread;
-	return 0;
+	return VEC_ADD(&writer->threads, *thread);
 }
 
 static struct hit_track *track_of(struct hit_writer *writer, pid_t pid)
@@ -254,11 +249,8 @@ static int begin(struct unwind_writer *writer, const struct unwind *unwind, uint
 	const char *name = left_by__name(unwind->left_by);
 
 	if (will_land(writer->tree, unwind)) {
-		const struct unwind **slot = VEC_PUSH(&writer->open);
-
-		if (!slot)
+		if (VEC_ADD(&writer->open, unwind))
 			return -ENOMEM;
-		*slot = unwind;
 		/* Before the instant: the arrow would come from that, else. */
 		fxt__flow_begin(writer->fxt, &flow);
 	}

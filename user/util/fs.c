@@ -7,6 +7,7 @@
 #include <fts.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -95,6 +96,39 @@ int fs__read(const char *path, char **data, size_t *len)
 	_cleanup_close_ int fd = open_file(path, O_RDONLY);
 
 	return fd < 0 ? fd : fs__read_fd(fd, SIZE_MAX, data, len);
+}
+
+int fs__read_proc(pid_t pid, const char *name, char **data, size_t *len)
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	err = fs__read(path, data, len);
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX])
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	n = readlink(path, target, PATH_MAX - 1);
+	target[n < 0 ? 0 : n] = '\0';
+	return n >= 0 ? 0 : errno == ENOENT ? -ESRCH : -errno;
+}
+
+int fs__only_regular(int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
 }
 
 long fs__read_number(const char *path, long otherwise)

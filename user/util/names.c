@@ -15,7 +15,7 @@ static bool is_tail(unsigned char byte)
 }
 
 /* Unicode 15.0, table 3-7. A NUL is not a tail. */
-size_t utf8__length(const unsigned char *s)
+static size_t utf8__length(const unsigned char *s)
 {
 	if (s[0] < 0x80)
 		return s[0] >= 0x20 && s[0] != 0x7f;

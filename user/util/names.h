@@ -27,12 +27,6 @@ bool label__is_clean(const char *text);
 /* The same where the text lies, however long it is: each offending byte becomes '?'. */
 void label__clean_in_place(char *text);
 
-/*
- * Length of the well-formed UTF-8 sequence at s, or 0; never reads past a NUL. Control characters
- * are ill-formed, U+0080..9f among them, which terminals obey.
- */
-size_t utf8__length(const unsigned char *s);
-
 /* "did you mean": the known word nearest to a mistyped one. */
 
 /* State of a search over any number of candidates; zero-initialise all but `word`. */

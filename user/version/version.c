@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "version/version.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "trace/codec.h"
 #include "trigger/trigger.h"
 #include "util/insn.h"
+#include "util/json.h"
 
 static struct version_row *add_row(struct version_row **next, const char *name, const char *text)
 {
@@ -90,27 +90,17 @@ static void add_rows(cJSON *parent, const char *name, const struct version_row *
 {
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
-	for (size_t i = 0; i < n; i++) {
-		if (rows[i].there)
-			cJSON_AddStringToObject(object, rows[i].name, rows[i].text);
-		else
-			cJSON_AddNullToObject(object, rows[i].name);
-	}
+	for (size_t i = 0; i < n; i++)
+		json__add_text_or_null(object, rows[i].name, rows[i].there ? rows[i].text : NULL);
 }
 
 char *version__json(const struct version *version)
 {
 	cJSON *object = cJSON_CreateObject();
-	char *text;
 
-	cJSON_AddStringToObject(object, "version", MTBPF_VERSION);
-	if (*MTBPF_COMMIT)
-		cJSON_AddStringToObject(object, "commit", MTBPF_COMMIT);
-	else
-		cJSON_AddNullToObject(object, "commit");
+	json__add_text(object, "version", MTBPF_VERSION);
+	json__add_text_or_null(object, "commit", *MTBPF_COMMIT ? MTBPF_COMMIT : NULL);
 	add_rows(object, "libraries", version->libraries, VERSION_LIBRARIES);
 	add_rows(object, "features", version->features, VERSION_FEATURES);
-	text = cJSON_Print(object);
-	cJSON_Delete(object);
-	return text;
+	return json__finish(object);
 }

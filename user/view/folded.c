@@ -103,16 +103,14 @@ static void print_stack(FILE *out, const struct folded *folded, const struct pat
 static int print_nodes(FILE *out, const struct folded *folded)
 {
 	const struct stack_node *nodes = folded->nodes.v;
-	uint32_t node = nodes[0].first_child, *last;
+	uint32_t node = nodes[0].first_child;
 	struct path path = {0};
 
 	while (node) {
-		last = VEC_PUSH(&path.nodes);
-		if (!last) {
+		if (VEC_ADD(&path.nodes, node)) {
 			VEC_FINI(&path.nodes);
 			return -ENOMEM;
 		}
-		*last = node;
 		if (nodes[node].self_ns)
 			print_stack(out, folded, &path);
 		node = nodes[node].first_child;
@@ -126,11 +124,8 @@ static int print_nodes(FILE *out, const struct folded *folded)
 int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees)
 {
 	struct folded folded = {0};
-	struct stack_node *root = VEC_PUSH(&folded.nodes);
-	int err = root ? 0 : -ENOMEM;
+	int err = VEC_ADD(&folded.nodes, (struct stack_node){.name = ""});
 
-	if (root)
-		*root = (struct stack_node){.name = ""};
 	for (size_t i = 0; i < n_trees && !err; i++)
 		err = add_tree(&folded, &trees[i]);
 	if (!err)

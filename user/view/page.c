@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/cleanup.h"
+#include "util/text.h"
 #include "util/units.h"
 #include "view/page_style.h"
 #include "view/short_name.h"
@@ -117,16 +119,11 @@ static void put_hosts(FILE *out, const char *const *hosts, size_t n)
 
 static int put_title(FILE *out, const struct pattern *pattern)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
+	_cleanup_free_ char *text = TEXT_OF(title, pattern__print_title(title, pattern));
 
-	if (!to)
+	if (!text)
 		return -ENOMEM;
-	pattern__print_title(to, pattern);
-	if (!fclose(to))
-		put(out, text);
-	free(text);
+	put(out, text);
 	return 0;
 }
 

@@ -524,7 +524,7 @@ static int by_extra(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Among those from `first` on; NULL: not there. */
+/* Finds a function by name among those from index `first` on; NULL: missing. */
 static struct pattern_function *find_function(struct patterns *p, size_t first, const char *name)
 {
 	for (size_t i = first; i < p->functions.n; i++)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* The pattern of many captures: as text, as JSON, as CSV, as stacks, and against another one. */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/json.h"
+#include "util/text.h"
 #include "util/units.h"
 #include "view/pattern.h"
 #include "view/short_name.h"
@@ -226,11 +227,6 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 
 /* JSON */
 
-static void add_number(cJSON *object, const char *key, uint64_t number)
-{
-	cJSON_AddNumberToObject(object, key, (double)number);
-}
-
 static void add_moment(cJSON *object, const char *key, uint64_t ms)
 {
 	char text[UNITS_MOMENT_SIZE];
@@ -244,22 +240,12 @@ static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
 	cJSON *list = cJSON_AddArrayToObject(object, "hosts");
 
 	for (size_t i = 0; i < n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(hosts[i]));
+		json__append_text(list, hosts[i]);
 }
 
 static char *title_of(const struct pattern *pattern)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	pattern__print_title(out, pattern);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	return TEXT_OF(out, pattern__print_title(out, pattern));
 }
 
 static void add_title(cJSON *object, const struct pattern *pattern)
@@ -270,28 +256,26 @@ static void add_title(cJSON *object, const struct pattern *pattern)
 	cJSON_AddStringToObject(object, "cause", title ?: "");
 	free(title);
 	cJSON_AddStringToObject(object, "kind", cause_kind__key(pattern->kind));
-	if (pattern->of)
-		cJSON_AddStringToObject(object, "of", pattern->of);
+	json__add_text(object, "of", pattern->of);
 	for (size_t i = 0; i < pattern->path.n; i++)
-		cJSON_AddItemToArray(path, cJSON_CreateString(pattern->path.v[i].name));
+		json__append_text(path, pattern->path.v[i].name);
 }
 
 static void add_figures(cJSON *object, const struct patterns *p, const struct pattern *pattern)
 {
-	add_number(object, "captures", pattern->n_main);
-	add_number(object, "also_in", pattern->entries.n - pattern->n_main);
-	add_number(object, "lost_ns", pattern->lost_ns);
+	json__add_number(object, "captures", pattern->n_main);
+	json__add_number(object, "also_in", pattern->entries.n - pattern->n_main);
+	json__add_number(object, "lost_ns", pattern->lost_ns);
 	cJSON_AddNumberToObject(object, "share",
 				p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0);
-	add_number(object, "median_ns", pattern->median_ns);
-	add_number(object, "worst_ns", pattern->entries.v[0].cause->ns);
+	json__add_number(object, "median_ns", pattern->median_ns);
+	json__add_number(object, "worst_ns", pattern->entries.v[0].cause->ns);
 }
 
 static void add_pattern(cJSON *list, const struct patterns *p, const struct pattern *pattern)
 {
-	cJSON *object = cJSON_CreateObject();
+	cJSON *object = json__append_object(list);
 
-	cJSON_AddItemToArray(list, object);
 	add_title(object, pattern);
 	add_figures(object, p, pattern);
 	add_hosts(object, pattern->hosts.v, pattern->hosts.n);
@@ -310,7 +294,7 @@ static void add_labels(cJSON *root, const struct patterns *p)
 
 		if (!values || strcmp(p->labels.v[i - 1].key, label->key))
 			values = cJSON_AddObjectToObject(labels, label->key);
-		add_number(values, label->value, label->n);
+		json__add_number(values, label->value, label->n);
 	}
 }
 
@@ -319,7 +303,7 @@ static void add_account(cJSON *parent, const char *name, const uint64_t parts[st
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		add_number(object, account_part__key(i), parts[i]);
+		json__add_number(object, account_part__key(i), parts[i]);
 }
 
 /* Each capture, so that a script finds what belongs together. */
@@ -329,50 +313,33 @@ static void add_captures(cJSON *root, const struct patterns *p)
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct summary *s = &p->summaries[i];
-		cJSON *object = cJSON_CreateObject();
+		cJSON *object = json__append_object(list);
 
-		cJSON_AddItemToArray(list, object);
 		cJSON_AddStringToObject(object, "file", s->path);
 		add_moment(object, "time", s->unix_ms);
-		if (s->host)
-			cJSON_AddStringToObject(object, "host", s->host);
-		if (s->build_id)
-			cJSON_AddStringToObject(object, "build_id", s->build_id);
-		if (s->trace_id)
-			cJSON_AddStringToObject(object, "trace_id", s->trace_id);
-		if (s->print)
-			cJSON_AddStringToObject(object, "print", s->print);
+		json__add_text(object, "host", s->host);
+		json__add_text(object, "build_id", s->build_id);
+		json__add_text(object, "trace_id", s->trace_id);
+		json__add_text(object, "print", s->print);
 		if (s->no_report)
 			cJSON_AddStringToObject(object, "no_report", s->no_report);
 		else
-			add_number(object, "slow_ns", s->slow_ns);
+			json__add_number(object, "slow_ns", s->slow_ns);
 		for (size_t k = 0; k < p->all.n; k++)
 			for (size_t e = 0; e < p->all.v[k].entries.n; e++)
 				if (p->all.v[k].entries.v[e].summary == s &&
 				    p->all.v[k].entries.v[e].is_main)
-					add_number(object, "cause", k);
+					json__add_number(object, "cause", k);
 	}
-}
-
-static int print_object(FILE *out, cJSON *root)
-{
-	char *text = cJSON_PrintUnformatted(root);
-
-	cJSON_Delete(root);
-	if (!text)
-		return -ENOMEM;
-	fprintf(out, "%s\n", text);
-	cJSON_free(text);
-	return 0;
 }
 
 int patterns__print_json(FILE *out, const struct patterns *p)
 {
 	cJSON *root = cJSON_CreateObject(), *list, *account;
 
-	add_number(root, "captures", p->n);
-	add_number(root, "captures_without_report", p->n - p->n_reports);
-	add_number(root, "lost_ns", p->lost_ns);
+	json__add_number(root, "captures", p->n);
+	json__add_number(root, "captures_without_report", p->n - p->n_reports);
+	json__add_number(root, "lost_ns", p->lost_ns);
 	add_hosts(root, p->hosts.v, p->hosts.n);
 	add_labels(root, p);
 	add_moment(root, "first", p->first_ms);
@@ -385,15 +352,14 @@ int patterns__print_json(FILE *out, const struct patterns *p)
 	add_account(account, "ordinary", p->ordinary);
 	list = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < p->functions.n; i++) {
-		cJSON *object = cJSON_CreateObject();
+		cJSON *object = json__append_object(list);
 
-		cJSON_AddItemToArray(list, object);
 		cJSON_AddStringToObject(object, "name", p->functions.v[i].name);
-		add_number(object, "captures", p->functions.v[i].n);
+		json__add_number(object, "captures", p->functions.v[i].n);
 		cJSON_AddNumberToObject(object, "extra_ns", (double)p->functions.v[i].extra_ns);
 	}
 	add_captures(root, p);
-	return print_object(out, root);
+	return json__print_line(out, root);
 }
 
 /* CSV */
@@ -661,10 +627,10 @@ static void add_side(cJSON *object, const char *key, const struct side *side)
 
 	if (!item)
 		return;
-	add_number(item, "captures", side->n);
-	add_number(item, "lost_ns", side->lost_ns);
-	add_number(item, "median_ns", side->median_ns);
-	add_number(item, "worst_ns", side->worst->cause->ns);
+	json__add_number(item, "captures", side->n);
+	json__add_number(item, "lost_ns", side->lost_ns);
+	json__add_number(item, "median_ns", side->median_ns);
+	json__add_number(item, "worst_ns", side->worst->cause->ns);
 	cJSON_AddStringToObject(item, "example", side->worst->summary->path);
 }
 
@@ -672,20 +638,19 @@ static int print_changes_json(FILE *out, const struct changes *changes)
 {
 	cJSON *root = cJSON_CreateObject(), *list;
 
-	add_number(root, "captures_a", changes->n_reports[0]);
-	add_number(root, "captures_b", changes->n_reports[1]);
+	json__add_number(root, "captures_a", changes->n_reports[0]);
+	json__add_number(root, "captures_b", changes->n_reports[1]);
 	list = cJSON_AddArrayToObject(root, "changes");
 	for (size_t i = 0; i < changes->all.n; i++) {
 		const struct change_of *c = &changes->all.v[i];
-		cJSON *object = cJSON_CreateObject();
+		cJSON *object = json__append_object(list);
 
-		cJSON_AddItemToArray(list, object);
 		cJSON_AddStringToObject(object, "change", change_names[c->change]);
 		add_title(object, c->pattern);
 		add_side(object, "a", &c->sides[0]);
 		add_side(object, "b", &c->sides[1]);
 	}
-	return print_object(out, root);
+	return json__print_line(out, root);
 }
 
 int patterns__print_difference(FILE *out, const struct patterns *p, size_t n_first, bool json)

@@ -12,6 +12,7 @@
 #include "util/clock.h"
 #include "util/names.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "util/units.h"
 
 /* Characters that need no quoting in a shell. */
@@ -71,15 +72,8 @@ static bool is_by_sudo(void)
 	return !geteuid() && getenv("SUDO_UID");
 }
 
-/* The command quoted for a shell; under sudo it starts with sudo, since root owns the file. */
-static char *format_command(const char *command, const char *file, const char *output)
+static void print_command(FILE *out, const char *command, const char *file, const char *output)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
 	if (is_by_sudo())
 		fputs("sudo ", out);
 	put_word(out, program_invocation_name);
@@ -89,10 +83,12 @@ static char *format_command(const char *command, const char *file, const char *o
 		fputs(" -o ", out);
 		put_word(out, output);
 	}
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+}
+
+/* The command quoted for a shell; under sudo it starts with sudo, since root owns the file. */
+static char *format_command(const char *command, const char *file, const char *output)
+{
+	return TEXT_OF(out, print_command(out, command, file, output));
 }
 
 void next_step__say(const char *command, const char *file)

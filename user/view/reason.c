@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/units.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
@@ -471,7 +472,7 @@ static int64_t extra_of(const struct causes *c, const struct cause *cause, const
 	return ns;
 }
 
-/* Where the path tells little: which function below it has most of the time, if one has a share. */
+/* If the path tells little: which function below it has most of the time, if one has a share. */
 static void print_largest(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
@@ -553,7 +554,9 @@ static bool lacks_begin(const struct report *r)
 	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 }
 
-void report__print_cover(FILE *out, const struct report *r)
+/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
+ */
+static void print_cover(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
 	bool is_last = lacks_begin(r);
@@ -590,7 +593,7 @@ static void print_remedy(FILE *out, const struct report *r)
 static void print_unknown(FILE *out, const struct report *r)
 {
 	fprintf(out, "not recorded: ");
-	report__print_cover(out, r);
+	print_cover(out, r);
 	print_remedy(out, r);
 }
 
@@ -648,17 +651,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 
 static char *cause_text(const struct causes *c, const struct cause *cause)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	print_cause(out, c, cause);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	return TEXT_OF(out, print_cause(out, c, cause));
 }
 
 /* The functions that lead to it, the outermost first. */

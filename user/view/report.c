@@ -11,12 +11,7 @@
 
 static int add_period(struct report *r, uint64_t start_ns, uint64_t end_ns)
 {
-	struct period *p = VEC_PUSH(&r->periods);
-
-	if (!p)
-		return -ENOMEM;
-	*p = (struct period){.start_ns = start_ns, .end_ns = end_ns};
-	return 0;
+	return VEC_ADD(&r->periods, (struct period){.start_ns = start_ns, .end_ns = end_ns});
 }
 
 /* True for a call of the trigger's function whose start was seen, at or before the hit. */

@@ -113,6 +113,11 @@ bool report__counts(const struct report *r, enum account_part part);
 struct cJSON;
 /* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
+/*
+ * Adds "account" to the object. Each account adds up to its iteration; the ordinary one to the mean
+ * of those with stacks.
+ */
+void report__add_account(struct cJSON *root, const struct report *r);
 
 enum mark_kind { MARK_FAULT, MARK_MAJOR_FAULT, MARK_MOVE };
 /* The part to which the time counts during which this call is the innermost one. */
@@ -148,9 +153,5 @@ struct reasons {
  */
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);
-
-/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
- */
-void report__print_cover(FILE *out, const struct report *r);
 
 #endif

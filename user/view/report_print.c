@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "util/json.h"
 #include "util/units.h"
 #include "view/report.h"
 #include "view/report_internal.h"
@@ -184,11 +184,6 @@ void report__print(FILE *out, const struct report *r, size_t top)
 	print_reasons(out, r);
 }
 
-static void add_number(cJSON *object, const char *key, uint64_t number)
-{
-	cJSON_AddNumberToObject(object, key, (double)number);
-}
-
 /*
  * Numbers exactly; strings as they are shown, without the quotes; what could not be read is null.
  * "cut" has the names of strings that are longer.
@@ -215,7 +210,7 @@ static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
 			continue;
 		if (!cut)
 			cut = cJSON_AddArrayToObject(hit_object, "cut");
-		cJSON_AddItemToArray(cut, cJSON_CreateString(print->name));
+		json__append_text(cut, print->name);
 	}
 }
 
@@ -232,13 +227,13 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
 	cJSON_AddStringToObject(object, "reason", reason);
-	add_number(object, "value_ns", hit->value_ns);
+	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
-		add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
+		json__add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
 	if (hit->cpu_measure == MT_CPU_OFF)
-		add_number(object, "off_cpu_ns", hit->off_cpu_ns);
+		json__add_number(object, "off_cpu_ns", hit->off_cpu_ns);
 	if (hit->threshold_ns)
-		add_number(object, "threshold_ns", hit->threshold_ns);
+		json__add_number(object, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)
 		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
 	if (hit->trace_id[0])
@@ -246,13 +241,13 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 	if (hit->since_tid) {
 		snprintf(key, sizeof(key), "%#" PRIx64, hit->key);
 		cJSON_AddStringToObject(object, "key", key);
-		add_number(object, "since_tid", (uint64_t)hit->since_tid);
+		json__add_number(object, "since_tid", (uint64_t)hit->since_tid);
 	}
 	if (hit->n_prints)
 		add_prints(object, hit);
-	add_number(object, "sequence", hit->sequence);
-	add_number(object, "pid", (uint64_t)hit->pid);
-	add_number(object, "tid", (uint64_t)hit->tid);
+	json__add_number(object, "sequence", hit->sequence);
+	json__add_number(object, "pid", (uint64_t)hit->pid);
+	json__add_number(object, "tid", (uint64_t)hit->tid);
 }
 
 static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
@@ -267,13 +262,12 @@ static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
 			continue;
 		if (!list)
 			list = cJSON_AddArrayToObject(object, off_cpu->woken ? "woken_by" : "by");
-		item = cJSON_CreateObject();
-		cJSON_AddItemToArray(list, item);
+		item = json__append_object(list);
 		cJSON_AddStringToObject(item, "comm", b->by->comm);
 		if (b->by->in)
 			cJSON_AddStringToObject(item, "in", b->by->in);
-		add_number(item, "tid", (uint64_t)b->by->tid);
-		add_number(item, "ns", b->ns);
+		json__add_number(item, "tid", (uint64_t)b->by->tid);
+		json__add_number(item, "ns", b->ns);
 	}
 }
 
@@ -282,35 +276,33 @@ static void add_waits(cJSON *object, const struct off_cpu *off_cpu)
 	cJSON *list = off_cpu->waits[0].wait ? cJSON_AddArrayToObject(object, "waits") : NULL;
 
 	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].wait; i++) {
-		cJSON *item = cJSON_CreateObject();
+		cJSON *item = json__append_object(list);
 		char text[WAITS_FOR_SIZE];
 
-		cJSON_AddItemToArray(list, item);
 		cJSON_AddStringToObject(item, "for",
 					waits_for__format(off_cpu->waits[i].wait, text));
-		add_number(item, "ns", off_cpu->waits[i].ns);
+		json__add_number(item, "ns", off_cpu->waits[i].ns);
 	}
 }
 
 static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 {
-	cJSON *object = cJSON_CreateObject();
+	cJSON *object = json__append_object(rows);
 	const struct waits_for *wait = off_cpu__wait(&row->off_cpu);
 	char waits_for[WAITS_FOR_SIZE];
 
-	cJSON_AddItemToArray(rows, object);
 	cJSON_AddStringToObject(object, "name", row->name);
 	if (row->suffix[0])
 		cJSON_AddTrueToObject(object, "inlined");
 	if (row->inside)
 		cJSON_AddStringToObject(object, "in", row->inside->name);
 	cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
-	add_number(object, "slow_ns", row->slow_ns);
-	add_number(object, "inclusive_ns", row->inclusive_ns);
-	add_number(object, "ordinary_ns", report__mean(r, row->ordinary_ns));
+	json__add_number(object, "slow_ns", row->slow_ns);
+	json__add_number(object, "inclusive_ns", row->inclusive_ns);
+	json__add_number(object, "ordinary_ns", report__mean(r, row->ordinary_ns));
 	if (!r->sampled) {
-		add_number(object, "slow_calls", row->slow_calls);
-		add_number(object, "ordinary_calls", row->ordinary_calls);
+		json__add_number(object, "slow_calls", row->slow_calls);
+		json__add_number(object, "ordinary_calls", row->ordinary_calls);
 	}
 	if (wait)
 		cJSON_AddStringToObject(object, "waits_for", waits_for__format(wait, waits_for));
@@ -322,12 +314,13 @@ static void add_parts(cJSON *object, const struct report *r, const struct accoun
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		if (account->ns[i] || report__counts(r, i))
-			add_number(object, account_part__key(i), account->ns[i]);
+			json__add_number(object, account_part__key(i), account->ns[i]);
 }
 
-/* Each account adds up to its iteration; the ordinary one to the mean of those with stacks. */
-static void add_account(cJSON *object, const struct report *r)
+void report__add_account(cJSON *root, const struct report *r)
 {
+	cJSON *object = cJSON_AddObjectToObject(root, "account");
+
 	add_parts(cJSON_AddObjectToObject(object, "slow"), r, &r->slow);
 	if (r->periods.n > 1)
 		add_parts(cJSON_AddObjectToObject(object, "ordinary"), r, &r->ordinary);
@@ -341,8 +334,8 @@ static void add_moves(cJSON *root, const struct report *r)
 
 	if (!moves)
 		return;
-	add_number(moves, "slow", slow);
-	add_number(moves, "ordinary", usual);
+	json__add_number(moves, "slow", slow);
+	json__add_number(moves, "ordinary", usual);
 }
 
 static void add_reasons(cJSON *root, const struct report *r)
@@ -355,7 +348,7 @@ static void add_reasons(cJSON *root, const struct report *r)
 		list = cJSON_AddArrayToObject(root, "reasons");
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(reasons.all.v[i].text));
+		json__append_text(list, reasons.all.v[i].text);
 	reasons__fini(&reasons);
 }
 
@@ -363,16 +356,15 @@ int report__print_json(FILE *out, const struct report *r, const struct thread_pl
 {
 	const struct period *slow = report__slow(r);
 	cJSON *root = cJSON_CreateObject(), *rows;
-	char *text;
 
 	report__add_hit(root, &r->hit);
-	add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
-	add_number(root, "ordinary_ns", r->ordinary_ns);
-	add_number(root, "ordinary_iterations", r->n_ordinary);
-	add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
-	add_number(root, "all_ordinary_ns", r->all_ordinary_ns);
-	add_number(root, "other_slow_iterations", r->n_left_out);
-	add_account(cJSON_AddObjectToObject(root, "account"), r);
+	json__add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
+	json__add_number(root, "ordinary_ns", r->ordinary_ns);
+	json__add_number(root, "ordinary_iterations", r->n_ordinary);
+	json__add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
+	json__add_number(root, "all_ordinary_ns", r->all_ordinary_ns);
+	json__add_number(root, "other_slow_iterations", r->n_left_out);
+	report__add_account(root, r);
 	add_moves(root, r);
 	add_reasons(root, r);
 	if (threads)
@@ -380,13 +372,7 @@ int report__print_json(FILE *out, const struct report *r, const struct thread_pl
 	rows = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)
 		add_row(rows, r, &r->rows.v[i]);
-	text = cJSON_PrintUnformatted(root);
-	cJSON_Delete(root);
-	if (!text)
-		return -ENOMEM;
-	fprintf(out, "%s\n", text);
-	cJSON_free(text);
-	return 0;
+	return json__print_line(out, root);
 }
 
 /* A function in two reports, matched by its name. */
@@ -431,12 +417,9 @@ static const struct row **sorted(const struct report *r)
 
 static int add_pair(struct pairs *pairs, const struct row *a, const struct row *b)
 {
-	struct pair *pair = VEC_PUSH(&pairs->pairs);
+	int64_t more_ns = (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0));
 
-	if (!pair)
-		return -ENOMEM;
-	*pair = (struct pair){a, b, (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0))};
-	return 0;
+	return VEC_ADD(&pairs->pairs, (struct pair){a, b, more_ns});
 }
 
 /* Matches two sorted arrays that end in NULL. */

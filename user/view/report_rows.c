@@ -565,11 +565,8 @@ static void settle_accounts(struct report *r)
 
 int report__fill_rows(struct report *r)
 {
-	struct path *root = VEC_PUSH(&r->paths);
-
-	if (!root)
+	if (VEC_ADD(&r->paths, (struct path){0}))
 		return -ENOMEM;
-	*root = (struct path){0};
 	sweep(r);
 	if (r->failed)
 		return -ENOMEM;

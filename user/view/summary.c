@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "view/summary.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mtbpf_shared.h"
+#include "util/cleanup.h"
+#include "util/json.h"
 #include "util/names.h"
+#include "util/text.h"
 #include "view/report_internal.h"
 
 #define FUNCTIONS_MAX 30
@@ -19,17 +21,6 @@
 #define THREADS_MAX 7
 /* A summary with more is damaged. */
 #define CAUSES_MAX 16
-
-static void add_number(cJSON *object, const char *key, uint64_t number)
-{
-	cJSON_AddNumberToObject(object, key, (double)number);
-}
-
-static void add_text(cJSON *object, const char *key, const char *text)
-{
-	if (text)
-		cJSON_AddStringToObject(object, key, text);
-}
 
 static const char *reason_name(const struct hit_mark *hit)
 {
@@ -42,61 +33,48 @@ static const char *reason_name(const struct hit_mark *hit)
 }
 
 /* As one line: "str(arg1) \"GET /\", arg2 5". */
-static void add_prints(cJSON *object, const struct hit_mark *hit)
+static void print_prints(FILE *out, const struct hit_mark *hit)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return;
 	for (uint32_t i = 0; i < hit->n_prints; i++)
 		fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name, hit->prints[i].text);
-	if (!fclose(out))
-		add_text(object, "print", text);
-	free(text);
+}
+
+static void add_prints(cJSON *object, const struct hit_mark *hit)
+{
+	_cleanup_free_ char *text = TEXT_OF(out, print_prints(out, hit));
+
+	json__add_text(object, "print", text);
 }
 
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
 
-	add_text(object, "function", hit->function ? hit->function->name : NULL);
-	add_text(object, "probe", hit->probe);
-	add_text(object, "reason", reason_name(hit));
-	add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
+	json__add_text(object, "function", hit->function ? hit->function->name : NULL);
+	json__add_text(object, "probe", hit->probe);
+	json__add_text(object, "reason", reason_name(hit));
+	json__add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
 	if (hit->n_prints)
 		add_prints(object, hit);
-	add_number(object, "value_ns", hit->value_ns);
+	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
-		add_number(object, "threshold_ns", hit->threshold_ns);
-	add_number(object, "sequence", hit->sequence);
-	add_number(object, "pid", (uint64_t)hit->pid);
-	add_number(object, "tid", (uint64_t)hit->tid);
-}
-
-static void add_account(cJSON *parent, const char *name, const struct report *r,
-			const struct account *account)
-{
-	cJSON *object = cJSON_AddObjectToObject(parent, name);
-
-	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		if (account->ns[i] || report__counts(r, i))
-			add_number(object, account_part__key(i), account->ns[i]);
+		json__add_number(object, "threshold_ns", hit->threshold_ns);
+	json__add_number(object, "sequence", hit->sequence);
+	json__add_number(object, "pid", (uint64_t)hit->pid);
+	json__add_number(object, "tid", (uint64_t)hit->tid);
 }
 
 static void add_cause(cJSON *list, const struct reason *reason)
 {
-	cJSON *object = cJSON_CreateObject(), *path, *inlined = NULL;
+	cJSON *object = json__append_object(list), *path, *inlined = NULL;
 
-	cJSON_AddItemToArray(list, object);
-	add_text(object, "kind", cause_kind__key(reason->kind));
-	add_number(object, "ns", reason->ns);
-	add_text(object, "text", reason->text);
-	add_text(object, "of", reason->of);
+	json__add_text(object, "kind", cause_kind__key(reason->kind));
+	json__add_number(object, "ns", reason->ns);
+	json__add_text(object, "text", reason->text);
+	json__add_text(object, "of", reason->of);
 	path = cJSON_AddArrayToObject(object, "path");
 	for (size_t i = 0; i < reason->path.n; i++) {
-		cJSON_AddItemToArray(path, cJSON_CreateString(reason->path.v[i].name));
+		json__append_text(path, reason->path.v[i].name);
 		if (!reason->path.v[i].is_inlined)
 			continue;
 		if (!inlined)
@@ -123,15 +101,14 @@ static void add_functions(cJSON *root, const struct report *r)
 
 	for (size_t i = 0; i < r->rows.n && i < FUNCTIONS_MAX; i++) {
 		const struct row *row = &r->rows.v[i];
-		cJSON *object = cJSON_CreateObject();
+		cJSON *object = json__append_object(list);
 
-		cJSON_AddItemToArray(list, object);
-		add_text(object, "name", row->name);
+		json__add_text(object, "name", row->name);
 		if (row->suffix[0])
 			cJSON_AddTrueToObject(object, "inlined");
-		add_text(object, "in", row->inside ? row->inside->name : NULL);
+		json__add_text(object, "in", row->inside ? row->inside->name : NULL);
 		cJSON_AddNumberToObject(object, "extra_ns", (double)row->extra_ns);
-		add_number(object, "slow_ns", row->slow_ns);
+		json__add_number(object, "slow_ns", row->slow_ns);
 	}
 }
 
@@ -141,7 +118,7 @@ static void add_frame(cJSON *list, uint32_t depth, const struct path *path)
 
 	cJSON_AddItemToArray(list, frame);
 	cJSON_AddItemToArray(frame, cJSON_CreateNumber(depth));
-	cJSON_AddItemToArray(frame, cJSON_CreateString(call__name(path->call)));
+	json__append_text(frame, call__name(path->call));
 	cJSON_AddItemToArray(frame, cJSON_CreateNumber((double)path->slow_ns));
 }
 
@@ -256,16 +233,15 @@ static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bi
 static void add_thread(cJSON *list, const struct call_tree *tree, const struct bins *bins,
 		       bool is_slow)
 {
-	cJSON *object = cJSON_CreateObject();
+	cJSON *object = json__append_object(list);
 	char text[SUMMARY_BINS + 1];
 
-	cJSON_AddItemToArray(list, object);
-	add_text(object, "name", tree->coroutine ? tree->coroutine_name : tree->comm);
-	add_number(object, "tid", (uint64_t)tree->tid);
+	json__add_text(object, "name", tree->coroutine ? tree->coroutine_name : tree->comm);
+	json__add_number(object, "tid", (uint64_t)tree->tid);
 	if (is_slow)
 		cJSON_AddTrueToObject(object, "slow");
 	print_bins(text, bins);
-	add_text(object, "bins", text);
+	json__add_text(object, "bins", text);
 }
 
 /* The thread that triggered, then those of the others that ran the longest meanwhile. */
@@ -305,17 +281,14 @@ out:
 
 static int add_report(cJSON *root, const struct report *r)
 {
-	cJSON *account = cJSON_AddObjectToObject(root, "account");
 	int err;
 
+	report__add_account(root, r);
 	if (r->sampled)
 		cJSON_AddTrueToObject(root, "sampled");
-	add_number(root, "slow_ns", report__slow_ns(r));
-	add_number(root, "ordinary_ns", r->ordinary_ns);
-	add_number(root, "ordinary_iterations", r->n_ordinary);
-	add_account(account, "slow", r, &r->slow);
-	if (r->periods.n > 1)
-		add_account(account, "ordinary", r, &r->ordinary);
+	json__add_number(root, "slow_ns", report__slow_ns(r));
+	json__add_number(root, "ordinary_ns", r->ordinary_ns);
+	json__add_number(root, "ordinary_iterations", r->n_ordinary);
 	err = add_causes(root, r);
 	add_functions(root, r);
 	add_frames(root, r);
@@ -330,39 +303,29 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 	char *text;
 	int err = 0;
 
-	add_number(root, "summary", SUMMARY_VERSION);
-	add_text(root, "tool", "mtbpf " MTBPF_VERSION);
-	add_number(root, "data_bytes", facts->data_bytes);
-	add_text(root, "command", facts->command);
-	add_text(root, "program", facts->program);
-	add_text(root, "build_id", facts->build_id);
+	json__add_number(root, "summary", SUMMARY_VERSION);
+	json__add_text(root, "tool", "mtbpf " MTBPF_VERSION);
+	json__add_number(root, "data_bytes", facts->data_bytes);
+	json__add_text(root, "command", facts->command);
+	json__add_text(root, "program", facts->program);
+	json__add_text(root, "build_id", facts->build_id);
 	if (unix_ms)
-		add_number(root, "unix_ms", unix_ms);
+		json__add_number(root, "unix_ms", unix_ms);
 	labels = cJSON_AddObjectToObject(root, "labels");
 	for (size_t i = 0; i < facts->n_labels; i++)
-		add_text(labels, facts->labels[i].key, facts->labels[i].value);
+		json__add_text(labels, facts->labels[i].key, facts->labels[i].value);
 	if (hit)
 		add_hit(root, hit);
 	if (r)
 		err = add_report(root, r);
 	else
-		add_text(root, "no_report", facts->no_report);
+		json__add_text(root, "no_report", facts->no_report);
 	text = err ? NULL : cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
 	return text;
 }
 
 /* Reading: the file may come from anybody. */
-
-static const cJSON *item_of(const cJSON *object, const char *key)
-{
-	return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-	return cJSON_GetStringValue(item_of(object, key));
-}
 
 /* 0 if it is not a positive number. */
 static uint64_t number(const cJSON *item)
@@ -374,7 +337,7 @@ static uint64_t number(const cJSON *item)
 
 static uint64_t number_of(const cJSON *object, const char *key)
 {
-	return number(item_of(object, key));
+	return number(json__item(object, key));
 }
 
 /* cJSON bounds how deep it reads (CJSON_NESTING_LIMIT): no recursion is deeper. */
@@ -399,10 +362,10 @@ static bool is_inlined(const cJSON *list, int i)
 
 static int parse_path(struct summary_cause *cause, const cJSON *object)
 {
-	const cJSON *inlined = item_of(object, "inlined"), *item;
+	const cJSON *inlined = json__item(object, "inlined"), *item;
 	int i = 0, err = 0;
 
-	cJSON_ArrayForEach(item, item_of(object, "path"))
+	cJSON_ArrayForEach(item, json__item(object, "path"))
 	{
 		const char *name = cJSON_GetStringValue(item);
 
@@ -418,7 +381,7 @@ static int parse_path(struct summary_cause *cause, const cJSON *object)
 
 static int parse_cause(struct summary *s, const cJSON *object)
 {
-	const char *kind = text_of(object, "kind"), *text = text_of(object, "text");
+	const char *kind = json__text(object, "kind"), *text = json__text(object, "text");
 	struct summary_cause *cause;
 	int i = 0;
 
@@ -432,14 +395,14 @@ static int parse_cause(struct summary *s, const cJSON *object)
 	*cause = (struct summary_cause){.kind = i,
 					.ns = number_of(object, "ns"),
 					.text = text,
-					.of = text_of(object, "of")};
+					.of = json__text(object, "of")};
 	return parse_path(cause, object);
 }
 
 static int parse_function(struct summary *s, const cJSON *object)
 {
-	const cJSON *extra = item_of(object, "extra_ns");
-	const char *name = text_of(object, "name");
+	const cJSON *extra = json__item(object, "extra_ns");
+	const char *name = json__text(object, "name");
 
 	if (!name || !cJSON_IsNumber(extra) || !(extra->valuedouble > -9e18) ||
 	    !(extra->valuedouble < 9e18) || s->functions.n >= FUNCTIONS_MAX)
@@ -447,8 +410,8 @@ static int parse_function(struct summary *s, const cJSON *object)
 	return VEC_ADD(
 		&s->functions,
 		(struct summary_function){.name = name,
-					  .in = text_of(object, "in"),
-					  .is_inlined = cJSON_IsTrue(item_of(object, "inlined")),
+					  .in = json__text(object, "in"),
+					  .is_inlined = cJSON_IsTrue(json__item(object, "inlined")),
 					  .extra_ns = (int64_t)extra->valuedouble,
 					  .slow_ns = number_of(object, "slow_ns")});
 }
@@ -461,25 +424,25 @@ static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *obj
 
 static int parse(struct summary *s)
 {
-	const cJSON *root = s->root, *account = item_of(root, "account"), *item;
-	const cJSON *hit = item_of(root, "hit");
+	const cJSON *root = s->root, *account = json__item(root, "account"), *item;
+	const cJSON *hit = json__item(root, "hit");
 	int err = 0;
 
-	s->no_report = text_of(root, "no_report");
-	s->command = text_of(root, "command");
-	s->program = text_of(root, "program");
-	s->build_id = text_of(root, "build_id");
+	s->no_report = json__text(root, "no_report");
+	s->command = json__text(root, "command");
+	s->program = json__text(root, "program");
+	s->build_id = json__text(root, "build_id");
 	s->host = summary__label(s, "host");
-	s->function = text_of(hit, "probe") ?: text_of(hit, "function");
-	s->trace_id = text_of(hit, "trace_id");
-	s->print = text_of(hit, "print");
+	s->function = json__text(hit, "probe") ?: json__text(hit, "function");
+	s->trace_id = json__text(hit, "trace_id");
+	s->print = json__text(hit, "print");
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");
-	parse_account(s->slow, item_of(account, "slow"));
-	parse_account(s->ordinary, item_of(account, "ordinary"));
-	cJSON_ArrayForEach(item, item_of(root, "causes")) if (!err) err = parse_cause(s, item);
-	cJSON_ArrayForEach(item, item_of(root, "functions")) if (!err) err =
+	parse_account(s->slow, json__item(account, "slow"));
+	parse_account(s->ordinary, json__item(account, "ordinary"));
+	cJSON_ArrayForEach(item, json__item(root, "causes")) if (!err) err = parse_cause(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "functions")) if (!err) err =
 		parse_function(s, item);
 	if (!err && !s->no_report && !s->slow_ns)
 		err = -EINVAL;
@@ -514,12 +477,12 @@ void summary__fini(struct summary *s)
 
 const char *summary__label(const struct summary *s, const char *key)
 {
-	return text_of(item_of(s->root, "labels"), key);
+	return json__text(json__item(s->root, "labels"), key);
 }
 
 bool summary__label_at(const struct summary *s, size_t i, struct summary_label *out)
 {
-	const cJSON *label = cJSON_GetArrayItem(item_of(s->root, "labels"), (int)i);
+	const cJSON *label = cJSON_GetArrayItem(json__item(s->root, "labels"), (int)i);
 
 	*out = (struct summary_label){label ? label->string : NULL, cJSON_GetStringValue(label)};
 	return out->key && out->value;
@@ -537,7 +500,7 @@ void summary__each_frame(const struct summary *s,
 	uint32_t last = 0, n = 0;
 	const cJSON *frame;
 
-	cJSON_ArrayForEach(frame, item_of(s->root, "frames"))
+	cJSON_ArrayForEach(frame, json__item(s->root, "frames"))
 	{
 		const cJSON *depth = cJSON_GetArrayItem(frame, 0);
 		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
@@ -553,14 +516,14 @@ void summary__each_frame(const struct summary *s,
 
 bool summary__thread(const struct summary *s, size_t i, struct summary_thread *out)
 {
-	const cJSON *thread = cJSON_GetArrayItem(item_of(s->root, "threads"), (int)i);
-	const char *bins = text_of(thread, "bins"), *name = text_of(thread, "name");
+	const cJSON *thread = cJSON_GetArrayItem(json__item(s->root, "threads"), (int)i);
+	const char *bins = json__text(thread, "bins"), *name = json__text(thread, "name");
 
 	if (i > THREADS_MAX || !bins || !name || strlen(bins) != SUMMARY_BINS)
 		return false;
 	*out = (struct summary_thread){.name = name,
 				       .bins = bins,
 				       .tid = number_of(thread, "tid"),
-				       .is_slow = cJSON_IsTrue(item_of(thread, "slow"))};
+				       .is_slow = cJSON_IsTrue(json__item(thread, "slow"))};
 	return true;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "view/thread_places.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "util/cleanup.h"
+#include "util/json.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
@@ -187,9 +187,8 @@ static void add_place(cJSON *list, const struct thread_places *places,
 		[THREAD_READY] = "ready",
 		[THREAD_STOPPED] = "stopped",
 	};
-	cJSON *item = cJSON_CreateObject(), *names;
+	cJSON *item = json__append_object(list), *names;
 
-	cJSON_AddItemToArray(list, item);
 	cJSON_AddNumberToObject(item, "tid", place->tid);
 	cJSON_AddStringToObject(item, "comm", place->comm);
 	cJSON_AddStringToObject(item, "state", doings[place->doing]);
@@ -201,8 +200,7 @@ static void add_place(cJSON *list, const struct thread_places *places,
 		cJSON_AddNumberToObject(item, "mutex_of", place->owner);
 	names = cJSON_AddArrayToObject(item, "stack");
 	for (size_t i = 0; i < place->n_names; i++)
-		cJSON_AddItemToArray(names,
-				     cJSON_CreateString(places->names.v[place->first_name + i]));
+		json__append_text(names, places->names.v[place->first_name + i]);
 	cJSON_AddBoolToObject(item, "stack_is_whole", place->is_whole);
 }
 
@@ -228,15 +226,8 @@ int thread_places__print_json(FILE *out, const struct thread_places *places,
 			      const struct hit_mark *hit)
 {
 	cJSON *root = cJSON_CreateObject();
-	char *text;
 
 	report__add_hit(root, hit);
 	thread_places__add_json(root, places);
-	text = cJSON_PrintUnformatted(root);
-	cJSON_Delete(root);
-	if (!text)
-		return -ENOMEM;
-	fprintf(out, "%s\n", text);
-	cJSON_free(text);
-	return 0;
+	return json__print_line(out, root);
 }

@@ -54,13 +54,28 @@ int followed__open(struct followed *f, const struct source_config *config,
 	return err ? err : f->processes.n ? 0 : -ESRCH;
 }
 
+static void close_ring(struct followed *f, struct followed_ring *ring)
+{
+	f->ops->close_ring(ring);
+	free(ring);
+}
+
+void followed__close_rings(struct followed *f)
+{
+	for (size_t i = 0; i < f->rings.n; i++)
+		close_ring(f, f->rings.v[i]);
+	f->rings.n = f->tids.n = 0;
+}
+
 void followed__close(struct followed *f)
 {
+	followed__close_rings(f);
 	sideband__fini(&f->sideband);
 	recording__fini(&f->pending);
 	for (size_t i = 0; i < f->processes.n; i++)
 		close(f->processes.v[i].fd);
 	VEC_FINI(&f->processes);
+	VEC_FINI(&f->rings);
 	pid_set__fini(&f->pids);
 	pid_set__fini(&f->tids);
 	pid_set__fini(&f->left_out);
@@ -144,7 +159,8 @@ int followed__freeze(struct source *source)
 
 	if (f->frozen)
 		return 0;
-	f->ops->disable(source);
+	for (size_t i = 0; i < f->rings.n; i++)
+		f->ops->disable_ring(f->rings.v[i]);
 	f->frozen = true;
 	err = f->ops->look(source);
 	return err ? source__refuse_read("the kernel's records of the process", err) : 0;
@@ -233,13 +249,13 @@ static int add_all(thread_vec *vec, pid_t pid, bool main_only)
 }
 
 /* Lists the threads, or the main threads, of all processes that are alive. -ESRCH: none is. */
-static int list_threads(const struct followed *f, bool main_only, thread_vec *vec)
+static int list_threads(const struct followed *f, thread_vec *vec)
 {
 	int err = 0;
 
 	*vec = (thread_vec){0};
 	for (size_t i = 0; i < f->pids.n && !err; i++)
-		err = add_all(vec, f->pids.v[i], main_only);
+		err = add_all(vec, f->pids.v[i], f->main_only);
 	if (!err && !vec->n)
 		err = -ESRCH;
 	if (err)
@@ -247,27 +263,14 @@ static int list_threads(const struct followed *f, bool main_only, thread_vec *ve
 	return err;
 }
 
-int followed__count(const struct followed *f, bool main_only, size_t *n)
+int followed__count(const struct followed *f, size_t *n)
 {
 	thread_vec threads;
-	int err = list_threads(f, main_only, &threads);
+	int err = list_threads(f, &threads);
 
 	*n = threads.n;
 	VEC_FINI(&threads);
 	return err;
-}
-
-/* If the set cannot grow, the thread is missing from the count of threads that are not recorded. */
-void followed__leave_out(struct followed *f, pid_t tid)
-{
-	(void)pid_set__add(&f->left_out, tid);
-}
-
-int followed__note_thread(struct followed *f, pid_t pid, pid_t tid, uint64_t time_ns)
-{
-	int err = process_note__thread(&f->pending, pid, tid, time_ns);
-
-	return err || tid != pid ? err : process_note__maps(&f->pending, pid, time_ns);
 }
 
 bool followed__knows(const struct followed *f, pid_t pid)
@@ -302,14 +305,14 @@ static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t
 	return err;
 }
 
-int followed__note(struct followed *f, bool main_only, uint64_t time_ns)
+int followed__note(struct followed *f, uint64_t time_ns)
 {
 	thread_vec threads;
 	int err;
 
 	if (f->config->cgroup)
 		return note_cgroup(f, f->config->cgroup, time_ns);
-	err = list_threads(f, main_only, &threads);
+	err = list_threads(f, &threads);
 	for (size_t i = 0; i < threads.n && !err; i++)
 		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
 					   time_ns);
@@ -323,67 +326,45 @@ int followed__note(struct followed *f, bool main_only, uint64_t time_ns)
 	return err;
 }
 
-static void begin(struct followed *f, pid_t pid, pid_t tid)
-{
-	int err = 0;
+/* One ring per followed thread, or per CPU. */
 
-	if (pid_set__has(&f->tids, tid))
-		return;
-	if (f->sideband.children && tid == pid)
-		err = add_process(f, pid);
-	if (!err)
-		err = f->ops->began(source_of(f), pid, tid);
-	if (err && err != -ESRCH)
-		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+static int watch_ring(struct followed *f, const struct followed_ring *ring)
+{
+	int err = ring->wakes >= 0 ? followed__watch(f, ring->wakes) : 0;
+
+	return err ? err : followed__watch(f, ring->sideband.event);
 }
 
-void followed__threads(struct followed *f)
+int followed__reopen(struct followed *f, const struct source_config *config)
 {
-	struct sideband *s = &f->sideband;
-	thread_vec threads = {0};
+	followed_ring_vec rings = f->rings;
+	int err;
 
-	for (size_t i = 0; i < s->ended.n; i++) {
-		f->ops->ended(source_of(f), s->ended.v[i]);
-		pid_set__remove(&f->tids, s->ended.v[i]);
-		f->n_left_out += pid_set__has(&f->left_out, s->ended.v[i]);
-		pid_set__remove(&f->left_out, s->ended.v[i]);
-	}
-	for (size_t i = 0; i < s->started.n; i++)
-		begin(f, s->started.v[i].pid, s->started.v[i].tid);
-	/*
-	 * Threads started before the events of their parent are open are not reported: read /proc.
-	 */
-	if (s->started.n)
-		list_threads(f, false, &threads);
-	for (size_t i = 0; i < threads.n; i++)
-		begin(f, threads.v[i].pid, threads.v[i].tid);
-	VEC_FINI(&threads);
-	s->started.n = s->ended.n = 0;
-}
-
-int followed__processes(struct followed *f)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < f->sideband.started.n && !err; i++) {
-		const struct rec_thread *t = &f->sideband.started.v[i];
-
-		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
-	}
-	f->sideband.started.n = f->sideband.ended.n = 0;
+	f->rings = (followed_ring_vec){0};
+	followed__close(f);
+	err = followed__open(f, config, f->ops);
+	f->rings = rings;
+	for (size_t i = 0; i < rings.n && !err; i++)
+		err = watch_ring(f, rings.v[i]);
 	return err;
 }
 
-/* One ring per followed thread, or per CPU. */
-
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
-	int event = f->ops->open_ring(source_of(f), place, pid);
+	struct followed_ring *ring = calloc(1, f->ops->ring_size);
+	int err = ring ? f->ops->open_ring(source_of(f), ring, place) : -ENOMEM;
 
-	return event < 0 ? event : followed__watch(f, event);
+	if (!err)
+		err = VEC_ADD(&f->rings, ring);
+	if (err) {
+		free(ring);
+		return err;
+	}
+	ring->pid = pid;
+	return watch_ring(f, ring);
 }
 
-int followed__add_thread(struct followed *f, pid_t pid, pid_t tid)
+static int add_thread(struct followed *f, pid_t pid, pid_t tid)
 {
 	struct event_place place = event_place__of_thread(tid);
 	int err = add_ring(f, &place, pid);
@@ -395,13 +376,13 @@ int followed__add_thread(struct followed *f, pid_t pid, pid_t tid)
 	return pid_set__add(&f->tids, tid);
 }
 
-int followed__add_threads(struct followed *f, bool main_only)
+int followed__add_threads(struct followed *f)
 {
 	thread_vec threads;
-	int err = list_threads(f, main_only, &threads);
+	int err = list_threads(f, &threads);
 
 	for (size_t i = 0; i < threads.n && !err; i++) {
-		err = followed__add_thread(f, threads.v[i].pid, threads.v[i].tid);
+		err = add_thread(f, threads.v[i].pid, threads.v[i].tid);
 		if (err == -ESRCH)
 			err = 0;
 	}
@@ -442,7 +423,7 @@ void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_s
 	if (cgroup && !cgroup__cpus(cgroup, cpus))
 		return;
 	CPU_ZERO(cpus);
-	if (!f->sideband.pids || list_threads(f, false, &threads)) {
+	if (!f->sideband.pids || list_threads(f, &threads)) {
 		add_all_cpus(cpus);
 		return;
 	}
@@ -452,4 +433,104 @@ void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_s
 	VEC_FINI(&threads);
 	if (!CPU_COUNT(cpus))
 		add_all_cpus(cpus);
+}
+
+bool followed__has_ring(const struct followed *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->rings.n; i++)
+		if (f->rings.v[i]->pid == pid)
+			return true;
+	return false;
+}
+
+static bool make_room(struct followed *f, pid_t tid)
+{
+	if (f->ops->fits(source_of(f), f->rings.n + 1))
+		return true;
+	for (size_t i = 0; i < f->rings.n; i++) {
+		struct followed_ring *ring = f->rings.v[i];
+
+		if (!ring->ended || (f->ops->may_close && !f->ops->may_close(source_of(f), ring)))
+			continue;
+		close_ring(f, ring);
+		VEC_REMOVE(&f->rings, i);
+		return true;
+	}
+	/* If the set cannot grow, the thread is missing from the count of those left out. */
+	(void)pid_set__add(&f->left_out, tid);
+	return false;
+}
+
+/* A thread that began after the start: some microseconds of it are missing. */
+static int open_late(struct followed *f, pid_t pid, pid_t tid)
+{
+	uint64_t now_ns;
+	int err;
+
+	if ((f->main_only && tid != pid) || f->frozen || !make_room(f, tid))
+		return 0;
+	err = add_thread(f, pid, tid);
+	if (!err)
+		err = f->ops->enable_ring(source_of(f), f->rings.v[f->rings.n - 1], &now_ns);
+	if (!err)
+		err = process_note__thread(&f->pending, pid, tid, now_ns);
+	/* It may have executed another program before its events were open. */
+	return err || tid != pid ? err : process_note__maps(&f->pending, pid, now_ns);
+}
+
+static void begin(struct followed *f, pid_t pid, pid_t tid)
+{
+	int err = 0;
+
+	if (pid_set__has(&f->tids, tid))
+		return;
+	if (f->sideband.children && tid == pid)
+		err = add_process(f, pid);
+	if (!err)
+		err = open_late(f, pid, tid);
+	if (err && err != -ESRCH)
+		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
+}
+
+static void end(struct followed *f, pid_t tid)
+{
+	for (size_t i = 0; i < f->rings.n; i++)
+		if (f->rings.v[i]->place.pid == tid)
+			f->rings.v[i]->ended = true;
+	pid_set__remove(&f->tids, tid);
+	f->n_left_out += pid_set__has(&f->left_out, tid);
+	pid_set__remove(&f->left_out, tid);
+}
+
+void followed__threads(struct followed *f)
+{
+	struct sideband *s = &f->sideband;
+	thread_vec threads = {0};
+
+	for (size_t i = 0; i < s->ended.n; i++)
+		end(f, s->ended.v[i]);
+	for (size_t i = 0; i < s->started.n; i++)
+		begin(f, s->started.v[i].pid, s->started.v[i].tid);
+	/*
+	 * Threads started before the events of their parent are open are not reported: read /proc.
+	 */
+	if (s->started.n)
+		list_threads(f, &threads);
+	for (size_t i = 0; i < threads.n; i++)
+		begin(f, threads.v[i].pid, threads.v[i].tid);
+	VEC_FINI(&threads);
+	s->started.n = s->ended.n = 0;
+}
+
+int followed__processes(struct followed *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < f->sideband.started.n && !err; i++) {
+		const struct rec_thread *t = &f->sideband.started.v[i];
+
+		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
+	}
+	f->sideband.started.n = f->sideband.ended.n = 0;
+	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The processes and threads that a perf source records: what their sideband records have reported
- * so far, and the descriptors that wake waiters. The source owns the rings.
+ * so far, their rings, and the descriptors that wake waiters.
  */
 #ifndef MTBPF_CAPTURE_PERF_FOLLOWED_H
 #define MTBPF_CAPTURE_PERF_FOLLOWED_H
@@ -22,31 +22,43 @@ struct followed_process {
 	int fd; /* a pidfd(2) */
 };
 
+/* The first member of a source's ring, which has its records of one thread or CPU. */
+struct followed_ring {
+	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
+	pid_t pid;		  /* for a thread: its process */
+	bool ended;		  /* its thread has ended; the contents stay */
+	int wakes;		  /* an event that wakes, too; -1: none */
+	struct sideband_ring sideband;
+};
+
+typedef VEC(struct followed_ring *) followed_ring_vec;
+
 /* The functions of a source that opens rings for what is followed. */
 struct followed_ops {
-	/*
-	 * Opens the ring for this place, and keeps it. pid: the thread's process. Returns the
-	 * descriptor of its sideband event, or -errno.
-	 */
-	int (*open_ring)(struct source *source, const struct event_place *place, pid_t pid);
-	/* A recorded thread has ended. */
-	void (*ended)(struct source *source, pid_t tid);
-	/*
-	 * A thread that is not recorded yet began. 0; -ESRCH: it has ended already; another -errno:
-	 * after a message about it.
-	 */
-	int (*began)(struct source *source, pid_t pid, pid_t tid);
+	size_t ring_size; /* bytes of the source's ring */
+	/* Opens a ring for this place, disabled. 0 or -errno. */
+	int (*open_ring)(struct source *source, struct followed_ring *ring,
+			 const struct event_place *place);
+	void (*close_ring)(struct followed_ring *ring);
+	/* Enables the ring of a thread that began after the start: at *time_ns. 0 or -errno. */
+	int (*enable_ring)(struct source *source, struct followed_ring *ring, uint64_t *time_ns);
+	/* Ends recording in a ring. */
+	void (*disable_ring)(struct followed_ring *ring);
+	/* Keeps the contents of a ring that will be closed. False: it must stay. NULL: all may. */
+	bool (*may_close)(struct source *source, struct followed_ring *ring);
+	/* True if the memory allows this number of rings. */
+	bool (*fits)(const struct source *source, size_t n);
 	/* Handles the rings' sideband records, and follows new threads. 0 or -errno. */
 	int (*look)(struct source *source);
-	/* Ends recording in all rings. */
-	void (*disable)(struct source *source);
 };
 
 /* The first member of a source's struct. */
 struct followed {
 	const struct source_config *config;
 	const struct followed_ops *ops;
+	bool main_only; /* record only the main threads */
 	bool frozen;
+	followed_ring_vec rings; /* one per thread, or one per CPU */
 	struct sideband sideband;
 	struct recording pending;		/* the records of the sideband so far */
 	struct pid_set pids;			/* the recorded processes; empty for a cgroup */
@@ -66,6 +78,10 @@ struct followed {
 int followed__open(struct followed *followed, const struct source_config *config,
 		   const struct followed_ops *ops);
 void followed__close(struct followed *followed);
+/* Follows another target with the same rings. 0 or -errno, as followed__open(). */
+int followed__reopen(struct followed *followed, const struct source_config *config);
+/* Closes all rings, to open others. */
+void followed__close_rings(struct followed *followed);
 
 /* Makes epoll_fd readable when fd is. 0 or -errno. */
 int followed__watch(struct followed *followed, int fd);
@@ -82,15 +98,13 @@ enum source_state followed__state(struct source *source);
 int followed__freeze(struct source *source);
 const struct pid_set *followed__pids(const struct source *source);
 
-/* Counts the threads, or the processes, that are alive. 0 or -errno: -ESRCH: none. */
-int followed__count(const struct followed *followed, bool main_only, size_t *n);
-/* Follows the thread and opens its ring. 0 or -errno. */
-int followed__add_thread(struct followed *followed, pid_t pid, pid_t tid);
+/* Counts the threads, or the main threads, that are alive. 0 or -errno: -ESRCH: none. */
+int followed__count(const struct followed *followed, size_t *n);
 /*
- * Like followed__add_thread(), for all threads, or all main threads. Skips those that end
- * meanwhile. -ESRCH: none is left.
+ * Follows all threads, or all main threads, and opens their rings. Skips those that end meanwhile.
+ * 0 or -errno: -ESRCH: none is left.
  */
-int followed__add_threads(struct followed *followed, bool main_only);
+int followed__add_threads(struct followed *followed);
 /* Adds one ring per CPU in the set, at `place`; offline CPUs are skipped. 0 or -errno. */
 int followed__add_cpus(struct followed *followed, const struct event_place *place,
 		       const cpu_set_t *cpus);
@@ -99,28 +113,23 @@ int followed__add_cpus(struct followed *followed, const struct event_place *plac
  * Every CPU of the machine if the cgroup lacks a cpuset, or if nothing is followed.
  */
 void followed__cpus(const struct followed *followed, const struct cgroup *cgroup, cpu_set_t *cpus);
-/* Notes that memory is too small for this thread. It is tried again when another one begins. */
-void followed__leave_out(struct followed *followed, pid_t tid);
-
-/*
- * Records that this thread began. For a main thread, also records the mappings: it may have
- * executed another program before its events were open. 0 or -errno: -ESRCH.
- */
-int followed__note_thread(struct followed *followed, pid_t pid, pid_t tid, uint64_t time_ns);
+/* True if one of the rings is that of a thread of this process. */
+bool followed__has_ring(const struct followed *followed, pid_t pid);
 
 /*
  * Records the current threads (or main threads) of all processes, and their mappings, except those
  * before an execve. 0 or -errno.
  */
-int followed__note(struct followed *followed, bool main_only, uint64_t time_ns);
+int followed__note(struct followed *followed, uint64_t time_ns);
 /* Like followed__note(), for one process. It is not an error if it has ended. */
 int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
 /* True if the process was recorded by followed__note(). */
 bool followed__knows(const struct followed *followed, pid_t pid);
 
 /*
- * Hands over the threads that the sideband has reported since the last call, and threads that those
- * started unreported.
+ * Opens and enables rings for the threads that the sideband has reported since the last call, and
+ * for threads that those started unreported. If the memory is full, rings of threads that ended
+ * long ago make room.
  */
 void followed__threads(struct followed *followed);
 

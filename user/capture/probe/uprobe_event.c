@@ -122,7 +122,8 @@ static void explain(const struct uprobe_spec *spec, int err)
 		log__hint("choose an address where another instruction starts");
 }
 
-struct perf_event_attr breakpoint_event__attr(uint64_t address)
+/* The attributes of an event that overflows each time the address is executed in user code. */
+static struct perf_event_attr breakpoint_attr(uint64_t address)
 {
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_BREAKPOINT,
@@ -137,7 +138,7 @@ struct perf_event_attr breakpoint_event__attr(uint64_t address)
 
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group)
 {
-	struct perf_event_attr attr = breakpoint_event__attr(spec->breakpoint);
+	struct perf_event_attr attr = breakpoint_attr(spec->breakpoint);
 	int err = spec->breakpoint ? 0 : fill_attr(spec, &attr);
 
 	if (err)
@@ -522,7 +523,7 @@ int tracefs_probe__try(const char **place)
 
 int breakpoint_event__open(int cpu, uint64_t address)
 {
-	struct perf_event_attr attr = breakpoint_event__attr(address);
+	struct perf_event_attr attr = breakpoint_attr(address);
 	const struct event_place place = {.pid = -1, .cpu = cpu};
 
 	return event_place__open(&place, &attr, -1);

@@ -133,9 +133,6 @@ int tracefs_probe__try(const char **place);
 
 #define BREAKPOINTS_MAX 4
 
-/* The attributes of an event that overflows each time the address is executed in user code. */
-struct perf_event_attr breakpoint_event__attr(uint64_t address);
-
 /*
  * Opens an event that overflows each time this CPU executes the address in user code, in any
  * process. Returns a descriptor, or -errno: -ENOSPC if the CPU's breakpoints are in use.

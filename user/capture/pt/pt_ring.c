@@ -55,14 +55,14 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 
 	if (config->start_paused)
 		aux_action__set(&attr, AUX_START_PAUSED);
-	r->pt = event_place__open(&r->place, &attr, leader);
+	r->pt = event_place__open(&r->of.place, &attr, leader);
 	return r->pt < 0 ? r->pt : 0;
 }
 
 static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
 {
 	struct uprobe_group group = {
-		.place = r->place,
+		.place = r->of.place,
 		.leader = leader,
 		.action = config->freeze != PT_FREEZE_PAUSE	    ? 0
 			  : config->probes[i].role == UPROBE_STARTS ? AUX_RESUME
@@ -108,11 +108,12 @@ int pt_ring__open(struct pt_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
 	int err;
 
-	*r = (struct pt_ring){
-		.place = *place, .pt = -1, .sideband = {.event = -1}, .spool = SPOOL_NONE};
+	*r = (struct pt_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
+			      .pt = -1,
+			      .spool = SPOOL_NONE};
 	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
 	if (!err)
-		err = sideband_ring__open(&r->sideband, place, &sideband);
+		err = sideband_ring__open(&r->of.sideband, place, &sideband);
 	if (!err)
 		err = open_group(r, config);
 	if (!err)
@@ -127,7 +128,7 @@ void pt_ring__close(struct pt_ring *r)
 {
 	perf_ring__unmap(&r->ring);
 	spool__close(&r->spool);
-	sideband_ring__close(&r->sideband);
+	sideband_ring__close(&r->of.sideband);
 	for (size_t i = 0; i < r->probes.n; i++)
 		close(r->probes.v[i]);
 	VEC_FINI(&r->probes);

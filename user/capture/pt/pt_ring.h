@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/perf/followed.h"
 #include "capture/perf/perf_ring.h"
-#include "capture/perf/sideband.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
 #include "capture/recording/recording.h"
@@ -44,14 +44,11 @@ struct pt_ring_config {
 };
 
 struct pt_ring {
-	pid_t pid;		  /* for a thread: its process */
-	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
-	int pt;			  /* the intel_pt event */
-	VEC(int) probes;	  /* the gated uprobe events in its group */
+	struct followed_ring of;
+	int pt;		 /* the intel_pt event */
+	VEC(int) probes; /* the gated uprobe events in its group */
 	struct perf_ring ring;
-	struct sideband_ring sideband;
 	struct spool spool; /* if the ring is drained */
-	bool ended;	    /* its thread has ended; the contents stay */
 };
 
 /*

@@ -120,12 +120,16 @@ struct source {
 	/* Several rings: the probes that all their events share, and their ids. */
 	VEC(struct tracefs_probe *) tracefs;
 	VEC(uint32_t) tracepoints;
-	VEC(struct pt_ring) rings; /* one per thread, or one per CPU */
 	/* The spools of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
 	struct clock_point first;
 	bool said_full; /* a ring that is drained was not drained in time */
 };
+
+static struct pt_ring *ring_at(const struct source *s, size_t i)
+{
+	return (struct pt_ring *)s->followed.rings.v[i];
+}
 
 /* Notes the threads that were moved into the cgroup. 0 or -errno. */
 static int note_joined(struct source *s)
@@ -149,19 +153,25 @@ static int note_joined(struct source *s)
 
 static const struct followed_ops followed_ops;
 
-static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
+static int open_ring(struct source *s, struct followed_ring *of, const struct event_place *place)
 {
-	struct pt_ring *ring = VEC_PUSH(&s->rings);
-	int err = ring ? pt_ring__open(ring, place, &s->ring_config) : -ENOMEM;
+	struct pt_ring *ring = (struct pt_ring *)of;
+	int err = pt_ring__open(ring, place, &s->ring_config);
 
-	if (ring && err)
-		s->rings.n--;
-	if (err)
-		return err;
-	ring->pid = pid;
 	/* The event wakes when the buffer is half full. */
-	err = s->config.spool_dir ? followed__watch(&s->followed, ring->pt) : 0;
-	return err ? err : ring->sideband.event;
+	if (s->config.spool_dir)
+		of->wakes = ring->pt;
+	return err;
+}
+
+static void close_ring(struct followed_ring *ring)
+{
+	pt_ring__close((struct pt_ring *)ring);
+}
+
+static void disable_ring(struct followed_ring *ring)
+{
+	pt_ring__disable((struct pt_ring *)ring);
 }
 
 static int add_cpus(struct source *s)
@@ -173,14 +183,7 @@ static int add_cpus(struct source *s)
 	followed__cpus(&s->followed, NULL, &cpus);
 	err = followed__add_cpus(&s->followed, &place, &cpus);
 
-	return err ? err : s->rings.n ? 0 : -ENODEV;
-}
-
-static void close_rings(struct source *s)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		pt_ring__close(&s->rings.v[i]);
-	s->rings.n = s->followed.tids.n = 0;
+	return err ? err : s->followed.rings.n ? 0 : -ENODEV;
 }
 
 static bool is_unsupported(int err)
@@ -202,11 +205,9 @@ static int try_methods(struct source *s)
 		/* A freeze that cannot be undone cannot stop and start the trace. */
 		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
 			break;
-		close_rings(s);
+		followed__close_rings(&s->followed);
 		s->ring_config.freeze = freeze;
-		err = s->config.cgroup
-			      ? add_cpus(s)
-			      : followed__add_threads(&s->followed, !s->config.multi_thread);
+		err = s->config.cgroup ? add_cpus(s) : followed__add_threads(&s->followed);
 	}
 	return err;
 }
@@ -216,7 +217,7 @@ static int check_memory(const struct source *s)
 {
 	bool by_cpu = s->config.cgroup != NULL;
 	size_t aux = s->ring_config.aux_size, n = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-	int err = by_cpu ? 0 : followed__count(&s->followed, !s->config.multi_thread, &n);
+	int err = by_cpu ? 0 : followed__count(&s->followed, &n);
 
 	if (err) {
 		explain_open(err, aux);
@@ -306,9 +307,9 @@ static int open_rings(struct source *s)
 /* Warns if Intel PT ran for a shorter time than its threads: another program uses the PMU. */
 static void warn_not_running(const struct pt_ring *r, size_t size)
 {
-	bool of_thread = r->place.cpu < 0;
+	bool of_thread = r->of.place.cpu < 0;
 	const char *what = of_thread ? "thread" : "CPU";
-	int number = of_thread ? r->place.pid : r->place.cpu;
+	int number = of_thread ? r->of.place.pid : r->of.place.cpu;
 	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
 	uint64_t enabled, running;
 
@@ -350,9 +351,9 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 
 static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
 {
-	if (ring->place.cpu >= 0)
-		return (struct rec_aux){.cpu = ring->place.cpu, .tsc = tsc};
-	return (struct rec_aux){.pid = ring->pid, .tid = ring->place.pid, .tsc = tsc};
+	if (ring->of.place.cpu >= 0)
+		return (struct rec_aux){.cpu = ring->of.place.cpu, .tsc = tsc};
+	return (struct rec_aux){.pid = ring->of.pid, .tid = ring->of.place.pid, .tsc = tsc};
 }
 
 /* Keeps the spool of a ring that will be closed. 0 or -ENOMEM. */
@@ -363,7 +364,7 @@ static int keep_spool(struct source *s, struct pt_ring *ring)
 	if (!ended)
 		return -ENOMEM;
 	pt_ring__drain(ring, false);
-	*ended = (struct ended_spool){ring->pid, ring->place.pid, ring->spool};
+	*ended = (struct ended_spool){ring->of.pid, ring->of.place.pid, ring->spool};
 	ring->spool = (struct spool)SPOOL_NONE;
 	return 0;
 }
@@ -397,8 +398,8 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 
 		err = spool__finish(&ended->spool, &aux, rec);
 	}
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = read_ring(s, &s->rings.v[i], rec, tsc);
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = read_ring(s, ring_at(s, i), rec, tsc);
 	return err;
 }
 
@@ -409,9 +410,9 @@ static int forget_who_ran(const struct source *s, struct recording *rec)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++) {
 		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
-					    .cpu = s->rings.v[i].place.cpu};
+					    .cpu = s->followed.rings.v[i]->place.cpu};
 
 		err = recording__add_switch(rec, &nobody);
 	}
@@ -442,7 +443,7 @@ static int pt__read(struct source *s, struct recording *rec)
 	pt_pmu__describe(&s->pmu, s->ring_config.pt_config, &rec->pt);
 	rec->kernel_only = s->config.kernel_only;
 	if (!err) {
-		perf_clock__describe(&rec->pt, s->rings.v[0].ring.page, &s->first, &last);
+		perf_clock__describe(&rec->pt, ring_at(s, 0)->ring.page, &s->first, &last);
 		convert_hits(rec, s->config.first_hit, &last);
 		err = read_switches(s, rec);
 	}
@@ -522,6 +523,7 @@ static int open_all(struct source *s)
 		.spool_dir = s->config.spool_dir,
 		.by_cpu = s->config.cgroup != NULL,
 	};
+	s->followed.main_only = !s->config.multi_thread;
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
 	err = pt_timing__config(&s->config.timing, &s->pmu, &s->ring_config.pt_config);
 	return err ? err : open_rings(s);
@@ -531,8 +533,7 @@ static void pt__close(struct source *s)
 {
 	if (!s)
 		return;
-	close_rings(s);
-	VEC_FINI(&s->rings);
+	followed__close(&s->followed);
 	for (size_t i = 0; i < s->spools.n; i++)
 		spool__close(&s->spools.v[i].spool);
 	VEC_FINI(&s->spools);
@@ -541,7 +542,6 @@ static void pt__close(struct source *s)
 		tracefs_probe__remove(s->tracefs.v[i]);
 	VEC_FINI(&s->tracefs);
 	VEC_FINI(&s->tracepoints);
-	followed__close(&s->followed);
 	free(s);
 }
 
@@ -565,7 +565,7 @@ static struct source *pt__open(const struct source_config *config)
 /* One ring's event takes the gate for all: with tracefs they share one call. */
 static int pt__probe_event(const struct source *s, size_t i)
 {
-	return s->rings.n ? s->rings.v[0].probes.v[i] : -1;
+	return s->followed.rings.n ? ring_at(s, 0)->probes.v[i] : -1;
 }
 
 static int pt__start(struct source *s)
@@ -574,9 +574,9 @@ static int pt__start(struct source *s)
 
 	s->followed.sideband.log.start_ns = s->first.perf_ns;
 	if (!err)
-		err = followed__note(&s->followed, !s->config.multi_thread, s->first.perf_ns);
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = pt_ring__enable(&s->rings.v[i], &s->ring_config);
+		err = followed__note(&s->followed, s->first.perf_ns);
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = pt_ring__enable(ring_at(s, i), &s->ring_config);
 	if (err)
 		explain_open(err, s->ring_config.aux_size);
 	else
@@ -586,57 +586,25 @@ static int pt__start(struct source *s)
 	return err;
 }
 
-/*
- * If the memory is full, rings of threads that ended long ago make room for new ones; except the
- * first, whose event has the BPF program.
- */
-static bool make_room(struct source *s, pid_t tid)
+static bool fits(const struct source *s, size_t n)
 {
-	if (budget__allows(s->config.max_memory, s->rings.n + 1, s->ring_config.aux_size))
-		return true;
-	for (size_t i = 1; i < s->rings.n; i++) {
-		if (!s->rings.v[i].ended)
-			continue;
-		if (s->config.spool_dir && keep_spool(s, &s->rings.v[i]))
-			continue;
-		pt_ring__close(&s->rings.v[i]);
-		VEC_REMOVE(&s->rings, i);
-		return true;
-	}
-	followed__leave_out(&s->followed, tid);
-	return false;
+	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* A thread that began after the start: some microseconds of it are missing. */
-static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
+/* The event of the first ring has the BPF program. */
+static bool may_close(struct source *s, struct followed_ring *ring)
+{
+	return ring != s->followed.rings.v[0] &&
+	       (!s->config.spool_dir || !keep_spool(s, (struct pt_ring *)ring));
+}
+
+static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *time_ns)
 {
 	struct clock_point now;
-	int err;
+	int err = perf_clock__now(&now);
 
-	if ((!s->config.multi_thread && tid != pid) || s->followed.frozen || !make_room(s, tid))
-		return 0;
-	/* Its mappings are those from before anything is recorded. */
-	err = perf_clock__now(&now);
-	if (!err)
-		err = followed__add_thread(&s->followed, pid, tid);
-	if (!err)
-		err = pt_ring__enable(&s->rings.v[s->rings.n - 1], &s->ring_config);
-	return err ? err : followed__note_thread(&s->followed, pid, tid, now.perf_ns);
-}
-
-static void on_thread_end(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++) {
-		struct pt_ring *ring = &s->rings.v[i];
-
-		if (ring->place.pid != tid || ring->ended)
-			continue;
-		ring->ended = true;
-		/* An ended event stays readable and would wake epoll forever. */
-		if (s->config.spool_dir)
-			epoll_ctl(s->followed.epoll_fd, EPOLL_CTL_DEL, ring->pt, NULL);
-		return;
-	}
+	*time_ns = now.perf_ns;
+	return err ? err : pt_ring__enable((struct pt_ring *)ring, &s->ring_config);
 }
 
 /* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
@@ -657,10 +625,8 @@ static void say_full(struct source *s)
 /* For a cgroup one CPU's ring has the traces of many processes. */
 static bool holds(const struct source *s, pid_t pid)
 {
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].pid == pid)
-			return true;
-	return switch_log__has(&s->followed.sideband.log, pid);
+	return followed__has_ring(&s->followed, pid) ||
+	       switch_log__has(&s->followed.sideband.log, pid);
 }
 
 static int look(struct source *s)
@@ -668,12 +634,14 @@ static int look(struct source *s)
 	int err = 0;
 
 	followed__forget_ended(&s->followed);
-	for (size_t i = 0; i < s->rings.n && !err; i++) {
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++) {
+		struct pt_ring *ring = ring_at(s, i);
+
 		if (s->config.spool_dir)
-			pt_ring__drain(&s->rings.v[i], !s->followed.frozen && !s->rings.v[i].ended);
-		err = sideband__drain(&s->followed.sideband, &s->rings.v[i].ring);
+			pt_ring__drain(ring, !s->followed.frozen && !ring->of.ended);
+		err = sideband__drain(&s->followed.sideband, &ring->ring);
 		if (!err)
-			err = sideband__drain(&s->followed.sideband, &s->rings.v[i].sideband.ring);
+			err = sideband__drain(&s->followed.sideband, &ring->of.sideband.ring);
 	}
 	if (err)
 		return err;
@@ -685,17 +653,14 @@ static int look(struct source *s)
 	return err;
 }
 
-static void disable(struct source *s)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		pt_ring__disable(&s->rings.v[i]);
-}
-
-static const struct followed_ops followed_ops = {.open_ring = open_ring,
-						 .ended = on_thread_end,
-						 .began = on_thread_begin,
-						 .look = look,
-						 .disable = disable};
+static const struct followed_ops followed_ops = {.ring_size = sizeof(struct pt_ring),
+						 .open_ring = open_ring,
+						 .close_ring = close_ring,
+						 .enable_ring = enable_ring,
+						 .disable_ring = disable_ring,
+						 .may_close = may_close,
+						 .fits = fits,
+						 .look = look};
 
 static const char *pt__freeze_name(const struct source *s)
 {

@@ -66,7 +66,7 @@ void rec_kernel__fini(struct rec_kernel *kernel)
 	*kernel = (struct rec_kernel){0};
 }
 
-void rec_file__fini(struct rec_file *file)
+static void fini_file(struct rec_file *file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -99,7 +99,7 @@ void recording__fini(struct recording *rec)
 	END_ALL(&rec->aux, rec_aux__fini(e));
 	END_ALL(&rec->spools, munmap(e->data, e->size));
 	END_ALL(&rec->images, (free(e->path), free(e->data)));
-	END_ALL(&rec->files, rec_file__fini(e));
+	END_ALL(&rec->files, fini_file(e));
 	END_ALL(&rec->perf_maps, free(e->text));
 	END_ALL(&rec->stacks, free(e->data));
 	END_ALL(&rec->sample_users, free(e->stack));
@@ -186,14 +186,14 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 
 	if (!out) {
 		failed.path = NULL;
-		rec_file__fini(&failed);
+		fini_file(&failed);
 		return -ENOMEM;
 	}
 	*out = *file;
 	out->path = strndup(file->path, plain_length(file->path));
 	if (out->path)
 		return 0;
-	rec_file__fini(out);
+	fini_file(out);
 	rec->files.n--;
 	return -ENOMEM;
 }

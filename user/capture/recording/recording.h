@@ -356,8 +356,6 @@ int recording__add_print(struct recording *rec, const char *name);
 
 void rec_kernel__fini(struct rec_kernel *kernel);
 
-void rec_file__fini(struct rec_file *file);
-
 void recording__init(struct recording *rec);
 void recording__fini(struct recording *rec);
 

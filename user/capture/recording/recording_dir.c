@@ -305,7 +305,6 @@ static int open_inside(const char *dir, const char *name)
 	_cleanup_close_ int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-	struct stat st;
 	int fd;
 
 	if (dir_fd < 0)
@@ -314,12 +313,7 @@ static int open_inside(const char *dir, const char *name)
 	/* Before Linux 5.6 only the last part of the name can be kept from being a link. */
 	if (fd < 0 && errno == ENOSYS)
 		fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
+	return fs__only_regular(fd);
 }
 
 static int read_inside(void *dir, const char *name, char **data, size_t *size)

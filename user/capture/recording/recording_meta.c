@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "capture/recording/recording.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/json.h"
 #include "util/names.h"
 
 /* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
@@ -20,22 +20,16 @@ static void add_u64(cJSON *object, const char *name, uint64_t value)
 	cJSON_AddStringToObject(object, name, text);
 }
 
-/* NULL if missing. */
-static const char *text_of(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-}
-
 static uint64_t get_u64(const cJSON *object, const char *name)
 {
-	const char *text = text_of(object, name);
+	const char *text = json__text(object, name);
 
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
 static char *get_string(const cJSON *object, const char *name)
 {
-	const char *text = text_of(object, name);
+	const char *text = json__text(object, name);
 
 	return text ? strdup(text) : NULL;
 }
@@ -73,7 +67,7 @@ static bool is_image_file(const char *file)
 /* 0: not a number, or too large. */
 static uint32_t get_u32(const cJSON *object, const char *name)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+	const cJSON *item = json__item(object, name);
 	bool is_one =
 		cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= UINT32_MAX;
 
@@ -82,14 +76,14 @@ static uint32_t get_u32(const cJSON *object, const char *name)
 
 static int get_int(const cJSON *object, const char *name)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+	const cJSON *item = json__item(object, name);
 
 	return cJSON_IsNumber(item) ? item->valueint : 0;
 }
 
 static bool get_flag(const cJSON *object, const char *name)
 {
-	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+	return cJSON_IsTrue(json__item(object, name));
 }
 
 /* The lists, each with the functions that write and read an element. */
@@ -116,8 +110,8 @@ static void add_image(const struct recording *rec, size_t i, cJSON *item)
 
 static int parse_image(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const char *path = text_of(item, "path");
-	const char *file = text_of(item, "file");
+	const char *path = json__text(item, "path");
+	const char *file = json__text(item, "file");
 	struct rec_image image = {
 		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_int(item, "pid")};
 	char *data;
@@ -142,10 +136,8 @@ static void add_file(const struct recording *rec, size_t i, cJSON *item)
 	cJSON_AddStringToObject(item, "path", file->path);
 	add_u64(item, "inode", file->ino);
 	cJSON_AddStringToObject(item, "build_id", file->build_id);
-	if (file->name)
-		cJSON_AddStringToObject(item, "file", file->name);
-	if (file->debug_name)
-		cJSON_AddStringToObject(item, "debug", file->debug_name);
+	json__add_text(item, "file", file->name);
+	json__add_text(item, "debug", file->debug_name);
 }
 
 /* A string of ours: absent, or a file's name in images/. */
@@ -161,8 +153,8 @@ static int get_name(const cJSON *item, const char *key, char **name)
 
 static int parse_file(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const char *path = text_of(item, "path");
-	const char *id = text_of(item, "build_id");
+	const char *path = json__text(item, "path");
+	const char *id = json__text(item, "build_id");
 	struct rec_file file = {
 		.path = (char *)path, .ino = get_u64(item, "inode"), .fd = -1, .debug_fd = -1};
 	int err;
@@ -214,8 +206,8 @@ static void add_open_file(const struct recording *rec, size_t i, cJSON *item)
 static int parse_open_file(struct recording *rec, const cJSON *item,
 			   const struct image_reader *reader)
 {
-	const char *path = text_of(item, "path");
-	const cJSON *fd = cJSON_GetObjectItemCaseSensitive(item, "fd");
+	const char *path = json__text(item, "path");
+	const cJSON *fd = json__item(item, "fd");
 
 	if (!path || !cJSON_IsNumber(fd))
 		return -EINVAL;
@@ -303,7 +295,7 @@ static void add_thread_state(const struct recording *rec, size_t i, cJSON *item)
 	ips = cJSON_AddArrayToObject(item, "stack");
 	for (uint32_t k = 0; k < state->n_ips; k++) {
 		snprintf(text, sizeof(text), "%#" PRIx64, rec->state_ips.v[state->first_ip + k]);
-		cJSON_AddItemToArray(ips, cJSON_CreateString(text));
+		json__append_text(ips, text);
 	}
 }
 
@@ -331,7 +323,7 @@ static int parse_thread_state(struct recording *rec, const cJSON *item,
 		state.syscall = get_u32(item, "syscall");
 	snprintf(state.comm, sizeof(state.comm), "%s", comm ? comm : "?");
 	free(comm);
-	cJSON_ArrayForEach(ip, cJSON_GetObjectItemCaseSensitive(item, "stack"))
+	cJSON_ArrayForEach(ip, json__item(item, "stack"))
 	{
 		const char *text = cJSON_GetStringValue(ip);
 
@@ -350,18 +342,18 @@ static void add_label(const struct recording *rec, size_t i, cJSON *item)
 
 static int parse_label(struct recording *rec, const cJSON *item, const struct image_reader *reader)
 {
-	const char *key = text_of(item, "key"), *value = text_of(item, "value");
+	const char *key = json__text(item, "key"), *value = json__text(item, "value");
 
 	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
 }
 
 static void parse_taken_time(struct recording *rec, const cJSON *meta)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(meta, "taken"), *item;
+	const cJSON *list = json__item(meta, "taken"), *item;
 
 	rec->knows_interrupts = get_flag(meta, "interrupts_are_counted");
 	rec->knows_taken = list != NULL;
-	item = cJSON_GetObjectItemCaseSensitive(meta, "steal_is_told");
+	item = json__item(meta, "steal_is_told");
 	if (list && cJSON_IsBool(item))
 		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
 }
@@ -391,12 +383,8 @@ static void add_list(const struct recording *rec, const struct list *list, cJSON
 	bool is_known = list->add == add_taken && rec->knows_taken;
 	cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, list->name) : NULL;
 
-	for (size_t i = 0; i < n; i++) {
-		cJSON *item = cJSON_CreateObject();
-
-		cJSON_AddItemToArray(array, item);
-		list->add(rec, i, item);
-	}
+	for (size_t i = 0; i < n; i++)
+		list->add(rec, i, json__append_object(array));
 }
 
 static void add_prints(const struct recording *rec, cJSON *meta)
@@ -404,7 +392,7 @@ static void add_prints(const struct recording *rec, cJSON *meta)
 	cJSON *list = cJSON_AddArrayToObject(meta, "prints");
 
 	for (size_t i = 0; i < rec->prints.n; i++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(rec->prints.v[i]));
+		json__append_text(list, rec->prints.v[i]);
 }
 
 static int parse_prints(struct recording *rec, const cJSON *meta)
@@ -412,7 +400,7 @@ static int parse_prints(struct recording *rec, const cJSON *meta)
 	const cJSON *item;
 	int err = 0;
 
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "prints"))
+	cJSON_ArrayForEach(item, json__item(meta, "prints"))
 	{
 		if (!cJSON_IsString(item) || rec->prints.n == MT_PRINTS)
 			return -EINVAL;
@@ -425,8 +413,7 @@ static int parse_prints(struct recording *rec, const cJSON *meta)
 
 char *recording_meta__print(const struct recording *rec)
 {
-	cJSON *meta = cJSON_CreateObject();
-	char *text;
+	cJSON *meta = cJSON_CreateObject(), *drops;
 
 	cJSON_AddNumberToObject(meta, "version", RECORDING_VERSION);
 	cJSON_AddStringToObject(meta, "tool", "mtbpf " MTBPF_VERSION);
@@ -443,8 +430,7 @@ char *recording_meta__print(const struct recording *rec)
 		add_u64(meta, "stall_thresh_ns", rec->stall_thresh_ns);
 	if (rec->stall_thresh_ns)
 		cJSON_AddNumberToObject(meta, "stall_from", rec->stall_from);
-	if (rec->key)
-		cJSON_AddStringToObject(meta, "key", rec->key);
+	json__add_text(meta, "key", rec->key);
 	if (rec->prints.n)
 		add_prints(rec, meta);
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
@@ -458,20 +444,16 @@ char *recording_meta__print(const struct recording *rec)
 		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		add_list(rec, &lists[i], meta);
-	cJSON *drops = cJSON_CreateObject();
-
+	drops = cJSON_AddObjectToObject(meta, "dropped");
 	for (int i = 0; i < DROPS; i++)
 		if (rec->drops[i])
 			add_u64(drops, drop__name((enum drop)i), rec->drops[i]);
-	cJSON_AddItemToObject(meta, "dropped", drops);
-	text = cJSON_Print(meta);
-	cJSON_Delete(meta);
-	return text;
+	return json__finish(meta);
 }
 
 static int parse_object(struct recording *rec, const cJSON *meta, const struct image_reader *reader)
 {
-	const cJSON *version = cJSON_GetObjectItemCaseSensitive(meta, "version");
+	const cJSON *version = json__item(meta, "version");
 	const cJSON *item;
 	int err = 0;
 
@@ -496,11 +478,10 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->probe_ip = get_u64(meta, "probe_ip");
 	rec->ring_bytes = get_u64(meta, "ring_bytes");
 	for (int i = 0; i < DROPS; i++)
-		rec->drops[i] = get_u64(cJSON_GetObjectItemCaseSensitive(meta, "dropped"),
-					drop__name((enum drop)i));
+		rec->drops[i] = get_u64(json__item(meta, "dropped"), drop__name((enum drop)i));
 	parse_taken_time(rec, meta);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, lists[i].name))
+		cJSON_ArrayForEach(item, json__item(meta, lists[i].name))
 		{
 			if (!err)
 				err = lists[i].parse(rec, item, reader);

@@ -148,7 +148,7 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 		attr.sample_stack_user = 0;
 	}
 	attr.enable_on_exec = config->from_exec;
-	fd = r->events[event] = event_place__open(&r->place, &attr, -1);
+	fd = r->events[event] = event_place__open(&r->of.place, &attr, -1);
 	if (fd < 0)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &r->ids[event]) ||
@@ -179,7 +179,7 @@ static void open_branches(struct sample_ring *r, const struct sample_ring_config
 {
 	if (!config->branches)
 		return;
-	r->branches = open_counting(&r->place, COUNTING_BRANCHES);
+	r->branches = open_counting(&r->of.place, COUNTING_BRANCHES);
 	if (r->branches >= 0)
 		ioctl(r->branches, PERF_EVENT_IOC_ENABLE, 0);
 }
@@ -194,9 +194,10 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
 	int err;
 
-	*r = (struct sample_ring){.place = *place, .branches = -1, .sideband = {.event = -1}};
+	*r = (struct sample_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
+				  .branches = -1};
 	memset(r->events, -1, sizeof(r->events));
-	err = sideband_ring__open(&r->sideband, &sideband_place, &sideband);
+	err = sideband_ring__open(&r->of.sideband, &sideband_place, &sideband);
 	if (!err)
 		err = open_events(r, config);
 	if (err)
@@ -209,7 +210,7 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 void sample_ring__close(struct sample_ring *r)
 {
 	perf_ring__unmap(&r->ring);
-	sideband_ring__close(&r->sideband);
+	sideband_ring__close(&r->of.sideband);
 	for (int i = 0; i < SAMPLE_EVENTS; i++)
 		if (r->events[i] >= 0)
 			close(r->events[i]);

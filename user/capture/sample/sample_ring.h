@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "capture/perf/sideband.h"
+#include "capture/perf/followed.h"
+#include "capture/perf/perf_ring.h"
 #include "capture/recording/recording.h"
 #include "target/cgroup.h"
 
@@ -75,16 +76,13 @@ enum sample_event {
 
 /* All events use CLOCK_MONOTONIC, as BPF programs do, so that no time has to be converted. */
 struct sample_ring {
-	struct event_place place;
-	pid_t pid;		     /* for a thread: its process */
+	struct followed_ring of;
 	int events[SAMPLE_EVENTS];   /* -1: not open */
 	uint64_t ids[SAMPLE_EVENTS]; /* ids at the begin of their samples */
 	int branches;		     /* event that enables last branch records; -1: none */
 	struct perf_ring ring;
 	uint64_t written_before; /* bytes written to the ring when the period was last set */
-	struct sideband_ring sideband;
-	bool has_no_clock; /* the clock was stopped: sample_ring__set_clock() */
-	bool ended;	   /* its thread has ended; the contents stay */
+	bool has_no_clock;	 /* the clock was stopped: sample_ring__set_clock() */
 };
 
 /*

@@ -77,6 +77,11 @@ static size_t ring_size(const struct source_config *config, size_t rings, bool b
 	return size;
 }
 
+static bool fits_more(const struct source *s, size_t rings)
+{
+	return fits(&s->config, rings, s->ring_config.size);
+}
+
 static int check_memory(struct source *s, size_t rings)
 {
 	bool by_cpu = sample_source__is_by_cpu(s);
@@ -91,17 +96,19 @@ static int check_memory(struct source *s, size_t rings)
 
 static const struct followed_ops followed_ops;
 
-static int open_ring(struct source *s, const struct event_place *place, pid_t pid)
+static int open_ring(struct source *s, struct followed_ring *ring, const struct event_place *place)
 {
-	struct sample_ring *ring = VEC_PUSH(&s->rings);
-	int err = ring ? sample_ring__open(ring, place, &s->ring_config) : -ENOMEM;
+	return sample_ring__open((struct sample_ring *)ring, place, &s->ring_config);
+}
 
-	if (ring && err)
-		s->rings.n--;
-	if (err)
-		return err;
-	ring->pid = pid;
-	return ring->sideband.event;
+static void close_ring(struct followed_ring *ring)
+{
+	sample_ring__close((struct sample_ring *)ring);
+}
+
+static void disable_ring(struct followed_ring *ring)
+{
+	sample_ring__disable((struct sample_ring *)ring);
 }
 
 /*
@@ -127,7 +134,7 @@ static int add_cpus(struct source *s)
 	if (err)
 		return err;
 	err = followed__add_cpus(&s->followed, &place, &cpus);
-	if (!err && !s->rings.n)
+	if (!err && !s->followed.rings.n)
 		err = -ENODEV;
 	if (err)
 		explain(err);
@@ -144,7 +151,7 @@ static int follow_cpus(struct source *s)
 {
 	struct event_place place;
 	uint64_t now = clock__now_ns();
-	size_t before = s->rings.n;
+	size_t before = s->followed.rings.n;
 	cpu_set_t cpus;
 	int err;
 
@@ -154,18 +161,16 @@ static int follow_cpus(struct source *s)
 	place = place_of_cpus(s);
 	followed__cpus(&s->followed, s->config.cgroup, &cpus);
 	for (size_t i = 0; i < before; i++) {
-		int cpu = s->rings.v[i].place.cpu;
+		int cpu = s->followed.rings.v[i]->place.cpu;
 
-		sample_ring__set_clock(&s->rings.v[i], CPU_ISSET(cpu, &cpus));
+		sample_ring__set_clock(ring_at(s, i), CPU_ISSET(cpu, &cpus));
 		CPU_CLR(cpu, &cpus);
 	}
-	if (!CPU_COUNT(&cpus) ||
-	    !fits(&s->config, before + (size_t)CPU_COUNT(&cpus), s->ring_config.size))
+	if (!CPU_COUNT(&cpus) || !fits_more(s, before + (size_t)CPU_COUNT(&cpus)))
 		return 0;
-	s->ring_config.from_exec = false;
 	err = followed__add_cpus(&s->followed, &place, &cpus);
-	for (size_t i = before; i < s->rings.n && !err; i++)
-		err = sample_ring__enable(&s->rings.v[i]);
+	for (size_t i = before; i < s->followed.rings.n && !err; i++)
+		err = sample_ring__enable(ring_at(s, i));
 	return err;
 }
 
@@ -176,12 +181,12 @@ static int open_rings(struct source *s)
 
 	if (sample_source__is_by_cpu(s))
 		return add_cpus(s);
-	err = followed__count(&s->followed, false, &n);
+	err = followed__count(&s->followed, &n);
 	if (!err) {
 		err = check_memory(s, n);
 		if (err)
 			return err;
-		err = followed__add_threads(&s->followed, false);
+		err = followed__add_threads(&s->followed);
 	}
 	if (err)
 		explain(err);
@@ -219,9 +224,6 @@ static void sample__close(struct source *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->rings.n; i++)
-		sample_ring__close(&s->rings.v[i]);
-	VEC_FINI(&s->rings);
 	followed__close(&s->followed);
 	free(s);
 }
@@ -243,49 +245,15 @@ static struct source *sample__open(const struct source_config *config)
 	return NULL;
 }
 
-/* If the memory is full, rings of threads that ended long ago make room for new ones. */
-static bool make_room(struct source *s, pid_t tid)
+static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *time_ns)
 {
-	if (fits(&s->config, s->rings.n + 1, s->ring_config.size))
-		return true;
-	for (size_t i = 0; i < s->rings.n; i++) {
-		if (!s->rings.v[i].ended)
-			continue;
-		sample_ring__close(&s->rings.v[i]);
-		VEC_REMOVE(&s->rings, i);
-		return true;
-	}
-	followed__leave_out(&s->followed, tid);
-	return false;
-}
-
-/* A thread that began after the start: some microseconds of it are missing. */
-static int on_thread_begin(struct source *s, pid_t pid, pid_t tid)
-{
-	int err;
-
-	if (s->followed.frozen || !make_room(s, tid))
-		return 0;
-	s->ring_config.from_exec = false;
-	err = followed__add_thread(&s->followed, pid, tid);
-	if (!err)
-		err = sample_ring__enable(&s->rings.v[s->rings.n - 1]);
-	return err ? err : followed__note_thread(&s->followed, pid, tid, clock__now_ns());
-}
-
-static void on_thread_end(struct source *s, pid_t tid)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].place.pid == tid)
-			s->rings.v[i].ended = true;
+	*time_ns = clock__now_ns();
+	return sample_ring__enable((struct sample_ring *)ring);
 }
 
 static bool holds(const struct source *s, pid_t pid)
 {
-	for (size_t i = 0; i < s->rings.n; i++)
-		if (s->rings.v[i].pid == pid)
-			return true;
-	return false;
+	return followed__has_ring(&s->followed, pid);
 }
 
 static int drain(struct source *s)
@@ -294,8 +262,9 @@ static int drain(struct source *s)
 	int err = 0;
 
 	followed__forget_ended(&s->followed);
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = sideband__collect(&s->followed.sideband, &s->rings.v[i].sideband.ring);
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = sideband__collect(&s->followed.sideband,
+					&s->followed.rings.v[i]->sideband.ring);
 	if (!err)
 		err = sideband__settle(&s->followed.sideband, s->followed.frozen);
 	if (!err && by_cpu)
@@ -312,17 +281,13 @@ static int look(struct source *s)
 	return err || s->followed.frozen ? err : follow_cpus(s);
 }
 
-static void disable(struct source *s)
-{
-	for (size_t i = 0; i < s->rings.n; i++)
-		sample_ring__disable(&s->rings.v[i]);
-}
-
-static const struct followed_ops followed_ops = {.open_ring = open_ring,
-						 .ended = on_thread_end,
-						 .began = on_thread_begin,
-						 .look = look,
-						 .disable = disable};
+static const struct followed_ops followed_ops = {.ring_size = sizeof(struct sample_ring),
+						 .open_ring = open_ring,
+						 .close_ring = close_ring,
+						 .enable_ring = enable_ring,
+						 .disable_ring = disable_ring,
+						 .fits = fits_more,
+						 .look = look};
 
 #define RECORD_MAX 65536
 
@@ -430,8 +395,8 @@ static int sample__read(struct source *s, struct recording *rec)
 	rec->complete_ns = s->start_ns;
 	rec->frozen_ns = ids.until_ns ? ids.until_ns : clock__now_ns();
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = read_ring(s, &s->rings.v[i], &ids, rec, &least);
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = read_ring(s, ring_at(s, i), &ids, rec, &least);
 	if (!err)
 		err = note_joined(s, rec, first);
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
@@ -453,9 +418,11 @@ static int sample__start(struct source *s)
 	 */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
-		err = followed__note(&s->followed, false, s->start_ns);
-	for (size_t i = 0; i < s->rings.n && !err && !s->ring_config.from_exec; i++)
-		err = sample_ring__enable(&s->rings.v[i]);
+		err = followed__note(&s->followed, s->start_ns);
+	for (size_t i = 0; i < s->followed.rings.n && !err && !s->ring_config.from_exec; i++)
+		err = sample_ring__enable(ring_at(s, i));
+	/* Rings that are opened later are those of threads after the execve. */
+	s->ring_config.from_exec = false;
 	if (err)
 		explain(err);
 	return err;
@@ -471,12 +438,9 @@ static int sample__resume(struct source *s, const struct source_config *config)
 
 	if (!s->followed.frozen || !sample_source__is_by_cpu(s))
 		return -EOPNOTSUPP;
-	followed__close(&s->followed);
 	s->config = *config;
 	s->longest_ns = s->ring_config.period_ns;
-	err = followed__open(&s->followed, &s->config, &followed_ops);
-	for (size_t i = 0; i < s->rings.n && !err; i++)
-		err = followed__watch(&s->followed, s->rings.v[i].sideband.event);
+	err = followed__reopen(&s->followed, &s->config);
 	if (!err)
 		err = drain(s);
 	s->followed.pending.losses.n = 0;
@@ -496,9 +460,9 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 	if (s->followed.frozen)
 		return;
 	s->ring_config.period_ns = period_ns;
-	for (size_t i = 0; i < s->rings.n; i++) {
-		sample_ring__set_period(&s->rings.v[i], &s->ring_config);
-		s->rings.v[i].written_before = perf_ring__written(&s->rings.v[i].ring);
+	for (size_t i = 0; i < s->followed.rings.n; i++) {
+		sample_ring__set_period(ring_at(s, i), &s->ring_config);
+		ring_at(s, i)->written_before = perf_ring__written(&ring_at(s, i)->ring);
 	}
 	s->rate_ns = clock__now_ns();
 	if (period_ns > s->longest_ns)
@@ -512,10 +476,10 @@ static const char *sample__memory(const struct source *s, char text[static SOURC
 	size_t size = s->ring_config.size;
 
 	units__format_size(each, size);
-	units__format_size(all,
-			   s->rings.n * (sample_ring__locked_size(size) + s->config.sample_log));
+	units__format_size(all, s->followed.rings.n *
+					(sample_ring__locked_size(size) + s->config.sample_log));
 	snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s for each %s (%zu), %s in all", each, whose,
-		 s->rings.n, all);
+		 s->followed.rings.n, all);
 	return text;
 }
 
@@ -523,8 +487,8 @@ static uint64_t sample__lookback_ns(const struct source *s)
 {
 	uint64_t ran_ns = clock__now_ns() - s->rate_ns, least = UINT64_MAX;
 
-	for (size_t i = 0; i < s->rings.n; i++) {
-		const struct sample_ring *ring = &s->rings.v[i];
+	for (size_t i = 0; i < s->followed.rings.n; i++) {
+		const struct sample_ring *ring = ring_at(s, i);
 		uint64_t bytes = perf_ring__written(&ring->ring) - ring->written_before, ns;
 
 		if (!bytes)

@@ -139,12 +139,12 @@ static int try_layers(struct probe *probe, const struct process *process,
  */
 static const char *path_inside(pid_t pid, const char *path)
 {
-	char link[64], root[PATH_MAX];
-	ssize_t n;
+	char root[PATH_MAX];
+	size_t n;
 
-	snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
-	n = readlink(link, root, sizeof(root));
-	return n > 1 && !strncmp(path, root, (size_t)n) && path[n] == '/' ? path + n : path;
+	fs__read_proc_link(pid, "root", root);
+	n = strlen(root);
+	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
 }
 
 static int find_layer(struct probe *probe, const struct process *process,
@@ -152,12 +152,9 @@ static int find_layer(struct probe *probe, const struct process *process,
 {
 	_cleanup_free_ char *mountinfo = NULL;
 	struct layer_paths paths = {0};
-	char path[64];
 	size_t len;
-	int err;
+	int err = fs__read_proc(process->pid, "mountinfo", &mountinfo, &len);
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)process->pid);
-	err = fs__read(path, &mountinfo, &len);
 	if (!err)
 		err = overlay__lower_paths(&paths, mountinfo,
 					   path_inside(process->pid, mapping->path));

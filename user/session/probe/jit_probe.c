@@ -15,6 +15,7 @@
 #include "target/process.h"
 #include "target/symbols/live_image.h"
 #include "util/cleanup.h"
+#include "util/fs.h"
 #include "util/insn.h"
 #include "util/log.h"
 #include "util/names.h"
@@ -273,13 +274,11 @@ static int python_minor(const char *exe, const struct mappings *maps)
 static void hint_map(pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
-	char link[64], path[PATH_MAX] = "";
+	char path[PATH_MAX];
 	const char *exe;
 	int minor;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	if (readlink(link, path, sizeof(path) - 1) < 0)
-		*path = 0;
+	fs__read_proc_link(pid, "exe", path);
 	exe = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	if (mappings__read(&maps, pid))
 		maps.n = 0;

@@ -115,7 +115,8 @@ void selectors__fini(struct selectors *selectors)
 	VEC_FINI(&selectors->names);
 }
 
-bool probes__have(const struct probes *probes, const struct probe *probe)
+/* True if one of the probes is at the same place. */
+static bool probes__have(const struct probes *probes, const struct probe *probe)
 {
 	for (size_t i = 0; i < probes->all.n; i++)
 		if (probes->all.v[i].offset == probe->offset &&

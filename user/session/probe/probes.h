@@ -51,8 +51,6 @@ struct go_waits {
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct probe_source *source);
-/* True if one of the probes is at the same place. */
-bool probes__have(const struct probes *probes, const struct probe *probe);
 /* A probe_fn: adds the probe to a struct probes, unless it has one there. 0 or -ENOMEM. */
 int probes__add(void *probes, const struct probe *probe);
 void probes__fini(struct probes *probes);

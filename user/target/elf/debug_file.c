@@ -13,17 +13,12 @@
 #include <zlib.h>
 
 #include "util/cleanup.h"
+#include "util/fs.h"
 
-/* Opened for reading: a regular file, or -1. By now the name may be a fifo's. */
+/* Opened for reading: a regular file, or -errno. By now the name may be a fifo's. */
 static int open_regular(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
-		return fd;
-	close(fd);
-	return -1;
+	return fs__only_regular(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 /* The CRC that .gnu_debuglink means is zlib's (IEEE 802.3). */

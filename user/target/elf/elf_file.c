@@ -2,6 +2,7 @@
 #include "target/elf/elf_file.h"
 
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +49,21 @@ int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 	return 0;
 }
 
-void *elf_file__map(int fd, size_t size)
+int elf_file__map(int fd, void **data, size_t *size)
 {
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	struct stat st;
+	void *mapped;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		return -ENOEXEC;
+	*size = (size_t)st.st_size;
+	mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	*data = mapped;
+	return 0;
 }
 
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr)
@@ -205,49 +218,14 @@ const char *elf_section__string(const Elf_Data *strings, size_t offset)
 	return base + offset;
 }
 
-/* ---- the GNU build ID */
-
-/* True if the note is the build ID; copies it to id. */
-static bool take_build_id(char *id, const GElf_Nhdr *note, const char *name, const uint8_t *desc)
+void elf_build_id__read(Elf *elf, char id[static ELF_BUILD_ID_SIZE])
 {
-	if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != sizeof("GNU") ||
-	    memcmp(name, "GNU", sizeof("GNU")) || note->n_descsz > 64)
-		return false;
-	for (size_t i = 0; i < note->n_descsz; i++)
-		sprintf(id + 2 * i, "%02x", desc[i]);
-	return true;
-}
+	const void *bytes = NULL;
+	ssize_t n = dwelf_elf_gnu_build_id(elf, &bytes);
 
-bool elf_notes__build_id(Elf_Data *data, char id[static ELF_BUILD_ID_SIZE])
-{
-	size_t offset = 0, name_offset, desc_offset;
-	const char *base = data->d_buf;
-	GElf_Nhdr note;
-
-	while ((offset = gelf_getnote(data, offset, &note, &name_offset, &desc_offset)))
-		if (take_build_id(id, &note, base + name_offset,
-				  (const uint8_t *)base + desc_offset))
-			return true;
-	return false;
-}
-
-void elf_image__load_build_id(struct elf_image *image)
-{
-	size_t n = 0;
-
-	elf_getphdrnum(image->elf, &n);
-	for (size_t i = 0; i < n; i++) {
-		Elf_Data *data;
-		GElf_Phdr phdr;
-
-		if (!gelf_getphdr(image->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
-		    phdr.p_offset > image->size || phdr.p_filesz > image->size - phdr.p_offset)
-			continue;
-		data = elf_getdata_rawchunk(image->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
-					    phdr.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-		if (data && data->d_buf && elf_notes__build_id(data, image->build_id))
-			return;
-	}
+	id[0] = '\0';
+	for (ssize_t i = 0; i < n && 2 * n < ELF_BUILD_ID_SIZE; i++)
+		sprintf(id + 2 * i, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
 /* debug/buildinfo/buildinfo.go: since Go 1.18 the version's length and text follow the header. */
@@ -296,20 +274,12 @@ static void close_file(struct elf_separate *file)
 /* 0, -ENOEXEC, -EIO or -errno of the system. */
 static int open_file(struct elf_separate *file, int fd)
 {
-	struct stat st;
 	int err;
 
 	*file = (struct elf_separate){0};
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
-		return -ENOEXEC;
-	file->data = elf_file__map(fd, (size_t)st.st_size);
-	if (file->data == MAP_FAILED) {
-		file->data = NULL;
-		return -errno;
-	}
-	file->size = (size_t)st.st_size;
+	err = elf_file__map(fd, &file->data, &file->size);
+	if (err)
+		return err;
 	err = elf_image__check_header(file->data, file->size, ELF_SEPARATE);
 	elf_version(EV_CURRENT);
 	file->elf = err ? NULL : elf_memory(file->data, file->size);
@@ -319,24 +289,6 @@ static int open_file(struct elf_separate *file, int fd)
 	return err ? err : -EIO;
 }
 
-/* Its program headers may refer to missing bytes, but the section of notes is present. */
-static void read_build_id(const struct elf_separate *file, char id[static ELF_BUILD_ID_SIZE])
-{
-	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
-
-	id[0] = '\0';
-	while (!id[0] && (scn = elf_nextscn(file->elf, scn))) {
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_NOTE)
-			continue;
-		data = elf_getdata(scn, NULL);
-		if (data && data->d_buf)
-			elf_notes__build_id(data, id);
-	}
-}
-
 bool elf_debug_file__has_build_id(int fd, const char *build_id)
 {
 	char id[ELF_BUILD_ID_SIZE];
@@ -344,7 +296,7 @@ bool elf_debug_file__has_build_id(int fd, const char *build_id)
 
 	if (open_file(&file, fd))
 		return false;
-	read_build_id(&file, id);
+	elf_build_id__read(file.elf, id);
 	close_file(&file);
 	return !strcmp(id, build_id);
 }
@@ -382,21 +334,14 @@ bool elf_image__lacks_symbols(const struct elf_image *image)
 	return image->elf && !image->go && !elf_image__has_symtab(image);
 }
 
-/* A name, NUL, padding to four bytes, the CRC. */
 const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc)
 {
-	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_image__section(image, ".gnu_debuglink", &shdr);
-	const Elf_Data *data = elf_section__data(scn, 8);
-	const char *name = data ? elf_section__string(data, 0) : NULL;
-	size_t at;
+	GElf_Word link_crc;
+	const char *name = image->elf ? dwelf_elf_gnu_debuglink(image->elf, &link_crc) : NULL;
 
 	if (!name || !*name)
 		return NULL;
-	at = (strlen(name) + 4) & ~(size_t)3;
-	if (at + sizeof(*crc) > data->d_size)
-		return NULL;
-	memcpy(crc, name + at, sizeof(*crc));
+	*crc = link_crc;
 	return name;
 }
 

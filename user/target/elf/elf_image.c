@@ -90,16 +90,14 @@ static int load_sections(struct elf_image *image)
 	size_t out = 0;
 
 	while ((scn = elf_nextscn(image->elf, scn))) {
-		struct elf_extent *slot;
 		GElf_Shdr shdr;
 
 		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_EXECINSTR) ||
 		    !shdr.sh_size || shdr.sh_addr > UINT64_MAX - shdr.sh_size)
 			continue;
-		slot = VEC_PUSH(sections);
-		if (!slot)
+		if (VEC_ADD(sections,
+			    (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size}))
 			return -ENOMEM;
-		*slot = (struct elf_extent){shdr.sh_addr, shdr.sh_addr + shdr.sh_size};
 	}
 	VEC_SORT_BY(sections, start);
 	for (size_t i = 0; i < sections->n; i++)
@@ -129,7 +127,7 @@ static int parse(struct elf_image *image, bool is_core)
 	if (err)
 		return err;
 	image->main = elf_image__find_main(image);
-	elf_image__load_build_id(image);
+	elf_build_id__read(image->elf, image->build_id);
 	image->go = go_table__open(image);
 	return 0;
 }
@@ -179,24 +177,16 @@ static struct elf_image *finish(struct elf_image *image, int err)
 
 static struct elf_image *open_image(int fd, const char *name, bool is_core)
 {
-	struct elf_image *image;
-	struct stat st;
+	struct elf_image *image = new_image(name);
 	void *data;
+	int err;
 
-	if (fstat(fd, &st))
-		return NULL;
-	if (!S_ISREG(st.st_mode) || st.st_size <= 0) {
-		errno = ENOEXEC;
-		return NULL;
-	}
-	image = new_image(name);
 	if (!image)
 		return NULL;
-	data = elf_file__map(fd, (size_t)st.st_size);
-	if (data == MAP_FAILED)
-		return finish(image, -errno);
+	err = elf_file__map(fd, &data, &image->size);
+	if (err)
+		return finish(image, err);
 	image->data = data;
-	image->size = (size_t)st.st_size;
 	image->is_mapped = true;
 	return finish(image, parse(image, is_core));
 }
@@ -238,21 +228,17 @@ struct elf_image *elf_image__from_bytes(const void *bytes, size_t len, const cha
 /* The one segment and the one function of code without an ELF file. 0, -ENOEXEC or -ENOMEM. */
 static int describe_raw(struct elf_image *image, const char *name)
 {
-	struct function_entry *entry;
 	char *kept;
 
 	if (!image->size)
 		return -ENOEXEC;
 	kept = elf_image__keep(image, name, strlen(name));
-	entry = VEC_PUSH(&image->symbols);
 	image->segments = calloc(1, sizeof(*image->segments));
-	if (!kept || !entry || !image->segments)
+	if (!kept || !image->segments ||
+	    !function_entry__add(&image->symbols, image, 0, image->size, kept))
 		return -ENOMEM;
 	image->segments[0].size = image->size;
 	image->n_segments = 1;
-	*entry = (struct function_entry){
-		.function = {.image = image, .module = image->module, .size = image->size}};
-	function_entry__set_name(entry, kept);
 	image->has_symbols = true;
 	return 0;
 }

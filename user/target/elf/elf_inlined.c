@@ -196,15 +196,11 @@ static const struct scope *declared_in(struct scope_unit *unit, Dwarf_Die *die)
 static int enter_function(struct scope_unit *unit, Dwarf_Die *die, const void **scope)
 {
 	const char *name = dwarf_diename(die);
-	struct scoped *function;
 
 	if (!*scope)
 		*scope = declared_in(unit, die);
-	function = *scope ? VEC_PUSH(&unit->functions) : NULL;
-	if (*scope && !function)
+	if (*scope && VEC_ADD(&unit->functions, (struct scoped){.die = die->addr, .scope = *scope}))
 		return -ENOMEM;
-	if (function)
-		*function = (struct scoped){.die = die->addr, .scope = *scope};
 	return name ? enter_scope(unit, name, scope) : DIE_SKIP;
 }
 
@@ -554,27 +550,18 @@ static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *u
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 	size_t n = unit->ranges.n;
-	struct inline_body *body;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		struct body_range *range;
-
 		if (!die_walk__spend(walk, RANGE_COST))
 			return -E2BIG;
 		if (start >= end)
 			continue;
-		range = VEC_PUSH(&unit->ranges);
-		if (!range)
+		if (VEC_ADD(&unit->ranges, (struct body_range){start, end, unit->bodies.n}))
 			return -ENOMEM;
-		*range = (struct body_range){start, end, unit->bodies.n};
 	}
 	if (n == unit->ranges.n)
 		return 0;
-	body = VEC_PUSH(&unit->bodies);
-	if (!body)
-		return -ENOMEM;
-	*body = (struct inline_body){.die = *die};
-	return 0;
+	return VEC_ADD(&unit->bodies, (struct inline_body){.die = *die});
 }
 
 /*
@@ -633,16 +620,12 @@ static int add_ranges(struct die_walk *walk, Dwarf_Die *die, struct inline_body 
 	ptrdiff_t offset = 0;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		struct inline_range *range;
-
 		if (!die_walk__spend(walk, RANGE_COST))
 			return -E2BIG;
 		if (start >= end)
 			continue;
-		range = VEC_PUSH(&body->ranges);
-		if (!range)
+		if (VEC_ADD(&body->ranges, (struct inline_range){start, end, inlined}))
 			return -ENOMEM;
-		*range = (struct inline_range){start, end, inlined};
 	}
 	return 0;
 }

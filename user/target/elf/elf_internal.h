@@ -119,10 +119,10 @@ struct elf_image {
 /* Like elf_image__open() for a core file, such as a copy of /proc/kcore. */
 struct elf_image *elf_image__open_core(int fd, const char *name);
 /*
- * A private, writable mapping: libdw decompresses sections and changes their headers in place
- * (libelf: elf_compress()). MAP_FAILED with errno.
+ * Maps a regular file, private and writable: libdw decompresses sections and changes their headers
+ * in place (libelf: elf_compress()). 0; -ENOEXEC: another kind of file, or empty; or -errno.
  */
-void *elf_file__map(int fd, size_t size);
+int elf_file__map(int fd, void **data, size_t *size);
 enum elf_use {
 	ELF_PROGRAM,
 	ELF_CORE,
@@ -146,9 +146,8 @@ struct elf_image *elf_image__from_segments(const void *bytes, size_t len,
 					   const char *name);
 /* elf_image__function_at() for an image of symbols/named_image.c. */
 const struct function *named_image__function_at(struct named_image *named, uint64_t ip);
-void elf_image__load_build_id(struct elf_image *image);
-/* Copies the build id among notes to id. False if it is missing. */
-bool elf_notes__build_id(Elf_Data *notes, char id[static ELF_BUILD_ID_SIZE]);
+/* The GNU build ID in hex; "" without one. */
+void elf_build_id__read(Elf *elf, char id[static ELF_BUILD_ID_SIZE]);
 /* The segment that holds vaddr, or NULL. */
 const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr);
 /*
@@ -174,15 +173,16 @@ const char *elf_section__string(const Elf_Data *strings, size_t offset);
  * not mangled or the result is too long. Freed by the caller.
  */
 char *elf_demangle(const char *raw_name, bool with_parameters);
-/* True if elf_demangle() knows the kind of mangling. */
-bool elf_demangle__is_mangled(const char *raw_name);
-/* "camlStdlib__List__iter_507" is "Stdlib.List.iter". NULL: no memory. */
+
+/* True for the name of a function of OCaml: "camlStdlib__List__iter_507". */
 bool ocaml_name__is_mangled(const char *raw_name);
-char *ocaml_name__demangle(const char *raw_name);
 
 /* Copies len bytes and a NUL into memory that lives as long as the image. NULL: no memory. */
 char *elf_image__keep(struct elf_image *image, const char *text, size_t len);
 void elf_image__free_strings(struct elf_image *image);
+/* Adds code of the image to one of its lists; raw_name may be NULL. NULL: no memory. */
+struct function_entry *function_entry__add(function_entry_vec *list, struct elf_image *image,
+					   uint64_t vaddr, uint64_t size, const char *raw_name);
 /* Sets function.raw_name, and function.name if the name is not mangled. */
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
 /* Makes sure that function.name can be read. */

@@ -22,16 +22,10 @@ static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		struct unit_range *range;
-
-		if (start >= end)
-			continue;
-		range = VEC_PUSH(&debug->units);
-		if (!range)
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
+		if (start < end &&
+		    VEC_ADD(&debug->units, (struct unit_range){start, end, dwarf_dieoffset(die)}))
 			return -ENOMEM;
-		*range = (struct unit_range){start, end, dwarf_dieoffset(die)};
-	}
 	return 0;
 }
 
@@ -424,7 +418,7 @@ bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source
 	return found || (image->go && go_table__source_at(image->go, vaddr, place));
 }
 
-/* The place as it is kept for the next who asks. */
+/* Copies the place to the image, which keeps it for later calls. */
 static const struct source_place *keep_place(struct elf_image *image, struct source_place place)
 {
 	struct source_place *kept = malloc(sizeof(*kept));

@@ -69,7 +69,8 @@ static char unescape(const char *text, size_t len)
 	return c > ' ' && c < 0x7f ? (char)c : 0;
 }
 
-char *ocaml_name__demangle(const char *raw_name)
+/* "camlStdlib__List__iter_507" is "Stdlib.List.iter". NULL: no memory. */
+static char *demangle_ocaml(const char *raw_name)
 {
 	const char *text = raw_name + 4, *dot = strchr(text, '.');
 	size_t len = without_stamp(text, strlen(text)), out = 0;
@@ -120,7 +121,8 @@ static void append(const char *text, size_t len, void *opaque)
 	out->len += len;
 }
 
-bool elf_demangle__is_mangled(const char *raw_name)
+/* True if elf_demangle() knows the kind of mangling. */
+static bool is_mangled(const char *raw_name)
 {
 	if (raw_name[0] == 'c')
 		return ocaml_name__is_mangled(raw_name);
@@ -132,10 +134,10 @@ char *elf_demangle(const char *raw_name, bool with_parameters)
 	const int options = DMGL_ANSI | (with_parameters ? DMGL_PARAMS : 0);
 	struct output out;
 
-	if (!elf_demangle__is_mangled(raw_name))
+	if (!is_mangled(raw_name))
 		return NULL;
 	if (raw_name[0] == 'c')
-		return ocaml_name__demangle(raw_name);
+		return demangle_ocaml(raw_name);
 	out.len = 0;
 	if (setjmp(out.too_long))
 		return NULL;
@@ -181,11 +183,25 @@ void elf_image__free_strings(struct elf_image *image)
 	}
 }
 
+struct function_entry *function_entry__add(function_entry_vec *list, struct elf_image *image,
+					   uint64_t vaddr, uint64_t size, const char *raw_name)
+{
+	struct function_entry *entry = VEC_PUSH(list);
+
+	if (!entry)
+		return NULL;
+	*entry = (struct function_entry){
+		.function = {
+			.image = image, .module = image->module, .vaddr = vaddr, .size = size}};
+	if (raw_name)
+		function_entry__set_name(entry, raw_name);
+	return entry;
+}
+
 void function_entry__set_name(struct function_entry *entry, const char *raw_name)
 {
 	entry->function.raw_name = raw_name;
-	entry->function.name =
-		elf_demangle__is_mangled(raw_name) || !label__is_clean(raw_name) ? NULL : raw_name;
+	entry->function.name = is_mangled(raw_name) || !label__is_clean(raw_name) ? NULL : raw_name;
 }
 
 /* "[libc.so.6+0x12345]"; "[vdso+0x780]", whose module has its own brackets */

@@ -118,7 +118,7 @@ static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 	for (;;) {
 		Dwarf_Off next = offset;
 		Dwarf_CFI_Entry entry;
-		struct elf_frame frame, *slot;
+		struct elf_frame frame;
 		int result = dwarf_next_cfi(section->e_ident, section->data, true, offset, &next,
 					    &entry);
 
@@ -128,10 +128,8 @@ static int read_frames(struct frame_section *section, elf_frame_vec *frames)
 		offset = next;
 		if (result || dwarf_cfi_cie_p(&entry) || !read_fde(section, &entry.fde, &frame))
 			continue;
-		slot = VEC_PUSH(frames);
-		if (!slot)
+		if (VEC_ADD(frames, frame))
 			return -ENOMEM;
-		*slot = frame;
 	}
 }
 
@@ -216,12 +214,9 @@ static int collect_parts(const struct function_table *table, cold_part_vec *part
 	for (size_t i = 0; i < table->n; i++) {
 		const char *name = table->ranges[i].entry->function.raw_name;
 		size_t len = hot_length(name);
-		struct cold_part *part = len ? VEC_PUSH(parts) : NULL;
 
-		if (len && !part)
+		if (len && VEC_ADD(parts, (struct cold_part){&table->ranges[i], name, len, NULL}))
 			return -ENOMEM;
-		if (part)
-			*part = (struct cold_part){&table->ranges[i], name, len, NULL};
 	}
 	VEC_SORT(parts, compare_parts);
 	return 0;
@@ -351,16 +346,14 @@ static int add_ranges(function_range_vec *ranges, function_entry_vec *entries)
 
 	for (size_t i = 0; i < entries->n; i++) {
 		struct function *f = &entries->v[i].function;
-		struct function_range *range;
 
 		/* Aliases follow the one that speaks for the address. */
 		if (f->vaddr == last)
 			continue;
 		last = f->vaddr;
-		range = VEC_PUSH(ranges);
-		if (!range)
+		if (VEC_ADD(ranges,
+			    (struct function_range){f->vaddr, f->vaddr + f->size, &entries->v[i]}))
 			return -ENOMEM;
-		*range = (struct function_range){f->vaddr, f->vaddr + f->size, &entries->v[i]};
 	}
 	return 0;
 }
@@ -396,14 +389,10 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 
 	if (start >= end)
 		return 0;
-	entry = VEC_PUSH(&image->unknown);
+	entry = function_entry__add(&image->unknown, image, start, end - start, NULL);
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct function_entry){.function = {.image = image,
-						      .module = image->module,
-						      .vaddr = start,
-						      .size = end - start,
-						      .kind = FUNCTION_UNKNOWN}};
+	entry->function.kind = FUNCTION_UNKNOWN;
 	/* So linkers call where a program begins, with or without a symbol there. */
 	if (image->entry && start == image->entry)
 		function_entry__set_name(entry, "_start");
@@ -490,14 +479,8 @@ static int build_full(struct elf_image *image)
 	if (!err)
 		err = find_holes(&search);
 	VEC_FINI(&search.frames);
-	for (size_t i = 0; !err && i < image->known->n; i++) {
-		struct function_range *range = VEC_PUSH(&ranges);
-
-		if (range)
-			*range = image->known->ranges[i];
-		else
-			err = -ENOMEM;
-	}
+	for (size_t i = 0; !err && i < image->known->n; i++)
+		err = VEC_ADD(&ranges, image->known->ranges[i]);
 	if (!err)
 		err = add_ranges(&ranges, &image->unknown);
 	make_disjoint(&ranges);

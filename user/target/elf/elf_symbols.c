@@ -92,20 +92,15 @@ static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
 		return 0;
 	is_old = is_old_version(tab, index, name);
 	name = strip_version(tab->image, name);
-	entry = name ? VEC_PUSH(&tab->image->symbols) : NULL;
+	entry = name ? function_entry__add(&tab->image->symbols, tab->image, sym->st_value,
+					   sym->st_size, name)
+		     : NULL;
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct function_entry){
-		.function = {.image = tab->image,
-			     .module = tab->image->module,
-			     .vaddr = sym->st_value,
-			     .size = sym->st_size,
-			     .is_resolver = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
-			     .is_old_version = is_old},
-		.unit = ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? tab->unit : 0,
-		.rank = rank_symbol(sym, name),
-	};
-	function_entry__set_name(entry, name);
+	entry->function.is_resolver = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC;
+	entry->function.is_old_version = is_old;
+	entry->unit = ELF64_ST_BIND(sym->st_info) == STB_LOCAL ? tab->unit : 0;
+	entry->rank = rank_symbol(sym, name);
 	return 0;
 }
 
@@ -289,18 +284,10 @@ void elf_image__settle_symbols(struct elf_image *image)
 static int add_go_function(void *ctx, uint64_t vaddr, uint64_t size, const char *name)
 {
 	struct elf_image *image = ctx;
-	struct function_entry *entry;
 
 	if (!elf_image__segment(image, vaddr))
 		return 0;
-	entry = VEC_PUSH(&image->symbols);
-	if (!entry)
-		return -ENOMEM;
-	*entry = (struct function_entry){
-		.function = {
-			.image = image, .module = image->module, .vaddr = vaddr, .size = size}};
-	function_entry__set_name(entry, name);
-	return 0;
+	return function_entry__add(&image->symbols, image, vaddr, size, name) ? 0 : -ENOMEM;
 }
 
 int elf_image__load_symbols(struct elf_image *image)
@@ -405,15 +392,11 @@ static int read_relocations(struct elf_image *image, const char *name, got_slot_
 	}
 	relas = data->d_buf;
 	for (size_t i = 0; i < data->d_size / sizeof(*relas); i++) {
-		struct got_slot *slot;
-
-		if (!fills_got(&relas[i]))
-			continue;
-		slot = VEC_PUSH(out);
-		if (!slot)
+		if (fills_got(&relas[i]) &&
+		    VEC_ADD(out,
+			    (struct got_slot){relas[i].r_offset,
+					      target_name(image, &relas[i], symbols, strings)}))
 			return -ENOMEM;
-		slot->vaddr = relas[i].r_offset;
-		slot->name = target_name(image, &relas[i], symbols, strings);
 	}
 	return 0;
 }
@@ -430,13 +413,8 @@ static int load_slots(struct plt *plt)
 	static const char *const others[] = {".rela.dyn", ".rela.iplt"};
 	int err = read_relocations(plt->image, ".rela.plt", &plt->in_order);
 
-	for (size_t i = 0; !err && i < plt->in_order.n; i++) {
-		struct got_slot *slot = VEC_PUSH(&plt->slots);
-
-		if (!slot)
-			return -ENOMEM;
-		*slot = plt->in_order.v[i];
-	}
+	if (!err)
+		err = VEC_ADD_ALL(&plt->slots, &plt->in_order);
 	for (size_t i = 0; !err && i < sizeof(others) / sizeof(others[0]); i++)
 		err = read_relocations(plt->image, others[i], &plt->slots);
 	VEC_SORT(&plt->slots, compare_slots);
@@ -501,15 +479,12 @@ static int add_stub(struct plt *plt, uint64_t vaddr, uint64_t size, const char *
 		}
 		raw_name = elf_image__keep(plt->image, text, (size_t)n);
 	}
-	entry = raw_name ? VEC_PUSH(&plt->image->stubs) : NULL;
+	entry = raw_name
+			? function_entry__add(&plt->image->stubs, plt->image, vaddr, size, raw_name)
+			: NULL;
 	if (!entry)
 		return -ENOMEM;
-	*entry = (struct function_entry){.function = {.image = plt->image,
-						      .module = plt->image->module,
-						      .vaddr = vaddr,
-						      .size = size,
-						      .kind = FUNCTION_PLT}};
-	function_entry__set_name(entry, raw_name);
+	entry->function.kind = FUNCTION_PLT;
 	return 0;
 }
 

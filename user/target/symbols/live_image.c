@@ -121,13 +121,11 @@ static int read_lines(const char *text, line_vec *lines)
 {
 	for (const char *p = text; *p;) {
 		const char *end = strchrnul(p, '\n');
-		struct line line = {.number = lines->n}, *slot;
+		struct line line = {.number = lines->n};
 
 		if (parse_line(p, end, &line.entry)) {
-			slot = VEC_PUSH(lines);
-			if (!slot)
+			if (VEC_ADD(lines, line))
 				return -ENOMEM;
-			*slot = line;
 		}
 		p = *end ? end + 1 : end;
 	}
@@ -226,21 +224,14 @@ static size_t join(const struct jit_piece *pieces, size_t n, struct elf_segment 
 
 static int add_function(struct elf_image *image, const struct perf_map_entry *named)
 {
-	struct function_entry *entry;
 	char *name;
 
 	if (!elf_image__segment(image, named->start))
 		return 0;
 	name = elf_image__keep(image, named->name, named->name_len);
-	entry = name ? VEC_PUSH(&image->symbols) : NULL;
-	if (!entry)
-		return -ENOMEM;
-	*entry = (struct function_entry){.function = {.image = image,
-						      .module = image->module,
-						      .vaddr = named->start,
-						      .size = named->size}};
-	function_entry__set_name(entry, name);
-	return 0;
+	return name && function_entry__add(&image->symbols, image, named->start, named->size, name)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int name_functions(struct elf_image *image, const char *perf_map)

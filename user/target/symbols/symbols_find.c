@@ -57,18 +57,16 @@ static int add_functions(match_vec *found, const struct module *module,
 	for (size_t i = 0; i < line->vaddrs.n; i++) {
 		uint64_t vaddr = line->vaddrs.v[i];
 		const struct function *function = elf_image__function_at(module->image, vaddr);
-		struct symbol_match *match;
 
 		/* Skip a function's cold part: the line does not begin there. */
 		if (!function || function == last || vaddr < function->vaddr ||
 		    vaddr - function->vaddr >= function->size)
 			continue;
 		last = function;
-		match = VEC_PUSH(found);
-		if (!match)
+		if (VEC_ADD(found, (struct symbol_match){.module = module,
+							 .function = function,
+							 .offset = vaddr - function->vaddr}))
 			return -ENOMEM;
-		*match = (struct symbol_match){
-			.module = module, .function = function, .offset = vaddr - function->vaddr};
 	}
 	return 0;
 }
@@ -293,12 +291,7 @@ typedef bool (*match_fn)(const struct query *query, struct elf_image *image, siz
 
 static int add_match(match_vec *found, const struct module *module, const struct function *function)
 {
-	struct symbol_match *match = VEC_PUSH(found);
-
-	if (!match)
-		return -ENOMEM;
-	*match = (struct symbol_match){.module = module, .function = function};
-	return 0;
+	return VEC_ADD(found, (struct symbol_match){.module = module, .function = function});
 }
 
 /* Adds the functions of one module that match; of several at one address, the first. */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* A text that is made by printing it. */
+#ifndef MTBPF_UTIL_TEXT_H
+#define MTBPF_UTIL_TEXT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * The text that the statements print to the FILE named `out`, which the caller frees. NULL: out of
+ * memory. TEXT_OF(out, fputs("a", out)) is "a".
+ */
+#define TEXT_OF(out, ...)                                                                          \
+	({                                                                                         \
+		char *text_ = NULL;                                                                \
+		size_t size_;                                                                      \
+		FILE *out = open_memstream(&text_, &size_);                                        \
+                                                                                                   \
+		if (out) {                                                                         \
+			__VA_ARGS__;                                                               \
+			if (fclose(out)) {                                                         \
+				free(text_);                                                       \
+				text_ = NULL;                                                      \
+			}                                                                          \
+		}                                                                                  \
+		text_;                                                                             \
+	})
+
+#endif
