@@ -93,7 +93,7 @@ static void test_a_load_is_what_was_done_meanwhile(void **state)
 /* A second of CPU time each time, and so many switches in it. */
 static bool passes(struct overhead *o, const struct sample_options *options, uint64_t switches)
 {
-	struct sample_load now = {o->seen.cpu_ns + 1000000000, o->seen.switches + switches, 0};
+	struct sample_load now = {o->seen.cpu_ns + 1000000000, o->seen.switches + switches, 0, 0};
 
 	return overhead__take(o, options, &now);
 }
