@@ -577,6 +577,8 @@ static int pt__start(struct source *s)
 		err = followed__note(&s->followed, s->first.perf_ns);
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
 		err = pt_ring__enable(ring_at(s, i), &s->ring_config);
+	/* Threads that begin later do so after the execve. */
+	s->ring_config.from_exec = false;
 	if (err)
 		explain_open(err, s->ring_config.aux_size);
 	else
