@@ -145,8 +145,7 @@ static __always_inline void begin_hit(struct mt_hit *hit, const struct passed *p
 	hit->since_tid = passed->since_tid;
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->copied = 0;
-	hit->n_args = 0;
-	hit->args_read = hit->args_signed = 0;
+	clear_args(hit);
 	hit->n_prints = n_prints;
 	if (n_prints)
 		clear_prints(hit->prints);
@@ -167,7 +166,8 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->tgid = pid_tgid >> 32;
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
 	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
-	take_args(ctx, probe_of(passed->place), hit);
+	if (reads_args && !passed->at_return)
+		take_args(ctx, probe_of(passed->place), hit);
 	take_trace_id(hit);
 	if (n_prints)
 		read_prints(passed->place, passed->at_return, hit->prints);
