@@ -222,12 +222,28 @@ static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct pa
 	return hit;
 }
 
-/* Returns the program's return value: 1 if this hit triggers. */
-static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
-				struct passed *passed)
+/* Makes the end of the recording of this hit, which triggers whatever it measured. */
+static __always_inline void make_last(struct passed *passed)
 {
-	struct mt_hit *hit = claim(stats, passed);
+	passed->reason = MT_HIT_LAST;
+	passed->value_ns = 0;
+	passed->since_ns = passed->time_ns;
+}
 
+/*
+ * Returns the program's return value: 1 if this hit triggers, because it passes the threshold, or,
+ * if it does not or may not, because it is the last one. A program has one call of this, since the
+ * verifier goes through every copy of what it inlines.
+ */
+static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
+				struct passed *passed, bool passes, bool is_last)
+{
+	struct mt_hit *hit = passes ? claim(stats, passed) : NULL;
+
+	if (!hit && is_last) {
+		make_last(passed);
+		hit = claim(stats, passed);
+	}
 	if (!hit)
 		return 0;
 	if (freezes_by_call && passed->place->in_kernel)
