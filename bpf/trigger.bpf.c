@@ -14,11 +14,11 @@
 #include "entries.bpf.h"
 #include "filter.bpf.h"
 #include "fire.bpf.h"
+#include "go_waits.bpf.h"
 #include "latch.bpf.h"
 #include "off_cpu.bpf.h"
 #include "oom.bpf.h"
 #include "own_stack.bpf.h"
-#include "ready.bpf.h"
 #include "regions.bpf.h"
 #include "requests.bpf.h"
 #include "stall.bpf.h"
@@ -342,13 +342,30 @@ int on_also_return_lru(struct pt_regs *ctx)
 	return is_left(ctx) ? leave_by_return(ctx, also_lru_latch(ctx)) : 0;
 }
 
-/* On runtime.ready(). */
 SEC("uprobe")
-int on_ready(struct pt_regs *ctx)
+int on_go_park(struct pt_regs *ctx)
+{
+	stay_on_own_stack(ctx);
+	if (is_hit(ctx))
+		begin_park(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int on_go_ready(struct pt_regs *ctx)
 {
 	stay_on_own_stack(ctx);
 	if (is_hit(ctx))
 		make_ready(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int on_go_execute(struct pt_regs *ctx)
+{
+	stay_on_own_stack(ctx);
+	if (is_hit(ctx))
+		resume_park(ctx);
 	return 0;
 }
 

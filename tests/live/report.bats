@@ -196,6 +196,24 @@ made_ready() {
 	grep -aq "goroutine $number (process $target, thread " $cause.fxt
 }
 
+# The probes that tell why goroutines wait are hit by all goroutines.
+# bats test_tags=slow
+@test "a Go program whose goroutines wait all the time: those probes go, the trigger stays" {
+	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
+	start go_waits chatter
+	come_first
+	local trigger=(-source sample -pid "$target" -symbol main.handle -duration-thresh 150ms -after 6s -timeout 30s)
+	mtbpf_run attach "${trigger[@]}" -o gone.fxt
+	[ "$status" -eq 0 ]
+	says go-waits-removed
+	[[ $output != *"made ready by"* && $output != *"the probe of main.handle"* ]]
+	json gone.fxt "sum(slow.values()) == r['slow_ns'] and slow['blocked_ns'] == 0 and slow['not_recorded_ns'] > 200e6"
+	mtbpf_run attach "${trigger[@]}" -max-overhead none -o kept.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"made ready by Go's runtime"* ]]
+	json kept.fxt "slow['blocked_ns'] > 200e6"
+}
+
 # The garbage collector waits for a loop that it cannot interrupt, and all others wait for it.
 # bats test_tags=slow
 @test "a Go handler that is stopped with the world: for as long as Go itself says" {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// A handler that is slow once in twenty times, for one reason: "mutex", "chan", "sleep", "busy" or "stop". Beside it
+// A handler that is slow once in twenty times, for one reason: "mutex", "chan", "sleep", "busy" or "stop", or
+// "sleep" while other goroutines pass values on as fast as they can: "chatter". Beside it
 // the runtime's threads are idle, and other goroutines run on the handler's own. It prints "waker N" for the
 // goroutine that ends each slow wait, and "stopped NS" for the time that each garbage collection stopped the world.
 //
@@ -103,13 +104,27 @@ func handle(reason string, slow bool) {
 	case "chan":
 		go sender()
 		<-ch
-	case "sleep":
+	case "sleep", "chatter":
 		time.Sleep(250 * time.Millisecond)
 	case "busy":
 		renderPage(250 * time.Millisecond)
 	case "stop":
 		stop()
 		renderPage(20 * time.Millisecond)
+	}
+}
+
+// chatter has two goroutines wait for each other all the time.
+func chatter() {
+	there, back := make(chan int), make(chan int)
+	go func() {
+		for i := range there {
+			back <- i
+		}
+	}()
+	for i := 0; ; i++ {
+		there <- i
+		<-back
 	}
 }
 
@@ -124,6 +139,9 @@ func main() {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
+	if os.Args[1] == "chatter" {
+		go chatter()
+	}
 	for i := 1; ; i++ {
 		done := make(chan int)
 		go func() {

@@ -275,6 +275,24 @@ static int check_breakpoints(const struct gate *gate, size_t n_of_source)
 	return -ENOSPC;
 }
 
+static int add_go_waits(struct gate *gate, const struct go_waits *waits, pid_t pid)
+{
+	const struct {
+		const struct probes *probes;
+		enum trigger_probe kind;
+	} all[] = {{&waits->execute, TRIGGER_GO_EXECUTE},
+		   {&waits->ready, TRIGGER_GO_READY},
+		   {&waits->park, TRIGGER_GO_PARK}};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !err; i++)
+		err = add_entries(gate, &(struct probed){.v = all[i].probes->all.v,
+							 .n = all[i].probes->all.n,
+							 .pid = pid,
+							 .kind = all[i].kind});
+	return err;
+}
+
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
@@ -287,8 +305,6 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 					TRIGGER_ENTRY};
 	const struct probed also = {probes->also, probes->n_also,	pid,
 				    true,	  config->also_by_insn, TRIGGER_ENTRY};
-	const struct probed ready = {probes->ready, probes->n_ready, pid, false,
-				     true,	    TRIGGER_READY};
 	struct trigger_config all = *config;
 	int err;
 
@@ -299,7 +315,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .by_key = config->by_key,
 			      .bounds =
 				      config->regions && !config->by_key && !config->only_measured,
-			      .ready = config->ready,
+			      .go_waits = config->go_waits,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
 	choose_events(gate, probes);
@@ -308,8 +324,8 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 		err = add_returns(gate, &also);
 	if (!err)
 		err = add_entries(gate, &also);
-	if (!err && config->ready)
-		err = add_entries(gate, &ready);
+	if (!err && config->go_waits)
+		err = add_go_waits(gate, probes->go_waits, pid);
 	if (!err && probes->of_source)
 		err = add_to_source(gate, pid);
 	if (!err)
@@ -351,6 +367,12 @@ static int drop_gone(struct trigger_event *events, size_t *n)
 	return check_gone(had - kept, kept);
 }
 
+/* True after gate__stop_go_waits(): the gate may be attached again. */
+static bool is_stopped(const struct gate *gate, const struct trigger_event *event)
+{
+	return trigger_event__is_go_wait(event) && !gate->go_waits;
+}
+
 static int open_link(struct gate *gate, size_t i)
 {
 	struct trigger_event *event = &gate->events.v[i];
@@ -370,7 +392,8 @@ static int open_links(struct gate *gate)
 		for (size_t i = 0; i < gate->events.n; i++) {
 			int err;
 
-			if (trigger_event__is_end(&gate->events.v[i]) != ends)
+			if (trigger_event__is_end(&gate->events.v[i]) != ends ||
+			    is_stopped(gate, &gate->events.v[i]))
 				continue;
 			err = open_link(gate, i);
 			if (err < 0 && !is_of_gone(&gate->specs.v[i], err))
@@ -387,20 +410,23 @@ static int attach_events(struct gate *gate,
 {
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
-	size_t n = gate->events.n;
 	bool of_source = false;
+	size_t n = 0;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
+		if (is_stopped(gate, &gate->events.v[i]))
+			continue;
 		of_source |= theirs >= 0;
 		if (theirs < 0)
 			gate->events.v[i].fd = uprobe_event__open(&gate->specs.v[i]);
-		events[i] = gate->events.v[i];
+		events[n] = gate->events.v[i];
 		if (theirs >= 0)
-			events[i].fd = theirs;
-		if (events[i].fd < 0 && !is_of_gone(&gate->specs.v[i], events[i].fd))
-			err = events[i].fd;
+			events[n].fd = theirs;
+		if (events[n].fd < 0 && !is_of_gone(&gate->specs.v[i], events[n].fd))
+			err = events[n].fd;
+		n++;
 	}
 	if (!err)
 		err = drop_gone(events, &n);
@@ -606,7 +632,7 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
-	return err || !gate->ready ? err : take_all_ready(gate, rec);
+	return err || !gate->go_waits ? err : take_all_ready(gate, rec);
 }
 
 static int take_region(void *ctx, const struct mt_entry *entry)
@@ -742,6 +768,20 @@ static void close_those(struct gate *gate, bool ends)
 		close(event->fd);
 		event->fd = -1;
 	}
+}
+
+void gate__stop_go_waits(struct gate *gate)
+{
+	trigger__stop_go_waits(gate->trigger);
+	for (size_t i = 0; i < gate->events.n; i++) {
+		struct trigger_event *event = &gate->events.v[i];
+
+		if (event->fd < 0 || !trigger_event__is_go_wait(event))
+			continue;
+		close(event->fd);
+		event->fd = -1;
+	}
+	gate->go_waits = false;
 }
 
 /* Closes the entries first: otherwise the end of a call that was entered would be missed. */

@@ -38,19 +38,20 @@ struct gate {
 	uint64_t entries_until_ns; /* entries that began up to here have been taken */
 	uint64_t regions_until_ns; /* regions that ended up to here have been taken */
 	uint64_t ready_until_ns;   /* goroutine wake-ups up to here have been taken */
-	bool regions, ready;
+	bool regions, go_waits;
 	bool by_key;		  /* regions are requests: config.by_key */
 	bool bounds;		  /* regions pause and resume the source */
 	uint64_t stall_thresh_ns; /* 0: do not look for stalls */
 };
 
 /*
- * The probes: `v` trigger; calls of `also` are only logged (config.also); `ready` are at the
- * function that makes goroutines ready (config.ready).
+ * The probes: `v` trigger; calls of `also` are only logged (config.also); those of go_waits, too
+ * (config.go_waits).
  */
 struct gate_probes {
-	const struct probe *v, *also, *ready;
-	size_t n, n_also, n_ready;
+	const struct probe *v, *also;
+	size_t n, n_also;
+	const struct go_waits *go_waits;
 	const struct start_stop *regions; /* with config.regions */
 	/* The source freezes by events of its own: also by those of kernel functions, as kprobes.
 	 */
@@ -95,6 +96,8 @@ int gate__take_regions(struct gate *gate, struct recording *rec);
 /* Adds the next hit of the latest arming to rec, with its stack. Returns 1; 0: none; or -errno. */
 int gate__take_hit(struct gate *gate, struct recording *rec);
 
+/* Removes the probes on Go's runtime: waits of goroutines are no longer recorded. */
+void gate__stop_go_waits(struct gate *gate);
 /* Removes our probes; the trigger stays loaded and can be attached again. */
 void gate__detach(struct gate *gate);
 /* Detaches, removes our probes, and frees the trigger. */

@@ -173,6 +173,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 		o->recent.cpu_ns = o->recent.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
 		o->recent.switches = o->recent.switches / 2 + now->switches - o->seen.switches;
 		o->recent.hits = o->recent.hits / 2 + now->hits - o->seen.hits;
+		o->recent.go_waits = o->recent.go_waits / 2 + now->go_waits - o->seen.go_waits;
 	}
 	o->seen = *now;
 	if (!is_known || !o->recent.cpu_ns)

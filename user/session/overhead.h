@@ -19,7 +19,7 @@ struct overhead {
 	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
 	/* The counters at the last read, and their change per second. */
 	struct overhead_counts {
-		uint64_t time_ns, cpu_ns, switches, stacks, hits;
+		uint64_t time_ns, cpu_ns, switches, stacks, hits, go_waits;
 	} counted, in_second;
 	unsigned int n_dear; /* consecutive looks at which the probes cost too much */
 };

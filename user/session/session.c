@@ -291,7 +291,9 @@ void session__close(struct session *s)
 	probes__fini(&s->probes);
 	start_stop__fini(&s->regions);
 	probes__fini(&s->also);
-	probes__fini(&s->ready);
+	probes__fini(&s->go_waits.park);
+	probes__fini(&s->go_waits.ready);
+	probes__fini(&s->go_waits.execute);
 	selectors__fini(&s->symbols);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);

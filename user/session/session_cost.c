@@ -26,7 +26,7 @@
 static bool look_at_load(struct overhead *o, const struct sample_options *options,
 			 const struct pid_set *pids)
 {
-	struct sample_load now = {.hits = o->counted.hits};
+	struct sample_load now = {.hits = o->counted.hits, .go_waits = o->counted.go_waits};
 
 	for (size_t i = 0; i < pids->n; i++) {
 		struct sample_load one;
@@ -56,7 +56,8 @@ static bool take_counts(struct overhead *o, const struct overhead_counts *now)
 			.cpu_ns = rate_of(now->cpu_ns, before->cpu_ns, span_ns),
 			.switches = rate_of(now->switches, before->switches, span_ns),
 			.stacks = rate_of(now->stacks, before->stacks, span_ns),
-			.hits = rate_of(now->hits, before->hits, span_ns)};
+			.hits = rate_of(now->hits, before->hits, span_ns),
+			.go_waits = rate_of(now->go_waits, before->go_waits, span_ns)};
 	o->counted = *now;
 	return is_known && o->in_second.cpu_ns;
 }
@@ -72,10 +73,16 @@ static double hits_share(const struct overhead *o)
 	return share_of(o, o->in_second.hits, o->cost.hit_ns);
 }
 
+static double go_waits_share(const struct overhead *o)
+{
+	return share_of(o, o->in_second.go_waits, o->cost.go_wait_ns);
+}
+
 static double whole_share(const struct overhead *o)
 {
 	return share_of(o, o->in_second.switches, o->cost.switch_ns) +
-	       share_of(o, o->in_second.stacks, o->cost.sample_ns) + hits_share(o);
+	       share_of(o, o->in_second.stacks, o->cost.sample_ns) + hits_share(o) +
+	       go_waits_share(o);
 }
 
 /*
@@ -90,7 +97,8 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 		uint64_t n, each_ns;
 	} parts[] = {{"switches", o->in_second.switches, o->cost.switch_ns},
 		     {"stacks", o->in_second.stacks, o->cost.sample_ns},
-		     {"hits", o->in_second.hits, o->cost.hit_ns}};
+		     {"hits", o->in_second.hits, o->cost.hit_ns},
+		     {"waits of goroutines", o->in_second.go_waits, o->cost.go_wait_ns}};
 	char each[UNITS_TEXT_SIZE];
 	bool is_whole = true;
 	int n = 0;
@@ -225,12 +233,20 @@ void session__measure_hits(struct session *s)
 	char text[UNITS_TEXT_SIZE];
 
 	/* Probes on system calls lack specs: they cost less than any uprobe. */
+	/* Of Go's functions the probes are at an instruction that the kernel emulates. */
+	const struct trigger_config entries_only = {.tgid = getpid(),
+						    .delay_thresh_ns = NEVER,
+						    .sampling = s->ops->samples,
+						    .by_links = s->gate.by_links};
+
 	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
 	if (level < LOG_VERBOSE)
 		log__set_level(LOG_SILENT);
 	measure_hit(&config, stepped ? hit_stepped : own_probe__hit, &s->overhead.cost.hit_ns);
+	if (s->gate.go_waits)
+		measure_hit(&entries_only, own_probe__hit, &s->overhead.cost.go_wait_ns);
 	log__set_level(level);
 	log__debug("a hit of the probe costs %s here",
 		   units__format_duration(text, s->overhead.cost.hit_ns));
@@ -285,6 +301,7 @@ static void count(struct session *s, struct overhead_counts *now)
 	if (s->gate.trigger && !trigger__stats(s->gate.trigger, &stats) && s->also.all.n)
 		stats.hits += trigger__also_calls(s->gate.trigger);
 	*now = (struct overhead_counts){
+		.go_waits = s->gate.go_waits ? trigger__go_wait_hits(s->gate.trigger) : 0,
 		.time_ns = clock__now_ns(),
 		.cpu_ns = s->cgroup ? cgroup_cpu_ns(s->cgroup) : processes_cpu_ns(s),
 		.switches = recorded.switches,
@@ -302,11 +319,29 @@ static bool probes_are_dear(struct session *s)
 	const struct sample_options *o = &s->options->sample;
 	double most = (double)o->max_overhead_ppm / 1e6;
 
-	if (hits_share(&s->overhead) > (most > HITS_SHARE ? most : HITS_SHARE))
+	if (hits_share(&s->overhead) + go_waits_share(&s->overhead) >
+	    (most > HITS_SHARE ? most : HITS_SHARE))
 		s->overhead.n_dear++;
 	else
 		s->overhead.n_dear = 0;
 	return !o->insists && s->overhead.n_dear >= HITS_SECONDS;
+}
+
+/* The trigger works without them. */
+static int stop_go_waits(struct session *s)
+{
+	char each[UNITS_TEXT_SIZE];
+
+	status__end();
+	log__warn("the probes on Go's runtime are removed: %llu hits/s x %s take %.0f %% of the "
+		  "target's CPU; what goroutines wait for is not recorded any more",
+		  (unsigned long long)s->overhead.in_second.go_waits,
+		  units__format_duration(each, s->overhead.cost.go_wait_ns),
+		  100 * go_waits_share(&s->overhead));
+	log__hint("-max-overhead none keeps them");
+	gate__stop_go_waits(&s->gate);
+	s->overhead.n_dear = 0;
+	return 0;
 }
 
 static int refuse_probes(const struct session *s)
@@ -341,7 +376,9 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 	if (take_counts(&s->overhead, &now)) {
 		format_cost(text, &s->overhead);
 		if (probes_are_dear(s))
-			return refuse_probes(s);
+			return go_waits_share(&s->overhead) > hits_share(&s->overhead)
+				       ? stop_go_waits(s)
+				       : refuse_probes(s);
 	}
 	if (s->ops->set_rate && o->max_overhead_ppm && look_at_load(&s->overhead, o, &s->pids))
 		s->ops->set_rate(s->source, s->overhead.hz);

@@ -39,9 +39,8 @@ struct session {
 	struct unwind_choice unwind; /* of source_sample */
 	struct probes probes;	     /* of `symbols` */
 	struct start_stop regions;
-	struct probes also;  /* other functions whose calls are recorded (-also) */
-	struct probes ready; /* Go's runtime.ready(); may be empty */
-	struct mt_go_offsets go_offsets;
+	struct probes also; /* other functions whose calls are recorded (-also) */
+	struct go_waits go_waits;
 	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
 	bool replaced;			 /* see session__is_replaced() */

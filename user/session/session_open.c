@@ -135,16 +135,15 @@ int session__open_gate(struct session *s)
 		.branches = s->branches,
 		.also = s->also.all.n,
 		.also_at_entry = probes__at_entry(&s->also),
-		.go_offsets = s->go_offsets,
+		.go_offsets = s->go_waits.offsets,
 		.by_links = can_use_links(s),
 		.stack_copy = s->options->no_stack_copy ? 0 : (uint32_t)s->options->stack_copy,
 	};
 	const struct gate_probes probes = {.v = s->probes.all.v,
 					   .also = s->also.all.v,
-					   .ready = s->ready.all.v,
+					   .go_waits = &s->go_waits,
 					   .n = s->probes.all.n,
 					   .n_also = s->also.all.n,
-					   .n_ready = s->ready.all.n,
 					   .regions = &s->regions,
 					   .of_source = s->ops->probe_event,
 					   /* The stepper has one at each start. */
@@ -164,7 +163,7 @@ int session__open_gate(struct session *s)
 		err = probes__choose_returns(&s->also, s->options->return_probes, NULL,
 					     &config.also_by_insn);
 	config.also_by_goroutine = config.also_by_insn && probes__are_go(&s->also);
-	config.ready = config.by_goroutine && config.also_by_goroutine && s->ready.all.n;
+	config.go_waits = config.by_goroutine && s->go_waits.park.all.n;
 	if (!err)
 		err = gate__open(&s->gate, &config, &probes);
 	return err ? err : session__watch_fd(s, trigger__fd(s->gate.trigger));

@@ -89,9 +89,23 @@ static int add_if_left(void *also, const struct probe *probe)
 	return probe->exits_err ? 0 : probes__add(also, probe);
 }
 
+/* A file in which one of the two is missing would show waits without an end. */
+static int find_waits(struct go_waits *waits, const struct probe_source *in)
+{
+	int err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
+			  ?: probe__each_function(in, "runtime.execute", probes__add,
+						  &waits->execute);
+
+	if (waits->park.all.n != waits->execute.all.n) {
+		probes__fini(&waits->park);
+		probes__fini(&waits->execute);
+	}
+	return err;
+}
+
 /*
- * Finds the functions of Go's runtime that split a goroutine's call: runtime.gopark() waits,
- * runtime.ready() ends the wait, and between the two of `world` no goroutine runs.
+ * Finds the functions of Go's runtime that split a goroutine's call: those of its waits, and
+ * between the two of `world` no goroutine runs.
  */
 static int find_runtime(struct session *s, const struct probe_source *in)
 {
@@ -104,12 +118,13 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
 	    s->also.all.n + n >= ALSO_MAX)
 		return 0;
-	err = probe__each_function(in, "runtime.gopark", probes__add, &s->also);
-	if (err || !find_offsets(&s->also, &s->go_offsets))
+	err = find_waits(&s->go_waits, in);
+	if (err || !s->go_waits.park.all.n ||
+	    !find_offsets(&s->go_waits.park, &s->go_waits.offsets))
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
 		err = probe__each_function(in, world[i], add_if_left, &s->also);
-	return err ? err : probe__each_function(in, "runtime.ready", probes__add, &s->ready);
+	return err ?: probe__each_function(in, "runtime.ready", probes__add, &s->go_waits.ready);
 }
 
 static int find_also(struct session *s, const struct probe_source *in)

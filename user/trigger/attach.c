@@ -14,9 +14,22 @@
 #include "util/insn.h"
 #include "util/log.h"
 
+static void close_go_wait_links(struct trigger *trigger)
+{
+	while (trigger->go_wait_links.n)
+		close(trigger->go_wait_links.v[--trigger->go_wait_links.n]);
+}
+
+void trigger__stop_go_waits(struct trigger *trigger)
+{
+	close_go_wait_links(trigger);
+	trigger->go_waits_stopped = true;
+}
+
 /* Closes the entries' links first: a call without a return probe would stay open. */
 void trigger__detach(struct trigger *trigger)
 {
+	close_go_wait_links(trigger);
 	while (trigger->links.n)
 		close(trigger->links.v[--trigger->links.n]);
 	kernel_probes__free(trigger->kernel_probes);
@@ -46,8 +59,12 @@ static const struct bpf_program *program_of(const struct trigger *trigger,
 	if (event->is_also)
 		return lru ? skel->progs.on_also_lru : skel->progs.on_also;
 	switch (event->kind) {
-	case TRIGGER_READY:
-		return skel->progs.on_ready;
+	case TRIGGER_GO_PARK:
+		return skel->progs.on_go_park;
+	case TRIGGER_GO_READY:
+		return skel->progs.on_go_ready;
+	case TRIGGER_GO_EXECUTE:
+		return skel->progs.on_go_execute;
 	case TRIGGER_RETURN:
 		return lru ? skel->progs.on_return_lru : skel->progs.on_return;
 	case TRIGGER_START:
@@ -77,15 +94,15 @@ static int link_event(struct trigger *trigger, const struct trigger_event *event
 	uint64_t cookie;
 	int program = trigger__program(trigger, event, &cookie);
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	int *link = VEC_PUSH(&trigger->links);
+	int link = bpf_link_create(program, event->fd, BPF_PERF_EVENT, &opts);
 
-	if (!link)
-		return -ENOMEM;
-	*link = bpf_link_create(program, event->fd, BPF_PERF_EVENT, &opts);
-	if (*link >= 0)
+	if (link < 0)
+		return -errno;
+	if (trigger_event__is_go_wait(event) ? !VEC_ADD(&trigger->go_wait_links, link)
+					     : !VEC_ADD(&trigger->links, link))
 		return 0;
-	trigger->links.n--;
-	return -errno;
+	close(link);
+	return -ENOMEM;
 }
 
 static void explain_attach(int err)
@@ -142,9 +159,16 @@ int trigger__attach_breakpoint(struct trigger *trigger, int event, const struct 
 		(probe->what.probe & MT_BREAKPOINT_PROBE) | probe->entry << MT_BREAKPOINT_SHIFT);
 }
 
+bool trigger_event__is_go_wait(const struct trigger_event *event)
+{
+	return event->kind == TRIGGER_GO_PARK || event->kind == TRIGGER_GO_READY ||
+	       event->kind == TRIGGER_GO_EXECUTE;
+}
+
 bool trigger_event__is_end(const struct trigger_event *event)
 {
-	return event->kind == TRIGGER_RETURN || event->kind == TRIGGER_STOP;
+	return event->kind == TRIGGER_RETURN || event->kind == TRIGGER_STOP ||
+	       event->kind == TRIGGER_GO_EXECUTE;
 }
 
 static int link_those(struct trigger *trigger, const struct trigger_event *events, size_t n,

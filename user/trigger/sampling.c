@@ -25,11 +25,22 @@ static int select_also(struct trigger_bpf *skel, const struct trigger_config *co
 	bpf_program__set_autoload(skel->progs.on_also_lru, lru);
 	bpf_program__set_autoload(skel->progs.on_also_return_lru, lru);
 	bpf_map__set_autocreate(skel->maps.also_task_latches, task);
-	bpf_map__set_autocreate(skel->maps.also_lru_latches, lru);
+	bpf_map__set_autocreate(skel->maps.also_lru_latches, lru || config->go_waits);
 	bpf_map__set_autocreate(skel->maps.also_log, config->also);
-	bpf_program__set_autoload(skel->progs.on_ready, config->ready);
-	bpf_map__set_autocreate(skel->maps.ready_log, config->ready);
 	return lru ? trigger__size_lru(skel->maps.also_lru_latches, config) : 0;
+}
+
+static int select_go_waits(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	bool on = config->go_waits;
+
+	bpf_program__set_autoload(skel->progs.on_go_park, on);
+	bpf_program__set_autoload(skel->progs.on_go_ready, on);
+	bpf_program__set_autoload(skel->progs.on_go_execute, on);
+	bpf_map__set_autocreate(skel->maps.go_parks, on);
+	bpf_map__set_autocreate(skel->maps.park_log, on);
+	bpf_map__set_autocreate(skel->maps.ready_log, on);
+	return on ? trigger__size_lru(skel->maps.go_parks, config) : 0;
 }
 
 int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
@@ -37,7 +48,8 @@ int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_conf
 {
 	bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
 	bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
-	return select_also(skel, config, latch == TRIGGER_LATCH_LRU_HASH);
+	return select_also(skel, config, latch == TRIGGER_LATCH_LRU_HASH)
+		       ?: select_go_waits(skel, config);
 }
 
 int trigger__sample_gate(const struct trigger *trigger)
@@ -93,7 +105,12 @@ int trigger__ready(const struct trigger *trigger,
 
 uint64_t trigger__also_calls(const struct trigger *trigger)
 {
-	return trigger__skel(trigger)->bss->last_also + trigger__skel(trigger)->bss->n_ready_hits;
+	return trigger__skel(trigger)->bss->last_also;
+}
+
+uint64_t trigger__go_wait_hits(const struct trigger *trigger)
+{
+	return trigger__skel(trigger)->bss->n_go_wait_hits;
 }
 
 int trigger__entries(const struct trigger *trigger,
@@ -102,7 +119,11 @@ int trigger__entries(const struct trigger *trigger,
 	const struct trigger_bpf *skel = trigger__skel(trigger);
 	int err = take_log(skel->maps.entry_log, take, ctx);
 
-	return err ? err : take_log(skel->maps.also_log, take, ctx);
+	if (!err)
+		err = take_log(skel->maps.also_log, take, ctx);
+	if (err || trigger->go_waits_stopped)
+		return err;
+	return take_log(skel->maps.park_log, take, ctx);
 }
 
 /* If a region ends during the walk, it is in the log and the walk starts again: hence the limit. */

@@ -111,6 +111,7 @@ void trigger__free(struct trigger *trigger)
 	children__free(trigger->children);
 	bpf_link__destroy(trigger->switches);
 	VEC_FINI(&trigger->links);
+	VEC_FINI(&trigger->go_wait_links);
 	hit_ring__close(&trigger->hits);
 	if (trigger->freezer)
 		munmap(trigger->freezer, PAGE);

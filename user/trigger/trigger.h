@@ -35,7 +35,10 @@ enum trigger_probe {
 	TRIGGER_RETURN, /* a return probe, or a probe on a returning instruction */
 	TRIGGER_START,	/* start of a region: the program returns 1 unless it has triggered */
 	TRIGGER_STOP,	/* end of a region: the program always returns 1 */
-	TRIGGER_READY,	/* runtime.ready() of Go: config.ready */
+	/* Functions of Go's runtime: config.go_waits */
+	TRIGGER_GO_PARK,    /* runtime.gopark() */
+	TRIGGER_GO_READY,   /* runtime.ready() */
+	TRIGGER_GO_EXECUTE, /* runtime.execute() */
 	TRIGGER_FREEZE, /* a kprobe on MT_FREEZE_CALL: the program returns 1 after the trigger */
 };
 
@@ -68,6 +71,8 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
 /* True for the end of a call or region. */
+/* True for a probe on Go's runtime. */
+bool trigger_event__is_go_wait(const struct trigger_event *event);
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
@@ -144,7 +149,7 @@ int trigger__sample_gate(const struct trigger *trigger);
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
-/* Like trigger__entries(), with config.ready: the latest MT_READY_LOG wake-ups of goroutines. */
+/* Like trigger__entries(), with config.go_waits: the latest MT_READY_LOG wake-ups of goroutines. */
 int trigger__ready(const struct trigger *trigger,
 		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
 
@@ -161,8 +166,15 @@ int trigger__regions(const struct trigger *trigger,
  */
 const uint8_t *trigger__stack(const struct trigger *trigger, size_t *size);
 
-/* With config.also: the number of logged calls plus hits of the probe on runtime.ready(). */
+/* With config.also: the number of logged calls. */
 uint64_t trigger__also_calls(const struct trigger *trigger);
+/* With config.go_waits: hits of the probes on Go's runtime. */
+uint64_t trigger__go_wait_hits(const struct trigger *trigger);
+/*
+ * Detaches from these probes, for good: waits are no longer logged, and trigger__entries() does not
+ * pass those that were, since the ends of some are missing. The caller keeps its perf events.
+ */
+void trigger__stop_go_waits(struct trigger *trigger);
 
 /* With config.tgids: passes all processes whose hits count to `take`. 0, or what `take` returns. */
 int trigger__each_target(const struct trigger *trigger, int (*take)(void *ctx, pid_t tgid),

@@ -135,10 +135,10 @@ struct trigger_config {
 	bool also_at_entry, also_by_insn; /* like probe_at_entry and returns_by_insn, for these */
 	bool also_by_goroutine;		  /* like by_goroutine */
 	/*
-	 * With by_goroutine and also_by_goroutine: at probes of kind TRIGGER_READY, log who makes a
-	 * goroutine ready that waits in a call.
+	 * With by_goroutine: log the waits of goroutines in calls that are measured, and who ends
+	 * them, by the probes of the kinds TRIGGER_GO_...
 	 */
-	bool ready;
+	bool go_waits;
 	struct mt_go_offsets go_offsets; /* all 0: not known; goroutines get no numbers */
 	/* The probes that trigger__attach_kernel_probes() will set. Read by trigger__new() only. */
 	const struct kernel_probe *kernel_probes;

@@ -27,6 +27,8 @@ struct trigger {
 	uint64_t after_ns;
 	struct bpf_link *switches;	     /* NULL: no program at context switches */
 	VEC(int) links;			     /* bpf_link descriptors */
+	VEC(int) go_wait_links;		     /* those of the probes on Go's runtime */
+	bool go_waits_stopped;		     /* by trigger__stop_go_waits() */
 	struct kernel_probes *kernel_probes; /* NULL: none is set */
 };
 

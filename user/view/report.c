@@ -352,6 +352,8 @@ static int find_iterations(struct report *r, const struct hit_mark *hit)
 		return err;
 	leave_out_slow(r, hit);
 	take_ordinary(r);
+	r->all_ordinary_ns = r->ordinary_ns;
+	r->n_all_ordinary = r->n_ordinary;
 	n = r->periods.n;
 	if (r->sampled)
 		leave_out_unseen(r);

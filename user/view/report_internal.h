@@ -67,6 +67,9 @@ struct report {
 	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: none */
 	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
 	size_t n_unseen;      /* further iterations, without stacks */
+	/* With those without stacks, of which a long one is less likely to be. */
+	uint64_t all_ordinary_ns; /* mean length */
+	size_t n_all_ordinary;
 	VEC(struct period) periods;
 	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
 	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */

@@ -89,11 +89,12 @@ static void print_head(FILE *out, const struct report *r)
 		units__format_duration(a, ns));
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
-			units__format_duration(b, r->ordinary_ns), r->n_ordinary);
+			units__format_duration(b, r->all_ordinary_ns), r->n_all_ordinary);
 	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
-	else if (r->n_unseen > r->n_ordinary)
-		fprintf(out, "; %zu more lack stacks", r->n_unseen);
+	else if (r->n_unseen)
+		fprintf(out, "; below: the %zu with stacks, mean %s", r->n_ordinary,
+			units__format_duration(b, r->ordinary_ns));
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");
@@ -369,6 +370,7 @@ int report__print_json(FILE *out, const struct report *r, const struct thread_pl
 	add_number(root, "ordinary_ns", r->ordinary_ns);
 	add_number(root, "ordinary_iterations", r->n_ordinary);
 	add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
+	add_number(root, "all_ordinary_ns", r->all_ordinary_ns);
 	add_number(root, "other_slow_iterations", r->n_left_out);
 	add_account(cJSON_AddObjectToObject(root, "account"), r);
 	add_moves(root, r);

@@ -148,6 +148,30 @@ static void test_memory_reclaim(void **state)
 		f->text, "\"reason\":\"memory reclaim: the limit of a cgroup, most of it in "));
 }
 
+/* Those with stacks are the longer ones: their mean is not the mean of all. */
+static void test_iterations_without_stacks(void **state)
+{
+	struct fixture *f = *state;
+	struct report_input input = {
+		.trees = f->trees, .n_trees = 2, .hit = &f->hit, .sampled = true};
+
+	add(f, 0, 0, 10 * MS, &program);
+	for (uint64_t i = 0; i < 3; i++) {
+		add(f, 1, i * MS, i * MS + MS / 10, &iter);
+		add(f, 2, i * MS, i * MS + MS / 10, NULL)->kind = CALL_NOT_RECORDED;
+	}
+	add(f, 1, 3 * MS, 3 * MS + 7 * MS / 10, &iter);
+	add(f, 1, 4 * MS, 7 * MS, &iter);
+	f->hit.reason = MT_HIT_DURATION;
+	f->hit.value_ns = 3 * MS;
+	f->hit.time_ns = 7 * MS;
+	write_json(f, &input);
+	assert_non_null(strstr(f->text, "took 3.00 ms, an ordinary one 250 us (mean of 4 in the "
+					"same lookback; below: the 1 with stacks, mean 700 us);"));
+	assert_non_null(strstr(f->text, "\"ordinary_ns\":700000,"));
+	assert_non_null(strstr(f->text, "\"all_ordinary_ns\":250000,"));
+}
+
 /* A fact below the account, if it ran for longer: no part of it, and no reason. */
 static void test_moves_between_cpus(void **state)
 {
@@ -594,6 +618,7 @@ int main(void)
 		TEST(test_a_zero_is_a_count),
 		TEST(test_a_machine_that_cannot_know_says_so),
 		TEST(test_memory_reclaim),
+		TEST(test_iterations_without_stacks),
 		TEST(test_moves_between_cpus),
 		TEST(test_what_interrupts_took),
 		TEST(test_difference),

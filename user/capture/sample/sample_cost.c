@@ -305,7 +305,8 @@ unsigned int sample_cost__rate(const struct sample_cost *cost, const struct samp
 	/* The load of a process that sleeps is not known. */
 	if (load->cpu_ns)
 		share -= ((double)cost->switch_ns * (double)load->switches +
-			  (double)cost->hit_ns * (double)load->hits) /
+			  (double)cost->hit_ns * (double)load->hits +
+			  (double)cost->go_wait_ns * (double)load->go_waits) /
 			 (double)load->cpu_ns;
 	rate = share * 1e9 / (double)(cost->sample_ns ? cost->sample_ns : 1);
 	return rate < 1 ? 0 : rate > 1e6 ? 1000000 : (unsigned int)rate;

@@ -9,9 +9,10 @@
 
 /* CPU time that each part of the recorder takes. */
 struct sample_cost {
-	uint64_t sample_ns; /* a timed sample: the timer's interrupt and the stack */
-	uint64_t switch_ns; /* leaving a CPU and coming back, both recorded */
-	uint64_t hit_ns;    /* a hit of the trigger's probe, with its return; 0: not known */
+	uint64_t sample_ns;  /* a timed sample: the timer's interrupt and the stack */
+	uint64_t switch_ns;  /* leaving a CPU and coming back, both recorded */
+	uint64_t hit_ns;     /* a hit of the trigger's probe, with its return; 0: not known */
+	uint64_t go_wait_ns; /* a hit of a probe on Go's runtime; 0: not known */
 };
 
 /* The recorder's BPF programs, for mtbpf's own process. */
@@ -36,6 +37,7 @@ struct sample_load {
 	uint64_t cpu_ns;   /* of all threads */
 	uint64_t switches; /* how often its threads came onto a CPU */
 	uint64_t hits;	   /* of the probes; set by the caller */
+	uint64_t go_waits; /* hits of the probes on Go's runtime; set by the caller */
 };
 
 /*

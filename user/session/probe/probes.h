@@ -39,6 +39,12 @@ struct probes {
 	size_t n_names, first_two_len; /* of name: the length of its first two names */
 };
 
+/* Functions of Go's runtime at which goroutines begin and end to wait; all empty: not recorded. */
+struct go_waits {
+	struct probes park, ready, execute;
+	struct mt_go_offsets offsets;
+};
+
 /*
  * Adds the probes that the selectors name, in order, with probe__each(). Adds each place once. 0 or
  * -errno.
