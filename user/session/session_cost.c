@@ -235,7 +235,7 @@ void session__measure_hits(struct session *s)
 	/* Probes on system calls lack specs: they cost less than any uprobe. */
 	/* Of Go's functions the probes are at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
-						    .delay_thresh_ns = NEVER,
+						    .count_only = true,
 						    .sampling = s->ops->samples,
 						    .by_links = s->gate.by_links};
 
