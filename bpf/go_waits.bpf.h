@@ -42,14 +42,34 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_READY_LOG);
+	__uint(max_entries, MT_GO_STACKS);
 	__type(key, u32);
-	__type(value, struct mt_ready);
+	__type(value, struct mt_go_stack);
 } ready_log SEC(".maps");
+
+/* Where the goroutines wait; indexed by the number in park_log. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_GO_STACKS);
+	__type(key, u32);
+	__type(value, struct mt_go_stack);
+} park_stacks SEC(".maps");
 
 __u64 last_park;      /* the number of the latest entry in park_log */
 __u64 n_ready;	      /* entries ever written to ready_log */
 __u64 n_go_wait_hits; /* hits of these probes */
+
+/* At a function's entry, a walk by frame pointers skips the caller, whose address is at [sp]. */
+static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_go_stack *at)
+{
+	long bytes;
+
+	at->stack[0] = ctx->ip;
+	at->stack[1] = read_user_word(ctx->sp);
+	bytes = bpf_get_stack(ctx, &at->stack[2], sizeof(at->stack) - 16, BPF_F_USER_STACK | 1);
+	return bytes > 0 ? 2 + (u32)bytes / 8 : 2;
+}
 
 static __always_inline bool has_open_call(void *latches, u32 key)
 {
@@ -96,7 +116,25 @@ static __always_inline u64 park_number(u32 key, const struct go_park *park, u64 
 	return __sync_fetch_and_add(&last_park, 1) + 1;
 }
 
-static __always_inline void begin_park(const struct pt_regs *ctx)
+static __always_inline void note_park_stack(struct pt_regs *ctx, const struct go_park *park)
+{
+	u32 key = park->sequence & (MT_GO_STACKS - 1);
+	struct mt_go_stack *at = bpf_map_lookup_elem(&park_stacks, &key);
+	u64 pid_tgid = current_pid_tgid();
+
+	if (!at)
+		return;
+	begin_write(&at->time_ns);
+	at->tid = (u32)pid_tgid;
+	at->tgid = pid_tgid >> 32;
+	at->goroutine = goroutine_at(ctx->r14);
+	at->cpu = bpf_get_smp_processor_id();
+	at->goid = 0;
+	at->depth = walk_from_entry(ctx, at);
+	end_write(&at->time_ns, park->start_ns);
+}
+
+static __always_inline void begin_park(struct pt_regs *ctx)
 {
 	const u32 key = goroutine_key(ctx->r14);
 	struct go_park park = {
@@ -118,6 +156,7 @@ static __always_inline void begin_park(const struct pt_regs *ctx)
 	entry->goroutine = goroutine_of(ctx);
 	entry->goid = goid_of(ctx->r14);
 	end_write(&entry->start_ns, park.start_ns);
+	note_park_stack(ctx, &park);
 }
 
 static __always_inline void resume_park(const struct pt_regs *ctx)
@@ -153,28 +192,16 @@ static __always_inline u64 current_goid(const struct pt_regs *ctx)
 							: MT_GOID_UNKNOWN;
 }
 
-/* At a function's entry, a walk by frame pointers skips the caller, whose address is at [sp]. */
-static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_ready *ready)
-{
-	long bytes;
-
-	ready->stack[0] = ctx->ip;
-	ready->stack[1] = read_user_word(ctx->sp);
-	bytes = bpf_get_stack(ctx, &ready->stack[2], sizeof(ready->stack) - 16,
-			      BPF_F_USER_STACK | 1);
-	return bytes > 0 ? 2 + (u32)bytes / 8 : 2;
-}
-
 static __always_inline void make_ready(struct pt_regs *ctx)
 {
 	u32 key = goroutine_key(ctx->ax);
-	struct mt_ready *ready;
+	struct mt_go_stack *ready;
 	u64 pid_tgid;
 
 	__sync_fetch_and_add(&n_go_wait_hits, 1);
 	if (is_frozen() || !bpf_map_lookup_elem(&go_parks, &key))
 		return;
-	key = __sync_fetch_and_add(&n_ready, 1) & (MT_READY_LOG - 1);
+	key = __sync_fetch_and_add(&n_ready, 1) & (MT_GO_STACKS - 1);
 	ready = bpf_map_lookup_elem(&ready_log, &key);
 	if (!ready)
 		return;

@@ -403,21 +403,26 @@ _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
 /* Value of mt_entry.goid if it is unknown who made the goroutine ready. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* Wake-ups of goroutines in the log; the oldest are overwritten. A power of two. */
-#define MT_READY_LOG   4096
-#define MT_READY_DEPTH 16
+/* Wake-ups, and stacks of waits, of goroutines in a log; the oldest are overwritten. A power of
+ * two.
+ */
+#define MT_GO_STACKS	  4096
+#define MT_GO_STACK_DEPTH 32
 
-/* A call of runtime.ready() for a goroutine that waits in a call of the trigger's function. */
-struct mt_ready {
+/*
+ * A call of runtime.ready() for a goroutine that waits in a call of the trigger's function, or of
+ * runtime.gopark() in such a call.
+ */
+struct mt_go_stack {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
 	__mt_u32 tid, tgid; /* the calling thread */
-	__mt_u32 goroutine; /* the goroutine made ready, as in mt_entry */
+	__mt_u32 goroutine; /* the goroutine made ready, or that waits; as in mt_entry */
 	__mt_u16 depth;	    /* valid entries of stack */
 	__mt_u16 cpu;
 	__mt_u64 goid; /* of the calling goroutine; 0: the runtime, outside of any goroutine */
-	__mt_u64 stack[MT_READY_DEPTH]; /* by frame pointer; [0] is the probe's address */
+	__mt_u64 stack[MT_GO_STACK_DEPTH]; /* by frame pointer; [0] is the probe's address */
 };
-_Static_assert(sizeof(struct mt_ready) == 32 + 8 * MT_READY_DEPTH, "mt_ready");
+_Static_assert(sizeof(struct mt_go_stack) == 32 + 8 * MT_GO_STACK_DEPTH, "mt_go_stack");
 
 /* Offsets in structs of Go's runtime, in bytes; all 0: not known. */
 struct mt_go_offsets {

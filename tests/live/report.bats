@@ -167,7 +167,8 @@ go_reason() {
 @test "a Go handler's wait is its goroutine's, with the runtime's reason; its work is its own" {
 	[ -x "$O/programs/go_waits" ] || skip "the Go sample is not built: there is no Go"
 	local cause want
-	for cause in mutex:semacquire\|sync.Mutex.Lock 'chan:chan receive' sleep:sleep busy:; do
+	for cause in 'mutex:main.handle > sync\.[^:]*: (semacquire|sync.Mutex.Lock)' 'chan:main.handle: chan receive' \
+		'sleep:main.handle > time.Sleep: sleep' busy:; do
 		want=${cause#*:}
 		cause=${cause%%:*}
 		start go_waits "$cause"

@@ -129,7 +129,9 @@ int events__collect(struct events *events, const struct recording *rec)
 	for (uint32_t i = 0; i < rec->samples.n && !err; i++) {
 		const struct rec_sample *s = &rec->samples.v[i];
 
-		err = add(events, &(struct event){s->time_ns, s->pid, s->tid, EVENT_SAMPLE, i});
+		if (!s->at_park)
+			err = add(events,
+				  &(struct event){s->time_ns, s->pid, s->tid, EVENT_SAMPLE, i});
 	}
 	for (uint32_t i = 0; i < rec->scheds.n && !err; i++) {
 		const struct rec_sched *s = &rec->scheds.v[i];

@@ -40,10 +40,12 @@ static int compare_stacks(const void *a, const void *b)
 
 static int collect_stacks(struct goroutine_calls *calls, const struct recording *rec)
 {
-	for (size_t i = 0; i < rec->samples.n && calls->ready.n; i++)
-		if (VEC_ADD(&calls->stacks, &rec->samples.v[i]))
+	for (size_t i = 0; i < rec->samples.n && calls->all.n; i++)
+		if (rec->samples.v[i].at_park ? VEC_ADD(&calls->parks, &rec->samples.v[i])
+					      : VEC_ADD(&calls->stacks, &rec->samples.v[i]))
 			return -ENOMEM;
 	VEC_SORT(&calls->stacks, compare_stacks);
+	VEC_SORT(&calls->parks, compare_stacks);
 	return 0;
 }
 
@@ -322,10 +324,95 @@ static int emit_waker(struct goroutine *g, const struct mt_entry *ready, uint64_
 	return 0;
 }
 
+/*
+ * The functions from that which contains the wait exact.v[i] to the one that waits, without those
+ * of the runtime that it waits in.
+ */
+struct park_path {
+	const struct function *all[MT_GO_STACK_DEPTH]; /* innermost first */
+	uint64_t entry_ips[MT_GO_STACK_DEPTH];
+	uint32_t n;
+};
+
+/* What these do is said by the runtime's reason. */
+static bool is_of_runtime(const struct function *function)
+{
+	return !strncmp(function->name, "runtime.", strlen("runtime.")) ||
+	       !strncmp(function->name, "sync.runtime_", strlen("sync.runtime_")) ||
+	       !strncmp(function->name, "internal/", strlen("internal/"));
+}
+
+/* Leaves it empty if the stack is not recorded, or does not lead to the containing call. */
+static void find_park_path(const struct goroutine *g, size_t i, struct park_path *path)
+{
+	const struct call *park = &g->exact.v[i];
+	const struct rec_sample key = {.tid = g->ran_in.v[i].first, .time_ns = park->start_ns};
+	const struct rec_sample *at = &key, *s;
+	size_t n = VEC_PARTITION_POINT(&g->calls->parks, e, compare_stacks(e, &at) < 0);
+
+	path->n = 0;
+	if (park->parent == CALL_NO_PARENT || n == g->calls->parks.n ||
+	    compare_stacks(&g->calls->parks.v[n], &at))
+		return;
+	s = g->calls->parks.v[n];
+	/* The innermost is runtime.gopark() itself. */
+	for (uint32_t k = 1; k < s->n_ips && k < MT_GO_STACK_DEPTH; k++) {
+		struct code_place place;
+
+		if (!code_map__find(g->map, g->rec->sample_ips.v[s->first_ip + k] - 1, &place))
+			break;
+		if (place.function == g->exact.v[park->parent].function)
+			return;
+		if (!path->n && is_of_runtime(place.function))
+			continue;
+		path->entry_ips[path->n] = place.entry;
+		path->all[path->n++] = place.function;
+	}
+	path->n = 0;
+}
+
+/* Makes the last call at this depth longer, if it is one of the same function and ends there. */
+static bool extend_last(struct goroutine *g, const struct call *call, uint32_t depth)
+{
+	struct call *last = depth < g->at.n ? &g->tree.calls.v[g->at.v[depth]] : NULL;
+
+	if (!last || last->kind != CALL_FUNCTION || last->function != call->function ||
+	    last->end_ns != call->start_ns || !(last->flags & CALL_INFERRED_END))
+		return false;
+	last->end_ns = call->end_ns;
+	g->at.n = depth + 1;
+	return true;
+}
+
+/* Adds the calls inside the containing one in which the goroutine waits. Returns how many. */
+static int emit_park_path(struct goroutine *g, size_t i, uint32_t *n)
+{
+	const struct call *park = &g->exact.v[i];
+	struct park_path path;
+	int err = 0;
+
+	find_park_path(g, i, &path);
+	for (uint32_t k = 0; k < path.n && !err; k++) {
+		const struct call call = {.start_ns = park->start_ns,
+					  .end_ns = park->end_ns,
+					  .entry_ip = path.entry_ips[path.n - 1 - k],
+					  .function = path.all[path.n - 1 - k],
+					  .kind = CALL_FUNCTION,
+					  .flags = CALL_SAMPLED | CALL_INFERRED_START |
+						   CALL_INFERRED_END};
+
+		if (!extend_last(g, &call, park->depth + k))
+			err = goroutine__emit(g, &call, park->depth + k);
+	}
+	*n = path.n;
+	return err;
+}
+
 /* Adds the wait until the goroutine is made ready, then its wait for a thread. */
 static int emit_park(struct goroutine *g, size_t i)
 {
 	struct call call = g->exact.v[i];
+	uint32_t n_inside;
 	const struct mt_entry *ready = find_ready(g, &call);
 	uint64_t end_ns = call.end_ns;
 	uint8_t flags = call.flags;
@@ -339,7 +426,10 @@ static int emit_park(struct goroutine *g, size_t i)
 		call.end_ns = ready->start_ns;
 		call.flags &= (uint8_t)~CALL_INFERRED_END;
 	}
-	err = goroutine__emit(g, &call, call.depth);
+	err = emit_park_path(g, i, &n_inside);
+	call.depth += n_inside;
+	if (!err)
+		err = goroutine__emit(g, &call, call.depth);
 	if (!err)
 		err = goroutine__emit_wait(g, g->reasons.v[i]);
 	if (!err && ready)
@@ -529,6 +619,7 @@ int goroutines__trees(const struct recording *rec, struct images *images,
 	VEC_FINI(&calls.all);
 	VEC_FINI(&calls.ready);
 	VEC_FINI(&calls.stacks);
+	VEC_FINI(&calls.parks);
 	VEC_FINI(&calls.stops);
 	VEC_FINI(&calls.shown.all);
 	return err;

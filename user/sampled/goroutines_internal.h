@@ -28,7 +28,8 @@ struct shown {
 struct goroutine_calls {
 	VEC(const struct mt_entry *) all;
 	VEC(const struct mt_entry *) ready;    /* who made whom ready; in the same order */
-	VEC(const struct rec_sample *) stacks; /* by thread and time; empty if `ready` is */
+	VEC(const struct rec_sample *) stacks; /* by thread and time */
+	VEC(const struct rec_sample *) parks;  /* where they began to wait; in the same order */
 	VEC(struct world_stop) stops;	       /* by process and time */
 	/* Slices of threads that show calls of one function of a process, by time. */
 	struct {

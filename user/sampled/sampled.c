@@ -882,7 +882,8 @@ int sampled__trees(const struct recording *rec, struct images *images, sampled_t
 	struct events events = {0};
 	int err = events__collect(&events, rec);
 
-	totals->samples += rec->samples.n;
+	for (size_t i = 0; i < rec->samples.n; i++)
+		totals->samples += !rec->samples.v[i].at_park;
 	totals->switches += rec->scheds.n;
 	if (!err)
 		err = make_trees(rec, images, &events, take, ctx, totals, &threads);

@@ -582,7 +582,7 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 }
 
 /* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */
-static int take_ready(void *ctx, const struct mt_ready *ready)
+static int take_ready(void *ctx, const struct mt_go_stack *ready)
 {
 	struct log_reader *reader = ctx;
 	const struct mt_entry entry = {.start_ns = ready->time_ns,
@@ -600,7 +600,7 @@ static int take_ready(void *ctx, const struct mt_ready *ready)
 	int err;
 
 	if (ready->time_ns <= reader->after_ns || ready->time_ns < reader->began_ns ||
-	    ready->depth > MT_READY_DEPTH)
+	    ready->depth > MT_GO_STACK_DEPTH)
 		return 0;
 	err = VEC_ADD(&reader->rec->entries, entry);
 	return err ? err : recording__add_sample(reader->rec, &sample, ready->stack);
@@ -619,6 +619,31 @@ static int take_all_ready(struct gate *gate, struct recording *rec)
 	return err;
 }
 
+static int take_park(void *ctx, const struct mt_go_stack *park)
+{
+	struct log_reader *reader = ctx;
+	const struct rec_sample sample = {.time_ns = park->time_ns,
+					  .pid = (pid_t)park->tgid,
+					  .tid = (pid_t)park->tid,
+					  .cpu = park->cpu,
+					  .at_park = true,
+					  .n_ips = park->depth};
+
+	if (park->time_ns <= reader->after_ns || park->time_ns < reader->began_ns ||
+	    park->depth > MT_GO_STACK_DEPTH)
+		return 0;
+	return recording__add_sample(reader->rec, &sample, park->stack);
+}
+
+/* What goroutines waited for: who ended the waits, and where they waited. */
+static int take_go_waits(struct gate *gate, struct recording *rec, uint64_t after_ns)
+{
+	struct log_reader reader = {.rec = rec, .after_ns = after_ns, .began_ns = gate->began_ns};
+	int err = take_all_ready(gate, rec);
+
+	return err ? err : trigger__parks(gate->trigger, take_park, &reader);
+}
+
 int gate__take_entries(struct gate *gate, struct recording *rec)
 {
 	struct log_reader reader = {
@@ -632,7 +657,7 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	for (size_t i = first; i < rec->entries.n; i++)
 		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
 			gate->entries_until_ns = rec->entries.v[i].start_ns;
-	return err || !gate->go_waits ? err : take_all_ready(gate, rec);
+	return err || !gate->go_waits ? err : take_go_waits(gate, rec, reader.after_ns);
 }
 
 static int take_region(void *ctx, const struct mt_entry *entry)

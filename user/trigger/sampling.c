@@ -40,6 +40,7 @@ static int select_go_waits(struct trigger_bpf *skel, const struct trigger_config
 	bpf_map__set_autocreate(skel->maps.go_parks, on);
 	bpf_map__set_autocreate(skel->maps.park_log, on);
 	bpf_map__set_autocreate(skel->maps.ready_log, on);
+	bpf_map__set_autocreate(skel->maps.park_stacks, on);
 	return on ? trigger__size_lru(skel->maps.go_parks, config) : 0;
 }
 
@@ -86,21 +87,33 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 	return err;
 }
 
-int trigger__ready(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx)
+static int take_go_stacks(const struct bpf_map *map,
+			  int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx)
 {
-	const size_t size = sizeof(struct mt_ready) * MT_READY_LOG;
-	const struct mt_ready *log = map_log(trigger__skel(trigger)->maps.ready_log, size);
-	struct mt_ready ready;
+	const size_t size = sizeof(struct mt_go_stack) * MT_GO_STACKS;
+	const struct mt_go_stack *log = map_log(map, size);
+	struct mt_go_stack stack;
 	int err = 0;
 
 	if (!log)
 		return -errno;
-	for (size_t i = 0; i < MT_READY_LOG && !err; i++)
-		if (log_entry__copy(&ready, &log[i], sizeof(ready)))
-			err = take(ctx, &ready);
+	for (size_t i = 0; i < MT_GO_STACKS && !err; i++)
+		if (log_entry__copy(&stack, &log[i], sizeof(stack)))
+			err = take(ctx, &stack);
 	munmap((void *)log, size);
 	return err;
+}
+
+int trigger__ready(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_go_stack *ready), void *ctx)
+{
+	return take_go_stacks(trigger__skel(trigger)->maps.ready_log, take, ctx);
+}
+
+int trigger__parks(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_go_stack *park), void *ctx)
+{
+	return take_go_stacks(trigger__skel(trigger)->maps.park_stacks, take, ctx);
 }
 
 uint64_t trigger__also_calls(const struct trigger *trigger)

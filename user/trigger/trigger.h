@@ -149,9 +149,14 @@ int trigger__sample_gate(const struct trigger *trigger);
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);
 
-/* Like trigger__entries(), with config.go_waits: the latest MT_READY_LOG wake-ups of goroutines. */
+/*
+ * Like trigger__entries(), with config.go_waits: the latest MT_GO_STACKS wake-ups of goroutines, or
+ * the stacks of as many waits.
+ */
 int trigger__ready(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_ready *ready), void *ctx);
+		   int (*take)(void *ctx, const struct mt_go_stack *ready), void *ctx);
+int trigger__parks(const struct trigger *trigger,
+		   int (*take)(void *ctx, const struct mt_go_stack *park), void *ctx);
 
 /*
  * Like trigger__entries(), with config.regions: the latest MT_ENTRY_LOG ended regions and all open

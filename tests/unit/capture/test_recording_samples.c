@@ -72,6 +72,14 @@ static void fill_samples(struct recording *rec)
 
 		assert_int_equal(recording__add_sample(rec, &fault, ips), 0);
 	}
+	assert_int_equal(recording__add_sample(rec,
+					       &(struct rec_sample){.time_ns = 1600,
+								    .pid = 100,
+								    .tid = 101,
+								    .at_park = true,
+								    .n_ips = 2},
+					       ips),
+			 0);
 	rec->sample_period_ns = 100000;
 }
 
@@ -98,6 +106,7 @@ static void assert_same_samples(const struct recording *a, const struct recordin
 		assert_int_equal(y->tid, x->tid);
 		assert_int_equal(y->cpu, x->cpu);
 		assert_int_equal(y->at_switch, x->at_switch);
+		assert_int_equal(y->at_park, x->at_park);
 		assert_int_equal(y->in_kernel, x->in_kernel);
 		assert_int_equal(y->faults, x->faults);
 		assert_int_equal(y->is_major, x->is_major);

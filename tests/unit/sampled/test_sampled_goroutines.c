@@ -374,6 +374,53 @@ static void test_nobody_knows_who_made_it_ready(void **state)
 	assert_int_equal(f->trees[1].done_by.n, 0);
 }
 
+/* The stack of where it began to wait: not what its thread does after that. */
+static void test_where_it_waits(void **state)
+{
+	struct fixture *f = *state;
+
+	add_call_that_waits(f);
+	map_code(&f->rec, 0, HELPER, "runtime.chanrecv1");
+	map_code(&f->rec, 0, OTHER, "main.backend");
+	SAMPLE(f, TID, 1120, PARK + 4, HELPER + 8, OTHER + 8, ITER + 8, MAIN + 8)->at_park = true;
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1260\n"
+				  "  [find] 1010-1120 inferred-start inferred-end\n"
+				  "  main.backend 1120-1260 inferred-start inferred-end\n"
+				  "    [blocked] 1120-1260\n");
+	assert_string_equal(call_tree__waits_for(&f->trees[1], &f->trees[1].calls.v[3])->text,
+			    "chan receive");
+	for (size_t i = 0; i < f->trees[0].calls.n; i++)
+		assert_true(f->trees[0].calls.v[i].function != f->trees[1].calls.v[2].function);
+}
+
+/* It was in that function before, as far as stacks tell. */
+static void test_it_waits_where_it_was(void **state)
+{
+	struct fixture *f = *state;
+
+	add_call_that_waits(f);
+	SAMPLE(f, TID, 1120, PARK + 4, FIND + 8, ITER + 8, MAIN + 8)->at_park = true;
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1260\n"
+				  "  [find] 1010-1260 inferred-start inferred-end\n"
+				  "    [blocked] 1120-1260\n");
+}
+
+/* A stack that does not lead to the call, and one of another time, tell nothing. */
+static void test_a_wait_without_its_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	add_call_that_waits(f);
+	SAMPLE(f, TID, 1120, PARK + 4, FIND + 8, MAIN + 8)->at_park = true;
+	SAMPLE(f, TID, 1119, PARK + 4, FIND + 8, ITER + 8, MAIN + 8)->at_park = true;
+	make_trees(f, 2);
+	assert_tree(&f->trees[1], "[iter] 1010-1260\n"
+				  "  [find] 1010-1120 inferred-start inferred-end\n"
+				  "  [blocked] 1120-1260\n");
+}
+
 static void add_goid(struct fixture *f, uint64_t goid, struct mt_entry entry)
 {
 	entry.goid = goid;
@@ -523,15 +570,27 @@ static void test_calls_before_the_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_track_a_goroutine),	      TEST(test_ends_that_are_not_known),
-		TEST(test_a_call_that_moves),	      TEST(test_the_only_call_in_three_threads),
-		TEST(test_it_is_only_seen_to_stop),   TEST(test_a_call_that_nobody_has_logged),
-		TEST(test_a_call_that_waits),	      TEST(test_a_thread_that_is_at_something_else),
-		TEST(test_calls_before_the_maps),     TEST(test_who_made_it_ready),
-		TEST(test_the_runtime_made_it_ready), TEST(test_nobody_knows_who_made_it_ready),
-		TEST(test_goroutines_have_names),     TEST(test_two_goroutines_in_one_place),
-		TEST(test_the_world_stands_still),    TEST(test_it_stops_in_a_prologue),
-		TEST(test_a_stack_that_grows),	      TEST(test_it_stops_with_the_world),
+		TEST(test_a_track_a_goroutine),
+		TEST(test_ends_that_are_not_known),
+		TEST(test_a_call_that_moves),
+		TEST(test_the_only_call_in_three_threads),
+		TEST(test_it_is_only_seen_to_stop),
+		TEST(test_a_call_that_nobody_has_logged),
+		TEST(test_a_call_that_waits),
+		TEST(test_a_thread_that_is_at_something_else),
+		TEST(test_calls_before_the_maps),
+		TEST(test_who_made_it_ready),
+		TEST(test_the_runtime_made_it_ready),
+		TEST(test_nobody_knows_who_made_it_ready),
+		TEST(test_where_it_waits),
+		TEST(test_it_waits_where_it_was),
+		TEST(test_a_wait_without_its_stack),
+		TEST(test_goroutines_have_names),
+		TEST(test_two_goroutines_in_one_place),
+		TEST(test_the_world_stands_still),
+		TEST(test_it_stops_in_a_prologue),
+		TEST(test_a_stack_that_grows),
+		TEST(test_it_stops_with_the_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,5 +5,5 @@
 start /build/programs/go_waits mutex
 mtbpf attach -source sample -pid "$pid" -symbol main.handle -duration-thresh 150ms -timeout 60s -o /tmp/go.fxt >/tmp/out 2>&1 ||
 	fail "attach: status $? $(cat /tmp/out)"
-grep -Eq '^(reason|   and): blocked in main.handle: .*, made ready by goroutine [0-9]+ in main.holder' /tmp/out ||
+grep -Eq '^(reason|   and): blocked in main.handle > sync.*: .*, made ready by goroutine [0-9]+ in main.holder' /tmp/out ||
 	fail "no reason: $(cat /tmp/out)"

@@ -29,16 +29,18 @@ enum event_index {
 	EVENT_SWITCHES, /* stacks at switches */
 	EVENT_MINOR_FAULTS,
 	EVENT_MAJOR_FAULTS,
+	EVENT_PARKS, /* stacks of goroutines that begin to wait */
 	EVENT_COUNT,
 };
 
 /* Ids are any numbers that differ. */
-static const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+static const uint64_t perf_event_ids[EVENT_COUNT] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 struct perf_writer {
 	FILE *out;
 	const struct recording *rec;
 	bool by_cpu;		   /* rings are per CPU, and records carry its number */
+	bool has_parks;		   /* some samples are at_park */
 	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
 	/* The record that is being written: its header tells its size. */
@@ -261,6 +263,8 @@ static enum event_index event_of(const struct rec_sample *s)
 {
 	if (s->faults)
 		return s->is_major ? EVENT_MAJOR_FAULTS : EVENT_MINOR_FAULTS;
+	if (s->at_park)
+		return EVENT_PARKS;
 	return s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK;
 }
 
@@ -581,12 +585,15 @@ static const struct {
 				PERF_SAMPLE_CALLCHAIN},
 	[EVENT_MAJOR_FAULTS] = {"major-faults", PERF_COUNT_SW_PAGE_FAULTS_MAJ, 0,
 				PERF_SAMPLE_CALLCHAIN},
+	[EVENT_PARKS] = {"goroutine-waits", PERF_COUNT_SW_DUMMY, 0, PERF_SAMPLE_CALLCHAIN},
 };
 
 static bool has_event(const struct perf_writer *w, enum event_index event)
 {
 	if (event == EVENT_PT)
 		return !w->sampled;
+	if (event == EVENT_PARKS)
+		return w->has_parks;
 	return w->sampled || event < EVENT_ENTRY;
 }
 
@@ -818,12 +825,21 @@ static void put_attrs(struct perf_writer *w, struct perf_data_header *header)
 	}
 }
 
+static bool has_parks(const struct recording *rec)
+{
+	for (size_t i = 0; i < rec->samples.n; i++)
+		if (rec->samples.v[i].at_park)
+			return true;
+	return false;
+}
+
 void perf_data__write(const struct recording *rec, FILE *out)
 {
 	struct perf_writer w = {.out = out,
 				.rec = rec,
 				.by_cpu = recording__is_by_cpu(rec),
-				.sampled = recording__is_sampled(rec)};
+				.sampled = recording__is_sampled(rec),
+				.has_parks = has_parks(rec)};
 	struct perf_data_header header = {.magic = PERF_DATA_MAGIC, .size = sizeof(header)};
 
 	put(&w, &header, sizeof(header));

@@ -268,6 +268,7 @@ static int read_stack(struct perf_reader *r, const struct perf_event_header *hea
 	sample.cpu = (int)(uint32_t)word[7];
 	sample.at_switch = event->type == PERF_TYPE_SOFTWARE &&
 			   event->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
+	sample.at_park = event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_DUMMY;
 	if (event->type == PERF_TYPE_SOFTWARE) {
 		sample.is_major = event->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 		if (sample.is_major || event->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||

@@ -102,9 +102,10 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch;	   /* taken when the thread left its CPU; otherwise by the clock */
-	bool in_kernel;	   /* the thread was in kernel code, called from ips[0] */
-	uint32_t n_ips;	   /* 0: no user code */
+	bool at_switch; /* taken when the thread left its CPU; otherwise by the clock */
+	bool at_park;	/* where a goroutine began to wait: its stack, and not the thread's time */
+	bool in_kernel; /* the thread was in kernel code, called from ips[0] */
+	uint32_t n_ips; /* 0: no user code */
 	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
 	uint32_t faults;   /* page faults since the last such sample; 0: not a fault */
 	bool is_major;	   /* the faults are major: they waited for the page's contents */
