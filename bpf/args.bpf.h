@@ -16,6 +16,12 @@ struct {
 	__type(value, struct mt_args);
 } args_of_probes SEC(".maps");
 
+/*
+ * False if no probe has arguments. The verifier then drops the loop over them, which it would
+ * follow for longer than the rest of the program.
+ */
+const volatile bool reads_args;
+
 /* The verifier rejects direct reads of the context at a variable offset. */
 static __always_inline u64 read_register(const void *ctx, u16 offset)
 {
@@ -96,22 +102,25 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 	return read_memory(address, arg->size, value);
 }
 
+/* The hit's members for arguments are 0 if it has none, and at a call's return. */
+static __always_inline void clear_args(struct mt_hit *hit)
+{
+	hit->n_args = hit->args_read = hit->args_signed = 0;
+	__builtin_memset(hit->args, 0, sizeof(hit->args));
+}
+
+/* Not at a call's return, where the arguments cannot be read any more. */
 static __always_inline void take_args(const struct pt_regs *regs, u32 key, struct mt_hit *hit)
 {
 	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);
 	u32 n = args ? args->n : 0;
 
-	/* At the return the arguments cannot be read any more. */
-	if (hit->reason == MT_HIT_DURATION)
-		n = 0;
 	if (args && args->is_library && regs->dx < n)
 		n = regs->dx;
 	hit->n_args = n;
-	hit->args_read = hit->args_signed = 0;
 	for (u32 i = 0; i < MT_ARGS_MAX; i++) {
-		hit->args[i] = 0;
 		if (!args || i >= n)
-			continue;
+			break;
 		if (read_arg(regs, &args->v[i], &hit->args[i]))
 			hit->args_read |= 1u << i;
 		if (args->v[i].size < 0)

@@ -15,18 +15,19 @@ struct {
 	__type(value, struct mt_counters);
 } counters SEC(".maps");
 
-/* floor(log2(value)), 0 for 0. */
+/*
+ * floor(log2(value)), 0 for 0: sets all bits below the highest one and counts them. There are no
+ * branches, because the verifier would follow all that comes after once for each result.
+ */
 static __always_inline u32 log2_of(u64 value)
 {
-	u32 log2 = 0;
-
-	for (u32 shift = 32; shift; shift /= 2) {
-		if (value >> shift) {
-			value >>= shift;
-			log2 += shift;
-		}
-	}
-	return log2;
+	for (u32 shift = 1; shift < 64; shift *= 2)
+		value |= value >> shift;
+	value >>= 1;
+	value -= value >> 1 & 0x5555555555555555;
+	value = (value & 0x3333333333333333) + (value >> 2 & 0x3333333333333333);
+	value = (value + (value >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return value * 0x0101010101010101 >> 56;
 }
 
 static __always_inline u32 fine_bucket(u64 value)

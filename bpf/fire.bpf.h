@@ -145,8 +145,7 @@ static __always_inline void begin_hit(struct mt_hit *hit, const struct passed *p
 	hit->since_tid = passed->since_tid;
 	hit->cpu = bpf_get_smp_processor_id();
 	hit->copied = 0;
-	hit->n_args = 0;
-	hit->args_read = hit->args_signed = 0;
+	clear_args(hit);
 	hit->n_prints = n_prints;
 	if (n_prints)
 		clear_prints(hit->prints);
@@ -167,7 +166,8 @@ static __always_inline void fill_hit(struct pt_regs *ctx, struct mt_hit *hit,
 	hit->tgid = pid_tgid >> 32;
 	hit->stack_depth = take_stack(ctx, passed->place->ctx, hit);
 	hit->syscall = passed->place->is_syscall ? ctx->orig_ax + 1 : 0;
-	take_args(ctx, probe_of(passed->place), hit);
+	if (reads_args && !passed->at_return)
+		take_args(ctx, probe_of(passed->place), hit);
 	take_trace_id(hit);
 	if (n_prints)
 		read_prints(passed->place, passed->at_return, hit->prints);
@@ -187,47 +187,82 @@ static __always_inline bool is_within_limits(const struct passed *passed)
 	return !limits.skip || __sync_fetch_and_add(&n_passed, 1) >= (u32)limits.skip;
 }
 
-/*
- * Makes this hit the trigger: disarms, freezes the recording, and reserves a ring buffer entry for
- * the hit. NULL: the hit does not trigger.
- */
-static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
+/* Makes this hit the trigger: disarms, and freezes the recording. False if it does not trigger. */
+static __always_inline bool take_arming(struct mt_counters *stats, struct passed *passed)
 {
 	volatile struct mt_freezer *freezer = freezer_state();
 	const u32 found = armed;
-	struct mt_hit *hit;
 
 	/* A plain read comes first: most hits that pass find it disarmed and need no bus lock. */
 	if (!found || !freezer || passed->since_ns < armed_since_ns) {
 		add_one(&stats->unarmed);
-		return NULL;
+		return false;
 	}
 	if (!is_within_limits(passed)) {
 		add_one(&stats->let_pass);
-		return NULL;
+		return false;
 	}
 	if (__sync_val_compare_and_swap(&armed, found, 0) != found) {
 		add_one(&stats->unarmed);
-		return NULL;
+		return false;
 	}
 	freezer->frozen = passed->arming = found;
 	freezer->frozen_ns = last_trigger_ns = passed->time_ns;
 	add_one(&stats->triggers);
-	hit = bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
-	if (!hit) {
-		add_one(&stats->dropped);
-		freezer->frozen = 0;
-		__sync_val_compare_and_swap(&armed, 0, found);
-	}
-	return hit;
+	return true;
 }
 
-/* Returns the program's return value: 1 if this hit triggers. */
-static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
-				struct passed *passed)
+/* Reserves the trigger's entry in the ring buffer. NULL: it is full, and the trigger armed again.
+ */
+static __always_inline struct mt_hit *reserve_hit(struct mt_counters *stats,
+						  const struct passed *passed)
 {
-	struct mt_hit *hit = claim(stats, passed);
+	struct mt_hit *hit =
+		bpf_ringbuf_reserve(&hits, sizeof(*hit) + (u64)copy_pieces * MT_COPY_PIECE, 0);
+	volatile struct mt_freezer *freezer;
 
+	if (hit)
+		return hit;
+	add_one(&stats->dropped);
+	freezer = freezer_state();
+	if (freezer)
+		freezer->frozen = 0;
+	__sync_val_compare_and_swap(&armed, 0, passed->arming);
+	return NULL;
+}
+
+/* Makes this hit the trigger, and reserves its entry. NULL: it does not trigger. */
+static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct passed *passed)
+{
+	return take_arming(stats, passed) ? reserve_hit(stats, passed) : NULL;
+}
+
+/* Makes the end of the recording of this hit, which triggers whatever it measured. */
+static __always_inline void make_last(struct passed *passed)
+{
+	passed->reason = MT_HIT_LAST;
+	passed->value_ns = 0;
+	passed->since_ns = passed->time_ns;
+}
+
+/*
+ * Returns the program's return value: 1 if this hit triggers, because it passes the threshold, or,
+ * if it does not or may not, because it is the last one. A program has one call of this, since the
+ * verifier goes through every copy of what it inlines.
+ */
+static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
+				struct passed *passed, bool passes, bool is_last)
+{
+	bool triggers = passes && take_arming(stats, passed);
+	struct mt_hit *hit;
+
+	if (!triggers && is_last) {
+		make_last(passed);
+		triggers = take_arming(stats, passed);
+	}
+	/* One reservation: Linux 6.1's verifier does not know that one that was checked is there.
+	 */
+	hit = triggers ? reserve_hit(stats, passed) : NULL;
 	if (!hit)
 		return 0;
 	if (freezes_by_call && passed->place->in_kernel)

@@ -68,41 +68,31 @@ static __always_inline bool take_delay(struct latch *latch, u64 now, u64 *delay)
 	return last && last >= armed_since_ns;
 }
 
-static __always_inline int end(struct pt_regs *ctx, struct mt_counters *stats,
-			       struct passed *passed)
-{
-	passed->reason = MT_HIT_LAST;
-	passed->value_ns = 0;
-	passed->since_ns = passed->time_ns;
-	return fire(ctx, stats, passed);
-}
-
 /* Judges, with -key, the time since the last hit of the same request, in any thread. */
-static __always_inline int pass_keyed_delay(struct pt_regs *ctx, struct mt_counters *stats,
-					    struct passed *passed)
+static __always_inline bool pass_keyed_delay(struct mt_counters *stats, struct passed *passed)
 {
 	struct request_key key;
 	struct since since = {};
 	bool is_known;
 
 	if (!key_of(passed->place, stats, &key))
-		return 0;
+		return false;
 	is_known = find_request(&key, &since) && since.ns < passed->time_ns &&
 		   since.ns >= armed_since_ns;
 	begin_request(&key, stats, passed->time_ns);
 	if (!is_known)
-		return 0;
+		return false;
 	passed->reason = MT_HIT_DELAY;
 	passed->since_ns = since.ns;
 	passed->value_ns = passed->time_ns - since.ns;
 	passed->key = since.key;
 	passed->since_tid = since.tid;
 	count_value(stats, passed->value_ns);
-	return !count_only && passed->value_ns >= threshold_ns ? fire(ctx, stats, passed) : 0;
+	return passed->value_ns >= threshold_ns;
 }
 
-static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *stats,
-				      struct latch *latch, struct passed *passed)
+static __always_inline bool pass_delay(struct mt_counters *stats, struct latch *latch,
+				       struct passed *passed)
 {
 	u64 delay = 0, off_ns = off_cpu_ns(), last_off_ns;
 	bool passes = !threshold_ns;
@@ -118,63 +108,44 @@ static __always_inline int pass_delay(struct pt_regs *ctx, struct mt_counters *s
 		else
 			passes = !cpu_measure && delay >= threshold_ns;
 	}
-	if (count_only || !passes)
-		return 0;
 	passed->reason = has_delay_thresh ? MT_HIT_DELAY : MT_HIT_EVERY;
 	passed->value_ns = has_delay_thresh ? delay : 0;
 	passed->since_ns = passed->time_ns - passed->value_ns;
-	return fire(ctx, stats, passed);
+	return passes;
 }
 
 /* Judges the time from since_ns to the hit; off_ns is off_cpu_ns() at since_ns. */
-static __always_inline int pass_since(struct pt_regs *ctx, struct mt_counters *stats,
-				      struct passed *passed, u64 off_ns)
+static __always_inline bool pass_since(struct mt_counters *stats, struct passed *passed, u64 off_ns)
 {
-	bool passes;
-
 	/*
 	 * The mark's clock is the same, but BPF reads it without a lock (ktime_get_mono_fast_ns).
 	 */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
-	passes = count_time(stats, passed->value_ns, off_ns, threshold_ns, &passed->off_ns);
-	if (count_only || !passes)
-		return 0;
-	return fire(ctx, stats, passed);
+	return count_time(stats, passed->value_ns, off_ns, threshold_ns, &passed->off_ns);
 }
 
-static __always_inline int pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
-				     struct passed *passed)
+static __always_inline bool pass_mark(struct pt_regs *ctx, struct mt_counters *stats,
+				      struct passed *passed)
 {
 	u64 mark = mark_of(ctx);
 
 	if (!mark)
-		return 0;
+		return false;
 	passed->since_ns = mark - mark_offset_ns;
 	passed->reason = MT_HIT_MARK;
-	return pass_since(ctx, stats, passed, 0);
+	return pass_since(stats, passed, 0);
 }
 
-static __always_inline int pass(struct pt_regs *ctx, struct mt_counters *stats, struct latch *latch,
-				struct passed *passed)
+/* Decides at the hit itself: for delays, marks and regions. */
+static __always_inline bool pass(struct pt_regs *ctx, struct mt_counters *stats,
+				 struct latch *latch, struct passed *passed)
 {
 	if (measure_mark)
 		return pass_mark(ctx, stats, passed);
 	if (measure_region)
-		return pass_since(ctx, stats, passed, passed->off_ns);
-	return has_key ? pass_keyed_delay(ctx, stats, passed)
-		       : pass_delay(ctx, stats, latch, passed);
-}
-
-/* Decides at the hit itself: for delays, marks and regions. */
-static __always_inline int judge_hit(struct pt_regs *ctx, struct mt_counters *stats,
-				     struct latch *latch, struct passed *passed)
-{
-	bool is_last = limits.max_hits && passed->sequence == (u32)limits.max_hits;
-
-	if (pass(ctx, stats, latch, passed))
-		return 1;
-	return is_last ? end(ctx, stats, passed) : 0;
+		return pass_since(stats, passed, passed->off_ns);
+	return has_key ? pass_keyed_delay(stats, passed) : pass_delay(stats, latch, passed);
 }
 
 static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
@@ -191,12 +162,31 @@ static __always_inline bool begin_call(struct pt_regs *ctx, struct latch *latch,
 	return push_call(latch, &call);
 }
 
+/* Begins the call, or, if no duration is measured, judges the hit. True if it passes. */
+static __always_inline bool take_hit(const struct hit_place *place, struct mt_counters *stats,
+				     struct latch *latch, struct passed *passed)
+{
+	add_one(&stats->hits);
+	log_entry(place->regs, passed, 0);
+	if (stalls_in(MT_STALL_HIT))
+		open_stall(place, stats, passed->time_ns, passed->sequence, 0);
+	if (!measure_duration)
+		return pass(place->regs, stats, latch, passed);
+	if (!latch || place->in_interrupt || !begin_call(place->regs, latch, passed)) {
+		add_one(&stats->unmeasured);
+		return false;
+	}
+	open_stalled_call(place, stats, latch, passed);
+	if (keeps_prints)
+		keep_prints(place, passed->sequence);
+	return false;
+}
+
 /* since: the start of the region that ends here; empty if no region ends. */
 static __always_inline int hit(const struct hit_place *place, struct latch *latch,
 			       const struct since *since)
 {
 	struct mt_counters *stats = counters_of_cpu();
-	struct pt_regs *regs = place->regs;
 	struct passed passed = {.place = place,
 				.time_ns = bpf_ktime_get_ns(),
 				.since_ns = since->ns,
@@ -204,31 +194,22 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 				.key = since->key,
 				.since_tid = since->tid,
 				.reason = MT_HIT_REGION,
-				.probe_ip = regs->ip};
+				.probe_ip = place->regs->ip};
+	bool passes = false, is_last;
 
 	/* The first arming sets not_before_ns; limits.max_hits counts the hits after it. */
 	if (!stats || (limits.max_hits && !not_before_ns))
 		return 0;
-	if (limits.max_hits && n_returned >= (u32)limits.max_hits)
-		return end(regs, stats, &passed);
-	passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
-	/* If the last hit triggered, the trigger has been armed again: the next hit is the end. */
-	if (limits.max_hits && !measure_duration && passed.sequence > (u32)limits.max_hits)
-		return end(regs, stats, &passed);
-	add_one(&stats->hits);
-	log_entry(regs, &passed, 0);
-	if (stalls_in(MT_STALL_HIT))
-		open_stall(place, stats, passed.time_ns, passed.sequence, 0);
-	if (!measure_duration)
-		return judge_hit(regs, stats, latch, &passed);
-	if (!latch || place->in_interrupt || !begin_call(regs, latch, &passed)) {
-		add_one(&stats->unmeasured);
-		return 0;
+	is_last = limits.max_hits && n_returned >= (u32)limits.max_hits;
+	if (!is_last) {
+		passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
+		/* If the last hit triggered, the trigger has been armed again: this is the end. */
+		if (!limits.max_hits || measure_duration || passed.sequence <= (u32)limits.max_hits)
+			passes = take_hit(place, stats, latch, &passed);
+		is_last = limits.max_hits && !measure_duration &&
+			  passed.sequence >= (u32)limits.max_hits;
 	}
-	open_stalled_call(place, stats, latch, &passed);
-	if (keeps_prints)
-		keep_prints(place, passed.sequence);
-	return 0;
+	return fire(place->regs, stats, &passed, passes && !count_only, is_last);
 }
 
 /* Handles a hit that does not end a region. */
@@ -257,18 +238,18 @@ static __always_inline int judge_call(const struct hit_place *place, struct mt_c
 				.sequence = call->sequence,
 				.probe_ip = call->ip,
 				.since_ns = call->entry_ns};
+	bool passes = false;
 	u64 returned;
-	bool passes;
 
 	passed.value_ns = passed.time_ns > call->entry_ns ? passed.time_ns - call->entry_ns : 0;
 	returned = limits.max_hits ? __sync_fetch_and_add(&n_returned, 1) + 1 : 0;
-	if (returned > (u32)limits.max_hits)
-		return end(regs, stats, &passed);
-	log_entry(regs, &passed, passed.time_ns);
-	passes = count_time(stats, passed.value_ns, call->off_ns, threshold_ns, &passed.off_ns);
-	if (!count_only && passes && fire(regs, stats, &passed))
-		return 1;
-	return limits.max_hits && returned == (u32)limits.max_hits ? end(regs, stats, &passed) : 0;
+	if (returned <= (u32)limits.max_hits) {
+		log_entry(regs, &passed, passed.time_ns);
+		passes = count_time(stats, passed.value_ns, call->off_ns, threshold_ns,
+				    &passed.off_ns);
+	}
+	return fire(regs, stats, &passed, passes && !count_only,
+		    limits.max_hits && returned >= (u32)limits.max_hits);
 }
 
 static __always_inline int return_of(struct pt_regs *ctx, struct latch *latch)
@@ -467,15 +448,19 @@ static __always_inline void take_entry(const u64 *ctx, const struct mt_syscall *
 {
 	struct pt_regs regs;
 	struct hit_place place = {(void *)ctx, &regs, true, syscall->probe, true, ctx[0]};
+	struct since since = {};
+	bool is_end;
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx[0]) ||
 	    !is_meant(&regs, syscall))
 		return;
 	/* The maps exist only if regions are used. */
-	if ((has_regions || has_key) && syscall->roles & MT_ROLE_STOPS)
-		stop(&place, syscall_latch(&regs));
-	if (syscall->roles & MT_ROLE_HITS && terms_hold(&place, false))
-		hit_alone(&place, syscall_latch(&regs));
+	is_end = (has_regions || has_key) && syscall->roles & MT_ROLE_STOPS &&
+		 end_since(&place, &since) && stop_triggers;
+	if (!is_end)
+		since = (struct since){};
+	if ((is_end || syscall->roles & MT_ROLE_HITS) && terms_hold(&place, false))
+		hit(&place, syscall_latch(&regs), &since);
 }
 
 SEC("raw_tp/sys_enter")

@@ -132,6 +132,21 @@ meets() {
 	[[ $output == *test_b*test_a* ]]
 }
 
+@test "what a file's quick tests took says nothing of its slow ones" {
+	for name in a b; do
+		printf '@test "quick" { true; }\n# bats test_tags=slow\n@test "slow" { true; }\n' >"$TESTS_DIR/cli/$name.bats"
+	done
+	printf '90 quick:cli/a\n10 quick:cli/b\n20 slow:cli/a\n80 slow:cli/b\n' >"$O/tests/seconds"
+	run_suites -j 1 slow:cli
+	[[ $output == *"ok     cli/b "*"ok     cli/a "* ]]
+	printf '90 quick:cli/a\n10 quick:cli/b\n20 slow:cli/a\n80 slow:cli/b\n' >"$O/tests/seconds"
+	run_suites -j 1 quick:cli
+	[[ $output == *"ok     cli/a "*"ok     cli/b "* ]]
+	# Their times are in it now, and those of the slow ones are still there.
+	[ "$(sort "$O/tests/seconds" | grep -c ' slow:cli/[ab]$')" = 2 ]
+	! grep -q '^90 \|^10 ' "$O/tests/seconds"
+}
+
 @test "traces of bats tests are kept where they are asked for" {
 	echo '@test "a" { echo it >"$BATS_TEST_TMPDIR/t.fxt"; }' >"$TESTS_DIR/cli/keeps.bats"
 	KEEP_TRACES=$BATS_TEST_TMPDIR/kept run_suites cli

@@ -24,7 +24,7 @@ hit_line() {
 
 @test "without -symbol the program's own call triggers, and its argument is shown" {
 	start library
-	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 60s -o x.fxt
 	[ "$status" -eq 0 ]
 	says own-trigger-used mtbpf_hit
 	[[ $(hit_line) =~ ^hit\ [0-9]+\ of\ mtbpf_hit,\ thread\ $target,\ arg1\ [0-9]+$ ]]
@@ -32,7 +32,7 @@ hit_line() {
 	grep -q arg1 x.fxt
 	mtbpf_run decode x.mtbpf -o y.fxt
 	[ "$(hit_line)" = "$first" ]
-	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o z.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 60s -o z.fxt
 	[ "$(hit_line | sed 's/.*arg1 //')" -gt "${first##*arg1 }" ]
 }
 
@@ -60,13 +60,13 @@ hit_line() {
 		start_file ./bare "" $id
 		mtbpf_run attach -source sample -pid "$target" -if 'arg1 == 0' -timeout 500ms -o x.fxt
 		[ "$status" -eq 3 ]
-		mtbpf_run attach -source sample -pid "$target" -print arg1 -timeout 20s -o y.fxt
+		mtbpf_run attach -source sample -pid "$target" -print arg1 -timeout 60s -o y.fxt
 		[ "$status" -eq 0 ]
 		[[ $output == *", arg1 unknown"* ]]
 		kill "$target"
 		# shellcheck disable=SC2086
 		start_file ./bare with $id
-		mtbpf_run attach -source sample -pid "$target" -if 'arg1 == 0' -timeout 20s -o z.fxt
+		mtbpf_run attach -source sample -pid "$target" -if 'arg1 == 0' -timeout 60s -o z.fxt
 		[ "$status" -eq 0 ]
 		[[ $output == *", arg1 0"* ]]
 		kill "$target"
@@ -86,7 +86,7 @@ hit_line() {
 
 @test "-duration-thresh: since mtbpf_mark_start(), of the same thread" {
 	start library -threads 3 # others that call it have no mark: they never trigger
-	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -skip 1 -timeout 60s -o x.fxt
 	[ "$status" -eq 0 ]
 	says waiting-for-mark mtbpf_hit "50.0 ms"
 	[[ $(hit_line) =~ thread\ $target:\ ([0-9]+)[.0-9]*\ ms\ after\ mtbpf_mark_start\(\),\ arg1\ ([0-9]+)$ ]]
@@ -99,7 +99,7 @@ hit_line() {
 
 @test "-delay-thresh: from one call to the next" {
 	start library
-	mtbpf_run attach -pid "$target" -source sample -delay-thresh 50ms -timeout 15s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -delay-thresh 50ms -timeout 60s -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $(hit_line) == *" ms after the one before, arg1 "* ]]
 }
@@ -113,7 +113,7 @@ hit_line() {
 
 @test "a program built for magic-trace: its own stop indicator" {
 	start foreign
-	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 10s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -skip 30 -timeout 60s -o x.fxt
 	[ "$status" -eq 0 ]
 	says own-trigger-used magic_trace_stop_indicator
 	[[ $(hit_line) == *" of magic_trace_stop_indicator, thread $target" ]]
@@ -139,7 +139,7 @@ hit_line() {
 	eventually 5 grep -q '^pid ' "$log"
 	target=$(sed -n 's/^pid //p' "$log")
 	started+=("$target")
-	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 15s -o x.fxt
+	mtbpf_run attach -pid "$target" -source sample -duration-thresh 50ms -timeout 60s -o x.fxt
 	[ "$status" -eq 0 ]
 	[[ $(hit_line) =~ ([0-9]+)[.0-9]*\ ms\ after\ mtbpf_mark_start ]]
 	[ "${BASH_REMATCH[1]}" -ge 50 ]

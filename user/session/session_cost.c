@@ -120,7 +120,6 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 
 #define CALLS  200
 #define ROUNDS 5
-#define NEVER  3600000000000ull
 
 /* This instruction is single-stepped under a probe, as is the return instruction after it. */
 __attribute__((noinline, noipa)) static void hit_stepped(void)
@@ -179,7 +178,7 @@ static int attach(struct trigger *trigger, const struct trigger_config *config, 
 	fds[0] = open_probe(trigger, config, call, TRIGGER_ENTRY);
 	if (fds[0] < 0)
 		return fds[0];
-	if (config->duration_thresh_ns) {
+	if (trigger__needs_return(config)) {
 		fds[1] = open_probe(trigger, config, call, TRIGGER_RETURN);
 		if (fds[1] < 0)
 			return fds[1];
@@ -214,15 +213,17 @@ static bool is_stepped(const struct probes *probes)
 	return probes->all.n && !probes__stepped(probes)->site.emulated;
 }
 
-/* Measures a probe like the most expensive one, single-stepped or not, with a trigger that never
- * fires. */
+/*
+ * Measures a probe like the most expensive one, single-stepped or not, with a trigger that never
+ * fires. It only counts, so that the verifier need not look at what a trigger does when it fires.
+ */
 void session__measure_hits(struct session *s)
 {
 	bool returns = s->also.all.n || (session__has_ends(s) && !probes__are_library(&s->probes));
 	const struct trigger_config config = {
 		.tgid = getpid(),
-		.delay_thresh_ns = returns ? 0 : NEVER,
-		.duration_thresh_ns = returns ? NEVER : 0,
+		.count_only = true,
+		.watch_duration = returns,
 		.returns_by_insn = s->gate.by_insn,
 		.sampling = s->ops->samples,
 		.by_links = s->gate.by_links,
@@ -234,7 +235,7 @@ void session__measure_hits(struct session *s)
 	/* Probes on system calls lack specs: they cost less than any uprobe. */
 	/* Go's functions are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
-						    .delay_thresh_ns = NEVER,
+						    .count_only = true,
 						    .sampling = s->ops->samples,
 						    .by_links = s->gate.by_links};
 

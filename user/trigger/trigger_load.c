@@ -114,6 +114,14 @@ static bool keeps_prints(const struct trigger_config *config)
 	return config->n_prints && trigger__needs_return(config);
 }
 
+static bool has_args(const struct trigger_config *config)
+{
+	for (uint32_t i = 0; i < config->n_args; i++)
+		if (config->args[i].n)
+			return true;
+	return false;
+}
+
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	set_pid_namespace(skel);
@@ -138,6 +146,7 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->has_regions = config->regions && !config->by_key;
 	skel->rodata->has_key = config->by_key;
 	skel->rodata->pauses = config->regions && !config->by_key && !config->only_measured;
+	skel->rodata->reads_args = has_args(config);
 	skel->rodata->n_prints = config->n_prints;
 	skel->rodata->keeps_prints = keeps_prints(config);
 	skel->rodata->stop_triggers = config->stop_triggers;
@@ -181,11 +190,13 @@ static int select_latch(struct trigger_bpf *skel, const struct trigger_config *c
 			enum trigger_latch latch)
 {
 	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
+	/* Each program takes the verifier 10 ms or more. */
+	bool returns = trigger__needs_return(config);
 
 	bpf_program__set_autoload(skel->progs.on_hit, !lru);
-	bpf_program__set_autoload(skel->progs.on_return, !lru);
+	bpf_program__set_autoload(skel->progs.on_return, !lru && returns);
 	bpf_program__set_autoload(skel->progs.on_hit_lru, lru);
-	bpf_program__set_autoload(skel->progs.on_return_lru, lru);
+	bpf_program__set_autoload(skel->progs.on_return_lru, lru && returns);
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
 	return lru ? trigger__size_lru(skel->maps.lru_latches, config) : 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tracing changes nothing that a program does, whatever it does and whoever dies of it.
-# only: newest
+# only: 6.12
 . /tests/vm/lib.sh
 need_pmu
 cd /tmp || exit 1
