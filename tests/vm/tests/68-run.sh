@@ -12,14 +12,18 @@ mtbpf run -o /tmp/t.fxt -- /bin/true >/tmp/out 2>/tmp/err || fail "true: status 
 ! grep -q '^gaps' /tmp/out || fail "gaps: $(cat /tmp/out)"
 mtbpf decode /tmp/t.mtbpf -print calls | grep -q '\[busybox\|\[true\|_start' || fail "true's own code is not in the trace"
 
-# Threads that begin after the execve have rings that record at once. The program runs on after the snapshot.
-mtbpf run -multi-thread -timeout 2s -o /tmp/m.fxt -- /build/programs/threads -scale small >/tmp/out 2>/tmp/err &
+# A thread that began after the execve triggers, and its own ring has recorded it. The program runs on after that.
+mtbpf run -multi-thread -symbol one_iter -delay-thresh 60ms -timeout 60s -o /tmp/m.fxt -- \
+	/build/programs/threads -scale small >/tmp/out 2>/tmp/err &
 tool=$!
-for _ in $(seq 300); do
+for _ in $(seq 900); do
 	! grep -q '^the program runs on' /tmp/err || break
 	sleep 0.1
 done
-kill "$(sed -n 's/^the program runs on as process \([0-9]*\);.*/\1/p' /tmp/err)" || fail "it does not run on: $(cat /tmp/err)"
+program=$(sed -n 's/^the program runs on as process \([0-9]*\);.*/\1/p' /tmp/err)
+kill "$program" || fail "it does not run on: $(cat /tmp/err)"
 wait "$tool"
-threads=$(mtbpf decode /tmp/m.mtbpf -print branches | awk '{print $1}' | sort -u | wc -l)
-[ "$threads" -ge 4 ] || fail "only $threads threads are in the trace: $(cat /tmp/err)"
+hit=$(sed -n 's/^hit .*thread \([0-9]*\):.*/\1/p' /tmp/out)
+[ -n "$hit" ] && [ "$hit" != "$program" ] || fail "no worker triggered: $(cat /tmp/out /tmp/err)"
+mtbpf decode /tmp/m.mtbpf -print branches | awk '{print $1}' | sort -u | grep -qx "$hit" ||
+	fail "thread $hit is not in the trace: $(cat /tmp/out)"
