@@ -32,13 +32,7 @@ struct {
 } also_lru_latches SEC(".maps");
 
 /* Like entry_log, indexed by the number of the call. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_ENTRY_LOG);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} also_log SEC(".maps");
+struct log_of_entries also_log SEC(".maps");
 
 /* The number of the latest call. */
 __u64 last_also;

@@ -10,13 +10,7 @@
 const volatile bool log_entries;
 
 /* User space maps it. The index is the hit's number, so no two threads write to the same entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_ENTRY_LOG);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} entry_log SEC(".maps");
+struct log_of_entries entry_log SEC(".maps");
 
 /* The thread in which the returning call began; 0: not known, or the call has not returned yet. */
 static __always_inline u32 thread_of(const struct passed *passed)

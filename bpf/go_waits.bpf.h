@@ -6,16 +6,16 @@
  *	ready(gp, ...)			somebody makes the goroutine in %rax ready
  *	execute(gp, ...)		a thread's scheduler goes on with the goroutine in %rax
  *
- * gopark() returns after execute(). A probe on its return instruction would be single-stepped,
- *which costs ten times as much; at execute() and the others the kernel emulates the probed
- *instruction. For a goroutine outside of such calls a probe does one or two lookups.
+ * gopark() returns after execute(). A probe on its return instruction would be single-stepped, at
+ * ten times the cost; at execute() and the others the kernel emulates the probed instruction. For a
+ * goroutine outside of such calls a probe does one or two lookups.
  */
 #ifndef MTBPF_GO_WAITS_BPF_H
 #define MTBPF_GO_WAITS_BPF_H
 
 #include "also.bpf.h"
 
-/* Of a goroutine in gopark(). */
+/* The wait of a goroutine that is in gopark(). */
 struct go_park {
 	u64 start_ns;
 	u64 sp;	      /* relative to the stack's upper end */
@@ -30,31 +30,20 @@ struct {
 	__type(value, struct go_park);
 } go_parks SEC(".maps");
 
-/* Like also_log: the calls of gopark(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_ENTRY_LOG);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} park_log SEC(".maps");
+/* The calls of gopark(), indexed by their number. */
+struct log_of_entries park_log SEC(".maps");
 
-struct {
+struct go_stack_log {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, MT_GO_STACKS);
 	__type(key, u32);
 	__type(value, struct mt_go_stack);
-} ready_log SEC(".maps");
+};
 
-/* Where the goroutines wait; indexed by the number in park_log. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_GO_STACKS);
-	__type(key, u32);
-	__type(value, struct mt_go_stack);
-} park_stacks SEC(".maps");
+struct go_stack_log ready_log SEC(".maps");
+/* The stacks at gopark(), indexed by the number in park_log. */
+struct go_stack_log park_stacks SEC(".maps");
 
 __u64 last_park;      /* the number of the latest entry in park_log */
 __u64 n_ready;	      /* entries ever written to ready_log */
@@ -69,6 +58,27 @@ static __always_inline u32 walk_from_entry(struct pt_regs *ctx, struct mt_go_sta
 	at->stack[1] = read_user_word(ctx->sp);
 	bytes = bpf_get_stack(ctx, &at->stack[2], sizeof(at->stack) - 16, BPF_F_USER_STACK | 1);
 	return bytes > 0 ? 2 + (u32)bytes / 8 : 2;
+}
+
+/* Writes entry n of a log: the stack of this thread at something that happens to the goroutine g.
+ */
+static __always_inline void note_stack(struct pt_regs *ctx, void *log, u64 n, u64 g, u64 goid,
+				       u64 now)
+{
+	u32 key = n & (MT_GO_STACKS - 1);
+	struct mt_go_stack *at = bpf_map_lookup_elem(log, &key);
+	u64 pid_tgid = current_pid_tgid();
+
+	if (!at)
+		return;
+	begin_write(&at->time_ns);
+	at->tid = (u32)pid_tgid;
+	at->tgid = pid_tgid >> 32;
+	at->goroutine = goroutine_at(g);
+	at->cpu = bpf_get_smp_processor_id();
+	at->goid = goid;
+	at->depth = walk_from_entry(ctx, at);
+	end_write(&at->time_ns, now);
 }
 
 static __always_inline bool has_open_call(void *latches, u32 key)
@@ -116,24 +126,6 @@ static __always_inline u64 park_number(u32 key, const struct go_park *park, u64 
 	return __sync_fetch_and_add(&last_park, 1) + 1;
 }
 
-static __always_inline void note_park_stack(struct pt_regs *ctx, const struct go_park *park)
-{
-	u32 key = park->sequence & (MT_GO_STACKS - 1);
-	struct mt_go_stack *at = bpf_map_lookup_elem(&park_stacks, &key);
-	u64 pid_tgid = current_pid_tgid();
-
-	if (!at)
-		return;
-	begin_write(&at->time_ns);
-	at->tid = (u32)pid_tgid;
-	at->tgid = pid_tgid >> 32;
-	at->goroutine = goroutine_at(ctx->r14);
-	at->cpu = bpf_get_smp_processor_id();
-	at->goid = 0;
-	at->depth = walk_from_entry(ctx, at);
-	end_write(&at->time_ns, park->start_ns);
-}
-
 static __always_inline void begin_park(struct pt_regs *ctx)
 {
 	const u32 key = goroutine_key(ctx->r14);
@@ -156,7 +148,7 @@ static __always_inline void begin_park(struct pt_regs *ctx)
 	entry->goroutine = goroutine_of(ctx);
 	entry->goid = goid_of(ctx->r14);
 	end_write(&entry->start_ns, park.start_ns);
-	note_park_stack(ctx, &park);
+	note_stack(ctx, &park_stacks, park.sequence, ctx->r14, 0, park.start_ns);
 }
 
 static __always_inline void resume_park(const struct pt_regs *ctx)
@@ -195,25 +187,11 @@ static __always_inline u64 current_goid(const struct pt_regs *ctx)
 static __always_inline void make_ready(struct pt_regs *ctx)
 {
 	u32 key = goroutine_key(ctx->ax);
-	struct mt_go_stack *ready;
-	u64 pid_tgid;
 
 	__sync_fetch_and_add(&n_go_wait_hits, 1);
-	if (is_frozen() || !bpf_map_lookup_elem(&go_parks, &key))
-		return;
-	key = __sync_fetch_and_add(&n_ready, 1) & (MT_GO_STACKS - 1);
-	ready = bpf_map_lookup_elem(&ready_log, &key);
-	if (!ready)
-		return;
-	pid_tgid = current_pid_tgid();
-	begin_write(&ready->time_ns);
-	ready->tid = (u32)pid_tgid;
-	ready->tgid = pid_tgid >> 32;
-	ready->goroutine = goroutine_at(ctx->ax);
-	ready->cpu = bpf_get_smp_processor_id();
-	ready->goid = current_goid(ctx);
-	ready->depth = walk_from_entry(ctx, ready);
-	end_write(&ready->time_ns, bpf_ktime_get_ns());
+	if (!is_frozen() && bpf_map_lookup_elem(&go_parks, &key))
+		note_stack(ctx, &ready_log, __sync_fetch_and_add(&n_ready, 1), ctx->ax,
+			   current_goid(ctx), bpf_ktime_get_ns());
 }
 
 #endif

@@ -12,6 +12,15 @@
 #include "mtbpf_shared.h"
 #include "pid_namespace.bpf.h"
 
+/* A log that user space maps. */
+struct log_of_entries {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_ENTRY_LOG);
+	__type(key, u32);
+	__type(value, struct mt_entry);
+};
+
 static __always_inline void begin_write(__u64 *time_ns)
 {
 	*(volatile __u64 *)time_ns = 0;

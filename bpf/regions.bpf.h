@@ -10,13 +10,7 @@
 #include "open_regions.bpf.h"
 
 /* The latest regions that have ended; user space maps it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_ENTRY_LOG);
-	__type(key, u32);
-	__type(value, struct mt_entry);
-} region_log SEC(".maps");
+struct log_of_entries region_log SEC(".maps");
 
 __u64 n_regions;
 

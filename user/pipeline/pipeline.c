@@ -368,7 +368,7 @@ void decoded__fini(struct decoded *decoded)
 /*
  * The time to which times in the trace are relative: its beginning, even if a filter removed that.
  */
-static uint64_t decoded__base(const struct decoded *decoded)
+static uint64_t base_of(const struct decoded *decoded)
 {
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
@@ -404,9 +404,8 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 {
 	struct meter meter;
 	/* Only a report, which a hit has, reads the calls again. */
-	struct trace_options options = {.base_ns = decoded__base(decoded),
-					.forget_calls = !decoded->hits.n,
-					.meter = &meter};
+	struct trace_options options = {
+		.base_ns = base_of(decoded), .forget_calls = !decoded->hits.n, .meter = &meter};
 	struct trace_writer *writer =
 		decoded->writer ? decoded->writer : trace_writer__open(path, &options);
 	struct meter_work work = {"writing", METER_CALLS, 0};
@@ -450,7 +449,7 @@ int decoded__write_text(const struct decoded *decoded, text_format_fn format, FI
 	int err = 0;
 
 	for (size_t i = 0; i < decoded->trees.n && !err; i++)
-		err = format(out, &decoded->trees.v[i], decoded__base(decoded));
+		err = format(out, &decoded->trees.v[i], base_of(decoded));
 	return err;
 }
 
@@ -459,7 +458,7 @@ int decoded__write_text_file(const struct decoded *decoded, text_format_fn forma
 	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes;
 	int err = trace_text__write(path, format, decoded->trees.v, decoded->trees.n,
-				    decoded__base(decoded), &bytes);
+				    base_of(decoded), &bytes);
 
 	if (!err)
 		log__info("%s: one line per slice, %s", path, units__format_size(size, bytes));

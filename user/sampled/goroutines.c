@@ -323,17 +323,14 @@ static int emit_waker(struct goroutine *g, const struct mt_entry *ready, uint64_
 	return 0;
 }
 
-/*
- * The functions from that which contains the wait exact.v[i] to the one that waits, without those
- * of the runtime that it waits in.
- */
+/* The functions between a measured call and its wait, without those of the runtime next to it. */
 struct park_path {
 	const struct function *all[MT_GO_STACK_DEPTH]; /* innermost first */
 	uint64_t entry_ips[MT_GO_STACK_DEPTH];
 	uint32_t n;
 };
 
-/* What these do is said by the runtime's reason. */
+/* The runtime's reason tells what these functions do. */
 static bool is_of_runtime(const struct function *function)
 {
 	return !strncmp(function->name, "runtime.", strlen("runtime.")) ||
@@ -383,7 +380,7 @@ static bool extend_last(struct goroutine *g, const struct call *call, uint32_t d
 	return true;
 }
 
-/* Adds the calls inside the containing one in which the goroutine waits. Returns how many. */
+/* Adds the calls inside the containing one in which the goroutine waits; *n: how many. */
 static int emit_park_path(struct goroutine *g, size_t i, uint32_t *n)
 {
 	const struct call *park = &g->exact.v[i];
@@ -411,9 +408,9 @@ static int emit_park_path(struct goroutine *g, size_t i, uint32_t *n)
 static int emit_park(struct goroutine *g, size_t i)
 {
 	struct call call = g->exact.v[i];
-	uint32_t n_inside;
 	const struct mt_entry *ready = find_ready(g, &call);
 	uint64_t end_ns = call.end_ns;
+	uint32_t n_inside;
 	uint8_t flags = call.flags;
 	int err;
 

@@ -635,7 +635,7 @@ static int take_park(void *ctx, const struct mt_go_stack *park)
 	return recording__add_sample(reader->rec, &sample, park->stack);
 }
 
-/* What goroutines waited for: who ended the waits, and where they waited. */
+/* Adds who ended the waits of goroutines, and the stacks of where they waited. */
 static int take_go_waits(struct gate *gate, struct recording *rec, uint64_t after_ns)
 {
 	struct log_reader reader = {.rec = rec, .after_ns = after_ns, .began_ns = gate->began_ns};

@@ -531,13 +531,9 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	return err;
 }
 
-/*
- * Opens a session and takes as many snapshots as the options ask for. Returns 0, or -errno after a
- * message and a hint; -EINVAL: the request is wrong.
- */
-static int session__capture(const struct capture_options *options,
-			    const struct session_start *start, struct recording *rec,
-			    enum session_end *end)
+/* Returns like session__capture_again(). */
+static int capture_once(const struct capture_options *options, const struct session_start *start,
+			struct recording *rec, enum session_end *end)
 {
 	struct session *s = session__open(options, start);
 	bool more = s;
@@ -599,7 +595,7 @@ int session__capture_again(const struct capture_options *options, struct session
 	struct capture_options left = *options;
 	uint64_t deadline =
 		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
-	int err = session__capture(&left, start, rec, end);
+	int err = capture_once(&left, start, rec, end);
 
 	while (!err && *end == SESSION_EXITED && !start->command && goes_on(options, rec)) {
 		uint64_t now;
@@ -612,7 +608,7 @@ int session__capture_again(const struct capture_options *options, struct session
 		now = clock__now_ns();
 		if (options->timeout_ns)
 			left.timeout_ns = deadline > now ? deadline - now : 1;
-		err = session__capture(&left, start, rec, end);
+		err = capture_once(&left, start, rec, end);
 	}
 	return err;
 }

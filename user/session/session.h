@@ -78,8 +78,9 @@ void session__hold_fire(struct session *session, uint64_t until_ns);
 pid_t session__pid(const struct session *session);
 
 /*
- * Like session__capture(). If the target exits before a trigger and was chosen by name (not by
- * pid), waits until it is back and starts again. -ENOMSG after a message and a hint: it did not
+ * Opens a session and takes as many snapshots as the options ask for. If the target exits before a
+ * trigger and was chosen by name (not by pid), waits until it is back and starts again. Returns 0,
+ * or -errno after a message and a hint; -EINVAL: the request is wrong; -ENOMSG: the target did not
  * come back.
  */
 int session__capture_again(const struct capture_options *options, struct session_start *start,

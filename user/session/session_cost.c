@@ -232,13 +232,13 @@ void session__measure_hits(struct session *s)
 	enum log_level level = log__level();
 	char text[UNITS_TEXT_SIZE];
 
-	/* Probes on system calls lack specs: they cost less than any uprobe. */
 	/* Go's functions are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
 						    .count_only = true,
 						    .sampling = s->ops->samples,
 						    .by_links = s->gate.by_links};
 
+	/* Probes on system calls lack specs: they cost less than any uprobe. */
 	if (!s->gate.trigger || s->ops->steps || !s->gate.specs.n)
 		return;
 	/* Errors are reported when the probe is set in the target. */
