@@ -31,7 +31,7 @@ teardown() {
 	mtbpf_run record -source sample -pid "$target" -symbol one_iter -delay-thresh 100s -o x.mtbpf -- sleep 0.3
 	[ "$status" -eq 3 ]
 	[[ $output == *"the command has ended before a trigger"* ]]
-	mtbpf_run record -source sample -pid "$target" -symbol one_iter -o y.mtbpf -- sh -c 'sleep 1; echo whole'
+	mtbpf_run record -source sample -pid "$target" -symbol one_iter -o y.mtbpf -- sh -c 'sleep 4; echo whole'
 	[ "$status" -eq 0 ]
 	[[ $output == *"triggered"*"the program runs on as process"*"whole"* ]]
 }
