@@ -587,10 +587,7 @@ static int read_known(struct summariser *s)
 	return err;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct summary *)a)->path, ((const struct summary *)b)->path);
-}
+ORDER(by_path, struct summary, strcmp(x->path, y->path))
 
 static void leave_out_older(struct summaries *out, uint64_t since_ms)
 {

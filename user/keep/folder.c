@@ -16,6 +16,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
+#include "util/vec.h"
 
 /* Prefixes of recordings that are being written or removed. */
 #define WRITING	 ".writing-"
@@ -141,14 +142,8 @@ static int add_item(const struct folder *folder, const char *name, void *ctx)
 	return 0;
 }
 
-static int compare_items(const void *a, const void *b)
-{
-	const struct folder_item *x = a, *y = b;
-
-	if (x->unix_ms != y->unix_ms)
-		return x->unix_ms < y->unix_ms ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+ORDER(compare_items, struct folder_item,
+      COMPARE(x->unix_ms, y->unix_ms) ?: strcmp(x->name, y->name))
 
 int folder__list(const struct folder *folder, struct folder_content *content)
 {

@@ -10,6 +10,7 @@
 #include "sampled/sample_stack.h"
 #include "stack/stack.h"
 #include "stack/tree_passes.h"
+#include "util/vec.h"
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {
@@ -121,12 +122,7 @@ static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
 	return err;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
+ORDER(compare_times, uint64_t, COMPARE(*x, *y))
 
 static int collect_hits(struct tree_maker *m, pid_t tid)
 {

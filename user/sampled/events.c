@@ -4,23 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/vec.h"
+
 static int add(struct events *events, const struct event *event)
 {
 	return VEC_ADD(&events->all, *event);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+ORDER(compare, struct event,
+      COMPARE(x->tid, y->tid)
+	      ?: COMPARE(x->time_ns, y->time_ns)
+	      ?: COMPARE(x->kind, y->kind)
+	      ?: COMPARE(x->index, y->index))
 
 const struct mt_sched *event__region(const struct recording *rec, const struct event *event)
 {

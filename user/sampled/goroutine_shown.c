@@ -5,6 +5,7 @@
 
 #include "sampled/goroutines.h"
 #include "sampled/goroutines_internal.h"
+#include "util/vec.h"
 
 struct interval {
 	uint64_t start_ns, end_ns;
@@ -279,19 +280,9 @@ static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool mov
 	return err;
 }
 
-static int compare_shown(const void *a, const void *b)
-{
-	const struct shown *x = a, *y = b;
+ORDER(compare_shown, struct shown, COMPARE(x->start_ns, y->start_ns))
 
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-static int compare_intervals(const void *a, const void *b)
-{
-	const struct interval *x = a, *y = b;
-
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+ORDER(compare_intervals, struct interval, COMPARE(x->start_ns, y->start_ns))
 
 typedef VEC(struct interval) interval_vec;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/pt_note.h"
+#include "util/vec.h"
 
 #define NOT_NOTED UINT16_MAX
 
@@ -120,14 +121,8 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 	return err;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct seen_call *x = a, *y = b;
-
-	if (x->call->start_ns != y->call->start_ns)
-		return x->call->start_ns < y->call->start_ns ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+ORDER(by_time, struct seen_call,
+      COMPARE(x->call->start_ns, y->call->start_ns) ?: COMPARE(x->order, y->order))
 
 static bool is_same(const struct seen_call *seen, const struct noted_call *noted)
 {

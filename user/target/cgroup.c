@@ -160,12 +160,7 @@ static int walk(int dir, pid_vec *pids)
 	return err;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_pids, pid_t, COMPARE(*x, *y))
 
 int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
 {

@@ -20,6 +20,7 @@
 #include "util/meter.h"
 #include "util/names.h"
 #include "util/units.h"
+#include "util/vec.h"
 
 /* The file does not say how much of the call; no call takes that long. */
 #define ALL_OF_IT UINT64_MAX
@@ -420,21 +421,9 @@ static void nest(struct moved *moved, size_t n)
 	}
 }
 
-static int compare_done_by(const void *a, const void *b)
-{
-	const struct done_by *x = a, *y = b;
+ORDER(compare_done_by, struct done_by, COMPARE(x->call, y->call) ?: COMPARE(y->ns, x->ns))
 
-	if (x->call != y->call)
-		return x->call > y->call ? 1 : -1;
-	return (x->ns < y->ns) - (x->ns > y->ns);
-}
-
-static int compare_waits(const void *a, const void *b)
-{
-	const struct waits_for *x = a, *y = b;
-
-	return (x->call > y->call) - (x->call < y->call);
-}
+ORDER(compare_waits, struct waits_for, COMPARE(x->call, y->call))
 
 /* Moves the records that refer to calls by index. */
 static int follow_calls(struct call_tree *tree, const struct moved *moved)

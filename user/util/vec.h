@@ -94,6 +94,22 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 		low_;                                                                              \
 	})
 
+/* Less than, equal to, or greater than 0, as b follows, equals or precedes a. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/*
+ * Defines a function for VEC_SORT() and qsort(3), which compares *x and *y, both const T, by the
+ * expression: ORDER(by_size, struct file, COMPARE(y->size, x->size) ?: strcmp(x->name, y->name))
+ * is the largest first, and files of one size by their names.
+ */
+#define ORDER(function, T, expression)                                                             \
+	static int function(const void *x_, const void *y_)                                        \
+	{                                                                                          \
+		const __typeof__(T) *x = x_, *y = y_;                                              \
+                                                                                                   \
+		return expression;                                                                 \
+	}
+
 #define VEC_FINI(vec)                                                                              \
 	do {                                                                                       \
 		free((vec)->v);                                                                    \

@@ -9,6 +9,7 @@
 #include "util/json.h"
 #include "util/text.h"
 #include "util/units.h"
+#include "util/vec.h"
 #include "view/pattern.h"
 #include "view/short_name.h"
 
@@ -577,14 +578,7 @@ static double size_of(const struct change_of *c)
 	return d < 0 ? -d : d;
 }
 
-static int by_change(const void *a, const void *b)
-{
-	const struct change_of *x = a, *y = b;
-
-	if (x->change != y->change)
-		return (int)x->change - (int)y->change;
-	return (size_of(x) < size_of(y)) - (size_of(x) > size_of(y));
-}
+ORDER(by_change, struct change_of, COMPARE(x->change, y->change) ?: COMPARE(size_of(y), size_of(x)))
 
 static const char *format_side(char buf[static 64], const struct side *side, double per_capture)
 {

@@ -6,6 +6,7 @@
 
 #include "util/text.h"
 #include "util/units.h"
+#include "util/vec.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
@@ -182,12 +183,7 @@ static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind k
 		add(c, &all);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct cause *x = a, *y = b;
-
-	return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ORDER(by_size, struct cause, COMPARE(y->ns, x->ns))
 
 /* Finds the causes to name; if none is large enough, the largest. */
 static void find_causes(struct causes *c, const struct report *r)

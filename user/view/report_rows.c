@@ -503,15 +503,10 @@ static void sweep(struct report *r)
 	}
 }
 
-static int by_excess(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	if (x->extra_ns != y->extra_ns)
-		return x->extra_ns < y->extra_ns ? 1 : -1;
-	return order ? order : strcmp(x->suffix, y->suffix);
-}
+ORDER(by_excess, struct row,
+      COMPARE(y->extra_ns, x->extra_ns)
+	      ?: strcmp(x->name, y->name)
+	      ?: strcmp(x->suffix, y->suffix))
 
 uint64_t report__mean(const struct report *r, uint64_t sum)
 {

@@ -10,6 +10,7 @@
 
 #include "target/process.h"
 #include "util/clock.h"
+#include "util/vec.h"
 
 void switch_log__fini(struct switch_log *log)
 {
@@ -419,14 +420,7 @@ int sideband__collect(struct sideband *s, struct perf_ring *ring)
 }
 
 /* Records of the same time keep the order in which they were collected. */
-static int by_time(const void *a, const void *b)
-{
-	const struct waiting_record *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
+ORDER(by_time, struct waiting_record, COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->at, y->at))
 
 /* Keeps the records from the first one on, with their bytes. */
 static void keep_rest(struct sideband *s, size_t first)
@@ -465,12 +459,7 @@ int sideband__settle(struct sideband *s, bool last)
 	return err;
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct gone_task *x = a, *y = b;
-
-	return (x->tid > y->tid) - (x->tid < y->tid);
-}
+ORDER(by_tid, struct gone_task, COMPARE(x->tid, y->tid))
 
 /* Finds the tid in `gone`, which is sorted by tid. */
 static const struct gone_task *find_gone(const struct gone_task *gone, size_t n, pid_t tid)

@@ -132,14 +132,8 @@ static int read_lines(const char *text, line_vec *lines)
 	return 0;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	if (x->entry.start != y->entry.start)
-		return x->entry.start < y->entry.start ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
-}
+ORDER(compare_lines, struct line,
+      COMPARE(x->entry.start, y->entry.start) ?: COMPARE(x->number, y->number))
 
 /* By start; what an older line says of an address that a newer one took is gone as a whole. */
 static void drop_overwritten(line_vec *lines)
