@@ -131,7 +131,6 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 static int write_recording(struct recording *rec, const struct option_list *labels,
 			   const char *path)
 {
-	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes = 0;
 	int err = recording_dir__create(path);
 
@@ -143,8 +142,7 @@ static int write_recording(struct recording *rec, const struct option_list *labe
 	if (err)
 		return -EIO;
 	fs__tree_size(path, &bytes);
-	log__info("recording: %s, %s ('perf script -i' reads it too)", path,
-		  units__format_size(size, bytes));
+	log__info("recording: %s, %s ('perf script -i' reads it too)", path, BYTES(bytes));
 	return 0;
 }
 

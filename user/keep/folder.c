@@ -30,8 +30,7 @@ uint64_t unix_now_ms(void)
 
 int recording_name__format(char *buf, size_t size, const char *process, uint64_t unix_ms)
 {
-	char stamp[UNITS_MOMENT_SIZE];
-	int n = snprintf(buf, size, "%s-%s" SUFFIX, process, units__format_moment(stamp, unix_ms));
+	int n = snprintf(buf, size, "%s-%s" SUFFIX, process, MOMENT(unix_ms));
 
 	if (n < 0 || (size_t)n >= size)
 		return -ENAMETOOLONG;

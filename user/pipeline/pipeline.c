@@ -310,12 +310,9 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 
 static void say_left_out(const struct recording *rec)
 {
-	char limit[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
-
 	log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace are "
 		  "left out",
-		  units__format_size(limit, memory_limit__get()),
-		  units__format_size(left, rec->drops[DROP_LEFT_OUT]));
+		  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
 	log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow more");
 }
 
@@ -410,7 +407,6 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		decoded->writer ? decoded->writer : trace_writer__open(path, &options);
 	struct meter_work work = {"writing", METER_CALLS, 0};
 	struct trace_totals totals;
-	char size[UNITS_TEXT_SIZE];
 	int err;
 
 	decoded->writer = NULL;
@@ -439,8 +435,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		log__warn("%" PRIu64
 			  " slices are deeper than Perfetto shows (512) and are left out",
 			  totals.too_deep);
-	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices,
-		  units__format_size(size, totals.bytes));
+	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices, BYTES(totals.bytes));
 	return 0;
 }
 
@@ -455,13 +450,12 @@ int decoded__write_text(const struct decoded *decoded, text_format_fn format, FI
 
 int decoded__write_text_file(const struct decoded *decoded, text_format_fn format, const char *path)
 {
-	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes;
 	int err = trace_text__write(path, format, decoded->trees.v, decoded->trees.n,
 				    base_of(decoded), &bytes);
 
 	if (!err)
-		log__info("%s: one line per slice, %s", path, units__format_size(size, bytes));
+		log__info("%s: one line per slice, %s", path, BYTES(bytes));
 	return err;
 }
 

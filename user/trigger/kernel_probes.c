@@ -176,7 +176,6 @@ static int refuse_kinds(void)
 static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			  const struct trigger_config *config)
 {
-
 	struct mt_file_offsets offsets = {0};
 	uint32_t info, status;
 
@@ -272,7 +271,6 @@ static int select_signal(struct trigger_bpf *skel, const struct kernel_probe *pr
 static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe,
 		      const struct trigger_config *config)
 {
-
 	uint64_t dev, ino;
 	struct stat st;
 

@@ -82,9 +82,7 @@ static void put(FILE *out, const char *text)
 
 static void put_duration(FILE *out, uint64_t ns)
 {
-	char text[UNITS_TEXT_SIZE];
-
-	fputs(units__format_duration(text, ns), out);
+	fputs(DURATION(ns), out);
 }
 
 /* "2026-11-21 10:00:00" */
@@ -398,7 +396,6 @@ static unsigned int hue_of(const char *name)
 static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 {
 	struct flames *f = (struct flames *)ctx;
-	char text[NAME_SIZE];
 	uint64_t from_ns;
 
 	if (!place_frame(f, depth, ns, &from_ns) || f->only_count)
@@ -408,7 +405,7 @@ static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 		"width=\"100%%\" height=\"%d\"/><text x=\"3\" y=\"13\">",
 		percent(from_ns, f->whole_ns), depth * ROW_HEIGHT, percent(ns, f->whole_ns),
 		ROW_HEIGHT - 1, hue_of(name), ROW_HEIGHT - 1);
-	put(f->out, short_name(text, name));
+	put(f->out, SHORT_NAME(name));
 	fputs("</text><title>", f->out);
 	put(f->out, name);
 	fputs(" ", f->out);
@@ -443,14 +440,13 @@ struct hot {
 static void put_hot(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 {
 	struct hot *hot = (struct hot *)ctx;
-	char text[NAME_SIZE];
 
 	if (ns < hot->whole_ns / HOT_SHARE || hot->n >= HOT_MAX)
 		return;
 	if (!hot->n++)
 		fputs("<h4>Hot path</h4>\n<pre>", hot->out);
 	fprintf(hot->out, "%*s", (int)(depth < 20 ? depth : 20), "");
-	put(hot->out, short_name(text, name));
+	put(hot->out, SHORT_NAME(name));
 	fputs("  ", hot->out);
 	put_duration(hot->out, ns);
 	fputc('\n', hot->out);
@@ -513,15 +509,13 @@ static void put_timeline(FILE *out, const struct summary *s)
 
 static void put_capture_head(FILE *out, const struct summary *s)
 {
-	char name[NAME_SIZE];
-
 	put_moment(out, s->unix_ms);
 	fputs(" <b>", out);
 	put_duration(out, s->slow_ns);
 	fputs("</b>", out);
 	if (s->function) {
 		fputs(" ", out);
-		put(out, short_name(name, s->function));
+		put(out, SHORT_NAME(s->function));
 	}
 	if (s->host) {
 		fputs(", ", out);
@@ -687,7 +681,6 @@ static void put_labels(const struct page *page)
 static void put_functions(const struct page *page)
 {
 	const struct patterns *p = page->p;
-	char name[NAME_SIZE];
 
 	fputs("<h2>All slow iterations</h2>\n", page->out);
 	put_account(page->out, p->slow, p->ordinary);
@@ -699,7 +692,7 @@ static void put_functions(const struct page *page)
 		fputs("<tr><td class=\"n\">", page->out);
 		put_duration(page->out, (uint64_t)p->functions.v[i].extra_ns);
 		fprintf(page->out, "</td><td class=\"n\">%zu</td><td>", p->functions.v[i].n);
-		put(page->out, short_name(name, p->functions.v[i].name));
+		put(page->out, SHORT_NAME(p->functions.v[i].name));
 		fputs("</td></tr>\n", page->out);
 	}
 	fputs("</tbody></table>\n", page->out);

@@ -25,13 +25,11 @@ const char *pattern__leaf(const struct pattern *pattern)
 static void print_path(FILE *out, const struct pattern *pattern)
 {
 	size_t n = pattern->path.n, first = n > NAMES_MAX ? n - NAMES_MAX : 0;
-	char name[SHORT_NAME_SIZE];
 
 	if (!n)
 		fprintf(out, "code that is not known");
 	for (size_t i = first; i < n; i++)
-		fprintf(out, "%s%s", i > first ? " > " : "",
-			short_name(name, pattern->path.v[i].name));
+		fprintf(out, "%s%s", i > first ? " > " : "", SHORT_NAME(pattern->path.v[i].name));
 }
 
 void pattern__print_title(FILE *out, const struct pattern *pattern)
@@ -68,15 +66,12 @@ static void print_hosts(FILE *out, const char *const *hosts, size_t n)
 
 static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 {
-	char first[UNITS_MOMENT_SIZE], last[UNITS_MOMENT_SIZE];
-
 	if (!first_ms)
 		fprintf(out, "at unknown times");
 	else if (first_ms == last_ms)
-		fprintf(out, "%s", units__format_moment(first, first_ms));
+		fprintf(out, "%s", MOMENT(first_ms));
 	else
-		fprintf(out, "%s to %s", units__format_moment(first, first_ms),
-			units__format_moment(last, last_ms));
+		fprintf(out, "%s to %s", MOMENT(first_ms), MOMENT(last_ms));
 }
 
 /* Values of a label that are shown. */
@@ -107,8 +102,6 @@ static void print_labels(FILE *out, const struct patterns *p)
 
 static void print_head(FILE *out, const struct patterns *p)
 {
-	char lost[UNITS_TEXT_SIZE];
-
 	fprintf(out, "%zu capture%s", p->n, p->n == 1 ? "" : "s");
 	if (p->hosts.n) {
 		fprintf(out, " of %zu host%s, ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
@@ -116,8 +109,7 @@ static void print_head(FILE *out, const struct patterns *p)
 	}
 	fprintf(out, ", ");
 	print_span(out, p->first_ms, p->last_ms);
-	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n",
-		units__format_duration(lost, p->lost_ns));
+	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n", DURATION(p->lost_ns));
 }
 
 /* "12", "12+3": the largest cause of 12, and another one of 3. */
@@ -135,13 +127,11 @@ static const char *format_count(char buf[static 32], const struct pattern *patte
 static void print_pattern(FILE *out, const struct patterns *p, const struct pattern *pattern)
 {
 	const struct pattern_entry *worst = &pattern->entries.v[0];
-	char lost[UNITS_TEXT_SIZE], median[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE], count[32];
+	char count[32];
 
-	fprintf(out, "  %10s %4u %% %8s %10s %10s  ",
-		units__format_duration(lost, pattern->lost_ns),
+	fprintf(out, "  %10s %4u %% %8s %10s %10s  ", DURATION(pattern->lost_ns),
 		percent(pattern->lost_ns, p->lost_ns), format_count(count, pattern),
-		units__format_duration(median, pattern->median_ns),
-		units__format_duration(most, worst->cause->ns));
+		DURATION(pattern->median_ns), DURATION(worst->cause->ns));
 	pattern__print_title(out, pattern);
 	fprintf(out, "\n%49s", "");
 	print_span(out, pattern->first_ms, pattern->last_ms);
@@ -155,25 +145,20 @@ static void print_pattern(FILE *out, const struct patterns *p, const struct patt
 static void print_account(FILE *out, const char *name, const uint64_t parts[static ACCOUNT_PARTS],
 			  const uint64_t others[static ACCOUNT_PARTS])
 {
-	char text[UNITS_TEXT_SIZE];
-
 	fprintf(out, "  %-9s", name);
 	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (parts[i] || others[i])
 			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
-				units__format_duration(text, parts[i]));
+				DURATION(parts[i]));
 	fputc('\n', out);
 }
 
 static void print_functions(FILE *out, const struct patterns *p, size_t top)
 {
-	char extra[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
-
 	fprintf(out, "  %10s %8s  function\n", "extra", "captures");
 	for (size_t i = 0; i < p->functions.n && i < top && p->functions.v[i].extra_ns > 0; i++)
-		fprintf(out, "  %10s %8zu  %s\n",
-			units__format_duration(extra, (uint64_t)p->functions.v[i].extra_ns),
-			p->functions.v[i].n, short_name(name, p->functions.v[i].name));
+		fprintf(out, "  %10s %8zu  %s\n", DURATION((uint64_t)p->functions.v[i].extra_ns),
+			p->functions.v[i].n, SHORT_NAME(p->functions.v[i].name));
 }
 
 /* Lists each reason for a missing cause once, with its number of captures. */
@@ -230,10 +215,8 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 
 static void add_moment(cJSON *object, const char *key, uint64_t ms)
 {
-	char text[UNITS_MOMENT_SIZE];
-
 	if (ms)
-		cJSON_AddStringToObject(object, key, units__format_moment(text, ms));
+		cJSON_AddStringToObject(object, key, MOMENT(ms));
 }
 
 static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
@@ -381,13 +364,8 @@ static void print_field(FILE *out, const char *text)
 
 static void print_row(FILE *out, const struct patterns *p, const struct pattern *pattern)
 {
-	char first[UNITS_MOMENT_SIZE] = "", last[UNITS_MOMENT_SIZE] = "";
 	char *title = title_of(pattern);
 
-	if (pattern->first_ms) {
-		units__format_moment(first, pattern->first_ms);
-		units__format_moment(last, pattern->last_ms);
-	}
 	print_field(out, title ?: "");
 	fprintf(out, ",%s,", cause_kind__key(pattern->kind));
 	print_field(out, pattern__leaf(pattern));
@@ -397,15 +375,13 @@ static void print_row(FILE *out, const struct patterns *p, const struct pattern 
 		pattern->entries.n - pattern->n_main, pattern->lost_ns,
 		p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
 		pattern->median_ns, pattern->entries.v[0].cause->ns);
-	for (size_t i = 0; i < pattern->hosts.n; i++)
-		for (const char *at = pattern->hosts.v[i]; *at || at == pattern->hosts.v[i]; at++) {
-			if (at == pattern->hosts.v[i] && i)
-				fputc(' ', out);
-			if (!*at)
-				break;
+	for (size_t i = 0; i < pattern->hosts.n; i++) {
+		fputs(i ? " " : "", out);
+		for (const char *at = pattern->hosts.v[i]; *at; at++)
 			fputc(*at == '"' ? '\'' : *at, out);
-		}
-	fprintf(out, "\",%s,%s,", first, last);
+	}
+	fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
+		pattern->first_ms ? MOMENT(pattern->last_ms) : "");
 	print_field(out, pattern->entries.v[0].summary->path);
 	fputs("\r\n", out);
 	free(title);
@@ -582,13 +558,10 @@ ORDER(by_change, struct change_of, COMPARE(x->change, y->change) ?: COMPARE(size
 
 static const char *format_side(char buf[static 64], const struct side *side, double per_capture)
 {
-	char lost[UNITS_TEXT_SIZE];
-
 	if (!side->n)
 		snprintf(buf, 64, "-");
 	else
-		snprintf(buf, 64, "%s in %zu", units__format_duration(lost, (uint64_t)per_capture),
-			 side->n);
+		snprintf(buf, 64, "%s in %zu", DURATION((uint64_t)per_capture), side->n);
 	return buf;
 }
 

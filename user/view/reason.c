@@ -367,14 +367,12 @@ static uint32_t user_part(const struct report *r, uint32_t path)
 static void print_where(FILE *out, const struct report *r, uint32_t path,
 			const struct function *function)
 {
-	char name[SHORT_NAME_SIZE];
-
 	path = user_part(r, path);
 	if (path)
 		report__print_path(out, r, path);
 	else
 		fprintf(out, "%s",
-			function ? short_name(name, function->name) : "code that is not known");
+			function ? SHORT_NAME(function->name) : "code that is not known");
 }
 
 static bool is_assist(const struct call *call)
@@ -433,11 +431,9 @@ static int64_t extra_assist(const struct causes *c, const struct cause *cause)
 static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	int64_t ns = extra_assist(c, cause);
-	char text[UNITS_TEXT_SIZE];
 
 	if (ns > 0 && ns >= cause->ns / ASSIST_SHARE)
-		fprintf(out, " (%s of it in GC assist)",
-			units__format_duration(text, (uint64_t)ns));
+		fprintf(out, " (%s of it in GC assist)", DURATION((uint64_t)ns));
 }
 
 /* The excess of the path itself, without its callees. */
@@ -473,7 +469,6 @@ static void print_largest(FILE *out, const struct causes *c, const struct cause 
 {
 	const struct report *r = c->r;
 	const struct call *largest = NULL;
-	char name[SHORT_NAME_SIZE], text[UNITS_TEXT_SIZE];
 	int64_t most_ns = cause->ns / NAMED_SHARE;
 
 	for (uint32_t i = cause->path + 1; i < r->paths.n; i++) {
@@ -488,8 +483,8 @@ static void print_largest(FILE *out, const struct causes *c, const struct cause 
 		largest = path->call;
 	}
 	if (largest)
-		fprintf(out, ", %s of it in %s", units__format_duration(text, (uint64_t)most_ns),
-			short_name(name, largest->function->name));
+		fprintf(out, ", %s of it in %s", DURATION((uint64_t)most_ns),
+			SHORT_NAME(largest->function->name));
 }
 
 static bool lacks_callers(const struct report *r, uint32_t path)
@@ -558,7 +553,6 @@ static void print_cover(FILE *out, const struct report *r)
 	bool is_last = lacks_begin(r);
 	uint64_t seen_ns =
 		is_last ? report__slow(r)->end_ns - r->unseen_until_ns : all_ns - unseen_ns;
-	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
 
 	if (!unseen_ns)
 		return;
@@ -566,8 +560,8 @@ static void print_cover(FILE *out, const struct report *r)
 		fprintf(out, "no stack was recorded of it");
 		return;
 	}
-	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
-		units__format_duration(seen, seen_ns), units__format_duration(all, all_ns));
+	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "", DURATION(seen_ns),
+		DURATION(all_ns));
 }
 
 /* Hints at the -snapshot-size that would cover all of it, judging by the stacks there are. */
@@ -596,7 +590,7 @@ static void print_unknown(FILE *out, const struct report *r)
 static void print_cause(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
-	char duration[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	char duration[UNITS_TEXT_SIZE];
 
 	switch (cause->kind) {
 	case CAUSE_CPU:
@@ -641,8 +635,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 	if (r->periods.n > 1)
 		fprintf(out, "; %s more than usual", duration);
 	else
-		fprintf(out, "; %s of %s", duration,
-			units__format_duration(all, report__slow_ns(r)));
+		fprintf(out, "; %s of %s", duration, DURATION(report__slow_ns(r)));
 }
 
 static char *cause_text(const struct causes *c, const struct cause *cause)

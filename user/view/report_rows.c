@@ -67,13 +67,12 @@ static void sum_paths(struct report *r)
 void report__print_path(FILE *out, const struct report *r, uint32_t path)
 {
 	const char *names[NAMES_MAX];
-	char name[SHORT_NAME_SIZE];
 	size_t n = 0;
 
 	for (; path && n < NAMES_MAX; path = r->paths.v[path].parent)
 		names[n++] = call__name(r->paths.v[path].call);
 	while (n-- > 0)
-		fprintf(out, "%s%s", short_name(name, names[n]), n ? " > " : "");
+		fprintf(out, "%s%s", SHORT_NAME(names[n]), n ? " > " : "");
 }
 
 /* The next child by size after `last`; of the same size, by index; 0: none. */
@@ -96,11 +95,11 @@ static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t las
 static void print_line(FILE *out, const struct report *r, uint32_t first, uint32_t last,
 		       uint32_t depth)
 {
-	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+	char usual[UNITS_TEXT_SIZE];
 	uint32_t chain[NAMES_MAX];
 	size_t n = 0;
 
-	fprintf(out, "  %10s ", units__format_duration(slow, r->paths.v[first].slow_ns));
+	fprintf(out, "  %10s ", DURATION(r->paths.v[first].slow_ns));
 	if (r->periods.n > 1)
 		fprintf(out, "%10s ",
 			units__format_duration(usual,
@@ -114,7 +113,7 @@ static void print_line(FILE *out, const struct report *r, uint32_t first, uint32
 	if (chain[n - 1] != first)
 		fprintf(out, "... > ");
 	while (n-- > 0)
-		fprintf(out, "%s%s", short_name(name, call__name(r->paths.v[chain[n]].call)),
+		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
 			n ? " > " : "");
 	fputc('\n', out);
 }

@@ -408,7 +408,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 {
 	_cleanup_close_ int pagemap = -1;
 	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
-	char path[64], kept[UNITS_TEXT_SIZE], cut[UNITS_TEXT_SIZE];
+	char path[64];
 	_cleanup_mappings_ struct mappings maps = {0};
 	int err;
 
@@ -423,8 +423,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	if (copier.cut)
 		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
 			  "not recorded and show as gaps",
-			  (int)pid, units__format_size(kept, limit),
-			  units__format_size(cut, copier.cut));
+			  (int)pid, BYTES(limit), BYTES(copier.cut));
 	return err;
 }
 

@@ -201,7 +201,6 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 
 static void count_left_out(const struct followed *f, struct recording *rec)
 {
-	char most[UNITS_TEXT_SIZE];
 	uint64_t n = f->left_out.n + f->n_left_out;
 	bool one = n == 1;
 
@@ -210,8 +209,7 @@ static void count_left_out(const struct followed *f, struct recording *rec)
 	if (n)
 		log__warn("%" PRIu64
 			  " thread%s that started later %s not recorded: -max-memory %s was full",
-			  n, one ? "" : "s", one ? "was" : "were",
-			  units__format_size(most, f->config->max_memory));
+			  n, one ? "" : "s", one ? "was" : "were", BYTES(f->config->max_memory));
 }
 
 int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,

@@ -79,7 +79,7 @@ bool perf_map__exists(pid_t pid)
 
 char *perf_map__read(pid_t pid, size_t most)
 {
-	char path[64], *text, size[UNITS_TEXT_SIZE];
+	char path[64], *text;
 	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
 	size_t len;
 	int err;
@@ -89,7 +89,7 @@ char *perf_map__read(pid_t pid, size_t most)
 	err = fs__read_fd(fd, most, &text, &len);
 	if (err == -EFBIG)
 		log__warn("%s exceeds %s and is not read: JIT code is shown without function names",
-			  path, units__format_size(size, most));
+			  path, BYTES(most));
 	return err ? NULL : text;
 }
 
