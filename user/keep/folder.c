@@ -210,9 +210,7 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 	if (err)
 		return err;
 	n = content.items.n;
-	for (size_t i = 0; i < content.items.n; i++) {
-		const struct folder_item *item = &content.items.v[i];
-
+	VEC_EACH(&content.items, item) {
 		if (n < folder->keep && content.bytes + bytes <= folder->max_bytes)
 			break;
 		err = remove_item(folder, item->name);

@@ -136,9 +136,7 @@ static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t byte
 
 static void count_lost(struct keeper *k, const struct recording *rec)
 {
-	for (size_t i = 0; i < rec->losses.n; i++) {
-		const struct rec_loss *loss = &rec->losses.v[i];
-
+	VEC_EACH(&rec->losses, loss) {
 		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
 		k->metrics.lost[LOST_RECORDS] += loss->records;
 	}

@@ -346,8 +346,7 @@ static void settle_switches(struct perf_samples *s)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->rec.scheds.n; i++) {
-		struct rec_sched *sched = &s->rec.scheds.v[i];
+	VEC_EACH(&s->rec.scheds, sched) {
 		const struct rec_thread *thread = find_thread(s, sched->tid);
 
 		if (!sched->pid && !thread)

@@ -28,8 +28,7 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	size_t next = 0;
 	int err = map ? images__apply(decoded->images, pid, UINT64_MAX, &next, map) : -ENOMEM;
 
-	for (size_t i = 0; i < decoded->hits.n && !err; i++) {
-		struct hit_mark *mark = &decoded->hits.v[i];
+	VEC_EACH_WHILE(&decoded->hits, mark, !err) {
 		struct code_place place;
 
 		if (mark->pid == pid && code_map__find(map, mark->ip, &place))
@@ -140,8 +139,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
+	VEC_EACH(&rec->hits, hit) {
 		struct hit_mark *mark = VEC_PUSH(&decoded->hits);
 
 		if (!mark)

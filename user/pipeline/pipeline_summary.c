@@ -165,12 +165,9 @@ const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
-	for (size_t i = 0; i < decoded->hits.n; i++) {
-		const struct hit_mark *hit = &decoded->hits.v[i];
-
+	VEC_EACH(&decoded->hits, hit)
 		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
 			slowest = hit;
-	}
 	return slowest;
 }
 
@@ -275,9 +272,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 {
 	uint64_t first_ns = decoded->totals.last_ns;
 
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
+	VEC_EACH(&decoded->trees, tree) {
 		for (size_t k = 0; k < tree->calls.n && tree->calls.v[k].start_ns < first_ns; k++)
 			if (tree->calls.v[k].flags & CALL_INFERRED_START)
 				first_ns = tree->calls.v[k].start_ns;

@@ -182,12 +182,9 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 {
 	const struct mt_hit *slowest = NULL;
 
-	for (size_t i = 0; i < rec->hits.n; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
+	VEC_EACH(&rec->hits, hit)
 		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
 			slowest = hit;
-	}
 	return slowest || !rec->hits.n ? slowest : &rec->hits.v[rec->hits.n - 1];
 }
 

@@ -57,8 +57,7 @@ static void drop_outside(struct events *events, const struct recording *rec)
 	size_t n = 0;
 	pid_t tid = 0;
 
-	for (size_t i = 0; i < events->all.n; i++) {
-		const struct event *event = &events->all.v[i];
+	VEC_EACH(&events->all, event) {
 		const struct mt_sched *region = event__region(rec, event);
 
 		if (event->tid != tid) {
@@ -92,9 +91,7 @@ static void move_to_switches(struct events *events, const struct recording *rec)
 	pid_t tid = 0;
 	bool has_moved = false;
 
-	for (size_t i = 0; i < events->all.n; i++) {
-		struct event *event = &events->all.v[i];
-
+	VEC_EACH(&events->all, event) {
 		if (event->tid != tid)
 			off_ns = 0;
 		tid = event->tid;

@@ -37,9 +37,7 @@ static int collect_stacks(struct goroutine_calls *calls, const struct recording 
 
 static int collect(struct goroutine_calls *calls, const struct recording *rec)
 {
-	for (size_t i = 0; i < rec->entries.n; i++) {
-		const struct mt_entry *entry = &rec->entries.v[i];
-
+	VEC_EACH(&rec->entries, entry) {
 		if (!entry->goroutine)
 			continue;
 		if (entry->kind == MT_ENTRY_READY ? VEC_ADD(&calls->ready, entry)

@@ -192,9 +192,7 @@ static void choose_events(struct gate *gate, const struct gate_probes *probes)
 {
 	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
 
-	for (size_t i = 0; i < probes->n && freezes; i++) {
-		const struct probe *probe = &probes->v[i];
-
+	VEC_EACH_WHILE(probes, probe, freezes) {
 		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
 		gate->freezes_by_call |= may_freeze_by_call(probe);
 	}
@@ -207,8 +205,7 @@ static int add_to_source(struct gate *gate)
 
 	for (size_t i = 0; i < gate->n_deciding && !err; i++)
 		err = VEC_ADD(&gate->of_source, gate->specs.v[i]) ? -ENOMEM : 0;
-	for (size_t i = 0; i < gate->kernel_probes.n && !err && gate->bounds; i++) {
-		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
+	VEC_EACH_WHILE(&gate->kernel_probes, probe, !err && gate->bounds) {
 		const struct uprobe_spec spec = {
 			.breakpoint = probe->address,
 			.pid = gate->pid,
@@ -446,13 +443,10 @@ static int set_breakpoints(struct gate *gate)
 	int err = 0;
 
 	for (int ends = 1; ends >= 0; ends--)
-		for (size_t i = 0; i < gate->kernel_probes.n && !err; i++) {
-			const struct kernel_probe *probe = &gate->kernel_probes.v[i];
-
+		VEC_EACH_WHILE(&gate->kernel_probes, probe, !err)
 			if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
 			    kernel_probe__is_end(probe) == ends)
 				err = set_breakpoint(gate, probe);
-		}
 	return err;
 }
 
@@ -669,12 +663,9 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 static const struct kernel_probe *jit_probe_of(const struct gate *gate,
 					       const struct mt_hit *question)
 {
-	for (size_t i = 0; i < gate->kernel_probes.n; i++) {
-		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
-
+	VEC_EACH(&gate->kernel_probes, probe)
 		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
 			return probe;
-	}
 	return NULL;
 }
 
@@ -744,9 +735,7 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 
 static void close_those(struct gate *gate, bool ends)
 {
-	for (size_t i = 0; i < gate->events.n; i++) {
-		struct trigger_event *event = &gate->events.v[i];
-
+	VEC_EACH(&gate->events, event) {
 		if (event->fd < 0 || trigger_event__is_end(event) != ends)
 			continue;
 		close(event->fd);
@@ -757,9 +746,7 @@ static void close_those(struct gate *gate, bool ends)
 void gate__stop_go_waits(struct gate *gate)
 {
 	trigger__stop_go_waits(gate->trigger);
-	for (size_t i = 0; i < gate->events.n; i++) {
-		struct trigger_event *event = &gate->events.v[i];
-
+	VEC_EACH(&gate->events, event) {
 		if (event->fd < 0 || !trigger_event__is_go_wait(event))
 			continue;
 		close(event->fd);

@@ -87,8 +87,7 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 /* After all calls have ended: if a call names only one thread, that one caused all of its time. */
 static void fxt_by__finish(struct call_tree *tree)
 {
-	for (size_t i = 0; i < tree->done_by.n; i++) {
-		struct done_by *by = &tree->done_by.v[i];
+	VEC_EACH(&tree->done_by, by) {
 		const struct call *call = &tree->calls.v[by->call];
 
 		/* Nothing in the file is believed. */

@@ -94,6 +94,16 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 		low_;                                                                              \
 	})
 
+/*
+ * A loop over the elements, of which `each` points to one; the second one ends before the element
+ * for which `holds` is false. The vector must not change meanwhile. For all that has `v` and `n`.
+ */
+#define VEC_EACH(vec, each) VEC_EACH_WHILE(vec, each, true)
+#define VEC_EACH_WHILE(vec, each, holds)                                                           \
+	for (__typeof__(*(vec)->v) *each = (vec)->v,                                               \
+				   *each##_end_ = (vec)->n ? each + (vec)->n : each;               \
+	     each < each##_end_ && (holds); each++)
+
 /* Less than, equal to, or greater than 0, as b follows, equals or precedes a. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

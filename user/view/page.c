@@ -603,9 +603,7 @@ static void choose_shown(const struct page *page)
 
 	for (size_t k = 0; any && shown < PAGE_CAPTURES_MAX; k++) {
 		any = false;
-		for (size_t i = 0; i < page->p->all.n && shown < PAGE_CAPTURES_MAX; i++) {
-			const struct pattern *pattern = &page->p->all.v[i];
-
+		VEC_EACH_WHILE(&page->p->all, pattern, shown < PAGE_CAPTURES_MAX) {
 			if (k >= pattern->entries.n)
 				continue;
 			any = true;
@@ -620,12 +618,9 @@ static void choose_shown(const struct page *page)
 static void find_causes(const struct page *page)
 {
 	for (size_t i = 0; i < page->p->all.n; i++)
-		for (size_t k = 0; k < page->p->all.v[i].entries.n; k++) {
-			const struct pattern_entry *entry = &page->p->all.v[i].entries.v[k];
-
+		VEC_EACH(&page->p->all.v[i].entries, entry)
 			if (entry->is_main)
 				page->cause_of[entry->summary - page->p->summaries] = i + 1;
-		}
 }
 
 static void put_head(const struct page *page)

@@ -517,8 +517,7 @@ static int add_functions(struct patterns *p, const struct summary *summary)
 	size_t first = p->functions.n;
 	int err = 0;
 
-	for (size_t i = 0; i < summary->functions.n && !err; i++) {
-		const struct summary_function *function = &summary->functions.v[i];
+	VEC_EACH_WHILE(&summary->functions, function, !err) {
 		char *name = function_name(function);
 		struct pattern_function *known = name ? find_function(p, first, name) : NULL;
 
@@ -540,8 +539,7 @@ static void sum_functions(struct patterns *p)
 	size_t n = 0;
 
 	VEC_SORT(&p->functions, by_name);
-	for (size_t i = 0; i < p->functions.n; i++) {
-		struct pattern_function *function = &p->functions.v[i];
+	VEC_EACH(&p->functions, function) {
 		struct pattern_function *last = n ? &p->functions.v[n - 1] : NULL;
 
 		if (!last || strcmp(last->name, function->name)) {
@@ -563,9 +561,7 @@ static int add_label(struct patterns *p, const struct summary_label *label)
 {
 	if (!strcmp(label->key, "host"))
 		return 0;
-	for (size_t i = 0; i < p->labels.n; i++) {
-		struct pattern_label *known = &p->labels.v[i];
-
+	VEC_EACH(&p->labels, known) {
 		if (strcmp(known->key, label->key) || strcmp(known->value, label->value))
 			continue;
 		known->n++;

@@ -83,8 +83,7 @@ static void print_labels(FILE *out, const struct patterns *p)
 	const char *key = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->labels.n; i++) {
-		const struct pattern_label *label = &p->labels.v[i];
+	VEC_EACH(&p->labels, label) {
 		bool is_new = !key || strcmp(key, label->key);
 
 		n = is_new ? 0 : n + 1;
@@ -490,9 +489,7 @@ static struct side side_of(const struct patterns *p, const struct pattern *patte
 	for (size_t i = 0; i < pattern->entries.n; i++)
 		side.n += ((size_t)(pattern->entries.v[i].summary - p->summaries) >= n_first) ==
 			  is_second;
-	for (size_t i = 0; i < pattern->entries.n; i++) {
-		const struct pattern_entry *entry = &pattern->entries.v[i];
-
+	VEC_EACH(&pattern->entries, entry) {
 		if (((size_t)(entry->summary - p->summaries) >= n_first) != is_second)
 			continue;
 		if (!side.worst)
@@ -576,8 +573,7 @@ static void print_changes(FILE *out, const struct changes *changes)
 		"A has %zu captures, B %zu; time lost for each capture of the set, and in how "
 		"many:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
-	for (size_t i = 0; i < changes->all.n; i++) {
-		const struct change_of *c = &changes->all.v[i];
+	VEC_EACH(&changes->all, c) {
 		char a[64], b[64];
 
 		fprintf(out, "  %-6s %18s %18s  ", change_names[c->change],
@@ -608,8 +604,7 @@ static int print_changes_json(FILE *out, const struct changes *changes)
 	json__add_number(root, "captures_a", changes->n_reports[0]);
 	json__add_number(root, "captures_b", changes->n_reports[1]);
 	list = cJSON_AddArrayToObject(root, "changes");
-	for (size_t i = 0; i < changes->all.n; i++) {
-		const struct change_of *c = &changes->all.v[i];
+	VEC_EACH(&changes->all, c) {
 		cJSON *object = json__append_object(list);
 
 		cJSON_AddStringToObject(object, "change", change_names[c->change]);

@@ -168,9 +168,7 @@ static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind k
 	struct cause all = {.kind = kind};
 	size_t named = c->n;
 
-	for (size_t i = 0; i < c->r->rows.n && c->r->rows.v[i].extra_ns > 0; i++) {
-		const struct row *row = &c->r->rows.v[i];
-
+	VEC_EACH_WHILE(&c->r->rows, row, row->extra_ns > 0) {
 		if (row->kind != row_kind)
 			continue;
 		all.ns += row->extra_ns;
@@ -239,9 +237,7 @@ static void find_traced_causes(struct causes *c, const struct report *r)
 	if (r->periods.n > 1)
 		excess -= (int64_t)r->ordinary_ns;
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
-	for (size_t i = 0; i < r->rows.n && r->rows.v[i].extra_ns > 0; i++) {
-		const struct row *row = &r->rows.v[i];
-
+	VEC_EACH_WHILE(&r->rows, row, row->extra_ns > 0) {
 		if (shown++ && row->extra_ns < c->least_ns)
 			break;
 		add(c, &(struct cause){.kind = row->kind == ROW_CPU	 ? CAUSE_TRACED
@@ -303,9 +299,7 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	size_t p = 0;
 
 	/* Marks and periods ascend. */
-	for (size_t i = 0; i < r->tree->faults.n; i++) {
-		const struct fault_mark *mark = &r->tree->faults.v[i];
-
+	VEC_EACH(&r->tree->faults, mark) {
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&

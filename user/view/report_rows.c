@@ -514,11 +514,8 @@ uint64_t report__mean(const struct report *r, uint64_t sum)
 
 static void sort_rows(struct report *r)
 {
-	for (size_t i = 0; i < r->rows.n; i++) {
-		struct row *row = &r->rows.v[i];
-
+	VEC_EACH(&r->rows, row)
 		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
-	}
 	VEC_SORT(&r->rows, by_excess);
 }
 

@@ -356,7 +356,9 @@ static bool is_inlined(const cJSON *list, int i)
 {
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valueint == i) return true;
+	cJSON_ArrayForEach(item, list)
+		if (cJSON_IsNumber(item) && item->valueint == i)
+			return true;
 	return false;
 }
 
@@ -365,8 +367,7 @@ static int parse_path(struct summary_cause *cause, const cJSON *object)
 	const cJSON *inlined = json__item(object, "inlined"), *item;
 	int i = 0, err = 0;
 
-	cJSON_ArrayForEach(item, json__item(object, "path"))
-	{
+	cJSON_ArrayForEach(item, json__item(object, "path")) {
 		const char *name = cJSON_GetStringValue(item);
 
 		if (!name || i >= REASON_PATH_MAX)
@@ -441,9 +442,12 @@ static int parse(struct summary *s)
 	s->ordinary_ns = number_of(root, "ordinary_ns");
 	parse_account(s->slow, json__item(account, "slow"));
 	parse_account(s->ordinary, json__item(account, "ordinary"));
-	cJSON_ArrayForEach(item, json__item(root, "causes")) if (!err) err = parse_cause(s, item);
-	cJSON_ArrayForEach(item, json__item(root, "functions")) if (!err) err =
-		parse_function(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "causes"))
+		if (!err)
+			err = parse_cause(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "functions"))
+		if (!err)
+			err = parse_function(s, item);
 	if (!err && !s->no_report && !s->slow_ns)
 		err = -EINVAL;
 	return err;
@@ -500,8 +504,7 @@ void summary__each_frame(const struct summary *s,
 	uint32_t last = 0, n = 0;
 	const cJSON *frame;
 
-	cJSON_ArrayForEach(frame, json__item(s->root, "frames"))
-	{
+	cJSON_ArrayForEach(frame, json__item(s->root, "frames")) {
 		const cJSON *depth = cJSON_GetArrayItem(frame, 0);
 		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
 		uint64_t at = number(depth);

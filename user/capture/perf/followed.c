@@ -524,11 +524,8 @@ int followed__processes(struct followed *f)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < f->sideband.started.n && !err; i++) {
-		const struct rec_thread *t = &f->sideband.started.v[i];
-
+	VEC_EACH_WHILE(&f->sideband.started, t, !err)
 		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
-	}
 	f->sideband.started.n = f->sideband.ended.n = 0;
 	return err;
 }

@@ -118,9 +118,7 @@ int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64
 
 bool switch_log__has(const struct switch_log *log, pid_t pid)
 {
-	for (size_t i = 0; i < log->cpus.n; i++) {
-		const struct cpu_switches *c = &log->cpus.v[i];
-
+	VEC_EACH(&log->cpus, c) {
 		for (size_t j = 0; j < c->list.n; j++)
 			if (c->list.v[j].pid == pid)
 				return true;
@@ -486,8 +484,7 @@ static void forget_threads(struct recording *rec, const struct gone_task *gone, 
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < rec->threads.n; i++) {
-		const struct rec_thread *t = &rec->threads.v[i];
+	VEC_EACH(&rec->threads, t) {
 		const struct gone_task *task = find_gone(gone, n, t->tid);
 
 		/* A thread that began since then only has the same number. */

@@ -132,9 +132,7 @@ static int note_joined(struct source *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->followed.sideband.joined.n && !err; i++) {
-		const struct rec_thread *t = &s->followed.sideband.joined.v[i];
-
+	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
 		if (!followed__knows(&s->followed, t->pid))
 			err = followed__note_process(&s->followed, t->pid, t->start_ns);
 		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
@@ -385,8 +383,7 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->spools.n && !err; i++) {
-		struct ended_spool *ended = &s->spools.v[i];
+	VEC_EACH_WHILE(&s->spools, ended, !err) {
 		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
 
 		err = spool__finish(&ended->spool, &aux, rec);

@@ -543,12 +543,9 @@ static void apply_build_id(struct recording *rec, const struct build_id_record *
 
 	if (record->header.misc & MISC_BUILD_ID_SIZE)
 		size = record->size;
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		struct rec_map *map = &rec->maps.v[i];
-
+	VEC_EACH(&rec->maps, map)
 		if (!map->build_id[0] && strlen(map->path) < path_size && !strcmp(map->path, path))
 			set_build_id(map, record->id, size);
-	}
 }
 
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size)

@@ -33,8 +33,7 @@ bool recording__leave_out_older_half(struct recording *rec)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < rec->aux.n; i++) {
-		struct rec_aux *aux = &rec->aux.v[i];
+	VEC_EACH(&rec->aux, aux) {
 		size_t half = aux->size < WORTH_HALVING ? 0 : aux->size / 2;
 
 		aux->data += half;
@@ -227,8 +226,7 @@ const struct rec_file *recording__find_file(const struct recording *rec, const c
 
 void recording__settle_build_ids(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		struct rec_map *map = &rec->maps.v[i];
+	VEC_EACH(&rec->maps, map) {
 		const struct rec_file *file = recording__find_file(rec, map->path, map->ino);
 
 		if (file && file->build_id[0])
@@ -240,9 +238,7 @@ void recording__drop_copies(struct recording *rec, pid_t pid)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < rec->images.n; i++) {
-		struct rec_image *image = &rec->images.v[i];
-
+	VEC_EACH(&rec->images, image) {
 		if (image->pid == pid) {
 			free(image->path);
 			free(image->data);
@@ -298,9 +294,7 @@ struct rec_user recording__hit_user(const struct recording *rec, const struct mt
 		.r15 = hit->r15,
 	};
 
-	for (size_t i = 0; i < rec->stacks.n; i++) {
-		const struct rec_stack *stack = &rec->stacks.v[i];
-
+	VEC_EACH(&rec->stacks, stack) {
 		if (&rec->hits.v[stack->hit] == hit) {
 			user.stack = stack->data;
 			user.size = stack->size;

@@ -333,9 +333,7 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 		log__warn("-return-probes uretprobe: an exception that passes %s will end the "
 			  "program",
 			  read->name);
-	for (size_t i = 0; i < probes->all.n && *by_insn; i++) {
-		const struct probe *probe = &probes->all.v[i];
-
+	VEC_EACH_WHILE(&probes->all, probe, *by_insn) {
 		if (probe->exits_err)
 			return refuse_exits(probe);
 		if (reads_retval && probe->exits.n_jumps)

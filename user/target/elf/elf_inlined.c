@@ -654,13 +654,10 @@ static const struct inlined *search_body(const struct inline_body *body, uint64_
 {
 	const struct inlined *found = NULL;
 
-	for (size_t i = 0; i < body->ranges.n; i++) {
-		const struct inline_range *range = &body->ranges.v[i];
-
+	VEC_EACH(&body->ranges, range)
 		if (vaddr - range->start < range->end - range->start &&
 		    range->inlined->outer == found)
 			found = range->inlined;
-	}
 	return found;
 }
 

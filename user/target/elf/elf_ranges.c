@@ -321,12 +321,9 @@ static void make_disjoint(function_range_vec *ranges)
 	size_t out = 0;
 
 	VEC_SORT(ranges, compare_ranges);
-	for (size_t i = 0; i < ranges->n; i++) {
-		struct function_range *range = &ranges->v[i];
-
+	VEC_EACH(ranges, range)
 		if (!out || range->start >= ranges->v[out - 1].end)
 			ranges->v[out++] = *range;
-	}
 	ranges->n = out;
 }
 

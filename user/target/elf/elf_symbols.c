@@ -201,8 +201,7 @@ static void drop_repeated(function_entry_vec *symbols)
 	struct reach reach = {0};
 	size_t out = 0;
 
-	for (size_t i = 0; i < symbols->n; i++) {
-		const struct function_entry *entry = &symbols->v[i];
+	VEC_EACH(symbols, entry) {
 		const struct function *f = &entry->function;
 		bool is_untyped = entry->rank & RANK_UNTYPED;
 

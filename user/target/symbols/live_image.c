@@ -140,9 +140,7 @@ static void drop_overwritten(line_vec *lines)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < lines->n; i++) {
-		const struct line *line = &lines->v[i];
-
+	VEC_EACH(lines, line) {
 		while (out && line->number > lines->v[out - 1].number &&
 		       lines->v[out - 1].entry.start + lines->v[out - 1].entry.size >
 			       line->entry.start)

@@ -550,9 +550,7 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 	if (function->end && function->end <= end)
 		return 0;
 	function->end = end;
-	for (size_t i = 0; i < image->spots.n; i++) {
-		struct named_spot *spot = &image->spots.v[i];
-
+	VEC_EACH(&image->spots, spot) {
 		if (spot->function != function || spot->ip < end)
 			continue;
 		spot->function = NULL;

@@ -194,12 +194,9 @@ static void keep_described(struct landing_table *table)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < table->frames.n; i++) {
-		const struct elf_frame *frame = &table->frames.v[i];
-
+	VEC_EACH(&table->frames, frame)
 		if (frame->lsda && frame->lsda - table->vaddr < table->len)
 			table->frames.v[out++] = *frame;
-	}
 	table->frames.n = out;
 }
 
