@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "selftest/checks.h"
 
 #include <errno.h>
 #include <inttypes.h>

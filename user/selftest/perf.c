@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "selftest/programs.h"
+#include "selftest/noted.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 

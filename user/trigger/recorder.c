@@ -16,8 +16,6 @@
 #include "kernel/kernel.h"
 #include "recorder.skel.h"
 #include "trigger.skel.h"
-#include "trigger/children.h"
-#include "trigger/log_entry.h"
 #include "trigger/trigger_internal.h"
 #include "util/clock.h"
 #include "util/fs.h"
