@@ -648,7 +648,7 @@ static void tell_cause(struct metrics_cause *to, const struct summary *summary,
 	if (summary->trace_id && strspn(summary->trace_id, "0123456789abcdef") == 32)
 		snprintf(to->exemplar.trace_id, sizeof(to->exemplar.trace_id), "%s",
 			 summary->trace_id);
-	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
+	snprintf(to->kind, sizeof(to->kind), "%s", cause_kinds[cause->kind].key);
 	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
 	label__clean_in_place(to->function);
 	free(function);

@@ -36,7 +36,7 @@ struct kernel_probes {
 	int fentry_err; /* why functions are not probed by fentry; 0: they are */
 };
 
-/* How programs are attached, and with which role each of them is. */
+/* The ways to attach a program. Each has a program per role. */
 enum means {
 	MEANS_SYSCALL, /* a function's fentry and fexit, or tracepoints of all system calls */
 	MEANS_FENTRY,
@@ -51,7 +51,7 @@ enum means {
 #define ROLES	    4
 #define AT(program) offsetof(struct trigger_bpf, progs.program)
 
-/* Where the skeleton has the programs: of hits, returns, starts and stops. 0: there is none. */
+/* Offsets of the programs in the skeleton: for hits, returns, starts and stops; 0: none. */
 static const size_t programs[MEANS][ROLES] = {
 	[MEANS_SYSCALL] = {AT(on_syscall), AT(on_syscall_return), AT(on_syscall_return),
 			   AT(on_syscall)},

@@ -309,7 +309,7 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static ACC
 		fprintf(out,
 			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 			"height=\"18\"><title>%s ",
-			i, at, width, account_part__name((enum account_part)i));
+			i, at, width, account_parts[i].name);
 		put_duration(out, parts[i]);
 		fputs("</title></rect>", out);
 		at += width;
@@ -327,7 +327,7 @@ static void put_legend(FILE *out, const uint64_t parts[static ACCOUNT_PARTS],
 		fprintf(out,
 			"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" width=\"10\" "
 			"height=\"10\"/></svg> %s ",
-			i, account_part__name((enum account_part)i));
+			i, account_parts[i].name);
 		put_duration(out, parts[i]);
 		fputs(" (", out);
 		put_duration(out, others[i]);
@@ -466,7 +466,7 @@ static void put_hot_path(FILE *out, const struct summary *s)
 static int part_of_letter(char letter)
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		if (account_part__letter((enum account_part)i) == letter)
+		if (account_parts[i].letter == letter)
 			return i;
 	return -1;
 }
@@ -486,7 +486,7 @@ static void put_thread(FILE *out, const struct summary_thread *thread)
 				"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 				"height=\"14\"><title>%s</title></rect>",
 				part, 100.0 * i / SUMMARY_BINS, 100.0 * n / SUMMARY_BINS,
-				account_part__name((enum account_part)part));
+				account_parts[part].name);
 	}
 	fputs("</svg></div>\n", out);
 }

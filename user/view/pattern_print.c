@@ -34,16 +34,9 @@ static void print_path(FILE *out, const struct pattern *pattern)
 
 void pattern__print_title(FILE *out, const struct pattern *pattern)
 {
-	static const char *const openings[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on the CPU, in ",
-		[CAUSE_KERNEL] = "on the CPU, in the kernel, for ",
-		[CAUSE_BLOCKED] = "blocked in ",
-		[CAUSE_TRACED] = "in ",
-		[CAUSE_SYSCALL] = "a system call in ",
-	};
-	const char *opening = openings[pattern->kind];
+	const char *opening = cause_kinds[pattern->kind].opening;
 
-	fputs(opening ?: cause_kind__name(pattern->kind), out);
+	fputs(opening ?: cause_kinds[pattern->kind].name, out);
 	if (opening)
 		print_path(out, pattern);
 	if (pattern->of && strcmp(pattern->of, pattern__leaf(pattern)))
@@ -147,7 +140,7 @@ static void print_account(FILE *out, const char *name, const uint64_t parts[stat
 	fprintf(out, "  %-9s", name);
 	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (parts[i] || others[i])
-			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_parts[i].name,
 				DURATION(parts[i]));
 	fputc('\n', out);
 }
@@ -238,7 +231,7 @@ static void add_title(cJSON *object, const struct pattern *pattern)
 
 	cJSON_AddStringToObject(object, "cause", title ?: "");
 	free(title);
-	cJSON_AddStringToObject(object, "kind", cause_kind__key(pattern->kind));
+	cJSON_AddStringToObject(object, "kind", cause_kinds[pattern->kind].key);
 	json__add_text(object, "of", pattern->of);
 	for (size_t i = 0; i < pattern->path.n; i++)
 		json__append_text(path, pattern->path.v[i].name);
@@ -286,7 +279,7 @@ static void add_account(cJSON *parent, const char *name, const uint64_t parts[st
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		json__add_number(object, account_part__key(i), parts[i]);
+		json__add_number(object, account_parts[i].key, parts[i]);
 }
 
 /* Each capture, so that a script finds what belongs together. */
@@ -366,7 +359,7 @@ static void print_row(FILE *out, const struct patterns *p, const struct pattern 
 	char *title = title_of(pattern);
 
 	print_field(out, title ?: "");
-	fprintf(out, ",%s,", cause_kind__key(pattern->kind));
+	fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
 	print_field(out, pattern__leaf(pattern));
 	fputc(',', out);
 	print_field(out, pattern->of ?: "");

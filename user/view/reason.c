@@ -248,43 +248,19 @@ static void find_traced_causes(struct causes *c, const struct report *r)
 	}
 }
 
-const char *cause_kind__key(enum cause_kind kind)
-{
-	static const char *const keys[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on_cpu",
-		[CAUSE_KERNEL] = "kernel",
-		[CAUSE_BLOCKED] = "blocked",
-		[CAUSE_RECLAIM] = "reclaim",
-		[CAUSE_INTERRUPTS] = "interrupts",
-		[CAUSE_WAITING] = "runnable",
-		[CAUSE_THROTTLED] = "throttled",
-		[CAUSE_STOLEN] = "stolen",
-		[CAUSE_TRACED] = "user_code",
-		[CAUSE_SYSCALL] = "system_call",
-		[CAUSE_UNKNOWN] = "not_recorded",
-	};
-
-	return keys[kind];
-}
-
-const char *cause_kind__name(enum cause_kind kind)
-{
-	static const char *const names[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on the CPU",
-		[CAUSE_KERNEL] = "on the CPU in the kernel",
-		[CAUSE_BLOCKED] = "blocked",
-		[CAUSE_RECLAIM] = "memory reclaim",
-		[CAUSE_INTERRUPTS] = "interrupts and softirqs",
-		[CAUSE_WAITING] = "ready to run, without a CPU",
-		[CAUSE_THROTTLED] = "throttled",
-		[CAUSE_STOLEN] = "stolen by the hypervisor",
-		[CAUSE_TRACED] = "user code",
-		[CAUSE_SYSCALL] = "system call",
-		[CAUSE_UNKNOWN] = "not recorded",
-	};
-
-	return names[kind];
-}
+const struct cause_kind_words cause_kinds[CAUSE_KINDS] = {
+	[CAUSE_CPU] = {"on_cpu", "on the CPU", "on the CPU, in "},
+	[CAUSE_KERNEL] = {"kernel", "on the CPU in the kernel", "on the CPU, in the kernel, for "},
+	[CAUSE_BLOCKED] = {"blocked", "blocked", "blocked in "},
+	[CAUSE_RECLAIM] = {"reclaim", "memory reclaim", NULL},
+	[CAUSE_INTERRUPTS] = {"interrupts", "interrupts and softirqs", NULL},
+	[CAUSE_WAITING] = {"runnable", "ready to run, without a CPU", NULL},
+	[CAUSE_THROTTLED] = {"throttled", "throttled", NULL},
+	[CAUSE_STOLEN] = {"stolen", "stolen by the hypervisor", NULL},
+	[CAUSE_TRACED] = {"user_code", "user code", "in "},
+	[CAUSE_SYSCALL] = {"system_call", "system call", "a system call in "},
+	[CAUSE_UNKNOWN] = {"not_recorded", "not recorded", NULL},
+};
 
 static enum mark_kind mark_kind(const struct fault_mark *mark)
 {

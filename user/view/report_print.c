@@ -108,7 +108,7 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 	fprintf(out, "  %-9s", name);
 	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (is_shown(r, i))
-			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_parts[i].name,
 				DURATION(account->ns[i]));
 	fputc('\n', out);
 }
@@ -303,7 +303,7 @@ static void add_parts(cJSON *object, const struct report *r, const struct accoun
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		if (account->ns[i] || report__counts(r, i))
-			json__add_number(object, account_part__key(i), account->ns[i]);
+			json__add_number(object, account_parts[i].key, account->ns[i]);
 }
 
 void report__add_account(cJSON *root, const struct report *r)

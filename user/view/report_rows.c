@@ -591,40 +591,16 @@ bool report__counts(const struct report *r, enum account_part part)
 	}
 }
 
-const char *account_part__name(enum account_part part)
-{
-	static const char *const names[ACCOUNT_PARTS] = {
-		[ACCOUNT_RECLAIM_CPU] = "reclaim on CPU",
-		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim blocked",
-		[ACCOUNT_CPU] = "on CPU",
-		[ACCOUNT_INTERRUPTS] = "interrupts",
-		[ACCOUNT_BLOCKED] = "blocked",
-		[ACCOUNT_RUNNABLE] = "runnable",
-		[ACCOUNT_PREEMPTED] = "preempted",
-		[ACCOUNT_THROTTLED] = "throttled",
-		[ACCOUNT_STOLEN] = "stolen",
-		[ACCOUNT_SYSCALL] = "system calls",
-		[ACCOUNT_UNKNOWN] = "not recorded",
-	};
-
-	return names[part];
-}
-
-const char *account_part__key(enum account_part part)
-{
-	static const char *const keys[ACCOUNT_PARTS] = {
-		[ACCOUNT_RECLAIM_CPU] = "reclaim_on_cpu_ns",
-		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim_blocked_ns",
-		[ACCOUNT_CPU] = "on_cpu_ns",
-		[ACCOUNT_INTERRUPTS] = "interrupts_ns",
-		[ACCOUNT_BLOCKED] = "blocked_ns",
-		[ACCOUNT_RUNNABLE] = "runnable_ns",
-		[ACCOUNT_PREEMPTED] = "preempted_ns",
-		[ACCOUNT_THROTTLED] = "throttled_ns",
-		[ACCOUNT_STOLEN] = "stolen_ns",
-		[ACCOUNT_SYSCALL] = "syscalls_ns",
-		[ACCOUNT_UNKNOWN] = "not_recorded_ns",
-	};
-
-	return keys[part];
-}
+const struct account_part_words account_parts[ACCOUNT_PARTS] = {
+	[ACCOUNT_CPU] = {"on CPU", "on_cpu_ns", 'C'},
+	[ACCOUNT_INTERRUPTS] = {"interrupts", "interrupts_ns", 'I'},
+	[ACCOUNT_RECLAIM_CPU] = {"reclaim on CPU", "reclaim_on_cpu_ns", 'r'},
+	[ACCOUNT_RECLAIM_BLOCKED] = {"reclaim blocked", "reclaim_blocked_ns", 'R'},
+	[ACCOUNT_BLOCKED] = {"blocked", "blocked_ns", 'B'},
+	[ACCOUNT_RUNNABLE] = {"runnable", "runnable_ns", 'w'},
+	[ACCOUNT_PREEMPTED] = {"preempted", "preempted_ns", 'P'},
+	[ACCOUNT_THROTTLED] = {"throttled", "throttled_ns", 'T'},
+	[ACCOUNT_STOLEN] = {"stolen", "stolen_ns", 'S'},
+	[ACCOUNT_SYSCALL] = {"system calls", "syscalls_ns", 'Y'},
+	[ACCOUNT_UNKNOWN] = {"not recorded", "not_recorded_ns", '.'},
+};

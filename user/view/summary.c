@@ -68,7 +68,7 @@ static void add_cause(cJSON *list, const struct reason *reason)
 {
 	cJSON *object = json__append_object(list), *path, *inlined = NULL;
 
-	json__add_text(object, "kind", cause_kind__key(reason->kind));
+	json__add_text(object, "kind", cause_kinds[reason->kind].key);
 	json__add_number(object, "ns", reason->ns);
 	json__add_text(object, "text", reason->text);
 	json__add_text(object, "of", reason->of);
@@ -151,14 +151,6 @@ static void add_frames(cJSON *root, const struct report *r)
 	}
 }
 
-char account_part__letter(enum account_part part)
-{
-	static const char letters[ACCOUNT_PARTS + 1] = "CIrRBwPTSY.";
-
-	_Static_assert(sizeof(letters) == ACCOUNT_PARTS + 1, "one for each");
-	return letters[part];
-}
-
 /* A thread's time in each stretch of the slow iteration, by what it did. */
 struct bins {
 	uint64_t start_ns, ns; /* of the iteration */
@@ -225,7 +217,7 @@ static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bi
 		for (int part = 0; part < ACCOUNT_PARTS; part++)
 			if (bins->v[i][part] && (most < 0 || bins->v[i][part] > bins->v[i][most]))
 				most = part;
-		text[i] = most < 0 ? ' ' : account_part__letter((enum account_part)most);
+		text[i] = most < 0 ? ' ' : account_parts[most].letter;
 	}
 	text[SUMMARY_BINS] = '\0';
 }
@@ -386,7 +378,7 @@ static int parse_cause(struct summary *s, const cJSON *object)
 	struct summary_cause *cause;
 	int i = 0;
 
-	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kind__key(i)))
+	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kinds[i].key))
 		i++;
 	if (!kind || i == CAUSE_KINDS || !text || s->causes.n >= CAUSES_MAX)
 		return -EINVAL;
@@ -420,7 +412,7 @@ static int parse_function(struct summary *s, const cJSON *object)
 static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *object)
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		parts[i] = number_of(object, account_part__key(i));
+		parts[i] = number_of(object, account_parts[i].key);
 }
 
 static int parse(struct summary *s)
