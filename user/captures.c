@@ -156,9 +156,7 @@ int captures__find(struct capture_paths *found, const char *const *words, size_t
 
 void capture_paths__fini(struct capture_paths *found)
 {
-	for (size_t i = 0; i < found->all.n; i++)
-		free(found->all.v[i]);
-	VEC_FINI(&found->all);
+	VEC_FINI_EACH(&found->all, e, free(*e));
 }
 
 /* The file that a recording's summary is kept in. */
@@ -626,9 +624,7 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 
 void summaries__fini(struct summaries *summaries)
 {
-	for (size_t i = 0; i < summaries->all.n; i++)
-		summary__fini(&summaries->all.v[i]);
-	VEC_FINI(&summaries->all);
+	VEC_FINI_EACH(&summaries->all, e, summary__fini(e));
 }
 
 /* A production machine has other uses for its memory. */

@@ -159,9 +159,7 @@ int folder__list(const struct folder *folder, struct folder_content *content)
 
 void folder_content__fini(struct folder_content *content)
 {
-	for (size_t i = 0; i < content->items.n; i++)
-		free(content->items.v[i].name);
-	VEC_FINI(&content->items);
+	VEC_FINI_EACH(&content->items, e, free(e->name));
 }
 
 /* Renames the recording, then removes its files. -EWOULDBLOCK if a reader has locked it. */

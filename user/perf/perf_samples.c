@@ -61,9 +61,7 @@ void perf_samples__free(struct perf_samples *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->functions.n; i++)
-		free(s->functions.v[i].text);
-	VEC_FINI(&s->functions);
+	VEC_FINI_EACH(&s->functions, e, free(e->text));
 	VEC_FINI(&s->ips);
 	VEC_FINI(&s->kernel);
 	hash_index__fini(&s->by_text);

@@ -343,9 +343,7 @@ void early_calls__free(struct early_calls *early)
 {
 	if (!early)
 		return;
-	for (size_t i = 0; i < early->retired.n; i++)
-		call_sites__fini(&early->retired.v[i]);
-	VEC_FINI(&early->retired);
+	VEC_FINI_EACH(&early->retired, e, call_sites__fini(e));
 	inline_pass__fini(&early->inlined);
 	call_sites__fini(&early->part.sites);
 	free(early);

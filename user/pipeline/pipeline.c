@@ -346,9 +346,7 @@ void decoded__fini(struct decoded *decoded)
 		call_tree__fini(&decoded->trees.v[i]);
 	early_queue__free(decoded->queue);
 	trace_writer__abort(decoded->writer);
-	for (size_t i = 0; i < decoded->early.n; i++)
-		early_calls__free(decoded->early.v[i]);
-	VEC_FINI(&decoded->early);
+	VEC_FINI_EACH(&decoded->early, e, early_calls__free(*e));
 	counters__fini(&decoded->counters);
 	VEC_FINI(&decoded->events);
 	VEC_FINI(&decoded->trees);

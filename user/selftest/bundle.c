@@ -306,9 +306,7 @@ static int find_usage(struct usage *usage)
 
 static void usage__fini(struct usage *usage)
 {
-	for (size_t i = 0; i < usage->files.n; i++)
-		free(usage->files.v[i].pages);
-	VEC_FINI(&usage->files);
+	VEC_FINI_EACH(&usage->files, e, free(e->pages));
 }
 
 /* Sections that name functions, or that unwind them. */

@@ -440,9 +440,7 @@ static void fini_entry(struct process_entry *entry)
 
 void process_list__fini(struct process_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		fini_entry(&list->v[i]);
-	VEC_FINI(list);
+	VEC_FINI_EACH(list, e, fini_entry(e));
 }
 
 /* A file that was deleted, or replaced, still has the name that people know. */

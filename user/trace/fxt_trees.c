@@ -770,18 +770,10 @@ int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 
 void fxt_trees__fini(struct fxt_trees *trees)
 {
-	for (size_t i = 0; i < trees->trees.n; i++)
-		call_tree__fini(&trees->trees.v[i]);
-	for (size_t i = 0; i < trees->functions.n; i++)
-		free(trees->functions.v[i]);
-	for (size_t i = 0; i < trees->tracks.n; i++)
-		VEC_FINI(&trees->tracks.v[i].places);
-	VEC_FINI(&trees->trees);
-	VEC_FINI(&trees->tracks);
-	for (size_t i = 0; i < trees->texts.n; i++)
-		free(trees->texts.v[i]);
-	VEC_FINI(&trees->texts);
+	VEC_FINI_EACH(&trees->trees, e, call_tree__fini(e));
+	VEC_FINI_EACH(&trees->functions, e, free(*e));
+	VEC_FINI_EACH(&trees->tracks, e, VEC_FINI(&e->places));
+	VEC_FINI_EACH(&trees->texts, e, free(*e));
 	VEC_FINI(&trees->hits);
-	VEC_FINI(&trees->functions);
 	hash_index__fini(&trees->by_name);
 }

@@ -95,14 +95,23 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 	})
 
 /*
- * A loop over the elements, of which `each` points to one; the second one ends before the element
- * for which `holds` is false. The vector must not change meanwhile. For all that has `v` and `n`.
+ * A loop in which `each` points to one element after the other. VEC_EACH_WHILE() ends it before the
+ * first element for which `holds` is false. The vector must not change meanwhile. `vec` points to
+ * any struct that has `v` and `n`.
  */
 #define VEC_EACH(vec, each) VEC_EACH_WHILE(vec, each, true)
 #define VEC_EACH_WHILE(vec, each, holds)                                                           \
 	for (__typeof__(*(vec)->v) *each = (vec)->v,                                               \
 				   *each##_end_ = (vec)->n ? each + (vec)->n : each;               \
 	     each < each##_end_ && (holds); each++)
+
+/* Ends each element, to which `each` points, with the expression `end`; then the vector. */
+#define VEC_FINI_EACH(vec, each, end)                                                              \
+	do {                                                                                       \
+		VEC_EACH(vec, each)                                                                \
+			end;                                                                       \
+		VEC_FINI(vec);                                                                     \
+	} while (0)
 
 /* Less than, equal to, or greater than 0, as b follows, equals or precedes a. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

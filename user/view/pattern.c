@@ -217,9 +217,7 @@ static int fill_key(struct pattern *pattern, const struct summary *summary,
 
 static void fini_pattern(struct pattern *pattern)
 {
-	for (size_t i = 0; i < pattern->path.n; i++)
-		free(pattern->path.v[i].name);
-	VEC_FINI(&pattern->path);
+	VEC_FINI_EACH(&pattern->path, e, free(e->name));
 	VEC_FINI(&pattern->entries);
 	VEC_FINI(&pattern->hosts);
 	free(pattern->of);
@@ -627,12 +625,8 @@ int patterns__find(struct patterns *p, const struct summary *summaries, size_t n
 
 void patterns__fini(struct patterns *p)
 {
-	for (size_t i = 0; i < p->all.n; i++)
-		fini_pattern(&p->all.v[i]);
-	for (size_t i = 0; i < p->functions.n; i++)
-		free(p->functions.v[i].name);
-	VEC_FINI(&p->all);
-	VEC_FINI(&p->functions);
+	VEC_FINI_EACH(&p->all, e, fini_pattern(e));
+	VEC_FINI_EACH(&p->functions, e, free(e->name));
 	VEC_FINI(&p->hosts);
 	VEC_FINI(&p->labels);
 }

@@ -463,9 +463,7 @@ int summary__parse(struct summary *s, const char *path, const char *text, uint64
 
 void summary__fini(struct summary *s)
 {
-	for (size_t i = 0; i < s->causes.n; i++)
-		VEC_FINI(&s->causes.v[i].path);
-	VEC_FINI(&s->causes);
+	VEC_FINI_EACH(&s->causes, e, VEC_FINI(&e->path));
 	VEC_FINI(&s->functions);
 	cJSON_Delete(s->root);
 	free(s->path);

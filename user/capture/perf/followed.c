@@ -72,9 +72,7 @@ void followed__close(struct followed *f)
 	followed__close_rings(f);
 	sideband__fini(&f->sideband);
 	recording__fini(&f->pending);
-	for (size_t i = 0; i < f->processes.n; i++)
-		close(f->processes.v[i].fd);
-	VEC_FINI(&f->processes);
+	VEC_FINI_EACH(&f->processes, e, close(e->fd));
 	VEC_FINI(&f->rings);
 	pid_set__fini(&f->pids);
 	pid_set__fini(&f->tids);

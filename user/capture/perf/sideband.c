@@ -14,9 +14,7 @@
 
 void switch_log__fini(struct switch_log *log)
 {
-	for (size_t i = 0; i < log->cpus.n; i++)
-		VEC_FINI(&log->cpus.v[i].list);
-	VEC_FINI(&log->cpus);
+	VEC_FINI_EACH(&log->cpus, e, VEC_FINI(&e->list));
 }
 
 /* Returns the CPU's switches, added if new. NULL: out of memory. */

@@ -524,13 +524,9 @@ static void pt__close(struct source *s)
 	if (!s)
 		return;
 	followed__close(&s->followed);
-	for (size_t i = 0; i < s->spools.n; i++)
-		spool__close(&s->spools.v[i].spool);
-	VEC_FINI(&s->spools);
+	VEC_FINI_EACH(&s->spools, e, spool__close(&e->spool));
 	/* The rings' events share these, and are closed. */
-	for (size_t i = 0; i < s->tracefs.n; i++)
-		tracefs_probe__remove(s->tracefs.v[i]);
-	VEC_FINI(&s->tracefs);
+	VEC_FINI_EACH(&s->tracefs, e, tracefs_probe__remove(*e));
 	VEC_FINI(&s->tracepoints);
 	free(s);
 }

@@ -110,9 +110,7 @@ int selectors__replace_dot(struct selectors *selectors, const struct probe_sourc
 
 void selectors__fini(struct selectors *selectors)
 {
-	for (size_t i = 0; i < selectors->names.n; i++)
-		free(selectors->names.v[i]);
-	VEC_FINI(&selectors->names);
+	VEC_FINI_EACH(&selectors->names, e, free(*e));
 }
 
 /* True if one of the probes is at the same place. */

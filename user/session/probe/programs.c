@@ -88,9 +88,7 @@ int programs__open(struct programs *programs, const struct target *target)
 
 void programs__fini(struct programs *programs)
 {
-	for (size_t i = 0; i < programs->all.n; i++)
-		process__close(&programs->all.v[i].process);
-	VEC_FINI(&programs->all);
+	VEC_FINI_EACH(&programs->all, e, process__close(&e->process));
 }
 
 /* each_in_process(), or file_probe__each_function(). */

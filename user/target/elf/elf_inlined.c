@@ -506,9 +506,7 @@ static void inlined_free_unit(void *node)
 {
 	struct inline_unit *unit = node;
 
-	for (size_t i = 0; i < unit->bodies.n; i++)
-		VEC_FINI(&unit->bodies.v[i].ranges);
-	VEC_FINI(&unit->bodies);
+	VEC_FINI_EACH(&unit->bodies, e, VEC_FINI(&e->ranges));
 	VEC_FINI(&unit->ranges);
 	free(unit);
 }
