@@ -22,8 +22,8 @@
 #include "util/insn.h"
 #include "util/json.h"
 
-#define VERSION_LIBRARIES 8
-#define VERSION_FEATURES  6
+/* The most rows of a kind. */
+#define VERSION_ROWS 8
 
 struct version_row {
 	const char *name; /* static */
@@ -32,7 +32,8 @@ struct version_row {
 };
 
 struct version {
-	struct version_row libraries[VERSION_LIBRARIES], features[VERSION_FEATURES];
+	struct version_row libraries[VERSION_ROWS], features[VERSION_ROWS];
+	size_t n_libraries, n_features;
 };
 
 static struct version_row *add_row(struct version_row **next, const char *name, const char *text)
@@ -45,8 +46,10 @@ static struct version_row *add_row(struct version_row **next, const char *name, 
 	return row;
 }
 
-static void list_libraries(struct version_row *next)
+/* Returns the number of rows. */
+static size_t list_libraries(struct version_row *rows)
 {
+	struct version_row *next = rows;
 	const char *libbpf = trigger__library_version();
 	char text[32];
 
@@ -60,6 +63,7 @@ static void list_libraries(struct version_row *next)
 	add_row(&next, "libmicrohttpd", http_server__library_version());
 	add_row(&next, "zlib", codec__zlib_version());
 	add_row(&next, "zstd", codec__zstd_version());
+	return (size_t)(next - rows);
 }
 
 static void add_check(struct version_row **next, const char *name)
@@ -71,20 +75,23 @@ static void add_check(struct version_row **next, const char *name)
 	add_row(next, name, result.reason)->there = result.state == CHECK_OK;
 }
 
-static void list_features(struct version_row *next)
+/* Returns the number of rows. */
+static size_t list_features(struct version_row *rows)
 {
+	struct version_row *next = rows;
 	add_check(&next, "kernel");
 	add_check(&next, "btf");
 	add_check(&next, "intel_pt");
 	add_row(&next, "perfetto_ui", show__ui_folder());
 	add_check(&next, "fzf");
+	return (size_t)(next - rows);
 }
 
 /* Asks the libraries for their versions, and tries the features. */
 static void version__init(struct version *version)
 {
-	list_libraries(version->libraries);
-	list_features(version->features);
+	version->n_libraries = list_libraries(version->libraries);
+	version->n_features = list_features(version->features);
 }
 
 /* Prints one line with the version and, if known, the commit. */
@@ -105,8 +112,8 @@ static void print_rows(FILE *out, const struct version_row *rows, size_t n)
 static void version__print(const struct version *version, FILE *out)
 {
 	version__print_title(out);
-	print_rows(out, version->libraries, VERSION_LIBRARIES);
-	print_rows(out, version->features, VERSION_FEATURES);
+	print_rows(out, version->libraries, version->n_libraries);
+	print_rows(out, version->features, version->n_features);
 }
 
 static void add_rows(cJSON *parent, const char *name, const struct version_row *rows, size_t n)
@@ -124,8 +131,8 @@ static char *version__json(const struct version *version)
 
 	json__add_text(object, "version", MTBPF_VERSION);
 	json__add_text_or_null(object, "commit", *MTBPF_COMMIT ? MTBPF_COMMIT : NULL);
-	add_rows(object, "libraries", version->libraries, VERSION_LIBRARIES);
-	add_rows(object, "features", version->features, VERSION_FEATURES);
+	add_rows(object, "libraries", version->libraries, version->n_libraries);
+	add_rows(object, "features", version->features, version->n_features);
 	return json__finish(object);
 }
 
