@@ -115,7 +115,7 @@ $(O)/gen/commit.h: FORCE
 	$(Q)mkdir -p $(@D) && git_of=$$(git rev-parse --show-cdup 2>/dev/null || echo none) && \
 	    echo "#define MTBPF_COMMIT \"$$([ -n "$$git_of" ] || git rev-parse --short=12 HEAD)\"" >$@.$$$$ && \
 	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
-$(O)/user/version/version.o: $(O)/gen/commit.h
+$(O)/user/cmd_version.o: $(O)/gen/commit.h
 # The names of system calls: NUMBER(read, 0)
 $(O)/gen/syscalls.h:
 	$(Q)mkdir -p $(@D) && echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \

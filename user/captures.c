@@ -156,9 +156,7 @@ int captures__find(struct capture_paths *found, const char *const *words, size_t
 
 void capture_paths__fini(struct capture_paths *found)
 {
-	for (size_t i = 0; i < found->all.n; i++)
-		free(found->all.v[i]);
-	VEC_FINI(&found->all);
+	VEC_FINI_EACH(&found->all, e, free(*e));
 }
 
 /* The file that a recording's summary is kept in. */
@@ -587,10 +585,7 @@ static int read_known(struct summariser *s)
 	return err;
 }
 
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct summary *)a)->path, ((const struct summary *)b)->path);
-}
+ORDER(by_path, struct summary, strcmp(x->path, y->path))
 
 static void leave_out_older(struct summaries *out, uint64_t since_ms)
 {
@@ -629,9 +624,7 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 
 void summaries__fini(struct summaries *summaries)
 {
-	for (size_t i = 0; i < summaries->all.n; i++)
-		summary__fini(&summaries->all.v[i]);
-	VEC_FINI(&summaries->all);
+	VEC_FINI_EACH(&summaries->all, e, summary__fini(e));
 }
 
 /* A production machine has other uses for its memory. */
@@ -651,7 +644,7 @@ static void tell_cause(struct metrics_cause *to, const struct summary *summary,
 	if (summary->trace_id && strspn(summary->trace_id, "0123456789abcdef") == 32)
 		snprintf(to->exemplar.trace_id, sizeof(to->exemplar.trace_id), "%s",
 			 summary->trace_id);
-	snprintf(to->kind, sizeof(to->kind), "%s", cause_kind__key(cause->kind));
+	snprintf(to->kind, sizeof(to->kind), "%s", cause_kinds[cause->kind].key);
 	snprintf(to->function, sizeof(to->function), "%s", function ?: "");
 	label__clean_in_place(to->function);
 	free(function);

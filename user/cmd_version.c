@@ -1,14 +1,140 @@
 // SPDX-License-Identifier: MIT
 /* version: versions of mtbpf, libraries and kernel, for bug reports. */
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/options.h"
+#include "check/check.h"
 #include "cmd.h"
+#include "commit.h"
+#include "decode/decode.h"
+#include "http/http.h"
+#include "serve/show.h"
+#include "target/elf/elf_image.h"
+#include "trace/codec.h"
+#include "trigger/trigger.h"
 #include "util/cleanup.h"
-#include "version/version.h"
+#include "util/insn.h"
+#include "util/json.h"
+
+/* The most rows of a kind. */
+#define VERSION_ROWS 8
+
+struct version_row {
+	const char *name; /* static */
+	char text[PATH_MAX];
+	bool there;
+};
+
+struct version {
+	struct version_row libraries[VERSION_ROWS], features[VERSION_ROWS];
+	size_t n_libraries, n_features;
+};
+
+static struct version_row *add_row(struct version_row **next, const char *name, const char *text)
+{
+	struct version_row *row = (*next)++;
+
+	row->name = name;
+	row->there = text;
+	snprintf(row->text, sizeof(row->text), "%s", text ? text : "none");
+	return row;
+}
+
+/* Returns the number of rows. */
+static size_t list_libraries(struct version_row *rows)
+{
+	struct version_row *next = rows;
+	const char *libbpf = trigger__library_version();
+	char text[32];
+
+	add_row(&next, "libbpf", libbpf + (*libbpf == 'v'));
+	decode__library_version(text, sizeof(text));
+	add_row(&next, "libipt", text);
+	add_row(&next, "elfutils", elf_image__library_version());
+	insn__library_version(text, sizeof(text));
+	add_row(&next, "Zydis", text);
+	add_row(&next, "cJSON", cJSON_Version());
+	add_row(&next, "libmicrohttpd", http_server__library_version());
+	add_row(&next, "zlib", codec__zlib_version());
+	add_row(&next, "zstd", codec__zstd_version());
+	return (size_t)(next - rows);
+}
+
+static void add_check(struct version_row **next, const char *name)
+{
+	struct check_result result;
+
+	if (!check__one(name, &result))
+		return;
+	add_row(next, name, result.reason)->there = result.state == CHECK_OK;
+}
+
+/* Returns the number of rows. */
+static size_t list_features(struct version_row *rows)
+{
+	struct version_row *next = rows;
+	add_check(&next, "kernel");
+	add_check(&next, "btf");
+	add_check(&next, "intel_pt");
+	add_row(&next, "perfetto_ui", show__ui_folder());
+	add_check(&next, "fzf");
+	return (size_t)(next - rows);
+}
+
+/* Asks the libraries for their versions, and tries the features. */
+static void version__init(struct version *version)
+{
+	version->n_libraries = list_libraries(version->libraries);
+	version->n_features = list_features(version->features);
+}
+
+/* Prints one line with the version and, if known, the commit. */
+static void version__print_title(FILE *out)
+{
+	fprintf(out, "mtbpf " MTBPF_VERSION "%s%s%s\n", *MTBPF_COMMIT ? " (commit " : "",
+		MTBPF_COMMIT, *MTBPF_COMMIT ? ")" : "");
+}
+
+static void print_rows(FILE *out, const struct version_row *rows, size_t n)
+{
+	putc('\n', out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%-13s  %s\n", rows[i].name, rows[i].text);
+}
+
+/* Prints that line and one line per library and feature. */
+static void version__print(const struct version *version, FILE *out)
+{
+	version__print_title(out);
+	print_rows(out, version->libraries, version->n_libraries);
+	print_rows(out, version->features, version->n_features);
+}
+
+static void add_rows(cJSON *parent, const char *name, const struct version_row *rows, size_t n)
+{
+	cJSON *object = cJSON_AddObjectToObject(parent, name);
+
+	for (size_t i = 0; i < n; i++)
+		json__add_text_or_null(object, rows[i].name, rows[i].there ? rows[i].text : NULL);
+}
+
+/* The same as a JSON object; missing ones are null. Freed by the caller; NULL: no memory. */
+static char *version__json(const struct version *version)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	json__add_text(object, "version", MTBPF_VERSION);
+	json__add_text_or_null(object, "commit", *MTBPF_COMMIT ? MTBPF_COMMIT : NULL);
+	add_rows(object, "libraries", version->libraries, version->n_libraries);
+	add_rows(object, "features", version->features, version->n_features);
+	return json__finish(object);
+}
 
 struct version_options {
 	bool json;

@@ -96,13 +96,10 @@ static void print_histogram(const struct mt_stats *stats, const char *what)
 		return;
 	printf("%23s : count\n", what);
 	for (int i = first; i <= last; i++) {
-		char from[UNITS_TEXT_SIZE], to[UNITS_TEXT_SIZE];
 		int width = (int)(stats->hist[i] * BAR_WIDTH / most);
 
-		printf("%10s - %10s : %-8llu %.*s\n",
-		       units__format_duration(from, i ? 1ull << i : 0),
-		       units__format_duration(to, 1ull << (i + 1)),
-		       (unsigned long long)stats->hist[i], width,
+		printf("%10s - %10s : %-8llu %.*s\n", DURATION(i ? 1ull << i : 0),
+		       DURATION(1ull << (i + 1)), (unsigned long long)stats->hist[i], width,
 		       "****************************************");
 	}
 }

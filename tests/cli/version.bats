@@ -36,8 +36,8 @@ json() {
 	touch clone/o/.deps-ok
 	for message in first second; do
 		git -C clone -c user.name=a -c user.email=a@b commit -q --allow-empty -m $message
-		make -s -C clone O=o o/user/version/version.o
-		grep -qaF "$(git -C clone rev-parse --short=12 HEAD)" clone/o/user/version/version.o
+		make -s -C clone O=o o/user/cmd_version.o
+		grep -qaF "$(git -C clone rev-parse --short=12 HEAD)" clone/o/user/cmd_version.o
 	done
 }
 

@@ -8,7 +8,6 @@
 
 #include "trigger_fixture.h"
 #include "trigger/histogram.h"
-#include "trigger/learner.h"
 
 #define PLANTED_MS 4
 /* One delay in so many is as long. */

@@ -647,16 +647,15 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 
 static void explain_limit(struct check_result *result, uint64_t fits)
 {
-	char size[UNITS_TEXT_SIZE], snapshot[UNITS_TEXT_SIZE];
+	char size[UNITS_TEXT_SIZE];
 	uint64_t threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
 
 	units__format_size(size, fits);
-	units__format_size(snapshot, SNAPSHOT_SIZE_DEFAULT);
 	check_result__add_number(result, "fits", (int64_t)fits);
 	check_result__add_number(result, "threads", (int64_t)threads);
 	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
 			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
-			  threads == 1 ? "" : "s", snapshot);
+			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
 	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
 			     threads ? "" : ", or a smaller -snapshot-size");
 }

@@ -166,13 +166,10 @@ static void kill_group(const struct after *after)
 
 static void check_time(const struct after *after)
 {
-	char text[UNITS_TEXT_SIZE];
-
 	if (clock__now_ns() < after->until_ns)
 		return;
 	log__warn("%s: %s took longer than -on-capture-timeout, %s, and was ended", after->queue[0],
-		  work_of(after),
-		  units__format_duration(text, after->options->on_capture_timeout_ns));
+		  work_of(after), DURATION(after->options->on_capture_timeout_ns));
 	kill_group(after);
 }
 
@@ -229,7 +226,6 @@ const char *after__current(const struct after *after)
 void after__end(struct after *after, struct metrics *m)
 {
 	uint64_t until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
-	char text[UNITS_TEXT_SIZE];
 
 	if (after->n > 1 || (after->n && after->options->on_capture))
 		log__info("waiting for what is done with %zu recording%s", after->n,
@@ -243,7 +239,7 @@ void after__end(struct after *after, struct metrics *m)
 		return;
 	log__warn("%zu recording%s: no %s: -on-capture-timeout, %s, has passed", after->n,
 		  after->n == 1 ? "" : "s", work_of(after),
-		  units__format_duration(text, after->options->on_capture_timeout_ns));
+		  DURATION(after->options->on_capture_timeout_ns));
 	fail(after, after->n, m);
 	if (!after->pid)
 		return;

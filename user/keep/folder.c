@@ -16,6 +16,7 @@
 #include "util/fs.h"
 #include "util/log.h"
 #include "util/units.h"
+#include "util/vec.h"
 
 /* Prefixes of recordings that are being written or removed. */
 #define WRITING	 ".writing-"
@@ -29,8 +30,7 @@ uint64_t unix_now_ms(void)
 
 int recording_name__format(char *buf, size_t size, const char *process, uint64_t unix_ms)
 {
-	char stamp[UNITS_MOMENT_SIZE];
-	int n = snprintf(buf, size, "%s-%s" SUFFIX, process, units__format_moment(stamp, unix_ms));
+	int n = snprintf(buf, size, "%s-%s" SUFFIX, process, MOMENT(unix_ms));
 
 	if (n < 0 || (size_t)n >= size)
 		return -ENAMETOOLONG;
@@ -141,14 +141,8 @@ static int add_item(const struct folder *folder, const char *name, void *ctx)
 	return 0;
 }
 
-static int compare_items(const void *a, const void *b)
-{
-	const struct folder_item *x = a, *y = b;
-
-	if (x->unix_ms != y->unix_ms)
-		return x->unix_ms < y->unix_ms ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+ORDER(compare_items, struct folder_item,
+      COMPARE(x->unix_ms, y->unix_ms) ?: strcmp(x->name, y->name))
 
 int folder__list(const struct folder *folder, struct folder_content *content)
 {
@@ -165,9 +159,7 @@ int folder__list(const struct folder *folder, struct folder_content *content)
 
 void folder_content__fini(struct folder_content *content)
 {
-	for (size_t i = 0; i < content->items.n; i++)
-		free(content->items.v[i].name);
-	VEC_FINI(&content->items);
+	VEC_FINI_EACH(&content->items, e, free(e->name));
 }
 
 /* Renames the recording, then removes its files. -EWOULDBLOCK if a reader has locked it. */
@@ -216,9 +208,7 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 	if (err)
 		return err;
 	n = content.items.n;
-	for (size_t i = 0; i < content.items.n; i++) {
-		const struct folder_item *item = &content.items.v[i];
-
+	VEC_EACH(&content.items, item) {
 		if (n < folder->keep && content.bytes + bytes <= folder->max_bytes)
 			break;
 		err = remove_item(folder, item->name);

@@ -83,13 +83,11 @@ static void format_part(char *buf, size_t size, const struct recording *rec,
 			const struct mt_hit *hit)
 {
 	bool is_on = rec->cpu_measure == MT_CPU_ON;
-	char part[UNITS_TEXT_SIZE];
 
 	*buf = '\0';
 	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
 		snprintf(buf, size, ", %s of it %s the CPU",
-			 units__format_duration(part, is_on ? hit->value_ns - hit->off_cpu_ns
-							    : hit->off_cpu_ns),
+			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
 			 is_on ? "on" : "off");
 }
 
@@ -97,7 +95,7 @@ static void format_part(char *buf, size_t size, const struct recording *rec,
 static void format_hit(char *buf, size_t size, const struct recording *rec)
 {
 	const struct mt_hit *hit = hit_of(rec);
-	char value[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], part[64];
+	char part[64];
 
 	if (!hit) {
 		snprintf(buf, size, "pid %d on request", rec->pid);
@@ -109,10 +107,8 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 	}
 	format_part(part, sizeof(part), rec, hit);
 	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid,
-		 reason_of(hit), units__format_duration(value, hit->value_ns), part,
-		 units__format_duration(threshold, hit->reason == MT_HIT_STALL
-							   ? rec->stall_thresh_ns
-							   : rec->threshold_ns));
+		 reason_of(hit), DURATION(hit->value_ns), part,
+		 DURATION(hit->reason == MT_HIT_STALL ? rec->stall_thresh_ns : rec->threshold_ns));
 }
 
 /* ", str(arg1) \"GET /\"": what -print has read, up to the buffer's end. */
@@ -130,20 +126,17 @@ static void format_prints(char *buf, size_t size, const struct recording *rec)
 
 static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
 {
-	char stamp[UNITS_MOMENT_SIZE], hit[128], size[UNITS_TEXT_SIZE];
+	char hit[128];
 	char prints[MT_PRINTS * (PRINTED_SIZE + 160)];
 
 	format_hit(hit, sizeof(hit), rec);
 	format_prints(prints, sizeof(prints), rec);
-	log__info("%s %s%s %s %s", units__format_moment(stamp, unix_ms), hit, prints,
-		  units__format_size(size, bytes), path);
+	log__info("%s %s%s %s %s", MOMENT(unix_ms), hit, prints, BYTES(bytes), path);
 }
 
 static void count_lost(struct keeper *k, const struct recording *rec)
 {
-	for (size_t i = 0; i < rec->losses.n; i++) {
-		const struct rec_loss *loss = &rec->losses.v[i];
-
+	VEC_EACH(&rec->losses, loss) {
 		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
 		k->metrics.lost[LOST_RECORDS] += loss->records;
 	}
@@ -152,14 +145,12 @@ static void count_lost(struct keeper *k, const struct recording *rec)
 static void refuse(struct keeper *k, int err)
 {
 	const struct keep_options *o = &k->options->keep;
-	char size[UNITS_TEXT_SIZE];
 
 	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
 	log__error("cannot keep a recording in %s: %s", o->dir,
 		   err == -EFBIG ? "it exceeds -max-size" : strerror(-err));
 	if (err == -EFBIG)
-		log__hint("-max-size is %s; use a smaller -snapshot-size",
-			  units__format_size(size, o->max_size));
+		log__hint("-max-size is %s; use a smaller -snapshot-size", BYTES(o->max_size));
 	else if (err == -ENOSPC || err == -EDQUOT)
 		log__hint("the disk is full: use a smaller -max-size or -keep; the partial "
 			  "recording is removed, and the next trigger tries again");
@@ -425,14 +416,13 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 static void hold_fire(struct keeper *k, struct session *s)
 {
 	uint64_t now = clock__now_ns(), next = quota__next_ns(&k->quota);
-	char text[UNITS_MOMENT_SIZE];
 
 	if (next <= now)
 		return;
 	if (!k->held)
 		log__info("-max-per-hour %d: the next capture is possible at %s",
 			  k->options->keep.max_per_hour,
-			  units__format_moment(text, unix_now_ms() + (next - now) / 1000000));
+			  MOMENT(unix_now_ms() + (next - now) / 1000000));
 	k->held = true;
 	session__hold_fire(s, next);
 }

@@ -61,9 +61,7 @@ void perf_samples__free(struct perf_samples *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->functions.n; i++)
-		free(s->functions.v[i].text);
-	VEC_FINI(&s->functions);
+	VEC_FINI_EACH(&s->functions, e, free(e->text));
 	VEC_FINI(&s->ips);
 	VEC_FINI(&s->kernel);
 	hash_index__fini(&s->by_text);
@@ -346,8 +344,7 @@ static void settle_switches(struct perf_samples *s)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->rec.scheds.n; i++) {
-		struct rec_sched *sched = &s->rec.scheds.v[i];
+	VEC_EACH(&s->rec.scheds, sched) {
 		const struct rec_thread *thread = find_thread(s, sched->tid);
 
 		if (!sched->pid && !thread)

@@ -10,6 +10,7 @@
 #include "sampled/sample_stack.h"
 #include "stack/stack.h"
 #include "stack/tree_passes.h"
+#include "util/vec.h"
 
 const char *decoded__thread_name(const struct recording *rec, pid_t tid)
 {
@@ -45,9 +46,7 @@ static bool is_hit(const struct behind_hit *behind, const struct branch *b)
 
 static void look_behind_hit(struct behind_hit *behind, const struct branch_batch *batch)
 {
-	for (size_t i = 0; i < batch->n; i++) {
-		const struct branch *b = &batch->v[i];
-
+	VEC_EACH(batch, b) {
 		if (branch__is_entry(b))
 			continue;
 		if (is_hit(behind, b)) {
@@ -121,22 +120,14 @@ static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
 	return err;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
+ORDER(compare_times, uint64_t, COMPARE(*x, *y))
 
 static int collect_hits(struct tree_maker *m, pid_t tid)
 {
 	m->hits.n = 0;
-	for (size_t i = 0; i < m->rec->hits.n; i++) {
-		const struct mt_hit *hit = &m->rec->hits.v[i];
-
+	VEC_EACH(&m->rec->hits, hit)
 		if ((pid_t)hit->tid == tid && VEC_ADD(&m->hits, hit->time_ns))
 			return -ENOMEM;
-	}
 	VEC_SORT(&m->hits, compare_times);
 	return 0;
 }

@@ -28,8 +28,7 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	size_t next = 0;
 	int err = map ? images__apply(decoded->images, pid, UINT64_MAX, &next, map) : -ENOMEM;
 
-	for (size_t i = 0; i < decoded->hits.n && !err; i++) {
-		struct hit_mark *mark = &decoded->hits.v[i];
+	VEC_EACH_WHILE(&decoded->hits, mark, !err) {
 		struct code_place place;
 
 		if (mark->pid == pid && code_map__find(map, mark->ip, &place))
@@ -140,8 +139,7 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->hits.n; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
+	VEC_EACH(&rec->hits, hit) {
 		struct hit_mark *mark = VEC_PUSH(&decoded->hits);
 
 		if (!mark)
@@ -310,12 +308,9 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 
 static void say_left_out(const struct recording *rec)
 {
-	char limit[UNITS_TEXT_SIZE], left[UNITS_TEXT_SIZE];
-
 	log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace are "
 		  "left out",
-		  units__format_size(limit, memory_limit__get()),
-		  units__format_size(left, rec->drops[DROP_LEFT_OUT]));
+		  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
 	log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow more");
 }
 
@@ -351,9 +346,7 @@ void decoded__fini(struct decoded *decoded)
 		call_tree__fini(&decoded->trees.v[i]);
 	early_queue__free(decoded->queue);
 	trace_writer__abort(decoded->writer);
-	for (size_t i = 0; i < decoded->early.n; i++)
-		early_calls__free(decoded->early.v[i]);
-	VEC_FINI(&decoded->early);
+	VEC_FINI_EACH(&decoded->early, e, early_calls__free(*e));
 	counters__fini(&decoded->counters);
 	VEC_FINI(&decoded->events);
 	VEC_FINI(&decoded->trees);
@@ -410,7 +403,6 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		decoded->writer ? decoded->writer : trace_writer__open(path, &options);
 	struct meter_work work = {"writing", METER_CALLS, 0};
 	struct trace_totals totals;
-	char size[UNITS_TEXT_SIZE];
 	int err;
 
 	decoded->writer = NULL;
@@ -439,8 +431,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		log__warn("%" PRIu64
 			  " slices are deeper than Perfetto shows (512) and are left out",
 			  totals.too_deep);
-	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices,
-		  units__format_size(size, totals.bytes));
+	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices, BYTES(totals.bytes));
 	return 0;
 }
 
@@ -455,13 +446,12 @@ int decoded__write_text(const struct decoded *decoded, text_format_fn format, FI
 
 int decoded__write_text_file(const struct decoded *decoded, text_format_fn format, const char *path)
 {
-	char size[UNITS_TEXT_SIZE];
 	uint64_t bytes;
 	int err = trace_text__write(path, format, decoded->trees.v, decoded->trees.n,
 				    base_of(decoded), &bytes);
 
 	if (!err)
-		log__info("%s: one line per slice, %s", path, units__format_size(size, bytes));
+		log__info("%s: one line per slice, %s", path, BYTES(bytes));
 	return err;
 }
 

@@ -29,22 +29,19 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 /* Prints the threshold and the time of the hit, which finds it in other logs. */
 static void print_moment(const struct hit_mark *hit, FILE *out)
 {
-	char threshold[UNITS_TEXT_SIZE], moment[UNITS_MOMENT_SIZE], part[UNITS_TEXT_SIZE];
 	bool is_off = hit->cpu_measure == MT_CPU_OFF;
 
 	if (hit->cpu_measure)
 		fprintf(out, ", %s of it %s the CPU",
-			units__format_duration(part, is_off ? hit->off_cpu_ns
-							    : hit->value_ns - hit->off_cpu_ns),
+			DURATION(is_off ? hit->off_cpu_ns : hit->value_ns - hit->off_cpu_ns),
 			is_off ? "off" : "on");
 	if (hit->threshold_ns)
-		fprintf(out, ", threshold %s%s",
-			units__format_duration(threshold, hit->threshold_ns),
+		fprintf(out, ", threshold %s%s", DURATION(hit->threshold_ns),
 			is_off		   ? " off it"
 			: hit->cpu_measure ? " on it"
 					   : "");
 	if (hit->unix_ms)
-		fprintf(out, ", at %s", units__format_moment(moment, hit->unix_ms));
+		fprintf(out, ", at %s", MOMENT(hit->unix_ms));
 }
 
 /* It goes on. */
@@ -68,10 +65,9 @@ static void print_stall(const struct hit_mark *hit, const char *name, FILE *out)
 
 static void print_hit(const struct hit_mark *hit, FILE *out)
 {
-	char value[UNITS_TEXT_SIZE], short_function[SHORT_NAME_SIZE], short_probe[SHORT_NAME_SIZE];
-	const char *function =
-		hit->function ? short_name(short_function, hit->function->name) : "the trigger";
-	const char *name = hit->probe ? short_name(short_probe, hit->probe) : function;
+	char value[UNITS_TEXT_SIZE];
+	const char *function = hit->function ? SHORT_NAME(hit->function->name) : "the trigger";
+	const char *name = hit->probe ? SHORT_NAME(hit->probe) : function;
 
 	units__format_duration(value, hit->value_ns);
 	if (hit->reason == MT_HIT_DELAY)
@@ -106,18 +102,17 @@ static void print_hit(const struct hit_mark *hit, FILE *out)
 
 static void print_lost(const struct decode_totals *totals, const struct recording *rec, FILE *out)
 {
-	char length[UNITS_TEXT_SIZE], text[DROP_TEXT_SIZE];
+	char text[DROP_TEXT_SIZE];
 	uint64_t drops[DROPS];
 
 	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
 		if (totals->gaps[reason])
 			fprintf(out, "gaps: %" PRIu64 " (%s), %s\n", totals->gaps[reason],
 				gap_reason__name((enum gap_reason)reason),
-				units__format_duration(length, totals->gap_ns[reason]));
+				DURATION(totals->gap_ns[reason]));
 	if (totals->gaps[GAP_OUTSIDE])
 		fprintf(out, "not recorded, outside -start and -stop: %s, %" PRIu64 " times\n",
-			units__format_duration(length, totals->gap_ns[GAP_OUTSIDE]),
-			totals->gaps[GAP_OUTSIDE]);
+			DURATION(totals->gap_ns[GAP_OUTSIDE]), totals->gaps[GAP_OUTSIDE]);
 	if (totals->gaps[GAP_32_BIT])
 		log__hint("32-bit code is not decoded and shows as gaps");
 	if (totals->unknown_insns)
@@ -170,12 +165,9 @@ const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 {
 	const struct hit_mark *slowest = NULL;
 
-	for (size_t i = 0; i < decoded->hits.n; i++) {
-		const struct hit_mark *hit = &decoded->hits.v[i];
-
+	VEC_EACH(&decoded->hits, hit)
 		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
 			slowest = hit;
-	}
 	return slowest;
 }
 
@@ -280,9 +272,7 @@ static uint64_t first_stack_ns(const struct decoded *decoded)
 {
 	uint64_t first_ns = decoded->totals.last_ns;
 
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
+	VEC_EACH(&decoded->trees, tree) {
 		for (size_t k = 0; k < tree->calls.n && tree->calls.v[k].start_ns < first_ns; k++)
 			if (tree->calls.v[k].flags & CALL_INFERRED_START)
 				first_ns = tree->calls.v[k].start_ns;
@@ -305,12 +295,12 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 {
 	const struct decode_totals *t = &decoded->totals;
 	const struct decode_bounds *all = &decoded->part.bounds;
-	char span[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
+	char span[UNITS_TEXT_SIZE];
 
 	units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns);
 	if (decoded->is_filtered)
 		fprintf(out, "-filter leaves %s of the %s that the trace looks back: ", span,
-			units__format_duration(whole, all->last_ns - all->first_ns));
+			DURATION(all->last_ns - all->first_ns));
 	else
 		fprintf(out, "the trace looks back %s: ", span);
 }
@@ -332,12 +322,10 @@ static void print_events(const struct decoded *decoded, FILE *out)
 static void print_filtered(const struct decoded *decoded, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
-	char length[UNITS_TEXT_SIZE];
 
 	if (t->gaps[GAP_FILTERED])
 		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
-			units__format_duration(length, t->gap_ns[GAP_FILTERED]),
-			t->gaps[GAP_FILTERED]);
+			DURATION(t->gap_ns[GAP_FILTERED]), t->gaps[GAP_FILTERED]);
 	if (decoded->part.n_hits)
 		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
 			decoded->part.n_hits == 1 ? "" : "s");
@@ -349,7 +337,6 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	const struct decode_totals *t = &decoded->totals;
 	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
 	struct report *report;
-	char span[UNITS_TEXT_SIZE];
 	size_t calls = 0, threads = 0;
 	uint64_t seen_ns;
 
@@ -371,8 +358,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		is_whole(t) ? ", no gaps" : "");
 	if (seen_ns)
-		fprintf(out, "; of exact calls %s",
-			units__format_duration(span, t->last_ns - t->first_ns));
+		fprintf(out, "; of exact calls %s", DURATION(t->last_ns - t->first_ns));
 	fputc('\n', out);
 	print_lost(t, rec, out);
 	print_filtered(decoded, out);
@@ -388,7 +374,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
-			units__format_duration(span, decoded->behind_hit_ns));
+			DURATION(decoded->behind_hit_ns));
 	report = decoded__report(decoded);
 	if (report)
 		report__print(out, report, top);

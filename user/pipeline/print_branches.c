@@ -36,8 +36,7 @@ static int take_branches(void *ctx, struct branch *v, size_t n)
 	struct branch_batch batch = {v, n};
 	int err = p->selection ? selection__take(p->selection, v, n, &batch) : 0;
 
-	for (size_t i = 0; i < batch.n && !err; i++) {
-		const struct branch *b = &batch.v[i];
+	VEC_EACH_WHILE(&batch, b, !err) {
 		struct pt_note note = branch__note(b, 0, p->tid);
 
 		if (!branch__is_entry(b))

@@ -182,12 +182,9 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 {
 	const struct mt_hit *slowest = NULL;
 
-	for (size_t i = 0; i < rec->hits.n; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
+	VEC_EACH(&rec->hits, hit)
 		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
 			slowest = hit;
-	}
 	return slowest || !rec->hits.n ? slowest : &rec->hits.v[rec->hits.n - 1];
 }
 
@@ -370,7 +367,6 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 int filter_part__check(const struct filter_part *part, const struct filter_totals *found)
 {
 	const char *start = part->decode.start, *stop = part->decode.stop;
-	char length[UNITS_TEXT_SIZE];
 
 	if (found->branches) {
 		if (stop && !found->stops)
@@ -382,9 +378,9 @@ int filter_part__check(const struct filter_part *part, const struct filter_total
 		log__hint("check the name ('mtbpf report' shows names); calls that are inlined or "
 			  "in a gap are not seen");
 	} else {
-		units__format_duration(length, part->bounds.last_ns - part->bounds.first_ns);
 		log__error("-filter: nothing was recorded in that time");
-		log__hint("the trace is %s long: choose FROM..TO within it", length);
+		log__hint("the trace is %s long: choose FROM..TO within it",
+			  DURATION(part->bounds.last_ns - part->bounds.first_ns));
 	}
 	return -ENODATA;
 }

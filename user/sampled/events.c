@@ -4,23 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/vec.h"
+
 static int add(struct events *events, const struct event *event)
 {
 	return VEC_ADD(&events->all, *event);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
+ORDER(compare, struct event,
+      COMPARE(x->tid, y->tid)
+	      ?: COMPARE(x->time_ns, y->time_ns)
+	      ?: COMPARE(x->kind, y->kind)
+	      ?: COMPARE(x->index, y->index))
 
 const struct mt_sched *event__region(const struct recording *rec, const struct event *event)
 {
@@ -62,8 +57,7 @@ static void drop_outside(struct events *events, const struct recording *rec)
 	size_t n = 0;
 	pid_t tid = 0;
 
-	for (size_t i = 0; i < events->all.n; i++) {
-		const struct event *event = &events->all.v[i];
+	VEC_EACH(&events->all, event) {
 		const struct mt_sched *region = event__region(rec, event);
 
 		if (event->tid != tid) {
@@ -97,9 +91,7 @@ static void move_to_switches(struct events *events, const struct recording *rec)
 	pid_t tid = 0;
 	bool has_moved = false;
 
-	for (size_t i = 0; i < events->all.n; i++) {
-		struct event *event = &events->all.v[i];
-
+	VEC_EACH(&events->all, event) {
 		if (event->tid != tid)
 			off_ns = 0;
 		tid = event->tid;

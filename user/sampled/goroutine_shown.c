@@ -5,6 +5,7 @@
 
 #include "sampled/goroutines.h"
 #include "sampled/goroutines_internal.h"
+#include "util/vec.h"
 
 struct interval {
 	uint64_t start_ns, end_ns;
@@ -279,19 +280,9 @@ static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool mov
 	return err;
 }
 
-static int compare_shown(const void *a, const void *b)
-{
-	const struct shown *x = a, *y = b;
+ORDER(compare_shown, struct shown, COMPARE(x->start_ns, y->start_ns))
 
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-static int compare_intervals(const void *a, const void *b)
-{
-	const struct interval *x = a, *y = b;
-
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+ORDER(compare_intervals, struct interval, COMPARE(x->start_ns, y->start_ns))
 
 typedef VEC(struct interval) interval_vec;
 
@@ -351,13 +342,10 @@ static int look_for_others(struct goroutine *g, uint64_t entry_ip)
 	int err = find_open(g, entry_ip, &open);
 
 	calls->shown.has_others = calls->all.n >= MT_ENTRY_LOG;
-	for (size_t i = 0; i < calls->shown.all.n && !err; i++) {
-		const struct shown *shown = &calls->shown.all.v[i];
-
+	VEC_EACH_WHILE(&calls->shown.all, shown, !err)
 		if (time_outside(&open, &shown->thread->calls.v[shown->index]) >
 		    EDGE_PERIODS * g->rec->sample_period_ns)
 			calls->shown.has_others = true;
-	}
 	VEC_FINI(&open);
 	return err;
 }
@@ -371,9 +359,7 @@ static int find_shown(struct goroutine *g, const struct function *function, uint
 	calls->shown.function = function;
 	calls->shown.tgid = (uint32_t)g->tree.pid;
 	calls->shown.all.n = 0;
-	for (size_t t = 0; t < g->threads->n; t++) {
-		const struct call_tree *thread = &g->threads->v[t];
-
+	VEC_EACH(g->threads, thread) {
 		for (size_t i = 0; thread->pid == g->tree.pid && i < thread->calls.n; i++) {
 			const struct call *call = &thread->calls.v[i];
 
@@ -444,9 +430,7 @@ static bool find_next(const struct goroutine *g, const struct stretch *s, struct
 	struct part part;
 
 	*found = (struct part){.start_ns = s->end_ns};
-	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
-		const struct shown *shown = &g->calls->shown.all.v[i];
-
+	VEC_EACH(&g->calls->shown.all, shown) {
 		if (shown->start_ns >= found->start_ns)
 			break;
 		if (find_part(shown, s->start_ns, &part) && part.start_ns < found->start_ns)
@@ -462,8 +446,7 @@ static bool find_next(const struct goroutine *g, const struct stretch *s, struct
 /* When the goroutine went to the scheduler whose slice is the first in [start, end); 0: none is. */
 static uint64_t find_left(const struct goroutine *g, uint64_t start_ns, uint64_t end_ns)
 {
-	for (size_t i = 0; i < g->calls->shown.all.n; i++) {
-		const struct shown *shown = &g->calls->shown.all.v[i];
+	VEC_EACH(&g->calls->shown.all, shown) {
 		const struct call *call = &shown->thread->calls.v[shown->index], *scheduler;
 
 		if (call->start_ns >= end_ns)

@@ -9,34 +9,20 @@
 
 #include "sampled/goroutines_internal.h"
 #include "target/go_runtime.h"
+#include "util/vec.h"
 
 /*
  * Orders by process and goroutine, then by time; of two at the same time the outer one comes first.
  */
-static int compare(const void *a, const void *b)
-{
-	const struct mt_entry *x = *(const struct mt_entry *const *)a;
-	const struct mt_entry *y = *(const struct mt_entry *const *)b;
-
-	if (x->tgid != y->tgid)
-		return x->tgid < y->tgid ? -1 : 1;
-	if (x->goroutine != y->goroutine)
-		return x->goroutine < y->goroutine ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
-}
+ORDER(compare, struct mt_entry *,
+      COMPARE((*x)->tgid, (*y)->tgid)
+	      ?: COMPARE((*x)->goroutine, (*y)->goroutine)
+	      ?: COMPARE((*x)->start_ns, (*y)->start_ns)
+	      ?: COMPARE((*y)->end_ns, (*x)->end_ns))
 
 /* Orders by thread, then by time. */
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct rec_sample *x = *(const struct rec_sample *const *)a;
-	const struct rec_sample *y = *(const struct rec_sample *const *)b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+ORDER(compare_stacks, struct rec_sample *,
+      COMPARE((*x)->tid, (*y)->tid) ?: COMPARE((*x)->time_ns, (*y)->time_ns))
 
 static int collect_stacks(struct goroutine_calls *calls, const struct recording *rec)
 {
@@ -51,9 +37,7 @@ static int collect_stacks(struct goroutine_calls *calls, const struct recording 
 
 static int collect(struct goroutine_calls *calls, const struct recording *rec)
 {
-	for (size_t i = 0; i < rec->entries.n; i++) {
-		const struct mt_entry *entry = &rec->entries.v[i];
-
+	VEC_EACH(&rec->entries, entry) {
 		if (!entry->goroutine)
 			continue;
 		if (entry->kind == MT_ENTRY_READY ? VEC_ADD(&calls->ready, entry)
@@ -68,14 +52,8 @@ static int collect(struct goroutine_calls *calls, const struct recording *rec)
 #define STOP_WORLD  "runtime.stopTheWorldWithSema"
 #define START_WORLD "runtime.startTheWorldWithSema"
 
-static int compare_stops(const void *a, const void *b)
-{
-	const struct world_stop *x = a, *y = b;
-
-	if (x->tgid != y->tgid)
-		return x->tgid < y->tgid ? -1 : 1;
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+ORDER(compare_stops, struct world_stop,
+      COMPARE(x->tgid, y->tgid) ?: COMPARE(x->start_ns, y->start_ns))
 
 /* The latest stop of the process before the moment lasts until then. */
 static void end_stop(struct goroutine_calls *calls, const struct mt_entry *start)

@@ -18,9 +18,7 @@ uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64
 {
 	uint64_t ip = 0;
 
-	for (size_t i = 0; i < rec->hits.n; i++) {
-		const struct mt_hit *hit = &rec->hits.v[i];
-
+	VEC_EACH(&rec->hits, hit) {
 		ip = caller_of(hit);
 		if (hit->time_ns >= time_ns && (pid_t)hit->tid == tid)
 			break;

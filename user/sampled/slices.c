@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "util/vec.h"
+
 /* The stack at one moment, as far as it is known. */
 struct view {
 	const struct seen *stack; /* outermost first */
@@ -769,12 +771,7 @@ void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *
 	s->next_ns = time_ns;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct done_by *x = a, *y = b;
-
-	return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ORDER(by_time, struct done_by, COMPARE(y->ns, x->ns))
 
 /* Sorts the threads that ran instead: the longest time first. */
 static void sort_runners(struct slices *s)

@@ -195,9 +195,7 @@ static void use_page(struct usage *usage, uint64_t ip)
 	if (!file)
 		return;
 	page = (ip - map->start + map->pgoff) / PAGE;
-	for (size_t i = 0; i < usage->files.n; i++) {
-		struct kept_file *kept = &usage->files.v[i];
-
+	VEC_EACH(&usage->files, kept) {
 		if (kept->file != file || page >= kept->n_pages)
 			continue;
 		kept->pages[page] = true;
@@ -265,9 +263,7 @@ static void use_samples(struct usage *usage)
 	usage->pid = rec->pid;
 	for (size_t i = 0; i < rec->sample_ips.n; i++)
 		use_code(usage, rec->sample_ips.v[i], rec->sample_ips.v[i]);
-	for (size_t i = 0; i < rec->sample_users.n; i++) {
-		const struct rec_user *user = &rec->sample_users.v[i];
-
+	VEC_EACH(&rec->sample_users, user) {
 		use_code(usage, user->ip, user->ip);
 		use_stack(usage, user->stack, user->size);
 	}
@@ -310,9 +306,7 @@ static int find_usage(struct usage *usage)
 
 static void usage__fini(struct usage *usage)
 {
-	for (size_t i = 0; i < usage->files.n; i++)
-		free(usage->files.v[i].pages);
-	VEC_FINI(&usage->files);
+	VEC_FINI_EACH(&usage->files, e, free(e->pages));
 }
 
 /* Sections that name functions, or that unwind them. */
@@ -463,13 +457,10 @@ static bool has_maps(const struct recording *rec, pid_t pid)
 /* Names of processes that are not ours. */
 static void clean_names(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->sched_bys.n; i++) {
-		struct mt_sched *by = &rec->sched_bys.v[i];
-
+	VEC_EACH(&rec->sched_bys, by)
 		if ((by->kind == MT_SCHED_WOKEN || by->kind == MT_SCHED_REPLACED) &&
 		    by->by_comm[0] && !has_maps(rec, (pid_t)by->by_tgid))
 			snprintf(by->by_comm, sizeof(by->by_comm), "other");
-	}
 	for (size_t i = 0; i < rec->threads.n; i++)
 		if (!has_maps(rec, rec->threads.v[i].pid))
 			snprintf(rec->threads.v[i].comm, sizeof(rec->threads.v[i].comm), "other");
@@ -520,8 +511,7 @@ static int slim_files(const struct usage *usage, const char *recording)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < usage->files.n && !err; i++) {
-		const struct kept_file *kept = &usage->files.v[i];
+	VEC_EACH_WHILE(&usage->files, kept, !err) {
 		/* Separate debug files do not contain code. */
 		const struct kept_file debug = {.file = kept->file, .is_used = kept->is_used};
 

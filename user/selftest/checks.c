@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "selftest/checks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,16 +36,14 @@ static void judge_function_time(const struct checks *test, const struct trial *t
 {
 	static const struct loss loss = {"how long functions took is wrong in traces by samples",
 					 "try the other -unwind, or perf record"};
-	char is[UNITS_TEXT_SIZE], was[UNITS_TEXT_SIZE];
 	struct judged_time judged;
 	bool is_right;
 
 	judge__time(&trial->decoded, trial->iteration, function, &judged);
 	is_right = difference(judged.true_ns, judged.slices_ns) <= MOST_OFF_SAMPLED_NS;
 	checks__tell(test, name, verdict_of(is_right && judged.has_caller), &loss,
-		     "%s, by its own clock %s%s", units__format_duration(is, judged.slices_ns),
-		     units__format_duration(was, judged.true_ns),
-		     judged.has_caller ? "" : "; its caller is missing");
+		     "%s, by its own clock %s%s", DURATION(judged.slices_ns),
+		     DURATION(judged.true_ns), judged.has_caller ? "" : "; its caller is missing");
 }
 
 static void judge_sleep(const struct checks *test, const struct trial *trial, const char *name)
@@ -54,7 +51,7 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 	static const struct loss loss = {
 		"how long a thread was blocked is wrong in traces by samples",
 		"compare with 'perf sched timehist'"};
-	char is[UNITS_TEXT_SIZE], was[UNITS_TEXT_SIZE];
+	char is[UNITS_TEXT_SIZE];
 	struct judged_time judged;
 	uint64_t off_cpu_ns;
 
@@ -65,8 +62,7 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 		     verdict_of(judged.blocked_ns >= SLEEP_NS && off_cpu_ns <= judged.true_ns &&
 				judged.true_ns - off_cpu_ns <= MOST_OFF_EXACT_NS),
 		     &loss, "blocked for %s, by its own clock %s",
-		     units__format_duration(is, judged.blocked_ns),
-		     units__format_duration(was, judged.true_ns));
+		     units__format_duration(is, judged.blocked_ns), DURATION(judged.true_ns));
 }
 
 /* Callers are found in two ways, and both are tested. */
@@ -230,12 +226,10 @@ static void judge_times(const struct checks *test, const struct judged_calls *su
 		"times in the trace are wrong; the order of calls is right",
 		"trust durations only roughly, or use -source sample"};
 	uint64_t error_ns = checks__time_error(test, sum);
-	char error[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
 
 	checks__tell(test, "times", verdict_of(error_ns <= checks__most_error(test)), &loss,
 		     "clock readings are at most %s outside of their calls; limit %s",
-		     units__format_duration(error, error_ns),
-		     units__format_duration(most, checks__most_error(test)));
+		     DURATION(error_ns), DURATION(checks__most_error(test)));
 }
 
 static void judge_gaps(const struct checks *test, const struct trial *trial)
@@ -265,7 +259,6 @@ static void judge_freeze(const struct checks *test, const struct trial *trial)
 {
 	static const struct loss loss = {"the trace is frozen late, and looks back less far",
 					 "try another -freeze, and a larger -snapshot-size"};
-	char after[UNITS_TEXT_SIZE];
 	int64_t n = trial->decoded.behind_hit;
 
 	if (n < 0) {
@@ -275,7 +268,7 @@ static void judge_freeze(const struct checks *test, const struct trial *trial)
 	}
 	checks__tell(test, "freeze", verdict_of(trial->decoded.behind_hit_ns <= MOST_AFTER_HIT_NS),
 		     &loss, "%" PRId64 " branches after the hit, in %s", n,
-		     units__format_duration(after, trial->decoded.behind_hit_ns));
+		     DURATION(trial->decoded.behind_hit_ns));
 }
 
 /* Checks of the same recording that need all programs. */

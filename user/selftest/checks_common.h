@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "selftest/judge.h"
-#include "selftest/programs.h"
+#include "selftest/noted.h"
 #include "selftest/trial.h"
 
 enum selftest_source { SELFTEST_PT, SELFTEST_SAMPLE, SELFTEST_SOFT, SELFTEST_SOURCES };
@@ -110,6 +110,9 @@ bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
  * "cpu_atom"); -1: this machine lacks the type. `sysfs` is where sysfs is mounted.
  */
 int checks__find_cpu(const char *sysfs, const char *type);
+
+/* Makes all checks of one source that the options ask for. */
+void checks__run(struct checks *checks, enum selftest_source source);
 
 /* The checks of Intel PT beyond those that it shares with the single-stepper. */
 void checks__run_pt(struct checks *test);

@@ -58,7 +58,7 @@ static void judge_with(const struct checks *test, const struct variant *variant,
 		       const struct trial *trial, const char *also, bool is_also)
 {
 	const struct decoded *decoded = &trial->decoded;
-	char after[UNITS_TEXT_SIZE], error[UNITS_TEXT_SIZE], times[64] = "";
+	char times[64] = "";
 	struct judged_calls sum;
 	uint64_t error_ns;
 	bool is_right;
@@ -67,8 +67,7 @@ static void judge_with(const struct checks *test, const struct variant *variant,
 	error_ns = checks__time_error(test, &sum);
 	if (!variant->is_untimed) {
 		is_right = is_right && error_ns <= checks__most_error(test);
-		snprintf(times, sizeof(times), ", times at most %s off",
-			 units__format_duration(error, error_ns));
+		snprintf(times, sizeof(times), ", times at most %s off", DURATION(error_ns));
 	}
 	if (decoded->behind_hit < 0 ||
 	    (!variant->is_frozen_late && decoded->behind_hit_ns > MOST_AFTER_HIT_NS))
@@ -76,7 +75,7 @@ static void judge_with(const struct checks *test, const struct variant *variant,
 	checks__tell(test, variant->name, verdict_of(is_right && is_also), &variant->loss,
 		     "%u of %u calls at their depth%s, %" PRId64 " branches in %s after the hit%s",
 		     sum.right, sum.noted, times, decoded->behind_hit,
-		     units__format_duration(after, decoded->behind_hit_ns), also);
+		     DURATION(decoded->behind_hit_ns), also);
 }
 
 static void judge_variant(const struct checks *test, const struct variant *variant,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode/pt_note.h"
+#include "util/vec.h"
 
 #define NOT_NOTED UINT16_MAX
 
@@ -89,8 +90,7 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 	VEC(uint32_t) numbers = {0}; /* its index in `seen`, UINT32_MAX: it is not there */
 	int err = 0;
 
-	for (size_t i = 0; i < tree->calls.n && !err; i++) {
-		const struct call *call = &tree->calls.v[i];
+	VEC_EACH_WHILE(&tree->calls, call, !err) {
 		bool has_parent = call->parent != CALL_NO_PARENT;
 		uint16_t above = has_parent ? depths.v[call->parent] : 0;
 		uint16_t function = function_of(call);
@@ -120,14 +120,8 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 	return err;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct seen_call *x = a, *y = b;
-
-	if (x->call->start_ns != y->call->start_ns)
-		return x->call->start_ns < y->call->start_ns ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+ORDER(by_time, struct seen_call,
+      COMPARE(x->call->start_ns, y->call->start_ns) ?: COMPARE(x->order, y->order))
 
 static bool is_same(const struct seen_call *seen, const struct noted_call *noted)
 {
@@ -174,9 +168,7 @@ static void add_value(struct judged_calls *judged, const struct decoded *decoded
 {
 	const char *function = program_functions[noted->function].name;
 
-	for (size_t i = 0; i < decoded->events.n && noted->event == NOTED_PTWRITE; i++) {
-		const struct pt_note *note = &decoded->events.v[i];
-
+	VEC_EACH_WHILE(&decoded->events, note, noted->event == NOTED_PTWRITE) {
 		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
 		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
 			continue;
@@ -382,9 +374,7 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 
 	*judged = (struct judged_time){.true_ns = stretch.to_ns - stretch.from_ns,
 				       .has_caller = true};
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
+	VEC_EACH(&decoded->trees, tree) {
 		for (size_t c = 0; tree->tid == stretch.tid && c < tree->calls.n; c++) {
 			const struct call *call = &tree->calls.v[c];
 			uint64_t ns = common_ns(call, &stretch);
@@ -407,9 +397,7 @@ uint64_t judge__busy_ns(const struct decoded *decoded)
 {
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
+	VEC_EACH(&decoded->trees, tree) {
 		for (size_t c = 0; c < tree->calls.n; c++)
 			if (is_called(&tree->calls.v[c], "mtbpf_selftest_busy_main"))
 				ns += tree->calls.v[c].end_ns - tree->calls.v[c].start_ns;

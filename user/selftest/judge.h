@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "pipeline/pipeline.h"
-#include "selftest/programs.h"
+#include "selftest/noted.h"
 
 /* One program's calls in one iteration, in its notes and in the trace. */
 struct judged_calls {

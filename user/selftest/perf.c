@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "selftest/programs.h"
+#include "selftest/noted.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 
@@ -96,16 +96,11 @@ int perf_script__count(const struct decoded *decoded, const char *recording,
 	/* perf may end with an error, or crash, after it has printed all branches. */
 	if (code && !calls->perfs)
 		return -EIO;
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		const struct call_tree *tree = &decoded->trees.v[i];
-
-		for (size_t c = 0; c < tree->calls.n; c++) {
-			const struct call *call = &tree->calls.v[c];
-
+	VEC_EACH(&decoded->trees, tree) {
+		VEC_EACH(&tree->calls, call)
 			calls->ours += call->kind == CALL_FUNCTION && call->function &&
 				       !(call->flags & CALL_INFERRED_START) &&
 				       is_ours(call->function->name);
-		}
 	}
 	return 0;
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "selftest/programs.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "selftest/bundle.h"
-#include "selftest/checks.h"
+#include "selftest/checks_common.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/json.h"

@@ -11,7 +11,7 @@
 #include "capture/recording/recording.h"
 #include "pipeline/pipeline.h"
 #include "selftest/perf.h"
-#include "selftest/programs.h"
+#include "selftest/noted.h"
 
 struct trial {
 	/* Set by the caller; all of it must stay valid. */

@@ -157,12 +157,12 @@ static void add_pin(cJSON *commands, const struct shown_hit *hit)
 static void add_note(cJSON *commands, const struct shown_hit *hit)
 {
 	cJSON *args = add_command(commands, "dev.perfetto.AddNoteAtTimestamp");
-	char time[24], text[sizeof(hit->name) + 48], took[UNITS_TEXT_SIZE];
+	char time[24], text[sizeof(hit->name) + 48];
 
 	snprintf(time, sizeof(time), "%" PRIu64, hit->end_ns);
-	units__format_duration(took, hit->end_ns - hit->begin_ns);
 	if (hit->end_ns > hit->begin_ns)
-		snprintf(text, sizeof(text), "%s after %s", hit->name, took);
+		snprintf(text, sizeof(text), "%s after %s", hit->name,
+			 DURATION(hit->end_ns - hit->begin_ns));
 	else
 		snprintf(text, sizeof(text), "%s", hit->name);
 	json__append_text(args, time);

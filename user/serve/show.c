@@ -134,15 +134,12 @@ static bool open_browser(const char *link)
 
 static void say_hit(const struct shown_hit *hit)
 {
-	char took[UNITS_TEXT_SIZE];
-
 	if (!hit->found) {
 		log__info("this trace does not contain a hit: Perfetto shows all of it");
 		return;
 	}
-	units__format_duration(took, hit->end_ns - hit->begin_ns);
 	log__info("%s%s%s%s", hit->name, hit->end_ns > hit->begin_ns ? ", " : "",
-		  hit->end_ns > hit->begin_ns ? took : "",
+		  hit->end_ns > hit->begin_ns ? DURATION(hit->end_ns - hit->begin_ns) : "",
 		  hit->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
 }
 

@@ -386,9 +386,7 @@ void trace_server__stop(struct trace_server *server)
 	if (!server)
 		return;
 	http_server__stop(server->http);
-	for (size_t i = 0; i < server->opened.n; i++)
-		close(server->opened.v[i].fd);
-	VEC_FINI(&server->opened);
+	VEC_FINI_EACH(&server->opened, e, close(e->fd));
 	free(server);
 }
 

@@ -14,15 +14,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-/* Functions that are probed in the same way. */
-struct probed {
-	const struct probe *v;
-	size_t n;
-	pid_t pid;
-	bool is_also, by_insn;
-	enum trigger_probe kind; /* of the entries */
-};
-
 static int add(struct gate *gate, const struct uprobe_spec *spec, const struct trigger_event *what)
 {
 	struct trigger_event event = *what;
@@ -39,152 +30,126 @@ static bool is_event(const struct gate *gate, const struct probe *probe)
 	       (gate->function_events && probe->kernel.kind == KERNEL_PROBE_FUNCTION);
 }
 
-static int add_function(struct gate *gate, const struct probe *probe, pid_t pid, size_t i,
-			enum trigger_probe kind)
+/* True if the function's returns are probed at its instructions that return. */
+static bool is_by_insn(const struct gate *gate, const struct trigger_event *event)
 {
-	const struct uprobe_spec spec = {
-		.function = probe->kernel.name, .pid = pid, .on_return = kind == TRIGGER_RETURN};
-
-	return add(
-		gate, &spec,
-		&(struct trigger_event){.probe = (uint32_t)i, .kind = kind, .is_function = true});
+	return event->is_also ? gate->also_by_insn : gate->by_insn;
 }
 
-static int add_in_kernel(struct gate *gate, const struct probe *probe, size_t i, enum mt_role role)
+/* `at` is the address of a breakpoint on a return. */
+static int add_in_kernel(struct gate *gate, const struct probe *probe,
+			 const struct trigger_event *event, uint64_t at)
 {
+	static const enum mt_role roles[] = {[TRIGGER_ENTRY] = MT_ROLE_HITS,
+					     [TRIGGER_RETURN] = MT_ROLE_RETURNS,
+					     [TRIGGER_START] = MT_ROLE_STARTS,
+					     [TRIGGER_STOP] = MT_ROLE_STOPS};
+	const struct uprobe_spec spec = {.function = probe->kernel.name,
+					 .pid = gate->pid,
+					 .on_return = event->kind == TRIGGER_RETURN};
 	struct kernel_probe kernel = probe->kernel;
 
-	kernel.what.roles = (uint8_t)role;
-	kernel.what.probe = (uint32_t)i;
+	if (is_event(gate, probe) && event->kind != TRIGGER_START)
+		return add(gate, &spec,
+			   &(struct trigger_event){.probe = event->probe,
+						   .kind = event->kind,
+						   .is_function = true});
+	kernel.what.roles = (uint8_t)roles[event->kind];
+	kernel.what.probe = event->probe;
+	if (kernel.kind == KERNEL_PROBE_BREAKPOINT && event->kind == TRIGGER_RETURN)
+		kernel.address = at;
 	return VEC_ADD(&gate->kernel_probes, kernel) ? -ENOMEM : 0;
 }
 
-/* A breakpoint at each instruction that returns; other calls have one return. */
-static int add_returns_in_kernel(struct gate *gate, const struct probe *probe, size_t i)
+/* Adds one place of the probe: the instruction at `at` of its file, or of its code. */
+static int add_place(struct gate *gate, const struct probe *probe,
+		     const struct trigger_event *event, uint64_t at)
 {
-	int err = 0;
+	bool is_return = event->kind == TRIGGER_RETURN;
+	struct uprobe_spec spec = {.path = probe->path,
+				   .offset = at,
+				   .semaphore = is_return ? 0 : probe->semaphore,
+				   .pid = gate->pid,
+				   .on_return = is_return && !is_by_insn(gate, event)};
 
-	if (probe->kernel.kind != KERNEL_PROBE_BREAKPOINT)
-		return add_in_kernel(gate, probe, i, MT_ROLE_RETURNS);
-	for (uint32_t e = 0; e < probe->exits.n && !err; e++) {
-		err = add_in_kernel(gate, probe, i, MT_ROLE_RETURNS);
-		if (!err)
-			gate->kernel_probes.v[gate->kernel_probes.n - 1].address =
-				probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e];
+	if (probe__in_kernel(probe))
+		return add_in_kernel(gate, probe, event, at);
+	if (gate->bounds && (event->kind == TRIGGER_START || event->kind == TRIGGER_STOP))
+		spec.role = event->kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
+	return add(gate, &spec, event);
+}
+
+static int add_entry(struct gate *gate, const struct probe *probe, const struct trigger_event *what)
+{
+	struct trigger_event event = *what;
+	/* Exits are matched with the stack pointer at the function's entry. */
+	bool is_moved =
+		event.kind == TRIGGER_ENTRY && is_by_insn(gate, &event) && !probe->site.at_entry;
+
+	event.condition = is_moved ? 0 : probe->site.condition;
+	return add_place(gate, probe, &event, is_moved ? probe->entry_offset : probe->offset);
+}
+
+/*
+ * A return probe replaces the return address: it must be set at the function's entry. Breakpoints
+ * are set on the instructions that return.
+ */
+static int add_return(struct gate *gate, const struct probe *probe,
+		      const struct trigger_event *what)
+{
+	struct trigger_event event = *what;
+	bool by_insn = probe__in_kernel(probe) ? probe->kernel.kind == KERNEL_PROBE_BREAKPOINT
+					       : is_by_insn(gate, what);
+	int err = by_insn ? 0 : add_place(gate, probe, what, probe->entry_offset);
+
+	for (uint32_t e = 0; e < probe->exits.n && !err && by_insn; e++) {
+		event.condition = probe->exits.condition[e];
+		err = add_place(gate, probe, &event,
+				probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e]);
 	}
 	return err;
 }
 
-static int add_entries(struct gate *gate, const struct probed *probed)
+/* Adds the probes, which have the numbers from what->probe on. */
+static int add_probes(struct gate *gate, const struct probe *v, size_t n, struct trigger_event what)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < probed->n && !err; i++) {
-		const struct probe *probe = &probed->v[i];
-		/* Exits are matched with the stack pointer at the function's entry. */
-		bool is_moved = probed->by_insn && !probe->site.at_entry;
-
-		if (probe__in_kernel(probe)) {
-			err = is_event(gate, probe)
-				      ? add_function(gate, probe, probed->pid, i, TRIGGER_ENTRY)
-				      : add_in_kernel(gate, probe, i, MT_ROLE_HITS);
-			continue;
-		}
-		const struct uprobe_spec spec = {.path = probe->path,
-						 .offset = is_moved ? probe->entry_offset
-								    : probe->offset,
-						 .semaphore = probe->semaphore,
-						 .pid = probed->pid};
-
-		err = add(
-			gate, &spec,
-			&(struct trigger_event){.probe = (uint32_t)i,
-						.kind = probed->kind,
-						.is_also = probed->is_also,
-						.condition = is_moved ? 0 : probe->site.condition});
-	}
-	return err;
-}
-
-/* A return probe replaces the return address: it must be set at the function's entry. */
-static int add_returns(struct gate *gate, const struct probed *probed)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < probed->n && !err; i++) {
-		const struct probe *probe = &probed->v[i];
-		struct uprobe_spec spec = {.path = probe->path,
-					   .offset = probe->entry_offset,
-					   .pid = probed->pid,
-					   .on_return = !probed->by_insn};
-		if (probe__in_kernel(probe)) {
-			err = is_event(gate, probe)
-				      ? add_function(gate, probe, probed->pid, i, TRIGGER_RETURN)
-				      : add_returns_in_kernel(gate, probe, i);
-			continue;
-		}
-		struct trigger_event event = {
-			.kind = TRIGGER_RETURN, .probe = (uint32_t)i, .is_also = probed->is_also};
-
-		if (!probed->by_insn)
-			err = add(gate, &spec, &event);
-		for (uint32_t e = 0; e < probe->exits.n && !err && probed->by_insn; e++) {
-			spec.offset = probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e];
-			event.condition = probe->exits.condition[e];
-			err = add(gate, &spec, &event);
-		}
-	}
-	return err;
-}
-
-/* Numbers the probes from `first` on. */
-static int add_places(struct gate *gate, const struct probes *probes, enum trigger_probe kind,
-		      pid_t pid, size_t first)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < probes->all.n && !err; i++) {
-		const struct probe *probe = &probes->all.v[i];
-		struct uprobe_spec spec = {.path = probe->path,
-					   .offset = probe->offset,
-					   .semaphore = probe->semaphore,
-					   .pid = pid};
-
-		if (gate->bounds)
-			spec.role = kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
-		if (kind == TRIGGER_STOP && probe__in_kernel(probe) && is_event(gate, probe))
-			err = add_function(gate, probe, pid, first + i, kind);
-		else if (probe__in_kernel(probe))
-			err = add_in_kernel(gate, probe, first + i,
-					    kind == TRIGGER_START ? MT_ROLE_STARTS : MT_ROLE_STOPS);
+	for (size_t i = 0; i < n && !err; i++, what.probe++) {
+		if (what.kind == TRIGGER_RETURN)
+			err = add_return(gate, &v[i], &what);
+		else if (what.kind == TRIGGER_START || what.kind == TRIGGER_STOP)
+			err = add_place(gate, &v[i], &what, v[i].offset);
 		else
-			err = add(gate, &spec,
-				  &(struct trigger_event){.kind = kind,
-							  .probe = (uint32_t)(first + i)});
+			err = add_entry(gate, &v[i], &what);
 	}
 	return err;
 }
 
 /* Deciding probes come first. regions is NULL without -start and -stop. */
-static int add_all(struct gate *gate, const struct probed *probed, const struct start_stop *regions)
+static int add_all(struct gate *gate, const struct probe *v, size_t n,
+		   const struct start_stop *regions)
 {
-	int err = gate->by_return ? add_returns(gate, probed) : add_entries(gate, probed);
+	const struct trigger_event entries = {.kind = TRIGGER_ENTRY},
+				   returns = {.kind = TRIGGER_RETURN};
+	int err = add_probes(gate, v, n, gate->by_return ? returns : entries);
 
 	if (!err && gate->freezes_by_call)
-		err = add(gate,
-			  &(struct uprobe_spec){.function = MT_FREEZE_CALL, .pid = probed->pid},
+		err = add(gate, &(struct uprobe_spec){.function = MT_FREEZE_CALL, .pid = gate->pid},
 			  &(struct trigger_event){.kind = TRIGGER_FREEZE});
 	if (!err && regions)
-		err = add_places(gate, &regions->stops, TRIGGER_STOP, probed->pid, 0);
+		err = add_probes(gate, regions->stops.all.v, regions->stops.all.n,
+				 (struct trigger_event){.kind = TRIGGER_STOP});
 	/* A start that resumes nothing does not decide. */
 	if (!gate->bounds)
 		gate->n_deciding = gate->specs.n;
 	if (!err && regions)
-		err = add_places(gate, &regions->starts, TRIGGER_START, probed->pid,
-				 regions->stops.all.n);
+		err = add_probes(gate, regions->starts.all.v, regions->starts.all.n,
+				 (struct trigger_event){.kind = TRIGGER_START,
+							.probe = (uint32_t)regions->stops.all.n});
 	if (gate->bounds)
 		gate->n_deciding = gate->specs.n;
-	return err || !gate->by_return ? err : add_entries(gate, probed);
+	return err || !gate->by_return ? err : add_probes(gate, v, n, entries);
 }
 
 static bool has_conditions(const struct gate *gate)
@@ -227,26 +192,23 @@ static void choose_events(struct gate *gate, const struct gate_probes *probes)
 {
 	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
 
-	for (size_t i = 0; i < probes->n && freezes; i++) {
-		const struct probe *probe = &probes->v[i];
-
+	VEC_EACH_WHILE(probes, probe, freezes) {
 		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
 		gate->freezes_by_call |= may_freeze_by_call(probe);
 	}
 }
 
 /* The source pauses and resumes by breakpoints of its own, beside those that the programs need. */
-static int add_to_source(struct gate *gate, pid_t pid)
+static int add_to_source(struct gate *gate)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < gate->n_deciding && !err; i++)
 		err = VEC_ADD(&gate->of_source, gate->specs.v[i]) ? -ENOMEM : 0;
-	for (size_t i = 0; i < gate->kernel_probes.n && !err && gate->bounds; i++) {
-		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
+	VEC_EACH_WHILE(&gate->kernel_probes, probe, !err && gate->bounds) {
 		const struct uprobe_spec spec = {
 			.breakpoint = probe->address,
-			.pid = pid,
+			.pid = gate->pid,
 			.role = probe->what.roles == MT_ROLE_STARTS ? UPROBE_STARTS : UPROBE_STOPS};
 
 		if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
@@ -275,7 +237,7 @@ static int check_breakpoints(const struct gate *gate, size_t n_of_source)
 	return -ENOSPC;
 }
 
-static int add_go_waits(struct gate *gate, const struct go_waits *waits, pid_t pid)
+static int add_go_waits(struct gate *gate, const struct go_waits *waits)
 {
 	const struct {
 		const struct probes *probes;
@@ -286,30 +248,22 @@ static int add_go_waits(struct gate *gate, const struct go_waits *waits, pid_t p
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && !err; i++)
-		err = add_entries(gate, &(struct probed){.v = all[i].probes->all.v,
-							 .n = all[i].probes->all.n,
-							 .pid = pid,
-							 .kind = all[i].kind});
+		err = add_probes(gate, all[i].probes->all.v, all[i].probes->all.n,
+				 (struct trigger_event){.kind = all[i].kind});
 	return err;
 }
 
 int gate__open(struct gate *gate, const struct trigger_config *config,
 	       const struct gate_probes *probes)
 {
-	const pid_t pid = config->tgid ? config->tgid : -1;
-	const struct probed triggers = {probes->v,
-					config->stop_triggers ? 0 : probes->n,
-					pid,
-					false,
-					config->returns_by_insn,
-					TRIGGER_ENTRY};
-	const struct probed also = {probes->also, probes->n_also,	pid,
-				    true,	  config->also_by_insn, TRIGGER_ENTRY};
+	struct trigger_event also = {.kind = TRIGGER_RETURN, .is_also = true};
 	struct trigger_config all = *config;
 	int err;
 
-	*gate = (struct gate){.by_return = trigger__needs_return(config),
+	*gate = (struct gate){.pid = config->tgid ? config->tgid : -1,
+			      .by_return = trigger__needs_return(config),
 			      .by_insn = config->returns_by_insn,
+			      .also_by_insn = config->also_by_insn,
 			      .by_links = config->by_links,
 			      .regions = config->regions && !config->by_key,
 			      .by_key = config->by_key,
@@ -319,15 +273,17 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
 	choose_events(gate, probes);
-	err = add_all(gate, &triggers, config->regions ? probes->regions : NULL);
+	err = add_all(gate, probes->v, config->stop_triggers ? 0 : probes->n,
+		      config->regions ? probes->regions : NULL);
 	if (!err)
-		err = add_returns(gate, &also);
+		err = add_probes(gate, probes->also, probes->n_also, also);
+	also.kind = TRIGGER_ENTRY;
 	if (!err)
-		err = add_entries(gate, &also);
+		err = add_probes(gate, probes->also, probes->n_also, also);
 	if (!err && config->go_waits)
-		err = add_go_waits(gate, probes->go_waits, pid);
+		err = add_go_waits(gate, probes->go_waits);
 	if (!err && probes->of_source)
-		err = add_to_source(gate, pid);
+		err = add_to_source(gate);
 	if (!err)
 		err = check_breakpoints(gate, probes->n_breakpoints);
 	if (err)
@@ -487,13 +443,10 @@ static int set_breakpoints(struct gate *gate)
 	int err = 0;
 
 	for (int ends = 1; ends >= 0; ends--)
-		for (size_t i = 0; i < gate->kernel_probes.n && !err; i++) {
-			const struct kernel_probe *probe = &gate->kernel_probes.v[i];
-
+		VEC_EACH_WHILE(&gate->kernel_probes, probe, !err)
 			if (probe->kind == KERNEL_PROBE_BREAKPOINT &&
 			    kernel_probe__is_end(probe) == ends)
 				err = set_breakpoint(gate, probe);
-		}
 	return err;
 }
 
@@ -710,12 +663,9 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 static const struct kernel_probe *jit_probe_of(const struct gate *gate,
 					       const struct mt_hit *question)
 {
-	for (size_t i = 0; i < gate->kernel_probes.n; i++) {
-		const struct kernel_probe *probe = &gate->kernel_probes.v[i];
-
+	VEC_EACH(&gate->kernel_probes, probe)
 		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
 			return probe;
-	}
 	return NULL;
 }
 
@@ -785,9 +735,7 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 
 static void close_those(struct gate *gate, bool ends)
 {
-	for (size_t i = 0; i < gate->events.n; i++) {
-		struct trigger_event *event = &gate->events.v[i];
-
+	VEC_EACH(&gate->events, event) {
 		if (event->fd < 0 || trigger_event__is_end(event) != ends)
 			continue;
 		close(event->fd);
@@ -798,9 +746,7 @@ static void close_those(struct gate *gate, bool ends)
 void gate__stop_go_waits(struct gate *gate)
 {
 	trigger__stop_go_waits(gate->trigger);
-	for (size_t i = 0; i < gate->events.n; i++) {
-		struct trigger_event *event = &gate->events.v[i];
-
+	VEC_EACH(&gate->events, event) {
 		if (event->fd < 0 || !trigger_event__is_go_wait(event))
 			continue;
 		close(event->fd);

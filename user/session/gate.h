@@ -18,7 +18,9 @@ struct gate {
 	bool by_links;	      /* events are links: uprobe_link__open() */
 	bool function_events; /* kprobes on kernel functions are among the events */
 	bool freezes_by_call; /* an event freezes for the probes in the kernel */
-	bool by_insn;	      /* return instructions are probed, instead of return probes */
+	pid_t pid;	      /* whose hits count; -1: those of several processes */
+	/* Return instructions are probed, instead of return probes: of the trigger, of -also. */
+	bool by_insn, also_by_insn;
 	bool has_return_probes;
 	/*
 	 * All uprobes. The first n_deciding decide whether a hit triggers, or start or stop a

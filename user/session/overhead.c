@@ -49,7 +49,7 @@ static void warn_broken(const struct sample_options *o)
 static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
 		     unsigned int hz)
 {
-	char sample[UNITS_TEXT_SIZE], sw[UNITS_TEXT_SIZE];
+	char sample[UNITS_TEXT_SIZE];
 	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && hz < SAMPLE_RATE_DEFAULT;
 	double percent = 100 * sample_cost__share(cost, hz);
 
@@ -62,7 +62,7 @@ static void say_rate(const struct sample_options *o, const struct sample_cost *c
 	else if (o->max_overhead_ppm)
 		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
 			  "second, for -max-overhead %s",
-			  sample, units__format_duration(sw, cost->switch_ns), hz, o->max_overhead);
+			  sample, DURATION(cost->switch_ns), hz, o->max_overhead);
 	else if (is_lowered)
 		log__info("sample: %u stacks per second, because each costs %s here: %.1f %% of a "
 			  "thread's time (-sample-rate %u overrides this)",

@@ -25,12 +25,11 @@ __attribute__((format(printf, 3, 4))) static size_t append(char *buf, size_t n, 
 
 static size_t append_threshold(char *buf, size_t n, const struct status_view *view)
 {
-	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
+	char percent[THRESHOLD_TEXT_SIZE];
 
 	threshold__format_percent(percent, view->percent);
 	if (view->threshold_ns)
-		n = append(buf, n, "  threshold %s",
-			   units__format_duration(text, view->threshold_ns));
+		n = append(buf, n, "  threshold %s", DURATION(view->threshold_ns));
 	if (view->threshold_ns && view->percent > 0)
 		return append(buf, n, " (%s of %llu)", percent, (unsigned long long)view->learned);
 	if (view->percent > 0)
@@ -110,13 +109,12 @@ void progress__say_needed(const struct progress *progress)
 
 static void say_learned(const struct progress *progress)
 {
-	char text[UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
+	char percent[THRESHOLD_TEXT_SIZE];
 
 	status__end();
 	log__info("threshold %s = %s (%llu values); armed, updating",
 		  threshold__format_percent(percent, progress->learner.percent),
-		  units__format_duration(text, progress->threshold_ns),
-		  (unsigned long long)progress->learner.learned);
+		  DURATION(progress->threshold_ns), (unsigned long long)progress->learner.learned);
 }
 
 static void learn(struct progress *progress, struct trigger *trigger, const struct mt_stats *stats,

@@ -12,7 +12,7 @@
 
 #include "mtbpf_shared.h"
 #include "session/capture_options.h"
-#include "trigger/learner.h"
+#include "trigger/histogram.h"
 #include "trigger/trigger.h"
 #include "util/units.h"
 

@@ -224,14 +224,7 @@ int sampling__settle_calls(struct recording *rec)
 	return err;
 }
 
-static int by_thread(const void *a, const void *b)
-{
-	const struct rec_sched *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+ORDER(by_thread, struct rec_sched, COMPARE(x->tid, y->tid) ?: COMPARE(x->time_ns, y->time_ns))
 
 /* Maximum time after the switch for perf's stack of it, and for a timed sample due at it. */
 #define STACK_LATE_NS 1000000

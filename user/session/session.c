@@ -401,12 +401,11 @@ static int take_records(struct session *s, size_t first_sample)
 {
 	uint64_t ring_since_ns = s->rec->complete_ns;
 	int err = sampling__take_records(s->recorder, s->rec, first_sample);
-	char text[UNITS_TEXT_SIZE];
 
 	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
 		log__info("sample: full logs of switches look back %s; -snapshot-size sets their "
 			  "size",
-			  units__format_duration(text, s->rec->frozen_ns - s->rec->complete_ns));
+			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
 	return err;
 }
 
@@ -624,14 +623,14 @@ int session__capture_again(const struct capture_options *options, struct session
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid)
 {
-	char who[32] = "any of the processes", took[UNITS_TEXT_SIZE];
+	char who[32] = "any of the processes";
 
 	if (pid)
 		snprintf(who, sizeof(who), "process %d", pid);
 	if (rec->sample_period_ns)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
-			 who, units__format_duration(took, rec->sampled_ns));
+			 who, DURATION(rec->sampled_ns));
 	else if (pid)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: %s ran no instruction", who);
@@ -653,7 +652,7 @@ static void hint_at_sleep(pid_t pid)
 
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 {
-	char text[EMPTY_SNAPSHOT_TEXT_SIZE], period[UNITS_TEXT_SIZE];
+	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
 	bool is_short =
 		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
 
@@ -661,7 +660,7 @@ int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 	if (is_short && !(pid && process__stopped(pid)))
 		log__hint("stacks are taken after each %s of running time and when a thread goes "
 			  "to sleep: record for longer, or raise -sample-rate",
-			  units__format_duration(period, rec->sample_period_ns));
+			  DURATION(rec->sample_period_ns));
 	else
 		hint_at_sleep(pid);
 	return -ENOMSG;

@@ -99,7 +99,6 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 		     {"stacks", o->in_second.stacks, o->cost.sample_ns},
 		     {"hits", o->in_second.hits, o->cost.hit_ns},
 		     {"waits of goroutines", o->in_second.go_waits, o->cost.go_wait_ns}};
-	char each[UNITS_TEXT_SIZE];
 	bool is_whole = true;
 	int n = 0;
 
@@ -109,8 +108,7 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 		if (parts[i].n && parts[i].each_ns)
 			n += snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n,
 				      "%s%" PRIu64 " %s/s x %s", n ? " + " : "", parts[i].n,
-				      parts[i].what,
-				      units__format_duration(each, parts[i].each_ns));
+				      parts[i].what, DURATION(parts[i].each_ns));
 	}
 	if (n && is_whole)
 		snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n, " = %.1f %% of the target's CPU",
@@ -230,7 +228,6 @@ void session__measure_hits(struct session *s)
 	};
 	bool stepped = is_stepped(&s->probes) || is_stepped(&s->also);
 	enum log_level level = log__level();
-	char text[UNITS_TEXT_SIZE];
 
 	/* Go's functions are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
@@ -248,21 +245,20 @@ void session__measure_hits(struct session *s)
 	if (s->gate.go_waits)
 		measure_hit(&entries_only, own_probe__hit, &s->overhead.cost.go_wait_ns);
 	log__set_level(level);
-	log__debug("a hit of the probe costs %s here",
-		   units__format_duration(text, s->overhead.cost.hit_ns));
+	log__debug("a hit of the probe costs %s here", DURATION(s->overhead.cost.hit_ns));
 }
 
 void session__say_cost(const struct session *s)
 {
 	const struct overhead *o = &s->overhead;
-	char text[OVERHEAD_TEXT_SIZE], hit[UNITS_TEXT_SIZE];
+	char text[OVERHEAD_TEXT_SIZE];
 
 	format_cost(text, o);
 	if (!*text && !o->cost.hit_ns)
 		return;
 	log__info("cost: %s%s%s%s", text, *text && o->cost.hit_ns ? "; and " : "",
 		  o->cost.hit_ns ? "each hit of a probe " : "",
-		  o->cost.hit_ns ? units__format_duration(hit, o->cost.hit_ns) : "");
+		  o->cost.hit_ns ? DURATION(o->cost.hit_ns) : "");
 }
 
 static uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
@@ -330,14 +326,11 @@ static bool probes_are_dear(struct session *s)
 /* The trigger works without them. */
 static int stop_go_waits(struct session *s)
 {
-	char each[UNITS_TEXT_SIZE];
-
 	status__end();
 	log__warn("the probes on Go's runtime are removed: %llu hits/s x %s take %.0f %% of the "
 		  "target's CPU; what goroutines wait for is not recorded any more",
 		  (unsigned long long)s->overhead.in_second.go_waits,
-		  units__format_duration(each, s->overhead.cost.go_wait_ns),
-		  100 * go_waits_share(&s->overhead));
+		  DURATION(s->overhead.cost.go_wait_ns), 100 * go_waits_share(&s->overhead));
 	log__hint("-max-overhead none keeps them");
 	gate__stop_go_waits(&s->gate);
 	s->overhead.n_dear = 0;
@@ -347,14 +340,12 @@ static int stop_go_waits(struct session *s)
 static int refuse_probes(const struct session *s)
 {
 	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
-	char each[UNITS_TEXT_SIZE];
 
 	status__end();
 	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
 		   s->probes.all.n ? s->probes.shown : s->also.shown,
 		   (unsigned long long)s->overhead.in_second.hits,
-		   units__format_duration(each, s->overhead.cost.hit_ns),
-		   100 * hits_share(&s->overhead));
+		   DURATION(s->overhead.cost.hit_ns), 100 * hits_share(&s->overhead));
 	log__hint("choose a function that is called less often, such as its caller%s%s; "
 		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",
@@ -465,26 +456,24 @@ static uint64_t most_for(const struct session *s, uint64_t memory)
 
 static void warn_short(const struct session *s, const struct lookback_need *l)
 {
-	char back[UNITS_TEXT_SIZE], threshold[UNITS_TEXT_SIZE], wanted[UNITS_TEXT_SIZE];
+	char back[UNITS_TEXT_SIZE];
 	unsigned long long mib = (l->size >> 20) + 1;
 	unsigned int hz = overhead__rate_to_look_back(l);
 	char rate[64] = "";
 
 	units__format_duration(back, l->back_ns);
-	units__format_duration(threshold, s->progress.threshold_ns);
 	log__warn("the rings look back about %s, less than twice the threshold of %s: the begin of "
 		  "such a slow call may be missing",
-		  back, threshold);
+		  back, DURATION(s->progress.threshold_ns));
 	if (hz)
 		snprintf(rate, sizeof(rate), "-sample-rate %u, or ", hz);
 	if (l->size <= most_for(s, s->options->max_memory))
 		log__hint("use %s-snapshot-size %lluM", rate, mib);
 	else
-		log__hint(
-			"use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
-			units__format_size(wanted, (parts(s) + 1) * (l->size + (1u << 20)) *
-							   (uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
-			s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
+		log__hint("use %s-snapshot-size %lluM and -max-memory %s%s", rate, mib,
+			  BYTES((parts(s) + 1) * (l->size + (1u << 20)) *
+				(uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
+			  s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
 }
 
 /* Lowers the rate if that makes the rings look back far enough; otherwise warns. */
@@ -493,7 +482,6 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 	unsigned int hz =
 		s->options->sample.rate == SAMPLE_RATE_AUTO ? overhead__rate_to_look_back(l) : 0;
 	struct overhead *o = &s->overhead;
-	char threshold[UNITS_TEXT_SIZE];
 
 	s->is_short_said = !hz;
 	if (!hz) {
@@ -502,7 +490,7 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 	}
 	log__info("sample: %u stacks per second instead of %u, so that the rings look back twice "
 		  "the threshold of %s (-sample-rate %u overrides this)",
-		  hz, o->hz, units__format_duration(threshold, s->progress.threshold_ns), o->hz);
+		  hz, o->hz, DURATION(s->progress.threshold_ns), o->hz);
 	o->hz = o->first_hz = o->most_hz = hz;
 	return true;
 }
@@ -510,7 +498,6 @@ static bool lower_rate(struct session *s, const struct lookback_need *l)
 /* Halves the ring size until all rings fit, as the source does: the logs must shrink as well. */
 static void fit_memory(struct session *s)
 {
-	char text[UNITS_TEXT_SIZE];
 	uint64_t wanted = s->snapshot_size;
 
 	while (s->snapshot_size > RING_LEAST &&
@@ -518,7 +505,7 @@ static void fit_memory(struct session *s)
 		s->snapshot_size /= 2;
 	if (s->snapshot_size != wanted)
 		log__info("sample: rings of %s per CPU, to stay within -max-memory",
-			  units__format_size(text, s->snapshot_size));
+			  BYTES(s->snapshot_size));
 }
 
 void session__fit_lookback(struct session *s)

@@ -241,12 +241,9 @@ static int find_places(struct session *s)
 /* The first probe in the kernel of this kind; KERNEL_PROBE_NONE: of any kind. */
 static const struct probe *in_kernel(const struct probes *probes, enum kernel_probe_kind kind)
 {
-	for (size_t i = 0; i < probes->all.n; i++) {
-		const struct probe *probe = &probes->all.v[i];
-
+	VEC_EACH(&probes->all, probe)
 		if (probe__in_kernel(probe) && (!kind || probe->kernel.kind == kind))
 			return probe;
-	}
 	return NULL;
 }
 

@@ -174,8 +174,7 @@ static int note_moved(struct thread_reader *reader, struct stalled_threads *thre
 	size_t n = 0;
 	int err = thread_reader__read(reader, &now, &n);
 
-	for (size_t i = 0; i < threads->n; i++) {
-		struct stalled_thread *thread = &threads->v[i];
+	VEC_EACH(threads, thread) {
 		const struct mt_thread *later = find(now, n, thread->at.tid);
 
 		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
@@ -215,13 +214,10 @@ static int give_hit_stack(struct recording *rec, const struct stalled_threads *t
 {
 	struct mt_hit *hit = &rec->hits.v[threads->hit];
 
-	for (size_t i = 0; i < threads->n; i++) {
-		const struct stalled_thread *thread = &threads->v[i];
-
+	VEC_EACH(threads, thread)
 		if (thread->at.tid == hit->tid && thread->size && !thread->has_moved &&
 		    thread->at.regs[REG_SP] == hit->sp && thread->at.regs[REG_IP] == hit->ip)
 			return recording__add_stack(rec, thread->stack, thread->size);
-	}
 	return 0;
 }
 

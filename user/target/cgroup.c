@@ -160,12 +160,7 @@ static int walk(int dir, pid_vec *pids)
 	return err;
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_pids, pid_t, COMPARE(*x, *y))
 
 int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
 {
@@ -317,11 +312,8 @@ static bool read_quota(const char *dir, bool is_v2, long long *quota, long long 
 
 static void describe(struct cpu_quota *out, const char *name, long long quota, long long period)
 {
-	char part[UNITS_TEXT_SIZE], whole[UNITS_TEXT_SIZE];
-
 	snprintf(out->text, sizeof(out->text), "cgroup %.190s, quota %s of %s", name,
-		 units__format_duration(part, 1000 * (uint64_t)quota),
-		 units__format_duration(whole, 1000 * (uint64_t)period));
+		 DURATION(1000 * (uint64_t)quota), DURATION(1000 * (uint64_t)period));
 	label__clean_in_place(out->text);
 }
 

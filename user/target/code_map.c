@@ -72,12 +72,9 @@ static void drop_patches(struct code_map *map, uint64_t start, uint64_t end)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < map->patches.n; i++) {
-		const struct code_patch *patch = &map->patches.v[i];
-
+	VEC_EACH(&map->patches, patch)
 		if (patch->start >= end || patch->start + patch->len <= start)
 			map->patches.v[out++] = *patch;
-	}
 	map->patches.n = out;
 }
 
@@ -170,9 +167,7 @@ bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place)
 
 static void show_patches(const struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
 {
-	for (size_t i = 0; i < map->patches.n; i++) {
-		const struct code_patch *patch = &map->patches.v[i];
-
+	VEC_EACH(&map->patches, patch) {
 		for (size_t j = 0; j < patch->len; j++)
 			if (patch->start + j - ip < len)
 				buf[patch->start + j - ip] = patch->bytes[j];

@@ -215,13 +215,12 @@ static int take_storage(struct container_names *names, const char *file)
 	const cJSON *container, *name;
 	int err = 0;
 
-	cJSON_ArrayForEach(container, json)
-	{
+	cJSON_ArrayForEach(container, json) {
 		const char *id = json__text(container, "id");
 
-		cJSON_ArrayForEach(name, json__item(container, "names")) if (!err && id &&
-									     cJSON_IsString(name))
-			err = container_names__add(names, name->valuestring, id);
+		cJSON_ArrayForEach(name, json__item(container, "names"))
+			if (!err && id && cJSON_IsString(name))
+				err = container_names__add(names, name->valuestring, id);
 	}
 	cJSON_Delete(json);
 	return err;

@@ -209,12 +209,7 @@ static void cleanup__closedir(DIR **dir)
 		closedir(*dir);
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
+ORDER(compare_pids, pid_t, COMPARE(*x, *y))
 
 int process__threads(pid_t pid, pid_t **tids, size_t *n)
 {
@@ -445,9 +440,7 @@ static void fini_entry(struct process_entry *entry)
 
 void process_list__fini(struct process_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
-		fini_entry(&list->v[i]);
-	VEC_FINI(list);
+	VEC_FINI_EACH(list, e, fini_entry(e));
 }
 
 /* A file that was deleted, or replaced, still has the name that people know. */
@@ -530,12 +523,7 @@ static int add(struct process_list *list, pid_t pid)
 	return err == -ESRCH ? 0 : err;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct process_entry *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
+ORDER(compare_entries, struct process_entry, COMPARE(x->pid, y->pid))
 
 int process_list__read(struct process_list *list)
 {

@@ -20,6 +20,7 @@
 #include "util/meter.h"
 #include "util/names.h"
 #include "util/units.h"
+#include "util/vec.h"
 
 /* The file does not say how much of the call; no call takes that long. */
 #define ALL_OF_IT UINT64_MAX
@@ -86,8 +87,7 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 /* After all calls have ended: if a call names only one thread, that one caused all of its time. */
 static void fxt_by__finish(struct call_tree *tree)
 {
-	for (size_t i = 0; i < tree->done_by.n; i++) {
-		struct done_by *by = &tree->done_by.v[i];
+	VEC_EACH(&tree->done_by, by) {
 		const struct call *call = &tree->calls.v[by->call];
 
 		/* Nothing in the file is believed. */
@@ -420,21 +420,9 @@ static void nest(struct moved *moved, size_t n)
 	}
 }
 
-static int compare_done_by(const void *a, const void *b)
-{
-	const struct done_by *x = a, *y = b;
+ORDER(compare_done_by, struct done_by, COMPARE(x->call, y->call) ?: COMPARE(y->ns, x->ns))
 
-	if (x->call != y->call)
-		return x->call > y->call ? 1 : -1;
-	return (x->ns < y->ns) - (x->ns > y->ns);
-}
-
-static int compare_waits(const void *a, const void *b)
-{
-	const struct waits_for *x = a, *y = b;
-
-	return (x->call > y->call) - (x->call < y->call);
-}
+ORDER(compare_waits, struct waits_for, COMPARE(x->call, y->call))
 
 /* Moves the records that refer to calls by index. */
 static int follow_calls(struct call_tree *tree, const struct moved *moved)
@@ -782,18 +770,10 @@ int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 
 void fxt_trees__fini(struct fxt_trees *trees)
 {
-	for (size_t i = 0; i < trees->trees.n; i++)
-		call_tree__fini(&trees->trees.v[i]);
-	for (size_t i = 0; i < trees->functions.n; i++)
-		free(trees->functions.v[i]);
-	for (size_t i = 0; i < trees->tracks.n; i++)
-		VEC_FINI(&trees->tracks.v[i].places);
-	VEC_FINI(&trees->trees);
-	VEC_FINI(&trees->tracks);
-	for (size_t i = 0; i < trees->texts.n; i++)
-		free(trees->texts.v[i]);
-	VEC_FINI(&trees->texts);
+	VEC_FINI_EACH(&trees->trees, e, call_tree__fini(e));
+	VEC_FINI_EACH(&trees->functions, e, free(*e));
+	VEC_FINI_EACH(&trees->tracks, e, VEC_FINI(&e->places));
+	VEC_FINI_EACH(&trees->texts, e, free(*e));
 	VEC_FINI(&trees->hits);
-	VEC_FINI(&trees->functions);
 	hash_index__fini(&trees->by_name);
 }

@@ -43,9 +43,7 @@ static int print_call(FILE *out, const struct call *call, uint64_t base_ns)
 
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)
 {
-	for (size_t i = 0; i < tree->calls.n; i++) {
-		const struct call *call = &tree->calls.v[i];
-
+	VEC_EACH(&tree->calls, call) {
 		if (call->depth >= TIMELINE_MAX_DEPTH)
 			continue;
 		errno = 0;

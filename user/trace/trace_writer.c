@@ -114,12 +114,9 @@ static void format_name(char *buf, size_t size, const struct hit_mark *hit)
 static const struct hit_thread *thread_of(const struct hit_writer *writer,
 					  const struct hit_mark *hit)
 {
-	for (size_t i = 0; i < writer->threads.n; i++) {
-		const struct hit_thread *thread = &writer->threads.v[i];
-
+	VEC_EACH(&writer->threads, thread)
 		if (thread->tid == hit->tid && thread->pid == hit->pid)
 			return thread;
-	}
 	return NULL;
 }
 
@@ -572,8 +569,7 @@ static void write_interrupts(struct trace_writer *writer, const struct call_tree
 	const uint64_t base_ns = writer->options.base_ns;
 	uint64_t taken_ns = 0, last_ns = UINT64_MAX;
 
-	for (size_t i = 0; i < tree->interrupts.n; i++) {
-		const struct interrupts_mark *mark = &tree->interrupts.v[i];
+	VEC_EACH(&tree->interrupts, mark) {
 		uint64_t start_ns = mark->start_ns > base_ns ? mark->start_ns : base_ns;
 
 		if (mark->end_ns <= base_ns)
@@ -592,9 +588,7 @@ static void write_counters(struct trace_writer *writer, const struct call_tree *
 	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};
 	uint64_t seen[3] = {0};
 
-	for (size_t i = 0; i < tree->faults.n; i++) {
-		const struct fault_mark *mark = &tree->faults.v[i];
-
+	VEC_EACH(&tree->faults, mark) {
 		const int kind = mark->is_move ? 2 : mark->is_major;
 
 		seen[kind] += mark->n;

@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,33 +20,70 @@
 
 /* A program that runs at one place. */
 struct attached {
-	int program; /* -1: the skeleton's program */
-	int link;    /* -1: none, or: */
+	const struct bpf_program *of; /* of the skeleton: itself, or what was copied */
+	const char *place;	      /* a function of the kernel, or a tracepoint */
+	int program;		      /* the copy; -1: none */
+	int link;		      /* -1: none, or: */
 	struct bpf_link *kprobe;
 	bool is_end;
 };
 
-static const struct attached none_attached = {.program = -1, .link = -1};
-
 struct kernel_probes {
+	const struct trigger_bpf *skel;
+	const struct kernel_probe *v; /* the caller's; read only while they are attached */
+	size_t n;
 	VEC(struct attached) all;
 	int fentry_err; /* why functions are not probed by fentry; 0: they are */
 };
 
-struct kernel_probe_list {
-	const struct kernel_probe *v;
-	size_t n;
+/* The ways to attach a program. Each has a program per role. */
+enum means {
+	MEANS_SYSCALL, /* a function's fentry and fexit, or tracepoints of all system calls */
+	MEANS_FENTRY,
+	MEANS_KPROBE,
+	MEANS_TRACEPOINT,
+	MEANS_SIGNAL,
+	MEANS_OOM,
+	MEANS_BREAKPOINT,
+	MEANS,
 };
 
-static struct attached *add_attached(struct kernel_probes *set, bool is_end)
-{
-	struct attached *attached = VEC_PUSH(&set->all);
+#define ROLES	    4
+#define AT(program) offsetof(struct trigger_bpf, progs.program)
 
-	if (!attached)
-		return NULL;
-	*attached = none_attached;
-	attached->is_end = is_end;
-	return attached;
+/* Offsets of the programs in the skeleton: for hits, returns, starts and stops; 0: none. */
+static const size_t programs[MEANS][ROLES] = {
+	[MEANS_SYSCALL] = {AT(on_syscall), AT(on_syscall_return), AT(on_syscall_return),
+			   AT(on_syscall)},
+	[MEANS_FENTRY] = {AT(on_function_fentry), AT(on_function_fexit),
+			  AT(on_function_start_fentry), AT(on_function_stop_fentry)},
+	[MEANS_KPROBE] = {AT(on_function), AT(on_function_return), AT(on_function_start),
+			  AT(on_function_stop)},
+	[MEANS_TRACEPOINT] = {AT(on_tracepoint), 0, AT(on_tracepoint_start),
+			      AT(on_tracepoint_stop)},
+	[MEANS_SIGNAL] = {AT(on_signal), 0, AT(on_signal_start), AT(on_signal_stop)},
+	[MEANS_OOM] = {AT(on_oom_victim)},
+	[MEANS_BREAKPOINT] = {AT(on_breakpoint), AT(on_breakpoint_return), AT(on_breakpoint_start),
+			      AT(on_breakpoint_stop)},
+};
+
+static struct bpf_program *program_at(const struct trigger_bpf *skel, size_t at)
+{
+	return *(struct bpf_program *const *)(const void *)((const char *)skel + at);
+}
+
+static struct bpf_program *program_of(const struct trigger_bpf *skel, enum means means,
+				      uint32_t roles)
+{
+	return program_at(skel, programs[means][roles == MT_ROLE_RETURNS  ? 1
+						: roles == MT_ROLE_STARTS ? 2
+						: roles == MT_ROLE_STOPS  ? 3
+									  : 0]);
+}
+
+static void select_program(struct trigger_bpf *skel, enum means means, uint32_t roles)
+{
+	bpf_program__set_autoload(program_of(skel, means, roles), true);
 }
 
 /* System calls whose function in the kernel has another name. */
@@ -138,15 +176,14 @@ static int refuse_kinds(void)
 static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			  const struct trigger_config *config)
 {
-
 	struct mt_file_offsets offsets = {0};
 	uint32_t info, status;
 
 	if (find_offset("task_struct", "thread_info", &info) &&
 	    find_offset("thread_info", "status", &status))
 		skel->rodata->task_status_at = info + status;
-	bpf_program__set_autoload(skel->progs.on_syscall, true);
-	bpf_program__set_autoload(skel->progs.on_syscall_return, true);
+	select_program(skel, MEANS_SYSCALL, MT_ROLE_HITS);
+	select_program(skel, MEANS_SYSCALL, MT_ROLE_RETURNS);
 	bpf_map__set_autocreate(skel->maps.probed_syscalls, true);
 	if (probe->what.file_kind == MT_FILE_ANY)
 		return 0;
@@ -171,25 +208,16 @@ static uint64_t page_fault_entry(void)
 static int select_function(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			   const struct trigger_config *config)
 {
-	if (probe->what.roles & (MT_ROLE_STARTS | MT_ROLE_STOPS))
+	uint32_t roles = probe->what.roles;
+
+	select_program(skel, MEANS_FENTRY, roles);
+	select_program(skel, MEANS_KPROBE, roles);
+	if (roles & (MT_ROLE_STARTS | MT_ROLE_STOPS))
 		skel->rodata->page_fault_entry = page_fault_entry();
-	switch (probe->what.roles) {
-	case MT_ROLE_STARTS:
-		bpf_program__set_autoload(skel->progs.on_function_start, true);
-		bpf_program__set_autoload(skel->progs.on_function_start_fentry, true);
-		break;
-	case MT_ROLE_STOPS:
-		bpf_program__set_autoload(skel->progs.on_function_stop, true);
-		bpf_program__set_autoload(skel->progs.on_function_stop_fentry, true);
+	if (roles == MT_ROLE_STOPS)
 		skel->rodata->stop_function_probe = probe->what.probe;
-		break;
-	default:
-		bpf_program__set_autoload(skel->progs.on_function, true);
-		bpf_program__set_autoload(skel->progs.on_function_return, true);
-		bpf_program__set_autoload(skel->progs.on_function_fentry, true);
-		bpf_program__set_autoload(skel->progs.on_function_fexit, true);
+	else if (roles != MT_ROLE_STARTS)
 		skel->rodata->function_probe = probe->what.probe;
-	}
 	return 0;
 }
 
@@ -203,49 +231,34 @@ static bool is_of_thread(const char *tracepoint)
 	       !strcmp(tracepoint, "sched_process_exit");
 }
 
-static struct bpf_program *tracepoint_program(const struct trigger_bpf *skel, uint32_t roles)
-{
-	return roles == MT_ROLE_STARTS	? skel->progs.on_tracepoint_start
-	       : roles == MT_ROLE_STOPS ? skel->progs.on_tracepoint_stop
-					: skel->progs.on_tracepoint;
-}
-
-static struct bpf_program *signal_program(const struct trigger_bpf *skel, uint32_t roles)
-{
-	return roles == MT_ROLE_STARTS	? skel->progs.on_signal_start
-	       : roles == MT_ROLE_STOPS ? skel->progs.on_signal_stop
-					: skel->progs.on_signal;
-}
-
 static int select_tracepoint(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			     const struct trigger_config *config)
 {
-	struct bpf_program *program = tracepoint_program(skel, probe->what.roles);
+	uint32_t roles = probe->what.roles;
 
-	bpf_program__set_autoload(program, true);
-	if (program == skel->progs.on_tracepoint) {
-		skel->rodata->tracepoint_probe = probe->what.probe;
-		return 0;
-	}
-	skel->rodata->page_fault_entry = page_fault_entry();
-	if (program == skel->progs.on_tracepoint_start) {
+	select_program(skel, MEANS_TRACEPOINT, roles);
+	if (roles & (MT_ROLE_STARTS | MT_ROLE_STOPS))
+		skel->rodata->page_fault_entry = page_fault_entry();
+	if (roles == MT_ROLE_STARTS) {
 		skel->rodata->start_tracepoint_is_own = is_of_thread(probe->name);
-		return 0;
+	} else if (roles == MT_ROLE_STOPS) {
+		skel->rodata->stop_tracepoint_is_own = is_of_thread(probe->name);
+		skel->rodata->stop_tracepoint_probe = probe->what.probe;
+	} else {
+		skel->rodata->tracepoint_probe = probe->what.probe;
 	}
-	skel->rodata->stop_tracepoint_is_own = is_of_thread(probe->name);
-	skel->rodata->stop_tracepoint_probe = probe->what.probe;
 	return 0;
 }
 
 static int select_signal(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			 const struct trigger_config *config)
 {
-	struct bpf_program *program = signal_program(skel, probe->what.roles);
+	uint32_t roles = probe->what.roles;
 
-	bpf_program__set_autoload(program, true);
-	if (program == skel->progs.on_signal_start) {
+	select_program(skel, MEANS_SIGNAL, roles);
+	if (roles == MT_ROLE_STARTS) {
 		skel->rodata->start_signals |= probe->signals;
-	} else if (program == skel->progs.on_signal_stop) {
+	} else if (roles == MT_ROLE_STOPS) {
 		skel->rodata->stop_signals |= probe->signals;
 		skel->rodata->stop_signal_probe = probe->what.probe;
 	} else {
@@ -258,7 +271,6 @@ static int select_signal(struct trigger_bpf *skel, const struct kernel_probe *pr
 static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe,
 		      const struct trigger_config *config)
 {
-
 	uint64_t dev, ino;
 	struct stat st;
 
@@ -269,7 +281,7 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 		log__hint("run mtbpf on the host");
 		return -EOPNOTSUPP;
 	}
-	bpf_program__set_autoload(skel->progs.on_oom_victim, true);
+	select_program(skel, MEANS_OOM, MT_ROLE_HITS);
 	if (!config->of_cgroup)
 		return 0;
 	if (fstat(config->cgroup_fd, &st))
@@ -281,23 +293,13 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 
 const struct bpf_program *kernel_probes__breakpoint(const struct trigger_bpf *skel, uint32_t roles)
 {
-	switch (roles) {
-	case MT_ROLE_RETURNS:
-		return skel->progs.on_breakpoint_return;
-	case MT_ROLE_STARTS:
-		return skel->progs.on_breakpoint_start;
-	case MT_ROLE_STOPS:
-		return skel->progs.on_breakpoint_stop;
-	default:
-		return skel->progs.on_breakpoint;
-	}
+	return program_of(skel, MEANS_BREAKPOINT, roles);
 }
 
 static int select_breakpoint(struct trigger_bpf *skel, const struct kernel_probe *probe,
 			     const struct trigger_config *config)
 {
-	bpf_program__set_autoload(
-		(struct bpf_program *)kernel_probes__breakpoint(skel, probe->what.roles), true);
+	select_program(skel, MEANS_BREAKPOINT, probe->what.roles);
 	return 0;
 }
 
@@ -309,18 +311,34 @@ static bool is_at_return(const struct kernel_probe *probe)
 						    : MT_ROLE_RETURNS);
 }
 
-static const struct bpf_program *program_at(const struct trigger_bpf *skel, bool at_return)
+/* True if the program runs there: it does what all probes at the place want. */
+static bool is_attached(const struct kernel_probes *set, const struct bpf_program *program,
+			const char *place)
 {
-	return at_return ? skel->progs.on_syscall_return : skel->progs.on_syscall;
+	for (size_t i = 0; i < set->all.n; i++)
+		if (set->all.v[i].of == program && !strcmp(set->all.v[i].place, place))
+			return true;
+	return false;
+}
+
+/* The place must live as long as the set. */
+static struct attached *add_attached(struct kernel_probes *set, const struct bpf_program *program,
+				     const char *place, bool is_end)
+{
+	const struct attached attached = {
+		.of = program, .place = place, .program = -1, .link = -1, .is_end = is_end};
+
+	return VEC_ADD(&set->all, attached) ? NULL : &set->all.v[set->all.n - 1];
 }
 
 /*
  * Sets a copy of the loaded program on one function, by fentry or fexit, so that nothing else costs
  * more. 0 or -errno.
  */
-static int attach_copy(struct kernel_probes *set, const struct bpf_program *program,
-		       const char *function, const struct kernel_probe *probe)
+static int attach_copy(struct kernel_probes *set, enum means means, const char *function,
+		       const struct kernel_probe *probe)
 {
+	const struct bpf_program *program = program_of(set->skel, means, probe->what.roles);
 	enum bpf_attach_type type = is_at_return(probe) ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
 	const struct btf *btf = kernel_btf();
@@ -329,7 +347,9 @@ static int attach_copy(struct kernel_probes *set, const struct bpf_program *prog
 
 	if (id < 0)
 		return id;
-	attached = add_attached(set, kernel_probe__is_end(probe));
+	if (is_attached(set, program, probe->name))
+		return 0;
+	attached = add_attached(set, program, probe->name, kernel_probe__is_end(probe));
 	if (!attached)
 		return -ENOMEM;
 	opts.attach_btf_id = (uint32_t)id;
@@ -345,115 +365,74 @@ static int attach_copy(struct kernel_probes *set, const struct bpf_program *prog
 static int attach_raw(struct kernel_probes *set, const char *tracepoint,
 		      const struct bpf_program *program, bool is_end)
 {
-	struct attached *attached = add_attached(set, is_end);
+	struct attached *attached;
 
+	if (is_attached(set, program, tracepoint))
+		return 0;
+	attached = add_attached(set, program, tracepoint, is_end);
 	if (!attached)
 		return -ENOMEM;
 	attached->link = bpf_raw_tracepoint_open(tracepoint, bpf_program__fd(program));
 	return attached->link < 0 ? -errno : 0;
 }
 
-static void close_those(struct kernel_probes *set, size_t from, bool ends)
-{
-	for (size_t i = from; i < set->all.n; i++) {
-		struct attached *attached = &set->all.v[i];
-
-		if (attached->is_end != ends)
-			continue;
-		if (attached->link >= 0)
-			close(attached->link);
-		if (attached->program >= 0)
-			close(attached->program);
-		bpf_link__destroy(attached->kprobe);
-		*attached = none_attached;
-	}
-}
-
 /* Closes number `from` and those after it; the begins first, so that calls do not stay open. */
 static void close_from(struct kernel_probes *set, size_t from)
 {
-	close_those(set, from, false);
-	close_those(set, from, true);
+	for (int ends = 0; ends <= 1; ends++)
+		for (size_t i = from; i < set->all.n; i++) {
+			struct attached *attached = &set->all.v[i];
+
+			if (attached->is_end != ends)
+				continue;
+			if (attached->link >= 0)
+				close(attached->link);
+			if (attached->program >= 0)
+				close(attached->program);
+			bpf_link__destroy(attached->kprobe);
+		}
 	set->all.n = from;
 }
 
-/*
- * True if an earlier probe of the list, in the order of attach_each(), has set the program at the
- * same end of the same system call: the program does what all of them want.
- */
-static bool is_repeated(const struct kernel_probe_list *list, size_t at)
-{
-	const struct kernel_probe *probe = &list->v[at];
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct kernel_probe *other = &list->v[i];
-
-		if (i == at || other->kind != probe->kind || other->number != probe->number ||
-		    is_at_return(other) != is_at_return(probe))
-			continue;
-		if (kernel_probe__is_end(other) == kernel_probe__is_end(probe)
-			    ? i < at
-			    : kernel_probe__is_end(other))
-			return true;
-	}
-	return false;
-}
-
 /* Calls `attach` for each probe of the kind, ends first. If one fails, none of them is set. */
-static int attach_each(struct kernel_probes *set, const struct trigger_bpf *skel,
-		       const struct kernel_probe_list *list, enum kernel_probe_kind kind,
-		       int (*attach)(struct kernel_probes *set, const struct trigger_bpf *skel,
-				     const struct kernel_probe *probe))
+static int attach_each(struct kernel_probes *set, enum kernel_probe_kind kind,
+		       int (*attach)(struct kernel_probes *set, const struct kernel_probe *probe))
 {
 	size_t before = set->all.n;
 	int err = 0;
 
 	for (int ends = 1; ends >= 0 && !err; ends--)
-		for (size_t i = 0; i < list->n && !err; i++)
-			if (list->v[i].kind == kind && kernel_probe__is_end(&list->v[i]) == ends &&
-			    !(kind == KERNEL_PROBE_SYSCALL && is_repeated(list, i)))
-				err = attach(set, skel, &list->v[i]);
+		for (size_t i = 0; i < set->n && !err; i++)
+			if (set->v[i].kind == kind && kernel_probe__is_end(&set->v[i]) == ends)
+				err = attach(set, &set->v[i]);
 	if (err)
 		close_from(set, before);
 	return err;
 }
 
-static int attach_syscall(struct kernel_probes *set, const struct trigger_bpf *skel,
-			  const struct kernel_probe *probe)
+static int attach_syscall(struct kernel_probes *set, const struct kernel_probe *probe)
 {
 	char function[160];
 
 	name_function(probe->name, function);
-	return attach_copy(set, program_at(skel, is_at_return(probe)), function, probe);
-}
-
-static bool is_any_at(const struct kernel_probe_list *list, bool at_return)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].kind == KERNEL_PROBE_SYSCALL &&
-		    is_at_return(&list->v[i]) == at_return)
-			return true;
-	return false;
+	return attach_copy(set, MEANS_SYSCALL, function, probe);
 }
 
 /* Without fentry: at the tracepoints of all system calls of the machine. */
-static int attach_to_all(struct kernel_probes *set, const struct trigger_bpf *skel,
-			 const struct kernel_probe_list *list)
+static int attach_to_all(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	int err = is_any_at(list, true) ? attach_raw(set, "sys_exit", program_at(skel, true), true)
-					: 0;
+	bool at_return = is_at_return(probe);
 
-	if (!err && is_any_at(list, false))
-		err = attach_raw(set, "sys_enter", program_at(skel, false), false);
-	return err;
+	return attach_raw(set, at_return ? "sys_exit" : "sys_enter",
+			  program_of(set->skel, MEANS_SYSCALL, probe->what.roles), at_return);
 }
 
 /* A system call may have several roles, but the program compares one set of conditions. */
-static int check_conditions(const struct kernel_probe_list *list)
+static int check_conditions(const struct kernel_probes *set)
 {
-	for (size_t i = 0; i < list->n; i++)
+	for (size_t i = 0; i < set->n; i++)
 		for (size_t k = 0; k < i; k++) {
-			const struct kernel_probe *a = &list->v[i], *b = &list->v[k];
+			const struct kernel_probe *a = &set->v[i], *b = &set->v[k];
 
 			if (a->kind != KERNEL_PROBE_SYSCALL || b->kind != KERNEL_PROBE_SYSCALL ||
 			    a->number != b->number ||
@@ -468,13 +447,15 @@ static int check_conditions(const struct kernel_probe_list *list)
 }
 
 /* One system call may have several roles. */
-static int fill_map(int map, const struct kernel_probe_list *list)
+static int fill_map(const struct kernel_probes *set)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		struct mt_syscall what = list->v[i].what, before;
-		uint32_t key = (uint32_t)list->v[i].number;
+	int map = bpf_map__fd(set->skel->maps.probed_syscalls);
 
-		if (list->v[i].kind != KERNEL_PROBE_SYSCALL)
+	for (size_t i = 0; i < set->n; i++) {
+		struct mt_syscall what = set->v[i].what, before;
+		uint32_t key = (uint32_t)set->v[i].number;
+
+		if (set->v[i].kind != KERNEL_PROBE_SYSCALL)
 			continue;
 		if (!bpf_map_lookup_elem(map, &key, &before))
 			what.roles |= before.roles;
@@ -490,23 +471,22 @@ static void hint_rights(int err, const char *otherwise)
 							: otherwise);
 }
 
-static int attach_syscalls(struct kernel_probes *set, const struct trigger_bpf *skel,
-			   const struct kernel_probe_list *list)
+static int attach_syscalls(struct kernel_probes *set)
 {
-	int err = check_conditions(list);
+	int err = check_conditions(set);
 
 	if (err)
 		return err;
-	err = fill_map(bpf_map__fd(skel->maps.probed_syscalls), list);
+	err = fill_map(set);
 	if (!err) {
-		err = attach_each(set, skel, list, KERNEL_PROBE_SYSCALL, attach_syscall);
+		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_syscall);
 		if (!err)
 			return 0;
 		log__info(
 			"system calls: this kernel takes no probes on its functions (%s), so "
 			"that each system call of every process costs a little while they are set",
 			strerror(-err));
-		err = attach_to_all(set, skel, list);
+		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_to_all);
 	}
 	if (err) {
 		log__error("cannot set a probe on system calls: %s", strerror(-err));
@@ -515,18 +495,9 @@ static int attach_syscalls(struct kernel_probes *set, const struct trigger_bpf *
 	return err;
 }
 
-static int attach_fentry(struct kernel_probes *set, const struct trigger_bpf *skel,
-			 const struct kernel_probe *probe)
+static int attach_fentry(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	const struct bpf_program *program = skel->progs.on_function_fentry;
-
-	if (probe->what.roles == MT_ROLE_RETURNS)
-		program = skel->progs.on_function_fexit;
-	else if (probe->what.roles == MT_ROLE_STARTS)
-		program = skel->progs.on_function_start_fentry;
-	else if (probe->what.roles == MT_ROLE_STOPS)
-		program = skel->progs.on_function_stop_fentry;
-	return attach_copy(set, program, probe->name, probe);
+	return attach_copy(set, MEANS_FENTRY, probe->name, probe);
 }
 
 #define KPROBE_PMU "/sys/bus/event_source/devices/kprobe/type"
@@ -549,31 +520,17 @@ static int refuse_function(const struct kernel_probes *set, const struct kernel_
 	return err;
 }
 
-static const struct bpf_program *kprobe_program(const struct trigger_bpf *skel, uint32_t roles)
+static int attach_kprobe(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	switch (roles) {
-	case MT_ROLE_RETURNS:
-		return skel->progs.on_function_return;
-	case MT_ROLE_STARTS:
-		return skel->progs.on_function_start;
-	case MT_ROLE_STOPS:
-		return skel->progs.on_function_stop;
-	default:
-		return skel->progs.on_function;
-	}
-}
-
-static int attach_kprobe(struct kernel_probes *set, const struct trigger_bpf *skel,
-			 const struct kernel_probe *probe)
-{
+	const struct bpf_program *program = program_of(set->skel, MEANS_KPROBE, probe->what.roles);
 	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = is_at_return(probe),
 		    .bpf_cookie = probe->what.probe);
-	struct attached *attached = add_attached(set, kernel_probe__is_end(probe));
+	struct attached *attached =
+		add_attached(set, program, probe->name, kernel_probe__is_end(probe));
 
 	if (!attached)
 		return -ENOMEM;
-	attached->kprobe = bpf_program__attach_kprobe_opts(kprobe_program(skel, probe->what.roles),
-							   probe->name, &opts);
+	attached->kprobe = bpf_program__attach_kprobe_opts(program, probe->name, &opts);
 	return attached->kprobe ? 0 : refuse_function(set, probe, -errno);
 }
 
@@ -581,83 +538,68 @@ static int attach_kprobe(struct kernel_probes *set, const struct trigger_bpf *sk
  * Attaches all by the same method: fentry and kprobes identify a call's place on the stack in
  * different ways.
  */
-static int attach_functions(struct kernel_probes *set, const struct trigger_bpf *skel,
-			    const struct kernel_probe_list *list)
+static int attach_functions(struct kernel_probes *set)
 {
-	set->fentry_err = attach_each(set, skel, list, KERNEL_PROBE_FUNCTION, attach_fentry);
+	set->fentry_err = attach_each(set, KERNEL_PROBE_FUNCTION, attach_fentry);
 	if (!set->fentry_err) {
 		log__debug("kernel functions are probed by fentry and fexit");
 		return 0;
 	}
 	log__debug("kernel functions are probed by kprobes and kretprobes, since fentry failed: %s",
 		   strerror(-set->fentry_err));
-	return attach_each(set, skel, list, KERNEL_PROBE_FUNCTION, attach_kprobe);
+	return attach_each(set, KERNEL_PROBE_FUNCTION, attach_kprobe);
 }
 
-static int refuse_tracepoint(const char *name, int err)
+static int attach_to_tracepoint(struct kernel_probes *set, const struct kernel_probe *probe,
+				enum means means, const char *name)
 {
-	log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
-	hint_rights(err, "mtbpf list 'tracepoint:block:*' shows those of a category");
+	int err = attach_raw(set, name, program_of(set->skel, means, probe->what.roles),
+			     kernel_probe__is_end(probe));
+
+	if (err) {
+		log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
+		hint_rights(err, "mtbpf list 'tracepoint:block:*' shows those of a category");
+	}
 	return err;
 }
 
-static int attach_tracepoint(struct kernel_probes *set, const struct trigger_bpf *skel,
-			     const struct kernel_probe *probe)
+static int attach_tracepoint(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	int err = attach_raw(set, probe->name, tracepoint_program(skel, probe->what.roles),
-			     kernel_probe__is_end(probe));
-
-	return err ? refuse_tracepoint(probe->name, err) : 0;
+	return attach_to_tracepoint(set, probe, MEANS_TRACEPOINT, probe->name);
 }
 
-static int attach_tracepoints(struct kernel_probes *set, const struct trigger_bpf *skel,
-			      const struct kernel_probe_list *list)
+static int attach_tracepoints(struct kernel_probes *set)
 {
-	return attach_each(set, skel, list, KERNEL_PROBE_TRACEPOINT, attach_tracepoint);
+	return attach_each(set, KERNEL_PROBE_TRACEPOINT, attach_tracepoint);
 }
 
-/* True if an earlier probe of the list is a signal with this role. */
-static bool has_signal_before(const struct kernel_probe_list *list, size_t at)
+/* One program per role handles all signals. */
+static int attach_signal(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	for (size_t i = 0; i < at; i++)
-		if (list->v[i].kind == KERNEL_PROBE_SIGNAL &&
-		    list->v[i].what.roles == list->v[at].what.roles)
-			return true;
-	return false;
+	return attach_to_tracepoint(set, probe, MEANS_SIGNAL, "signal_deliver");
 }
 
-/* One program per role handles all signals. Ends are set first. */
-static int attach_signals(struct kernel_probes *set, const struct trigger_bpf *skel,
-			  const struct kernel_probe_list *list)
+static int attach_signals(struct kernel_probes *set)
 {
-	int err = 0;
-
-	for (int ends = 1; ends >= 0 && !err; ends--)
-		for (size_t i = 0; i < list->n && !err; i++)
-			if (list->v[i].kind == KERNEL_PROBE_SIGNAL &&
-			    kernel_probe__is_end(&list->v[i]) == ends &&
-			    !has_signal_before(list, i))
-				err = attach_raw(set, "signal_deliver",
-						 signal_program(skel, list->v[i].what.roles), ends);
-	return err ? refuse_tracepoint("signal_deliver", err) : 0;
+	return attach_each(set, KERNEL_PROBE_SIGNAL, attach_signal);
 }
 
-static int attach_oom(struct kernel_probes *set, const struct trigger_bpf *skel,
-		      const struct kernel_probe_list *list)
+static int attach_oom_victim(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	int err = attach_raw(set, "mark_victim", skel->progs.on_oom_victim, false);
+	return attach_to_tracepoint(set, probe, MEANS_OOM, "mark_victim");
+}
 
-	(void)list;
-	return err ? refuse_tracepoint("mark_victim", err) : 0;
+static int attach_oom(struct kernel_probes *set)
+{
+	return attach_each(set, KERNEL_PROBE_OOM, attach_oom_victim);
 }
 
 static const struct kind {
 	/* Called before the programs are loaded, for each probe. 0, or -errno after a message. */
 	int (*select)(struct trigger_bpf *skel, const struct kernel_probe *probe,
 		      const struct trigger_config *config);
-	/* Called once if there is a probe of the kind. 0, or -errno after a message and a hint. */
-	int (*attach)(struct kernel_probes *set, const struct trigger_bpf *skel,
-		      const struct kernel_probe_list *list);
+	/* Called once. 0, or -errno after a message and a hint. */
+	int (*attach)(struct kernel_probes *set);
 } kinds[KERNEL_PROBE_KINDS] = {
 	[KERNEL_PROBE_SYSCALL] = {select_syscall, attach_syscalls},
 	[KERNEL_PROBE_FUNCTION] = {select_function, attach_functions},
@@ -670,28 +612,12 @@ static const struct kind {
 
 static void select_none(struct trigger_bpf *skel)
 {
-	bpf_program__set_autoload(skel->progs.on_syscall, false);
-	bpf_program__set_autoload(skel->progs.on_syscall_return, false);
 	bpf_map__set_autocreate(skel->maps.probed_syscalls, false);
-	bpf_program__set_autoload(skel->progs.on_function, false);
-	bpf_program__set_autoload(skel->progs.on_function_return, false);
-	bpf_program__set_autoload(skel->progs.on_function_fentry, false);
-	bpf_program__set_autoload(skel->progs.on_function_fexit, false);
-	bpf_program__set_autoload(skel->progs.on_function_start, false);
-	bpf_program__set_autoload(skel->progs.on_function_start_fentry, false);
-	bpf_program__set_autoload(skel->progs.on_function_stop, false);
-	bpf_program__set_autoload(skel->progs.on_function_stop_fentry, false);
-	bpf_program__set_autoload(skel->progs.on_tracepoint, false);
-	bpf_program__set_autoload(skel->progs.on_tracepoint_start, false);
-	bpf_program__set_autoload(skel->progs.on_tracepoint_stop, false);
-	bpf_program__set_autoload(skel->progs.on_signal, false);
-	bpf_program__set_autoload(skel->progs.on_signal_start, false);
-	bpf_program__set_autoload(skel->progs.on_signal_stop, false);
-	bpf_program__set_autoload(skel->progs.on_oom_victim, false);
-	bpf_program__set_autoload(skel->progs.on_breakpoint, false);
-	bpf_program__set_autoload(skel->progs.on_breakpoint_return, false);
-	bpf_program__set_autoload(skel->progs.on_breakpoint_start, false);
-	bpf_program__set_autoload(skel->progs.on_breakpoint_stop, false);
+	for (int means = 0; means < MEANS; means++)
+		for (int role = 0; role < ROLES; role++)
+			if (programs[means][role])
+				bpf_program__set_autoload(program_at(skel, programs[means][role]),
+							  false);
 }
 
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
@@ -720,10 +646,10 @@ bool kernel_probes__need_tasks(const struct trigger_config *config)
 	return false;
 }
 
-static bool has_kind(const struct kernel_probe_list *list, int kind)
+static bool has_kind(const struct kernel_probes *set, int kind)
 {
-	for (size_t i = 0; i < list->n; i++)
-		if ((int)list->v[i].kind == kind)
+	for (size_t i = 0; i < set->n; i++)
+		if ((int)set->v[i].kind == kind)
 			return true;
 	return false;
 }
@@ -731,13 +657,14 @@ static bool has_kind(const struct kernel_probe_list *list, int kind)
 struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 					    const struct kernel_probe *all, size_t n)
 {
-	const struct kernel_probe_list list = {all, n};
 	struct kernel_probes *set = calloc(1, sizeof(*set));
 	int err = set ? 0 : -ENOMEM;
 
+	if (set)
+		*set = (struct kernel_probes){.skel = skel, .v = all, .n = n};
 	for (int kind = KERNEL_PROBE_NONE + 1; kind < KERNEL_PROBE_KINDS && !err; kind++)
-		if (kinds[kind].attach && has_kind(&list, kind))
-			err = kinds[kind].attach(set, skel, &list);
+		if (kinds[kind].attach && has_kind(set, kind))
+			err = kinds[kind].attach(set);
 	if (!err)
 		return set;
 	kernel_probes__free(set);

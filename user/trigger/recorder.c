@@ -16,8 +16,6 @@
 #include "kernel/kernel.h"
 #include "recorder.skel.h"
 #include "trigger.skel.h"
-#include "trigger/children.h"
-#include "trigger/log_entry.h"
 #include "trigger/trigger_internal.h"
 #include "util/clock.h"
 #include "util/fs.h"
@@ -474,12 +472,7 @@ static uint64_t written_ns(const struct mt_record *record)
 		       : record->time_ns;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct mt_record *x = a, *y = b;
-
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
 /* A log that has come round begins where its oldest record was written. */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 
 #include "trigger.skel.h"
-#include "trigger/children.h"
 #include "trigger/histogram.h"
 #include "trigger/hit_ring.h"
 #include "trigger/kernel_probes.h"

@@ -50,4 +50,24 @@ int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_lis
 
 struct trigger_bpf *trigger__skel(const struct trigger *trigger);
 
+/* trigger_load.c: adds forked children to a map of processes, by bpf/children.bpf.c. */
+
+struct children;
+
+/*
+ * From now on, adds children of the processes in the map (target_tgids of bpf/trigger.bpf.c) before
+ * they run, and removes processes when the kernel frees them. The caller keeps the descriptor. NULL
+ * with errno after a message and a hint. Needs the kernel's BTF.
+ */
+struct children *children__new(int tgids_fd);
+void children__free(struct children *children);
+
+/* sampling.c: reads entries of a log that BPF programs may be writing: bpf/logs.bpf.h. */
+
+/*
+ * Copies an entry that begins with its time, which is 0 while it is written. False if it was never
+ * written, or is being written.
+ */
+bool log_entry__copy(void *out, const void *entry, size_t size);
+
 #endif

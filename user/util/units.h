@@ -24,10 +24,15 @@ int units__parse_percent(const char *text, uint64_t *ppm);
 const char *units__format_duration(char buf[static UNITS_TEXT_SIZE], uint64_t ns);
 /* "512 B", "4.0 KiB", "1.2 MiB". Returns buf. */
 const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes);
+/* The same texts, which live until the end of the block. */
+#define DURATION(ns) units__format_duration((char[UNITS_TEXT_SIZE]){0}, ns)
+#define BYTES(n)     units__format_size((char[UNITS_TEXT_SIZE]){0}, n)
 
 #define UNITS_MOMENT_SIZE sizeof("2026-11-21T10:00:00.123Z")
 /* Milliseconds since 1970 as "2026-11-21T10:00:00.123Z", in UTC. Returns buf. */
 const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t unix_ms);
+/* The same text, which lives until the end of the block. */
+#define MOMENT(unix_ms) units__format_moment((char[UNITS_MOMENT_SIZE]){0}, unix_ms)
 /* Back, of a text that begins so. 0 or -EINVAL. */
 int units__parse_moment(const char *text, uint64_t *unix_ms);
 

@@ -94,6 +94,41 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 		low_;                                                                              \
 	})
 
+/*
+ * A loop in which `each` points to one element after the other. VEC_EACH_WHILE() ends it before the
+ * first element for which `holds` is false. The vector must not change meanwhile. `vec` points to
+ * any struct that has `v` and `n`.
+ */
+#define VEC_EACH(vec, each) VEC_EACH_WHILE(vec, each, true)
+#define VEC_EACH_WHILE(vec, each, holds)                                                           \
+	for (__typeof__(*(vec)->v) *each = (vec)->v,                                               \
+				   *each##_end_ = (vec)->n ? each + (vec)->n : each;               \
+	     each < each##_end_ && (holds); each++)
+
+/* Ends each element, to which `each` points, with the expression `end`; then the vector. */
+#define VEC_FINI_EACH(vec, each, end)                                                              \
+	do {                                                                                       \
+		VEC_EACH(vec, each)                                                                \
+			end;                                                                       \
+		VEC_FINI(vec);                                                                     \
+	} while (0)
+
+/* Less than, equal to, or greater than 0, as b follows, equals or precedes a. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/*
+ * Defines a function for VEC_SORT() and qsort(3), which compares *x and *y, both const T, by the
+ * expression: ORDER(by_size, struct file, COMPARE(y->size, x->size) ?: strcmp(x->name, y->name))
+ * is the largest first, and files of one size by their names.
+ */
+#define ORDER(function, T, expression)                                                             \
+	static int function(const void *x_, const void *y_)                                        \
+	{                                                                                          \
+		const __typeof__(T) *x = x_, *y = y_;                                              \
+                                                                                                   \
+		return expression;                                                                 \
+	}
+
 #define VEC_FINI(vec)                                                                              \
 	do {                                                                                       \
 		free((vec)->v);                                                                    \

@@ -19,11 +19,12 @@ enum account_part {
 	ACCOUNT_PARTS,
 };
 
-/* "on CPU", as the account's line has it; and "on_cpu_ns", as -json has it. */
-const char *account_part__name(enum account_part part);
-const char *account_part__key(enum account_part part);
-/* 'C', in the timelines of summaries: one of its own for each part. */
-char account_part__letter(enum account_part part);
+/* The words for each part. */
+extern const struct account_part_words {
+	const char *name; /* "on CPU" */
+	const char *key;  /* of -json: "on_cpu_ns" */
+	char letter;	  /* in the timelines of summaries */
+} account_parts[ACCOUNT_PARTS];
 
 enum cause_kind {
 	CAUSE_CPU,	  /* code of a function, and of what it calls */
@@ -40,8 +41,11 @@ enum cause_kind {
 	CAUSE_KINDS,
 };
 
-/* "on_cpu", as -json and the metrics have it; "on the CPU", as people read it. */
-const char *cause_kind__key(enum cause_kind kind);
-const char *cause_kind__name(enum cause_kind kind);
+/* The words for each kind. */
+extern const struct cause_kind_words {
+	const char *key;     /* of -json and the metrics: "on_cpu" */
+	const char *name;    /* "on the CPU" */
+	const char *opening; /* before the place that it has: "on the CPU, in "; or NULL */
+} cause_kinds[CAUSE_KINDS];
 
 #endif

@@ -82,9 +82,7 @@ static void put(FILE *out, const char *text)
 
 static void put_duration(FILE *out, uint64_t ns)
 {
-	char text[UNITS_TEXT_SIZE];
-
-	fputs(units__format_duration(text, ns), out);
+	fputs(DURATION(ns), out);
 }
 
 /* "2026-11-21 10:00:00" */
@@ -311,7 +309,7 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static ACC
 		fprintf(out,
 			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 			"height=\"18\"><title>%s ",
-			i, at, width, account_part__name((enum account_part)i));
+			i, at, width, account_parts[i].name);
 		put_duration(out, parts[i]);
 		fputs("</title></rect>", out);
 		at += width;
@@ -329,7 +327,7 @@ static void put_legend(FILE *out, const uint64_t parts[static ACCOUNT_PARTS],
 		fprintf(out,
 			"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" width=\"10\" "
 			"height=\"10\"/></svg> %s ",
-			i, account_part__name((enum account_part)i));
+			i, account_parts[i].name);
 		put_duration(out, parts[i]);
 		fputs(" (", out);
 		put_duration(out, others[i]);
@@ -398,7 +396,6 @@ static unsigned int hue_of(const char *name)
 static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 {
 	struct flames *f = (struct flames *)ctx;
-	char text[NAME_SIZE];
 	uint64_t from_ns;
 
 	if (!place_frame(f, depth, ns, &from_ns) || f->only_count)
@@ -408,7 +405,7 @@ static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 		"width=\"100%%\" height=\"%d\"/><text x=\"3\" y=\"13\">",
 		percent(from_ns, f->whole_ns), depth * ROW_HEIGHT, percent(ns, f->whole_ns),
 		ROW_HEIGHT - 1, hue_of(name), ROW_HEIGHT - 1);
-	put(f->out, short_name(text, name));
+	put(f->out, SHORT_NAME(name));
 	fputs("</text><title>", f->out);
 	put(f->out, name);
 	fputs(" ", f->out);
@@ -443,14 +440,13 @@ struct hot {
 static void put_hot(void *ctx, uint32_t depth, const char *name, uint64_t ns)
 {
 	struct hot *hot = (struct hot *)ctx;
-	char text[NAME_SIZE];
 
 	if (ns < hot->whole_ns / HOT_SHARE || hot->n >= HOT_MAX)
 		return;
 	if (!hot->n++)
 		fputs("<h4>Hot path</h4>\n<pre>", hot->out);
 	fprintf(hot->out, "%*s", (int)(depth < 20 ? depth : 20), "");
-	put(hot->out, short_name(text, name));
+	put(hot->out, SHORT_NAME(name));
 	fputs("  ", hot->out);
 	put_duration(hot->out, ns);
 	fputc('\n', hot->out);
@@ -470,7 +466,7 @@ static void put_hot_path(FILE *out, const struct summary *s)
 static int part_of_letter(char letter)
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		if (account_part__letter((enum account_part)i) == letter)
+		if (account_parts[i].letter == letter)
 			return i;
 	return -1;
 }
@@ -490,7 +486,7 @@ static void put_thread(FILE *out, const struct summary_thread *thread)
 				"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 				"height=\"14\"><title>%s</title></rect>",
 				part, 100.0 * i / SUMMARY_BINS, 100.0 * n / SUMMARY_BINS,
-				account_part__name((enum account_part)part));
+				account_parts[part].name);
 	}
 	fputs("</svg></div>\n", out);
 }
@@ -513,15 +509,13 @@ static void put_timeline(FILE *out, const struct summary *s)
 
 static void put_capture_head(FILE *out, const struct summary *s)
 {
-	char name[NAME_SIZE];
-
 	put_moment(out, s->unix_ms);
 	fputs(" <b>", out);
 	put_duration(out, s->slow_ns);
 	fputs("</b>", out);
 	if (s->function) {
 		fputs(" ", out);
-		put(out, short_name(name, s->function));
+		put(out, SHORT_NAME(s->function));
 	}
 	if (s->host) {
 		fputs(", ", out);
@@ -609,9 +603,7 @@ static void choose_shown(const struct page *page)
 
 	for (size_t k = 0; any && shown < PAGE_CAPTURES_MAX; k++) {
 		any = false;
-		for (size_t i = 0; i < page->p->all.n && shown < PAGE_CAPTURES_MAX; i++) {
-			const struct pattern *pattern = &page->p->all.v[i];
-
+		VEC_EACH_WHILE(&page->p->all, pattern, shown < PAGE_CAPTURES_MAX) {
 			if (k >= pattern->entries.n)
 				continue;
 			any = true;
@@ -626,12 +618,9 @@ static void choose_shown(const struct page *page)
 static void find_causes(const struct page *page)
 {
 	for (size_t i = 0; i < page->p->all.n; i++)
-		for (size_t k = 0; k < page->p->all.v[i].entries.n; k++) {
-			const struct pattern_entry *entry = &page->p->all.v[i].entries.v[k];
-
+		VEC_EACH(&page->p->all.v[i].entries, entry)
 			if (entry->is_main)
 				page->cause_of[entry->summary - page->p->summaries] = i + 1;
-		}
 }
 
 static void put_head(const struct page *page)
@@ -687,7 +676,6 @@ static void put_labels(const struct page *page)
 static void put_functions(const struct page *page)
 {
 	const struct patterns *p = page->p;
-	char name[NAME_SIZE];
 
 	fputs("<h2>All slow iterations</h2>\n", page->out);
 	put_account(page->out, p->slow, p->ordinary);
@@ -699,7 +687,7 @@ static void put_functions(const struct page *page)
 		fputs("<tr><td class=\"n\">", page->out);
 		put_duration(page->out, (uint64_t)p->functions.v[i].extra_ns);
 		fprintf(page->out, "</td><td class=\"n\">%zu</td><td>", p->functions.v[i].n);
-		put(page->out, short_name(name, p->functions.v[i].name));
+		put(page->out, SHORT_NAME(p->functions.v[i].name));
 		fputs("</td></tr>\n", page->out);
 	}
 	fputs("</tbody></table>\n", page->out);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 /* A placeholder for callers that are missing in a stack, however many. */
 #define NO_CALLERS "[callers not recorded]"
 
@@ -215,9 +217,7 @@ static int fill_key(struct pattern *pattern, const struct summary *summary,
 
 static void fini_pattern(struct pattern *pattern)
 {
-	for (size_t i = 0; i < pattern->path.n; i++)
-		free(pattern->path.v[i].name);
-	VEC_FINI(&pattern->path);
+	VEC_FINI_EACH(&pattern->path, e, free(e->name));
 	VEC_FINI(&pattern->entries);
 	VEC_FINI(&pattern->hosts);
 	free(pattern->of);
@@ -431,23 +431,12 @@ static int join_same(struct patterns *p)
 
 /* Figures. */
 
-static int by_ns(const void *a, const void *b)
-{
-	const struct pattern_entry *x = a, *y = b;
+ORDER(by_ns, struct pattern_entry,
+      COMPARE(y->cause->ns, x->cause->ns) ?: strcmp(x->summary->path, y->summary->path))
 
-	if (x->cause->ns != y->cause->ns)
-		return x->cause->ns < y->cause->ns ? 1 : -1;
-	return strcmp(x->summary->path, y->summary->path);
-}
-
-static int by_lost(const void *a, const void *b)
-{
-	const struct pattern *x = a, *y = b;
-
-	if (x->lost_ns != y->lost_ns)
-		return x->lost_ns < y->lost_ns ? 1 : -1;
-	return strcmp(x->entries.v[0].cause->text, y->entries.v[0].cause->text);
-}
+ORDER(by_lost, struct pattern,
+      COMPARE(y->lost_ns, x->lost_ns)
+	      ?: strcmp(x->entries.v[0].cause->text, y->entries.v[0].cause->text))
 
 static void add_time(uint64_t *first_ms, uint64_t *last_ms, uint64_t ms)
 {
@@ -468,10 +457,7 @@ static void add_time(uint64_t *first_ms, uint64_t *last_ms, uint64_t ms)
 		(host) && i_ == (hosts)->n ? VEC_ADD(hosts, host) : 0;                             \
 	})
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+ORDER(by_text, char *, strcmp(*x, *y))
 
 static int settle(struct pattern *pattern)
 {
@@ -509,20 +495,10 @@ static char *function_name(const struct summary_function *function)
 	return text;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct pattern_function *)a)->name,
-		      ((const struct pattern_function *)b)->name);
-}
+ORDER(by_name, struct pattern_function, strcmp(x->name, y->name))
 
-static int by_extra(const void *a, const void *b)
-{
-	const struct pattern_function *x = a, *y = b;
-
-	if (x->extra_ns != y->extra_ns)
-		return x->extra_ns < y->extra_ns ? 1 : -1;
-	return strcmp(x->name, y->name);
-}
+ORDER(by_extra, struct pattern_function,
+      COMPARE(y->extra_ns, x->extra_ns) ?: strcmp(x->name, y->name))
 
 /* Finds a function by name among those from index `first` on; NULL: missing. */
 static struct pattern_function *find_function(struct patterns *p, size_t first, const char *name)
@@ -539,8 +515,7 @@ static int add_functions(struct patterns *p, const struct summary *summary)
 	size_t first = p->functions.n;
 	int err = 0;
 
-	for (size_t i = 0; i < summary->functions.n && !err; i++) {
-		const struct summary_function *function = &summary->functions.v[i];
+	VEC_EACH_WHILE(&summary->functions, function, !err) {
 		char *name = function_name(function);
 		struct pattern_function *known = name ? find_function(p, first, name) : NULL;
 
@@ -562,8 +537,7 @@ static void sum_functions(struct patterns *p)
 	size_t n = 0;
 
 	VEC_SORT(&p->functions, by_name);
-	for (size_t i = 0; i < p->functions.n; i++) {
-		struct pattern_function *function = &p->functions.v[i];
+	VEC_EACH(&p->functions, function) {
 		struct pattern_function *last = n ? &p->functions.v[n - 1] : NULL;
 
 		if (!last || strcmp(last->name, function->name)) {
@@ -585,9 +559,7 @@ static int add_label(struct patterns *p, const struct summary_label *label)
 {
 	if (!strcmp(label->key, "host"))
 		return 0;
-	for (size_t i = 0; i < p->labels.n; i++) {
-		struct pattern_label *known = &p->labels.v[i];
-
+	VEC_EACH(&p->labels, known) {
 		if (strcmp(known->key, label->key) || strcmp(known->value, label->value))
 			continue;
 		known->n++;
@@ -608,15 +580,8 @@ static int add_labels(struct patterns *p, const struct summary *summary)
 	return err;
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct pattern_label *x = a, *y = b;
-	int order = strcmp(x->key, y->key);
-
-	if (!order && x->n != y->n)
-		order = x->n < y->n ? 1 : -1;
-	return order ? order : strcmp(x->value, y->value);
-}
+ORDER(by_key, struct pattern_label,
+      strcmp(x->key, y->key) ?: COMPARE(y->n, x->n) ?: strcmp(x->value, y->value))
 
 static int add_summary(struct patterns *p, const struct summary *summary)
 {
@@ -660,12 +625,8 @@ int patterns__find(struct patterns *p, const struct summary *summaries, size_t n
 
 void patterns__fini(struct patterns *p)
 {
-	for (size_t i = 0; i < p->all.n; i++)
-		fini_pattern(&p->all.v[i]);
-	for (size_t i = 0; i < p->functions.n; i++)
-		free(p->functions.v[i].name);
-	VEC_FINI(&p->all);
-	VEC_FINI(&p->functions);
+	VEC_FINI_EACH(&p->all, e, fini_pattern(e));
+	VEC_FINI_EACH(&p->functions, e, free(e->name));
 	VEC_FINI(&p->hosts);
 	VEC_FINI(&p->labels);
 }

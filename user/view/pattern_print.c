@@ -9,6 +9,7 @@
 #include "util/json.h"
 #include "util/text.h"
 #include "util/units.h"
+#include "util/vec.h"
 #include "view/pattern.h"
 #include "view/short_name.h"
 
@@ -24,27 +25,18 @@ const char *pattern__leaf(const struct pattern *pattern)
 static void print_path(FILE *out, const struct pattern *pattern)
 {
 	size_t n = pattern->path.n, first = n > NAMES_MAX ? n - NAMES_MAX : 0;
-	char name[SHORT_NAME_SIZE];
 
 	if (!n)
 		fprintf(out, "code that is not known");
 	for (size_t i = first; i < n; i++)
-		fprintf(out, "%s%s", i > first ? " > " : "",
-			short_name(name, pattern->path.v[i].name));
+		fprintf(out, "%s%s", i > first ? " > " : "", SHORT_NAME(pattern->path.v[i].name));
 }
 
 void pattern__print_title(FILE *out, const struct pattern *pattern)
 {
-	static const char *const openings[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on the CPU, in ",
-		[CAUSE_KERNEL] = "on the CPU, in the kernel, for ",
-		[CAUSE_BLOCKED] = "blocked in ",
-		[CAUSE_TRACED] = "in ",
-		[CAUSE_SYSCALL] = "a system call in ",
-	};
-	const char *opening = openings[pattern->kind];
+	const char *opening = cause_kinds[pattern->kind].opening;
 
-	fputs(opening ?: cause_kind__name(pattern->kind), out);
+	fputs(opening ?: cause_kinds[pattern->kind].name, out);
 	if (opening)
 		print_path(out, pattern);
 	if (pattern->of && strcmp(pattern->of, pattern__leaf(pattern)))
@@ -67,15 +59,12 @@ static void print_hosts(FILE *out, const char *const *hosts, size_t n)
 
 static void print_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 {
-	char first[UNITS_MOMENT_SIZE], last[UNITS_MOMENT_SIZE];
-
 	if (!first_ms)
 		fprintf(out, "at unknown times");
 	else if (first_ms == last_ms)
-		fprintf(out, "%s", units__format_moment(first, first_ms));
+		fprintf(out, "%s", MOMENT(first_ms));
 	else
-		fprintf(out, "%s to %s", units__format_moment(first, first_ms),
-			units__format_moment(last, last_ms));
+		fprintf(out, "%s to %s", MOMENT(first_ms), MOMENT(last_ms));
 }
 
 /* Values of a label that are shown. */
@@ -87,8 +76,7 @@ static void print_labels(FILE *out, const struct patterns *p)
 	const char *key = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->labels.n; i++) {
-		const struct pattern_label *label = &p->labels.v[i];
+	VEC_EACH(&p->labels, label) {
 		bool is_new = !key || strcmp(key, label->key);
 
 		n = is_new ? 0 : n + 1;
@@ -106,8 +94,6 @@ static void print_labels(FILE *out, const struct patterns *p)
 
 static void print_head(FILE *out, const struct patterns *p)
 {
-	char lost[UNITS_TEXT_SIZE];
-
 	fprintf(out, "%zu capture%s", p->n, p->n == 1 ? "" : "s");
 	if (p->hosts.n) {
 		fprintf(out, " of %zu host%s, ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
@@ -115,8 +101,7 @@ static void print_head(FILE *out, const struct patterns *p)
 	}
 	fprintf(out, ", ");
 	print_span(out, p->first_ms, p->last_ms);
-	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n",
-		units__format_duration(lost, p->lost_ns));
+	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n", DURATION(p->lost_ns));
 }
 
 /* "12", "12+3": the largest cause of 12, and another one of 3. */
@@ -134,13 +119,11 @@ static const char *format_count(char buf[static 32], const struct pattern *patte
 static void print_pattern(FILE *out, const struct patterns *p, const struct pattern *pattern)
 {
 	const struct pattern_entry *worst = &pattern->entries.v[0];
-	char lost[UNITS_TEXT_SIZE], median[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE], count[32];
+	char count[32];
 
-	fprintf(out, "  %10s %4u %% %8s %10s %10s  ",
-		units__format_duration(lost, pattern->lost_ns),
+	fprintf(out, "  %10s %4u %% %8s %10s %10s  ", DURATION(pattern->lost_ns),
 		percent(pattern->lost_ns, p->lost_ns), format_count(count, pattern),
-		units__format_duration(median, pattern->median_ns),
-		units__format_duration(most, worst->cause->ns));
+		DURATION(pattern->median_ns), DURATION(worst->cause->ns));
 	pattern__print_title(out, pattern);
 	fprintf(out, "\n%49s", "");
 	print_span(out, pattern->first_ms, pattern->last_ms);
@@ -154,25 +137,20 @@ static void print_pattern(FILE *out, const struct patterns *p, const struct patt
 static void print_account(FILE *out, const char *name, const uint64_t parts[static ACCOUNT_PARTS],
 			  const uint64_t others[static ACCOUNT_PARTS])
 {
-	char text[UNITS_TEXT_SIZE];
-
 	fprintf(out, "  %-9s", name);
 	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (parts[i] || others[i])
-			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
-				units__format_duration(text, parts[i]));
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_parts[i].name,
+				DURATION(parts[i]));
 	fputc('\n', out);
 }
 
 static void print_functions(FILE *out, const struct patterns *p, size_t top)
 {
-	char extra[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
-
 	fprintf(out, "  %10s %8s  function\n", "extra", "captures");
 	for (size_t i = 0; i < p->functions.n && i < top && p->functions.v[i].extra_ns > 0; i++)
-		fprintf(out, "  %10s %8zu  %s\n",
-			units__format_duration(extra, (uint64_t)p->functions.v[i].extra_ns),
-			p->functions.v[i].n, short_name(name, p->functions.v[i].name));
+		fprintf(out, "  %10s %8zu  %s\n", DURATION((uint64_t)p->functions.v[i].extra_ns),
+			p->functions.v[i].n, SHORT_NAME(p->functions.v[i].name));
 }
 
 /* Lists each reason for a missing cause once, with its number of captures. */
@@ -229,10 +207,8 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 
 static void add_moment(cJSON *object, const char *key, uint64_t ms)
 {
-	char text[UNITS_MOMENT_SIZE];
-
 	if (ms)
-		cJSON_AddStringToObject(object, key, units__format_moment(text, ms));
+		cJSON_AddStringToObject(object, key, MOMENT(ms));
 }
 
 static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
@@ -255,7 +231,7 @@ static void add_title(cJSON *object, const struct pattern *pattern)
 
 	cJSON_AddStringToObject(object, "cause", title ?: "");
 	free(title);
-	cJSON_AddStringToObject(object, "kind", cause_kind__key(pattern->kind));
+	cJSON_AddStringToObject(object, "kind", cause_kinds[pattern->kind].key);
 	json__add_text(object, "of", pattern->of);
 	for (size_t i = 0; i < pattern->path.n; i++)
 		json__append_text(path, pattern->path.v[i].name);
@@ -303,7 +279,7 @@ static void add_account(cJSON *parent, const char *name, const uint64_t parts[st
 	cJSON *object = cJSON_AddObjectToObject(parent, name);
 
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		json__add_number(object, account_part__key(i), parts[i]);
+		json__add_number(object, account_parts[i].key, parts[i]);
 }
 
 /* Each capture, so that a script finds what belongs together. */
@@ -380,15 +356,10 @@ static void print_field(FILE *out, const char *text)
 
 static void print_row(FILE *out, const struct patterns *p, const struct pattern *pattern)
 {
-	char first[UNITS_MOMENT_SIZE] = "", last[UNITS_MOMENT_SIZE] = "";
 	char *title = title_of(pattern);
 
-	if (pattern->first_ms) {
-		units__format_moment(first, pattern->first_ms);
-		units__format_moment(last, pattern->last_ms);
-	}
 	print_field(out, title ?: "");
-	fprintf(out, ",%s,", cause_kind__key(pattern->kind));
+	fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
 	print_field(out, pattern__leaf(pattern));
 	fputc(',', out);
 	print_field(out, pattern->of ?: "");
@@ -396,15 +367,13 @@ static void print_row(FILE *out, const struct patterns *p, const struct pattern 
 		pattern->entries.n - pattern->n_main, pattern->lost_ns,
 		p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
 		pattern->median_ns, pattern->entries.v[0].cause->ns);
-	for (size_t i = 0; i < pattern->hosts.n; i++)
-		for (const char *at = pattern->hosts.v[i]; *at || at == pattern->hosts.v[i]; at++) {
-			if (at == pattern->hosts.v[i] && i)
-				fputc(' ', out);
-			if (!*at)
-				break;
+	for (size_t i = 0; i < pattern->hosts.n; i++) {
+		fputs(i ? " " : "", out);
+		for (const char *at = pattern->hosts.v[i]; *at; at++)
 			fputc(*at == '"' ? '\'' : *at, out);
-		}
-	fprintf(out, "\",%s,%s,", first, last);
+	}
+	fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
+		pattern->first_ms ? MOMENT(pattern->last_ms) : "");
 	print_field(out, pattern->entries.v[0].summary->path);
 	fputs("\r\n", out);
 	free(title);
@@ -513,9 +482,7 @@ static struct side side_of(const struct patterns *p, const struct pattern *patte
 	for (size_t i = 0; i < pattern->entries.n; i++)
 		side.n += ((size_t)(pattern->entries.v[i].summary - p->summaries) >= n_first) ==
 			  is_second;
-	for (size_t i = 0; i < pattern->entries.n; i++) {
-		const struct pattern_entry *entry = &pattern->entries.v[i];
-
+	VEC_EACH(&pattern->entries, entry) {
 		if (((size_t)(entry->summary - p->summaries) >= n_first) != is_second)
 			continue;
 		if (!side.worst)
@@ -577,24 +544,14 @@ static double size_of(const struct change_of *c)
 	return d < 0 ? -d : d;
 }
 
-static int by_change(const void *a, const void *b)
-{
-	const struct change_of *x = a, *y = b;
-
-	if (x->change != y->change)
-		return (int)x->change - (int)y->change;
-	return (size_of(x) < size_of(y)) - (size_of(x) > size_of(y));
-}
+ORDER(by_change, struct change_of, COMPARE(x->change, y->change) ?: COMPARE(size_of(y), size_of(x)))
 
 static const char *format_side(char buf[static 64], const struct side *side, double per_capture)
 {
-	char lost[UNITS_TEXT_SIZE];
-
 	if (!side->n)
 		snprintf(buf, 64, "-");
 	else
-		snprintf(buf, 64, "%s in %zu", units__format_duration(lost, (uint64_t)per_capture),
-			 side->n);
+		snprintf(buf, 64, "%s in %zu", DURATION((uint64_t)per_capture), side->n);
 	return buf;
 }
 
@@ -609,8 +566,7 @@ static void print_changes(FILE *out, const struct changes *changes)
 		"A has %zu captures, B %zu; time lost for each capture of the set, and in how "
 		"many:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
-	for (size_t i = 0; i < changes->all.n; i++) {
-		const struct change_of *c = &changes->all.v[i];
+	VEC_EACH(&changes->all, c) {
 		char a[64], b[64];
 
 		fprintf(out, "  %-6s %18s %18s  ", change_names[c->change],
@@ -641,8 +597,7 @@ static int print_changes_json(FILE *out, const struct changes *changes)
 	json__add_number(root, "captures_a", changes->n_reports[0]);
 	json__add_number(root, "captures_b", changes->n_reports[1]);
 	list = cJSON_AddArrayToObject(root, "changes");
-	for (size_t i = 0; i < changes->all.n; i++) {
-		const struct change_of *c = &changes->all.v[i];
+	VEC_EACH(&changes->all, c) {
 		cJSON *object = json__append_object(list);
 
 		cJSON_AddStringToObject(object, "change", change_names[c->change]);

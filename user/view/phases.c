@@ -38,16 +38,15 @@ void phases__end(struct phases *phases, const char *name)
 
 void phases__say(const struct phases *phases)
 {
-	char text[256] = "", duration[UNITS_TEXT_SIZE];
+	char text[256] = "";
 	uint64_t total_ns = 0;
 
 	for (size_t i = 0, at = 0; i < phases->n && at < sizeof(text); i++) {
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %s", i ? ", " : "",
-				       phases->v[i].name,
-				       units__format_duration(duration, phases->v[i].ns));
+				       phases->v[i].name, DURATION(phases->v[i].ns));
 		total_ns += phases->v[i].ns;
 	}
-	log__info("took %s: %s", units__format_duration(duration, total_ns), text);
+	log__info("took %s: %s", DURATION(total_ns), text);
 }
 
 static void put_word(FILE *out, const char *word)

@@ -6,6 +6,7 @@
 
 #include "util/text.h"
 #include "util/units.h"
+#include "util/vec.h"
 #include "view/report_internal.h"
 #include "view/short_name.h"
 
@@ -167,9 +168,7 @@ static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind k
 	struct cause all = {.kind = kind};
 	size_t named = c->n;
 
-	for (size_t i = 0; i < c->r->rows.n && c->r->rows.v[i].extra_ns > 0; i++) {
-		const struct row *row = &c->r->rows.v[i];
-
+	VEC_EACH_WHILE(&c->r->rows, row, row->extra_ns > 0) {
 		if (row->kind != row_kind)
 			continue;
 		all.ns += row->extra_ns;
@@ -182,12 +181,7 @@ static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind k
 		add(c, &all);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct cause *x = a, *y = b;
-
-	return (x->ns < y->ns) - (x->ns > y->ns);
-}
+ORDER(by_size, struct cause, COMPARE(y->ns, x->ns))
 
 /* Finds the causes to name; if none is large enough, the largest. */
 static void find_causes(struct causes *c, const struct report *r)
@@ -243,9 +237,7 @@ static void find_traced_causes(struct causes *c, const struct report *r)
 	if (r->periods.n > 1)
 		excess -= (int64_t)r->ordinary_ns;
 	*c = (struct causes){.r = r, .least_ns = excess / NAMED_SHARE};
-	for (size_t i = 0; i < r->rows.n && r->rows.v[i].extra_ns > 0; i++) {
-		const struct row *row = &r->rows.v[i];
-
+	VEC_EACH_WHILE(&r->rows, row, row->extra_ns > 0) {
 		if (shown++ && row->extra_ns < c->least_ns)
 			break;
 		add(c, &(struct cause){.kind = row->kind == ROW_CPU	 ? CAUSE_TRACED
@@ -256,43 +248,19 @@ static void find_traced_causes(struct causes *c, const struct report *r)
 	}
 }
 
-const char *cause_kind__key(enum cause_kind kind)
-{
-	static const char *const keys[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on_cpu",
-		[CAUSE_KERNEL] = "kernel",
-		[CAUSE_BLOCKED] = "blocked",
-		[CAUSE_RECLAIM] = "reclaim",
-		[CAUSE_INTERRUPTS] = "interrupts",
-		[CAUSE_WAITING] = "runnable",
-		[CAUSE_THROTTLED] = "throttled",
-		[CAUSE_STOLEN] = "stolen",
-		[CAUSE_TRACED] = "user_code",
-		[CAUSE_SYSCALL] = "system_call",
-		[CAUSE_UNKNOWN] = "not_recorded",
-	};
-
-	return keys[kind];
-}
-
-const char *cause_kind__name(enum cause_kind kind)
-{
-	static const char *const names[CAUSE_KINDS] = {
-		[CAUSE_CPU] = "on the CPU",
-		[CAUSE_KERNEL] = "on the CPU in the kernel",
-		[CAUSE_BLOCKED] = "blocked",
-		[CAUSE_RECLAIM] = "memory reclaim",
-		[CAUSE_INTERRUPTS] = "interrupts and softirqs",
-		[CAUSE_WAITING] = "ready to run, without a CPU",
-		[CAUSE_THROTTLED] = "throttled",
-		[CAUSE_STOLEN] = "stolen by the hypervisor",
-		[CAUSE_TRACED] = "user code",
-		[CAUSE_SYSCALL] = "system call",
-		[CAUSE_UNKNOWN] = "not recorded",
-	};
-
-	return names[kind];
-}
+const struct cause_kind_words cause_kinds[CAUSE_KINDS] = {
+	[CAUSE_CPU] = {"on_cpu", "on the CPU", "on the CPU, in "},
+	[CAUSE_KERNEL] = {"kernel", "on the CPU in the kernel", "on the CPU, in the kernel, for "},
+	[CAUSE_BLOCKED] = {"blocked", "blocked", "blocked in "},
+	[CAUSE_RECLAIM] = {"reclaim", "memory reclaim", NULL},
+	[CAUSE_INTERRUPTS] = {"interrupts", "interrupts and softirqs", NULL},
+	[CAUSE_WAITING] = {"runnable", "ready to run, without a CPU", NULL},
+	[CAUSE_THROTTLED] = {"throttled", "throttled", NULL},
+	[CAUSE_STOLEN] = {"stolen", "stolen by the hypervisor", NULL},
+	[CAUSE_TRACED] = {"user_code", "user code", "in "},
+	[CAUSE_SYSCALL] = {"system_call", "system call", "a system call in "},
+	[CAUSE_UNKNOWN] = {"not_recorded", "not recorded", NULL},
+};
 
 static enum mark_kind mark_kind(const struct fault_mark *mark)
 {
@@ -307,9 +275,7 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	size_t p = 0;
 
 	/* Marks and periods ascend. */
-	for (size_t i = 0; i < r->tree->faults.n; i++) {
-		const struct fault_mark *mark = &r->tree->faults.v[i];
-
+	VEC_EACH(&r->tree->faults, mark) {
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
@@ -371,14 +337,12 @@ static uint32_t user_part(const struct report *r, uint32_t path)
 static void print_where(FILE *out, const struct report *r, uint32_t path,
 			const struct function *function)
 {
-	char name[SHORT_NAME_SIZE];
-
 	path = user_part(r, path);
 	if (path)
 		report__print_path(out, r, path);
 	else
 		fprintf(out, "%s",
-			function ? short_name(name, function->name) : "code that is not known");
+			function ? SHORT_NAME(function->name) : "code that is not known");
 }
 
 static bool is_assist(const struct call *call)
@@ -437,11 +401,9 @@ static int64_t extra_assist(const struct causes *c, const struct cause *cause)
 static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	int64_t ns = extra_assist(c, cause);
-	char text[UNITS_TEXT_SIZE];
 
 	if (ns > 0 && ns >= cause->ns / ASSIST_SHARE)
-		fprintf(out, " (%s of it in GC assist)",
-			units__format_duration(text, (uint64_t)ns));
+		fprintf(out, " (%s of it in GC assist)", DURATION((uint64_t)ns));
 }
 
 /* The excess of the path itself, without its callees. */
@@ -477,7 +439,6 @@ static void print_largest(FILE *out, const struct causes *c, const struct cause 
 {
 	const struct report *r = c->r;
 	const struct call *largest = NULL;
-	char name[SHORT_NAME_SIZE], text[UNITS_TEXT_SIZE];
 	int64_t most_ns = cause->ns / NAMED_SHARE;
 
 	for (uint32_t i = cause->path + 1; i < r->paths.n; i++) {
@@ -492,8 +453,8 @@ static void print_largest(FILE *out, const struct causes *c, const struct cause 
 		largest = path->call;
 	}
 	if (largest)
-		fprintf(out, ", %s of it in %s", units__format_duration(text, (uint64_t)most_ns),
-			short_name(name, largest->function->name));
+		fprintf(out, ", %s of it in %s", DURATION((uint64_t)most_ns),
+			SHORT_NAME(largest->function->name));
 }
 
 static bool lacks_callers(const struct report *r, uint32_t path)
@@ -562,7 +523,6 @@ static void print_cover(FILE *out, const struct report *r)
 	bool is_last = lacks_begin(r);
 	uint64_t seen_ns =
 		is_last ? report__slow(r)->end_ns - r->unseen_until_ns : all_ns - unseen_ns;
-	char seen[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
 
 	if (!unseen_ns)
 		return;
@@ -570,8 +530,8 @@ static void print_cover(FILE *out, const struct report *r)
 		fprintf(out, "no stack was recorded of it");
 		return;
 	}
-	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
-		units__format_duration(seen, seen_ns), units__format_duration(all, all_ns));
+	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "", DURATION(seen_ns),
+		DURATION(all_ns));
 }
 
 /* Hints at the -snapshot-size that would cover all of it, judging by the stacks there are. */
@@ -600,7 +560,7 @@ static void print_unknown(FILE *out, const struct report *r)
 static void print_cause(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
-	char duration[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	char duration[UNITS_TEXT_SIZE];
 
 	switch (cause->kind) {
 	case CAUSE_CPU:
@@ -645,8 +605,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 	if (r->periods.n > 1)
 		fprintf(out, "; %s more than usual", duration);
 	else
-		fprintf(out, "; %s of %s", duration,
-			units__format_duration(all, report__slow_ns(r)));
+		fprintf(out, "; %s of %s", duration, DURATION(report__slow_ns(r)));
 }
 
 static char *cause_text(const struct causes *c, const struct cause *cause)

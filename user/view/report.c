@@ -41,8 +41,7 @@ static const struct call *find_measured(const struct call_tree *tree, const stru
 	const struct call *found = NULL;
 
 	*off_ns = UINT64_MAX;
-	for (size_t i = 0; i < tree->calls.n; i++) {
-		const struct call *call = &tree->calls.v[i];
+	VEC_EACH(&tree->calls, call) {
 		uint64_t ns = call->start_ns > start_ns ? call->start_ns - start_ns
 							: start_ns - call->start_ns;
 
@@ -128,9 +127,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	uint64_t start = 0, slow = hit->time_ns - hit->value_ns;
 	int err = 0;
 
-	for (size_t i = 0; i < r->tree->calls.n && !err; i++) {
-		const struct call *call = &r->tree->calls.v[i];
-
+	VEC_EACH_WHILE(&r->tree->calls, call, !err) {
 		if (call->kind != CALL_GAP || call->end_ns > hit->time_ns)
 			continue;
 		if (call->reason == GAP_OUTSIDE && start)
@@ -300,8 +297,7 @@ static void find_unseen(struct report *r)
 {
 	for (size_t i = 0; i < r->periods.n; i++)
 		r->periods.v[i].unseen_ns = r->periods.v[i].end_ns - r->periods.v[i].start_ns;
-	for (size_t i = 0; i < r->tree->calls.n; i++) {
-		const struct call *call = &r->tree->calls.v[i];
+	VEC_EACH(&r->tree->calls, call) {
 		bool is_seen = call->kind != CALL_NOT_RECORDED;
 
 		if (is_seen == !call->depth)

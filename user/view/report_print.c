@@ -15,25 +15,19 @@
 /* Prints "f", "f [inlined]", or "[blocked] in f". */
 static void print_name(FILE *out, const struct row *row)
 {
-	char name[SHORT_NAME_SIZE];
-
-	fprintf(out, "%s%s", short_name(name, row->name), row->suffix);
+	fprintf(out, "%s%s", SHORT_NAME(row->name), row->suffix);
 	if (row->inside)
-		fprintf(out, " in %s", short_name(name, row->inside->name));
+		fprintf(out, " in %s", SHORT_NAME(row->inside->name));
 }
 
 static void print_row(FILE *out, const struct report *r, const struct row *row)
 {
 	size_t ordinary = r->periods.n - 1;
 	double calls = ordinary ? (double)row->ordinary_calls / (double)ordinary : 0;
-	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], extra[UNITS_TEXT_SIZE];
-	char inclusive[UNITS_TEXT_SIZE];
 
-	fprintf(out, "  %10s %10s %10s %10s  ",
-		units__format_duration(extra, (uint64_t)row->extra_ns),
-		units__format_duration(slow, row->slow_ns),
-		units__format_duration(inclusive, row->inclusive_ns),
-		units__format_duration(usual, report__mean(r, row->ordinary_ns)));
+	fprintf(out, "  %10s %10s %10s %10s  ", DURATION((uint64_t)row->extra_ns),
+		DURATION(row->slow_ns), DURATION(row->inclusive_ns),
+		DURATION(report__mean(r, row->ordinary_ns)));
 	if (!r->sampled)
 		fprintf(out, "%7llu %9.1f  ", (unsigned long long)row->slow_calls, calls);
 	print_name(out, row);
@@ -61,40 +55,37 @@ static void print_which(FILE *out, const struct report *r)
 
 static void print_request_head(FILE *out, const struct report *r)
 {
-	char text[UNITS_TEXT_SIZE];
-
 	fprintf(out, "the request with key %#" PRIx64, r->hit.key);
 	print_which(out, r);
 	fprintf(out,
 		" took %s, from thread %d to thread %d; what thread %d did meanwhile, for this "
 		"request or for others:\n",
-		units__format_duration(text, r->hit.value_ns), r->hit.since_tid, r->hit.tid,
-		r->tree->tid);
+		DURATION(r->hit.value_ns), r->hit.since_tid, r->hit.tid, r->tree->tid);
 }
 
 static void print_head(FILE *out, const struct report *r)
 {
 	const struct period *slow = report__slow(r);
 	uint64_t ns = slow->end_ns - slow->start_ns;
-	char a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+	char a[UNITS_TEXT_SIZE];
 
 	/* Without a threshold the iteration need not be slow. */
 	fprintf(out, "the %s", ns > r->ordinary_ns ? "slow " : "");
 	if (r->hit.reason == MT_HIT_REGION)
-		fprintf(out, "region from -start to %s", short_name(name, hit_mark__name(&r->hit)));
+		fprintf(out, "region from -start to %s", SHORT_NAME(hit_mark__name(&r->hit)));
 	else
-		fprintf(out, "iteration of %s", short_name(name, hit_mark__name(&r->hit)));
+		fprintf(out, "iteration of %s", SHORT_NAME(hit_mark__name(&r->hit)));
 	print_which(out, r);
 	fprintf(out, r->hit.reason == MT_HIT_STALL ? " has taken %s so far" : " took %s",
 		units__format_duration(a, ns));
 	if (r->n_ordinary)
 		fprintf(out, ", an ordinary one %s (mean of %zu in the same lookback",
-			units__format_duration(b, r->all_ordinary_ns), r->n_all_ordinary);
+			DURATION(r->all_ordinary_ns), r->n_all_ordinary);
 	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
 	else if (r->n_unseen)
 		fprintf(out, "; below: the %zu with stacks, mean %s", r->n_ordinary,
-			units__format_duration(b, r->ordinary_ns));
+			DURATION(r->ordinary_ns));
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");
@@ -114,13 +105,11 @@ static bool is_shown(const struct report *r, enum account_part part)
 static void print_account(FILE *out, const struct report *r, const char *name,
 			  const struct account *account)
 {
-	char text[UNITS_TEXT_SIZE];
-
 	fprintf(out, "  %-9s", name);
 	for (int i = 0, n = 0; i < ACCOUNT_PARTS; i++)
 		if (is_shown(r, i))
-			fprintf(out, "%s%s %s", n++ ? " · " : "", account_part__name(i),
-				units__format_duration(text, account->ns[i]));
+			fprintf(out, "%s%s %s", n++ ? " · " : "", account_parts[i].name,
+				DURATION(account->ns[i]));
 	fputc('\n', out);
 }
 
@@ -222,7 +211,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 			     : hit->reason == MT_HIT_REGION ? "region"
 			     : hit->reason == MT_HIT_STALL  ? "stall"
 							    : "delay";
-	char moment[UNITS_MOMENT_SIZE], key[24];
+	char key[24];
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
@@ -235,7 +224,7 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 	if (hit->threshold_ns)
 		json__add_number(object, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)
-		cJSON_AddStringToObject(object, "time", units__format_moment(moment, hit->unix_ms));
+		cJSON_AddStringToObject(object, "time", MOMENT(hit->unix_ms));
 	if (hit->trace_id[0])
 		cJSON_AddStringToObject(object, "trace_id", hit->trace_id);
 	if (hit->since_tid) {
@@ -314,7 +303,7 @@ static void add_parts(cJSON *object, const struct report *r, const struct accoun
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
 		if (account->ns[i] || report__counts(r, i))
-			json__add_number(object, account_part__key(i), account->ns[i]);
+			json__add_number(object, account_parts[i].key, account->ns[i]);
 }
 
 void report__add_account(cJSON *root, const struct report *r)
@@ -452,30 +441,23 @@ static int by_size(const void *a, const void *b)
 
 static void print_pair(FILE *out, const struct pair *pair)
 {
-	char more[UNITS_TEXT_SIZE], a[UNITS_TEXT_SIZE], b[UNITS_TEXT_SIZE],
-		sign[UNITS_TEXT_SIZE + 1];
+	char sign[UNITS_TEXT_SIZE + 1];
 
 	snprintf(sign, sizeof(sign), "%c%s", pair->more_ns < 0 ? '-' : '+',
-		 units__format_duration(more, (uint64_t)llabs(pair->more_ns)));
-	fprintf(out, "  %11s %10s %10s  ", sign,
-		units__format_duration(a, pair->a ? pair->a->slow_ns : 0),
-		units__format_duration(b, pair->b ? pair->b->slow_ns : 0));
+		 DURATION((uint64_t)llabs(pair->more_ns)));
+	fprintf(out, "  %11s %10s %10s  ", sign, DURATION(pair->a ? pair->a->slow_ns : 0),
+		DURATION(pair->b ? pair->b->slow_ns : 0));
 	print_name(out, row_of(pair));
 	fputc('\n', out);
 }
 
 static void print_set(FILE *out, const char *which, const struct report *r)
 {
-	char slow[UNITS_TEXT_SIZE], ordinary[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
-
-	fprintf(out, "%s: the slow iteration of %s", which,
-		short_name(name, hit_mark__name(&r->hit)));
+	fprintf(out, "%s: the slow iteration of %s", which, SHORT_NAME(hit_mark__name(&r->hit)));
 	print_which(out, r);
-	fprintf(out, " took %s",
-		units__format_duration(slow, report__slow(r)->end_ns - report__slow(r)->start_ns));
+	fprintf(out, " took %s", DURATION(report__slow(r)->end_ns - report__slow(r)->start_ns));
 	if (r->periods.n > 1)
-		fprintf(out, ", an ordinary one %s",
-			units__format_duration(ordinary, r->ordinary_ns));
+		fprintf(out, ", an ordinary one %s", DURATION(r->ordinary_ns));
 	fputc('\n', out);
 }
 

@@ -67,13 +67,12 @@ static void sum_paths(struct report *r)
 void report__print_path(FILE *out, const struct report *r, uint32_t path)
 {
 	const char *names[NAMES_MAX];
-	char name[SHORT_NAME_SIZE];
 	size_t n = 0;
 
 	for (; path && n < NAMES_MAX; path = r->paths.v[path].parent)
 		names[n++] = call__name(r->paths.v[path].call);
 	while (n-- > 0)
-		fprintf(out, "%s%s", short_name(name, names[n]), n ? " > " : "");
+		fprintf(out, "%s%s", SHORT_NAME(names[n]), n ? " > " : "");
 }
 
 /* The next child by size after `last`; of the same size, by index; 0: none. */
@@ -96,11 +95,11 @@ static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t las
 static void print_line(FILE *out, const struct report *r, uint32_t first, uint32_t last,
 		       uint32_t depth)
 {
-	char slow[UNITS_TEXT_SIZE], usual[UNITS_TEXT_SIZE], name[SHORT_NAME_SIZE];
+	char usual[UNITS_TEXT_SIZE];
 	uint32_t chain[NAMES_MAX];
 	size_t n = 0;
 
-	fprintf(out, "  %10s ", units__format_duration(slow, r->paths.v[first].slow_ns));
+	fprintf(out, "  %10s ", DURATION(r->paths.v[first].slow_ns));
 	if (r->periods.n > 1)
 		fprintf(out, "%10s ",
 			units__format_duration(usual,
@@ -114,7 +113,7 @@ static void print_line(FILE *out, const struct report *r, uint32_t first, uint32
 	if (chain[n - 1] != first)
 		fprintf(out, "... > ");
 	while (n-- > 0)
-		fprintf(out, "%s%s", short_name(name, call__name(r->paths.v[chain[n]].call)),
+		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
 			n ? " > " : "");
 	fputc('\n', out);
 }
@@ -503,15 +502,10 @@ static void sweep(struct report *r)
 	}
 }
 
-static int by_excess(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	if (x->extra_ns != y->extra_ns)
-		return x->extra_ns < y->extra_ns ? 1 : -1;
-	return order ? order : strcmp(x->suffix, y->suffix);
-}
+ORDER(by_excess, struct row,
+      COMPARE(y->extra_ns, x->extra_ns)
+	      ?: strcmp(x->name, y->name)
+	      ?: strcmp(x->suffix, y->suffix))
 
 uint64_t report__mean(const struct report *r, uint64_t sum)
 {
@@ -520,11 +514,8 @@ uint64_t report__mean(const struct report *r, uint64_t sum)
 
 static void sort_rows(struct report *r)
 {
-	for (size_t i = 0; i < r->rows.n; i++) {
-		struct row *row = &r->rows.v[i];
-
+	VEC_EACH(&r->rows, row)
 		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
-	}
 	VEC_SORT(&r->rows, by_excess);
 }
 
@@ -600,40 +591,16 @@ bool report__counts(const struct report *r, enum account_part part)
 	}
 }
 
-const char *account_part__name(enum account_part part)
-{
-	static const char *const names[ACCOUNT_PARTS] = {
-		[ACCOUNT_RECLAIM_CPU] = "reclaim on CPU",
-		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim blocked",
-		[ACCOUNT_CPU] = "on CPU",
-		[ACCOUNT_INTERRUPTS] = "interrupts",
-		[ACCOUNT_BLOCKED] = "blocked",
-		[ACCOUNT_RUNNABLE] = "runnable",
-		[ACCOUNT_PREEMPTED] = "preempted",
-		[ACCOUNT_THROTTLED] = "throttled",
-		[ACCOUNT_STOLEN] = "stolen",
-		[ACCOUNT_SYSCALL] = "system calls",
-		[ACCOUNT_UNKNOWN] = "not recorded",
-	};
-
-	return names[part];
-}
-
-const char *account_part__key(enum account_part part)
-{
-	static const char *const keys[ACCOUNT_PARTS] = {
-		[ACCOUNT_RECLAIM_CPU] = "reclaim_on_cpu_ns",
-		[ACCOUNT_RECLAIM_BLOCKED] = "reclaim_blocked_ns",
-		[ACCOUNT_CPU] = "on_cpu_ns",
-		[ACCOUNT_INTERRUPTS] = "interrupts_ns",
-		[ACCOUNT_BLOCKED] = "blocked_ns",
-		[ACCOUNT_RUNNABLE] = "runnable_ns",
-		[ACCOUNT_PREEMPTED] = "preempted_ns",
-		[ACCOUNT_THROTTLED] = "throttled_ns",
-		[ACCOUNT_STOLEN] = "stolen_ns",
-		[ACCOUNT_SYSCALL] = "syscalls_ns",
-		[ACCOUNT_UNKNOWN] = "not_recorded_ns",
-	};
-
-	return keys[part];
-}
+const struct account_part_words account_parts[ACCOUNT_PARTS] = {
+	[ACCOUNT_CPU] = {"on CPU", "on_cpu_ns", 'C'},
+	[ACCOUNT_INTERRUPTS] = {"interrupts", "interrupts_ns", 'I'},
+	[ACCOUNT_RECLAIM_CPU] = {"reclaim on CPU", "reclaim_on_cpu_ns", 'r'},
+	[ACCOUNT_RECLAIM_BLOCKED] = {"reclaim blocked", "reclaim_blocked_ns", 'R'},
+	[ACCOUNT_BLOCKED] = {"blocked", "blocked_ns", 'B'},
+	[ACCOUNT_RUNNABLE] = {"runnable", "runnable_ns", 'w'},
+	[ACCOUNT_PREEMPTED] = {"preempted", "preempted_ns", 'P'},
+	[ACCOUNT_THROTTLED] = {"throttled", "throttled_ns", 'T'},
+	[ACCOUNT_STOLEN] = {"stolen", "stolen_ns", 'S'},
+	[ACCOUNT_SYSCALL] = {"system calls", "syscalls_ns", 'Y'},
+	[ACCOUNT_UNKNOWN] = {"not recorded", "not_recorded_ns", '.'},
+};

@@ -13,5 +13,7 @@
  * and "(...)", innermost first; if that is not enough, only the end of the name is kept.
  */
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name);
+/* The same, in memory that lives until the end of the block. */
+#define SHORT_NAME(name) short_name((char[SHORT_NAME_SIZE]){0}, name)
 
 #endif

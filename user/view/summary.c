@@ -68,7 +68,7 @@ static void add_cause(cJSON *list, const struct reason *reason)
 {
 	cJSON *object = json__append_object(list), *path, *inlined = NULL;
 
-	json__add_text(object, "kind", cause_kind__key(reason->kind));
+	json__add_text(object, "kind", cause_kinds[reason->kind].key);
 	json__add_number(object, "ns", reason->ns);
 	json__add_text(object, "text", reason->text);
 	json__add_text(object, "of", reason->of);
@@ -151,14 +151,6 @@ static void add_frames(cJSON *root, const struct report *r)
 	}
 }
 
-char account_part__letter(enum account_part part)
-{
-	static const char letters[ACCOUNT_PARTS + 1] = "CIrRBwPTSY.";
-
-	_Static_assert(sizeof(letters) == ACCOUNT_PARTS + 1, "one for each");
-	return letters[part];
-}
-
 /* A thread's time in each stretch of the slow iteration, by what it did. */
 struct bins {
 	uint64_t start_ns, ns; /* of the iteration */
@@ -225,7 +217,7 @@ static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bi
 		for (int part = 0; part < ACCOUNT_PARTS; part++)
 			if (bins->v[i][part] && (most < 0 || bins->v[i][part] > bins->v[i][most]))
 				most = part;
-		text[i] = most < 0 ? ' ' : account_part__letter((enum account_part)most);
+		text[i] = most < 0 ? ' ' : account_parts[most].letter;
 	}
 	text[SUMMARY_BINS] = '\0';
 }
@@ -356,7 +348,9 @@ static bool is_inlined(const cJSON *list, int i)
 {
 	const cJSON *item;
 
-	cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valueint == i) return true;
+	cJSON_ArrayForEach(item, list)
+		if (cJSON_IsNumber(item) && item->valueint == i)
+			return true;
 	return false;
 }
 
@@ -365,8 +359,7 @@ static int parse_path(struct summary_cause *cause, const cJSON *object)
 	const cJSON *inlined = json__item(object, "inlined"), *item;
 	int i = 0, err = 0;
 
-	cJSON_ArrayForEach(item, json__item(object, "path"))
-	{
+	cJSON_ArrayForEach(item, json__item(object, "path")) {
 		const char *name = cJSON_GetStringValue(item);
 
 		if (!name || i >= REASON_PATH_MAX)
@@ -385,7 +378,7 @@ static int parse_cause(struct summary *s, const cJSON *object)
 	struct summary_cause *cause;
 	int i = 0;
 
-	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kind__key(i)))
+	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kinds[i].key))
 		i++;
 	if (!kind || i == CAUSE_KINDS || !text || s->causes.n >= CAUSES_MAX)
 		return -EINVAL;
@@ -419,7 +412,7 @@ static int parse_function(struct summary *s, const cJSON *object)
 static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *object)
 {
 	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		parts[i] = number_of(object, account_part__key(i));
+		parts[i] = number_of(object, account_parts[i].key);
 }
 
 static int parse(struct summary *s)
@@ -441,9 +434,12 @@ static int parse(struct summary *s)
 	s->ordinary_ns = number_of(root, "ordinary_ns");
 	parse_account(s->slow, json__item(account, "slow"));
 	parse_account(s->ordinary, json__item(account, "ordinary"));
-	cJSON_ArrayForEach(item, json__item(root, "causes")) if (!err) err = parse_cause(s, item);
-	cJSON_ArrayForEach(item, json__item(root, "functions")) if (!err) err =
-		parse_function(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "causes"))
+		if (!err)
+			err = parse_cause(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "functions"))
+		if (!err)
+			err = parse_function(s, item);
 	if (!err && !s->no_report && !s->slow_ns)
 		err = -EINVAL;
 	return err;
@@ -467,9 +463,7 @@ int summary__parse(struct summary *s, const char *path, const char *text, uint64
 
 void summary__fini(struct summary *s)
 {
-	for (size_t i = 0; i < s->causes.n; i++)
-		VEC_FINI(&s->causes.v[i].path);
-	VEC_FINI(&s->causes);
+	VEC_FINI_EACH(&s->causes, e, VEC_FINI(&e->path));
 	VEC_FINI(&s->functions);
 	cJSON_Delete(s->root);
 	free(s->path);
@@ -500,8 +494,7 @@ void summary__each_frame(const struct summary *s,
 	uint32_t last = 0, n = 0;
 	const cJSON *frame;
 
-	cJSON_ArrayForEach(frame, json__item(s->root, "frames"))
-	{
+	cJSON_ArrayForEach(frame, json__item(s->root, "frames")) {
 		const cJSON *depth = cJSON_GetArrayItem(frame, 0);
 		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
 		uint64_t at = number(depth);

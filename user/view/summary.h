@@ -102,7 +102,7 @@ void summary__each_frame(const struct summary *s,
 			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
 			 void *ctx);
 
-/* A thread's slow iteration: an account_part__letter() for each of SUMMARY_BINS stretches. */
+/* A thread's slow iteration: a letter of account_parts for each of SUMMARY_BINS stretches. */
 struct summary_thread {
 	const char *name, *bins;
 	uint64_t tid;

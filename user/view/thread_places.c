@@ -84,11 +84,9 @@ static void print_doing(FILE *out, const struct thread_places *places,
 static void print_names(FILE *out, const struct thread_places *places,
 			const struct thread_place *place)
 {
-	char name[SHORT_NAME_SIZE];
-
 	for (size_t i = 0; i < place->n_names; i++)
 		fprintf(out, "%s%s", i ? " < " : ": ",
-			short_name(name, places->names.v[place->first_name + i]));
+			SHORT_NAME(places->names.v[place->first_name + i]));
 	if (!place->is_whole && place->n_names && place->doing == THREAD_WAITS)
 		fprintf(out, " < ...");
 }

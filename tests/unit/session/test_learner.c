@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "trigger/histogram.h"
-#include "trigger/learner.h"
 
 #define S     1000000000ull
 #define SLOW  500 /* buckets */

@@ -2,7 +2,7 @@
 /* What a thread writes of calls is what its caller would have written. */
 #include "slices_fixture.h"
 
-#include "pipeline/early_queue.h"
+#include "pipeline/early_calls.h"
 
 /* More than lie in the queue at once. */
 #define MANY 40000

@@ -226,8 +226,7 @@ static int search_files(const struct patch_search *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->maps->n && !err; i++) {
-		const struct mapping *m = &s->maps->v[i];
+	VEC_EACH_WHILE(s->maps, m, !err) {
 		const struct rec_file *file = NULL;
 
 		if (m->prot & PROT_EXEC && m->path[0] == '/')
@@ -247,8 +246,7 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 	size_t size = 0;
 	int n = 0;
 
-	for (size_t i = 0; i < maps->n; i++) {
-		const struct mapping *m = &maps->v[i];
+	VEC_EACH(maps, m) {
 		struct rec_image image = {.path = m->path, .start = m->start, .data = page};
 
 		if (!is_trampoline(m))
@@ -408,7 +406,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 {
 	_cleanup_close_ int pagemap = -1;
 	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
-	char path[64], kept[UNITS_TEXT_SIZE], cut[UNITS_TEXT_SIZE];
+	char path[64];
 	_cleanup_mappings_ struct mappings maps = {0};
 	int err;
 
@@ -423,8 +421,7 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	if (copier.cut)
 		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
 			  "not recorded and show as gaps",
-			  (int)pid, units__format_size(kept, limit),
-			  units__format_size(cut, copier.cut));
+			  (int)pid, BYTES(limit), BYTES(copier.cut));
 	return err;
 }
 
@@ -527,8 +524,7 @@ int vdso_image__add(struct recording *rec, const struct process *process)
 	pid_t pid = process ? process->pid : getpid();
 	int err = process ? 0 : mappings__read(&own, pid);
 
-	for (size_t i = 0; i < maps->n && !err; i++) {
-		const struct mapping *m = &maps->v[i];
+	VEC_EACH_WHILE(maps, m, !err) {
 		struct rec_image image = {.path = "[vdso]", .start = m->start, .is_elf = true};
 		ssize_t n;
 
@@ -625,8 +621,7 @@ int process_note__maps(struct recording *rec, pid_t pid, uint64_t time_ns)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < maps.n && !err; i++) {
-		const struct mapping *m = &maps.v[i];
+	VEC_EACH_WHILE(&maps, m, !err) {
 		struct rec_map map = process_note__map(pid, m, time_ns);
 
 		if (m->prot & PROT_EXEC)
@@ -669,24 +664,18 @@ int code_files__note(struct recording *rec, pid_t pid)
 	if (mappings__read(&maps, pid))
 		return 0;
 	fs__allow_open_files(rec->files.n * 2 + maps.n);
-	for (size_t i = 0; i < maps.n && !err; i++) {
-		const struct mapping *m = &maps.v[i];
-
+	VEC_EACH_WHILE(&maps, m, !err)
 		if (m->prot & PROT_EXEC && m->ino && m->path[0] == '/' &&
 		    !recording__find_file(rec, m->path, m->ino))
 			err = note_mapping(rec, pid, m);
-	}
 	return err;
 }
 
 static bool is_known(const struct recording *rec, pid_t pid, const struct mapping *m)
 {
-	for (size_t i = 0; i < rec->data_maps.n; i++) {
-		const struct rec_map *known = &rec->data_maps.v[i];
-
+	VEC_EACH(&rec->data_maps, known)
 		if (known->pid == pid && known->start == m->start && known->ino == m->ino)
 			return true;
-	}
 	return false;
 }
 
@@ -708,13 +697,10 @@ int data_maps__take(struct recording *rec, pid_t pid)
 
 	if (mappings__read(&maps, pid))
 		return 0;
-	for (size_t i = 0; i < maps.n && !err; i++) {
-		const struct mapping *m = &maps.v[i];
-
+	VEC_EACH_WHILE(&maps, m, !err)
 		if ((m->prot & (PROT_READ | PROT_EXEC)) == PROT_READ && m->ino &&
 		    recording__find_file(rec, m->path, m->ino) && !is_known(rec, pid, m))
 			err = add(rec, pid, m);
-	}
 	return err;
 }
 

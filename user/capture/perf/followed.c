@@ -72,9 +72,7 @@ void followed__close(struct followed *f)
 	followed__close_rings(f);
 	sideband__fini(&f->sideband);
 	recording__fini(&f->pending);
-	for (size_t i = 0; i < f->processes.n; i++)
-		close(f->processes.v[i].fd);
-	VEC_FINI(&f->processes);
+	VEC_FINI_EACH(&f->processes, e, close(e->fd));
 	VEC_FINI(&f->rings);
 	pid_set__fini(&f->pids);
 	pid_set__fini(&f->tids);
@@ -201,7 +199,6 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 
 static void count_left_out(const struct followed *f, struct recording *rec)
 {
-	char most[UNITS_TEXT_SIZE];
 	uint64_t n = f->left_out.n + f->n_left_out;
 	bool one = n == 1;
 
@@ -210,8 +207,7 @@ static void count_left_out(const struct followed *f, struct recording *rec)
 	if (n)
 		log__warn("%" PRIu64
 			  " thread%s that started later %s not recorded: -max-memory %s was full",
-			  n, one ? "" : "s", one ? "was" : "were",
-			  units__format_size(most, f->config->max_memory));
+			  n, one ? "" : "s", one ? "was" : "were", BYTES(f->config->max_memory));
 }
 
 int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
@@ -526,11 +522,8 @@ int followed__processes(struct followed *f)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < f->sideband.started.n && !err; i++) {
-		const struct rec_thread *t = &f->sideband.started.v[i];
-
+	VEC_EACH_WHILE(&f->sideband.started, t, !err)
 		err = t->tid == t->pid ? add_process(f, t->pid) : 0;
-	}
 	f->sideband.started.n = f->sideband.ended.n = 0;
 	return err;
 }

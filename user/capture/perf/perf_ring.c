@@ -209,15 +209,14 @@ bool budget__allows(uint64_t max, size_t n, size_t aux_size)
 
 int budget__check(uint64_t max, size_t n, size_t size, size_t least, bool by_cpu)
 {
-	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE], most[UNITS_TEXT_SIZE];
 	const char *other = by_cpu ? "a larger -max-memory allows more"
 				   : BY_CPU "; a larger -max-memory allows more";
 
 	if (budget__allows(max, n, size))
 		return 0;
 	log__error("%zu %s%s with %s of trace each need %s, but -max-memory allows %s", n,
-		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", units__format_size(each, size),
-		   units__format_size(all, (uint64_t)n * size), units__format_size(most, max));
+		   by_cpu ? "CPU" : "thread", n == 1 ? "" : "s", BYTES(size),
+		   BYTES((uint64_t)n * size), BYTES(max));
 	while (size > least && !budget__allows(max, n, size))
 		size /= 2;
 	if (budget__allows(max, n, size))
@@ -264,7 +263,6 @@ static size_t fitting(uint64_t fits, size_t n, size_t each, size_t aux_size)
 
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size)
 {
-	char need[UNITS_TEXT_SIZE], may[UNITS_TEXT_SIZE], smaller[UNITS_TEXT_SIZE];
 	uint64_t fits = memlock__fits(limits);
 	size_t size;
 
@@ -272,14 +270,13 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 		return 0;
 	log__error("the trace needs %s of locked memory (%zu thread%s), and %s are allowed: "
 		   "kernel.perf_event_mlock_kb %llu x %u CPUs, and RLIMIT_MEMLOCK",
-		   units__format_size(need, n * each), n, n == 1 ? "" : "s",
-		   units__format_size(may, fits), (unsigned long long)limits->mlock_kb,
-		   limits->cpus);
+		   BYTES(n * each), n, n == 1 ? "" : "s", BYTES(fits),
+		   (unsigned long long)limits->mlock_kb, limits->cpus);
 	size = fitting(fits, n, each, aux_size);
 	if (size)
 		log__hint("-snapshot-size %zuK fits (%s); CAP_IPC_LOCK lifts the limit (or ulimit "
 			  "-l)",
-			  size / 1024, units__format_size(smaller, size));
+			  size / 1024, BYTES(size));
 	else
 		log__hint("CAP_IPC_LOCK lifts the limit, 'ulimit -l' raises it");
 	return -EPERM;

@@ -10,12 +10,11 @@
 
 #include "target/process.h"
 #include "util/clock.h"
+#include "util/vec.h"
 
 void switch_log__fini(struct switch_log *log)
 {
-	for (size_t i = 0; i < log->cpus.n; i++)
-		VEC_FINI(&log->cpus.v[i].list);
-	VEC_FINI(&log->cpus);
+	VEC_FINI_EACH(&log->cpus, e, VEC_FINI(&e->list));
 }
 
 /* Returns the CPU's switches, added if new. NULL: out of memory. */
@@ -117,9 +116,7 @@ int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64
 
 bool switch_log__has(const struct switch_log *log, pid_t pid)
 {
-	for (size_t i = 0; i < log->cpus.n; i++) {
-		const struct cpu_switches *c = &log->cpus.v[i];
-
+	VEC_EACH(&log->cpus, c) {
 		for (size_t j = 0; j < c->list.n; j++)
 			if (c->list.v[j].pid == pid)
 				return true;
@@ -419,14 +416,7 @@ int sideband__collect(struct sideband *s, struct perf_ring *ring)
 }
 
 /* Records of the same time keep the order in which they were collected. */
-static int by_time(const void *a, const void *b)
-{
-	const struct waiting_record *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
+ORDER(by_time, struct waiting_record, COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->at, y->at))
 
 /* Keeps the records from the first one on, with their bytes. */
 static void keep_rest(struct sideband *s, size_t first)
@@ -465,12 +455,7 @@ int sideband__settle(struct sideband *s, bool last)
 	return err;
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct gone_task *x = a, *y = b;
-
-	return (x->tid > y->tid) - (x->tid < y->tid);
-}
+ORDER(by_tid, struct gone_task, COMPARE(x->tid, y->tid))
 
 /* Finds the tid in `gone`, which is sorted by tid. */
 static const struct gone_task *find_gone(const struct gone_task *gone, size_t n, pid_t tid)
@@ -497,8 +482,7 @@ static void forget_threads(struct recording *rec, const struct gone_task *gone, 
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < rec->threads.n; i++) {
-		const struct rec_thread *t = &rec->threads.v[i];
+	VEC_EACH(&rec->threads, t) {
 		const struct gone_task *task = find_gone(gone, n, t->tid);
 
 		/* A thread that began since then only has the same number. */

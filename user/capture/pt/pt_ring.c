@@ -129,9 +129,7 @@ void pt_ring__close(struct pt_ring *r)
 	perf_ring__unmap(&r->ring);
 	spool__close(&r->spool);
 	sideband_ring__close(&r->of.sideband);
-	for (size_t i = 0; i < r->probes.n; i++)
-		close(r->probes.v[i]);
-	VEC_FINI(&r->probes);
+	VEC_FINI_EACH(&r->probes, e, close(*e));
 	if (r->pt >= 0)
 		close(r->pt);
 	r->pt = -1;

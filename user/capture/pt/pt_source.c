@@ -49,13 +49,12 @@ static void explain_no_pmu(void)
 /* memlock__check() passed, but the user's other processes have locked memory as well. */
 static void explain_memlock(size_t aux_size)
 {
-	char size[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
 	struct rlimit rlimit = {0};
 
 	getrlimit(RLIMIT_MEMLOCK, &rlimit);
 	log__error("cannot lock %s per thread for the trace: the limit is %s, and "
 		   "kernel.perf_event_mlock_kb %ld per CPU",
-		   units__format_size(size, aux_size), units__format_size(limit, rlimit.rlim_cur),
+		   BYTES(aux_size), BYTES(rlimit.rlim_cur),
 		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 	log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' lifts the "
 		  "limit");
@@ -63,8 +62,6 @@ static void explain_memlock(size_t aux_size)
 
 static void explain_open(int err, size_t aux_size)
 {
-	char size[UNITS_TEXT_SIZE];
-
 	if (err == -EPERM && aux_size) {
 		explain_memlock(aux_size);
 	} else if (err == -EBUSY) {
@@ -72,8 +69,7 @@ static void explain_open(int err, size_t aux_size)
 		log__hint(
 			"another mtbpf, perf or debugger traces this thread or CPU: end that one");
 	} else if (err == -ENOMEM) {
-		log__error("out of memory for a trace of %s per thread",
-			   units__format_size(size, aux_size));
+		log__error("out of memory for a trace of %s per thread", BYTES(aux_size));
 		log__hint("use a smaller -snapshot-size");
 	} else {
 		ring_limits__explain(err, "record with Intel PT");
@@ -136,9 +132,7 @@ static int note_joined(struct source *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->followed.sideband.joined.n && !err; i++) {
-		const struct rec_thread *t = &s->followed.sideband.joined.v[i];
-
+	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
 		if (!followed__knows(&s->followed, t->pid))
 			err = followed__note_process(&s->followed, t->pid, t->start_ns);
 		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
@@ -310,7 +304,6 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 	bool of_thread = r->of.place.cpu < 0;
 	const char *what = of_thread ? "thread" : "CPU";
 	int number = of_thread ? r->of.place.pid : r->of.place.cpu;
-	char on[UNITS_TEXT_SIZE], asked[UNITS_TEXT_SIZE];
 	uint64_t enabled, running;
 
 	if (pt_ring__times(r, &enabled, &running))
@@ -320,8 +313,7 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 	if (enabled - running <= enabled / 20)
 		return;
 	log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as well",
-		  what, number, units__format_duration(on, running),
-		  units__format_duration(asked, enabled));
+		  what, number, DURATION(running), DURATION(enabled));
 }
 
 /*
@@ -331,7 +323,6 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
 		       const struct pt_ring *r)
 {
-	char ran[UNITS_TEXT_SIZE];
 	uint64_t enabled, running;
 
 	if (aux->size || pt_ring__times(r, &enabled, &running))
@@ -343,7 +334,7 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 			continue;
 		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
 			  "only %s",
-			  hit->tid, units__format_duration(ran, running));
+			  hit->tid, DURATION(running));
 		if (running < SOON_NS)
 			log__hint("the hit came as soon as recording began: capture again");
 	}
@@ -392,8 +383,7 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->spools.n && !err; i++) {
-		struct ended_spool *ended = &s->spools.v[i];
+	VEC_EACH_WHILE(&s->spools, ended, !err) {
 		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
 
 		err = spool__finish(&ended->spool, &aux, rec);
@@ -534,13 +524,9 @@ static void pt__close(struct source *s)
 	if (!s)
 		return;
 	followed__close(&s->followed);
-	for (size_t i = 0; i < s->spools.n; i++)
-		spool__close(&s->spools.v[i].spool);
-	VEC_FINI(&s->spools);
+	VEC_FINI_EACH(&s->spools, e, spool__close(&e->spool));
 	/* The rings' events share these, and are closed. */
-	for (size_t i = 0; i < s->tracefs.n; i++)
-		tracefs_probe__remove(s->tracefs.v[i]);
-	VEC_FINI(&s->tracefs);
+	VEC_FINI_EACH(&s->tracefs, e, tracefs_probe__remove(*e));
 	VEC_FINI(&s->tracepoints);
 	free(s);
 }

@@ -327,23 +327,18 @@ static void put_samples(struct perf_writer *w)
 						       rec->scheds.v[i].time_ns,
 						       rec->scheds.v[i].cpu, EVENT_CLOCK});
 	}
-	for (size_t i = 0; i < rec->entries.n; i++) {
-		const struct mt_entry *e = &rec->entries.v[i];
-
+	VEC_EACH(&rec->entries, e) {
 		/* The ip is in the sample. */
 		put_raw(w,
 			&(struct sample_id_fields){(pid_t)e->tgid, (pid_t)e->tid, e->start_ns, 0,
 						   EVENT_ENTRY},
 			e->ip, e, offsetof(struct mt_entry, ip));
 	}
-	for (size_t i = 0; i < rec->sched_bys.n; i++) {
-		const struct mt_sched *by = &rec->sched_bys.v[i];
-
+	VEC_EACH(&rec->sched_bys, by)
 		put_raw(w,
 			&(struct sample_id_fields){(pid_t)by->tgid, (pid_t)by->tid, by->time_ns, 0,
 						   EVENT_BY},
 			0, by, sizeof(*by));
-	}
 }
 
 /* For records that belong to no CPU. */
@@ -522,8 +517,7 @@ static void put_switches(struct perf_writer *w)
 {
 	last_switches all = {0};
 
-	for (size_t i = 0; i < w->rec->switches.n; i++) {
-		const struct rec_switch *sw = &w->rec->switches.v[i];
+	VEC_EACH(&w->rec->switches, sw) {
 		const struct rec_switch **last = last_of(&all, sw->cpu);
 
 		if (!last)
@@ -548,12 +542,9 @@ static void put_records(struct perf_writer *w)
 		put_mmap2(w, &rec->maps.v[i], false);
 	for (size_t i = 0; i < rec->data_maps.n; i++)
 		put_mmap2(w, &rec->data_maps.v[i], true);
-	for (size_t i = 0; i < w->rec->threads.n && !w->by_cpu && !w->sampled; i++) {
-		const struct rec_thread *t = &w->rec->threads.v[i];
-
+	VEC_EACH_WHILE(&w->rec->threads, t, !w->by_cpu && !w->sampled)
 		put_itrace_start(w, &(struct sample_id_fields){t->pid, t->tid, t->start_ns, NO_CPU,
 							       EVENT_PT});
-	}
 	put_switches(w);
 	for (size_t i = 0; i < rec->losses.n; i++)
 		put_loss(w, &rec->losses.v[i]);

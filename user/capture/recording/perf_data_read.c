@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/vec.h"
+
 /* A NUL-terminated string inside the record, or NULL. */
 static const char *take_string(struct cursor *c)
 {
@@ -188,14 +190,8 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 
-static int compare_switches(const void *a, const void *b)
-{
-	const struct perf_reader_switch *x = a, *y = b;
-
-	if (x->sw.time_ns != y->sw.time_ns)
-		return x->sw.time_ns < y->sw.time_ns ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
+ORDER(compare_switches, struct perf_reader_switch,
+      COMPARE(x->sw.time_ns, y->sw.time_ns) ?: COMPARE(x->order, y->order))
 
 /* Sorts the switches, which came in the order of buffers. 0 or -ENOMEM. */
 static int finish_switches(struct perf_reader *r)
@@ -547,12 +543,9 @@ static void apply_build_id(struct recording *rec, const struct build_id_record *
 
 	if (record->header.misc & MISC_BUILD_ID_SIZE)
 		size = record->size;
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		struct rec_map *map = &rec->maps.v[i];
-
+	VEC_EACH(&rec->maps, map)
 		if (!map->build_id[0] && strlen(map->path) < path_size && !strcmp(map->path, path))
 			set_build_id(map, record->id, size);
-	}
 }
 
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size)

@@ -33,8 +33,7 @@ bool recording__leave_out_older_half(struct recording *rec)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < rec->aux.n; i++) {
-		struct rec_aux *aux = &rec->aux.v[i];
+	VEC_EACH(&rec->aux, aux) {
 		size_t half = aux->size < WORTH_HALVING ? 0 : aux->size / 2;
 
 		aux->data += half;
@@ -82,33 +81,23 @@ void recording__init(struct recording *rec)
 	*rec = (struct recording){0};
 }
 
-/* Ends each element by `end`, in which it is *e, and then the list. */
-#define END_ALL(vec, end)                                                                          \
-	do {                                                                                       \
-		for (size_t i_ = 0; i_ < (vec)->n; i_++) {                                         \
-			__typeof__((vec)->v) e = &(vec)->v[i_];                                    \
-			end;                                                                       \
-		}                                                                                  \
-		VEC_FINI(vec);                                                                     \
-	} while (0)
-
 void recording__fini(struct recording *rec)
 {
-	END_ALL(&rec->maps, free(e->path));
-	END_ALL(&rec->data_maps, free(e->path));
-	END_ALL(&rec->aux, rec_aux__fini(e));
-	END_ALL(&rec->spools, munmap(e->data, e->size));
-	END_ALL(&rec->images, (free(e->path), free(e->data)));
-	END_ALL(&rec->files, fini_file(e));
-	END_ALL(&rec->perf_maps, free(e->text));
-	END_ALL(&rec->stacks, free(e->data));
-	END_ALL(&rec->sample_users, free(e->stack));
-	END_ALL(&rec->open_files, free(e->path));
-	END_ALL(&rec->quotas, free(e->text));
-	END_ALL(&rec->labels, (free(e->key), free(e->value)));
-	END_ALL(&rec->prints, free(*e));
+	VEC_FINI_EACH(&rec->maps, e, free(e->path));
+	VEC_FINI_EACH(&rec->data_maps, e, free(e->path));
+	VEC_FINI_EACH(&rec->aux, e, rec_aux__fini(e));
+	VEC_FINI_EACH(&rec->spools, e, munmap(e->data, e->size));
+	VEC_FINI_EACH(&rec->images, e, (free(e->path), free(e->data)));
+	VEC_FINI_EACH(&rec->files, e, fini_file(e));
+	VEC_FINI_EACH(&rec->perf_maps, e, free(e->text));
+	VEC_FINI_EACH(&rec->stacks, e, free(e->data));
+	VEC_FINI_EACH(&rec->sample_users, e, free(e->stack));
+	VEC_FINI_EACH(&rec->open_files, e, free(e->path));
+	VEC_FINI_EACH(&rec->quotas, e, free(e->text));
+	VEC_FINI_EACH(&rec->labels, e, (free(e->key), free(e->value)));
+	VEC_FINI_EACH(&rec->prints, e, free(*e));
 	free(rec->key);
-	END_ALL(&rec->roots, e->is_owner ? close(e->fd) : 0);
+	VEC_FINI_EACH(&rec->roots, e, e->is_owner ? close(e->fd) : 0);
 	VEC_FINI(&rec->stops);
 	VEC_FINI(&rec->threads);
 	VEC_FINI(&rec->losses);
@@ -227,8 +216,7 @@ const struct rec_file *recording__find_file(const struct recording *rec, const c
 
 void recording__settle_build_ids(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		struct rec_map *map = &rec->maps.v[i];
+	VEC_EACH(&rec->maps, map) {
 		const struct rec_file *file = recording__find_file(rec, map->path, map->ino);
 
 		if (file && file->build_id[0])
@@ -240,9 +228,7 @@ void recording__drop_copies(struct recording *rec, pid_t pid)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < rec->images.n; i++) {
-		struct rec_image *image = &rec->images.v[i];
-
+	VEC_EACH(&rec->images, image) {
 		if (image->pid == pid) {
 			free(image->path);
 			free(image->data);
@@ -298,9 +284,7 @@ struct rec_user recording__hit_user(const struct recording *rec, const struct mt
 		.r15 = hit->r15,
 	};
 
-	for (size_t i = 0; i < rec->stacks.n; i++) {
-		const struct rec_stack *stack = &rec->stacks.v[i];
-
+	VEC_EACH(&rec->stacks, stack) {
 		if (&rec->hits.v[stack->hit] == hit) {
 			user.stack = stack->data;
 			user.size = stack->size;

@@ -175,12 +175,9 @@ uint64_t recording_files__size(const struct recording *rec)
 {
 	uint64_t size = 0;
 
-	for (size_t i = 0; i < rec->files.n; i++) {
-		const struct rec_file *file = &rec->files.v[i];
-
+	VEC_EACH(&rec->files, file)
 		if (is_to_go(rec, file))
 			size += size_of(file->fd) + size_of(file->debug_fd);
-	}
 	return size;
 }
 
@@ -188,9 +185,7 @@ static int write_files(struct recording *rec, const char *dir, struct meter *met
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rec->files.n && !err; i++) {
-		struct rec_file *file = &rec->files.v[i];
-
+	VEC_EACH_WHILE(&rec->files, file, !err) {
 		if (!is_to_go(rec, file))
 			continue;
 		err = put(file, dir);
@@ -326,9 +321,7 @@ static int read_inside(void *dir, const char *name, char **data, size_t *size)
 static int open_files(struct recording *rec, const char *dir)
 {
 	fs__allow_open_files(2 * rec->files.n);
-	for (size_t i = 0; i < rec->files.n; i++) {
-		struct rec_file *file = &rec->files.v[i];
-
+	VEC_EACH(&rec->files, file) {
 		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
 			return file->fd;
 		if (file->debug_name && (file->debug_fd = open_inside(dir, file->debug_name)) < 0)

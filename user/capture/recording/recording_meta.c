@@ -323,8 +323,7 @@ static int parse_thread_state(struct recording *rec, const cJSON *item,
 		state.syscall = get_u32(item, "syscall");
 	snprintf(state.comm, sizeof(state.comm), "%s", comm ? comm : "?");
 	free(comm);
-	cJSON_ArrayForEach(ip, json__item(item, "stack"))
-	{
+	cJSON_ArrayForEach(ip, json__item(item, "stack")) {
 		const char *text = cJSON_GetStringValue(ip);
 
 		if (!text || state.n_ips >= STATE_IPS_MAX)
@@ -400,8 +399,7 @@ static int parse_prints(struct recording *rec, const cJSON *meta)
 	const cJSON *item;
 	int err = 0;
 
-	cJSON_ArrayForEach(item, json__item(meta, "prints"))
-	{
+	cJSON_ArrayForEach(item, json__item(meta, "prints")) {
 		if (!cJSON_IsString(item) || rec->prints.n == MT_PRINTS)
 			return -EINVAL;
 		err = recording__add_print(rec, item->valuestring);
@@ -481,8 +479,7 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 		rec->drops[i] = get_u64(json__item(meta, "dropped"), drop__name((enum drop)i));
 	parse_taken_time(rec, meta);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		cJSON_ArrayForEach(item, json__item(meta, lists[i].name))
-		{
+		cJSON_ArrayForEach(item, json__item(meta, lists[i].name)) {
 			if (!err)
 				err = lists[i].parse(rec, item, reader);
 		}

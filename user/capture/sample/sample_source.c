@@ -67,13 +67,12 @@ static bool fits(const struct source_config *config, size_t rings, size_t size)
 static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
 {
 	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;
-	char text[UNITS_TEXT_SIZE];
 
 	while (size > RING_MIN && !fits(config, rings, size))
 		size >>= 1;
 	if (size != wanted && fits(config, rings, size))
 		log__info("sample: %zu %s share -max-memory: %s each", rings,
-			  by_cpu ? "CPUs" : "threads", units__format_size(text, size));
+			  by_cpu ? "CPUs" : "threads", BYTES(size));
 	return size;
 }
 
@@ -320,19 +319,17 @@ static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t sc
 static void say_lookback(const struct lookback *least)
 {
 	uint64_t full_ns;
-	char text[UNITS_TEXT_SIZE];
 
 	if (!least->span_ns)
 		return;
 	if (least->written >= least->size) {
 		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
-			  units__format_duration(text, least->span_ns));
+			  DURATION(least->span_ns));
 		return;
 	}
 	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
 	log__info("sample: the fullest ring is %.1f %% full; a full one would look back about %s",
-		  100 * (double)least->written / (double)least->size,
-		  units__format_duration(text, full_ns));
+		  100 * (double)least->written / (double)least->size, DURATION(full_ns));
 }
 
 static int read_ring(const struct source *s, const struct sample_ring *ring,
@@ -471,15 +468,15 @@ static void sample__set_rate(struct source *s, unsigned int hz)
 
 static const char *sample__memory(const struct source *s, char text[static SOURCE_TEXT_SIZE])
 {
-	char each[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+	char each[UNITS_TEXT_SIZE];
 	const char *whose = sample_source__is_by_cpu(s) ? "CPU" : "thread";
 	size_t size = s->ring_config.size;
 
 	units__format_size(each, size);
-	units__format_size(all, s->followed.rings.n *
-					(sample_ring__locked_size(size) + s->config.sample_log));
 	snprintf(text, SOURCE_TEXT_SIZE, "a ring of %s for each %s (%zu), %s in all", each, whose,
-		 s->followed.rings.n, all);
+		 s->followed.rings.n,
+		 BYTES(s->followed.rings.n *
+		       (sample_ring__locked_size(size) + s->config.sample_log)));
 	return text;
 }
 

@@ -137,7 +137,6 @@ static int read_maps(struct source *source, struct recording *rec)
 
 static int soft__read(struct source *source, struct recording *rec)
 {
-	char text[UNITS_TEXT_SIZE];
 	int err;
 
 	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
@@ -164,7 +163,7 @@ static int soft__read(struct source *source, struct recording *rec)
 		source__refuse_read("what was recorded", err);
 	if (source->shared->waited_ns > 10000000)
 		log__info("the program waited for the disk for %s",
-			  units__format_duration(text, source->shared->waited_ns));
+			  DURATION(source->shared->waited_ns));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;
 }

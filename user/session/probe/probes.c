@@ -110,9 +110,7 @@ int selectors__replace_dot(struct selectors *selectors, const struct probe_sourc
 
 void selectors__fini(struct selectors *selectors)
 {
-	for (size_t i = 0; i < selectors->names.n; i++)
-		free(selectors->names.v[i]);
-	VEC_FINI(&selectors->names);
+	VEC_FINI_EACH(&selectors->names, e, free(*e));
 }
 
 /* True if one of the probes is at the same place. */
@@ -333,9 +331,7 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 		log__warn("-return-probes uretprobe: an exception that passes %s will end the "
 			  "program",
 			  read->name);
-	for (size_t i = 0; i < probes->all.n && *by_insn; i++) {
-		const struct probe *probe = &probes->all.v[i];
-
+	VEC_EACH_WHILE(&probes->all, probe, *by_insn) {
 		if (probe->exits_err)
 			return refuse_exits(probe);
 		if (reads_retval && probe->exits.n_jumps)

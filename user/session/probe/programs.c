@@ -18,13 +18,10 @@ static uint64_t code_hash(const struct process *process)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 
-	for (size_t i = 0; i < process->maps.n; i++) {
-		const struct mapping *m = &process->maps.v[i];
-
+	VEC_EACH(&process->maps, m)
 		if (m->prot & PROT_EXEC && m->ino)
 			hash = (hash ^ m->ino ^ (uint64_t)m->maj << 40 ^ (uint64_t)m->min << 48) *
 			       0x100000001b3;
-	}
 	return hash;
 }
 
@@ -91,9 +88,7 @@ int programs__open(struct programs *programs, const struct target *target)
 
 void programs__fini(struct programs *programs)
 {
-	for (size_t i = 0; i < programs->all.n; i++)
-		process__close(&programs->all.v[i].process);
-	VEC_FINI(&programs->all);
+	VEC_FINI_EACH(&programs->all, e, process__close(&e->process));
 }
 
 /* each_in_process(), or file_probe__each_function(). */
@@ -244,9 +239,7 @@ static int each_in_programs(const struct probe_source *source, const char *symbo
 	size_t n_gone = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < programs->all.n && !err; i++) {
-		struct program *program = &programs->all.v[i];
-
+	VEC_EACH_WHILE(&programs->all, program, !err) {
 		do
 			err = search_program(&search, program);
 		while (err != -ENOMEM && !process__alive(program->process.pid) &&
@@ -303,9 +296,7 @@ void programs__remove(struct programs *programs, const struct programs *others)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < programs->all.n; i++) {
-		struct program *program = &programs->all.v[i];
-
+	VEC_EACH(&programs->all, program) {
 		if (find_code(others, program->code))
 			process__close(&program->process);
 		else
@@ -326,9 +317,7 @@ size_t programs__unprobed(const struct programs *programs, const struct process 
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < programs->all.n; i++) {
-		const struct program *program = &programs->all.v[i];
-
+	VEC_EACH(&programs->all, program) {
 		if (program->is_probed)
 			continue;
 		if (!n)

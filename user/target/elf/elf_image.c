@@ -274,9 +274,7 @@ void elf_image__free(struct elf_image *image)
 	elf_image__free_debug(image);
 	elf_image__free_separate(image);
 	go_table__free(image->go);
-	for (size_t i = 0; i < image->places.n; i++)
-		free(image->places.v[i]);
-	VEC_FINI(&image->places);
+	VEC_FINI_EACH(&image->places, e, free(*e));
 	function_table__free(image->known);
 	function_table__free(image->full);
 	landing_table__free(image->pads);

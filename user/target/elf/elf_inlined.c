@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
+#include "util/vec.h"
 
 enum die_step {
 	DIE_SKIP,    /* its children do not matter */
@@ -137,12 +138,7 @@ static void free_unit(void *node)
 	free(unit);
 }
 
-static int compare_units(const void *a, const void *b)
-{
-	const struct scope_unit *x = a, *y = b;
-
-	return (x->die > y->die) - (x->die < y->die);
-}
+ORDER(compare_units, struct scope_unit, COMPARE(x->die, y->die))
 
 static int enter_scope(struct scope_unit *unit, const char *name, const void **scope)
 {
@@ -339,15 +335,10 @@ static int compare_strings(const char *a, const char *b)
 	return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-	const struct inline_function *x = a, *y = b;
-	int order = strcmp(x->entry.function.raw_name, y->entry.function.raw_name);
-
-	if (!order)
-		order = compare_strings(x->place.file, y->place.file);
-	return order ? order : (x->place.line > y->place.line) - (x->place.line < y->place.line);
-}
+ORDER(compare_functions, struct inline_function,
+      strcmp(x->entry.function.raw_name, y->entry.function.raw_name)
+	      ?: compare_strings(x->place.file, y->place.file)
+	      ?: COMPARE(x->place.line, y->place.line))
 
 /*
  * Reads a string attribute, also from the abstract origin, where the function is. NULL if missing.
@@ -515,9 +506,7 @@ static void inlined_free_unit(void *node)
 {
 	struct inline_unit *unit = node;
 
-	for (size_t i = 0; i < unit->bodies.n; i++)
-		VEC_FINI(&unit->bodies.v[i].ranges);
-	VEC_FINI(&unit->bodies);
+	VEC_FINI_EACH(&unit->bodies, e, VEC_FINI(&e->ranges));
 	VEC_FINI(&unit->ranges);
 	free(unit);
 }
@@ -538,12 +527,7 @@ void inline_tables__free(struct inline_tables *tables)
 	free(tables);
 }
 
-static int inlined_compare_units(const void *a, const void *b)
-{
-	const struct inline_unit *x = a, *y = b;
-
-	return (x->die > y->die) - (x->die < y->die);
-}
+ORDER(inlined_compare_units, struct inline_unit, COMPARE(x->die, y->die))
 
 static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *unit)
 {
@@ -668,13 +652,10 @@ static const struct inlined *search_body(const struct inline_body *body, uint64_
 {
 	const struct inlined *found = NULL;
 
-	for (size_t i = 0; i < body->ranges.n; i++) {
-		const struct inline_range *range = &body->ranges.v[i];
-
+	VEC_EACH(&body->ranges, range)
 		if (vaddr - range->start < range->end - range->start &&
 		    range->inlined->outer == found)
 			found = range->inlined;
-	}
 	return found;
 }
 

@@ -7,6 +7,7 @@
 
 #include "target/elf/elf_internal.h"
 #include "target/unwind/landing_pads.h"
+#include "util/vec.h"
 
 /*
  * .eh_frame describes every function that an exception may pass, also in a stripped file: its
@@ -202,12 +203,7 @@ static int compare_names(const char *a, size_t a_len, const char *b, size_t b_le
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-static int compare_parts(const void *a, const void *b)
-{
-	const struct cold_part *x = a, *y = b;
-
-	return compare_names(x->name, x->len, y->name, y->len);
-}
+ORDER(compare_parts, struct cold_part, compare_names(x->name, x->len, y->name, y->len))
 
 static int collect_parts(const struct function_table *table, cold_part_vec *parts)
 {
@@ -316,14 +312,8 @@ struct function_range *function_table__find(const struct function_table *table, 
 	return vaddr < table->ranges[i].end ? &table->ranges[i] : NULL;
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct function_range *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (int)x->entry->function.kind - (int)y->entry->function.kind;
-}
+ORDER(compare_ranges, struct function_range,
+      COMPARE(x->start, y->start) ?: (int)x->entry->function.kind - (int)y->entry->function.kind)
 
 /* Sorts, and drops what begins within another; of two at one address the symbol wins. */
 static void make_disjoint(function_range_vec *ranges)
@@ -331,12 +321,9 @@ static void make_disjoint(function_range_vec *ranges)
 	size_t out = 0;
 
 	VEC_SORT(ranges, compare_ranges);
-	for (size_t i = 0; i < ranges->n; i++) {
-		struct function_range *range = &ranges->v[i];
-
+	VEC_EACH(ranges, range)
 		if (!out || range->start >= ranges->v[out - 1].end)
 			ranges->v[out++] = *range;
-	}
 	ranges->n = out;
 }
 

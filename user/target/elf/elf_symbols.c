@@ -8,6 +8,7 @@
 #include "target/elf/elf_go.h"
 #include "target/elf/elf_internal.h"
 #include "util/cleanup.h"
+#include "util/vec.h"
 
 /* Bits of function_entry.rank; below them are underscores and binding. */
 #define RANK_UNTYPED  128
@@ -148,35 +149,19 @@ static int read_symtabs(struct elf_image *image, Elf *elf)
 	return err;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct function_entry *x = a, *y = b;
-	size_t xl, yl;
-
-	if (x->function.vaddr != y->function.vaddr)
-		return x->function.vaddr < y->function.vaddr ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	xl = strlen(x->function.raw_name);
-	yl = strlen(y->function.raw_name);
-	if (xl != yl)
-		return xl < yl ? -1 : 1;
-	return strcmp(x->function.raw_name, y->function.raw_name);
-}
+ORDER(compare_entries, struct function_entry,
+      COMPARE(x->function.vaddr, y->function.vaddr)
+	      ?: COMPARE(x->rank, y->rank)
+	      ?: COMPARE(strlen(x->function.raw_name), strlen(y->function.raw_name))
+	      ?: strcmp(x->function.raw_name, y->function.raw_name))
 
 struct symbol_key {
 	uint64_t vaddr;
 	const struct function_entry *entry;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct symbol_key *x = a, *y = b;
-
-	if (x->vaddr != y->vaddr)
-		return x->vaddr < y->vaddr ? -1 : 1;
-	return compare_entries(x->entry, y->entry);
-}
+ORDER(compare_keys, struct symbol_key,
+      COMPARE(x->vaddr, y->vaddr) ?: compare_entries(x->entry, y->entry))
 
 /* Sorts keys instead of entries: entries are large, and most of a million are not in the cache. */
 static int sort_by_keys(function_entry_vec *symbols)
@@ -216,8 +201,7 @@ static void drop_repeated(function_entry_vec *symbols)
 	struct reach reach = {0};
 	size_t out = 0;
 
-	for (size_t i = 0; i < symbols->n; i++) {
-		const struct function_entry *entry = &symbols->v[i];
+	VEC_EACH(symbols, entry) {
 		const struct function *f = &entry->function;
 		bool is_untyped = entry->rank & RANK_UNTYPED;
 
@@ -401,12 +385,7 @@ static int read_relocations(struct elf_image *image, const char *name, got_slot_
 	return 0;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	const struct got_slot *x = a, *y = b;
-
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
-}
+ORDER(compare_slots, struct got_slot, COMPARE(x->vaddr, y->vaddr))
 
 static int load_slots(struct plt *plt)
 {

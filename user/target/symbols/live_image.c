@@ -79,7 +79,7 @@ bool perf_map__exists(pid_t pid)
 
 char *perf_map__read(pid_t pid, size_t most)
 {
-	char path[64], *text, size[UNITS_TEXT_SIZE];
+	char path[64], *text;
 	_cleanup_close_ int fd = open_map(pid, path, sizeof(path));
 	size_t len;
 	int err;
@@ -89,7 +89,7 @@ char *perf_map__read(pid_t pid, size_t most)
 	err = fs__read_fd(fd, most, &text, &len);
 	if (err == -EFBIG)
 		log__warn("%s exceeds %s and is not read: JIT code is shown without function names",
-			  path, units__format_size(size, most));
+			  path, BYTES(most));
 	return err ? NULL : text;
 }
 
@@ -132,23 +132,15 @@ static int read_lines(const char *text, line_vec *lines)
 	return 0;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	if (x->entry.start != y->entry.start)
-		return x->entry.start < y->entry.start ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
-}
+ORDER(compare_lines, struct line,
+      COMPARE(x->entry.start, y->entry.start) ?: COMPARE(x->number, y->number))
 
 /* By start; what an older line says of an address that a newer one took is gone as a whole. */
 static void drop_overwritten(line_vec *lines)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < lines->n; i++) {
-		const struct line *line = &lines->v[i];
-
+	VEC_EACH(lines, line) {
 		while (out && line->number > lines->v[out - 1].number &&
 		       lines->v[out - 1].entry.start + lines->v[out - 1].entry.size >
 			       line->entry.start)

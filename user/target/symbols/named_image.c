@@ -480,14 +480,10 @@ void named_image__free(struct named_image *image)
 {
 	if (!image)
 		return;
-	for (size_t i = 0; i < image->functions.n; i++)
-		free(image->functions.v[i]);
-	for (size_t i = 0; i < image->pages.n; i++)
-		VEC_FINI(&image->pages.v[i].starts);
+	VEC_FINI_EACH(&image->functions, e, free(*e));
+	VEC_FINI_EACH(&image->pages, e, VEC_FINI(&e->starts));
 	VEC_FINI(&image->spots);
 	VEC_FINI(&image->modules);
-	VEC_FINI(&image->functions);
-	VEC_FINI(&image->pages);
 	hash_index__fini(&image->by_ip);
 	hash_index__fini(&image->by_module_name);
 	hash_index__fini(&image->by_start);
@@ -550,9 +546,7 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 	if (function->end && function->end <= end)
 		return 0;
 	function->end = end;
-	for (size_t i = 0; i < image->spots.n; i++) {
-		struct named_spot *spot = &image->spots.v[i];
-
+	VEC_EACH(&image->spots, spot) {
 		if (spot->function != function || spot->ip < end)
 			continue;
 		spot->function = NULL;

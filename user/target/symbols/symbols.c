@@ -14,6 +14,7 @@
 #include "target/elf/debug_file.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/vec.h"
 
 /* The vdso is small; more than this is not one. */
 #define VDSO_MAX (1u << 20)
@@ -125,14 +126,11 @@ int symbols__open(struct symbols *symbols, const struct process *process)
 		symbols__close(symbols);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < process->maps.n; i++) {
-		const struct mapping *mapping = &process->maps.v[i];
-
+	VEC_EACH(&process->maps, mapping)
 		if ((mapping->prot & PROT_EXEC) &&
 		    (mapping->path[0] == '/' || !strcmp(mapping->path, "[vdso]")) &&
 		    !is_known(symbols, mapping))
 			add_module(symbols, process, mapping);
-	}
 	return 0;
 }
 

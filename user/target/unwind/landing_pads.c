@@ -182,9 +182,7 @@ void landing_table__free(struct landing_table *table)
 		return;
 	VEC_FINI(&table->frames);
 	VEC_FINI(&table->pads);
-	for (size_t i = 0; i < table->functions.n; i++)
-		VEC_FINI(&table->functions.v[i].sites);
-	VEC_FINI(&table->functions);
+	VEC_FINI_EACH(&table->functions, e, VEC_FINI(&e->sites));
 	ocaml_note__fini(&table->note);
 	free(table);
 }
@@ -194,12 +192,9 @@ static void keep_described(struct landing_table *table)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < table->frames.n; i++) {
-		const struct elf_frame *frame = &table->frames.v[i];
-
+	VEC_EACH(&table->frames, frame)
 		if (frame->lsda && frame->lsda - table->vaddr < table->len)
 			table->frames.v[out++] = *frame;
-	}
 	table->frames.n = out;
 }
 
