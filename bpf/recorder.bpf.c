@@ -345,16 +345,45 @@ int on_waking(u64 *ctx)
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 #define SYSCALL_FUTEX 202
 
+/* include/linux/sched.h, include/linux/sched/jobctl.h */
+#define TASK_INTERRUPTIBLE 0x1
+#define TASK_STOPPED_STATE 0x4
+#define TASK_TRACED_STATE  0x8
+#define TASK_FROZEN_STATE  0x8000
+#define JOBCTL_TRAP_FREEZE (1 << 23)
+
 /*
- * Stores the system call that the thread is in. In glibc's pthread_mutex_t the members are lock,
- * count, owner (struct __pthread_mutex_s). Other locks have something else in the third: user space
- * uses the value only if it is the tid of another thread of the process.
+ * How the thread that leaves the CPU was stopped; 0: it was not. Its registers still have the
+ * number of the system call that the stop interrupted. A cgroup freezes threads in a state of
+ * their own (v1), or in an interruptible sleep (v2; kernel/signal.c: do_freezer_trap).
+ */
+static __always_inline u32 stop_of(struct task_struct *task)
+{
+	u32 state = task->__state;
+
+	if (state & TASK_TRACED_STATE)
+		return MT_STOPPED_BY_TRACER;
+	if (state & TASK_STOPPED_STATE)
+		return MT_STOPPED_BY_SIGNAL;
+	if (state & TASK_FROZEN_STATE ||
+	    (state & TASK_INTERRUPTIBLE && task->jobctl & JOBCTL_TRAP_FREEZE))
+		return MT_FROZEN;
+	return 0;
+}
+
+/*
+ * Stores the system call that the thread is in, or how it was stopped. In glibc's pthread_mutex_t
+ * the members are lock, count, owner (struct __pthread_mutex_s). Other locks have something else in
+ * the third: user space uses the value only if it is the tid of another thread of the process.
  */
 static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
 {
 	struct pt_regs *regs = syscall_of(task);
+	u32 stop = stop_of(task);
 
-	if (!regs)
+	if (stop)
+		record->syscall = stop;
+	if (stop || !regs)
 		return;
 	record->syscall = (u32)regs->orig_ax;
 	record->arg = regs->di;
@@ -403,9 +432,10 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
  */
 static __always_inline void log_interrupts(struct mt_cpu *cpu)
 {
-	struct mt_record *record = cpu->interrupts_ns ? new_record(cpu, cpu->in_tgid, cpu->in_tid,
-								   MT_RECORD_INTERRUPTS)
-						      : NULL;
+	struct mt_record *record = cpu->interrupts_ns
+					   ? new_record(cpu, cpu->interrupts_tgid,
+							cpu->interrupts_tid, MT_RECORD_INTERRUPTS)
+					   : NULL;
 
 	if (record) {
 		set_by(record, NULL);
@@ -422,8 +452,12 @@ static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
 
 	if (cpu->interrupts_ns && now - cpu->interrupts_from_ns >= MT_INTERRUPTS_STRETCH_NS)
 		log_interrupts(cpu);
-	if (!cpu->interrupts_ns)
+	if (!cpu->interrupts_ns) {
 		cpu->interrupts_from_ns = since_ns;
+		/* After the freeze other threads get the CPU before user space reads this. */
+		cpu->interrupts_tid = cpu->in_tid;
+		cpu->interrupts_tgid = cpu->in_tgid;
+	}
 	cpu->interrupts_to_ns = now;
 	cpu->interrupts_ns += now - since_ns;
 	if (cpu->interrupts_ns >= MT_INTERRUPTS_NS)
