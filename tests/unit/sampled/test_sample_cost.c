@@ -48,6 +48,13 @@ static void test_a_cost_too_small_to_see_is_no_division(void **state)
 	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 1000000);
 }
 
+static void test_a_sample_costs_more_than_a_timer_interrupt(void **state)
+{
+	assert_false(sample_cost__is_possible(0));
+	assert_false(sample_cost__is_possible(10));
+	assert_true(sample_cost__is_possible(700));
+}
+
 static void test_the_default_is_lower_where_samples_are_dear(void **state)
 {
 	struct sample_options options = {.rate = SAMPLE_RATE_AUTO};
@@ -184,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
 		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),
 		cmocka_unit_test(test_a_cost_too_small_to_see_is_no_division),
+		cmocka_unit_test(test_a_sample_costs_more_than_a_timer_interrupt),
 		cmocka_unit_test(test_the_default_is_lower_where_samples_are_dear),
 		cmocka_unit_test(test_a_load_is_what_was_done_meanwhile),
 	};

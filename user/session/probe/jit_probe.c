@@ -295,6 +295,8 @@ static void hint_map(pid_t pid)
 		log__hint("'jcmd %d Compiler.perfmap' writes it once (JDK 17 and later)", (int)pid);
 	else if (!strcmp(exe, "node") || !strcmp(exe, "nodejs"))
 		log__hint("start it as 'node --perf-basic-prof'");
+	else if (!strcmp(exe, "beam.smp"))
+		log__hint("start it with 'erl +JPperf true' (Erlang/OTP 24 or later)");
 	else
 		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
 			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
