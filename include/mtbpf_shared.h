@@ -553,10 +553,14 @@ struct mt_cpu {
 	__mt_u64 n_records; /* records written to its log since it was created */
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
-	/* The target's thread that left the CPU last; 0: none, or it has come back. */
+	/*
+	 * The target's thread that left the CPU last, or that waits for it since another one of
+	 * the target had preempted it; 0: none, or it has come back.
+	 */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
 	__mt_u32 n_replaced; /* other threads that have run there since */
+	__mt_u64 left_task;  /* its struct task_struct, which may have been freed */
 	/* Index of its log and rings, plus 1; 0: no log. Set by user space. */
 	__mt_u32 slot;
 	/* While left_tid is set: the thread that now runs on the CPU; 0: idle. */
@@ -579,7 +583,7 @@ struct mt_cpu {
 	__mt_u64 stacks_end;
 	__mt_u64 stacks_begun; /* stacks_end when recording began; set by user space */
 };
-_Static_assert(sizeof(struct mt_cpu) == 160, "mt_cpu");
+_Static_assert(sizeof(struct mt_cpu) == 168, "mt_cpu");
 
 /* The state that stops the recording. The trigger writes it at the hit. */
 struct mt_freezer {

@@ -423,3 +423,80 @@ attach_sampling() {
 	[ "$status" -eq 0 ]
 	json slow.mtbpf "slow['interrupts_ns'] > 0"
 }
+
+# On one CPU: one_iter() computes for 100 ms, its process's other thread preempts it and wakes a process that has no
+# part in it, which takes the CPU for 60 ms as soon as that thread sleeps again.
+@test "who takes the CPU from a thread is named, not the thread of its process that was there shortly before" {
+	cat >taken.c <<-'END'
+		#define _GNU_SOURCE
+		#include <pthread.h>
+		#include <sched.h>
+		#include <stdio.h>
+		#include <sys/prctl.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		static int wake[2];
+
+		static void compute(long ms)
+		{
+			struct timespec t;
+			long end = 0, now;
+			do {
+				clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+				now = t.tv_sec * 1000000 + t.tv_nsec / 1000;
+				end = end ? end : now + ms * 1000;
+			} while (now < end);
+		}
+
+		__attribute__((noinline)) void one_iter(void)
+		{
+			compute(100);
+		}
+
+		static void *sibling(void *arg)
+		{
+			struct sched_param p = {.sched_priority = 12};
+			pthread_setname_np(pthread_self(), "sibling");
+			pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
+			for (;;) {
+				usleep(300000);
+				write(wake[1], "x", 1);
+			}
+		}
+
+		int main(void)
+		{
+			struct sched_param p = {.sched_priority = 11};
+			cpu_set_t one;
+			pthread_t thread;
+			char byte;
+			CPU_ZERO(&one);
+			CPU_SET(sched_getcpu(), &one);
+			sched_setaffinity(0, sizeof(one), &one);
+			pipe(wake);
+			if (!fork()) {
+				prctl(PR_SET_NAME, "bystander");
+				prctl(PR_SET_PDEATHSIG, 9);
+				sched_setscheduler(0, SCHED_FIFO, &p);
+				while (read(wake[0], &byte, 1) == 1)
+					compute(60);
+			}
+			p.sched_priority = 10;
+			sched_setscheduler(0, SCHED_FIFO, &p);
+			pthread_create(&thread, NULL, sibling, NULL);
+			printf("pid %d\n", getpid());
+			fflush(stdout);
+			for (;;) {
+				one_iter();
+				usleep(20000);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -fno-omit-frame-pointer -pthread -o taken taken.c
+	start_file ./taken
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 140ms -after 1s -timeout 60s -o slow.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"[preempted] in "*", by bystander ("* ]]
+	grep -q '^reason: ready to run, but its CPU was taken, by bystander (' <<<"$output"
+}
