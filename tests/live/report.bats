@@ -500,3 +500,12 @@ attach_sampling() {
 	[[ $output == *"[preempted] in "*", by bystander ("* ]]
 	grep -q '^reason: ready to run, but its CPU was taken, by bystander (' <<<"$output"
 }
+
+@test "watch says what to try if nothing calls the function" {
+	start_beats 1
+	mtbpf_run watch -pid "$target" -symbol main -timeout 300ms
+	[ "$status" -eq 0 ]
+	says nobody-called-it
+	mtbpf_run watch -pid "$target" -symbol one_iter -max-hits 2 -timeout 60s
+	[[ $output != *"hint: "* ]]
+}
