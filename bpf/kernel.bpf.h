@@ -85,6 +85,7 @@ struct task_struct {
 	struct thread_struct thread;
 	struct uprobe_task *utask;
 	struct css_set *cgroups;
+	unsigned long jobctl;
 	char comm[16];
 };
 

@@ -345,16 +345,45 @@ int on_waking(u64 *ctx)
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 #define SYSCALL_FUTEX 202
 
+/* include/linux/sched.h, include/linux/sched/jobctl.h */
+#define TASK_INTERRUPTIBLE 0x1
+#define TASK_STOPPED_STATE 0x4
+#define TASK_TRACED_STATE  0x8
+#define TASK_FROZEN_STATE  0x8000
+#define JOBCTL_TRAP_FREEZE (1 << 23)
+
 /*
- * Stores the system call that the thread is in. In glibc's pthread_mutex_t the members are lock,
- * count, owner (struct __pthread_mutex_s). Other locks have something else in the third: user space
- * uses the value only if it is the tid of another thread of the process.
+ * How the thread that leaves the CPU was stopped; 0: it was not. Its registers still have the
+ * number of the system call that the stop interrupted. A cgroup freezes threads in a state of
+ * their own (v1), or in an interruptible sleep (v2; kernel/signal.c: do_freezer_trap).
+ */
+static __always_inline u32 stop_of(struct task_struct *task)
+{
+	u32 state = task->__state;
+
+	if (state & TASK_TRACED_STATE)
+		return MT_STOPPED_BY_TRACER;
+	if (state & TASK_STOPPED_STATE)
+		return MT_STOPPED_BY_SIGNAL;
+	if (state & TASK_FROZEN_STATE ||
+	    (state & TASK_INTERRUPTIBLE && task->jobctl & JOBCTL_TRAP_FREEZE))
+		return MT_FROZEN;
+	return 0;
+}
+
+/*
+ * Stores the system call that the thread is in, or how it was stopped. In glibc's pthread_mutex_t
+ * the members are lock, count, owner (struct __pthread_mutex_s). Other locks have something else in
+ * the third: user space uses the value only if it is the tid of another thread of the process.
  */
 static __always_inline void set_syscall(struct mt_record *record, struct task_struct *task)
 {
 	struct pt_regs *regs = syscall_of(task);
+	u32 stop = stop_of(task);
 
-	if (!regs)
+	if (stop)
+		record->syscall = stop;
+	if (stop || !regs)
 		return;
 	record->syscall = (u32)regs->orig_ax;
 	record->arg = regs->di;
@@ -364,6 +393,56 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 
 /* The most threads that are logged per wait for a CPU. */
 #define REPLACED_MAX 64
+
+/* Logs that `next` runs on the CPU for which left_tid waits. After the most: that none is known. */
+static __always_inline void note_replaced(struct mt_cpu *cpu, struct task_struct *next)
+{
+	u32 n = cpu->n_replaced++;
+
+	if (n <= REPLACED_MAX)
+		note(cpu, cpu->left_tgid, cpu->left_tid, n < REPLACED_MAX ? next : NULL,
+		     MT_RECORD_REPLACED);
+}
+
+/* True if left_tid is ready to run, and still waits for this CPU. */
+static __always_inline bool waits_here(const struct mt_cpu *cpu)
+{
+	struct task_struct *left = (void *)cpu->left_task;
+	struct task_struct___cpu *old = (void *)left;
+	u32 tid = 0, state = 1, here = 0;
+
+	bpf_probe_read_kernel(&tid, sizeof(tid), &left->pid);
+	bpf_probe_read_kernel(&state, sizeof(state), &left->__state);
+	if (bpf_core_field_exists(left->thread_info.cpu))
+		bpf_probe_read_kernel(&here, sizeof(here), &left->thread_info.cpu);
+	else if (bpf_core_field_exists(old->cpu))
+		bpf_probe_read_kernel(&here, sizeof(here), &old->cpu);
+	return tid == cpu->left_tid && !state && here == bpf_get_smp_processor_id();
+}
+
+/*
+ * The thread that leaves takes the place of left_tid. If that waits for this CPU as well, it keeps
+ * the place if the thread blocks, since those that run from now on take the CPU from it; otherwise
+ * who takes the CPU from it is not known from now on.
+ */
+static __always_inline void take_place(struct mt_cpu *cpu, struct task_struct *task,
+				       struct task_struct *next, bool is_preempted)
+{
+	bool has_waiter = cpu->left_tid && cpu->left_waits && cpu->left_tid != task->pid &&
+			  cpu->left_tid != next->pid && waits_here(cpu);
+
+	if (has_waiter && !is_preempted) {
+		note_replaced(cpu, next);
+		return;
+	}
+	if (has_waiter)
+		note(cpu, cpu->left_tgid, cpu->left_tid, NULL, MT_RECORD_REPLACED);
+	cpu->left_tid = task->pid;
+	cpu->left_tgid = task->tgid;
+	cpu->left_task = (u64)task;
+	cpu->left_waits = is_preempted;
+	cpu->n_replaced = 0;
+}
 
 /* Logs that a thread of the target leaves the CPU to `next`, with its stack and the reason. */
 static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_struct *task,
@@ -380,10 +459,7 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
 	cpu->n_left++;
 	if (stacks_size && is_recorded(task->pid))
 		stack = write_stack(cpu, task, now);
-	cpu->left_tid = task->pid;
-	cpu->left_tgid = task->tgid;
-	cpu->left_waits = is_preempted;
-	cpu->n_replaced = 0;
+	take_place(cpu, task, next, is_preempted);
 	record = new_record(cpu, task->tgid, task->pid,
 			    is_preempted ? MT_RECORD_PREEMPTED : MT_RECORD_BLOCKED);
 	if (!record)
@@ -403,9 +479,10 @@ static __always_inline void leave(u64 *ctx, struct mt_cpu *cpu, struct task_stru
  */
 static __always_inline void log_interrupts(struct mt_cpu *cpu)
 {
-	struct mt_record *record = cpu->interrupts_ns ? new_record(cpu, cpu->in_tgid, cpu->in_tid,
-								   MT_RECORD_INTERRUPTS)
-						      : NULL;
+	struct mt_record *record = cpu->interrupts_ns
+					   ? new_record(cpu, cpu->interrupts_tgid,
+							cpu->interrupts_tid, MT_RECORD_INTERRUPTS)
+					   : NULL;
 
 	if (record) {
 		set_by(record, NULL);
@@ -422,8 +499,12 @@ static __always_inline void count_interrupt(struct mt_cpu *cpu, u64 since_ns)
 
 	if (cpu->interrupts_ns && now - cpu->interrupts_from_ns >= MT_INTERRUPTS_STRETCH_NS)
 		log_interrupts(cpu);
-	if (!cpu->interrupts_ns)
+	if (!cpu->interrupts_ns) {
 		cpu->interrupts_from_ns = since_ns;
+		/* After the freeze other threads get the CPU before user space reads this. */
+		cpu->interrupts_tid = cpu->in_tid;
+		cpu->interrupts_tgid = cpu->in_tgid;
+	}
 	cpu->interrupts_to_ns = now;
 	cpu->interrupts_ns += now - since_ns;
 	if (cpu->interrupts_ns >= MT_INTERRUPTS_NS)
@@ -544,8 +625,8 @@ int on_switch(u64 *ctx)
 		cpu->left_tid = 0;
 	if (cpu->left_tid)
 		set_now(cpu, next);
-	if (cpu->left_tid && cpu->left_waits && !from_target && cpu->n_replaced++ < REPLACED_MAX)
-		note(cpu, cpu->left_tgid, cpu->left_tid, next, MT_RECORD_REPLACED);
+	if (cpu->left_tid && cpu->left_waits && !from_target)
+		note_replaced(cpu, next);
 	if (!to_target)
 		return 0;
 	arrive(cpu, next);

@@ -8,26 +8,39 @@
 #include "fire.bpf.h"
 #include "logs.bpf.h"
 #include "open_regions.bpf.h"
+#include "syscalls.bpf.h"
 
 /* The latest regions that have ended; user space maps it. */
 struct log_of_entries region_log SEC(".maps");
 
 __u64 n_regions;
 
-/* False if the thread is in a region already, which then continues. */
-static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns)
+/*
+ * `socket` is the one whose request was read; 0: none. False if the thread is in a region already,
+ * which then continues. But if the socket that began it has been closed since, its request is over
+ * without an answer: the region begins anew. Some servers read what is left before they close
+ * (PHP-FPM), and then wait for the next connection.
+ */
+static __always_inline bool begin_region(const struct pt_regs *ctx, u64 off_ns, u64 socket)
 {
 	u32 tid = bpf_get_current_pid_tgid();
 	u64 pid_tgid = current_pid_tgid();
+	const struct mt_entry *open;
 	struct mt_entry region = {
 		.start_ns = bpf_ktime_get_ns(),
 		.tid = (u32)pid_tgid,
 		.tgid = pid_tgid >> 32,
 		.ip = ctx->ip,
 		.returns_to = off_ns, /* reused to keep off_ns until the region ends */
+		.goid = socket,	      /* reused, too */
 	};
 
-	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST);
+	if (!bpf_map_update_elem(&open_regions, &tid, &region, BPF_NOEXIST))
+		return true;
+	open = socket ? bpf_map_lookup_elem(&open_regions, &tid) : NULL;
+	if (!open || !open->goid || socket_of(open->goid) == open->goid)
+		return false;
+	return !bpf_map_update_elem(&open_regions, &tid, &region, BPF_ANY);
 }
 
 /* A region that began after the freeze was not recorded. */

@@ -101,6 +101,21 @@ static __always_inline u32 file_kind(u32 fd)
 	return MT_FILE_OTHER;
 }
 
+/*
+ * Tells sockets apart that have the same descriptor one after the other: the inode's number, which
+ * the kernel counts up, above the descriptor. 0: not known.
+ */
+static __always_inline u64 socket_of(u32 fd)
+{
+	u64 file = file_of(fd), ino;
+
+	if (!file)
+		return 0;
+	ino = read_kernel_u32(read_kernel_word(file + file_offsets.file_inode) +
+			      file_offsets.inode_ino);
+	return ino ? ino << 32 | fd : 0;
+}
+
 /* The probed system calls, by number; user space fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -369,7 +369,8 @@ int on_go_execute(struct pt_regs *ctx)
 	return 0;
 }
 
-static __always_inline void start(const struct hit_place *place)
+/* `socket`: of a system call that has read from one; 0: of others. */
+static __always_inline void start(const struct hit_place *place, u64 socket)
 {
 	struct mt_counters *stats = counters_of_cpu();
 	struct request_key key;
@@ -377,7 +378,7 @@ static __always_inline void start(const struct hit_place *place)
 	if (has_key) {
 		if (stats && key_of(place, stats, &key))
 			begin_request(&key, stats, bpf_ktime_get_ns());
-	} else if (begin_region(place->regs, off_cpu_ns()) && stalls_in(MT_STALL_REGION)) {
+	} else if (begin_region(place->regs, off_cpu_ns(), socket) && stalls_in(MT_STALL_REGION)) {
 		open_stall(place, stats, bpf_ktime_get_ns(), 0, 0);
 	}
 }
@@ -389,7 +390,7 @@ int on_start(struct pt_regs *ctx)
 	stay_on_own_stack(ctx);
 	if (!is_target())
 		return 0;
-	start(&(struct hit_place){ctx, ctx});
+	start(&(struct hit_place){ctx, ctx}, 0);
 	return pauses && !is_frozen();
 }
 
@@ -498,7 +499,7 @@ static __always_inline void take_return(const u64 *ctx, const struct mt_syscall 
 	}
 	if ((has_regions || has_key) && syscall->roles & MT_ROLE_STARTS &&
 	    has_done((s64)ctx[1], syscall) && is_meant(&regs, syscall))
-		start(&place);
+		start(&place, syscall->file_kind == MT_FILE_SOCKET ? socket_of(regs.di) : 0);
 }
 
 SEC("raw_tp/sys_exit")
@@ -637,7 +638,7 @@ static __always_inline void start_in_kernel(void *ctx, u64 sp)
 	struct hit_place place = {.ctx = ctx, .regs = &regs, .in_kernel = true, .saved = saved};
 
 	if (is_own_call(saved, sp, &regs))
-		start(&place);
+		start(&place, 0);
 }
 
 static __always_inline int stop_in_kernel(void *ctx, u64 sp, u32 probe)
@@ -831,7 +832,7 @@ int on_breakpoint_start(void *ctx)
 	struct hit_place place = {.regs = &regs};
 
 	if (find_breakpoint(ctx, &place))
-		start(&place);
+		start(&place, 0);
 	return 0;
 }
 

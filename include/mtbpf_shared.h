@@ -204,7 +204,7 @@ struct mt_file_offsets {
 	__mt_u32 task_files, files_fdt, fdt_fd, fdt_max;
 	__mt_u32 file_inode, file_dentry, dentry_name;
 	__mt_u32 inode_mode, inode_rdev, inode_sb, sb_magic;
-	__mt_u32 pad;
+	__mt_u32 inode_ino;
 };
 _Static_assert(sizeof(struct mt_file_offsets) == 48, "mt_file_offsets");
 
@@ -394,7 +394,8 @@ struct mt_entry {
 	__mt_u64 returns_to;
 	/*
 	 * Go's number of the goroutine; 0: not known. MT_ENTRY_READY: the number of the goroutine
-	 * that made the call; 0: the runtime made it, outside of any goroutine.
+	 * that made the call; 0: the runtime made it, outside of any goroutine. Of a region that is
+	 * open: its socket, see bpf/syscalls.bpf.h.
 	 */
 	__mt_u64 goid;
 	__mt_u64 ip; /* address of the probe */
@@ -450,7 +451,7 @@ struct mt_sched {
 	__mt_u32 tid, tgid;
 	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
 	__mt_u32 kind;		  /* enum mt_sched_kind */
-	__mt_u32 syscall;	  /* MT_SCHED_SYSCALL, MT_SCHED_LONG: its number */
+	__mt_u32 syscall;	  /* MT_SCHED_SYSCALL, MT_SCHED_LONG: as in struct mt_record */
 	union {
 		char by_comm[16];
 		struct {
@@ -486,6 +487,13 @@ enum mt_record_kind {
 	MT_RECORD_RECLAIM = 10,	  /* from here to end_ns it freed memory: `arg`, enum mt_reclaim */
 };
 #define MT_NO_SYSCALL 0xffffffffu
+/*
+ * In place of the system call: the thread did not wait in one, but was stopped by a signal, by a
+ * debugger or strace, or with its cgroup (docker pause).
+ */
+#define MT_STOPPED_BY_SIGNAL 0xfffffffeu
+#define MT_STOPPED_BY_TRACER 0xfffffffdu
+#define MT_FROZEN	     0xfffffffcu
 
 /* A scheduling event of one of the target's threads, in the log of one CPU. One cache line. */
 struct mt_record {
@@ -494,7 +502,7 @@ struct mt_record {
 	__mt_u32 by_tid, by_tgid; /* 0: an interrupt, or idle */
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
-	__mt_u32 syscall; /* the system call it is in, or MT_NO_SYSCALL */
+	__mt_u32 syscall; /* the system call it is in, MT_NO_SYSCALL, or how it was stopped */
 	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
@@ -545,10 +553,14 @@ struct mt_cpu {
 	__mt_u64 n_records; /* records written to its log since it was created */
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
-	/* The target's thread that left the CPU last; 0: none, or it has come back. */
+	/*
+	 * The target's thread that left the CPU last, or that waits for it since another one of
+	 * the target had preempted it; 0: none, or it has come back.
+	 */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
 	__mt_u32 n_replaced; /* other threads that have run there since */
+	__mt_u64 left_task;  /* its struct task_struct, which may have been freed */
 	/* Index of its log and rings, plus 1; 0: no log. Set by user space. */
 	__mt_u32 slot;
 	/* While left_tid is set: the thread that now runs on the CPU; 0: idle. */
@@ -560,8 +572,9 @@ struct mt_cpu {
 	__mt_u16 in_hardirq, in_irq_softirq;
 	/* Start of the running interrupt and of the running softirq; 0: none. */
 	__mt_u64 hard_since_ns, soft_since_ns;
-	/* Interrupt time that is not in the log yet, and its first and last moment. */
+	/* Interrupt time that is not in the log yet, its first and last moment, and its thread. */
 	__mt_u64 interrupts_ns, interrupts_from_ns, interrupts_to_ns;
+	__mt_u32 interrupts_tid, interrupts_tgid;
 	/* The kernel's clock of stolen time when the target's thread got the CPU. */
 	__mt_u64 stolen_ns;
 	/* End of the last interrupt, or of the last softirq that an interrupt raised. */
@@ -570,7 +583,7 @@ struct mt_cpu {
 	__mt_u64 stacks_end;
 	__mt_u64 stacks_begun; /* stacks_end when recording began; set by user space */
 };
-_Static_assert(sizeof(struct mt_cpu) == 152, "mt_cpu");
+_Static_assert(sizeof(struct mt_cpu) == 168, "mt_cpu");
 
 /* The state that stops the recording. The trigger writes it at the hit. */
 struct mt_freezer {

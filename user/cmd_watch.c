@@ -258,8 +258,11 @@ static void offer_thresholds(const struct watch_options *options, const struct t
 		offer_threshold(options, target, stats, 90);
 }
 
-/* For no hits: a process that forks workers seldom does their work itself. */
-static void hint_at_children(const struct capture_options *o, const struct target *target)
+/*
+ * For no hits: a process that forks workers seldom does their work itself; or the function is not
+ * called.
+ */
+static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
 	for (size_t i = 0; i < target->pids.n && !o->children; i++) {
 		pid_t pid = target->pids.v[i];
@@ -272,6 +275,12 @@ static void hint_at_children(const struct capture_options *o, const struct targe
 			  (int)pid, (int)pid);
 		return;
 	}
+	/* A plain name is a function's. */
+	if (o->symbols.n && !strchr(o->symbols.v[0], ':'))
+		log__hint(
+			"no thread called it meanwhile: the compiler may have inlined it, or the "
+			"work is done elsewhere; 'mtbpf list' shows other functions, and a server "
+			"can be measured without one: -requests");
 }
 
 static int watch(const struct watch_options *options, const struct target *target,
@@ -304,7 +313,7 @@ static int watch(const struct watch_options *options, const struct target *targe
 	if ((!options->on_cpu && !options->off_cpu) || options->durations || options->common.stop)
 		offer_thresholds(options, target, &stats);
 	if (!stats.hits)
-		hint_at_children(&options->common, target);
+		hint_at_no_hits(&options->common, target);
 	say_drops(&stats, options->common.reads.has_key && options->common.start);
 	return 0;
 }

@@ -88,3 +88,16 @@ region=(-start jit:jit_inner -stop 'jit:jit shared(int)')
 	[[ $output == *"20 hits"* ]]
 	rm "/tmp/perf-$target.map"
 }
+
+# As Erlang's map has them: "handle/1", and "handle/1-CodeInfoPrologue" for what stands before it.
+@test "a function's whole name means that function, even if it is a part of another name" {
+	start jit_service -scale small -pause 1ms
+	at=$(awk '$3 == "jit_inner" { print $1; exit }' "/tmp/perf-$target.map")
+	printf '%x 1 jit_inner-prologue\n' $((0x$at & ~0xfff | 0xff0)) >>"/tmp/perf-$target.map"
+	mtbpf_run watch -pid "$target" -symbol jit:jit_inner -max-hits 5 -timeout 60s
+	[ "$status" -eq 0 ]
+	[[ $output == *"5 hits"* ]]
+	mtbpf_run watch -pid "$target" -symbol 'jit:jit_inner*' -max-hits 5 -timeout 60s
+	[ "$status" -ne 0 ]
+	says jit-several
+}

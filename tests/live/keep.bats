@@ -343,4 +343,6 @@ not_attached() {
 	keeper_ends
 	[ "$status" -eq 2 ]
 	grep -q "^mtbpf: no function 'one_iter'" "$log"
+	# It was tried several times, and found once.
+	[ "$(grep -c "is process ${started[-1]}\$" "$log")" -eq 1 ]
 }

@@ -327,3 +327,185 @@ made_ready() {
 		grep -E ';py::<module>:[^;]*slow.py;.*;py::request_handler:[^;]*slow.py;.*;py::busy_work:[^;]*slow.py;'
 	grep -E '> py::busy_work:[^ ]*slow.py' <<<"$output"
 }
+
+# start_beats MILLISECONDS: calls one_iter(), which computes for so long, and sleeps 20 ms after each call.
+start_beats() {
+	cat >beats.c <<-'END'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		static long now_us(void)
+		{
+			struct timespec t;
+			clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+			return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+		}
+
+		__attribute__((noinline)) void one_iter(long us)
+		{
+			for (long end = now_us() + us; now_us() < end;)
+				;
+		}
+
+		int main(int argc, char **argv)
+		{
+			printf("pid %d\n", getpid());
+			fflush(stdout);
+			for (;;) {
+				one_iter(atol(argv[1]) * 1000);
+				usleep(20000);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -fno-omit-frame-pointer -o beats beats.c
+	start_file ./beats "$1"
+	come_first
+}
+
+# attach_sampling ARGS: attach to $target in the background, until it waits.
+attach_sampling() {
+	attach_log=$BATS_TEST_TMPDIR/attach.log
+	"$O/mtbpf" attach -source sample -pid "$target" -timeout 60s -o slow.fxt "$@" >"$attach_log" 2>&1 3>&- &
+	attached=$!
+	started+=("$attached")
+	eventually 10 grep -q '^waiting' "$attach_log"
+}
+
+@test "a thread that was stopped by a signal did not wait in the call that the stop interrupted" {
+	start_beats 1
+	attach_sampling -symbol one_iter -delay-thresh 400ms -after 200ms
+	sleep 0.5
+	kill -STOP "$target"
+	sleep 0.6
+	kill -CONT "$target"
+	attach_ends 60
+	[ "$status" -eq 0 ]
+	says stopped-by-signal
+	[ "$(grep -c '^reason: ' <<<"$output")" -eq 1 ]
+	grep -q '^reason: .*: stopped by a signal, woken by ' <<<"$output"
+	"$O/mtbpf" report slow.fxt | grep -q '^reason: .*: stopped by a signal, woken by '
+}
+
+@test "a thread that was frozen with its cgroup did not wait in the call that the freezer interrupted" {
+	local group file on=FROZEN off=THAWED
+	for group in /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/freezer; do
+		group=$group/mtbpf-test-$$
+		mkdir "$group" 2>/dev/null || continue
+		file=$group/freezer.state
+		[ -e "$group/cgroup.freeze" ] && file=$group/cgroup.freeze on=1 off=0
+		[ -e "$file" ] && break
+		rmdir "$group"
+		group=
+	done
+	[ -n "$group" ] || skip "no cgroup can be frozen here"
+	start_beats 1
+	echo "$target" >"$group/cgroup.procs"
+	attach_sampling -symbol one_iter -delay-thresh 400ms -after 200ms
+	sleep 0.5
+	echo $on >"$file"
+	sleep 0.6
+	echo $off >"$file"
+	attach_ends 60
+	end_started
+	eventually 5 rmdir "$group"
+	[ "$status" -eq 0 ]
+	says frozen-with-cgroup
+	grep -q '^reason: .*: frozen with its cgroup' <<<"$output"
+}
+
+# A timer tick comes at least every 10 ms (CONFIG_HZ=100). The thread leaves its CPU as soon as the call has returned.
+@test "interrupts shortly before the hit are in the account, although the thread has left its CPU since" {
+	start_beats 12
+	mtbpf_run attach -source sample -sample-rate 50 -pid "$target" -symbol one_iter -duration-thresh 12ms \
+		-after 300ms -timeout 60s -o slow.fxt
+	[ "$status" -eq 0 ]
+	json slow.mtbpf "slow['interrupts_ns'] > 0"
+}
+
+# On one CPU: one_iter() computes for 100 ms, its process's other thread preempts it and wakes a process that has no
+# part in it, which takes the CPU for 60 ms as soon as that thread sleeps again.
+@test "who takes the CPU from a thread is named, not the thread of its process that was there shortly before" {
+	cat >taken.c <<-'END'
+		#define _GNU_SOURCE
+		#include <pthread.h>
+		#include <sched.h>
+		#include <stdio.h>
+		#include <sys/prctl.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		static int wake[2];
+
+		static void compute(long ms)
+		{
+			struct timespec t;
+			long end = 0, now;
+			do {
+				clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+				now = t.tv_sec * 1000000 + t.tv_nsec / 1000;
+				end = end ? end : now + ms * 1000;
+			} while (now < end);
+		}
+
+		__attribute__((noinline)) void one_iter(void)
+		{
+			compute(100);
+		}
+
+		static void *sibling(void *arg)
+		{
+			struct sched_param p = {.sched_priority = 12};
+			pthread_setname_np(pthread_self(), "sibling");
+			pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
+			for (;;) {
+				usleep(300000);
+				write(wake[1], "x", 1);
+			}
+		}
+
+		int main(void)
+		{
+			struct sched_param p = {.sched_priority = 11};
+			cpu_set_t one;
+			pthread_t thread;
+			char byte;
+			CPU_ZERO(&one);
+			CPU_SET(sched_getcpu(), &one);
+			sched_setaffinity(0, sizeof(one), &one);
+			pipe(wake);
+			if (!fork()) {
+				prctl(PR_SET_NAME, "bystander");
+				prctl(PR_SET_PDEATHSIG, 9);
+				sched_setscheduler(0, SCHED_FIFO, &p);
+				while (read(wake[0], &byte, 1) == 1)
+					compute(60);
+			}
+			p.sched_priority = 10;
+			sched_setscheduler(0, SCHED_FIFO, &p);
+			pthread_create(&thread, NULL, sibling, NULL);
+			printf("pid %d\n", getpid());
+			fflush(stdout);
+			for (;;) {
+				one_iter();
+				usleep(20000);
+			}
+		}
+	END
+	"${CC:-gcc}" -O1 -fno-omit-frame-pointer -pthread -o taken taken.c
+	start_file ./taken
+	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 140ms -after 1s -timeout 60s -o slow.fxt
+	[ "$status" -eq 0 ]
+	[[ $output == *"[preempted] in "*", by bystander ("* ]]
+	grep -q '^reason: ready to run, but its CPU was taken, by bystander (' <<<"$output"
+}
+
+@test "watch says what to try if nothing calls the function" {
+	start_beats 1
+	mtbpf_run watch -pid "$target" -symbol main -timeout 300ms
+	[ "$status" -eq 0 ]
+	says nobody-called-it
+	mtbpf_run watch -pid "$target" -symbol one_iter -max-hits 2 -timeout 60s
+	[[ $output != *"hint: "* ]]
+}

@@ -37,6 +37,9 @@ with() {
 		with "" $command
 		[ "$status" -eq 0 ]
 	done
+	with "" check
+	[ "$status" -eq 1 ]
+	says attach-by-samples-needs
 	with "" list -pid "$own" one_iter
 	[ "$status" -eq 0 ]
 	with "" list -pid "$roots" one_iter

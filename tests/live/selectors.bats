@@ -189,3 +189,26 @@ at_terminal() {
 		complains inside-a-function usdt:app:always hint name-function-or-hits
 	done
 }
+
+@test "an interpreter that a program is linked with does not hide that the program is stripped; Erlang has a hint" {
+	cp "$(command -v sleep)" beam.smp
+	./beam.smp 100 3>&- &
+	target=$!
+	started+=("$target")
+	eventually 5 grep -q beam.smp "/proc/$target/comm"
+	mtbpf_run list -pid "$target" one_iter
+	[ "$status" -ne 0 ]
+	says may-run beam.smp runs Erlang
+	says erlang-map
+	echo 'int unused;' | "${CC:-gcc}" -shared -fPIC -o libpython3.9.so -x c -
+	echo '#include <stdio.h>
+		#include <unistd.h>
+		int main(void) { printf("pid %d\n", getpid()); fflush(stdout); return pause(); }' |
+		"${CC:-gcc}" -s -o linked -x c - -x none -Wl,--no-as-needed "$PWD/libpython3.9.so"
+	start_file ./linked
+	mtbpf_run list -pid "$target" one_iter
+	[ "$status" -ne 0 ]
+	says may-run libpython3.9.so 'may run' Python
+	says lacks-debug-symbols linked
+	says calls-need-no-symbols
+}

@@ -105,6 +105,38 @@ count() {
 	grep -q "^-requests: as -start 'syscall:read|readv|recvfrom|recvmsg(socket)' -stop" log
 }
 
+# PHP-FPM does so: what it reads last gets no answer, and then it waits for the next connection.
+@test "-requests: a connection that is closed without an answer is over; waiting for the next one does not count" {
+	cat >closes.py <<-'END'
+		import os, socket, threading, time
+		print("pid", os.getpid(), flush=True)
+		listening = socket.socket(socket.AF_UNIX)
+		listening.bind("listening")
+		listening.listen()
+		def ask():
+		    while True:
+		        with socket.socket(socket.AF_UNIX) as s:
+		            s.connect("listening")
+		            s.send(b"q")
+		            s.recv(1)
+		            s.send(b"l")
+		        time.sleep(0.2)
+		threading.Thread(target=ask, daemon=True).start()
+		while True:
+		    s, _ = listening.accept()
+		    s.recv(1)
+		    s.send(b"r")
+		    s.recv(1)
+		    s.close()
+	END
+	start_file python3 closes.py
+	mtbpf_run watch -pid "$target" -requests -max-hits 24 -timeout 60s
+	[ "$status" -eq 0 ]
+	# Of 24, every other one is the server's; without the wait 200 ms are not reached even on a busy machine.
+	[ "$(awk '/ - .* : / && $2 == "ms" && $1 > 100 { n += $7 } END { print n + 0 }' <<<"$output")" -le 3 ]
+	[ "$(awk -F ' : ' '/ - .* : / { n += $2 } END { print n + 0 }' <<<"$output")" -ge 24 ]
+}
+
 @test "-duration-thresh: the late answer is found, with its callers and why" {
 	write_server
 	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 700ms -timeout 30s -o x.fxt

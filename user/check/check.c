@@ -763,18 +763,12 @@ static bool is_missing(const struct check_report *report, const char *name)
 	return true;
 }
 
-/* True if attach works with samples. */
-static bool samples(const struct check_report *report)
-{
-	return !is_missing(report, "sample") && !is_missing(report, "bpf") &&
-	       !is_missing(report, "uprobe");
-}
-
 /* Adds the result `attach`, which follows from the others. */
 static void sum_up(struct check_report *report)
 {
+	static const char *const for_samples[] = {"sample", "bpf", "uprobe"};
 	struct check_result *sum = &report->results[report->n];
-	char missing[CHECK_TEXT_SIZE] = "";
+	char missing[CHECK_TEXT_SIZE] = "", by_samples[CHECK_TEXT_SIZE] = "";
 
 	sum->name = "attach";
 	for (size_t i = 0; i < report->n; i++) {
@@ -783,11 +777,15 @@ static void sum_up(struct check_report *report)
 		if (r->needed && r->state == CHECK_MISSING)
 			add_word(missing, sizeof(missing), r->name);
 	}
-	if (missing[0] && samples(report))
+	for (size_t i = 0; i < sizeof(for_samples) / sizeof(for_samples[0]); i++)
+		if (is_missing(report, for_samples[i]))
+			add_word(by_samples, sizeof(by_samples), for_samples[i]);
+	if (missing[0] && !by_samples[0])
 		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
 				  missing);
 	else if (missing[0])
-		check_result__set(sum, CHECK_MISSING, "with Intel PT it needs %s", missing);
+		check_result__set(sum, CHECK_MISSING, "by samples it needs %s; with Intel PT %s",
+				  by_samples, missing);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");
 	report->n++;

@@ -153,6 +153,25 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	return 0;
 }
 
+/* Thresholds below this many stacks are near what one costs. */
+#define NEAR_STACKS 2
+
+void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
+{
+	char threshold[UNITS_TEXT_SIZE], sample[UNITS_TEXT_SIZE];
+
+	if (o->is_near_told || !threshold_ns || threshold_ns >= NEAR_STACKS * o->cost.sample_ns)
+		return;
+	o->is_near_told = true;
+	log__warn("a call may be over the threshold of %s only because a stack was taken in it, "
+		  "which takes %s here",
+		  units__format_duration(threshold, threshold_ns),
+		  units__format_duration(sample, o->cost.sample_ns));
+	if (o->hz / 10 >= SAMPLE_RATE_LEAST)
+		log__hint("-sample-rate %u takes fewer stacks, so that this is less frequent",
+			  o->hz / 10);
+}
+
 /* Rate changes below this many percent are ignored. */
 #define NEAR 20
 

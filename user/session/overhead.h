@@ -16,6 +16,7 @@ struct overhead {
 	unsigned int most_hz;	   /* a higher rate looks back too little; 0: no limit */
 	struct sample_load seen;   /* the target's load counters at the last look */
 	struct sample_load recent; /* a decaying sum: each update halves the older load */
+	bool is_near_told;	   /* overhead__say_near() has warned */
 	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
 	/* The counters at the last read, and their change per second. */
 	struct overhead_counts {
@@ -41,6 +42,12 @@ int overhead__measure(const struct sample_options *options, uint32_t stack, bool
 		      const struct pid_set *pids, struct overhead *overhead);
 
 #define OVERHEAD_TEXT_SIZE 192
+
+/*
+ * Warns once if the threshold (0: none; UINT64_MAX: not known yet) is so small that a call may be
+ * over it only because a stack was taken in it.
+ */
+void overhead__say_near(struct overhead *o, uint64_t threshold_ns);
 
 /*
  * Takes new load counters. If o->hz is far from what -max-overhead allows, changes it and returns

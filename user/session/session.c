@@ -114,6 +114,7 @@ static int tick(struct session *s, uint64_t *next)
 	if (now >= *next) {
 		err = session__keep_cost(s, cost);
 		progress__look(&s->progress, session__trigger(s), now, cost);
+		overhead__say_near(&s->overhead, s->progress.threshold_ns);
 		tell_observer(s);
 		s->replaced = session__is_replaced(s);
 		session__check_lookback(s);
@@ -486,6 +487,7 @@ static int record_one(struct session *s, enum session_end *end)
 		s->deadline_ns = clock__now_ns() + s->options->timeout_ns;
 	if (!s->snapshots)
 		session__say_waiting(s);
+	overhead__say_near(&s->overhead, s->progress.threshold_ns);
 	err = wait_for_end(s, end);
 	if (!err)
 		err = s->ops->freeze(s->source);

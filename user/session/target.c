@@ -296,13 +296,15 @@ int target__wait(struct target *target, const struct target_options *options, in
 		 uint64_t deadline_ns)
 {
 	struct pollfd fd = {.fd = signal_fd, .events = POLLIN};
+	pid_t known = target->pids.n ? target->pids.v[0] : 0;
 	bool said = false;
 
 	for (;;) {
 		int err = choose_again(target, options, true);
+		bool is_known = !err && target->pids.n && target->pids.v[0] == known;
 
-		/* Repeat it with messages. */
-		if (!may_come(err))
+		/* Repeat it with messages, unless they would be those of the last time. */
+		if (!may_come(err) && !is_known)
 			err = choose_again(target, options, false);
 		if (!may_come(err))
 			return err;

@@ -149,9 +149,22 @@ const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const
 	return n < tree->waits.n && tree->waits.v[n].call == index ? &tree->waits.v[n] : NULL;
 }
 
+static const char *wait_name(int syscall)
+{
+	switch ((uint32_t)syscall) {
+	case MT_STOPPED_BY_SIGNAL:
+		return "stopped by a signal";
+	case MT_STOPPED_BY_TRACER:
+		return "stopped by a debugger or strace";
+	case MT_FROZEN:
+		return "frozen with its cgroup";
+	}
+	return syscall__name(syscall);
+}
+
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE])
 {
-	const char *name = syscall__name(wait->syscall);
+	const char *name = wait_name(wait->syscall);
 	char number[32];
 
 	if (wait->text) {

@@ -80,8 +80,8 @@ struct done_by {
 
 /* The system call in which a blocked thread left its CPU. */
 struct waits_for {
-	uint32_t call; /* its index: of a CALL_OFF_CPU */
-	int syscall;
+	uint32_t call;	  /* its index: of a CALL_OFF_CPU */
+	int syscall;	  /* its number, or MT_STOPPED_BY_SIGNAL and the like */
 	int fd;		  /* its first argument; -1: not a file descriptor */
 	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
 	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
@@ -330,7 +330,8 @@ const struct done_by *call_tree__done_by(const struct call_tree *tree, const str
 /* The system call that it waits in; NULL if that is not known, or if it does not wait. */
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call);
 #define WAITS_FOR_SIZE 192
-/* "read of /var/log/x (fd 5)", "futex held by helper (123)". Returns text. */
+/* "read of /var/log/x (fd 5)", "futex held by helper (123)", "stopped by a signal". Returns text.
+ */
 const char *waits_for__format(const struct waits_for *wait, char text[static WAITS_FOR_SIZE]);
 
 /* "main", "[syscall]", "[switched out]", "[gap: overflow]", "[blocked]", "[not recorded]",

@@ -156,6 +156,7 @@ static int find_offsets(struct mt_file_offsets *o)
 		find_offset("dentry", "d_name", &name) && find_offset("qstr", "name", &text) &&
 		find_offset("inode", "i_mode", &o->inode_mode) &&
 		find_offset("inode", "i_rdev", &o->inode_rdev) &&
+		find_offset("inode", "i_ino", &o->inode_ino) &&
 		find_offset("inode", "i_sb", &o->inode_sb) &&
 		find_offset("super_block", "s_magic", &o->sb_magic);
 

@@ -511,8 +511,8 @@ static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
 	*record = (struct mt_record){.time_ns = cpu->interrupts_from_ns,
 				     .end_ns = cpu->interrupts_to_ns,
 				     .arg = cpu->interrupts_ns,
-				     .tid = cpu->in_tid,
-				     .tgid = cpu->in_tgid,
+				     .tid = cpu->interrupts_tid,
+				     .tgid = cpu->interrupts_tgid,
 				     .kind = MT_RECORD_INTERRUPTS,
 				     .syscall = MT_NO_SYSCALL};
 	return 0;

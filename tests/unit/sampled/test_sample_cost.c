@@ -8,7 +8,9 @@
 #include <cmocka.h>
 #include <unistd.h>
 
+#include "said.h"
 #include "session/overhead.h"
+#include "stderr_capture.h"
 
 static void test_a_share_of_the_time_buys_so_many_samples(void **state)
 {
@@ -46,6 +48,38 @@ static void test_a_cost_too_small_to_see_is_no_division(void **state)
 	struct sample_load load = {.cpu_ns = 1000000000};
 
 	assert_int_equal(sample_cost__rate(&cost, &load, 10000), 1000000);
+}
+
+static void test_a_sample_costs_more_than_a_timer_interrupt(void **state)
+{
+	assert_false(sample_cost__is_possible(0));
+	assert_false(sample_cost__is_possible(10));
+	assert_true(sample_cost__is_possible(700));
+}
+
+static void test_a_threshold_near_the_cost_of_a_sample_is_warned_of(void **state)
+{
+	struct overhead o = {.cost.sample_ns = 18000, .hz = 1000};
+	struct stderr_capture said;
+
+	stderr_capture__begin(&said);
+	overhead__say_near(&o, 0);
+	overhead__say_near(&o, UINT64_MAX);
+	overhead__say_near(&o, 36000);
+	stderr_capture__end(&said);
+	assert_string_equal(said.text, "");
+	stderr_capture__begin(&said);
+	overhead__say_near(&o, 28000);
+	stderr_capture__end(&said);
+	ASSERT_WARNING(said.text, TEXT_near_a_sample, "28.0 us", "18.0 us");
+	ASSERT_HINT(said.text, TEXT_fewer_stacks, 100u);
+	/* Once, and not if the cost is not known. */
+	stderr_capture__begin(&said);
+	overhead__say_near(&o, 28000);
+	o = (struct overhead){.hz = 1000};
+	overhead__say_near(&o, 1);
+	stderr_capture__end(&said);
+	assert_string_equal(said.text, "");
 }
 
 static void test_the_default_is_lower_where_samples_are_dear(void **state)
@@ -184,6 +218,8 @@ int main(void)
 		cmocka_unit_test(test_what_switches_cost_is_not_there_for_samples),
 		cmocka_unit_test(test_a_process_that_sleeps_has_no_switches_to_pay),
 		cmocka_unit_test(test_a_cost_too_small_to_see_is_no_division),
+		cmocka_unit_test(test_a_sample_costs_more_than_a_timer_interrupt),
+		cmocka_unit_test(test_a_threshold_near_the_cost_of_a_sample_is_warned_of),
 		cmocka_unit_test(test_the_default_is_lower_where_samples_are_dear),
 		cmocka_unit_test(test_a_load_is_what_was_done_meanwhile),
 	};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What samples tell of why a thread did not get on: waits, page faults, and whose frame it is. */
 #include "sampled_fixture.h"
+#include "said.h"
 
 static void in_syscall(struct fixture *f, uint64_t time_ns, uint32_t number, uint64_t arg,
 		       uint32_t owner)
@@ -60,6 +61,31 @@ static void test_what_a_thread_waits_for(void **state)
 
 /* They are no evidence of how long something ran. */
 /* They are no slices: the thread runs on. */
+static void test_a_stop_is_not_a_wait_in_a_system_call(void **state)
+{
+	struct fixture *f = *state;
+	char text[WAITS_FOR_SIZE];
+
+	SAMPLE(f, TID, 900, MAIN + 8);
+	in_syscall(f, 999, MT_STOPPED_BY_SIGNAL, 5, 0);
+	sched(f, 1000, REC_SCHED_BLOCKED);
+	sched(f, 1100, REC_SCHED_IN);
+	in_syscall(f, 1199, MT_STOPPED_BY_TRACER, 5, 0);
+	sched(f, 1200, REC_SCHED_BLOCKED);
+	sched(f, 1300, REC_SCHED_IN);
+	in_syscall(f, 1399, MT_FROZEN, 5, 0);
+	sched(f, 1400, REC_SCHED_BLOCKED);
+	sched(f, 1500, REC_SCHED_IN);
+	make_trees(f, 1);
+	assert_int_equal(f->trees[0].waits.n, 3);
+	assert_string_equal(waits_for__format(&f->trees[0].waits.v[0], text),
+			    TEXT_stopped_by_signal);
+	assert_string_equal(waits_for__format(&f->trees[0].waits.v[1], text),
+			    TEXT_stopped_by_tracer);
+	assert_string_equal(waits_for__format(&f->trees[0].waits.v[2], text),
+			    TEXT_frozen_with_cgroup);
+}
+
 static void test_interrupts_are_marks(void **state)
 {
 	struct fixture *f = *state;
@@ -286,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_a_thread_waits_for),
+		TEST(test_a_stop_is_not_a_wait_in_a_system_call),
 		TEST(test_interrupts_are_marks),
 		TEST(test_a_quota_whose_end_is_found),
 		TEST(test_a_sleep_whose_end_is_found),

@@ -193,6 +193,14 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 	return sample_ring__open(&m->ring, &place, &config);
 }
 
+/* A timer interrupt takes longer, without any stack. */
+#define LEAST_SAMPLE_NS 200
+
+bool sample_cost__is_possible(uint64_t sample_ns)
+{
+	return sample_ns >= LEAST_SAMPLE_NS;
+}
+
 static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	int err = open_own(m, PERIOD_NS, stack, kernel);
@@ -203,6 +211,8 @@ static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct
 	err = compare(m, time_spin, &n, &extra_ns, &on_ns);
 	if (!err)
 		cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);
+	if (!err && !sample_cost__is_possible(cost->sample_ns))
+		err = -EBUSY;
 	sample_ring__close(&m->ring);
 	return err;
 }

@@ -32,6 +32,9 @@ struct sample_kernel {
 int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel *half,
 			 struct sample_cost *cost);
 
+/* False if no sample can cost so little: other threads have disturbed the measurement. */
+bool sample_cost__is_possible(uint64_t sample_ns);
+
 /* The load of a process during a time. */
 struct sample_load {
 	uint64_t cpu_ns;   /* of all threads */

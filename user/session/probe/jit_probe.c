@@ -87,6 +87,17 @@ static bool is_meant(const char *name, const char *text)
 	       (strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text));
 }
 
+/* What a selector means in a map: if it is the whole name of an entry, no other one. */
+struct wanted {
+	const char *text;
+	bool is_whole;
+};
+
+static bool wanted__has(const struct wanted *wanted, const char *name)
+{
+	return wanted->is_whole ? !strcmp(name, wanted->text) : is_meant(name, wanted->text);
+}
+
 /*
  * HotSpot's methods begin with a check of the receiver's class ("mov 0x8(%rsi),%r10d", in older
  * ones with REX.W), which callers that know the class skip. Returns the offset of the code after
@@ -216,13 +227,24 @@ struct jit_match {
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
+/* Erlang's map has "handle/1", and "handle/1-CodeInfoPrologue" for the data before it. */
+static struct wanted find_wanted(const struct jit_map *map, const char *text)
+{
+	struct wanted wanted = {.text = text};
+	char name[LABEL_SIZE];
+
+	for (size_t i = 0; i < map->n && !wanted.is_whole; i++)
+		wanted.is_whole = !strcmp(plain_name(&map->v[i], name), text);
+	return wanted;
+}
+
 static void count_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-			  const char *text, struct jit_match *match)
+			  const struct wanted *wanted, struct jit_match *match)
 {
 	char name[LABEL_SIZE];
 
 	for (size_t i = 0; i < map->n; i++) {
-		if (!is_meant(plain_name(&map->v[i], name), text) ||
+		if (!wanted__has(wanted, plain_name(&map->v[i], name)) ||
 		    !is_called(pid, maps, &map->v[i]))
 			continue;
 		if (!match->n)
@@ -295,6 +317,8 @@ static void hint_map(pid_t pid)
 		log__hint("'jcmd %d Compiler.perfmap' writes it once (JDK 17 and later)", (int)pid);
 	else if (!strcmp(exe, "node") || !strcmp(exe, "nodejs"))
 		log__hint("start it as 'node --perf-basic-prof'");
+	else if (!strcmp(exe, "beam.smp"))
+		log__hint("start it with 'erl +JPperf true' (Erlang/OTP 24 or later)");
 	else
 		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
 			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
@@ -310,13 +334,13 @@ static int refuse_map(pid_t pid)
 }
 
 static int take_all(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-		    const char *text, probe_fn fn, void *ctx)
+		    const struct wanted *wanted, probe_fn fn, void *ctx)
 {
 	char name[LABEL_SIZE];
 	int err = 0;
 
 	for (size_t i = 0; i < map->n && !err; i++)
-		if (is_meant(plain_name(&map->v[i], name), text) &&
+		if (wanted__has(wanted, plain_name(&map->v[i], name)) &&
 		    is_called(pid, maps, &map->v[i]))
 			err = take_entry(pid, &map->v[i], name, fn, ctx);
 	return err;
@@ -326,6 +350,7 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 	struct jit_match match = {0};
+	struct wanted wanted;
 	struct jit_map map;
 	pid_t pid;
 	int err;
@@ -342,12 +367,13 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 		err = refuse_map(pid);
 	if (!err)
 		err = mappings__read(&maps, pid);
+	wanted = err ? (struct wanted){0} : find_wanted(&map, text);
 	if (!err)
-		count_matches(&map, &maps, pid, text, &match);
+		count_matches(&map, &maps, pid, &wanted, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
 		err = refuse_matches(pid, text, &match);
 	if (!err)
-		err = take_all(&map, &maps, pid, text, fn, ctx);
+		err = take_all(&map, &maps, pid, &wanted, fn, ctx);
 	close_map(&map);
 	return err;
 }

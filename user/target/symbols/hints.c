@@ -153,6 +153,11 @@ static const struct runtime runtimes[] = {
 	 .names = "set opcache.jit_debug=0x10 (PHP 8.0 or later): that names what its JIT compiles",
 	 .usdt = "php:function__entry",
 	 .if_usdt = " (start it with USE_ZEND_DTRACE=1)"},
+	{.language = "Erlang",
+	 .programs = {"beam.smp", "beam"},
+	 .library = "libbeam*.so*",
+	 .symbol = "erl_start",
+	 .names = "start it with 'erl +JPperf true' (Erlang/OTP 24 or later)"},
 	{.language = "Perl",
 	 .programs = {"perl", "perl[0-9]*"},
 	 .library = "libperl.so*",
@@ -246,25 +251,38 @@ static void hint_names(const struct symbols *symbols, const struct runtime *runt
 static void hint(const struct symbols *symbols, const struct runtime *runtime,
 		 const struct module *module)
 {
-	log__hint("%s runs %s, whose functions are not in a symbol table: only native functions "
+	/* A program may be linked with an interpreter that it never starts. */
+	log__hint("%s %s %s, whose functions are not in a symbol table: only native functions "
 		  "can be triggers",
-		  module__name(module), runtime->language);
+		  module__name(module), module->is_executable ? "runs" : "may run",
+		  runtime->language);
 	hint_names(symbols, runtime, module);
 	hint_usdt(symbols, runtime);
 }
 
-bool symbols__hint_scripts(const struct symbols *symbols)
+/* Says so for each that is there. *is_program: the program itself is one, not only a library. */
+static bool hint_each(const struct symbols *symbols, bool *is_program)
 {
 	bool is_any = false;
 
+	*is_program = false;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
 		const struct module *module = find_module(symbols, &runtimes[i]);
 
-		if (module)
-			hint(symbols, &runtimes[i], module);
-		is_any |= module != NULL;
+		if (!module)
+			continue;
+		hint(symbols, &runtimes[i], module);
+		is_any = true;
+		*is_program |= module->is_executable;
 	}
 	return is_any;
+}
+
+bool symbols__hint_scripts(const struct symbols *symbols)
+{
+	bool is_program;
+
+	return hint_each(symbols, &is_program);
 }
 
 #define MAX_LISTED 5
@@ -379,16 +397,6 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 			  id);
 }
 
-void symbols__hint_missing(const struct symbols *symbols)
-{
-	if (symbols__hint_scripts(symbols))
-		return;
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable &&
-		    elf_image__lacks_symbols(symbols->modules[i].image))
-			hint_at_debug_symbols(symbols, &symbols->modules[i]);
-}
-
 /* For a running program without symbols. */
 static void hint_at_system_calls(const struct symbols *symbols)
 {
@@ -397,6 +405,18 @@ static void hint_at_system_calls(const struct symbols *symbols)
 		    elf_image__lacks_symbols(symbols->modules[i].image))
 			log__hint("system calls need no symbols: -symbol syscall:fsync; for a "
 				  "server, -requests");
+}
+
+void symbols__hint_missing(const struct symbols *symbols)
+{
+	bool is_program;
+
+	hint_each(symbols, &is_program);
+	for (size_t i = 0; i < symbols->n && !is_program; i++)
+		if (symbols->modules[i].is_executable &&
+		    elf_image__lacks_symbols(symbols->modules[i].image))
+			hint_at_debug_symbols(symbols, &symbols->modules[i]);
+	hint_at_system_calls(symbols);
 }
 
 static int refuse_missing(const struct symbols *symbols, const struct query *query)
@@ -417,10 +437,8 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 			  "instruction of the program");
 	else
 		hint_at(symbols, best);
-	if (!query->module_len) {
+	if (!query->module_len)
 		symbols__hint_missing(symbols);
-		hint_at_system_calls(symbols);
-	}
 	free(suggestion.owned);
 	free(suggestion.qualified);
 	return -ENOENT;

@@ -25,7 +25,7 @@ int deb_package__owning(const char *root, const char *path, char name[static DEB
 
 /*
  * Says why the function may be missing: it is a script's, or the program is stripped (then, which
- * package has the symbols). Otherwise prints nothing.
+ * package has the symbols, and that system calls need none). Otherwise prints nothing.
  */
 void symbols__hint_missing(const struct symbols *symbols);
 
