@@ -298,7 +298,7 @@ static struct unwind *find_earlier(struct stack *s, const struct departure *by)
 static void begin_at(struct unwind *unwind, const struct frame *from)
 {
 	unwind->start_ns = from->call.start_ns;
-	unwind->from = frame__id(from);
+	unwind->from = from->index;
 }
 
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by)
@@ -389,7 +389,7 @@ void event__interrupt(struct stack *s, const struct branch *b, struct event *e)
 /* The handler may be anywhere. It is part of the function whose sequence it ends. */
 void event__abort(struct stack *s, const struct branch *b, struct event *e)
 {
-	s->aborted.frame = frame__id(frames__top(s->frames));
+	s->aborted.frame = frames__top(s->frames)->index;
 	s->aborted.handler = e->function;
 }
 

@@ -290,7 +290,7 @@ static struct frame *find_base(struct stack *s)
 	if (coroutines->system_depth >= frames->open.n)
 		return NULL;
 	base = &frames->open.v[coroutines->system_depth];
-	return !base->is_root && base->index == coroutines->system_index ? base : NULL;
+	return base->index == coroutines->system_index ? base : NULL;
 }
 
 /* The scheduler runs and has not been recognised since the gap: it is the one from before. */

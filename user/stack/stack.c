@@ -54,7 +54,7 @@ void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
 static bool is_aborting(const struct stack *s, const struct frame *top,
 			const struct function *function)
 {
-	return function == s->aborted.handler && frame__id(top) == s->aborted.frame;
+	return function == s->aborted.handler && top->index == s->aborted.frame;
 }
 
 /*

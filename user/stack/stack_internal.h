@@ -140,12 +140,12 @@ struct stack {
 	bool is_in_user;	/* outside, in user code that is not traced */
 	/* The last frame whose restartable sequence was aborted; its code includes the handler. */
 	struct {
-		uint32_t frame; /* its frame__id() */
+		uint32_t frame; /* its index */
 		const struct function *handler;
 	} aborted;
 	/* unwinding.c: frames that an unwinding has looked at since it was called. */
 	struct {
-		uint32_t phase, unwinder; /* the two that look, the latter outermost: frame__id() */
+		uint32_t phase, unwinder; /* the two that look, the latter outermost: indices */
 		uint32_t n;		  /* 0: none */
 	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
