@@ -378,8 +378,8 @@ static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_
 {
 	s->coroutines.has_mark = true;
 	s->own_frames.consumer = NULL;
-	if (frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above))
-		s->frames->failed = true;
+	s->frames->failed |=
+		frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above) != 0;
 }
 
 /*
@@ -549,9 +549,8 @@ static struct coroutine *find_latest(struct stack *s)
 	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
 		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at &&
-		    (!latest || coroutine->since > latest->since))
-			latest = coroutine;
+		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at)
+			latest = later(latest, coroutine);
 	}
 	return latest;
 }
@@ -818,13 +817,12 @@ void event__other_stack(struct stack *s, const struct branch *b, struct event *e
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
 	if (is_known) {
-		if (frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
-				     coroutines->mark.waits_at, 2))
-			s->frames->failed = true;
+		s->frames->failed |=
+			frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
+					 coroutines->mark.waits_at, 2) != 0;
 		frames_mark__go_on(&coroutines->mark, s->frames);
 	}
-	if (frames_mark__move(&coroutines->mark, frames, s->frames))
-		s->frames->failed = true;
+	s->frames->failed |= frames_mark__move(&coroutines->mark, frames, s->frames) != 0;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)
 		frames__push(frames, &(struct call){.start_ns = coroutines->mark.time_ns,

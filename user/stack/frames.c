@@ -162,8 +162,7 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 void frames__forget(struct frames *frames)
 {
 	frames__end_segment(frames);
-	if (stitcher__finish(&frames->stitcher))
-		frames->failed = true;
+	frames->failed |= stitcher__finish(&frames->stitcher) != 0;
 }
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
@@ -261,8 +260,7 @@ void frames__learn_edge(struct frames *frames, const struct frame *frame, bool i
 				       .return_ip = frame->return_ip,
 				       .is_passed = is_passed};
 
-	if (call_edges__learn(&frames->stitcher.edges, &edge))
-		frames->failed = true;
+	frames->failed |= call_edges__learn(&frames->stitcher.edges, &edge) != 0;
 }
 
 /* Marks all frames but the lowest ones as left without a return. */
@@ -441,8 +439,7 @@ static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t dep
 	struct call *calls = place(frames, first);
 	size_t n = end - first, n_behind = n_calls(frames) - end;
 
-	if (frames->consumer->take(frames->consumer->ctx, calls, n))
-		frames->failed = true;
+	frames->failed |= frames->consumer->take(frames->consumer->ctx, calls, n) != 0;
 	if (n_behind)
 		memmove(calls, calls + n, n_behind * sizeof(*calls));
 	frames->calls.n -= n;
@@ -596,8 +593,7 @@ static void show(struct frames *frames, const struct call *call)
 				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
 				  .entry_ip = call->entry_ip};
 
-	if (VEC_ADD(&frames->begun, held))
-		frames->failed = true;
+	frames->failed |= VEC_ADD(&frames->begun, held) != 0;
 }
 
 /* A call is written to its place when it ends; until then it is in its frame. */
@@ -698,8 +694,7 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 	begin = beginning_of(frames, segment);
 	if (!frames->failed)
 		below = stitcher__below(&frames->stitcher, &begin);
-	if (VEC_ADD_ALL(pending, &below))
-		frames->failed = true;
+	frames->failed |= VEC_ADD_ALL(pending, &below) != 0;
 	if (frames->open.n)
 		frames__list_open(frames, frames->open.n, pending);
 	else if (VEC_ADD_ALL(pending, &frames->held))
@@ -715,14 +710,12 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 
 	if (frames->failed)
 		return;
-	if (stitcher__add(&frames->stitcher, &begin,
-			  (struct held_stack){frames->held.v, frames->held.n}))
-		frames->failed = true;
+	frames->failed |= stitcher__add(&frames->stitcher, &begin,
+					(struct held_stack){frames->held.v, frames->held.n}) != 0;
 	frames->held.n = 0;
 }
 
 void frames__take_stack(struct frames *frames, struct held_stack stack)
 {
-	if (stitcher__anchor(&frames->stitcher, stack))
-		frames->failed = true;
+	frames->failed |= stitcher__anchor(&frames->stitcher, stack) != 0;
 }

@@ -42,15 +42,6 @@ static struct wanted *list_wanted(struct frames *frames)
 	return v;
 }
 
-static int compare_unwinds(const void *a, const void *b)
-{
-	const struct unwind *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
-}
-
 /*
  * An unwind left a frame that no branch showed, and the frame has been added to the tree since: a
  * caller that was inserted between the two calls of the unwind, and that ends when they do.
@@ -77,12 +68,12 @@ static void mark_inserted(const struct call_tree *tree, const struct unwind *unw
 
 static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 {
-	VEC_SORT(&frames->unwinds, compare_unwinds);
 	tree->unwinds.v = frames->unwinds.v;
 	tree->unwinds.n = frames->unwinds.n;
 	tree->unwinds.cap = frames->unwinds.cap;
 	frames->unwinds.v = NULL;
 	frames->unwinds.n = frames->unwinds.cap = 0;
+	call_tree__sort_unwinds(tree);
 	for (size_t i = 0; i < tree->unwinds.n; i++)
 		mark_inserted(tree, &tree->unwinds.v[i]);
 }
@@ -357,8 +348,7 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	int err;
 
 	frames__end_segment(frames);
-	if (stitcher__finish(&frames->stitcher))
-		frames->failed = true;
+	frames->failed |= stitcher__finish(&frames->stitcher) != 0;
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
 	if (err || !wanted)
 		return -ENOMEM;

@@ -135,11 +135,10 @@ static void end_like(struct frames *to, const struct call *end, const struct cal
 	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
 }
 
-/* Moves the calls that began since the mark. All but the last frame have ended. */
-static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
-		      uint32_t deeper)
+/* Adds copies of the calls from the place `first` on, that much deeper. */
+static int add_calls(struct frames *to, const struct frames *from, size_t first, uint32_t deeper)
 {
-	for (size_t i = mark->n_calls; i < from->calls.n; i++) {
+	for (size_t i = first; i < from->calls.n; i++) {
 		struct call *call;
 
 		if (to->calls.n >= to->calls.cap && frames__grow(to))
@@ -202,7 +201,7 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 		end_like(to, ended_call(from, was), &was->call);
 	else
 		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
-	err = move_calls(mark, from, to, deeper);
+	err = add_calls(to, from, mark->n_calls, deeper);
 	if (!err && is_replaced(was, top))
 		err = move_top(mark, from, to, n_calls, deeper, &returns);
 	put_back(mark, from);
@@ -219,20 +218,6 @@ struct offsets {
 static uint32_t moved(uint32_t index, uint32_t by)
 {
 	return index == UINT32_MAX ? index : index + by;
-}
-
-static int append_calls(struct frames *to, const struct frames *from)
-{
-	size_t n = from->calls.n - FRAMES_ROOM;
-
-	while (to->calls.cap < to->calls.n + n)
-		if (frames__grow(to))
-			return -ENOMEM;
-	if (n)
-		memcpy(&to->calls.v[to->calls.n], &from->calls.v[FRAMES_ROOM],
-		       n * sizeof(*from->calls.v));
-	to->calls.n += n;
-	return 0;
 }
 
 /* Appends everything that refers to calls, or to others, by places. */
@@ -297,7 +282,7 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 	held_vec held;
 
 	from->parts.v[0].boundary = boundary;
-	if (append_calls(to, from) || append_others(to, from, &by))
+	if (add_calls(to, from, FRAMES_ROOM, 0) || append_others(to, from, &by))
 		return -ENOMEM;
 	go_on_as(to, from, &by);
 	stitch(to, by.parts);

@@ -212,8 +212,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
 
 	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
-	if (frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP))
-		to->failed = true;
+	to->failed |= frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP) != 0;
 	coroutine->state = loose->state;
 	coroutine->waits_at = loose->waits_at;
 	coroutine->slack = loose->slack;

@@ -213,20 +213,6 @@ static bool may_have_unwound(ARGS)
 						 unwinding__find_pad(s, b, &e->frame, &e->by)));
 }
 
-/* What the direct call before ip calls; 0: there is no such call. */
-static uint64_t called_before(const struct stack *s, uint64_t ip)
-{
-	uint8_t code[CALL_DIRECT_LEN];
-	struct insn insn;
-
-	if (ip < sizeof(code) ||
-	    code_map__read(s->map, ip - sizeof(code), code, sizeof(code)) != sizeof(code) ||
-	    insn__decode(code, sizeof(code), ip - sizeof(code), &insn) ||
-	    insn.len != sizeof(code) || insn.cls != INSN_CALL)
-		return 0;
-	return insn.target;
-}
-
 /*
  * True if evidence shows that a function whose code may switch goes to another stack at b->to,
  * which is in the middle of a function.
@@ -235,11 +221,12 @@ static bool is_known_to_switch(ARGS)
 {
 	const struct frame *top = top_of(s);
 	const struct switcher *switcher = stack__find_switcher(s, top->call.function);
-	uint64_t called = called_before(s, b->to);
+	uint64_t called = unwind__called_before(s->map, b->to);
 
 	if (coroutines__has_parked(&s->coroutines, b->to))
 		return true;
-	if (called && (called == top->call.entry_ip || called == called_before(s, top->resume_ip)))
+	if (called && (called == top->call.entry_ip ||
+		       called == unwind__called_before(s->map, top->resume_ip)))
 		return true;
 	return switcher &&
 	       ((switcher->has_switched && !switcher->has_unwound) || switcher->left_at == b->to);
@@ -274,7 +261,7 @@ static bool longjmps_to_others_setjmp(ARGS)
 /* The address after a call of setjmp(), if the code tells what is called. */
 static bool may_be_behind_setjmp(const struct stack *s, uint64_t ip)
 {
-	uint64_t called = called_before(s, ip);
+	uint64_t called = unwind__called_before(s->map, ip);
 	enum function_role role;
 	bool is_entry;
 

@@ -241,12 +241,12 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 		known->is_taken = false;
 		return;
 	}
-	if (VEC_ADD(&frames->landings, (struct landing){.ip = ip,
-							.depth = depth,
-							.index = top->index,
-							.left_by = (uint8_t)left_by_of(role),
-							.slack = branch__return_slack(b)}))
-		frames->failed = true;
+	frames->failed |=
+		VEC_ADD(&frames->landings, (struct landing){.ip = ip,
+							    .depth = depth,
+							    .index = top->index,
+							    .left_by = (uint8_t)left_by_of(role),
+							    .slack = branch__return_slack(b)}) != 0;
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
