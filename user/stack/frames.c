@@ -162,7 +162,8 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 void frames__forget(struct frames *frames)
 {
 	frames__end_segment(frames);
-	frames->failed |= stitcher__finish(&frames->stitcher) != 0;
+	stitcher__finish(&frames->stitcher);
+	frames->failed |= frames->stitcher.failed;
 }
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
@@ -710,12 +711,14 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 
 	if (frames->failed)
 		return;
-	frames->failed |= stitcher__add(&frames->stitcher, &begin,
-					(struct held_stack){frames->held.v, frames->held.n}) != 0;
+	stitcher__add(&frames->stitcher, &begin,
+		      (struct held_stack){frames->held.v, frames->held.n});
+	frames->failed |= frames->stitcher.failed;
 	frames->held.n = 0;
 }
 
 void frames__take_stack(struct frames *frames, struct held_stack stack)
 {
-	frames->failed |= stitcher__anchor(&frames->stitcher, stack) != 0;
+	stitcher__anchor(&frames->stitcher, stack);
+	frames->failed |= frames->stitcher.failed;
 }

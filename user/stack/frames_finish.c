@@ -348,7 +348,8 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	int err;
 
 	frames__end_segment(frames);
-	frames->failed |= stitcher__finish(&frames->stitcher) != 0;
+	stitcher__finish(&frames->stitcher);
+	frames->failed |= frames->stitcher.failed;
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
 	if (err || !wanted)
 		return -ENOMEM;
