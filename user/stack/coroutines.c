@@ -220,7 +220,7 @@ static void begin_system(struct stack *s, uint64_t time_ns)
 {
 	const held_vec *base = &s->coroutines.system_base;
 
-	frames__begin_with(s->frames, time_ns, (struct held_stack){base->v, base->n}, CALL_INSIDE);
+	frames__begin_with(s->frames, time_ns, held_vec__all(base), CALL_INSIDE);
 	if (base->n && frames__top(s->frames)) {
 		s->coroutines.system_depth = s->frames->open.n - 1;
 		s->coroutines.system_index = frames__top(s->frames)->index;

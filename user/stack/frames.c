@@ -124,7 +124,6 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance)
 {
-	frames__end_segment(frames);
 	frames->boundary = BOUNDARY_UNWIND;
 	frames__begin_segment(frames, time_ns);
 	if (frames->failed)
@@ -650,7 +649,7 @@ static void show_begin(struct frames *frames, const struct part *segment)
 static struct beginning beginning_of(struct frames *frames, const struct part *segment)
 {
 	show_begin(frames, segment);
-	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
+	return (struct beginning){.frames = held_vec__all(&frames->begun),
 				  .boundary = segment->boundary,
 				  .catcher = segment->catcher,
 				  .distance = segment->distance,
@@ -680,7 +679,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 	}
 	if (most)
 		show_begin(frames, most);
-	return (struct held_stack){frames->begun.v, frames->begun.n};
+	return held_vec__all(&frames->begun);
 }
 
 void frames__list_pending(struct frames *frames, held_vec *pending)
@@ -711,8 +710,7 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 
 	if (frames->failed)
 		return;
-	stitcher__add(&frames->stitcher, &begin,
-		      (struct held_stack){frames->held.v, frames->held.n});
+	stitcher__add(&frames->stitcher, &begin, held_vec__all(&frames->held));
 	frames->failed |= frames->stitcher.failed;
 	frames->held.n = 0;
 }

@@ -50,11 +50,6 @@ static int list_parked(coroutine_vec *parked, struct coroutines *coroutines)
 	return 0;
 }
 
-static struct held_stack pending_of(const struct coroutine *coroutine)
-{
-	return (struct held_stack){coroutine->pending.v, coroutine->pending.n};
-}
-
 /* True if all that it shows is as it was when the stack was left. */
 static bool has_waited(const struct coroutine *coroutine, struct held_stack begin,
 		       uint64_t began_at, const struct fit *fit)
@@ -75,7 +70,7 @@ static bool is_below_switch(struct held_stack a, struct held_stack b)
 static bool fits(struct coroutine *coroutine, struct held_stack begin, uint64_t began_at,
 		 struct likeness *like)
 {
-	struct held_stack pending = pending_of(coroutine);
+	struct held_stack pending = held_vec__all(&coroutine->pending);
 
 	*like = (struct likeness){.coroutine = coroutine};
 	/* Another one has been taken for it. */
@@ -128,11 +123,11 @@ static bool is_better(const struct likeness *a, const struct likeness *b)
 /* Another one, taken already or not, had the function that alone agrees on other frames. */
 static bool has_another(const coroutine_vec *parked, const struct likeness *best)
 {
-	struct held_stack a = pending_of(best->coroutine);
+	struct held_stack a = held_vec__all(&best->coroutine->pending);
 	const struct function *function = a.v[best->fit.offset].function;
 
 	for (size_t i = 0; i < parked->n; i++) {
-		struct held_stack b = pending_of(parked->v[i]);
+		struct held_stack b = held_vec__all(&parked->v[i]->pending);
 
 		for (size_t k = 0; k < b.n; k++)
 			if (b.v[k].function == function &&
@@ -156,8 +151,8 @@ static bool is_unsure(const coroutine_vec *parked, const struct likeness *best,
 		if (parked->v[i] != best->coroutine &&
 		    fits(parked->v[i], begin, began_at, &other) &&
 		    !compare_evidence(&other, best) &&
-		    !is_alike_below(pending_of(best->coroutine), best->fit.offset,
-				    pending_of(parked->v[i]), other.fit.offset))
+		    !is_alike_below(held_vec__all(&best->coroutine->pending), best->fit.offset,
+				    held_vec__all(&parked->v[i]->pending), other.fit.offset))
 			return true;
 	return false;
 }

@@ -145,11 +145,6 @@ static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary 
 
 /* Finds the run that a segment continues. */
 
-static struct held_stack stack_of(const struct stitched *end)
-{
-	return (struct held_stack){end->stack.v, end->stack.n};
-}
-
 /* The boundary between this end and a segment that begins after such a boundary. */
 static enum boundary boundary_to(const struct stitched *end, enum boundary boundary)
 {
@@ -178,7 +173,8 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 		const struct stitched *end = &stitcher->ends[i];
 		enum boundary boundary = boundary_to(end, begin->boundary);
 		struct fit fit;
-		bool fits = held_stack__fits(stack_of(end), begin->frames, boundary, &fit);
+		bool fits =
+			held_stack__fits(held_vec__all(&end->stack), begin->frames, boundary, &fit);
 
 		fit.n_changed += n_ended;
 		n_ended += count_above(end);
@@ -203,7 +199,7 @@ static size_t find_taken(const struct stitcher *stitcher, const struct beginning
 
 	if (catcher.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
 		return 0;
-	*fit = lay_at(stack_of(&stitcher->ends[catcher.end]), begin->frames,
+	*fit = lay_at(held_vec__all(&stitcher->ends[catcher.end].stack), begin->frames,
 		      (int64_t)catcher.at - (int64_t)begin->n_roots);
 	fit->is_certain = true;
 	return fit->first + fit->n_agreed > begin->n_roots ? catcher.end + 1 : 0;
@@ -359,15 +355,15 @@ static struct held_stack look(struct stitcher *stitcher, const struct run *run)
 	for (size_t i = run->below.n; i-- > 0;)
 		stitcher->failed |= VEC_ADD(&stitcher->view, run->below.v[i]) != 0;
 	stitcher->failed |= VEC_ADD_ALL(&stitcher->view, &run->begun) != 0;
-	return (struct held_stack){stitcher->view.v, stitcher->view.n};
+	return held_vec__all(&stitcher->view);
 }
 
 /* True if the run, with its callers, began on frames of that end, or has shown callers of these. */
 static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
 		     enum boundary boundary, struct fit *on)
 {
-	return held_stack__fits(stack_of(end), look(stitcher, run), boundary_to(end, boundary),
-				on) &&
+	return held_stack__fits(held_vec__all(&end->stack), look(stitcher, run),
+				boundary_to(end, boundary), on) &&
 	       on->first <= run->below.n;
 }
 
@@ -594,12 +590,12 @@ static void lie_on(struct stitcher *stitcher, struct stitched *outer, const stru
 
 	hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
 	place_run(stitcher, run, placement.run, placement.base, placement.n_joined);
-	place_runs_since(stitcher, &placement, outer->base, stack_of(outer), below + on->n_agreed,
-			 boundary_to(outer, BOUNDARY_SETTLED));
+	place_runs_since(stitcher, &placement, outer->base, held_vec__all(&outer->stack),
+			 below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
-	set_stack(stitcher, outer, below, stack_of(last));
+	set_stack(stitcher, outer, below, held_vec__all(&last->stack));
 	if (!on->first && outer->stack.n > below)
 		inherit_return(&outer->stack.v[below], &first);
 }
@@ -619,7 +615,7 @@ static void place_since(struct stitcher *stitcher, const struct stitched *end,
 			const struct placement *placement, const struct beginning *from)
 {
 	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
-	struct held_stack stack = stack_of(end);
+	struct held_stack stack = held_vec__all(&end->stack);
 	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
 
 	if (from->distance && at >= 0 && at < (int64_t)stack.n)
@@ -782,7 +778,8 @@ void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	struct fit fit;
 	struct held *v;
 
-	if (!end || !taken.n || !held_stack__fits(stack_of(end), taken, BOUNDARY_GAP, &fit) ||
+	if (!end || !taken.n ||
+	    !held_stack__fits(held_vec__all(&end->stack), taken, BOUNDARY_GAP, &fit) ||
 	    fit.offset >= 0)
 		return;
 	callers = (struct held_stack){taken.v, fit.first};

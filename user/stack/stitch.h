@@ -31,6 +31,11 @@ struct held_stack {
 
 typedef VEC(struct held) held_vec;
 
+static inline struct held_stack held_vec__all(const held_vec *vec)
+{
+	return (struct held_stack){vec->v, vec->n};
+}
+
 /* True for functions that run once, below everything: two frames are the same activation. */
 bool held__is_outermost(const struct held *held);
 
