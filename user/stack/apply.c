@@ -78,6 +78,21 @@ void stack__give_back(struct frame *frame)
 	frame->resume_ip = 0;
 }
 
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
+{
+	const struct landing *own;
+	struct frame *top;
+
+	if (!longjmp)
+		return;
+	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
+	own = unwinding__find_longjmp(s->frames, &top);
+	top->role = ROLE_SWITCH;
+	top->return_ip = 0;
+	top->resume_ip = own->ip;
+	top->slack = own->slack;
+}
+
 /* Nothing known explains the branch's target (another stack): all known frames end. */
 static void break_segment(struct stack *s, const struct branch *b)
 {

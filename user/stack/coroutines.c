@@ -653,22 +653,6 @@ static void leave(struct stack *s, const struct branch *b)
 		stack__end(s, b->time_ns, CALL_CUT_SHORT);
 }
 
-/* If it is longjmp() that switches: its outermost frame waits, as swapcontext()'s would. */
-static void make_switch(struct stack *s, const struct branch *b, struct frame *longjmp)
-{
-	const struct landing *own;
-	struct frame *top;
-
-	if (!longjmp)
-		return;
-	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
-	own = unwinding__find_longjmp(s->frames, &top);
-	top->role = ROLE_SWITCH;
-	top->return_ip = 0;
-	top->resume_ip = own->ip;
-	top->slack = own->slack;
-}
-
 /*
  * A switch to the running stack itself, or to an unknown one that waits at the same address. A
  * function that only looks like a switch does not discard what is known of a real one.
@@ -677,7 +661,7 @@ void event__switch_back(struct stack *s, const struct branch *b, struct event *e
 {
 	const struct frame *top;
 
-	make_switch(s, b, e->frame);
+	stack__make_switch(s, b, e->frame);
 	top = frames__top(s->frames);
 	if (top->role == ROLE_SWITCH || !s->coroutines.has_mark ||
 	    s->coroutines.switched_by == top->call.function) {
@@ -697,7 +681,7 @@ void event__switch_back(struct stack *s, const struct branch *b, struct event *e
  */
 void event__switch(struct stack *s, const struct branch *b, struct event *e)
 {
-	make_switch(s, b, e->frame);
+	stack__make_switch(s, b, e->frame);
 	stack__note_switcher(s, (struct switcher){.has_switched = true});
 	leave(s, b);
 	stack__switch_to(s, e->coroutine);
@@ -715,7 +699,7 @@ void event__switch_landing(struct stack *s, const struct branch *b, struct event
 	struct departure by;
 	struct frame *frame;
 
-	make_switch(s, b, e->frame);
+	stack__make_switch(s, b, e->frame);
 	leave(s, b);
 	stack__switch_to(s, e->coroutine);
 	if (unwinding__find_setjmp(s, b, &frame, &by))
@@ -726,7 +710,7 @@ void event__switch_new(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutine *coroutine;
 
-	make_switch(s, b, e->frame);
+	stack__make_switch(s, b, e->frame);
 	coroutine = coroutines__add(&s->coroutines, !e->is_entry);
 	e->again = !coroutine;
 	if (!coroutine)

@@ -236,6 +236,11 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Marks the running frame as that of a function that switches stacks, if this is such a role. */
 void stack__take_role(struct stack *s, enum function_role role);
+/*
+ * Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. NULL: it is
+ * not longjmp() that switches.
+ */
+void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
 /* Undoes stack__take_role(): the function does not switch stacks this time. */
 void stack__give_back(struct frame *frame);
 
