@@ -83,6 +83,8 @@ void stack__make_switch(struct stack *s, const struct branch *b, struct frame *l
 	const struct landing *own;
 	struct frame *top;
 
+	if (!longjmp)
+		return;
 	frames__cut_to(s->frames, longjmp, b->time_ns, LEFT_BY_LONGJMP);
 	own = unwinding__find_longjmp(s->frames, &top);
 	top->role = ROLE_SWITCH;
@@ -192,7 +194,7 @@ void stack__open_gap(struct stack *s, const struct branch *b)
 
 /* Calls and returns. */
 
-static void enter(struct stack *s, const struct branch *b, const struct event *e)
+void event__call(struct stack *s, const struct branch *b, struct event *e)
 {
 	enum function_role role = stack__role_at(s, b->to);
 
@@ -226,7 +228,12 @@ static bool is_made_by_hand(const struct frame *frame)
 	return !frame->call.call_ip && !(frame->call.flags & (CALL_INFERRED_START | CALL_BY_JUMP));
 }
 
-static void return_out(struct stack *s, const struct branch *b, const struct event *e)
+void event__return(struct stack *s, const struct branch *b, struct event *e)
+{
+	return_from(s, b, e->frame);
+}
+
+void event__return_out(struct stack *s, const struct branch *b, struct event *e)
 {
 	const struct function *function = e->function;
 	bool is_entry = e->is_entry && !is_made_by_hand(frames__top(s->frames));
@@ -245,6 +252,11 @@ static void return_out(struct stack *s, const struct branch *b, const struct eve
 		frames__top(s->frames)->role = ROLE_FIBER;
 }
 
+void event__tail_call(struct stack *s, const struct branch *b, struct event *e)
+{
+	stack__replace_top(s, b, e->function);
+}
+
 void stack__resolve(struct stack *s, const struct branch *b, const struct function *function,
 		    bool is_entry)
 {
@@ -257,6 +269,24 @@ void stack__resolve(struct stack *s, const struct branch *b, const struct functi
 	frame->call.flags &= (uint8_t)~CALL_INSIDE;
 	frame->call.flags |= is_entry ? 0 : CALL_INSIDE;
 	stack__take_role(s, role);
+}
+
+void event__resolved(struct stack *s, const struct branch *b, struct event *e)
+{
+	stack__resolve(s, b, e->function, e->is_entry);
+}
+
+void event__cut(struct stack *s, const struct branch *b, struct event *e)
+{
+	frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
+}
+
+void event__lost(struct stack *s, const struct branch *b, struct event *e)
+{
+	if (frames__top(s->frames))
+		stack__note_switcher(
+			s, (struct switcher){.left_at = frames__top(s->frames)->resume_ip});
+	break_segment(s, b);
 }
 
 /* Landings. */
@@ -283,7 +313,7 @@ static struct unwind *find_earlier(struct stack *s, const struct departure *by)
 static void begin_at(struct unwind *unwind, const struct frame *from)
 {
 	unwind->start_ns = from->call.start_ns;
-	unwind->from = frame__id(from);
+	unwind->from = from->index;
 }
 
 void stack__land(struct stack *s, const struct branch *b, struct frame *frame, struct departure by)
@@ -320,6 +350,18 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 		frames__add_unwind(s->frames, &unwind, frame);
 }
 
+void event__landing(struct stack *s, const struct branch *b, struct event *e)
+{
+	unwinding__note_landing(s, b->to);
+	stack__land(s, b, e->frame, e->by);
+}
+
+void event__receiver(struct stack *s, const struct branch *b, struct event *e)
+{
+	stack__give_back(frames__top(s->frames));
+	stack__land(s, b, NULL, e->by);
+}
+
 /* Out of user code and back, by what is not traced. */
 
 /* Pushes a slice of this kind, which lasts until the thread continues. */
@@ -347,24 +389,56 @@ static bool is_in_restorer(const struct stack *s, uint64_t ip)
 	return s->restorer_ip && (ip - s->restorer_ip == 7 || ip - s->restorer_ip == 5);
 }
 
-static void enter_signal(struct stack *s, const struct branch *b, const struct function *function)
+void event__syscall(struct stack *s, const struct branch *b, struct event *e)
+{
+	go_outside(s, b, CALL_SYSCALL, b->from + b->len);
+	s->in_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
+}
+
+void event__interrupt(struct stack *s, const struct branch *b, struct event *e)
+{
+	go_outside(s, b, CALL_UNTRACED, b->from);
+	s->in_sigreturn = false;
+}
+
+/* The handler may be anywhere. It is part of the function whose sequence it ends. */
+void event__abort(struct stack *s, const struct branch *b, struct event *e)
+{
+	s->aborted.frame = frames__top(s->frames)->index;
+	s->aborted.handler = e->function;
+}
+
+void event__trap_return(struct stack *s, const struct branch *b, struct event *e)
+{
+	stack__on_event(s, b, BRANCH_RETURN);
+}
+
+void event__signal(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct frame frame = {.call = {.start_ns = b->time_ns,
 				       .entry_ip = b->to,
-				       .function = function,
+				       .function = e->function,
 				       .kind = CALL_SIGNAL},
 			      .resume_ip = s->resume_ip};
 
-	if (stack__is_preemption(function))
+	if (stack__is_preemption(e->function))
 		frame.return_ip = frame.call.call_ip = s->resume_ip;
 	stack__push(s, &frame);
 }
 
+/* Into the restorer, which calls rt_sigreturn: this is still the signal's frame. */
+void event__handler_return(struct stack *s, const struct branch *b, struct event *e)
+{
+	frames__top(s->frames)->call.kind = CALL_SIGNAL;
+	s->restorer_ip = b->to;
+	stack__replace_top(s, b, e->function);
+}
+
 /*
  * The thread continues where the signal came, unless another handler is next, or this one changed
- * its context. False: the signal's frame was not known, and the interrupted one now is.
+ * its context. If the signal's frame was not known, the interrupted one now is.
  */
-static bool leave_signal(struct stack *s, const struct branch *b, const struct event *e)
+void event__signal_end(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct frame *signal = frames__top(s->frames);
 
@@ -375,15 +449,14 @@ static bool leave_signal(struct stack *s, const struct branch *b, const struct e
 		return_from(s, b, signal);
 	else
 		frames__pop_to(s->frames, NULL, b->time_ns, 0);
-	if (frames__top(s->frames))
-		return true;
-	put_below_all(s, b, e->function);
-	return false;
+	e->again = frames__top(s->frames);
+	if (!e->again)
+		put_below_all(s, b, e->function);
 }
 
 /* Kernel code, if it is traced. */
 
-static void enter_kernel(struct stack *s, const struct branch *b, const struct event *e)
+void event__kernel_entry(struct stack *s, const struct branch *b, struct event *e)
 {
 	s->interruption.event = 0;
 	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL),
@@ -403,10 +476,8 @@ static void end_entry(struct stack *s, const struct branch *b, const struct even
 		put_below_all(s, b, e->function);
 }
 
-/*
- * Ends the entry from user code, with the entries on top of it. Returns false if there is no entry.
- */
-static bool leave_kernel(struct stack *s, const struct branch *b, const struct event *e)
+/* Ends the entry from user code, with the entries on top of it. */
+void event__kernel_exit(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct frame *entry = NULL, *frame = frames__top(s->frames);
 
@@ -416,16 +487,21 @@ static bool leave_kernel(struct stack *s, const struct branch *b, const struct e
 	s->stopped_in_kernel = false;
 	s->resume_ip = entry ? entry->resume_ip : b->to;
 	end_entry(s, b, e, entry);
-	return entry;
+	e->again = entry;
 }
 
-static bool fix_up(struct stack *s, const struct branch *b, const struct event *e)
+void event__kernel_return(struct stack *s, const struct branch *b, struct event *e)
+{
+	end_entry(s, b, e, e->frame);
+}
+
+void event__kernel_fixup(struct stack *s, const struct branch *b, struct event *e)
 {
 	const struct frame *top;
 
 	end_entry(s, b, e, e->frame);
 	top = frames__top(s->frames);
-	return top && e->function != top->call.function;
+	e->again = top && e->function != top->call.function;
 }
 
 /*
@@ -442,7 +518,7 @@ static struct frame *find_schedule(struct stack *s)
 	return frame;
 }
 
-static void stop_in_kernel(struct stack *s, const struct branch *b)
+void event__kernel_stop(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct frame *frame = find_schedule(s);
 
@@ -452,7 +528,7 @@ static void stop_in_kernel(struct stack *s, const struct branch *b)
 	s->stopped_in_kernel = true;
 }
 
-static void resume_in_kernel(struct stack *s, const struct branch *b, const struct event *e)
+void event__kernel_resume(struct stack *s, const struct branch *b, struct event *e)
 {
 	s->stopped_in_kernel = false;
 	frames__begin_nested(s->frames, b->time_ns);
@@ -465,7 +541,7 @@ static void resume_in_kernel(struct stack *s, const struct branch *b, const stru
 /*
  * Ends all frames, if user code is not traced: the next code that is seen enters the kernel again.
  */
-static void leave_kernel_alone(struct stack *s, const struct branch *b)
+void event__kernel_exit_alone(struct stack *s, const struct branch *b, struct event *e)
 {
 	frames__pop_to(s->frames, NULL, b->time_ns, 0);
 	frames__begin_segment(s->frames, b->time_ns);
@@ -473,107 +549,8 @@ static void leave_kernel_alone(struct stack *s, const struct branch *b)
 	s->is_in_user = true;
 }
 
-static bool apply_outside(struct stack *s, const struct branch *b, const struct event *e)
+void event__kernel_entry_alone(struct stack *s, const struct branch *b, struct event *e)
 {
-	switch ((enum event_kind)e->rule->event) {
-	case EVENT_SYSCALL:
-		go_outside(s, b, CALL_SYSCALL, b->from + b->len);
-		s->in_sigreturn = stack__is_sigreturn(s, b->from) || is_in_restorer(s, b->from);
-		return false;
-	case EVENT_INTERRUPT:
-		go_outside(s, b, CALL_UNTRACED, b->from);
-		s->in_sigreturn = false;
-		return false;
-	case EVENT_SIGNAL:
-		enter_signal(s, b, e->function);
-		return false;
-	case EVENT_SIGNAL_END:
-		return leave_signal(s, b, e);
-	case EVENT_TRAP_RETURN:
-		stack__on_event(s, b, BRANCH_RETURN);
-		return false;
-	case EVENT_ABORT:
-		/*
-		 * The handler may be anywhere. It is part of the function whose sequence it ends.
-		 */
-		s->aborted.frame = frame__id(frames__top(s->frames));
-		s->aborted.handler = e->function;
-		return false;
-	case EVENT_KERNEL_ENTRY:
-		enter_kernel(s, b, e);
-		return false;
-	case EVENT_KERNEL_EXIT:
-		return leave_kernel(s, b, e);
-	case EVENT_KERNEL_RETURN:
-		end_entry(s, b, e, e->frame);
-		return false;
-	case EVENT_KERNEL_FIXUP:
-		return fix_up(s, b, e);
-	case EVENT_KERNEL_STOP:
-		stop_in_kernel(s, b);
-		return false;
-	case EVENT_KERNEL_RESUME:
-		resume_in_kernel(s, b, e);
-		return false;
-	case EVENT_KERNEL_EXIT_ALONE:
-		leave_kernel_alone(s, b);
-		return false;
-	case EVENT_KERNEL_ENTRY_ALONE:
-		s->is_in_user = false;
-		stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL)});
-		return false;
-	default:
-		return stack__apply_switch(s, b, e);
-	}
-}
-
-bool event__apply(struct stack *s, const struct branch *b, const struct event *e)
-{
-	switch ((enum event_kind)e->rule->event) {
-	case EVENT_NONE:
-		return false;
-	case EVENT_CALL:
-		enter(s, b, e);
-		return false;
-	case EVENT_RETURN:
-		return_from(s, b, e->frame);
-		return false;
-	case EVENT_RETURN_OUT:
-		return_out(s, b, e);
-		return false;
-	case EVENT_TAIL_CALL:
-		stack__replace_top(s, b, e->function);
-		return false;
-	case EVENT_RESOLVED:
-		stack__resolve(s, b, e->function, e->is_entry);
-		return false;
-	case EVENT_HANDLER_RETURN:
-		/*
-		 * It returns into the restorer, which calls rt_sigreturn: this is still the
-		 * signal's frame.
-		 */
-		frames__top(s->frames)->call.kind = CALL_SIGNAL;
-		s->restorer_ip = b->to;
-		stack__replace_top(s, b, e->function);
-		return false;
-	case EVENT_RECEIVER:
-		stack__give_back(frames__top(s->frames));
-		stack__land(s, b, NULL, e->by);
-		return false;
-	case EVENT_LANDING:
-		unwinding__note_landing(s, b->to);
-		stack__land(s, b, e->frame, e->by);
-		return false;
-	case EVENT_CUT:
-		frames__cut_to(s->frames, e->frame, b->time_ns, LEFT_BY_UNKNOWN);
-		return false;
-	case EVENT_LOST:
-		if (frames__top(s->frames))
-			stack__note_switcher(
-				s, (struct switcher){.left_at = frames__top(s->frames)->resume_ip});
-		break_segment(s, b);
-		return false;
-	default:
-		return apply_outside(s, b, e);
-	}
+	s->is_in_user = false;
+	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_KERNEL)});
 }

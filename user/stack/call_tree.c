@@ -139,6 +139,20 @@ int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_ma
 	return 0;
 }
 
+static int compare_unwinds(const void *a, const void *b)
+{
+	const struct unwind *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+void call_tree__sort_unwinds(struct call_tree *tree)
+{
+	VEC_SORT(&tree->unwinds, compare_unwinds);
+}
+
 /* The object or event that a blocked thread waits for, in a call tree and in words. */
 
 const struct waits_for *call_tree__waits_for(const struct call_tree *tree, const struct call *call)

@@ -194,6 +194,8 @@ struct call_tree {
 	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */
 };
 
+/* Puts them in order. */
+void call_tree__sort_unwinds(struct call_tree *tree);
 /* Appends a mark, without the part that overlaps those before it. 0 or -ENOMEM. */
 int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);
 /* The mark's interrupt time before time_ns, if it is spread evenly over the stretch. */

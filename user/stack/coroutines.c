@@ -220,7 +220,7 @@ static void begin_system(struct stack *s, uint64_t time_ns)
 {
 	const held_vec *base = &s->coroutines.system_base;
 
-	frames__begin_with(s->frames, time_ns, (struct held_stack){base->v, base->n}, CALL_INSIDE);
+	frames__begin_with(s->frames, time_ns, held_vec__all(base), CALL_INSIDE);
 	if (base->n && frames__top(s->frames)) {
 		s->coroutines.system_depth = s->frames->open.n - 1;
 		s->coroutines.system_index = frames__top(s->frames)->index;
@@ -240,7 +240,7 @@ static void find_system(struct stack *s, const struct branch *b)
 	coroutines->system = system;
 }
 
-static void on_mcall(struct stack *s, const struct branch *b, const struct function *function)
+void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *system;
@@ -251,10 +251,10 @@ static void on_mcall(struct stack *s, const struct branch *b, const struct funct
 	if (!system)
 		system = coroutines__add(coroutines, false);
 	if (!system || system == coroutines->running) {
-		stack__push_call(s, b, function);
+		stack__push_call(s, b, e->function);
 		return;
 	}
-	leave_goroutine(s, b, function);
+	leave_goroutine(s, b, e->function);
 	if (system != coroutines->system) {
 		coroutines->system = system;
 		stack__begin_at(s, b->time_ns, system, b->to);
@@ -266,7 +266,7 @@ static void on_mcall(struct stack *s, const struct branch *b, const struct funct
 		stack__switch_to(s, system);
 		begin_system(s, b->time_ns);
 	}
-	stack__push(s, &(struct frame){.call = branch__call(b, function, CALL_FUNCTION)});
+	stack__push(s, &(struct frame){.call = branch__call(b, e->function, CALL_FUNCTION)});
 }
 
 /*
@@ -290,7 +290,7 @@ static struct frame *find_base(struct stack *s)
 	if (coroutines->system_depth >= frames->open.n)
 		return NULL;
 	base = &frames->open.v[coroutines->system_depth];
-	return !base->is_root && base->index == coroutines->system_index ? base : NULL;
+	return base->index == coroutines->system_index ? base : NULL;
 }
 
 /* The scheduler runs and has not been recognised since the gap: it is the one from before. */
@@ -355,7 +355,7 @@ bool stack__is_queued(const struct stack *s, const struct branch *b)
 /*
  * recovery() makes the goroutine return again from the function that deferred the recovering call.
  */
-static void recover(struct stack *s, const struct branch *b, const struct function *function)
+void event__go_recovery(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutine *coroutine = s->coroutines.recovering;
 	struct frame *frame;
@@ -363,7 +363,7 @@ static void recover(struct stack *s, const struct branch *b, const struct functi
 	leave_system(s, b);
 	stack__resume(s, b->time_ns, coroutine);
 	s->coroutines.recovering = NULL;
-	frame = stack__find_caller(s, function);
+	frame = stack__find_caller(s, e->function);
 	if (frame)
 		frames__cut_to(s->frames, frame, b->time_ns, LEFT_BY_PANIC);
 	else
@@ -378,8 +378,8 @@ static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_
 {
 	s->coroutines.has_mark = true;
 	s->own_frames.consumer = NULL;
-	if (frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above))
-		s->frames->failed = true;
+	s->frames->failed |=
+		frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above) != 0;
 }
 
 /*
@@ -417,13 +417,17 @@ static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 }
 
 /* caml_runstack() has a frame on both stacks: the function that is called here returns to it. */
-static void begin_fiber(struct stack *s, const struct branch *b, struct coroutine *fiber)
+void event__fiber_begin(struct stack *s, const struct branch *b, struct event *e)
 {
+	struct coroutine *fiber = add_fiber(s, false);
 	const struct frame base = {.call = {.start_ns = b->time_ns,
 					    .entry_ip = b->from,
 					    .function = frames__top(s->frames)->call.function},
 				   .role = ROLE_FIBER};
 
+	e->again = true;
+	if (!fiber)
+		return;
 	wait_for(s->coroutines.running, fiber);
 	stack__suspend(s, b->time_ns, 0);
 	stack__begin(s, b->time_ns, fiber);
@@ -431,10 +435,11 @@ static void begin_fiber(struct stack *s, const struct branch *b, struct coroutin
 }
 
 /* The parent is a stack from before a gap: it is identified when it returns. */
-static void return_to_unknown(struct stack *s, const struct branch *b)
+void event__fiber_end_unknown(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutine *parent = add_fiber(s, true);
 
+	e->again = true;
 	if (!parent)
 		return;
 	stack__end(s, b->time_ns, 0);
@@ -446,11 +451,13 @@ static void return_to_unknown(struct stack *s, const struct branch *b)
  * The frame at the fiber's base continues on the parent's stack, in place of the frame that waited
  * there.
  */
-static void end_fiber(struct stack *s, const struct branch *b, struct coroutine *parent)
+void event__fiber_end(struct stack *s, const struct branch *b, struct event *e)
 {
 	const struct function *runner = frames__top(s->frames)->call.function;
+	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
 	struct frame *top;
 
+	e->again = true;
 	stack__end(s, b->time_ns, 0);
 	stack__resume(s, b->time_ns, parent);
 	top = frames__top(s->frames);
@@ -498,7 +505,7 @@ static void go_to_handler(struct stack *s, const struct branch *b, struct corout
 	stack__replace_top(s, b, function);
 }
 
-static bool perform(struct stack *s, const struct branch *b, const struct function *function)
+void event__fiber_perform(struct stack *s, const struct branch *b, struct event *e)
 {
 	const struct frame *top = frames__top(s->frames);
 	struct coroutine *parent = coroutines__parent_of(s->coroutines.running);
@@ -509,27 +516,27 @@ static bool perform(struct stack *s, const struct branch *b, const struct functi
 	bool is_first = top->role == ROLE_PERFORM;
 	uint64_t waits_at = is_first ? top->resume_ip : 0;
 
-	if (function__is_named(function, "caml_c_call")) {
+	if (function__is_named(e->function, "caml_c_call")) {
 		go_unhandled(s, b);
-		stack__replace_top(s, b, function);
-		return true;
+		stack__replace_top(s, b, e->function);
+		return;
 	}
 	if (is_first)
 		s->coroutines.performer = s->coroutines.running;
-	if (!parent)
-		return go_to_unknown(s, b, waits_at);
-	go_to_handler(s, b, parent, waits_at, function);
-	return true;
+	if (parent)
+		go_to_handler(s, b, parent, waits_at, e->function);
+	else
+		e->again = !go_to_unknown(s, b, waits_at);
 }
 
 /* caml_reperform() continues in caml_perform(), whose code they share. */
-static void reperform(struct stack *s, const struct branch *b, const struct function *function)
+void event__fiber_reperform(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutine *running = s->coroutines.running, *last = running->performed;
 
 	if (last)
 		wait_for(running, last);
-	stack__replace_top(s, b, function);
+	stack__replace_top(s, b, e->function);
 	stack__take_role(s, ROLE_REPERFORM);
 }
 
@@ -542,9 +549,8 @@ static struct coroutine *find_latest(struct stack *s)
 	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
 		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at &&
-		    (!latest || coroutine->since > latest->since))
-			latest = coroutine;
+		if (coroutine->state == COROUTINE_WAITS && coroutine->waits_at)
+			latest = later(latest, coroutine);
 	}
 	return latest;
 }
@@ -595,34 +601,11 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	fiber->is_loose = true;
 }
 
-static bool apply_effect(struct stack *s, const struct branch *b, const struct event *e)
+/* The next branch tells which fiber it is. */
+void event__fiber_resume(struct stack *s, const struct branch *b, struct event *e)
 {
-	struct coroutine *parent = coroutines__parent_of(s->coroutines.running), *fiber;
-
-	switch ((enum event_kind)e->rule->event) {
-	case EVENT_FIBER_BEGIN:
-		fiber = add_fiber(s, false);
-		if (fiber)
-			begin_fiber(s, b, fiber);
-		return true;
-	case EVENT_FIBER_END:
-		end_fiber(s, b, parent);
-		return true;
-	case EVENT_FIBER_END_UNKNOWN:
-		return_to_unknown(s, b);
-		return true;
-	case EVENT_FIBER_PERFORM:
-		return !perform(s, b, e->function);
-	case EVENT_FIBER_REPERFORM:
-		reperform(s, b, e->function);
-		return false;
-	case EVENT_FIBER_RESUME:
-		s->resumes = *b;
-		s->is_resuming = true;
-		return false;
-	default:
-		return false;
-	}
+	s->resumes = *b;
+	s->is_resuming = true;
 }
 
 /* Switches. */
@@ -674,10 +657,12 @@ static void leave(struct stack *s, const struct branch *b)
  * A switch to the running stack itself, or to an unknown one that waits at the same address. A
  * function that only looks like a switch does not discard what is known of a real one.
  */
-static void come_back(struct stack *s, const struct branch *b)
+void event__switch_back(struct stack *s, const struct branch *b, struct event *e)
 {
-	const struct frame *top = frames__top(s->frames);
+	const struct frame *top;
 
+	stack__make_switch(s, b, e->frame);
+	top = frames__top(s->frames);
 	if (top->role == ROLE_SWITCH || !s->coroutines.has_mark ||
 	    s->coroutines.switched_by == top->call.function) {
 		s->coroutines.switched_by = top->call.function;
@@ -686,49 +671,61 @@ static void come_back(struct stack *s, const struct branch *b)
 		set_mark(s, b->time_ns, b->to, 1);
 	}
 	frames__pop(s->frames, b->time_ns, 0);
+	if (e->frame)
+		unwinding__note_landing(s, b->to);
 }
 
 /*
  * Goes to a waiting stack, whose switch has returned. Returns may show later that it was another
  * one that waits there.
  */
-static void resume(struct stack *s, const struct branch *b, struct coroutine *coroutine)
+void event__switch(struct stack *s, const struct branch *b, struct event *e)
 {
+	stack__make_switch(s, b, e->frame);
 	stack__note_switcher(s, (struct switcher){.has_switched = true});
 	leave(s, b);
-	stack__switch_to(s, coroutine);
+	stack__switch_to(s, e->coroutine);
 	set_mark(s, b->time_ns, b->to, 2);
 	frames__pop(s->frames, b->time_ns, 0); /* the slice of the time switched out */
 	s->coroutines.switched_by = frames__top(s->frames)->call.function;
 	frames__pop(s->frames, b->time_ns, 0);
+	if (e->frame)
+		unwinding__note_landing(s, b->to);
 }
 
 /* Goes to a frame of another coroutine that has called getcontext() or setjmp(). */
-static void land_elsewhere(struct stack *s, const struct branch *b, struct coroutine *coroutine)
+void event__switch_landing(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct departure by;
 	struct frame *frame;
 
+	stack__make_switch(s, b, e->frame);
 	leave(s, b);
-	stack__switch_to(s, coroutine);
+	stack__switch_to(s, e->coroutine);
 	if (unwinding__find_setjmp(s, b, &frame, &by))
 		stack__land(s, b, frame, by);
 }
 
-static bool begin(struct stack *s, const struct branch *b, bool is_goroutine)
+void event__switch_new(struct stack *s, const struct branch *b, struct event *e)
 {
-	const struct function *function;
 	struct coroutine *coroutine;
-	bool is_entry;
 
-	function = stack__function_at(s, b->to, &is_entry);
-	coroutine = coroutines__add(&s->coroutines, !function || !is_entry);
+	stack__make_switch(s, b, e->frame);
+	coroutine = coroutines__add(&s->coroutines, !e->is_entry);
+	e->again = !coroutine;
 	if (!coroutine)
-		return false;
-	coroutine->is_goroutine = is_goroutine;
+		return;
+	coroutine->is_goroutine = frames__top(s->frames)->role == ROLE_GOGO;
 	leave(s, b);
 	stack__begin_at(s, b->time_ns, coroutine, b->to);
-	return true;
+}
+
+/* The function is like any other this time. */
+void event__no_switch(struct stack *s, const struct branch *b, struct event *e)
+{
+	stack__note_switcher(s, (struct switcher){.has_unwound = e->function});
+	stack__give_back(frames__top(s->frames));
+	e->again = true;
 }
 
 /* Finds a stack that has waited since before a gap, unless it may be the running one. */
@@ -786,15 +783,16 @@ static struct coroutine *add_unknown(struct stack *s)
  * The top frame returns to an address that is not its own: another stack has run since the last
  * switch. What has been done since is moved to that one, which becomes the running stack.
  */
-static void run_other(struct stack *s, struct coroutine *other)
+void event__other_stack(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *running = coroutines->running;
+	struct coroutine *other = e->coroutine, *running = coroutines->running;
 	struct coroutine *resumer = coroutines->resumer;
 	struct frames *frames = s->frames;
 	struct frames_mark as_it_waited = {0};
 	bool is_known = other;
 
+	e->again = true;
 	if (!is_known)
 		other = add_unknown(s);
 	if (!other)
@@ -803,13 +801,12 @@ static void run_other(struct stack *s, struct coroutine *other)
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
 	if (is_known) {
-		if (frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
-				     coroutines->mark.waits_at, 2))
-			s->frames->failed = true;
+		s->frames->failed |=
+			frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
+					 coroutines->mark.waits_at, 2) != 0;
 		frames_mark__go_on(&coroutines->mark, s->frames);
 	}
-	if (frames_mark__move(&coroutines->mark, frames, s->frames))
-		s->frames->failed = true;
+	s->frames->failed |= frames_mark__move(&coroutines->mark, frames, s->frames) != 0;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)
 		frames__push(frames, &(struct call){.start_ns = coroutines->mark.time_ns,
@@ -821,42 +818,4 @@ static void run_other(struct stack *s, struct coroutine *other)
 	coroutines->mark = as_it_waited;
 	coroutines->has_mark = true;
 	coroutines->resumer = resumer;
-}
-
-bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e)
-{
-	if (e->frame && e->rule->event <= EVENT_SWITCH_NEW)
-		stack__make_switch(s, b, e->frame);
-	switch ((enum event_kind)e->rule->event) {
-	case EVENT_SWITCH:
-		resume(s, b, e->coroutine);
-		if (e->frame)
-			unwinding__note_landing(s, b->to);
-		return false;
-	case EVENT_SWITCH_BACK:
-		come_back(s, b);
-		if (e->frame)
-			unwinding__note_landing(s, b->to);
-		return false;
-	case EVENT_SWITCH_LANDING:
-		land_elsewhere(s, b, e->coroutine);
-		return false;
-	case EVENT_SWITCH_NEW:
-		return !begin(s, b, frames__top(s->frames)->role == ROLE_GOGO);
-	case EVENT_NO_SWITCH:
-		stack__note_switcher(s, (struct switcher){.has_unwound = e->function});
-		stack__give_back(frames__top(s->frames));
-		return true;
-	case EVENT_OTHER_STACK:
-		run_other(s, e->coroutine);
-		return true;
-	case EVENT_GO_MCALL:
-		on_mcall(s, b, e->function);
-		return false;
-	case EVENT_GO_RECOVERY:
-		recover(s, b, e->function);
-		return false;
-	default:
-		return apply_effect(s, b, e);
-	}
 }

@@ -8,7 +8,7 @@
 #include "decode/branch.h"
 #include "kernel/kernel.h"
 
-/* Each call and each root has an index of 32 bits, and one value means none. */
+/* Each call has an index of 32 bits, and one value means none. */
 #define MAX_CALLS ((size_t)1 << 31)
 
 void frames__init(struct frames *frames)
@@ -21,7 +21,6 @@ void frames__fini(struct frames *frames)
 	VEC_FINI(&frames->calls);
 	VEC_FINI(&frames->open);
 	VEC_FINI(&frames->parts);
-	VEC_FINI(&frames->roots);
 	VEC_FINI(&frames->landings);
 	VEC_FINI(&frames->begun);
 	VEC_FINI(&frames->held);
@@ -83,7 +82,6 @@ static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 			      .n_below = (uint32_t)frames->open.n,
 			      .first = n_calls(frames),
 			      .depth = (uint32_t)frames->open.n - frames->n_roots,
-			      .last_root = ROOT_NONE,
 			      .catcher = WAITING_NONE};
 	frames->part = (uint32_t)(frames->parts.n - 1);
 	frames->n_below = part->n_below;
@@ -126,7 +124,6 @@ void frames__begin_segment(struct frames *frames, uint64_t time_ns)
 void frames__begin_below(struct frames *frames, uint64_t time_ns, struct waiting catcher,
 			 uint32_t distance)
 {
-	frames__end_segment(frames);
 	frames->boundary = BOUNDARY_UNWIND;
 	frames__begin_segment(frames, time_ns);
 	if (frames->failed)
@@ -164,8 +161,8 @@ void frames__begin_nested(struct frames *frames, uint64_t time_ns)
 void frames__forget(struct frames *frames)
 {
 	frames__end_segment(frames);
-	if (stitcher__finish(&frames->stitcher))
-		frames->failed = true;
+	stitcher__finish(&frames->stitcher);
+	frames->failed |= frames->stitcher.failed;
 }
 
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame)
@@ -186,7 +183,7 @@ bool frames__is_last(const struct frames *frames)
 {
 	const struct frame *top = frames__top(frames);
 
-	return top && !top->is_root && top->index == n_calls(frames) - 1;
+	return top && !call__is_root(&top->call) && top->index == n_calls(frames) - 1;
 }
 
 /* Ends a nested part without frames. Returns false if it is the segment that has no frames. */
@@ -218,7 +215,7 @@ struct frame *frames__push(struct frames *frames, const struct call *call)
 	return frame;
 }
 
-/* The top frame has ended and its call is in its place. It must not be a root. */
+/* The top frame has ended and its call is in its place. */
 static void tell_ended(struct frames *frames, struct frame *frame);
 
 void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
@@ -230,10 +227,7 @@ void frames__pop(struct frames *frames, uint64_t time_ns, uint8_t flags)
 	top->call.end_ns = time_ns;
 	top->call.flags |= flags;
 	top->call.told_at_end = top->told_ns == time_ns;
-	if (top->is_root)
-		frames->roots.v[top->index].call = top->call;
-	else
-		*place(frames, top->index) = top->call;
+	*place(frames, top->index) = top->call;
 	if (frames->consumer)
 		tell_ended(frames, top);
 	frames->open.n--;
@@ -266,8 +260,7 @@ void frames__learn_edge(struct frames *frames, const struct frame *frame, bool i
 				       .return_ip = frame->return_ip,
 				       .is_passed = is_passed};
 
-	if (call_edges__learn(&frames->stitcher.edges, &edge))
-		frames->failed = true;
+	frames->failed |= call_edges__learn(&frames->stitcher.edges, &edge) != 0;
 }
 
 /* Marks all frames but the lowest ones as left without a return. */
@@ -294,7 +287,7 @@ void frames__add_unwind(struct frames *frames, const struct unwind *unwind, stru
 		frames->failed = true;
 		return;
 	}
-	frames->unwinds.v[frames->unwinds.n - 1].to = frame__id(to);
+	frames->unwinds.v[frames->unwinds.n - 1].to = to->index;
 	to->unwind = (uint32_t)frames->unwinds.n;
 }
 
@@ -306,47 +299,32 @@ struct unwind *frames__unwind_into(const struct frames *frames, const struct fra
 void frames__move_unwind(struct frames *frames, struct unwind *unwind, struct frame *to,
 			 uint64_t time_ns)
 {
-	unwind->to = frame__id(to);
+	unwind->to = to->index;
 	unwind->end_ns = time_ns;
 	to->unwind = (uint32_t)(unwind - frames->unwinds.v) + 1;
-}
-
-/* Adds a root, stored apart, as the part's outermost frame. */
-static struct root *add_root(struct frames *frames, struct part *part)
-{
-	struct root *root = VEC_PUSH(&frames->roots);
-
-	if (!root)
-		return NULL;
-	*root = (struct root){.before = part->last_root};
-	part->last_root = (uint32_t)(frames->roots.n - 1);
-	part->n_roots++;
-	frames->n_roots++;
-	return root;
 }
 
 struct frame *frames__emplace_root(struct frames *frames, const struct function *function,
 				   uint64_t ip)
 {
 	struct part *part = running_part(frames);
-	struct root *root = part ? add_root(frames, part) : NULL;
-	struct frame *frame = root ? VEC_PUSH(&frames->open) : NULL;
+	struct frame *frame = NULL;
 
-	if (!frame) {
-		frames->failed = true;
+	if (part)
+		frame = frames__push(frames, &(struct call){.start_ns = part->start_ns,
+							    .entry_ip = ip,
+							    .function = function,
+							    .flags = CALL_INFERRED_START});
+	if (!frame)
 		return NULL;
-	}
-	*frame = (struct frame){
-		.is_root = true,
-		.kept_ns = frames->ended_ns,
-		.in = frames->ended_in,
-		.keeps_in = frames->ended_in,
-		.index = part->last_root,
-		.call = {.start_ns = part->start_ns,
-			 .entry_ip = ip,
-			 .function = function,
-			 .flags = CALL_INFERRED_START},
-	};
+	frame->kept_ns = frames->ended_ns;
+	frame->in = frames->ended_in;
+	frame->keeps_in = frames->ended_in;
+	frame->call.depth = ROOT_DEPTH;
+	frame->call.parent = part->n_roots ? frame->index - part->last_root : 0;
+	part->last_root = frame->index;
+	part->n_roots++;
+	frames->n_roots++;
 	return frame;
 }
 
@@ -434,8 +412,8 @@ static bool is_final(const struct frames *frames, const struct frame *frame,
 	const uint8_t inferred = CALL_INFERRED_START | CALL_INFERRED_END;
 	const struct call *call = &frame->call;
 
-	return call->start_ns > caller->kept_ns && !frame->is_root && !frame->keeps &&
-	       !(call->flags & inferred) && call->depth < MAX_DEPTH &&
+	return call->start_ns > caller->kept_ns && !frame->keeps && !(call->flags & inferred) &&
+	       call->depth < MAX_DEPTH &&
 	       !is_named(frames, has_waiting(caller) ? caller->first_in : frame->index);
 }
 
@@ -461,8 +439,7 @@ static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t dep
 	struct call *calls = place(frames, first);
 	size_t n = end - first, n_behind = n_calls(frames) - end;
 
-	if (frames->consumer->take(frames->consumer->ctx, calls, n))
-		frames->failed = true;
+	frames->failed |= frames->consumer->take(frames->consumer->ctx, calls, n) != 0;
 	if (n_behind)
 		memmove(calls, calls + n, n_behind * sizeof(*calls));
 	frames->calls.n -= n;
@@ -473,10 +450,7 @@ static void tell(struct frames *frames, uint32_t first, uint32_t end, size_t dep
 /* A slice of inlined code ends if another callee has been handed on in between. */
 static void stay(struct frames *frames, const struct frame *frame, struct frame *caller)
 {
-	struct call *call =
-		frame->is_root ? &frames->roots.v[frame->index].call : place(frames, frame->index);
-
-	call->told_before = caller->has_told;
+	place(frames, frame->index)->told_before = caller->has_told;
 	caller->has_told = false;
 }
 
@@ -499,7 +473,8 @@ static void keep(struct frames *frames, struct frame *frame, size_t depth)
 		return;
 	stay(frames, frame, caller);
 	caller->kept_ns = frame->call.end_ns;
-	caller->keeps |= frame->keeps || frame->call.depth >= MAX_DEPTH;
+	caller->keeps |=
+		frame->keeps || (frame->call.depth >= MAX_DEPTH && !call__is_root(&frame->call));
 	caller->in = frames->ended_in;
 	caller->keeps_in = caller->in;
 }
@@ -558,7 +533,7 @@ int frames_mark__set(struct frames_mark *mark, const struct frames *frames, uint
 	mark->n_open = frames->open.n;
 	mark->n_calls = frames->calls.n;
 	mark->n_parts = frames->parts.n;
-	mark->n_roots = frames->roots.n;
+	mark->n_roots = frames->n_roots;
 	mark->n_unwinds = frames->unwinds.n;
 	mark->top.n = 0;
 	for (size_t i = frames->open.n - n; i < frames->open.n; i++)
@@ -618,17 +593,16 @@ static void show(struct frames *frames, const struct call *call)
 				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
 				  .entry_ip = call->entry_ip};
 
-	if (VEC_ADD(&frames->begun, held))
-		frames->failed = true;
+	frames->failed |= VEC_ADD(&frames->begun, held) != 0;
 }
 
 /* A call is written to its place when it ends; until then it is in its frame. */
-static const struct call *find_call(const struct frames *frames, uint32_t index, bool is_root)
+static const struct call *find_call(const struct frames *frames, uint32_t index)
 {
 	for (size_t i = 0; i < frames->open.n; i++)
-		if (frames->open.v[i].index == index && frames->open.v[i].is_root == is_root)
+		if (frames->open.v[i].index == index)
 			return &frames->open.v[i].call;
-	return is_root ? &frames->roots.v[index].call : &frames->calls.v[FRAMES_ROOM + index];
+	return place(frames, index);
 }
 
 static size_t end_of(const struct frames *frames, const struct part *segment)
@@ -648,9 +622,10 @@ static void show_first_calls(struct frames *frames, const struct part *segment)
 	if (next < frames->parts.n && frames->parts.v[next].first < end)
 		end = frames->parts.v[next].first;
 	for (size_t i = segment->first; i < end; i++) {
-		const struct call *call = find_call(frames, (uint32_t)i, false);
+		const struct call *call = find_call(frames, (uint32_t)i);
 
-		if (i > segment->first && !(call->flags & CALL_INFERRED_START))
+		if (i > segment->first &&
+		    (!(call->flags & CALL_INFERRED_START) || call__is_root(call)))
 			break;
 		show(frames, call);
 	}
@@ -662,15 +637,19 @@ static void show_begin(struct frames *frames, const struct part *segment)
 	uint32_t root = segment->last_root;
 
 	frames->begun.n = 0;
-	for (; root != ROOT_NONE; root = frames->roots.v[root].before)
-		show(frames, find_call(frames, root, true));
+	for (uint32_t i = 0; i < segment->n_roots; i++) {
+		const struct call *call = find_call(frames, root);
+
+		show(frames, call);
+		root -= call->parent;
+	}
 	show_first_calls(frames, segment);
 }
 
 static struct beginning beginning_of(struct frames *frames, const struct part *segment)
 {
 	show_begin(frames, segment);
-	return (struct beginning){.frames = {frames->begun.v, frames->begun.n},
+	return (struct beginning){.frames = held_vec__all(&frames->begun),
 				  .boundary = segment->boundary,
 				  .catcher = segment->catcher,
 				  .distance = segment->distance,
@@ -700,7 +679,7 @@ struct held_stack frames__show_begin(struct frames *frames)
 	}
 	if (most)
 		show_begin(frames, most);
-	return (struct held_stack){frames->begun.v, frames->begun.n};
+	return held_vec__all(&frames->begun);
 }
 
 void frames__list_pending(struct frames *frames, held_vec *pending)
@@ -715,8 +694,7 @@ void frames__list_pending(struct frames *frames, held_vec *pending)
 	begin = beginning_of(frames, segment);
 	if (!frames->failed)
 		below = stitcher__below(&frames->stitcher, &begin);
-	if (VEC_ADD_ALL(pending, &below))
-		frames->failed = true;
+	frames->failed |= VEC_ADD_ALL(pending, &below) != 0;
 	if (frames->open.n)
 		frames__list_open(frames, frames->open.n, pending);
 	else if (VEC_ADD_ALL(pending, &frames->held))
@@ -732,14 +710,13 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 
 	if (frames->failed)
 		return;
-	if (stitcher__add(&frames->stitcher, &begin,
-			  (struct held_stack){frames->held.v, frames->held.n}))
-		frames->failed = true;
+	stitcher__add(&frames->stitcher, &begin, held_vec__all(&frames->held));
+	frames->failed |= frames->stitcher.failed;
 	frames->held.n = 0;
 }
 
 void frames__take_stack(struct frames *frames, struct held_stack stack)
 {
-	if (stitcher__anchor(&frames->stitcher, stack))
-		frames->failed = true;
+	stitcher__anchor(&frames->stitcher, stack);
+	frames->failed |= frames->stitcher.failed;
 }

@@ -2,9 +2,9 @@
 /*
  * The frames of one thread. Running frames are on a stack. A frame that has ended becomes a call,
  * in the place that was reserved when it began, so calls are in pre-order. A caller that is
- * discovered late belongs below everything seen before: it is stored apart, as a root, and gets its
- * place when the tree is finished. A segment may contain nested parts, whose callers are found in
- * the same way; a nested part is on top of the frame that it will return to.
+ * discovered late, a root, belongs below everything seen before: it is moved there when the tree is
+ * finished. A segment may contain nested parts, whose callers are found in the same way; a nested
+ * part is on top of the frame that it will return to.
  */
 #ifndef MTBPF_STACK_FRAMES_H
 #define MTBPF_STACK_FRAMES_H
@@ -32,9 +32,8 @@ struct frame {
 	uint64_t kept_ns, told_ns;
 	/* The outermost inlined call in which its last callee was made; NULL: none. */
 	const struct inlined *in;
-	uint32_t index;	      /* its place among the calls, or among the roots */
-	uint32_t unwind : 31; /* the last that landed in it, counted from 1; 0: none */
-	uint32_t is_root : 1; /* discovered late */
+	uint32_t index;	   /* its place among the calls */
+	uint32_t unwind;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
 	bool keeps_in;	   /* these are told with this frame, not earlier */
 	bool has_told;	   /* a callee was told since the last one that was kept */
@@ -65,7 +64,7 @@ struct part {
 	uint32_t depth;	     /* of its first frame, as in its call.depth */
 	uint32_t first, end; /* its calls, with those of the parts in it */
 	uint32_t n_roots;
-	uint32_t last_root; /* of its roots; root.before leads to the others */
+	uint32_t last_root; /* index of the last of them */
 	/* If it is a segment: */
 	uint64_t end_ns;
 	enum boundary boundary; /* between the one before and it */
@@ -74,30 +73,33 @@ struct part {
 	bool is_unwinding;	/* the lowest frame that it shows is an unwinder's */
 };
 
-/* A caller that was discovered after everything that it called. */
-struct root {
-	struct call call;
-	uint32_t before; /* the part's root that was found before it: the one it called */
-	uint32_t index;	 /* in the tree: frames__finish() */
-};
+/*
+ * A caller that was discovered after everything that it called has this depth until
+ * frames__finish(); that of other frames, above roots, may be a little below 0 until then. Its
+ * call.parent is how far before it the part's root is that was found before, which it has called.
+ */
+#define ROOT_DEPTH (1u << 31)
+
+static inline bool call__is_root(const struct call *call)
+{
+	return call->depth == ROOT_DEPTH;
+}
 
 /* The address after a call of setjmp(), where longjmp() may land while the frame lives. */
 struct landing {
 	uint64_t ip;
-	size_t depth;	/* of the frame among those open */
-	uint32_t index; /* of the frame, as is_root is */
-	bool is_root;
+	size_t depth;	 /* of the frame among those open */
+	uint32_t index;	 /* of the frame */
 	bool is_taken;	 /* a longjmp() has landed there since setjmp() was called */
 	uint8_t left_by; /* enum left_by of the calls that a jump to it ends */
 	uint8_t slack;	 /* it may land up to this many bytes after ip as well */
 };
 
 struct frames {
-	VEC(struct call) calls; /* after room for the roots */
+	VEC(struct call) calls; /* after room for those that go before them in the end */
 	VEC(struct frame) open;
-	VEC(struct part) parts; /* in the order of their first calls */
-	VEC(struct root) roots;
-	VEC(struct unwind) unwinds;   /* they refer to calls by frame__id() */
+	VEC(struct part) parts;	      /* in the order of their first calls */
+	VEC(struct unwind) unwinds;   /* they refer to calls by their places */
 	VEC(struct landing) landings; /* unwinding.c; the outer frames' first */
 	struct stitcher stitcher;
 	held_vec begun, held;	/* what ran at a segment's begin, and at its end */
@@ -186,12 +188,6 @@ void frames__learn_edge(struct frames *frames, const struct frame *frame, bool i
 
 /* Keeps the frame's call in its place: an unwind begins with it and refers to that. */
 void frames__name(struct frames *frames, const struct frame *frame);
-
-/* The id of the call that an unwind begins with, or ends in, before frames__finish(). */
-static inline uint32_t frame__id(const struct frame *frame)
-{
-	return frame->index | (uint32_t)frame->is_root << 31;
-}
 
 /* Adds an unwind that has landed in the frame `to`. It is complete except for unwind->to. */
 void frames__add_unwind(struct frames *frames, const struct unwind *unwind, struct frame *to);
@@ -288,10 +284,6 @@ void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 
 /* Shared by the files frames*.c. */
-
-#define ROOT_NONE UINT32_MAX
-/* frame__id() sets this bit for roots. */
-#define ROOT_BIT (1u << 31)
 
 /*
  * Places left free before the first call, so that late roots fit in front of it without moving all

@@ -23,12 +23,6 @@ static int compare_wanted(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Notes that *id is the index of a call, to be changed when that call is moved; not for roots. */
-static void want(struct wanted *wanted, uint32_t *id)
-{
-	*wanted = (struct wanted){*id & ROOT_BIT ? UINT32_MAX : *id, id};
-}
-
 /* Ascending by place, in memory that the caller frees; NULL: no memory. */
 static struct wanted *list_wanted(struct frames *frames)
 {
@@ -38,27 +32,14 @@ static struct wanted *list_wanted(struct frames *frames)
 	if (!v)
 		return NULL;
 	for (size_t i = 0; i < frames->unwinds.n; i++) {
-		want(&v[n++], &frames->unwinds.v[i].from);
-		want(&v[n++], &frames->unwinds.v[i].to);
+		uint32_t *from = &frames->unwinds.v[i].from, *to = &frames->unwinds.v[i].to;
+
+		v[n++] = (struct wanted){*from, from};
+		v[n++] = (struct wanted){*to, to};
 	}
 	v[n++] = (struct wanted){.place = UINT32_MAX};
 	qsort(v, n, sizeof(*v), compare_wanted);
 	return v;
-}
-
-static void settle(const struct frames *frames, uint32_t *id)
-{
-	if (*id & ROOT_BIT)
-		*id = frames->roots.v[*id & ~ROOT_BIT].index;
-}
-
-static int compare_unwinds(const void *a, const void *b)
-{
-	const struct unwind *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
 /*
@@ -87,30 +68,26 @@ static void mark_inserted(const struct call_tree *tree, const struct unwind *unw
 
 static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 {
-	for (size_t i = 0; i < frames->unwinds.n; i++) {
-		settle(frames, &frames->unwinds.v[i].from);
-		settle(frames, &frames->unwinds.v[i].to);
-	}
-	VEC_SORT(&frames->unwinds, compare_unwinds);
 	tree->unwinds.v = frames->unwinds.v;
 	tree->unwinds.n = frames->unwinds.n;
 	tree->unwinds.cap = frames->unwinds.cap;
 	frames->unwinds.v = NULL;
 	frames->unwinds.n = frames->unwinds.cap = 0;
+	call_tree__sort_unwinds(tree);
 	for (size_t i = 0; i < tree->unwinds.n; i++)
 		mark_inserted(tree, &tree->unwinds.v[i]);
 }
 
 /*
- * Moves the calls, in the order of their begins, and the late roots into a tree, in one pass. A
- * late root puts everything in its part one level deeper, and moves all calls after it. Frames that
- * continue from one segment to the next become one call.
+ * Moves the calls, in the order of their begins, into a tree, in one pass. A root is moved to the
+ * begin of its part, and puts everything in the part one level deeper. Frames that continue from
+ * one segment to the next become one call.
  */
 
 struct pass {
 	const struct frames *frames;
 	const struct stitcher *stitcher;
-	const struct call *from; /* moves down within one array, or stays */
+	struct call *from; /* moves down within one array, or stays */
 	struct call *to;
 	size_t in, out;		     /* next call to move; where to */
 	uint32_t part;		     /* that contains `in` */
@@ -179,7 +156,12 @@ static int move_to(struct pass *p, size_t end)
 	int err = 0;
 
 	for (; p->in < end && !err; p->in++) {
-		err = take(p, &p->from[p->in]);
+		const struct call *call = &p->from[p->in];
+
+		if (call__is_root(call))
+			p->last = call->parent;
+		else
+			err = take(p, call);
 		for (; p->wanted->place == p->in; p->wanted++)
 			*p->wanted->index = p->last;
 	}
@@ -274,21 +256,24 @@ static int enter_segment(struct pass *p, const struct part *part)
 	return 0;
 }
 
-/* The part's roots: each is the parent of the one found before it. */
+/*
+ * The part's roots: each is the parent of the one found before it. Unwinds will ask for it when its
+ * old place is reached: it tells the new one there.
+ */
 static int enter_part(struct pass *p, uint32_t index)
 {
 	const struct part *part = &p->frames->parts.v[index];
-	uint32_t id = part->last_root, depth = part->depth;
+	uint32_t root = part->last_root;
 	int err = part->outer == PART_NONE ? enter_segment(p, part) : 0;
 
 	p->part = index;
-	for (; id != ROOT_NONE && !err; id = p->frames->roots.v[id].before) {
-		struct root *root = &p->frames->roots.v[id];
-		struct call call = root->call;
+	for (uint32_t i = 0; i < part->n_roots && !err; i++) {
+		struct call call = p->from[root];
 
-		call.depth = depth++;
+		call.depth = part->depth + i;
 		err = take(p, &call);
-		root->index = p->last;
+		p->from[root].parent = p->last;
+		root -= call.parent;
 	}
 	p->deeper += part->n_roots;
 	return err;
@@ -331,8 +316,10 @@ static int run(struct pass *p, size_t end)
 static size_t count_callers(const struct frames *frames)
 {
 	const struct stitcher *stitcher = &frames->stitcher;
-	size_t n = frames->roots.n;
+	size_t n = 0;
 
+	for (size_t i = 0; i < frames->parts.n; i++)
+		n += frames->parts.v[i].n_roots;
 	for (size_t i = 0; i < stitcher->runs.n; i++)
 		n += stitcher->runs.v[i].below.n;
 	return n;
@@ -361,8 +348,8 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	int err;
 
 	frames__end_segment(frames);
-	if (stitcher__finish(&frames->stitcher))
-		frames->failed = true;
+	stitcher__finish(&frames->stitcher);
+	frames->failed |= frames->stitcher.failed;
 	err = frames->failed ? -ENOMEM : make_room(frames, count_callers(frames), &room);
 	if (err || !wanted)
 		return -ENOMEM;

@@ -45,15 +45,14 @@ static bool is_replaced(const struct frame *was, const struct frame *is)
 static bool has_unwound(const struct frames_mark *mark, const struct frames *from)
 {
 	for (size_t i = 0; i < from->unwinds.n; i++)
-		if (!(from->unwinds.v[i].to & ROOT_BIT) &&
-		    from->unwinds.v[i].to + FRAMES_ROOM >= mark->n_calls)
+		if (from->unwinds.v[i].to + FRAMES_ROOM >= mark->n_calls)
 			return true;
 	return from->unwinds.n != mark->n_unwinds;
 }
 
 static bool is_since(const struct frames_mark *mark, const struct frame *frame)
 {
-	return !frame->is_root && frame->index + FRAMES_ROOM >= mark->n_calls;
+	return frame->index + FRAMES_ROOM >= mark->n_calls;
 }
 
 /* True if the top is a tail call, and the only one: its caller was there at the mark. */
@@ -69,10 +68,10 @@ bool frames_mark__is_whole(const struct frames_mark *mark, const struct frames *
 	const struct frame *top = frames__top(from), *was;
 
 	if (!top || mark->n_open < from->open.n + mark->n_above || mark->n_parts != from->parts.n ||
-	    mark->n_roots != from->roots.n || has_unwound(mark, from))
+	    mark->n_roots != from->n_roots || has_unwound(mark, from))
 		return false;
 	was = marked(mark, n_ended(mark, from));
-	if (!was || was->is_root != top->is_root)
+	if (!was || call__is_root(&was->call) != call__is_root(&top->call))
 		return false;
 	return !is_replaced(was, top) ||
 	       (was->return_ip == top->return_ip && is_tail_call(mark, from));
@@ -124,8 +123,7 @@ void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
 
 static const struct call *ended_call(const struct frames *frames, const struct frame *frame)
 {
-	return frame->is_root ? &frames->roots.v[frame->index].call
-			      : &frames->calls.v[FRAMES_ROOM + frame->index];
+	return &frames->calls.v[FRAMES_ROOM + frame->index];
 }
 
 static void end_like(struct frames *to, const struct call *end, const struct call *begin)
@@ -137,11 +135,10 @@ static void end_like(struct frames *to, const struct call *end, const struct cal
 	frames__pop(to, end->end_ns, end->flags & CALL_CUT_SHORT);
 }
 
-/* Moves the calls that began since the mark. All but the last frame have ended. */
-static int move_calls(const struct frames_mark *mark, const struct frames *from, struct frames *to,
-		      uint32_t deeper)
+/* Adds copies of the calls from the place `first` on, that much deeper. */
+static int add_calls(struct frames *to, const struct frames *from, size_t first, uint32_t deeper)
 {
-	for (size_t i = mark->n_calls; i < from->calls.n; i++) {
+	for (size_t i = first; i < from->calls.n; i++) {
 		struct call *call;
 
 		if (to->calls.n >= to->calls.cap && frames__grow(to))
@@ -174,8 +171,7 @@ static void forget_landings(struct frames *frames, size_t n_calls)
 	size_t n = 0;
 
 	for (size_t i = 0; i < frames->landings.n; i++)
-		if (frames->landings.v[i].is_root ||
-		    frames->landings.v[i].index + FRAMES_ROOM < n_calls)
+		if (frames->landings.v[i].index + FRAMES_ROOM < n_calls)
 			frames->landings.v[n++] = frames->landings.v[i];
 	frames->landings.n = n;
 }
@@ -205,7 +201,7 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 		end_like(to, ended_call(from, was), &was->call);
 	else
 		frames__top(to)->call.self_insns += top->call.self_insns - was->call.self_insns;
-	err = move_calls(mark, from, to, deeper);
+	err = add_calls(to, from, mark->n_calls, deeper);
 	if (!err && is_replaced(was, top))
 		err = move_top(mark, from, to, n_calls, deeper, &returns);
 	put_back(mark, from);
@@ -216,31 +212,12 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 
 /* The places that the first elements of `from` get in `to`. */
 struct offsets {
-	uint32_t calls, parts, roots, unwinds;
+	uint32_t calls, parts, unwinds;
 };
 
 static uint32_t moved(uint32_t index, uint32_t by)
 {
 	return index == UINT32_MAX ? index : index + by;
-}
-
-static uint32_t moved_id(uint32_t id, const struct offsets *by)
-{
-	return id & ROOT_BIT ? id + by->roots : id + by->calls;
-}
-
-static int append_calls(struct frames *to, const struct frames *from)
-{
-	size_t n = from->calls.n - FRAMES_ROOM;
-
-	while (to->calls.cap < to->calls.n + n)
-		if (frames__grow(to))
-			return -ENOMEM;
-	if (n)
-		memcpy(&to->calls.v[to->calls.n], &from->calls.v[FRAMES_ROOM],
-		       n * sizeof(*from->calls.v));
-	to->calls.n += n;
-	return 0;
 }
 
 /* Appends everything that refers to calls, or to others, by places. */
@@ -249,33 +226,30 @@ static int append_others(struct frames *to, const struct frames *from, const str
 	size_t n_open = to->open.n;
 
 	to->landings.n = 0;
-	if (VEC_ADD_ALL(&to->parts, &from->parts) || VEC_ADD_ALL(&to->roots, &from->roots) ||
-	    VEC_ADD_ALL(&to->unwinds, &from->unwinds) || VEC_ADD_ALL(&to->open, &from->open) ||
-	    VEC_ADD_ALL(&to->landings, &from->landings))
+	if (VEC_ADD_ALL(&to->parts, &from->parts) || VEC_ADD_ALL(&to->unwinds, &from->unwinds) ||
+	    VEC_ADD_ALL(&to->open, &from->open) || VEC_ADD_ALL(&to->landings, &from->landings))
 		return -ENOMEM;
 	for (size_t i = by->parts; i < to->parts.n; i++) {
 		struct part *part = &to->parts.v[i];
 
 		part->outer = moved(part->outer, by->parts);
-		part->last_root = moved(part->last_root, by->roots);
+		part->last_root += by->calls;
 		part->first += by->calls;
 		part->end += by->calls;
 		part->catcher = WAITING_NONE;
 	}
-	for (size_t i = by->roots; i < to->roots.n; i++)
-		to->roots.v[i].before = moved(to->roots.v[i].before, by->roots);
 	for (size_t i = by->unwinds; i < to->unwinds.n; i++) {
-		to->unwinds.v[i].from = moved_id(to->unwinds.v[i].from, by);
-		to->unwinds.v[i].to = moved_id(to->unwinds.v[i].to, by);
+		to->unwinds.v[i].from += by->calls;
+		to->unwinds.v[i].to += by->calls;
 	}
 	for (size_t i = n_open; i < to->open.n; i++) {
 		struct frame *frame = &to->open.v[i];
 
-		frame->index += frame->is_root ? by->roots : by->calls;
+		frame->index += by->calls;
 		frame->unwind += frame->unwind ? by->unwinds : 0;
 	}
 	for (size_t i = 0; i < to->landings.n; i++)
-		to->landings.v[i].index += to->landings.v[i].is_root ? by->roots : by->calls;
+		to->landings.v[i].index += by->calls;
 	return 0;
 }
 
@@ -304,12 +278,11 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 {
 	const struct offsets by = {.calls = (uint32_t)(to->calls.n - FRAMES_ROOM),
 				   .parts = (uint32_t)to->parts.n,
-				   .roots = (uint32_t)to->roots.n,
 				   .unwinds = (uint32_t)to->unwinds.n};
 	held_vec held;
 
 	from->parts.v[0].boundary = boundary;
-	if (append_calls(to, from) || append_others(to, from, &by))
+	if (add_calls(to, from, FRAMES_ROOM, 0) || append_others(to, from, &by))
 		return -ENOMEM;
 	go_on_as(to, from, &by);
 	stitch(to, by.parts);

@@ -258,13 +258,6 @@ static int move_calls(struct call_tree *to, const struct resumed *resumed, const
 	return 0;
 }
 
-static int compare_unwinds(const void *a, const void *b)
-{
-	const struct unwind *x = a, *y = b;
-
-	return (x->from > y->from) - (x->from < y->from);
-}
-
 static int move_unwinds(struct call_tree *to, const struct resumed *resumed, const uint32_t *map)
 {
 	struct call_tree *tree = resumed->waiter->tree;
@@ -283,7 +276,7 @@ static int move_unwinds(struct call_tree *to, const struct resumed *resumed, con
 			return -ENOMEM;
 	}
 	if (left != tree->unwinds.n)
-		qsort(to->unwinds.v, to->unwinds.n, sizeof(*to->unwinds.v), compare_unwinds);
+		call_tree__sort_unwinds(to);
 	tree->unwinds.n = left;
 	return 0;
 }

@@ -18,111 +18,47 @@
  * return addresses of the frames that they show.
  */
 
-/* Coroutines that cannot be told apart: the same frames, and they wait at the same address. */
-struct parked_group {
-	struct held_stack pending;
-	uint64_t waits_at; /* 0: they did not wait */
-	uint8_t slack;	   /* or up to this many bytes after it */
-	bool is_rootless;
-	size_t first, n_taken; /* in parked.coroutines */
-	size_t n;
-};
+typedef VEC(struct coroutine *) coroutine_vec;
 
-struct parked {
-	VEC(struct coroutine *) coroutines; /* a group's together, the one that waited last first */
-	VEC(struct parked_group) groups;
-};
-
-/* The quality of a group's match. */
+/* How well a parked coroutine matches. */
 struct likeness {
-	size_t group; /* counted from 1; 0: none fits, or several do that are different below */
+	struct coroutine *coroutine; /* NULL: none, or several that are different below */
 	struct fit fit;
 	bool has_waited; /* and has not moved since */
 };
 
-static int compare_held(const struct held *a, const struct held *b)
-{
-	if (a->function != b->function)
-		return a->function < b->function ? -1 : 1;
-	return (a->return_ip > b->return_ip) - (a->return_ip < b->return_ip);
-}
-
-/* Any order, as long as those that are alike stand together. */
-static int compare_pending(const struct coroutine *a, const struct coroutine *b)
-{
-	int order = 0;
-
-	if (a->waits_at != b->waits_at)
-		return a->waits_at < b->waits_at ? -1 : 1;
-	if (a->is_rootless != b->is_rootless)
-		return a->is_rootless - b->is_rootless;
-	if (a->pending.n != b->pending.n)
-		return a->pending.n < b->pending.n ? -1 : 1;
-	for (size_t i = a->pending.n; i-- > 0 && !order;)
-		order = compare_held(&a->pending.v[i], &b->pending.v[i]);
-	return order;
-}
-
-static int compare_coroutines(const void *a, const void *b)
+static int compare_parked(const void *a, const void *b)
 {
 	const struct coroutine *x = *(struct coroutine *const *)a,
 			       *y = *(struct coroutine *const *)b;
-	int order = compare_pending(x, y);
 
-	if (order)
-		return order;
 	if (x->since != y->since)
 		return x->since < y->since ? 1 : -1;
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static int add_group(struct parked *parked, size_t first)
-{
-	const struct coroutine *coroutine = parked->coroutines.v[first];
-	const struct parked_group group = {.pending = {coroutine->pending.v, coroutine->pending.n},
-					   .waits_at = coroutine->waits_at,
-					   .slack = coroutine->slack,
-					   .is_rootless = coroutine->is_rootless,
-					   .first = first};
-
-	return VEC_ADD(&parked->groups, group);
-}
-
-/* 0 or -ENOMEM. The coroutines' `pending` must outlive it. */
-static int list_parked(struct parked *parked, struct coroutines *coroutines)
+/* Those from before the gap, the one that was left last first. 0 or -ENOMEM. */
+static int list_parked(coroutine_vec *parked, struct coroutines *coroutines)
 {
 	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
 		struct coroutine *coroutine = coroutines__at(coroutines, i);
 
-		if (coroutine->state == COROUTINE_PARKED && VEC_ADD(&parked->coroutines, coroutine))
+		if (coroutine->state == COROUTINE_PARKED && VEC_ADD(parked, coroutine))
 			return -ENOMEM;
 	}
-	VEC_SORT(&parked->coroutines, compare_coroutines);
-	for (size_t i = 0; i < parked->coroutines.n; i++) {
-		if (!i || compare_pending(parked->coroutines.v[i - 1], parked->coroutines.v[i]))
-			if (add_group(parked, i))
-				return -ENOMEM;
-		parked->groups.v[parked->groups.n - 1].n++;
-	}
+	VEC_SORT(parked, compare_parked);
 	return 0;
 }
 
-/* Takes one coroutine out of the group. */
-static struct coroutine *take_parked(struct parked *parked, size_t group)
-{
-	struct parked_group *taken = &parked->groups.v[group - 1];
-
-	return parked->coroutines.v[taken->first + taken->n_taken++];
-}
-
 /* True if all that it shows is as it was when the stack was left. */
-static bool has_waited(const struct parked_group *group, struct held_stack begin, uint64_t began_at,
-		       const struct fit *fit)
+static bool has_waited(const struct coroutine *coroutine, struct held_stack begin,
+		       uint64_t began_at, const struct fit *fit)
 {
 	/* The top frame is that of the function that switched. */
-	return began_at && group->waits_at && began_at - group->waits_at <= group->slack &&
+	return began_at && coroutine->waits_at &&
+	       began_at - coroutine->waits_at <= coroutine->slack &&
 	       fit->first + fit->n_agreed == begin.n &&
-	       (size_t)(fit->offset + (int64_t)begin.n) + 1 == group->pending.n;
+	       (size_t)(fit->offset + (int64_t)begin.n) + 1 == coroutine->pending.n;
 }
 
 /* True if it has shown only the frame in which it continued: the caller of the switch. */
@@ -131,21 +67,22 @@ static bool is_below_switch(struct held_stack a, struct held_stack b)
 	return b.n == 1 && a.n > 1 && b.v[0].function && a.v[a.n - 2].function == b.v[0].function;
 }
 
-static bool fits(const struct parked *parked, size_t group, struct held_stack begin,
-		 uint64_t began_at, struct likeness *like)
+static bool fits(struct coroutine *coroutine, struct held_stack begin, uint64_t began_at,
+		 struct likeness *like)
 {
-	const struct parked_group *g = &parked->groups.v[group - 1];
+	struct held_stack pending = held_vec__all(&coroutine->pending);
 
-	*like = (struct likeness){.group = group};
-	if (g->n_taken == g->n)
+	*like = (struct likeness){.coroutine = coroutine};
+	/* Another one has been taken for it. */
+	if (coroutine->state != COROUTINE_PARKED)
 		return false;
-	if (held_stack__fits(g->pending, begin, BOUNDARY_GAP, &like->fit)) {
-		like->has_waited = has_waited(g, begin, began_at, &like->fit);
+	if (held_stack__fits(pending, begin, BOUNDARY_GAP, &like->fit)) {
+		like->has_waited = has_waited(coroutine, begin, began_at, &like->fit);
 		return true;
 	}
-	like->fit = (struct fit){.offset = (int64_t)g->pending.n - 2, .n_agreed = 1};
-	like->has_waited =
-		is_below_switch(g->pending, begin) && has_waited(g, begin, began_at, &like->fit);
+	like->fit = (struct fit){.offset = (int64_t)pending.n - 2, .n_agreed = 1};
+	like->has_waited = is_below_switch(pending, begin) &&
+			   has_waited(coroutine, begin, began_at, &like->fit);
 	return like->has_waited;
 }
 
@@ -161,39 +98,36 @@ static bool is_alike_below(struct held_stack a, int64_t in_a, struct held_stack 
 }
 
 /* True if the frames below are not known, so that it may be the same as others. */
-static bool is_rootless(const struct parked *parked, const struct likeness *like)
+static bool is_rootless(const struct likeness *like)
 {
-	return like->fit.offset < 0 ||
-	       (!like->fit.offset && parked->groups.v[like->group - 1].is_rootless);
+	return like->fit.offset < 0 || (!like->fit.offset && like->coroutine->is_rootless);
 }
 
 /* Above 0: more says that it is a. */
-static int compare_evidence(const struct parked *parked, const struct likeness *a,
-			    const struct likeness *b)
+static int compare_evidence(const struct likeness *a, const struct likeness *b)
 {
 	if (a->fit.n_agreed != b->fit.n_agreed)
 		return a->fit.n_agreed > b->fit.n_agreed ? 1 : -1;
-	if (is_rootless(parked, a) != is_rootless(parked, b))
-		return is_rootless(parked, b) ? 1 : -1;
+	if (is_rootless(a) != is_rootless(b))
+		return is_rootless(b) ? 1 : -1;
 	return a->has_waited - b->has_waited;
 }
 
-static bool is_better(const struct parked *parked, const struct likeness *a,
-		      const struct likeness *b)
+static bool is_better(const struct likeness *a, const struct likeness *b)
 {
-	int compared = compare_evidence(parked, a, b);
+	int compared = compare_evidence(a, b);
 
 	return compared ? compared > 0 : a->fit.distance < b->fit.distance;
 }
 
 /* Another one, taken already or not, had the function that alone agrees on other frames. */
-static bool has_another(const struct parked *parked, const struct likeness *best)
+static bool has_another(const coroutine_vec *parked, const struct likeness *best)
 {
-	struct held_stack a = parked->groups.v[best->group - 1].pending;
+	struct held_stack a = held_vec__all(&best->coroutine->pending);
 	const struct function *function = a.v[best->fit.offset].function;
 
-	for (size_t i = 0; i < parked->groups.n; i++) {
-		struct held_stack b = parked->groups.v[i].pending;
+	for (size_t i = 0; i < parked->n; i++) {
+		struct held_stack b = held_vec__all(&parked->v[i]->pending);
 
 		for (size_t k = 0; k < b.n; k++)
 			if (b.v[k].function == function &&
@@ -204,21 +138,21 @@ static bool has_another(const struct parked *parked, const struct likeness *best
 }
 
 /* Another one fits as well, and it would make a difference. */
-static bool is_unsure(const struct parked *parked, const struct likeness *best,
+static bool is_unsure(const coroutine_vec *parked, const struct likeness *best,
 		      struct held_stack begin, uint64_t began_at)
 {
-	struct held_stack a = parked->groups.v[best->group - 1].pending;
 	struct likeness other;
 
-	if (is_rootless(parked, best))
+	if (is_rootless(best))
 		return false;
 	if (!best->fit.is_certain && !best->has_waited && has_another(parked, best))
 		return true;
-	for (size_t i = 1; i <= parked->groups.n; i++)
-		if (i != best->group && fits(parked, i, begin, began_at, &other) &&
-		    !compare_evidence(parked, &other, best) &&
-		    !is_alike_below(a, best->fit.offset, parked->groups.v[i - 1].pending,
-				    other.fit.offset))
+	for (size_t i = 0; i < parked->n; i++)
+		if (parked->v[i] != best->coroutine &&
+		    fits(parked->v[i], begin, began_at, &other) &&
+		    !compare_evidence(&other, best) &&
+		    !is_alike_below(held_vec__all(&best->coroutine->pending), best->fit.offset,
+				    held_vec__all(&parked->v[i]->pending), other.fit.offset))
 			return true;
 	return false;
 }
@@ -227,17 +161,17 @@ static bool is_unsure(const struct parked *parked, const struct likeness *best,
  * One that began with these frames, to which a switch to began_at went (0: it ran when the gap
  * ended).
  */
-static struct likeness find_parked(const struct parked *parked, struct held_stack begin,
+static struct likeness find_parked(const coroutine_vec *parked, struct held_stack begin,
 				   uint64_t began_at)
 {
 	struct likeness best = {0}, like;
 
-	for (size_t i = 1; i <= parked->groups.n; i++)
-		if (fits(parked, i, begin, began_at, &like) &&
-		    (!best.group || is_better(parked, &like, &best)))
+	for (size_t i = 0; i < parked->n; i++)
+		if (fits(parked->v[i], begin, began_at, &like) &&
+		    (!best.coroutine || is_better(&like, &best)))
 			best = like;
-	if (best.group && is_unsure(parked, &best, begin, began_at))
-		best.group = 0;
+	if (best.coroutine && is_unsure(parked, &best, begin, began_at))
+		best.coroutine = NULL;
 	return best;
 }
 
@@ -273,8 +207,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
 
 	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
-	if (frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP))
-		to->failed = true;
+	to->failed |= frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP) != 0;
 	coroutine->state = loose->state;
 	coroutine->waits_at = loose->waits_at;
 	coroutine->slack = loose->slack;
@@ -305,13 +238,13 @@ static int compare_ranked(const void *a, const void *b)
 	return (x->loose->number > y->loose->number) - (x->loose->number < y->loose->number);
 }
 
-static struct likeness choose(const struct parked *parked, struct coroutine *loose)
+static struct likeness choose(const coroutine_vec *parked, struct coroutine *loose)
 {
 	return find_parked(parked, frames__show_begin(&loose->frames), loose->began_at);
 }
 
 /* Sorts by evidence, the best first: the last ones may then have only one candidate left. */
-static int rank(struct coroutines *coroutines, const struct parked *parked, ranked_vec *all)
+static int rank(struct coroutines *coroutines, const coroutine_vec *parked, ranked_vec *all)
 {
 	for (size_t i = 0; i < coroutines->others.n; i++) {
 		struct coroutine *loose = coroutines->others.v[i];
@@ -327,7 +260,7 @@ static int rank(struct coroutines *coroutines, const struct parked *parked, rank
 static void find_coroutines(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct parked parked = {0};
+	coroutine_vec parked = {0};
 	ranked_vec all = {0};
 
 	stack__settle_system(s);
@@ -336,13 +269,11 @@ static void find_coroutines(struct stack *s)
 	for (size_t i = 0; i < all.n; i++) {
 		struct likeness like = choose(&parked, all.v[i].loose);
 
-		if (like.group)
-			stack__join(s, all.v[i].loose, take_parked(&parked, like.group),
-				    like.has_waited);
+		if (like.coroutine)
+			stack__join(s, all.v[i].loose, like.coroutine, like.has_waited);
 	}
 	VEC_FINI(&all);
-	VEC_FINI(&parked.coroutines);
-	VEC_FINI(&parked.groups);
+	VEC_FINI(&parked);
 }
 
 /*

@@ -213,20 +213,6 @@ static bool may_have_unwound(ARGS)
 						 unwinding__find_pad(s, b, &e->frame, &e->by)));
 }
 
-/* What the direct call before ip calls; 0: there is no such call. */
-static uint64_t called_before(const struct stack *s, uint64_t ip)
-{
-	uint8_t code[CALL_DIRECT_LEN];
-	struct insn insn;
-
-	if (ip < sizeof(code) ||
-	    code_map__read(s->map, ip - sizeof(code), code, sizeof(code)) != sizeof(code) ||
-	    insn__decode(code, sizeof(code), ip - sizeof(code), &insn) ||
-	    insn.len != sizeof(code) || insn.cls != INSN_CALL)
-		return 0;
-	return insn.target;
-}
-
 /*
  * True if evidence shows that a function whose code may switch goes to another stack at b->to,
  * which is in the middle of a function.
@@ -235,11 +221,12 @@ static bool is_known_to_switch(ARGS)
 {
 	const struct frame *top = top_of(s);
 	const struct switcher *switcher = stack__find_switcher(s, top->call.function);
-	uint64_t called = called_before(s, b->to);
+	uint64_t called = unwind__called_before(s->map, b->to);
 
 	if (coroutines__has_parked(&s->coroutines, b->to))
 		return true;
-	if (called && (called == top->call.entry_ip || called == called_before(s, top->resume_ip)))
+	if (called && (called == top->call.entry_ip ||
+		       called == unwind__called_before(s->map, top->resume_ip)))
 		return true;
 	return switcher &&
 	       ((switcher->has_switched && !switcher->has_unwound) || switcher->left_at == b->to);
@@ -274,7 +261,7 @@ static bool longjmps_to_others_setjmp(ARGS)
 /* The address after a call of setjmp(), if the code tells what is called. */
 static bool may_be_behind_setjmp(const struct stack *s, uint64_t ip)
 {
-	uint64_t called = called_before(s, ip);
+	uint64_t called = unwind__called_before(s->map, ip);
 	enum function_role role;
 	bool is_entry;
 
@@ -578,21 +565,21 @@ static bool goes_to_caller(ARGS)
 static const struct rule calls[] = {
 	{"call of the next instruction",
 	 "a call to the address after it, which reads the instruction pointer", "SDM vol. 2, CALL",
-	 EVENT_NONE, calls_next},
+	 calls_next, .is_common = true},
 	{"goroutine leaves",
 	 "a call out of `mcall` or `morestack`: what is called runs on the scheduler's stack, "
 	 "and does not return",
-	 "Go: src/runtime/asm_amd64.s", EVENT_GO_MCALL, calls_by_mcall},
+	 "Go: src/runtime/asm_amd64.s", calls_by_mcall, .apply = event__go_mcall},
 	{"fiber ends by a call",
 	 "`caml_runstack`, at a fiber's base, calls: the fiber's parent goes on",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_END, leaves_fiber},
+	 "OCaml 5: runtime/amd64.S", leaves_fiber, .apply = event__fiber_end},
 	{"fiber of an unknown parent ends by a call",
 	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
-	 EVENT_FIBER_END_UNKNOWN, leaves_fiber_for_unknown},
+	 leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
 	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_BEGIN, calls_from_runstack},
-	{"call", "a near call: its RET will go to the address after it", "SDM vol. 2, CALL",
-	 EVENT_CALL, always},
+	 "OCaml 5: runtime/amd64.S", calls_from_runstack, .apply = event__fiber_begin},
+	{"call", "a near call: its RET will go to the address after it", "SDM vol. 2, CALL", always,
+	 .apply = event__call, .is_common = true},
 };
 
 /* Jumps that end no frame. */
@@ -600,28 +587,30 @@ static const struct rule calls[] = {
 static const struct rule jumps[] = {
 	{"jump to unknown code",
 	 "no code is known there, or it is the RET that all of the kernel's returns jump to",
-	 "arch/x86/lib/retpoline.S", EVENT_NONE, goes_nowhere_known},
+	 "arch/x86/lib/retpoline.S", goes_nowhere_known, .is_common = true},
 	{"raise within a function",
 	 "OCaml's raise (`pop`, `pop`, `jmp *`) to one of the handlers of its own function: "
 	 "the frame is the innermost at whose pending call, or raise, that handler is the "
 	 "innermost",
-	 "OCaml: amd64 emit, Lraise", EVENT_LANDING, raises_in_function},
+	 "OCaml: amd64 emit, Lraise", raises_in_function, .apply = event__landing},
 	{"jump within a function", "the function at the target is the one that runs",
-	 "the symbol table", EVENT_NONE, stays_in_function},
+	 "the symbol table", stays_in_function, .is_common = true},
 	{"stub",
 	 "a jump out of a PLT stub, or out of the dynamic linker's resolver: one frame, which "
 	 "takes the function's name",
-	 "psABI, 5.2; glibc: dl-trampoline.h", EVENT_RESOLVED, leaves_stub},
+	 "psABI, 5.2; glibc: dl-trampoline.h", leaves_stub, .apply = event__resolved,
+	 .is_common = true},
 };
 
 /* Returns that go where their call said. */
 
 static const struct rule returns[] = {
 	{"return", "it goes to the address that the call of the top frame has left",
-	 "SDM vol. 2, RET", EVENT_RETURN, returns_to_caller},
+	 "SDM vol. 2, RET", returns_to_caller, .apply = event__return, .is_common = true},
 	{"return from a call that a handler made",
 	 "a goroutine that was preempted returns to where the signal had come",
-	 "Go: src/runtime/signal_amd64.go, pushCall()", EVENT_RETURN, returns_from_preemption},
+	 "Go: src/runtime/signal_amd64.go, pushCall()", returns_from_preemption, event__return,
+	 .is_common = true},
 };
 
 /* Switches of stacks. */
@@ -629,48 +618,48 @@ static const struct rule returns[] = {
 static const struct rule switches[] = {
 	{"step of a switch",
 	 "`runtime.gogo`, whose code is not known, goes to `gogo`, which switches",
-	 "Go: src/runtime/asm_amd64.s", EVENT_NO_SWITCH, goes_to_gogo},
+	 "Go: src/runtime/asm_amd64.s", goes_to_gogo, .apply = event__no_switch},
 	{"switch",
 	 "out of a function that switches stacks, or off the end of one, to where a stack of "
 	 "the thread waits: of several the one that was left last; goroutines that queue, "
 	 "first",
-	 "the names and the code of switches", EVENT_SWITCH, goes_to_waiting},
+	 "the names and the code of switches", goes_to_waiting, .apply = event__switch},
 	{"switch that comes back", "it goes on behind its own call",
-	 "the names and the code of switches", EVENT_SWITCH_BACK, comes_back},
+	 "the names and the code of switches", comes_back, .apply = event__switch_back},
 	{"setcontext",
 	 "out of a switch to the address after a `setjmp` or `getcontext` of the running stack",
-	 "POSIX.1-2001, setcontext", EVENT_LANDING, switches_to_setjmp},
+	 "POSIX.1-2001, setcontext", switches_to_setjmp, .apply = event__landing},
 	{"setcontext of another stack", "the same, of a stack that waits",
-	 "POSIX.1-2001, setcontext", EVENT_SWITCH_LANDING, switches_to_others_setjmp},
+	 "POSIX.1-2001, setcontext", switches_to_others_setjmp, .apply = event__switch_landing},
 	{"recovery",
 	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
 	 " of the function that had deferred the call",
-	 "Go: src/runtime/panic.go", EVENT_GO_RECOVERY, recovers},
+	 "Go: src/runtime/panic.go", recovers, .apply = event__go_recovery},
 	{"no switch",
 	 "code that may switch goes to a caller, or to nothing known: it unwinds its own stack",
-	 "the code of switches", EVENT_NO_SWITCH, may_have_unwound},
+	 "the code of switches", may_have_unwound, .apply = event__no_switch},
 	{"receiver of a builtin longjmp",
 	 "out of code that may switch to where no call returns and no function begins",
-	 "GCC: __builtin_setjmp", EVENT_RECEIVER, is_receiver},
+	 "GCC: __builtin_setjmp", is_receiver, .apply = event__receiver},
 	{"new stack",
 	 "out of a switch to where nobody is known to wait; out of code that may switch: to a "
 	 "function's first instruction, or if it has switched before, or has been called where it "
 	 "goes, or a stack has waited there before a gap",
-	 "the names and the code of switches", EVENT_SWITCH_NEW, goes_to_new_stack},
+	 "the names and the code of switches", goes_to_new_stack, .apply = event__switch_new},
 	{"unknown stack",
 	 "nothing tells whether code that may switch does: the callers are not known",
-	 "the code of switches", EVENT_LOST, may_switch_anywhere},
+	 "the code of switches", may_switch_anywhere, .apply = event__lost},
 };
 
 static const struct rule effects[] = {
 	{"effect", "`caml_perform` jumps to the handler, on the parent's stack",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_PERFORM, performs},
+	 "OCaml 5: runtime/amd64.S", performs, .apply = event__fiber_perform},
 	{"effect passed on", "`caml_reperform` goes on in `caml_perform`",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_REPERFORM, performs_again},
+	 "OCaml 5: runtime/amd64.S", performs_again, .apply = event__fiber_reperform},
 	{"fiber resumed",
 	 "`caml_resume` jumps to a function that returns for `caml_perform`: that return tells"
 	 " which fiber it is",
-	 "OCaml 5: runtime/amd64.S", EVENT_FIBER_RESUME, resumes_fiber},
+	 "OCaml 5: runtime/amd64.S", resumes_fiber, .apply = event__fiber_resume},
 };
 
 /* Other returns. */
@@ -679,31 +668,33 @@ static const struct rule late_returns[] = {
 	{"another stack ran",
 	 "a return to where only one of the other stacks returns that waited where the last "
 	 "switch went: that one has run since",
-	 "the stacks that wait", EVENT_OTHER_STACK, another_ran},
+	 "the stacks that wait", another_ran, .apply = event__other_stack},
 };
 
 static const struct rule outer_returns[] = {
 	{"landing pad after a call",
 	 "the pad of an outer frame is right after a call that does not return",
-	 "DWARF exception tables (.gcc_except_table)", EVENT_LANDING, lands_behind_call},
+	 "DWARF exception tables (.gcc_except_table)", lands_behind_call, .apply = event__landing},
 	{"return to an outer frame",
 	 "it goes where an outer frame's call said: those above it have ended", "SDM vol. 2, RET",
-	 EVENT_RETURN, returns_from_outer},
+	 returns_from_outer, .apply = event__return, .is_common = true},
 };
 
 static const struct rule unmatched_returns[] = {
 	{"return probe",
 	 "to the kernel's trampoline, which has the function's place until it goes to the "
 	 "caller: by a RET or, before Linux 6.11, by a trap",
-	 "arch/x86/kernel/uprobes.c", EVENT_TAIL_CALL, returns_to_trampoline},
+	 "arch/x86/kernel/uprobes.c", returns_to_trampoline, .apply = event__tail_call,
+	 .is_common = true},
 	{"kernel entry in pieces", "a RET out of an entry's code goes on with it",
-	 "arch/x86/entry/entry_64.S", EVENT_TAIL_CALL, returns_in_pieces},
+	 "arch/x86/entry/entry_64.S", returns_in_pieces, .apply = event__tail_call,
+	 .is_common = true},
 	{"return of a handler", "out of a signal's frame, or to code that calls `rt_sigreturn`",
-	 "sigreturn(2); glibc: __restore_rt", EVENT_HANDLER_RETURN, returns_to_restorer},
+	 "sigreturn(2); glibc: __restore_rt", returns_to_restorer, .apply = event__handler_return},
 	{"return out of what is known",
 	 "the caller of the outermost frame was not known: now it is, and it has run since the"
 	 " segment began",
-	 "SDM vol. 2, RET", EVENT_RETURN_OUT, returns_out},
+	 "SDM vol. 2, RET", returns_out, .apply = event__return_out},
 };
 
 /* Into the middle of a function. */
@@ -712,123 +703,126 @@ static const struct rule landings[] = {
 	{"switch by longjmp",
 	 "`longjmp` goes to where another stack waits that was left in the same way: the "
 	 "function that calls it has called `setjmp` before, to be come back to",
-	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH, longjmps_to_waiting},
+	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_waiting, .apply = event__switch},
 	{"switch by longjmp that comes back",
 	 "the same, to the address after that `setjmp`: it is that stack, or one that is not known "
 	 "yet",
-	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_BACK, longjmps_to_itself},
+	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_itself,
+	 .apply = event__switch_back},
 	{"switch by longjmp to a setjmp",
 	 "the same, to the address after a `setjmp` of a stack that was left in another way",
-	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_LANDING,
-	 longjmps_to_others_setjmp},
+	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_others_setjmp,
+	 .apply = event__switch_landing},
 	{"longjmp",
 	 "the address after a `setjmp` that a frame which still lives has called: of several the "
 	 "innermost",
-	 "POSIX.1, longjmp", EVENT_LANDING, lands_at_setjmp},
+	 "POSIX.1, longjmp", lands_at_setjmp, .apply = event__landing},
 	{"switch by longjmp to an unknown stack",
 	 "the function that calls `longjmp` has just called `setjmp`, and nothing has come back "
 	 "there; it goes behind another function's `setjmp`, which no known frame has called, or "
 	 "to where a stack has waited before a gap",
-	 "QEMU: util/coroutine-ucontext.c; libcoro", EVENT_SWITCH_NEW, longjmps_to_unknown},
+	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_unknown,
+	 .apply = event__switch_new},
 	{"landing pad",
 	 "at a landing pad, or at a handler of OCaml's exceptions: the innermost frame at whose "
 	 "pending call, or raise, that is the innermost one",
 	 "DWARF exception tables (.gcc_except_table); OCaml: amd64 emit; .note.ocaml_eh; "
 	 "-ocaml-traps",
-	 EVENT_LANDING, lands_at_pad},
+	 lands_at_pad, .apply = event__landing},
 	{"landing in a caller",
 	 "into the middle of a function that a caller runs: `__builtin_longjmp`, a raise out of "
 	 "an OCaml fiber (into `caml_runstack`), and others that no table tells of",
-	 "the frames", EVENT_LANDING, lands_in_caller},
+	 "the frames", lands_in_caller, .apply = event__landing},
 	{"landing below all frames", "the same out of an unwinder, where no such caller is known",
-	 "the unwinders' names", EVENT_LANDING, lands_below_all},
+	 "the unwinders' names", lands_below_all, .apply = event__landing},
 };
 
 static const struct rule transfers[] = {
 	{"tail call", "a jump to another function, or a RET to a function's first instruction",
-	 "SDM vol. 2, JMP", EVENT_TAIL_CALL, is_tail_call},
-	{"lost", "a RET to where nothing known leads", "SDM vol. 2, RET", EVENT_LOST, always},
+	 "SDM vol. 2, JMP", is_tail_call, .apply = event__tail_call, .is_common = true},
+	{"lost", "a RET to where nothing known leads", "SDM vol. 2, RET", always,
+	 .apply = event__lost},
 };
 
 /* Out of user code. */
 
 static const struct rule entries[] = {
 	{"kernel entry", "a syscall, an interrupt or an exception: the kernel is traced",
-	 "SDM vol. 3, 6.12", EVENT_KERNEL_ENTRY, always},
+	 "SDM vol. 3, 6.12", always, .apply = event__kernel_entry},
 };
 
 static const struct rule syscalls[] = {
 	{"exit from a traced kernel",
 	 "tracing ends at a sysret, sysexit or iret: user code is not traced",
-	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT_ALONE, returns_to_user_alone},
-	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet",
-	 EVENT_SYSCALL, always},
+	 "SDM vol. 2, SYSRET, IRET", returns_to_user_alone, .apply = event__kernel_exit_alone},
+	{"syscall", "tracing ends at a syscall instruction", "SDM vol. 3, TIP.PGD packet", always,
+	 .apply = event__syscall, .is_common = true},
 };
 
 static const struct rule stops[] = {
 	{"stop within the kernel",
 	 "tracing ends there: the thread has been switched out, or the trace is read",
-	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_STOP, from_kernel},
+	 "kernel/sched/core.c, __schedule()", from_kernel, .apply = event__kernel_stop},
 	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, TIP.PGD packet",
-	 EVENT_INTERRUPT, is_interrupt},
+	 is_interrupt, .apply = event__interrupt, .is_common = true},
 };
 
 /* Back, or within the kernel. */
 
 static const struct rule begins[] = {
 	{"entry into a traced kernel", "tracing goes on where user code is not traced",
-	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_ENTRY_ALONE, enters_from_user},
+	 "SDM vol. 3, TIP.PGE packet", enters_from_user, .apply = event__kernel_entry_alone},
 	{"wake-up in user code",
 	 "tracing had stopped within the kernel, and goes on behind all of its frames",
-	 "SDM vol. 3, TIP.PGE packet", EVENT_KERNEL_EXIT, wakes_in_user},
+	 "SDM vol. 3, TIP.PGE packet", wakes_in_user, .apply = event__kernel_exit},
 	{"wake-up in the kernel", "tracing goes on within it, on the frames that it had stopped on",
-	 "kernel/sched/core.c, __schedule()", EVENT_KERNEL_RESUME, wakes_in_kernel},
+	 "kernel/sched/core.c, __schedule()", wakes_in_kernel, .apply = event__kernel_resume},
 };
 
 static const struct rule kernel_exits[] = {
 	{"kernel exit", "an iret or sysret to user code ends the outermost entry",
-	 "SDM vol. 2, SYSRET, IRET", EVENT_KERNEL_EXIT, always},
+	 "SDM vol. 2, SYSRET, IRET", always, .apply = event__kernel_exit},
 };
 
 static const struct rule irets[] = {
 	{"return of an interrupt", "an iret to where an entry had come: that one ends",
-	 "SDM vol. 2, IRET", EVENT_KERNEL_RETURN, returns_in_kernel},
+	 "SDM vol. 2, IRET", returns_in_kernel, .apply = event__kernel_return},
 	{"iret that synchronizes",
 	 "an iret to the function that runs: it makes the CPU forget what it has read ahead",
-	 "arch/x86/include/asm/sync_core.h", EVENT_NONE, synchronizes},
-	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c",
-	 EVENT_KERNEL_FIXUP, leaves_to_kernel},
+	 "arch/x86/include/asm/sync_core.h", synchronizes, .is_common = true},
+	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c", leaves_to_kernel,
+	 .apply = event__kernel_fixup},
 	{"fixup in a caller", "after a fault that is expected, in a function that a caller runs",
-	 "arch/x86/mm/extable.c", EVENT_CUT, goes_to_caller},
-	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", EVENT_TAIL_CALL,
-	 always},
+	 "arch/x86/mm/extable.c", goes_to_caller, .apply = event__cut},
+	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", always,
+	 .apply = event__tail_call, .is_common = true},
 };
 
 static const struct rule resumptions[] = {
 	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
-	 "sigreturn(2)", EVENT_SIGNAL_END, is_sigreturn_over},
+	 "sigreturn(2)", is_sigreturn_over, .apply = event__signal_end},
 	{"return from the kernel", "it goes on where it left, or at the syscall once more",
-	 "signal(7), SA_RESTART", EVENT_NONE, goes_on},
+	 "signal(7), SA_RESTART", goes_on, .is_common = true},
 	{"return that was stepped", "a probe is on the RET: the kernel has stepped a copy of it",
-	 "kernel/events/uprobes.c", EVENT_RETURN, was_stepped},
+	 "kernel/events/uprobes.c", was_stepped, .apply = event__return, .is_common = true},
 	{"aborted sequence",
 	 "the signature of abort handlers lies before the target: it is a part of the frame "
 	 "that was interrupted",
-	 "rseq(2)", EVENT_ABORT, aborts_sequence},
+	 "rseq(2)", aborts_sequence, .apply = event__abort},
 	{"return by a trap", "a return probe's trampoline returns by a trap, before Linux 6.11",
-	 "arch/x86/kernel/uprobes.c", EVENT_TRAP_RETURN, trapped_in_trampoline},
+	 "arch/x86/kernel/uprobes.c", trapped_in_trampoline, .apply = event__trap_return},
 	{"emulated instruction",
 	 "it goes on elsewhere in the function that runs: a probe's instruction, which the "
 	 "kernel did",
-	 "kernel/events/uprobes.c", EVENT_NONE, was_emulated},
+	 "kernel/events/uprobes.c", was_emulated, .is_common = true},
 	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
-	 "execve(2); psABI, 3.4.1", EVENT_LOST, begins_program},
+	 "execve(2); psABI, 3.4.1", begins_program, .apply = event__lost},
 	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
-	 EVENT_SIGNAL, enters_function},
+	 enters_function, .apply = event__signal},
 	{"sent to a caller", "control comes back in a function that a caller runs",
-	 "ptrace(2); sigaction(2), ucontext", EVENT_CUT, goes_to_caller},
-	{"sent elsewhere", "control comes back where nothing known leads", "the frames", EVENT_LOST,
-	 always},
+	 "ptrace(2); sigaction(2), ucontext", goes_to_caller, .apply = event__cut},
+	{"sent elsewhere", "control comes back where nothing known leads", "the frames", always,
+	 .apply = event__lost},
 };
 
 /* Finds the frame whose call would return there. */

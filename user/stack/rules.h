@@ -1,63 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Classifies branches. The rules are tried in order of precedence: the first one whose condition
- * holds names the event. Nothing is changed here: apply.c turns the event into changes of frames.
+ * holds names the event. Nothing is changed here: the event is a function, which changes the
+ * frames.
  */
 #ifndef MTBPF_STACK_RULES_H
 #define MTBPF_STACK_RULES_H
 
 #include "stack/stack_internal.h"
 #include "stack/unwinding.h"
-
-enum event_kind {
-	EVENT_NONE, /* the frames stay as they are */
-
-	/* Within user code, or within the kernel's. */
-	EVENT_CALL,
-	EVENT_RETURN,	      /* from event.frame; frames above it end without a return */
-	EVENT_RETURN_OUT,     /* to a caller that no branch has shown before */
-	EVENT_TAIL_CALL,      /* another function takes the place of the top frame */
-	EVENT_RESOLVED,	      /* a stub's frame becomes that of its function */
-	EVENT_HANDLER_RETURN, /* of a signal, to the code that calls rt_sigreturn */
-	EVENT_LANDING,	      /* in event.frame, left by event.by */
-	EVENT_RECEIVER,	      /* at a __builtin_setjmp() whose frame is not known */
-	EVENT_LOST,	      /* no rule explains the target: the segment ends */
-
-	/* Stacks of one thread. With an event.frame it is longjmp(), in that frame, that switches.
-	 */
-	EVENT_SWITCH,	      /* to event.coroutine, where it waits */
-	EVENT_SWITCH_BACK,    /* to the stack that runs */
-	EVENT_SWITCH_LANDING, /* to a frame of event.coroutine that called getcontext() or setjmp()
-			       */
-	EVENT_SWITCH_NEW,     /* to a stack that begins */
-	EVENT_NO_SWITCH,      /* the function is like any other this time */
-	EVENT_OTHER_STACK, /* event.coroutine has run since the last switch; NULL: one not known */
-	EVENT_GO_MCALL,	   /* a goroutine leaves for Go's scheduler */
-	EVENT_GO_RECOVERY, /* a goroutine that recovers from a panic continues */
-	EVENT_FIBER_BEGIN,
-	EVENT_FIBER_END,
-	EVENT_FIBER_END_UNKNOWN, /* its parent is from before a gap */
-	EVENT_FIBER_PERFORM,
-	EVENT_FIBER_REPERFORM,
-	EVENT_FIBER_RESUME,
-
-	/* Out of user code, and back. */
-	EVENT_SYSCALL,
-	EVENT_INTERRUPT,
-	EVENT_SIGNAL,	  /* a handler is entered */
-	EVENT_SIGNAL_END, /* by rt_sigreturn */
-	EVENT_TRAP_RETURN,
-	EVENT_ABORT, /* of a restartable sequence */
-	EVENT_CUT,   /* to event.frame, for an unknown reason */
-	EVENT_KERNEL_ENTRY,
-	EVENT_KERNEL_EXIT,	  /* to user code */
-	EVENT_KERNEL_RETURN,	  /* within the kernel, from event.frame */
-	EVENT_KERNEL_FIXUP,	  /* the same, to elsewhere */
-	EVENT_KERNEL_STOP,	  /* tracing stops within it */
-	EVENT_KERNEL_RESUME,	  /* and goes on */
-	EVENT_KERNEL_EXIT_ALONE,  /* only the kernel is traced: to user code */
-	EVENT_KERNEL_ENTRY_ALONE, /* and from there */
-};
 
 struct rule;
 struct rule_group;
@@ -69,18 +20,67 @@ struct event {
 	const struct function *function; /* NULL: no code is known */
 	bool is_entry;			 /* its first instruction */
 	struct frame *outer;		 /* the frame to whose call a RET returns */
-	/* Set by the condition; enum event_kind says which of them. */
+	/* Set by the condition, if the event is about one. */
 	struct frame *frame;
 	struct coroutine *coroutine;
 	struct departure by;
+	/* It only corrected the state: the branch is classified again, by the rules after it. */
+	bool again;
 };
+
+typedef void event_fn(struct stack *s, const struct branch *b, struct event *e);
+
+/* Within user code, or within the kernel's: apply.c. */
+event_fn event__call;
+event_fn event__return;		/* from event.frame; frames above it end without a return */
+event_fn event__return_out;	/* to a caller that no branch has shown before */
+event_fn event__tail_call;	/* another function takes the place of the top frame */
+event_fn event__resolved;	/* a stub's frame becomes that of its function */
+event_fn event__handler_return; /* of a signal, to the code that calls rt_sigreturn */
+event_fn event__landing;	/* in event.frame, left by event.by */
+event_fn event__receiver;	/* at a __builtin_setjmp() whose frame is not known */
+event_fn event__cut;		/* to event.frame, for an unknown reason */
+event_fn event__lost;		/* no rule explains the target: the segment ends */
+
+/* Stacks of one thread: coroutines.c. With an event.frame longjmp(), in that frame, switches. */
+event_fn event__switch;		/* to event.coroutine, where it waits */
+event_fn event__switch_back;	/* to the stack that runs */
+event_fn event__switch_landing; /* to a frame of event.coroutine that called setjmp() */
+event_fn event__switch_new;	/* to a stack that begins */
+event_fn event__no_switch;	/* the function is like any other this time */
+event_fn event__other_stack;	/* event.coroutine has run since the last switch; NULL: unknown */
+event_fn event__go_mcall;	/* a goroutine leaves for Go's scheduler */
+event_fn event__go_recovery;	/* a goroutine that recovers from a panic continues */
+event_fn event__fiber_begin;
+event_fn event__fiber_end;
+event_fn event__fiber_end_unknown; /* its parent is from before a gap */
+event_fn event__fiber_perform;
+event_fn event__fiber_reperform;
+event_fn event__fiber_resume;
+
+/* Out of user code, and back: apply.c. */
+event_fn event__syscall;
+event_fn event__interrupt;
+event_fn event__signal;	    /* a handler is entered */
+event_fn event__signal_end; /* by rt_sigreturn */
+event_fn event__trap_return;
+event_fn event__abort; /* of a restartable sequence */
+event_fn event__kernel_entry;
+event_fn event__kernel_exit;	    /* to user code */
+event_fn event__kernel_return;	    /* within the kernel, from event.frame */
+event_fn event__kernel_fixup;	    /* the same, to elsewhere */
+event_fn event__kernel_stop;	    /* tracing stops within it */
+event_fn event__kernel_resume;	    /* and goes on */
+event_fn event__kernel_exit_alone;  /* only the kernel is traced: to user code */
+event_fn event__kernel_entry_alone; /* and from there */
 
 struct rule {
 	const char *name;
 	const char *evidence;
 	const char *source;
-	uint8_t event; /* enum event_kind */
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
+	event_fn *apply; /* what it does to the frames; NULL: nothing */
+	bool is_common;	 /* -v does not tell of it */
 };
 
 /* Rules that are tried together, and the condition for that. */

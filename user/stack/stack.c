@@ -54,7 +54,7 @@ void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
 static bool is_aborting(const struct stack *s, const struct frame *top,
 			const struct function *function)
 {
-	return function == s->aborted.handler && frame__id(top) == s->aborted.frame;
+	return function == s->aborted.handler && top->index == s->aborted.frame;
 }
 
 /*
@@ -82,31 +82,15 @@ static void reconcile(struct stack *s, const struct branch *b)
 				   function);
 }
 
-/* -v prints this many events per rule, except for rules that hold all the time. */
+/* -v prints this many events per rule. */
 #define EVENTS_TOLD 3
-
-static bool is_ordinary(const struct event *e)
-{
-	switch ((enum event_kind)e->rule->event) {
-	case EVENT_NONE:
-	case EVENT_CALL:
-	case EVENT_RETURN:
-	case EVENT_TAIL_CALL:
-	case EVENT_RESOLVED:
-	case EVENT_SYSCALL:
-	case EVENT_INTERRUPT:
-		return true;
-	default:
-		return false;
-	}
-}
 
 static void count(struct stack *s, const struct branch *b, const struct event *e)
 {
 	uint32_t *n = &s->n_events[e->group - rule_groups][e->rule - e->group->rules];
 	char text[EVENT_TEXT_SIZE];
 
-	if (++*n > EVENTS_TOLD || log__level() < LOG_VERBOSE || is_ordinary(e))
+	if (++*n > EVENTS_TOLD || log__level() < LOG_VERBOSE || e->rule->is_common)
 		return;
 	event__format(e, s, b, text);
 	log__debug("thread %d at %" PRIu64 " ns: %s%s", s->tid, b->time_ns, text,
@@ -119,10 +103,13 @@ void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind a
 	struct event e = {.group = NULL};
 
 	do {
+		e.again = false;
 		if (!rules__classify(s, b, as, &e))
 			return;
 		count(s, b, &e);
-	} while (event__apply(s, b, &e));
+		if (e.rule->apply)
+			e.rule->apply(s, b, &e);
+	} while (e.again);
 }
 
 /*

@@ -140,12 +140,12 @@ struct stack {
 	bool is_in_user;	/* outside, in user code that is not traced */
 	/* The last frame whose restartable sequence was aborted; its code includes the handler. */
 	struct {
-		uint32_t frame; /* its frame__id() */
+		uint32_t frame; /* its index */
 		const struct function *handler;
 	} aborted;
 	/* unwinding.c: frames that an unwinding has looked at since it was called. */
 	struct {
-		uint32_t phase, unwinder; /* the two that look, the latter outermost: frame__id() */
+		uint32_t phase, unwinder; /* the two that look, the latter outermost: indices */
 		uint32_t n;		  /* 0: none */
 	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
@@ -196,11 +196,7 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 /* The CPU told what took the thread out of its code at `b`: stack.interruption. */
 bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 
-/*
- * apply.c: applies an event. Returns true if that only corrected the state, so that the branch has
- * to be classified again, by the rules after this one.
- */
-bool event__apply(struct stack *s, const struct branch *b, const struct event *e);
+/* apply.c */
 
 /*
  * Operations on the running frames, beside those of frames.h on one stack. Only these, and the
@@ -240,7 +236,10 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 
 /* Marks the running frame as that of a function that switches stacks, if this is such a role. */
 void stack__take_role(struct stack *s, enum function_role role);
-/* Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. */
+/*
+ * Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. NULL: it is
+ * not longjmp() that switches.
+ */
 void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
 /* Undoes stack__take_role(): the function does not switch stacks this time. */
 void stack__give_back(struct frame *frame);
@@ -319,8 +318,6 @@ const struct switcher *stack__find_switcher(const struct stack *s, const struct 
 /* What the function on top is about to do; left_at 0: nothing new. */
 void stack__note_switcher(struct stack *s, struct switcher did);
 
-/* As event__apply(), for the events of stack switches. */
-bool stack__apply_switch(struct stack *s, const struct branch *b, const struct event *e);
 /*
  * The top frame returns to an address that is not its own: true if another stack may have run since
  * the last switch. *other is that stack, or NULL if it is not a known one.

@@ -5,7 +5,6 @@
  */
 #include "stack/stitch.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "stack/functions.h"
@@ -146,11 +145,6 @@ static bool fits_lowest(struct held_stack a, struct held_stack b, enum boundary 
 
 /* Finds the run that a segment continues. */
 
-static struct held_stack stack_of(const struct stitched *end)
-{
-	return (struct held_stack){end->stack.v, end->stack.n};
-}
-
 /* The boundary between this end and a segment that begins after such a boundary. */
 static enum boundary boundary_to(const struct stitched *end, enum boundary boundary)
 {
@@ -179,7 +173,8 @@ static size_t find_likeliest(const struct stitcher *stitcher, const struct begin
 		const struct stitched *end = &stitcher->ends[i];
 		enum boundary boundary = boundary_to(end, begin->boundary);
 		struct fit fit;
-		bool fits = held_stack__fits(stack_of(end), begin->frames, boundary, &fit);
+		bool fits =
+			held_stack__fits(held_vec__all(&end->stack), begin->frames, boundary, &fit);
 
 		fit.n_changed += n_ended;
 		n_ended += count_above(end);
@@ -204,7 +199,7 @@ static size_t find_taken(const struct stitcher *stitcher, const struct beginning
 
 	if (catcher.end >= stitcher->n_ends || begin->n_roots >= begin->frames.n)
 		return 0;
-	*fit = lay_at(stack_of(&stitcher->ends[catcher.end]), begin->frames,
+	*fit = lay_at(held_vec__all(&stitcher->ends[catcher.end].stack), begin->frames,
 		      (int64_t)catcher.at - (int64_t)begin->n_roots);
 	fit->is_certain = true;
 	return fit->first + fit->n_agreed > begin->n_roots ? catcher.end + 1 : 0;
@@ -319,22 +314,6 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n)
 	last->left_ip = last->stack.v[last->stack.n].return_ip;
 }
 
-/* The last placement's segment, which begins so, is the first of a new run. Its index; RUN_NONE: no
- * memory. */
-static uint32_t begin_new_run(struct stitcher *stitcher, struct held_stack begin)
-{
-	struct run *run = VEC_PUSH(&stitcher->runs);
-	uint32_t index = (uint32_t)(stitcher->runs.n - 1);
-
-	/* It has its vectors before anything else can fail: they are freed with it. */
-	if (!run)
-		return RUN_NONE;
-	*run = (struct run){.outer = RUN_NONE, .placement = (uint32_t)(stitcher->placements.n - 1)};
-	if (VEC_ADD(&stitcher->loose, index) || VEC_ADD_ALL(&run->begun, &begin))
-		return RUN_NONE;
-	return index;
-}
-
 /*
  * Takes the return of the first frame from elsewhere: a segment does not know it of its own first
  * frame.
@@ -355,51 +334,44 @@ static struct held *lowest_of(const struct run *run)
 	return run->begun.n ? run->begun.v : NULL;
 }
 
-/* A segment of the run shows these under all of it: they have called `first`. 0 or -ENOMEM. */
-static int learn_callers(struct run *run, struct held_stack callers, const struct held *first)
+/* A segment of the run shows these under all of it: they have called `first`. */
+static void learn_callers(struct stitcher *stitcher, struct run *run, struct held_stack callers,
+			  const struct held *first)
 {
 	struct held *lowest = lowest_of(run);
 
 	if (!callers.n)
-		return 0;
+		return;
 	if (lowest && lowest->function == first->function)
 		inherit_return(lowest, first);
 	for (size_t k = callers.n; k-- > 0;)
-		if (VEC_ADD(&run->below, callers.v[k]))
-			return -ENOMEM;
-	return 0;
+		stitcher->failed |= VEC_ADD(&run->below, callers.v[k]) != 0;
 }
 
 /* Lists everything that is known of the stack with which the run began. */
-static int look(struct stitcher *stitcher, const struct run *run)
+static struct held_stack look(struct stitcher *stitcher, const struct run *run)
 {
 	stitcher->view.n = 0;
 	for (size_t i = run->below.n; i-- > 0;)
-		if (VEC_ADD(&stitcher->view, run->below.v[i]))
-			return -ENOMEM;
-	return VEC_ADD_ALL(&stitcher->view, &run->begun);
-}
-
-static struct held_stack view(const struct stitcher *stitcher)
-{
-	return (struct held_stack){stitcher->view.v, stitcher->view.n};
+		stitcher->failed |= VEC_ADD(&stitcher->view, run->below.v[i]) != 0;
+	stitcher->failed |= VEC_ADD_ALL(&stitcher->view, &run->begun) != 0;
+	return held_vec__all(&stitcher->view);
 }
 
 /* True if the run, with its callers, began on frames of that end, or has shown callers of these. */
 static bool run_fits(struct stitcher *stitcher, const struct stitched *end, const struct run *run,
 		     enum boundary boundary, struct fit *on)
 {
-	if (look(stitcher, run))
-		return false;
-	return held_stack__fits(stack_of(end), view(stitcher), boundary_to(end, boundary), on) &&
+	return held_stack__fits(held_vec__all(&end->stack), look(stitcher, run),
+				boundary_to(end, boundary), on) &&
 	       on->first <= run->below.n;
 }
 
-/* Moves the n outermost callers of `from` to `to`, the run that it is on. 0 or -ENOMEM. */
-static int hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
+/* Moves the n outermost callers of `from` to `to`, the run that it is on. */
+static void hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
 {
 	from->below.n -= n;
-	return learn_callers(to, (struct held_stack){stitcher->view.v, n}, &stitcher->view.v[n]);
+	learn_callers(stitcher, to, (struct held_stack){stitcher->view.v, n}, &stitcher->view.v[n]);
 }
 
 /*
@@ -427,11 +399,11 @@ static void place_run(struct stitcher *stitcher, struct run *run, uint32_t outer
 static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const struct run *run,
 		       enum boundary boundary, struct fit *on)
 {
-	if (look(stitcher, run))
-		return false;
+	struct held_stack begun = look(stitcher, run);
+
 	if (boundary == BOUNDARY_UNWIND)
-		return held_stack__fits(stack, view(stitcher), boundary, on) && on->offset >= 0;
-	return fits_lowest(stack, view(stitcher), boundary, on);
+		return held_stack__fits(stack, begun, boundary, on) && on->offset >= 0;
+	return fits_lowest(stack, begun, boundary, on);
 }
 
 /*
@@ -474,69 +446,59 @@ static void place_runs_since(struct stitcher *stitcher, const struct placement *
  * Adds the n frames that an exception left between `from` and the run, if the edges it has passed
  * tell what they are.
  */
-static int add_passed(const struct stitcher *stitcher, struct run *run, const struct held *from,
-		      bool has_landed, size_t n, bool *has_found)
+static bool add_passed(struct stitcher *stitcher, struct run *run, const struct held *from,
+		       bool has_landed, size_t n)
 {
 	const struct held *lowest = lowest_of(run);
 	struct held between[BETWEEN_MAX];
 
-	*has_found = lowest && call_edges__pass(&stitcher->edges, from->function, has_landed,
-						lowest->function, between, n);
-	return *has_found ? learn_callers(run, (struct held_stack){between, n}, lowest) : 0;
-}
-
-/* Adds n callers whose functions are not known. */
-static int add_unknown(struct run *run, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (VEC_ADD(&run->below, (struct held){0}))
-			return -ENOMEM;
-	return 0;
+	if (!lowest || !call_edges__pass(&stitcher->edges, from->function, has_landed,
+					 lowest->function, between, n))
+		return false;
+	learn_callers(stitcher, run, (struct held_stack){between, n}, lowest);
+	return true;
 }
 
 /*
  * An exception left n frames between the run and the stack's frame `catcher`, in which it landed,
- * or frames above the catcher that it passed. 0 or -ENOMEM.
+ * or frames above the catcher that it passed. Their functions may stay unknown.
  */
-static int add_hidden(const struct stitcher *stitcher, struct run *run, struct held_stack stack,
-		      size_t catcher, size_t n)
+static void add_hidden(struct stitcher *stitcher, struct run *run, struct held_stack stack,
+		       size_t catcher, size_t n)
 {
 	size_t above = stack.n - 1 - catcher < n ? stack.n - 1 - catcher : n;
-	bool has_found = false;
-	int err = 0;
 
-	for (size_t i = above + 1; i-- > 0 && !err && !has_found;)
-		err = add_passed(stitcher, run, &stack.v[catcher + i], !i, n - i, &has_found);
-	return err || has_found ? err : add_unknown(run, n);
+	for (size_t i = above + 1; i-- > 0;)
+		if (add_passed(stitcher, run, &stack.v[catcher + i], !i, n - i))
+			return;
+	for (size_t i = 0; i < n; i++)
+		stitcher->failed |= VEC_ADD(&run->below, (struct held){0}) != 0;
 }
 
 /*
  * The last segment but one began with the first frames of a run, and ended by an unwind to the
  * frame `distance` frames below. Places its run, if nothing else places it, at that distance above
- * the stack's frame `catcher`, which has this depth. 0 or -ENOMEM.
+ * the stack's frame `catcher`, which has this depth.
  */
-static int place_at_distance(struct stitcher *stitcher, const struct placement *placement,
-			     int64_t depth, struct held_stack stack, size_t catcher,
-			     size_t distance)
+static void place_at_distance(struct stitcher *stitcher, const struct placement *placement,
+			      int64_t depth, struct held_stack stack, size_t catcher,
+			      size_t distance)
 {
 	const struct placement *left = &stitcher->placements.v[stitcher->placements.n - 2];
 	struct run *run = &stitcher->runs.v[left->run];
 	int64_t n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
+	struct held_stack begun;
 	struct fit fit = {0};
-	int err;
 
 	if (left->run == placement->run || run->outer != RUN_NONE || n < 0)
-		return 0;
-	if (look(stitcher, run))
-		return -ENOMEM;
-	if (catcher + (size_t)n + 1 < stack.n && stitcher->view.n)
-		fit = lay_at(stack, view(stitcher), (int64_t)catcher + n + 1);
-	err = fit.n_agreed ? 0 : add_hidden(stitcher, run, stack, catcher, (size_t)n);
-	if (err)
-		return err;
+		return;
+	begun = look(stitcher, run);
+	if (catcher + (size_t)n + 1 < stack.n && begun.n)
+		fit = lay_at(stack, begun, (int64_t)catcher + n + 1);
+	if (!fit.n_agreed)
+		add_hidden(stitcher, run, stack, catcher, (size_t)n);
 	n = (int64_t)distance - left->base - (int64_t)run->below.n - 1;
 	place_run(stitcher, run, placement->run, depth + n + 1, fit.n_agreed);
-	return 0;
 }
 
 void stitcher__fini(struct stitcher *stitcher)
@@ -555,14 +517,15 @@ void stitcher__fini(struct stitcher *stitcher)
 }
 
 /* Keeps the first n known frames, and puts the others on top of them. */
-static int set_stack(struct stitched *end, size_t n, struct held_stack others)
+static void set_stack(struct stitcher *stitcher, struct stitched *end, size_t n,
+		      struct held_stack others)
 {
 	end->is_old = false;
 	end->left_ip = 0;
 	if (!others.n && n < end->stack.n)
 		end->left_ip = end->stack.v[n].return_ip;
 	end->stack.n = n;
-	return VEC_ADD_ALL(&end->stack, &others);
+	stitcher->failed |= VEC_ADD_ALL(&end->stack, &others) != 0;
 }
 
 /* Adds an end. If all places are taken, the oldest is dropped. */
@@ -577,19 +540,26 @@ static struct stitched *add_end(struct stitcher *stitcher)
 	return &ends[STITCHED_MAX - 1];
 }
 
-static int begin_run(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
-		     struct placement *placement)
+/* The last placement's segment, which begins so, is the first of a new run. */
+static void begin_run(struct stitcher *stitcher, struct held_stack begin, struct held_stack stack,
+		      struct placement *placement)
 {
-	uint32_t run = begin_new_run(stitcher, begin);
+	const uint32_t index = (uint32_t)stitcher->runs.n;
+	struct run *run = VEC_PUSH(&stitcher->runs);
 	struct stitched *end;
 
-	if (run == RUN_NONE)
-		return -ENOMEM;
-	*placement = (struct placement){.run = run};
+	if (!run) {
+		stitcher->failed = true;
+		return;
+	}
+	*run = (struct run){.outer = RUN_NONE, .placement = (uint32_t)(stitcher->placements.n - 1)};
+	stitcher->failed |= VEC_ADD(&stitcher->loose, index) != 0;
+	stitcher->failed |= VEC_ADD_ALL(&run->begun, &begin) != 0;
+	*placement = (struct placement){.run = index};
 	end = add_end(stitcher);
-	end->run = end->owner = run;
+	end->run = end->owner = index;
 	end->base = 0;
-	return set_stack(end, 0, stack);
+	set_stack(stitcher, end, 0, stack);
 }
 
 /* The end that the last run, with all of its known callers, is on; NULL: none. */
@@ -608,7 +578,7 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boun
 }
 
 /* The last run is on frames of `outer`, and continues as both. */
-static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struct fit *on)
+static void lie_on(struct stitcher *stitcher, struct stitched *outer, const struct fit *on)
 {
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	struct run *run = &stitcher->runs.v[last->owner];
@@ -617,82 +587,68 @@ static int lie_on(struct stitcher *stitcher, struct stitched *outer, const struc
 					    .n_joined = (uint32_t)on->n_agreed,
 					    .base = outer->base + (int64_t)below};
 	struct held first = outer->stack.v[below];
-	int err = hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
 
-	if (err)
-		return err;
+	hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
 	place_run(stitcher, run, placement.run, placement.base, placement.n_joined);
-	place_runs_since(stitcher, &placement, outer->base, stack_of(outer), below + on->n_agreed,
-			 boundary_to(outer, BOUNDARY_SETTLED));
+	place_runs_since(stitcher, &placement, outer->base, held_vec__all(&outer->stack),
+			 below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED));
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
-	err = set_stack(outer, below, stack_of(last));
-	if (!err && !on->first && last->stack.n)
+	set_stack(stitcher, outer, below, held_vec__all(&last->stack));
+	if (!on->first && outer->stack.n > below)
 		inherit_return(&outer->stack.v[below], &first);
-	return err;
 }
 
 /* The last run has shown callers, which may be those of an earlier one, or of callers of that. */
-static int find_place(struct stitcher *stitcher, enum boundary boundary)
+static void find_place(struct stitcher *stitcher, enum boundary boundary)
 {
 	struct stitched *outer;
 	struct fit on;
-	int err = 0;
 
-	while (!err && (outer = find_outer(stitcher, boundary, &on)))
-		err = lie_on(stitcher, outer, &on);
-	return err;
+	while ((outer = find_outer(stitcher, boundary, &on)))
+		lie_on(stitcher, outer, &on);
 }
 
 /* Runs since the end are on its frames that have been there all the time, or above these. */
-static int place_since(struct stitcher *stitcher, const struct stitched *end,
-		       const struct placement *placement, const struct beginning *from)
+static void place_since(struct stitcher *stitcher, const struct stitched *end,
+			const struct placement *placement, const struct beginning *from)
 {
 	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
-	struct held_stack stack = stack_of(end);
+	struct held_stack stack = held_vec__all(&end->stack);
 	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
 
-	if (from->distance && at >= 0 && at < (int64_t)stack.n) {
-		int err = place_at_distance(stitcher, placement, end->base + at, stack, (size_t)at,
-					    from->distance);
-
-		if (err)
-			return err;
-	}
+	if (from->distance && at >= 0 && at < (int64_t)stack.n)
+		place_at_distance(stitcher, placement, end->base + at, stack, (size_t)at,
+				  from->distance);
 	place_runs_since(stitcher, placement, end->base, stack, left,
 			 boundary_to(end, from->boundary == BOUNDARY_UNWIND ? BOUNDARY_UNWIND
 									    : BOUNDARY_SETTLED));
-	return 0;
 }
 
-static int go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
-		 const struct fit *fit, struct placement *placement)
+static void go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
+		  const struct fit *fit, struct placement *placement)
 {
 	struct held_stack begin = from->frames;
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
 	struct held_stack callers = {begin.v, fit->first};
 	size_t below = fit->offset > 0 ? (size_t)fit->offset : 0;
 	struct held first = end->stack.n ? end->stack.v[below] : (struct held){0};
-	int err;
 
 	*placement = (struct placement){.run = end->run,
 					.joins = true,
 					.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 					.base = end->base + fit->offset};
-	err = place_since(stitcher, end, placement, from);
-	if (err)
-		return err;
-	err = learn_callers(&stitcher->runs.v[end->owner], callers,
-			    fit->first < begin.n ? &begin.v[fit->first] : &first);
-	if (err)
-		return err;
-	err = set_stack(end, below, stack);
+	place_since(stitcher, end, placement, from);
+	learn_callers(stitcher, &stitcher->runs.v[end->owner], callers,
+		      fit->first < begin.n ? &begin.v[fit->first] : &first);
+	set_stack(stitcher, end, below, stack);
 	if (fit->offset < 0)
 		end->base += fit->offset;
-	else if (!err && stack.n)
+	else if (end->stack.n > below)
 		inherit_return(&end->stack.v[below], &first);
-	return err || !callers.n ? err : find_place(stitcher, BOUNDARY_GAP);
+	if (callers.n)
+		find_place(stitcher, BOUNDARY_GAP);
 }
 
 /* The number of frames between all that the last run has shown and the target of the unwind. */
@@ -708,8 +664,8 @@ static int64_t count_hidden(const struct stitcher *stitcher, const struct beginn
 }
 
 /* The segment began with frames below the run before it. */
-static int go_around(struct stitcher *stitcher, const struct beginning *begin,
-		     struct held_stack stack, struct placement *placement)
+static void go_around(struct stitcher *stitcher, const struct beginning *begin,
+		      struct held_stack stack, struct placement *placement)
 {
 	const struct fit fit = {.offset = -(int64_t)begin->frames.n, .first = begin->frames.n};
 	struct stitched *end = &stitcher->ends[stitcher->n_ends - 1];
@@ -718,28 +674,26 @@ static int go_around(struct stitcher *stitcher, const struct beginning *begin,
 	if (n > 0) {
 		const struct held_stack catcher = {&begin->frames.v[begin->n_roots], 1};
 
-		if (add_hidden(stitcher, &stitcher->runs.v[end->owner], catcher, 0, (size_t)n))
-			return -ENOMEM;
+		add_hidden(stitcher, &stitcher->runs.v[end->owner], catcher, 0, (size_t)n);
 		end->base -= n;
 	}
-	return go_on(stitcher, begin, stack, &fit, placement);
+	go_on(stitcher, begin, stack, &fit, placement);
 }
 
 /*
  * The same, if the segment shows that its frames agree with an earlier run's: the target of the
  * unwind, and all frames in between, are on those, and below the last run.
  */
-static int go_around_on(struct stitcher *stitcher, const struct beginning *begin,
-			struct held_stack stack, struct stitched *outer, const struct fit *fit)
+static void go_around_on(struct stitcher *stitcher, const struct beginning *begin,
+			 struct held_stack stack, struct stitched *outer, const struct fit *fit)
 {
 	struct placement *placement = &stitcher->placements.v[stitcher->placements.n - 1];
 	size_t n_ends = stitcher->n_ends;
-	int err = go_around(stitcher, begin, stack, placement);
 
+	go_around(stitcher, begin, stack, placement);
 	/* It may have found its place by that. */
-	if (err || stitcher->n_ends != n_ends)
-		return err;
-	return lie_on(stitcher, outer, fit);
+	if (stitcher->n_ends == n_ends)
+		lie_on(stitcher, outer, fit);
 }
 
 /* True if the unwind's target is a frame that only this segment shows, not a waiting one. */
@@ -763,38 +717,39 @@ static bool may_lie_on(const struct stitcher *stitcher)
 	return !end->stack.n || !held__is_outermost(end->stack.v);
 }
 
-int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
+void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end)
 {
 	struct placement *placement = VEC_PUSH(&stitcher->placements);
 	size_t found;
 	struct fit fit;
 
-	if (!placement)
-		return -ENOMEM;
+	if (!placement) {
+		stitcher->failed = true;
+		return;
+	}
 	for (size_t i = 0; begin->boundary == BOUNDARY_LONG && i < stitcher->n_ends; i++)
 		stitcher->ends[i].is_old = true;
 	found = search(stitcher, begin, &fit);
 	follow_unwinding(stitcher, begin, found);
-	if (is_new_catcher(stitcher, begin, found, &fit))
-		return go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
-	if (found) {
+	if (is_new_catcher(stitcher, begin, found, &fit)) {
+		go_around_on(stitcher, begin, end, &stitcher->ends[found - 1], &fit);
+	} else if (found) {
 		/* It becomes the last one: the ends after it are over. */
 		stitcher->n_ends = found;
-		return go_on(stitcher, begin, end, &fit, placement);
+		go_on(stitcher, begin, end, &fit, placement);
+	} else if (begin->boundary == BOUNDARY_UNWIND && may_lie_on(stitcher)) {
+		go_around(stitcher, begin, end, placement);
+	} else {
+		begin_run(stitcher, begin->frames, end, placement);
 	}
-	if (begin->boundary == BOUNDARY_UNWIND && may_lie_on(stitcher))
-		return go_around(stitcher, begin, end, placement);
-	return begin_run(stitcher, begin->frames, end, placement);
 }
 
-int stitcher__finish(struct stitcher *stitcher)
+void stitcher__finish(struct stitcher *stitcher)
 {
-	int err = 0;
-
-	while (stitcher->n_ends > 1 && !err) {
+	while (stitcher->n_ends > 1) {
 		size_t n = stitcher->n_ends;
 
-		err = find_place(stitcher, BOUNDARY_SETTLED);
+		find_place(stitcher, BOUNDARY_SETTLED);
 		if (stitcher->n_ends < n)
 			continue;
 		/* It stays apart: runs before it are not below it. */
@@ -804,7 +759,6 @@ int stitcher__finish(struct stitcher *stitcher)
 		stitcher->n_ends--;
 	}
 	stitcher->n_ends = stitcher->loose.n = 0;
-	return err;
 }
 
 const struct held *stitcher__lowest(const struct stitcher *stitcher)
@@ -817,37 +771,27 @@ const struct held *stitcher__lowest(const struct stitcher *stitcher)
 	return lowest_of(&stitcher->runs.v[end->owner]) ?: end->stack.v;
 }
 
-/* Adds callers below all running frames. */
-static int put_below(struct stitched *end, struct held_stack callers)
-{
-	struct held *v;
-
-	if (VEC_ADD_ALL(&end->stack, &callers))
-		return -ENOMEM;
-	v = end->stack.v;
-	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
-	memcpy(v, callers.v, callers.n * sizeof(*v));
-	return 0;
-}
-
-int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
+void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 {
 	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
 	struct held_stack callers;
 	struct fit fit;
-	int err;
+	struct held *v;
 
-	if (!end || !taken.n || !held_stack__fits(stack_of(end), taken, BOUNDARY_GAP, &fit) ||
+	if (!end || !taken.n ||
+	    !held_stack__fits(held_vec__all(&end->stack), taken, BOUNDARY_GAP, &fit) ||
 	    fit.offset >= 0)
-		return 0;
+		return;
 	callers = (struct held_stack){taken.v, fit.first};
-	err = learn_callers(&stitcher->runs.v[end->owner], callers, &taken.v[fit.first]);
-	if (err)
-		return err;
+	learn_callers(stitcher, &stitcher->runs.v[end->owner], callers, &taken.v[fit.first]);
 	end->stack.v[0].return_ip = taken.v[fit.first].return_ip;
-	err = put_below(end, callers);
-	if (err)
-		return err;
+	if (VEC_ADD_ALL(&end->stack, &callers)) {
+		stitcher->failed = true;
+		return;
+	}
+	v = end->stack.v;
+	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
+	memcpy(v, callers.v, callers.n * sizeof(*v));
 	end->base += fit.offset;
-	return find_place(stitcher, BOUNDARY_GAP);
+	find_place(stitcher, BOUNDARY_GAP);
 }

@@ -31,6 +31,11 @@ struct held_stack {
 
 typedef VEC(struct held) held_vec;
 
+static inline struct held_stack held_vec__all(const held_vec *vec)
+{
+	return (struct held_stack){vec->v, vec->n};
+}
+
 /* True for functions that run once, below everything: two frames are the same activation. */
 bool held__is_outermost(const struct held *held);
 
@@ -150,6 +155,7 @@ struct stitcher {
 		uint64_t pad;		 /* the last that it has come to; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
+	bool failed;			 /* out of memory: what it says is not complete */
 	struct call_edges edges;	 /* of frames that did not return */
 };
 
@@ -200,16 +206,16 @@ uint64_t stitcher__last_pad(const struct stitcher *stitcher, uint32_t end);
 /* Corrects the guess: since the gap, that unwinding has landed n frames further down. */
 void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
-/* Adds the next segment, and the frames that ran at its end. 0 or -ENOMEM. */
-int stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
-/* After the last segment: runs that no return has placed are put where they fit. 0 or -ENOMEM. */
-int stitcher__finish(struct stitcher *stitcher);
+/* Adds the next segment, and the frames that ran at its end. */
+void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
+/* After the last segment: runs that no return has placed are put where they fit. */
+void stitcher__finish(struct stitcher *stitcher);
 /*
  * The outermost frame that is known of the stack on which the last segment ran, as that frame was
  * first seen. NULL: that stack has no frames, or there has been no segment.
  */
 const struct held *stitcher__lowest(const struct stitcher *stitcher);
-/* Adds the stack copied near the end of the last segment. 0 or -ENOMEM. */
-int stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
+/* Adds the stack copied near the end of the last segment. */
+void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
 
 #endif

@@ -181,7 +181,7 @@ static bool lives(const struct frames *frames, const struct landing *landing)
 	if (landing->depth >= frames->open.n)
 		return false;
 	frame = &frames->open.v[landing->depth];
-	return frame->index == landing->index && frame->is_root == landing->is_root;
+	return frame->index == landing->index;
 }
 
 static enum left_by left_by_of(enum function_role role)
@@ -241,13 +241,12 @@ void unwinding__note_setjmp(struct stack *s, const struct branch *b, enum functi
 		known->is_taken = false;
 		return;
 	}
-	if (VEC_ADD(&frames->landings, (struct landing){.ip = ip,
-							.depth = depth,
-							.index = top->index,
-							.is_root = top->is_root,
-							.left_by = (uint8_t)left_by_of(role),
-							.slack = branch__return_slack(b)}))
-		frames->failed = true;
+	frames->failed |=
+		VEC_ADD(&frames->landings, (struct landing){.ip = ip,
+							    .depth = depth,
+							    .index = top->index,
+							    .left_by = (uint8_t)left_by_of(role),
+							    .slack = branch__return_slack(b)}) != 0;
 }
 
 static const struct landing *find(const struct frames *frames, uint64_t ip)
@@ -338,10 +337,9 @@ void unwinding__note_step(struct stack *s)
 		s->steps.n = 0;
 		return;
 	}
-	if (!s->steps.n || s->steps.phase != frame__id(phase) ||
-	    s->steps.unwinder != frame__id(unwinder)) {
-		s->steps.phase = frame__id(phase);
-		s->steps.unwinder = frame__id(unwinder);
+	if (!s->steps.n || s->steps.phase != phase->index || s->steps.unwinder != unwinder->index) {
+		s->steps.phase = phase->index;
+		s->steps.unwinder = unwinder->index;
 		s->steps.n = 0;
 	}
 	s->steps.n++;
@@ -351,7 +349,7 @@ static size_t count_steps(const struct stack *s)
 {
 	const struct frame *top = frames__top(s->frames);
 
-	return top && s->steps.n && s->steps.unwinder == frame__id(top) ? s->steps.n : 0;
+	return top && s->steps.n && s->steps.unwinder == top->index ? s->steps.n : 0;
 }
 
 /* Exceptions land at landing pads, in the innermost frame whose pending call has that pad. */

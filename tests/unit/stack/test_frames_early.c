@@ -115,7 +115,7 @@ static void test_unwinds(void **state)
 	push(frames, 13, 3);
 	push(frames, 14, 4);
 	frames__name(frames, frames__top(frames));
-	unwind.from = frame__id(frames__top(frames));
+	unwind.from = frames__top(frames)->index;
 	frames__cut_to(frames, &frames->open.v[0], 15, LEFT_BY_THROW);
 	frames__add_unwind(frames, &unwind, frames__top(frames));
 	call(frames, 16, 17, 5);

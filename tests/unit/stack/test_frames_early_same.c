@@ -98,8 +98,8 @@ static void run(struct frames *frames, uint64_t seed)
 			push_first(frames, now, ip++);
 			break;
 		case 1:
-			unwind = (struct unwind){.end_ns = now,
-						 .from = frame__id(&frames->open.v[n - 1])};
+			unwind =
+				(struct unwind){.end_ns = now, .from = frames->open.v[n - 1].index};
 			unwind.start_ns = frames->open.v[n - 1].call.start_ns;
 			frames__name(frames, &frames->open.v[n - 1]);
 			frames__cut_to(frames, &frames->open.v[n / 2], now, LEFT_BY_THROW);

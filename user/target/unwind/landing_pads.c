@@ -389,21 +389,23 @@ static const struct handling_function *find_function(const struct landing_table 
 	return &table->functions.v[i];
 }
 
-/* Wants the lock. Takes the sites over; two threads may have found the same. */
-static void keep(struct landing_table *table, uint64_t vaddr, handler_site_vec *sites)
+/* Wants the lock. Takes the sites over; two threads may have found the same. NULL: no memory. */
+static const struct handling_function *keep(struct landing_table *table, uint64_t vaddr,
+					    handler_site_vec *sites)
 {
 	size_t i = lower_bound(table, vaddr);
-	bool is_known = find_function(table, vaddr) != NULL;
-	struct handling_function *v = is_known ? NULL : VEC_PUSH(&table->functions);
+	const struct handling_function *known = find_function(table, vaddr);
+	struct handling_function *v = known ? NULL : VEC_PUSH(&table->functions);
 
 	if (!v) {
 		VEC_FINI(sites);
-		return;
+		return known;
 	}
 	v = table->functions.v;
 	memmove(&v[i + 1], &v[i], (table->functions.n - 1 - i) * sizeof(*v));
 	v[i] = (struct handling_function){.vaddr = vaddr};
 	memcpy(&v[i].sites, sites, sizeof(*sites));
+	return &v[i];
 }
 
 static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
@@ -415,38 +417,31 @@ static uint64_t find_site(const struct handling_function *function, uint64_t vad
 	return function->sites.v[n].handler;
 }
 
-/* Looks through the function, without the lock: names are asked for. */
-static void find_sites(struct elf_image *image, const struct function *function,
-		       struct landing_table *table)
-{
-	handler_site_vec sites = {0};
-
-	if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
-		VEC_FINI(&sites);
-		return;
-	}
-	pthread_mutex_lock(&image->lock);
-	keep(table, function->vaddr, &sites);
-	pthread_mutex_unlock(&image->lock);
-}
-
 /* Calls `ask` for vaddr and the function that holds it. */
 static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
 			     uint64_t (*ask)(const struct handling_function *, uint64_t))
 {
 	const struct function *function = elf_image__function_at(image, vaddr);
 	struct landing_table *table = function ? get_table(image) : NULL;
-	const struct handling_function *known = NULL;
-	uint64_t answer = 0;
+	const struct handling_function *known;
+	handler_site_vec sites = {0};
+	uint64_t answer;
 
-	for (int tries = 0; table && !known && tries < 2; tries++) {
-		pthread_mutex_lock(&image->lock);
-		known = find_function(table, function->vaddr);
-		answer = known ? ask(known, vaddr) : 0;
+	if (!table)
+		return 0;
+	pthread_mutex_lock(&image->lock);
+	known = find_function(table, function->vaddr);
+	if (!known) {
 		pthread_mutex_unlock(&image->lock);
-		if (!known)
-			find_sites(image, function, table);
+		if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
+			VEC_FINI(&sites);
+			return 0;
+		}
+		pthread_mutex_lock(&image->lock);
+		known = keep(table, function->vaddr, &sites);
 	}
+	answer = known ? ask(known, vaddr) : 0;
+	pthread_mutex_unlock(&image->lock);
 	return answer;
 }
 

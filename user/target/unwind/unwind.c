@@ -111,17 +111,25 @@ static bool is_stub(struct code_map *map, uint64_t entry)
 	return insn.cls == INSN_JUMP || insn.cls == INSN_JUMP_INDIRECT;
 }
 
-static bool find_called(struct code_map *map, uint64_t return_ip, struct code_place *called)
+uint64_t unwind__called_before(struct code_map *map, uint64_t ip)
 {
 	uint8_t code[DIRECT_CALL_LEN];
 	struct insn insn;
 
-	return return_ip >= sizeof(code) &&
-	       code_map__read(map, return_ip - sizeof(code), code, sizeof(code)) == sizeof(code) &&
-	       !insn__decode(code, sizeof(code), return_ip - sizeof(code), &insn) &&
-	       insn.len == sizeof(code) && insn.cls == INSN_CALL &&
-	       code_map__find(map, insn.target, called) && called->entry == insn.target &&
-	       called->function->kind != FUNCTION_PLT && !is_stub(map, insn.target);
+	if (ip < sizeof(code) ||
+	    code_map__read(map, ip - sizeof(code), code, sizeof(code)) != sizeof(code) ||
+	    insn__decode(code, sizeof(code), ip - sizeof(code), &insn) ||
+	    insn.len != sizeof(code) || insn.cls != INSN_CALL)
+		return 0;
+	return insn.target;
+}
+
+static bool find_called(struct code_map *map, uint64_t return_ip, struct code_place *called)
+{
+	uint64_t target = unwind__called_before(map, return_ip);
+
+	return target && code_map__find(map, target, called) && called->entry == target &&
+	       called->function->kind != FUNCTION_PLT && !is_stub(map, target);
 }
 
 bool unwind__misses_caller(struct code_map *map, uint64_t ip, uint64_t return_ip,

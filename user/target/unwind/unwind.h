@@ -53,6 +53,8 @@ void unwound__fini(struct unwound *unwound);
 
 /* True if the code before ip is a call instruction. */
 bool unwind__is_behind_call(struct code_map *map, uint64_t ip);
+/* The address that the direct call before ip calls; 0: there is no such call. */
+uint64_t unwind__called_before(struct code_map *map, uint64_t ip);
 
 /*
  * Frame pointers lead from ip to return_ip. True if they skip the caller of ip's function:
