@@ -243,7 +243,7 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	print_option("stop", o->stop);
 	print_option("key", o->key);
 	print_option("if", o->condition);
-	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
+	printf(" -%s-thresh %s   # p%g: about %llu of these would have triggered\n",
 	       options->on_cpu				    ? "cpu"
 	       : options->off_cpu			    ? "off-cpu"
 	       : options->durations || options->common.stop ? "duration"
