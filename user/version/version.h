@@ -27,7 +27,8 @@ void version__init(struct version *version);
 void version__print_title(FILE *out);
 /* Prints that line and one line per library and feature. */
 void version__print(const struct version *version, FILE *out);
-/* The same as a JSON object; missing ones are null. Freed by the caller; NULL: no memory. */
+/* Like version__print(), as a JSON object; missing values are null. The caller frees it; NULL: no
+ * memory. */
 char *version__json(const struct version *version);
 
 #endif
