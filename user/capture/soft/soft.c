@@ -205,7 +205,7 @@ static int check_truth_path(const char *path)
 		fclose(f);
 	if (err) {
 		log__error("cannot write the true stack to %s: %s", path, strerror(-err));
-		log__hint("choose another place with -truth");
+		log__hint("choose another path with -truth");
 	}
 	return err;
 }
