@@ -40,15 +40,15 @@ static __always_inline u64 widen(u64 value, s8 size)
 	return size < 0 ? (u64)((s64)value >> shift) : value >> shift;
 }
 
-/* False if it cannot be read, or only with a page fault. */
+/* False if the memory cannot be read without a page fault. */
 static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
 {
 	u64 size = (signed_size < 0 ? -signed_size : signed_size) & 15;
 
 	/*
-	 * clang 21 checks one register and uses another, so that the verifier sees no bound. It has
-	 * 64 bits, since the verifier of Linux 6.1 takes the upper half of a 32-bit one for
-	 * unknown.
+	 * clang 21 checks one register and uses another, so that the verifier sees no bound. The
+	 * size has 64 bits, since Linux 6.1's verifier does not know the upper half of a 32-bit
+	 * one.
 	 */
 	asm volatile("" : "+r"(size));
 	if (size > sizeof(*value))
@@ -102,7 +102,7 @@ static __always_inline bool read_arg(const void *ctx, const struct mt_arg *arg, 
 	return read_memory(address, arg->size, value);
 }
 
-/* The hit's members for arguments are 0 if it has none, and at a call's return. */
+/* Without arguments, and at a call's return, the hit's members for arguments are 0. */
 static __always_inline void clear_args(struct mt_hit *hit)
 {
 	hit->n_args = hit->args_read = hit->args_signed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Turns a hit that passed the threshold into a trigger: disarms, freezes, and tells user space. */
+/* Makes a hit that passed the threshold the trigger: disarms, freezes, and tells user space. */
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 
@@ -48,7 +48,7 @@ struct since {
 	u32 tid;    /* the thread if it may differ from the current one; otherwise 0 */
 };
 
-/* A hit that passed the threshold, while the program runs. */
+/* A hit that is being judged: what it measured, before and after the threshold is compared. */
 struct passed {
 	const struct hit_place *place;
 	u64 time_ns;
@@ -212,7 +212,9 @@ static __always_inline bool take_arming(struct mt_counters *stats, struct passed
 	return true;
 }
 
-/* Reserves the trigger's entry in the ring buffer. NULL: it is full, and the trigger armed again.
+/*
+ * Reserves the trigger's entry in the ring buffer. NULL: the buffer is full, and the trigger is
+ * armed again.
  */
 static __always_inline struct mt_hit *reserve_hit(struct mt_counters *stats,
 						  const struct passed *passed)
@@ -237,7 +239,7 @@ static __always_inline struct mt_hit *claim(struct mt_counters *stats, struct pa
 	return take_arming(stats, passed) ? reserve_hit(stats, passed) : NULL;
 }
 
-/* Makes the end of the recording of this hit, which triggers whatever it measured. */
+/* Makes this hit the last one of the recording, which triggers whatever it measured. */
 static __always_inline void make_last(struct passed *passed)
 {
 	passed->reason = MT_HIT_LAST;
@@ -246,9 +248,9 @@ static __always_inline void make_last(struct passed *passed)
 }
 
 /*
- * Returns the program's return value: 1 if this hit triggers, because it passes the threshold, or,
- * if it does not or may not, because it is the last one. A program has one call of this, since the
- * verifier goes through every copy of what it inlines.
+ * Returns the program's return value: 1 if this hit triggers. It triggers if it passes the
+ * threshold and the limits allow it, or if it is the last hit. Each program calls this only once,
+ * since the verifier checks each inlined copy.
  */
 static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 				struct passed *passed, bool passes, bool is_last)
@@ -260,7 +262,9 @@ static __always_inline int fire(struct pt_regs *ctx, struct mt_counters *stats,
 		make_last(passed);
 		triggers = take_arming(stats, passed);
 	}
-	/* One reservation: Linux 6.1's verifier does not know that one that was checked is there.
+	/*
+	 * Only one reservation: with two, Linux 6.1's verifier forgets that the one that is used
+	 * has been compared with NULL.
 	 */
 	hit = triggers ? reserve_hit(stats, passed) : NULL;
 	if (!hit)

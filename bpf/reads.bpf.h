@@ -16,17 +16,21 @@ struct {
 const volatile __u32 n_prints;
 const volatile bool keeps_prints; /* prints are read at the call's entry, for its return */
 
-/* The place of a hit. At a uprobe, the program's context is the registers. */
+/* Where a hit is. At a uprobe, the program's context is the registers. */
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */
-	bool in_kernel;	      /* the hit is at a system call, a tracepoint or a kernel function */
-	u32 probe;	      /* number of the probe if in_kernel; a uprobe has it in its cookie */
+	/*
+	 * The registers of user space are those saved at the entry into the kernel: the hit is at a
+	 * system call, a tracepoint, a signal, a kernel function or a breakpoint, not at a uprobe.
+	 */
+	bool in_kernel;
+	u32 probe; /* number of the probe if in_kernel; a uprobe has it in its cookie */
 	bool is_syscall;
 	u64 saved; /* if in_kernel: address of the saved registers of user space */
-	/* Identifies the call of a kernel function by its place on the thread's kernel stack. */
+	/* Identifies the call of a kernel function: where it is on the thread's kernel stack. */
 	u64 kernel_sp;
-	bool is_breakpoint; /* the hit is in user code, but the registers are saved in the kernel */
+	bool is_breakpoint; /* a hardware breakpoint in a JIT's code; in_kernel is set as well */
 	bool in_interrupt;  /* the function runs in an interrupt, which has its own stack */
 };
 
@@ -43,7 +47,7 @@ static __always_inline const struct mt_reads *reads_of(const struct hit_place *p
 	return bpf_map_lookup_elem(&reads_of_probes, &key);
 }
 
-/* False if it cannot be read, or only with a page fault. */
+/* False if the value cannot be read without a page fault. */
 static __always_inline bool read_value(const void *regs, const struct mt_value *value, u64 *out)
 {
 	u32 n = value->n_derefs;
@@ -120,7 +124,7 @@ static __always_inline void read_print(const void *regs, const struct mt_print *
 	}
 }
 
-/* Reads the prints of the entry, or those of the return; the others stay as they are. */
+/* Reads the values of -print at the entry, or those at the return, and keeps the others. */
 static __always_inline void read_prints(const struct hit_place *place, bool at_return,
 					struct mt_printed *out)
 {

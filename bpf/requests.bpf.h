@@ -36,9 +36,9 @@ struct {
 } requests SEC(".maps");
 
 /*
- * Go keeps g in r14, also at its system calls. Threads of C have anything there: g begins with the
- * bounds of its stack, in which the thread must be. *g serves as scratch, since little stack is
- * left.
+ * Go keeps g in r14, also at its system calls. In threads that run C code, r14 may have any value:
+ * g begins with the bounds of its stack, in which the stack pointer must be. *g serves as scratch,
+ * since little stack is left.
  */
 static __always_inline bool read_goroutine(const struct pt_regs *regs, u64 *g)
 {

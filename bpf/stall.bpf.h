@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * Stalls: a thread that has been in a call, region or delay for the threshold, and still is,
- * triggers. A clock looks at the open ones: a perf event per CPU whose program runs in a timer
- * interrupt, because programs at uprobes may not start BPF timers.
+ * triggers. A clock checks the open calls, regions and delays: it is a perf event per CPU, whose
+ * program runs in a timer interrupt, because programs at uprobes may not start BPF timers.
  */
 #ifndef MTBPF_STALL_BPF_H
 #define MTBPF_STALL_BPF_H
@@ -23,7 +23,7 @@ const volatile bool traced_by_us;
 struct open_stall {
 	u64 since_ns;
 	u64 stopped_ns; /* how long the process was stopped meanwhile */
-	u64 looked_ns;	/* when the clock last looked at it; 0: not yet */
+	u64 looked_ns;	/* time of the last check; 0: none yet */
 	u64 task;	/* its struct task_struct */
 	u64 regs;	/* its user registers, which the kernel always saves in the same place */
 	u64 sp;		/* at the call's entry; 0 for regions and delays */

@@ -131,9 +131,9 @@ const volatile __u32 task_status_at;
 #define USER32_CS 0x23 /* arch/x86/include/asm/segment.h: __USER32_CS */
 
 /*
- * True for a 32-bit system call, whose number means another call. The functions __x64_sys_X have
- * none of them, but the tracepoints have. Without BTF only those of 32-bit code are recognized, not
- * int $0x80 in 64-bit code.
+ * True for a 32-bit system call, whose number means another call. Such calls reach
+ * the tracepoints, but not the functions __x64_sys_X. Without BTF they are recognized only in
+ * 32-bit code, not as int $0x80 in 64-bit code.
  */
 static __always_inline bool is_compat(const struct pt_regs *regs)
 {
@@ -171,7 +171,7 @@ static __always_inline const struct mt_syscall *probed_syscall(const u64 *ctx, u
  */
 static __always_inline bool is_meant(const struct pt_regs *regs, const struct mt_syscall *syscall)
 {
-	/* Of a status, the parent gets the lowest eight bits. */
+	/* The parent gets only the lowest eight bits of a status. */
 	if (syscall->nonzero && !(u8)regs->di)
 		return false;
 	return syscall->file_kind == MT_FILE_ANY || file_kind(regs->di) == syscall->file_kind;

@@ -541,10 +541,11 @@ int on_tracepoint(u64 *ctx)
 }
 
 /*
- * Functions of the kernel, by kprobe and kretprobe, or by copies of the other two programs with
- * another type, fentry and fexit. Where the calls of a thread are on its kernel stack tells which
- * of them returns, as with functions of user space (bpf/calls.bpf.h): by the stack pointer, or, as
- * one trampoline calls both fentry and fexit programs with one context, by the context's address.
+ * Functions of the kernel: the programs run on a kprobe and kretprobe, or, as copies with another
+ * type, on fentry and fexit. A return is matched with its call by an address on the thread's kernel
+ * stack, as with functions of user space (bpf/calls.bpf.h). For kprobes this is the stack pointer;
+ * for fentry and fexit, whose programs one trampoline calls with one context, it is the context's
+ * address.
  */
 const volatile __u32 function_probe, stop_function_probe; /* the copies cannot read a cookie */
 
@@ -569,7 +570,7 @@ static __always_inline int enter_function(void *ctx, u64 sp, u32 probe)
 	return hit_alone(&place, task_latch());
 }
 
-/* sp: above the place of the returning call, and not above that of its caller. */
+/* sp: above the returning call's address on the stack, and not above that of its caller. */
 static __always_inline int leave_function(void *ctx, u64 sp, u32 probe)
 {
 	struct pt_regs regs;
@@ -589,7 +590,7 @@ static __always_inline int leave_function(void *ctx, u64 sp, u32 probe)
 
 /* Address of asm_exc_page_fault(), where page faults enter the kernel; 0: not known. */
 const volatile __u64 page_fault_entry;
-/* It is shorter: it saves the registers and calls exc_page_fault(). */
+/* asm_exc_page_fault() is shorter: it saves the registers and calls exc_page_fault(). */
 #define PAGE_FAULT_ENTRY_SIZE 64
 
 /*
@@ -607,16 +608,14 @@ static __always_inline bool is_called_by_thread(u64 saved, const struct pt_regs 
 	return page_fault_entry && returns_to - page_fault_entry < PAGE_FAULT_ENTRY_SIZE;
 }
 
-/*
- * sp of a place that no interrupt comes to, such as a signal's delivery: it is the thread's own.
- */
+/* The sp to pass for a probe that no interrupt reaches, such as a signal's delivery. */
 #define SP_OF_THREAD 0
 
 /*
- * True if this thread has come to the place, and *regs are set. An interrupt neither begins nor
- * ends a region of the thread that it interrupts: it runs on another stack if it interrupts the
- * kernel, and on the thread's if it interrupts user code (arch/x86/include/asm/irq_stack.h:
- * run_irq_on_irqstack_cond).
+ * True if the thread itself reached the probe, and not an interrupt. Sets *regs. An interrupt
+ * neither begins nor ends a region of the thread that it interrupts: it runs on another stack if it
+ * interrupts the kernel, and on the thread's if it interrupts user code
+ * (arch/x86/include/asm/irq_stack.h: run_irq_on_irqstack_cond).
  */
 static __always_inline bool is_own_call(u64 saved, u64 sp, struct pt_regs *regs)
 {
@@ -692,7 +691,7 @@ const volatile bool start_tracepoint_is_own, stop_tracepoint_is_own;
 /* Bit n is set if signal n begins, or ends, a region. */
 const volatile __u64 start_signals, stop_signals;
 
-/* The context of a tracepoint is on the stack of the code that has come to it. */
+/* The context of a tracepoint is on the stack of the code that reached it. */
 SEC("raw_tp")
 int on_tracepoint_start(u64 *ctx)
 {
@@ -801,10 +800,10 @@ int on_breakpoint(void *ctx)
 }
 
 /*
- * At an instruction that returns. A call may also end where no breakpoint is, when its code is
- * replaced while it runs. Such a call stays in the latch until the next call at its place, or one
- * further out, is seen. A return belongs to the call with its stack pointer in the same copy of the
- * code, which is always entered at its entry.
+ * At an instruction that returns. A call may also end without reaching a breakpoint, if its code is
+ * replaced while it runs. Such a call stays in the latch until the next call with its stack
+ * pointer, or a higher one. A return belongs to the call with its stack pointer in the same copy of
+ * the code, which is always entered at its entry.
  */
 SEC("perf_event")
 int on_breakpoint_return(void *ctx)
@@ -848,8 +847,8 @@ int on_breakpoint_stop(void *ctx)
 }
 
 /*
- * On the helper that fire() calls. Other programs may call it as well: before the trigger has fired
- * nothing is frozen, and afterwards it does not matter.
+ * Runs on the helper that fire() calls. Other programs may call the helper as well: before the
+ * trigger this returns 0, and afterwards a call does not matter.
  */
 SEC("kprobe")
 int on_freeze(struct pt_regs *ctx)
@@ -877,7 +876,7 @@ int on_oom_victim(u64 *ctx)
 }
 
 /*
- * Filters the samples of each thread, where one clock per CPU is not possible: no samples after the
+ * Filters the samples of each thread, if one clock per CPU is not possible: no samples after the
  * trigger (on any CPU), nor outside of regions.
  */
 SEC("perf_event")
@@ -886,7 +885,7 @@ int on_sample(void *ctx)
 	return !is_frozen() && is_recorded(bpf_get_current_pid_tgid());
 }
 
-/* The clock that checks whether threads are still in their calls. It takes no sample. */
+/* The clock that checks whether threads are still in their calls. It does not take samples. */
 SEC("perf_event")
 int on_stall_clock(void *ctx)
 {

@@ -76,8 +76,8 @@ int parse_around_words(const struct option_table *table, void *dst, int argc, ch
 		       const char **words, int n, int *found);
 
 /*
- * The same for a command with exactly n words. Otherwise -EINVAL after a message and a hint that
- * call a word `what`, such as "recording".
+ * Like parse_around_words(), for a command with exactly n words. Otherwise -EINVAL after a message
+ * and a hint that call a word `what`, such as "recording".
  */
 int parse_with_words(const struct option_table *table, void *dst, int argc, char **argv,
 		     const char *what, const char **words, int n);

@@ -95,7 +95,7 @@ static int check_place(const char *path)
 	err = -errno;
 	log__error("cannot create the recording %s: %s", path, strerror(-err));
 	log__hint(err == -ENOENT ? "the folder must exist; choose another with -o"
-				 : "choose another place with -o");
+				 : "choose another path with -o");
 	return err;
 }
 

@@ -10,7 +10,7 @@
 const struct command commands[] = {
 	{"attach", cmd_attach, "wait for a slow call in a running process, capture and decode it",
 	 &attach_table},
-	{"run", cmd_run, "the same for a program started here: run [options] -- CMD ARGS",
+	{"run", cmd_run, "attach to a program that mtbpf starts: run [options] -- CMD ARGS",
 	 &run_table},
 	{"record", cmd_record, "capture only, without decoding", &record_table},
 	{"decode", cmd_decode, "turn a recording into a trace", &decode_table},

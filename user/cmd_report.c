@@ -90,7 +90,7 @@ const struct option_table report_table = {
 	.usage = "report RECORDING|TRACE|DIR... [options]",
 	.summary = "Prints what made the slow iteration slow: functions by their time beyond "
 		   "that\nin the ordinary iterations of the same trace. For several captures or "
-		   "folders:\nthe causes, most time lost first.",
+		   "folders:\nthe causes, the largest excess first.",
 	.specs = specs,
 	.count = N_SPECS,
 };
@@ -99,8 +99,9 @@ const struct option_table diff_table = {
 	.command = "diff",
 	.examples = (const char *const[]){"mtbpf diff before.fxt.gz after.fxt.gz", NULL},
 	.usage = "diff A B [options]",
-	.summary = "Compares the slow iterations of two recordings or traces: in which functions "
-		   "B\nspent more time than A, or less.",
+	.summary = "Compares the slow iterations of A and B, two recordings or traces: in which "
+		   "functions\nB spent more time than A, or less. With two folders of captures it "
+		   "compares their\ncauses.",
 	.specs = specs + N_OF_REPORT,
 	.count = N_SPECS - N_OF_REPORT,
 };

@@ -56,8 +56,9 @@ const struct option_table view_table = {
 	.summary =
 		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto with the "
 		"slowest\nhit in view and its thread pinned. A recording is decoded first, unless "
-		"its trace is newer.\nOf folders it serves the page of 'report -html', where each "
-		"capture opens in Perfetto.\nOnly the printed address gives access to it.",
+		"its trace is newer.\nFor folders it serves the page of 'report -html', whose "
+		"links "
+		"open the captures in Perfetto.\nOnly the printed address gives access to it.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };

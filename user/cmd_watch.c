@@ -42,9 +42,10 @@ static const struct option_spec specs[] = {
 	OPTION_IF,
 	OPTION_KEY,
 	{"on-cpu", NULL, 0, OPT_FLAG, NULL,
-	 "measure the time on a CPU of that, as -cpu-thresh of attach does",
+	 "measure only the time on a CPU, as -cpu-thresh of attach does",
 	 offsetof(struct watch_options, on_cpu), NULL},
-	{"off-cpu", NULL, 0, OPT_FLAG, NULL, "the same of the time off the CPU",
+	{"off-cpu", NULL, 0, OPT_FLAG, NULL,
+	 "measure only the time off the CPU, as -off-cpu-thresh of attach does",
 	 offsetof(struct watch_options, off_cpu), NULL},
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", limits.stall_thresh_ns,
 		     "count how often a thread has been without a hit (with -durations: in a call; "
@@ -240,7 +241,7 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	print_option("stop", o->stop);
 	print_option("key", o->key);
 	print_option("if", o->condition);
-	printf(" -%s-thresh %s   # p%g: about %llu of these triggered\n",
+	printf(" -%s-thresh %s   # p%g: about %llu of these would have triggered\n",
 	       options->on_cpu				    ? "cpu"
 	       : options->off_cpu			    ? "off-cpu"
 	       : options->durations || options->common.stop ? "duration"

@@ -246,7 +246,7 @@ static int make_portable(struct recording *rec, const char *path)
 		err = recording__write_whole(rec, path);
 	stop__end();
 	if (!err)
-		log__info("%s: decodes on any machine", path);
+		log__info("%s can now be decoded on any machine", path);
 	return err;
 }
 

@@ -55,7 +55,8 @@ struct decoding {
 /* Decodes; confines this process. Returns -errno after a message and a hint, 1 if something was
  * lost, otherwise 0. */
 int decoding__run(const struct decoding *decoding);
-/* The same in a child process, since a confined process cannot serve or start a browser. */
+/* Like decoding__run(), in a child process, since a confined process cannot serve or start a
+ * browser. */
 int decoding__run_apart(struct decoding *decoding);
 
 #endif

@@ -41,7 +41,7 @@ fleet() {
 	captures "$1/b/two" 5 host-b build2 1763730000000 100 '["handle","put","read"]'
 }
 
-@test "a folder of folders: the causes, the most time lost first, of two hosts and two builds alike" {
+@test "a folder of folders: the causes, the largest excess first, of two hosts and two builds alike" {
 	fleet d
 	run "$mtbpf" report d
 	echo "$output"

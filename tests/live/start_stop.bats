@@ -201,3 +201,53 @@ not_between() {
 	[ "$status" -eq 2 ]
 	complains "-key: the end is missing"
 }
+
+# A program with a USDT probe in 70 places, the last of which ends each region. MAPPED=N maps its code N times more.
+write_many() {
+	{
+		echo '#define _GNU_SOURCE'
+		printf '#include <%s>\n' fcntl.h stdio.h stdlib.h sys/mman.h unistd.h
+		echo '#include "usdt_note.h"'
+		echo '__attribute__((noipa)) void stop_at(int n) { switch (n) {'
+		for i in {1..70}; do
+			echo "case $i: USDT_PROBE(many, stop, 0, \"\"); break;"
+		done
+		cat <<-'END'
+			} }
+			__attribute__((noipa)) void begin_here(void) { __asm__ volatile("push %rax; pop %rax"); }
+			__attribute__((noipa)) void in_between(void) { __asm__ volatile("nop"); }
+			__attribute__((noipa)) void outside(void) { __asm__ volatile("nop"); }
+			int main(void)
+			{
+				int fd = open("/proc/self/exe", O_RDONLY), n = atoi(getenv("MAPPED") ?: "0");
+				for (int i = 0; i < n; i++)
+					mmap(NULL, 1 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+				printf("pid %d\n", getpid()), fflush(stdout);
+				for (;; usleep(1000))
+					begin_here(), in_between(), stop_at(70), outside();
+			}
+		END
+	} >many.c
+	"${CC:-gcc}" -O1 -I "$BATS_TEST_DIRNAME/../programs" -o many many.c
+}
+
+@test "soft: each of 70 places of -stop ends a region" {
+	write_many
+	start_file ./many
+	mtbpf_run attach -pid "$target" -source soft -start begin_here -stop usdt:many:stop -duration-thresh 1ns -skip 5 -o x.fxt
+	[ "$status" -eq 0 ]
+	[[ $output =~ hit\ [0-9]+\ of\ usdt:many:stop ]]
+	text x
+	[ "$(grep -c ' in_between$' x.text)" -ge 5 ]
+	! grep -q ' outside$' x.text || false
+}
+
+@test "soft: a start that is mapped more often than a CPU has breakpoints is refused, and the target runs on" {
+	write_many
+	MAPPED=4 start_file ./many
+	mtbpf_run attach -pid "$target" -source soft -start begin_here -stop usdt:many:stop -timeout 3s -o x.fxt
+	[ "$status" -eq 2 ]
+	complains soft-too-many-starts 4 hint name-one-start
+	[ "$(awk '/^TracerPid:/ { print $2 }' "/proc/$target/status")" -eq 0 ]
+	kill -0 "$target"
+}

@@ -315,6 +315,9 @@ count() {
 	mtbpf_run watch -pid "$target" -start exit:nonzero -stop syscall:read
 	[ "$status" -eq 2 ]
 	complains no-start-at-end exit:nonzero hint end-as-stop exit:nonzero
+	mtbpf_run watch -pid "$target" -symbol exit:zero
+	[ "$status" -eq 2 ]
+	complains only-nonzero exit:zero hint use-exit-group
 	mtbpf_run watch -pid "$target" -start syscall:exit -stop syscall:read
 	[ "$status" -eq 2 ]
 	complains no-start-at-end syscall:exit hint end-as-stop syscall:exit

@@ -20,9 +20,9 @@ bool picker__is_possible(void);
 int picker__pick(const char *what, const char *const *lines, size_t n);
 
 /*
- * The same without fzf: shows numbered lines, as many as fit on the terminal `out`, and reads a
- * number or words from `in`. Words leave only the lines that contain them all, and it asks again.
- * An empty answer picks the line if one is left. -ECANCELED at the end of `in`.
+ * Like picker__pick(), without fzf: shows numbered lines, as many as fit on the terminal `out`, and
+ * reads a number or words from `in`. Words leave only the lines that contain them all, and it asks
+ * again. An empty answer picks the line if one is left. -ECANCELED at the end of `in`.
  */
 int picker__pick_typed(const char *what, const char *const *lines, size_t n, FILE *in, FILE *out);
 

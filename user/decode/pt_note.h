@@ -59,7 +59,7 @@ uint8_t pt_event__of(uint64_t cfe);
 /* "[page fault]", "[timer interrupt]", "[VM exit]"; NULL for 0. */
 const char *pt_event__name(uint8_t event);
 #define PT_EVENT_TEXT_SIZE 80
-/* The same, with the address of a page fault: "[page fault 0x7f00]". Returns text. */
+/* Like pt_event__name(), with the address of a page fault: "[page fault 0x7f00]". Returns text. */
 char *pt_event__format(uint8_t event, uint64_t address, char text[static PT_EVENT_TEXT_SIZE]);
 /* Returns the event that such a text names; 0: none. */
 uint8_t pt_event__parse(const char *text);

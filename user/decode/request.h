@@ -21,7 +21,7 @@ struct decode_totals {
 	uint64_t gaps[GAP_REASONS];   /* by enum gap_reason */
 	uint64_t gap_ns[GAP_REASONS]; /* from the last known time before each gap to the first one
 					 after it */
-	uint64_t first_ns, last_ns;   /* 0 where nothing was decoded */
+	uint64_t first_ns, last_ns;   /* 0 if nothing was decoded */
 	uint64_t unknown_insns;	      /* left out, since no switch tells their thread */
 };
 

@@ -18,7 +18,7 @@ bool capability__has(int capability);
  * thread and those that it starts. 0 or -errno.
  */
 int capability__keep_for_files(void);
-/* The same, and those of other processes are no longer among them. */
+/* Like capability__keep_for_files(), but without those for files of other processes. */
 int capability__keep_for_our_files(void);
 
 /* The kernel's lockdown: what even root may not do. */

@@ -109,7 +109,7 @@ bool perf_words__are_letters(const char *text, size_t len);
 
 /* The enum branch_kind of such a branch. `from` and `to` are its addresses, 0 if unknown. */
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to);
-/* The length of its instruction where the kind tells it: of a syscall. */
+/* The length of its instruction if the kind tells it, as for a syscall. */
 uint8_t perf_flags__insn_len(uint8_t kind, uint32_t flags);
 
 #endif

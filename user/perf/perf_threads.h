@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branches that perf has decoded, of all threads as they come, to a call tree a thread: what decode
- * and stack are to a recording.
+ * Makes one call tree per thread of branches that perf has decoded, which come from all threads in
+ * turn: what decode and stack do with a recording.
  */
 #ifndef MTBPF_PERF_PERF_THREADS_H
 #define MTBPF_PERF_PERF_THREADS_H
@@ -27,19 +27,19 @@ struct perf_branch {
 	uint8_t insn_len;  /* of the instruction at `from`; 0: not known */
 };
 
-/* Called with each branch of a thread, in the place of the stack. Non-zero ends it all. */
+/* Called with each branch of a thread, instead of the stack. A non-zero result ends decoding. */
 typedef int (*perf_tap_fn)(void *ctx, pid_t tid, const struct branch *branch);
 
 /* `tap` may be NULL. NULL: out of memory. */
 struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx);
 /* Sets the OCaml handlers for threads added later; must outlive them. NULL: not known. */
 void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps);
-/* With the functions that its trees point to. */
+/* Also frees the functions that the trees point to. */
 void perf_threads__free(struct perf_threads *threads);
 
 /*
- * Finds the thread, or adds it. Kept until all are freed. NULL with errno: ENOMEM; EMFILE: there
- * are too many threads, and this one is left out.
+ * Finds the thread, or adds it. It lives until perf_threads__free(). NULL with errno: ENOMEM;
+ * EMFILE: there are too many threads, and this one is left out.
  */
 struct perf_thread *perf_threads__find(struct perf_threads *threads, pid_t pid, pid_t tid);
 /* The name, not terminated, is copied. */

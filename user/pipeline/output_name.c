@@ -12,7 +12,7 @@ static const char *const trace_suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
 #define DEFAULT_SUFFIX	 ".fxt.gz"
 #define RECORDING_SUFFIX ".mtbpf"
 
-/* The length of name without suffix, or 0 where nothing but a folder is left. */
+/* The length of name without suffix, or 0 if only a folder is left. */
 static size_t stem(const char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);

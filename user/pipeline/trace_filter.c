@@ -103,8 +103,8 @@ static int split(char *text, const char *whole, char **from, char **to)
 			return refuse(whole, "the '..' between its two ends is missing");
 		/* "a...b" could be split at its first two dots or its last two. */
 		if (strstr(dots + 1, ".."))
-			return refuse(whole, "it has more than one '..': where a name has one, "
-					     "put spaces around that between the two");
+			return refuse(whole, "it has more than one '..': if a name contains one, "
+					     "put spaces around the '..' between the two");
 	}
 	*dots = '\0';
 	*from = text;

@@ -639,7 +639,7 @@ int bundle__pack(const char *dir, const char *bundle)
 
 	if (err) {
 		log__error("cannot read %s: %s", dir, strerror(-err));
-		log__hint("choose another place with -keep");
+		log__hint("choose another folder with -keep");
 		return err;
 	}
 	return explain(run_tar(words), "write", bundle,

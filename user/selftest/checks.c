@@ -331,7 +331,7 @@ static bool is_of_other_kernel(const struct trial *trial)
 static void judge_with_perf(const struct checks *test, const struct trial *trial)
 {
 	static const struct loss loss = {"perf decodes recordings otherwise than mtbpf does",
-					 "compare with 'perf script --itrace=be' where it matters"};
+					 "compare with 'perf script --itrace=be' if it matters"};
 	char recording[PATH_MAX];
 	struct perf_calls calls;
 	int err;

@@ -52,7 +52,7 @@ static int make_folder(struct selftest *test)
 			return 0;
 	}
 	log__error("cannot make the folder %s: %s", test->dir, strerror(errno));
-	log__hint(test->options->keep ? "choose another place with -keep" : "set TMPDIR");
+	log__hint(test->options->keep ? "choose another folder with -keep" : "set TMPDIR");
 	return -EINVAL;
 }
 
@@ -85,7 +85,7 @@ static int begin_results(struct selftest *test)
 	if (test->results)
 		return 0;
 	log__error("cannot write %s: %s", path, strerror(errno));
-	log__hint("choose another place with -keep");
+	log__hint("choose another folder with -keep");
 	return -EIO;
 }
 
@@ -95,7 +95,7 @@ static int write_bundle(struct selftest *test)
 
 	if (err) {
 		log__error("cannot write into %s: %s", test->dir, strerror(-err));
-		log__hint("choose another place with -keep");
+		log__hint("choose another folder with -keep");
 		return err;
 	}
 	return bundle__pack(test->dir, test->options->bundle);

@@ -19,7 +19,7 @@ struct show_options {
 int show__trace(const char *path, const struct show_options *options);
 
 struct trace_pages;
-/* The same for a page and the traces that it links to. */
+/* Like show__trace(), for a page and the traces that it links to. */
 int show__pages(const struct trace_pages *pages, const struct show_options *options);
 
 struct shown_hit;

@@ -127,7 +127,7 @@ extern const char *const freeze_names[];
 #define OPTIONS_REGION                                                                             \
 	OPTION_VALUE("start", OPT_STRING, "NAME", start,                                           \
 		     "with -stop: record a thread only from its hit of NAME (as in -symbol; pt "   \
-		     "and soft record all the time at places inside the kernel) ..."),             \
+		     "and soft record all the time if NAME is in the kernel) ..."),                \
 		OPTION_VALUE("stop", OPT_STRING, "NAME", stop,                                     \
 			     "... to its next hit of this NAME; without -symbol that hit is the "  \
 			     "trigger, and -duration-thresh is the time from -start to -stop")
@@ -144,13 +144,13 @@ extern const char *const freeze_names[];
 		     "trigger when a call of the function takes at least this long: 10ms, or p99")
 #define OPTION_IF                                                                                  \
 	OPTION_VALUE("if", OPT_STRING, "TERMS", condition,                                         \
-		     "count only hits of which this is true: 'arg1 > 100', 'retval < 0', "         \
+		     "count only hits for which this is true: 'arg1 > 100', 'retval < 0', "        \
 		     "'arg1->state == 3', 'comm == \"worker\"', 'tid == 12'; up to four, "         \
 		     "joined by &&")
 #define OPTION_KEY                                                                                 \
 	OPTION_VALUE("key", OPT_STRING, "VALUE", key,                                              \
-		     "delays, and times from -start to -stop, are those of the request with this " \
-		     "value, in whichever thread, and not of the thread: arg1, "                   \
+		     "delays, and times from -start to -stop, belong to the request with this "    \
+		     "value, in whichever thread, and not to a thread: arg1, "                     \
 		     "'arg1->request'; one of -start and one of -stop: arg1,arg2; in Go: "         \
 		     "goroutine")
 #define OPTION_PRINT                                                                               \
@@ -161,14 +161,15 @@ extern const char *const freeze_names[];
 	OPTION_VALUE("cpu-thresh", OPT_THRESHOLD, "D", cpu_thresh,                                 \
 		     "trigger when a call has been on a CPU for at least this long, or p99; "      \
 		     "with -start and -stop: the time between them; with -delay-thresh: between "  \
-		     "two hits. Beside another threshold both must be met"),                       \
-		OPTION_VALUE("off-cpu-thresh", OPT_THRESHOLD, "D", off_cpu_thresh,                 \
-			     "the same of the time off the CPU: blocked, or waiting for a CPU")
+		     "two hits. With another threshold both must be met"),                         \
+		OPTION_VALUE(                                                                      \
+			"off-cpu-thresh", OPT_THRESHOLD, "D", off_cpu_thresh,                      \
+			"like -cpu-thresh, for the time off the CPU: blocked, or waiting for one")
 #define OPTION_STALL                                                                               \
 	OPTION_VALUE("stall-thresh", OPT_DURATION, "D", limits.stall_thresh_ns,                    \
 		     "trigger when a thread has been in a call of the function for this long, "    \
 		     "and still is: a hang, a deadlock; with -delay-thresh: since its last hit; "  \
-		     "with -start and -stop: since -start. Beside another threshold the first "    \
+		     "with -start and -stop: since -start. With another threshold the first one "  \
 		     "that is met triggers")
 extern const char *const return_probe_names[];
 #define OPTION_RETURN_PROBES                                                                       \
@@ -176,7 +177,7 @@ extern const char *const return_probe_names[];
 		      "how to measure durations: uretprobe (replaces return addresses, which "     \
 		      "ends programs that read them: at an exception, or in a garbage collector)," \
 		      " ret-insns (probes on the return instructions, slower because they are "    \
-		      "single-stepped), or auto (default): ret-insns where addresses may be read")
+		      "single-stepped), or auto (default): ret-insns if addresses may be read")
 #define OPTION_MAX_HITS                                                                            \
 	OPTION_VALUE("max-hits", OPT_INT, "N", limits.max_hits,                                    \
 		     "end after N hits (with -duration-thresh: returns), whether they trigger or " \

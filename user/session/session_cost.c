@@ -350,7 +350,7 @@ static int refuse_probes(const struct session *s)
 		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",
 		  stepped && !stepped->site.emulated
-			  ? ", or a place where no instruction is single-stepped (NAME+0x10)"
+			  ? ", or an instruction that is not single-stepped (NAME+0x10)"
 			  : "");
 	return -EDQUOT;
 }

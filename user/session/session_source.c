@@ -193,7 +193,7 @@ static void say_choice(const struct chain_count *found, bool calls)
 		  "(-unwind fp does not)",
 		  found->reach, found->unwound,
 		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
-			  "where a thread goes to sleep"
+			  "when a thread goes to sleep"
 			: "copies of the stack are unwound");
 }
 

@@ -331,9 +331,9 @@ static int check_bounds(struct session *s)
 		start_stop__only_measure(&s->regions);
 		return 0;
 	}
-	log__error("-start and -stop: -source %s cannot begin and end at %s", s->ops->name,
-		   bound->name);
-	log__hint("-source sample can; or name functions of the program; without -symbol, the time "
+	log__error("-source %s cannot start or stop recording at %s, which is in the kernel",
+		   s->ops->name, bound->name);
+	log__hint("use -source sample, or name functions of the program; without -symbol, the time "
 		  "from -start to -stop can be the trigger");
 	return -EINVAL;
 }
@@ -412,8 +412,9 @@ void session__say_waiting(const struct session *s)
 			  "the time",
 			  s->regions.starts.shown, s->regions.stops.shown, o->key);
 	else if (s->regions.only_measured)
-		log__info("-source %s cannot begin and end at %s: it records all the time, and the "
-			  "time from -start to -stop is measured",
+		log__info("-source %s cannot start or stop recording at %s, which is in the "
+			  "kernel: it "
+			  "records all the time, and measures the time from -start to -stop",
 			  s->ops->name,
 			  (inside_kernel(&s->regions.starts) ? inside_kernel(&s->regions.starts)
 							     : inside_kernel(&s->regions.stops))

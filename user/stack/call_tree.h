@@ -278,7 +278,8 @@ struct hit_printed {
 
 /* A hit as the trace and the report show it. */
 struct hit_mark {
-	uint8_t counted; /* enum counted, of the whole recording */
+	/* Bits of enum counted: kinds of time that the whole recording was searched for. */
+	uint8_t counted;
 	uint64_t time_ns;
 	uint64_t value_ns;     /* delay or duration */
 	uint64_t threshold_ns; /* which value_ns has passed; 0: none was set */

@@ -4,7 +4,8 @@
  * and the like, and functions whose code loads the stack pointer. Frames that are switched out stay
  * open, and wait at the address to which their switch would have returned: a branch to that address
  * continues them. If several wait at one address, only the stack pointer, which no packet tells,
- * could distinguish them: the one left last is taken.
+ * could distinguish them. The one left last is taken; of goroutines that queue, the first. A later
+ * return may correct that.
  */
 #include "stack/rules.h"
 
@@ -529,7 +530,7 @@ void event__fiber_perform(struct stack *s, const struct branch *b, struct event 
 		e->again = !go_to_unknown(s, b, waits_at);
 }
 
-/* caml_reperform() continues in caml_perform(), whose code they share. */
+/* caml_reperform() jumps into the middle of caml_perform(). */
 void event__fiber_reperform(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct coroutine *running = s->coroutines.running, *last = running->performed;

@@ -574,8 +574,9 @@ static const struct rule calls[] = {
 	 "`caml_runstack`, at a fiber's base, calls: the fiber's parent goes on",
 	 "OCaml 5: runtime/amd64.S", leaves_fiber, .apply = event__fiber_end},
 	{"fiber of an unknown parent ends by a call",
-	 "the same, where a gap has hidden who waits for the fiber", "OCaml 5: runtime/amd64.S",
-	 leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
+	 "`caml_runstack`, at the base of a fiber, calls, and a gap has hidden who "
+	 "waits for the fiber",
+	 "OCaml 5: runtime/amd64.S", leaves_fiber_for_unknown, .apply = event__fiber_end_unknown},
 	{"fiber begins", "a call out of `caml_runstack`: what is called runs on a fiber of its own",
 	 "OCaml 5: runtime/amd64.S", calls_from_runstack, .apply = event__fiber_begin},
 	{"call", "a near call: its RET will go to the address after it", "SDM vol. 2, CALL", always,
@@ -589,9 +590,9 @@ static const struct rule jumps[] = {
 	 "no code is known there, or it is the RET that all of the kernel's returns jump to",
 	 "arch/x86/lib/retpoline.S", goes_nowhere_known, .is_common = true},
 	{"raise within a function",
-	 "OCaml's raise (`pop`, `pop`, `jmp *`) to one of the handlers of its own function: "
-	 "the frame is the innermost at whose pending call, or raise, that handler is the "
-	 "innermost",
+	 "OCaml's raise (`pop`, `pop`, `jmp *`) to a handler of its own function; it is "
+	 "taken by the innermost frame whose pending call or raise has this handler as "
+	 "its innermost one",
 	 "OCaml: amd64 emit, Lraise", raises_in_function, .apply = event__landing},
 	{"jump within a function", "the function at the target is the one that runs",
 	 "the symbol table", stays_in_function, .is_common = true},
@@ -624,12 +625,14 @@ static const struct rule switches[] = {
 	 "the thread waits: of several the one that was left last; goroutines that queue, "
 	 "first",
 	 "the names and the code of switches", goes_to_waiting, .apply = event__switch},
-	{"switch that comes back", "it goes on behind its own call",
+	{"switch that comes back", "a switch goes to the address after its own call",
 	 "the names and the code of switches", comes_back, .apply = event__switch_back},
 	{"setcontext",
 	 "out of a switch to the address after a `setjmp` or `getcontext` of the running stack",
 	 "POSIX.1-2001, setcontext", switches_to_setjmp, .apply = event__landing},
-	{"setcontext of another stack", "the same, of a stack that waits",
+	{"setcontext of another stack",
+	 "out of a switch to the address after a `setjmp` or `getcontext` of a stack "
+	 "that waits",
 	 "POSIX.1-2001, setcontext", switches_to_others_setjmp, .apply = event__switch_landing},
 	{"recovery",
 	 "the scheduler goes to a goroutine that has called `recovery`: to the innermost frame"
@@ -701,16 +704,17 @@ static const struct rule unmatched_returns[] = {
 
 static const struct rule landings[] = {
 	{"switch by longjmp",
-	 "`longjmp` goes to where another stack waits that was left in the same way: the "
-	 "function that calls it has called `setjmp` before, to be come back to",
+	 "`longjmp` goes to where another stack waits that was left in the same way; "
+	 "the function that calls `longjmp` has called `setjmp` before",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_waiting, .apply = event__switch},
 	{"switch by longjmp that comes back",
-	 "the same, to the address after that `setjmp`: it is that stack, or one that is not known "
-	 "yet",
+	 "`longjmp` goes to the address after the `setjmp` of its own caller: it is "
+	 "that stack, or one that is not known yet",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_itself,
 	 .apply = event__switch_back},
 	{"switch by longjmp to a setjmp",
-	 "the same, to the address after a `setjmp` of a stack that was left in another way",
+	 "`longjmp` goes to the address after a `setjmp` of a stack that was left in "
+	 "another way",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_others_setjmp,
 	 .apply = event__switch_landing},
 	{"longjmp",
@@ -724,16 +728,20 @@ static const struct rule landings[] = {
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_unknown,
 	 .apply = event__switch_new},
 	{"landing pad",
-	 "at a landing pad, or at a handler of OCaml's exceptions: the innermost frame at whose "
-	 "pending call, or raise, that is the innermost one",
+	 "the target is a landing pad or a handler of OCaml's exceptions; it is taken "
+	 "by the innermost frame whose pending call or raise has this pad or handler as "
+	 "its innermost one",
 	 "DWARF exception tables (.gcc_except_table); OCaml: amd64 emit; .note.ocaml_eh; "
 	 "-ocaml-traps",
 	 lands_at_pad, .apply = event__landing},
 	{"landing in a caller",
-	 "into the middle of a function that a caller runs: `__builtin_longjmp`, a raise out of "
-	 "an OCaml fiber (into `caml_runstack`), and others that no table tells of",
+	 "into the middle of the function of one of the outer frames: "
+	 "`__builtin_longjmp`, a raise out of an OCaml fiber (into `caml_runstack`), "
+	 "and others that no table tells of",
 	 "the frames", lands_in_caller, .apply = event__landing},
-	{"landing below all frames", "the same out of an unwinder, where no such caller is known",
+	{"landing below all frames",
+	 "out of an unwinder into the middle of a function, and no outer frame of that "
+	 "function is known",
 	 "the unwinders' names", lands_below_all, .apply = event__landing},
 };
 
@@ -761,7 +769,8 @@ static const struct rule syscalls[] = {
 
 static const struct rule stops[] = {
 	{"stop within the kernel",
-	 "tracing ends there: the thread has been switched out, or the trace is read",
+	 "tracing ends in the kernel: the thread has been switched out, or the trace is "
+	 "read",
 	 "kernel/sched/core.c, __schedule()", from_kernel, .apply = event__kernel_stop},
 	{"interrupt", "tracing ends between two instructions", "SDM vol. 3, TIP.PGD packet",
 	 is_interrupt, .apply = event__interrupt, .is_common = true},
@@ -770,12 +779,15 @@ static const struct rule stops[] = {
 /* Back, or within the kernel. */
 
 static const struct rule begins[] = {
-	{"entry into a traced kernel", "tracing goes on where user code is not traced",
+	{"entry into a traced kernel", "user code is not traced, so tracing goes on in the kernel",
 	 "SDM vol. 3, TIP.PGE packet", enters_from_user, .apply = event__kernel_entry_alone},
 	{"wake-up in user code",
-	 "tracing had stopped within the kernel, and goes on behind all of its frames",
+	 "tracing had stopped within the kernel, and goes on in user code: all kernel "
+	 "frames have ended",
 	 "SDM vol. 3, TIP.PGE packet", wakes_in_user, .apply = event__kernel_exit},
-	{"wake-up in the kernel", "tracing goes on within it, on the frames that it had stopped on",
+	{"wake-up in the kernel",
+	 "tracing goes on in the kernel, with the frames with which it had stopped "
+	 "there",
 	 "kernel/sched/core.c, __schedule()", wakes_in_kernel, .apply = event__kernel_resume},
 };
 
@@ -790,18 +802,19 @@ static const struct rule irets[] = {
 	{"iret that synchronizes",
 	 "an iret to the function that runs: it makes the CPU forget what it has read ahead",
 	 "arch/x86/include/asm/sync_core.h", synchronizes, .is_common = true},
-	{"iret to elsewhere", "it ends the newest entry", "arch/x86/mm/extable.c", leaves_to_kernel,
-	 .apply = event__kernel_fixup},
-	{"fixup in a caller", "after a fault that is expected, in a function that a caller runs",
+	{"iret to elsewhere", "an iret to any other address ends the newest entry",
+	 "arch/x86/mm/extable.c", leaves_to_kernel, .apply = event__kernel_fixup},
+	{"fixup in a caller",
+	 "after a fault that is expected, into the function of one of the outer frames",
 	 "arch/x86/mm/extable.c", goes_to_caller, .apply = event__cut},
-	{"fixup", "the same, in a function of its own", "arch/x86/mm/extable.c", always,
-	 .apply = event__tail_call, .is_common = true},
+	{"fixup", "after a fault that is expected, into a function of its own",
+	 "arch/x86/mm/extable.c", always, .apply = event__tail_call, .is_common = true},
 };
 
 static const struct rule resumptions[] = {
 	{"rt_sigreturn", "the syscall before was `rt_sigreturn`: the newest signal's frame ends",
 	 "sigreturn(2)", is_sigreturn_over, .apply = event__signal_end},
-	{"return from the kernel", "it goes on where it left, or at the syscall once more",
+	{"return from the kernel", "control comes back where it left, or at the syscall once more",
 	 "signal(7), SA_RESTART", goes_on, .is_common = true},
 	{"return that was stepped", "a probe is on the RET: the kernel has stepped a copy of it",
 	 "kernel/events/uprobes.c", was_stepped, .apply = event__return, .is_common = true},
@@ -812,14 +825,14 @@ static const struct rule resumptions[] = {
 	{"return by a trap", "a return probe's trampoline returns by a trap, before Linux 6.11",
 	 "arch/x86/kernel/uprobes.c", trapped_in_trampoline, .apply = event__trap_return},
 	{"emulated instruction",
-	 "it goes on elsewhere in the function that runs: a probe's instruction, which the "
-	 "kernel did",
+	 "control comes back elsewhere in the function that runs: the kernel has "
+	 "emulated a probed instruction",
 	 "kernel/events/uprobes.c", was_emulated, .is_common = true},
 	{"exec", "control comes back at a program's, or the dynamic linker's, first instruction",
 	 "execve(2); psABI, 3.4.1", begins_program, .apply = event__lost},
 	{"signal", "control comes back at a function's first instruction", "sigaction(2)",
 	 enters_function, .apply = event__signal},
-	{"sent to a caller", "control comes back in a function that a caller runs",
+	{"sent to a caller", "control comes back in the function of one of the outer frames",
 	 "ptrace(2); sigaction(2), ucontext", goes_to_caller, .apply = event__cut},
 	{"sent elsewhere", "control comes back where nothing known leads", "the frames", always,
 	 .apply = event__lost},

@@ -315,7 +315,10 @@ void coroutines__name(const struct coroutines *coroutines, const struct coroutin
 
 /* NULL: it has done nothing yet that tells. */
 const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function);
-/* What the function on top is about to do; left_at 0: nothing new. */
+/*
+ * Adds `did` to what is known of the top frame's function, if its code may switch stacks. left_at 0
+ * keeps the earlier one.
+ */
 void stack__note_switcher(struct stack *s, struct switcher did);
 
 /*

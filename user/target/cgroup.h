@@ -19,8 +19,9 @@ struct cgroup {
 };
 
 /*
- * Finds the directory of `name`: itself if absolute, otherwise below the mount point of cgroup2 in
- * the text of a mountinfo file (proc(5)). 0; -ENOENT if cgroup2 is not mounted; -ENAMETOOLONG.
+ * Finds the directory of `name`: `name` itself if it is absolute, otherwise below the mount point
+ * of cgroup2 in the text of a mountinfo file (proc(5)). 0; -ENOENT if cgroup2 is not mounted;
+ * -ENAMETOOLONG.
  */
 int cgroup__locate(const char *mountinfo, const char *name, char path[static PATH_MAX]);
 
@@ -31,7 +32,7 @@ int cgroup__locate(const char *mountinfo, const char *name, char path[static PAT
 int cgroup__open(struct cgroup *cgroup, const char *name);
 void cgroup__close(struct cgroup *cgroup);
 
-/* The pids of it and of all below it, ascending. *pids is freed by the caller. 0 or -errno. */
+/* The pids of the cgroup and of all below it, ascending. The caller frees *pids. 0 or -errno. */
 int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n);
 /*
  * The CPUs of its cpuset, or of the nearest cgroup above that has one. 0; -ENOENT: none has one;
@@ -55,8 +56,8 @@ struct cpu_quota {
 /* proc: "/proc". 0; -ENOENT if the process is gone, or there is no such controller. */
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
 /*
- * The same for memory: "the limit of cgroup /web/a", followed by ", or of one above it" if several
- * have limits, because the kernel does not tell which one was reached.
+ * Like cpu_quota__find(), for memory: "the limit of cgroup /web/a", followed by ", or of one above
+ * it" if several have limits, because the kernel does not tell which one was reached.
  */
 int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *limit);
 

@@ -20,7 +20,8 @@ struct container {
  * container__fini() in any case.
  */
 int container__find(struct container *container, const char *name);
-/* The same for a pod, "NAMESPACE/POD", or one container of it, "NAMESPACE/POD/CONTAINER". */
+/* Like container__find(), for a pod, "NAMESPACE/POD", or one container of it,
+ * "NAMESPACE/POD/CONTAINER". */
 int container__find_pod(struct container *container, const char *name);
 void container__fini(struct container *container);
 

@@ -25,7 +25,7 @@ struct mappings {
 
 /* Every mapping of the process. 0, or -errno (-ESRCH: no such process). Prints nothing. */
 int mappings__read(struct mappings *maps, pid_t pid);
-/* The same from the text of a maps file. -EINVAL: a line cannot be parsed. */
+/* Like mappings__read(), from the text of a maps file. -EINVAL: a line cannot be parsed. */
 int mappings__parse(struct mappings *maps, const char *text);
 void mappings__fini(struct mappings *maps);
 /* For a local: calls mappings__fini() at the end of its block. */

@@ -28,14 +28,14 @@ struct task_status {
 
 /* 0 or -errno: -ESRCH if the task does not exist. */
 int task_status__read(struct task_status *status, pid_t pid);
-/* The same from the file's text. -ESRCH: not such a text. */
+/* Like task_status__read(), from the file's text. -ESRCH: not such a text. */
 int task_status__parse(struct task_status *status, const char *text);
 
 /* time_namespaces(7): a process may see another CLOCK_MONOTONIC than the kernel's. */
 
 /* Nanoseconds that the process's CLOCK_MONOTONIC is ahead of the kernel's; 0 if unknown. */
 int64_t time_namespace__offset_ns(pid_t pid);
-/* The same from the text of a timens_offsets file. */
+/* Like time_namespace__offset_ns(), from the text of a timens_offsets file. */
 int64_t time_namespace__parse(const char *text);
 
 /* Some processes, by pid. */
@@ -78,7 +78,7 @@ struct process {
  * from its process's pid is refused (-EINVAL), naming that pid.
  */
 int process__open(struct process *process, pid_t pid);
-/* The same, but also accepts kernel threads, which have neither a file nor mappings. */
+/* Like process__open(), but also accepts kernel threads, which have neither a file nor mappings. */
 int process__open_any(struct process *process, pid_t pid);
 void process__close(struct process *process);
 
@@ -97,7 +97,7 @@ bool process__alive(pid_t pid);
  * the kernel does not list children (no CONFIG_PROC_CHILDREN).
  */
 bool process__has_workers(pid_t pid);
-/* The same of any child. */
+/* True if the process has any child; otherwise like process__has_workers(). */
 bool process__has_children(pid_t pid);
 
 /*

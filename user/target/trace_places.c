@@ -15,7 +15,7 @@ static const struct {
 	{"otel_thread_ctx_v1", MT_TRACE_RECORD},
 };
 
-/* Numbers of files with thread-local variables; real programs have some dozens. */
+/* A TLS module ID above this is taken for damage; real programs have some dozens of modules. */
 #define MODULES_MAX 4096
 
 struct search {

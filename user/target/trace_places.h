@@ -16,7 +16,7 @@
  * are not searched. Prints nothing.
  */
 bool trace_places__find(struct mt_trace_places *places, const struct process *process);
-/* The same of a program that does not run yet: without its libraries. */
+/* Like trace_places__find(), for a program that does not run yet: without its libraries. */
 bool trace_places__find_in_file(struct mt_trace_places *places, const char *path);
 
 #endif

@@ -24,8 +24,8 @@ struct sink *sink__open(const char *path);
  */
 void sink__write(struct sink *sink, const void *data, size_t len);
 /*
- * The same without a copy: room for `len` bytes, SINK_MAX_ROOM at most. The caller then uses the
- * first `used` of them. NULL after an error.
+ * Like sink__write(), without a copy: room for `len` bytes, SINK_MAX_ROOM at most. The caller then
+ * uses the first `used` of them. NULL after an error.
  */
 void *sink__room(struct sink *sink, size_t len);
 void sink__use_room(struct sink *sink, size_t used);

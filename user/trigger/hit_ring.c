@@ -33,8 +33,8 @@ static void take_stack(struct hit_ring *ring, struct mt_hit *hit, const uint8_t 
 	hit->copied = (uint32_t)ring->stack_size;
 }
 
-/* Takes one hit; the error stops libbpf, which would go on with the next. */
-static int take_hit(void *ctx, void *data, size_t size)
+/* Copies one hit to ring->next. Returns an error, which stops libbpf: it would take more hits. */
+static int copy_hit(void *ctx, void *data, size_t size)
 {
 	struct hit_ring *ring = ctx;
 	struct mt_hit *hit = ring->next;
@@ -55,7 +55,7 @@ int hit_ring__open(struct hit_ring *ring, int map_fd, uint32_t stack_copy)
 	ring->stack = malloc(stack_copy ? stack_copy : 1);
 	if (!ring->stack)
 		return -ENOMEM;
-	ring->ring = ring_buffer__new(map_fd, take_hit, ring, NULL);
+	ring->ring = ring_buffer__new(map_fd, copy_hit, ring, NULL);
 	return ring->ring ? 0 : -errno;
 }
 

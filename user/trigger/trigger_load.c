@@ -395,11 +395,6 @@ static int load(struct trigger *trigger, const struct trigger_config *config,
 
 static void explain_load(int err)
 {
-	if (err == -EBADF) {
-		log__error("the trigger's cgroup is not in the v2 hierarchy");
-		log__hint("/proc/PID/cgroup shows it after '0::'");
-		return;
-	}
 	if (err == -ENOTSUP) {
 		log__error(
 			"-stall-thresh, -cpu-thresh, -off-cpu-thresh, and -print with a duration "

@@ -11,12 +11,12 @@
 /* The whole file, NUL-terminated; /proc files too. *data is freed by the caller. 0 or -errno. */
 int fs__read(const char *path, char **data, size_t *len);
 
-/* The same for /proc/PID/NAME. -ESRCH: it is missing. */
+/* Like fs__read(), for /proc/PID/NAME. -ESRCH: it is missing. */
 int fs__read_proc(pid_t pid, const char *name, char **data, size_t *len);
 /* Reads where the link /proc/PID/NAME leads. 0 or -errno, and "" then; -ESRCH: it is missing. */
 int fs__read_proc_link(pid_t pid, const char *name, char target[static PATH_MAX]);
 
-/* The same for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
+/* Like fs__read(), for an open file, from its begin; -EFBIG if it holds more than `most` bytes. */
 int fs__read_fd(int fd, size_t most, char **data, size_t *len);
 
 /* Returns fd if it is a regular file's; otherwise closes it: -EINVAL. fd -1: -errno of open(2). */

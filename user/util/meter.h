@@ -44,7 +44,7 @@ struct meter {
  * be printed meanwhile; stdout should not be written.
  */
 void meter__begin(struct meter *meter, const struct meter_work *work);
-/* The same, with an explicit interval. */
+/* Like meter__begin(), with an explicit interval. */
 void meter__begin_every(struct meter *meter, const struct meter_work *work, unsigned int ms);
 /* The total is the file's size, or unknown for a pipe. */
 void meter__begin_file(struct meter *meter, const char *what, int fd);

@@ -24,7 +24,7 @@ const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *
 
 /* True if label__clean() would change nothing. */
 bool label__is_clean(const char *text);
-/* The same where the text lies, however long it is: each offending byte becomes '?'. */
+/* Changes the text itself, however long it is: each offending byte becomes '?'. */
 void label__clean_in_place(char *text);
 
 /* "did you mean": the known word nearest to a mistyped one. */

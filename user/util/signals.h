@@ -33,7 +33,7 @@ void interrupts__set(sigset_t *set);
 
 /* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
 int interrupts__open(void);
-/* The same, also while a request waits. */
+/* Like interrupts__open(), but also readable while a request waits. */
 int interrupts__open_with_requests(void);
 
 /*

@@ -33,23 +33,24 @@ const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes)
 const char *units__format_moment(char buf[static UNITS_MOMENT_SIZE], uint64_t unix_ms);
 /* The same text, which lives until the end of the block. */
 #define MOMENT(unix_ms) units__format_moment((char[UNITS_MOMENT_SIZE]){0}, unix_ms)
-/* Back, of a text that begins so. 0 or -EINVAL. */
+/* Parses a text that begins with such a moment. 0 or -EINVAL. */
 int units__parse_moment(const char *text, uint64_t *unix_ms);
 
 /* A threshold as people type it: "10ms", or "p99.9" for slower than 99.9 % of all. */
 
 struct threshold {
 	uint64_t ns;
-	double percent; /* 0: ns holds; else that is to be learned, and ns is 0 */
+	double percent; /* the percentile that the time is to be learned from, with ns 0; 0: it is
+			   ns */
 };
 
 /*
- * Percentiles are above 0 and at most 99.9999: to know more takes 10^8 hits. -EINVAL: neither;
- * -ERANGE: too large.
+ * Percentiles are above 0 and at most 99.9999; more would take 10^8 hits to know. -EINVAL: neither
+ * a time nor a percentile; -ERANGE: too large.
  */
 int threshold__parse(const char *text, struct threshold *threshold);
 
-/* Neither one nor the other is asked for. */
+/* False if neither a time nor a percentile is set. */
 static inline int threshold__is_set(const struct threshold *t)
 {
 	return t->ns || t->percent > 0;

@@ -20,7 +20,7 @@
 /* Makes room for one more element of `size` bytes. Returns 0 or -ENOMEM. */
 int vec__grow(void *v, size_t *cap, size_t n, size_t size);
 
-/* A pointer to a new, uninitialised last element, or NULL where memory ran out. */
+/* A pointer to a new, uninitialised last element, or NULL if memory ran out. */
 #define VEC_PUSH(vec)                                                                              \
 	((vec)->n >= (vec)->cap && vec__grow(&(vec)->v, &(vec)->cap, (vec)->n, sizeof(*(vec)->v))  \
 		 ? NULL                                                                            \

@@ -144,7 +144,7 @@ static int put_pattern(const struct page *page, size_t i)
 	size_t also = pattern->entries.n - pattern->n_main;
 	double share = percent(pattern->lost_ns, page->p->lost_ns);
 
-	fprintf(out, "<tr><td class=\"n\" data-l=\"lost\">");
+	fprintf(out, "<tr><td class=\"n\" data-l=\"extra\">");
 	put_duration(out, pattern->lost_ns);
 	fprintf(out,
 		"</td><td data-l=\"share\"><svg class=\"bar\" width=\"100%%\" height=\"14\">"
@@ -174,7 +174,7 @@ static int put_table(const struct page *page)
 {
 	int err = 0;
 
-	fputs("<h2>Causes</h2>\n<table class=\"causes\"><thead><tr><th>lost</th><th>share</th>"
+	fputs("<h2>Causes</h2>\n<table class=\"causes\"><thead><tr><th>extra</th><th>share</th>"
 	      "<th>captures</th><th>median</th><th>worst</th><th>cause</th></tr></thead><tbody>\n",
 	      page->out);
 	for (size_t i = 0; i < page->p->all.n && !err; i++)
@@ -589,7 +589,8 @@ static int put_cause(const struct page *page, size_t i)
 			left++;
 	}
 	if (left)
-		fprintf(out, "<p class=\"note\">%zu captures that lost less are left out</p>\n",
+		fprintf(out,
+			"<p class=\"note\">%zu captures with a smaller excess are left out</p>\n",
 			left);
 	fputs("</section>\n", out);
 	return err;
@@ -637,7 +638,7 @@ static void put_head(const struct page *page)
 	      "<body><header><h1>",
 	      out);
 	put_duration(out, p->lost_ns);
-	fprintf(out, " lost in %zu slow iteration%s</h1><p>", p->n_reports,
+	fprintf(out, " more than ordinary in %zu slow iteration%s</h1><p>", p->n_reports,
 		p->n_reports == 1 ? "" : "s");
 	put_span(out, p->first_ms, p->last_ms);
 	fputs(" UTC", out);

@@ -186,7 +186,7 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 {
 	if (p->n_reports) {
 		print_head(out, p);
-		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "lost", "share", "captures",
+		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "extra", "share", "captures",
 			"median", "worst", "cause, when, and the worst capture");
 	} else {
 		fprintf(out, "%zu capture%s, and no cause in any\n", p->n, p->n == 1 ? "" : "s");
@@ -563,7 +563,7 @@ static const struct pattern_entry *example_of(const struct change_of *c)
 static void print_changes(FILE *out, const struct changes *changes)
 {
 	fprintf(out,
-		"A has %zu captures, B %zu; time lost for each capture of the set, and in how "
+		"A has %zu captures, B %zu; excess per capture of the set, and in how "
 		"many:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
 	VEC_EACH(&changes->all, c) {

@@ -84,8 +84,8 @@ static void print_head(FILE *out, const struct report *r)
 	if (r->n_ordinary && r->periods.n == 1)
 		fprintf(out, ", none with stacks");
 	else if (r->n_unseen)
-		fprintf(out, "; below: the %zu with stacks, mean %s", r->n_ordinary,
-			DURATION(r->ordinary_ns));
+		fprintf(out, "; the table below averages the %zu of them that have stacks, mean %s",
+			r->n_ordinary, DURATION(r->ordinary_ns));
 	if (r->n_left_out)
 		fprintf(out, "; %zu more %s slow", r->n_left_out,
 			r->n_left_out == 1 ? "was" : "were");

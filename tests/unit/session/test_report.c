@@ -2,6 +2,8 @@
 /* The report on hand-made call trees, word for word. */
 #include "report_fixture.h"
 
+#define COLUMNS "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+
 static void test_the_slow_iteration_against_the_ordinary_ones(void **state)
 {
 	struct fixture *f = *state;
@@ -12,8 +14,7 @@ static void test_the_slow_iteration_against_the_ordinary_ones(void **state)
 		"the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 in "
 		"the same lookback); where the time went:\n"
 		"  slow     on CPU 3.00 ms · system calls 1.00 ms\n"
-		"  ordinary on CPU 1.00 ms · system calls 0 ns\n"
-		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"  ordinary on CPU 1.00 ms · system calls 0 ns\n" COLUMNS
 		"     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  stall\n"
 		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  [syscall]\n"
 		"   inclusive   ordinary  path\n"
@@ -31,8 +32,7 @@ static void test_no_more_rows_than_asked_for(void **state)
 		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
 		      "in the same lookback); where the time went:\n"
 		      "  slow     on CPU 3.00 ms · system calls 1.00 ms\n"
-		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n" COLUMNS
 		      "     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  stall\n"
 		      "   inclusive   ordinary  path\n"
 		      "     3.00 ms       0 ns  stall\n"
@@ -58,8 +58,7 @@ static void test_more_of_what_is_ordinary(void **state)
 		      "the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 "
 		      "in the same lookback); where the time went:\n"
 		      "  slow     on CPU 4.00 ms · system calls 0 ns\n"
-		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n" COLUMNS
 		      "     2.20 ms    2.50 ms    2.50 ms     300 us        3       1.0  work\n"
 		      "     1.00 ms    1.00 ms    4.00 ms       0 ns        0       0.0  main\n"
 		      "   inclusive   ordinary  path\n"
@@ -88,8 +87,7 @@ static void test_inlined_functions_have_their_time(void **state)
 		"the slow iteration of iter took 4.00 ms, an ordinary one 1.00 ms (mean of 2 in "
 		"the same lookback); where the time went:\n"
 		"  slow     on CPU 4.00 ms · system calls 0 ns\n"
-		"  ordinary on CPU 1.00 ms · system calls 0 ns\n"
-		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"  ordinary on CPU 1.00 ms · system calls 0 ns\n" COLUMNS
 		"     1.00 ms    2.00 ms    4.00 ms     999 us        0       0.0  main\n"
 		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  work\n"
 		"     1.00 ms    1.00 ms    2.00 ms       0 ns        0       0.0  work [inlined]\n"
@@ -108,8 +106,7 @@ static void test_nothing_to_compare_with(void **state)
 	add(f, 1, 7 * MS, 8 * MS, &iter);
 	assert_report(f, 10,
 		      "the slow iteration of iter took 4.00 ms; where the time went:\n"
-		      "  slow     on CPU 4.00 ms · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  slow     on CPU 4.00 ms · system calls 0 ns\n" COLUMNS
 		      "     3.00 ms    3.00 ms    4.00 ms       0 ns        0       0.0  main\n"
 		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
 		      "   inclusive  path\n"
@@ -132,8 +129,7 @@ static void test_recursion_is_part_of_the_iteration(void **state)
 		      "the slow iteration of iter took 5.00 ms, an ordinary one 1.00 ms (mean of 1 "
 		      "in the same lookback); where the time went:\n"
 		      "  slow     on CPU 5.00 ms · system calls 0 ns\n"
-		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  ordinary on CPU 1.00 ms · system calls 0 ns\n" COLUMNS
 		      "     2.00 ms    2.00 ms    3.00 ms       0 ns        1       0.0  work\n"
 		      "     1.00 ms    2.00 ms    4.00 ms    1.00 ms        2       2.0  iter\n"
 		      "     1.00 ms    1.00 ms    5.00 ms       0 ns        0       0.0  main\n"
@@ -160,8 +156,7 @@ static void test_a_duration_is_one_call(void **state)
 		      "the slow iteration of iter took 3.00 ms, an ordinary one 500 us (mean of 2 "
 		      "in the same lookback); where the time went:\n"
 		      "  slow     on CPU 3.00 ms · system calls 0 ns\n"
-		      "  ordinary on CPU 500 us · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  ordinary on CPU 500 us · system calls 0 ns\n" COLUMNS
 		      "     2.00 ms    2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
 		      "      500 us    1.00 ms    3.00 ms     500 us        1       1.0  iter\n"
 		      "   inclusive   ordinary  path\n"
@@ -187,8 +182,7 @@ static void test_calls_in_one_that_ran_before(void **state)
 		      "the slow iteration of iter took 3.00 ms, an ordinary one 500 us (mean of 1 "
 		      "in the same lookback); where the time went:\n"
 		      "  slow     on CPU 3.00 ms · system calls 0 ns\n"
-		      "  ordinary on CPU 500 us · system calls 0 ns\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		      "  ordinary on CPU 500 us · system calls 0 ns\n" COLUMNS
 		      "     2.00 ms    2.00 ms    2.00 ms       0 ns        1       0.0  stall\n"
 		      "      500 us    1.00 ms    3.00 ms     500 us        2       1.0  iter\n"
 		      "   inclusive   ordinary  path\n"
@@ -258,8 +252,7 @@ static void test_time_outside_by_its_kind(void **state)
 	assert_report(
 		f, 10,
 		"the slow iteration of iter took 5.00 ms; where the time went:\n"
-		"  slow     on CPU 1.50 ms · system calls 1.00 ms · not recorded 2.50 ms\n"
-		"       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
+		"  slow     on CPU 1.50 ms · system calls 1.00 ms · not recorded 2.50 ms\n" COLUMNS
 		"     1.00 ms    1.00 ms    1.00 ms       0 ns        2       0.0  [gap: "
 		"overflow]\n"
 		"     1.00 ms    1.00 ms    1.00 ms       0 ns        2       0.0  [untraced]\n"
@@ -344,13 +337,13 @@ static void test_only_the_thread_that_triggered_counts(void **state)
 	add_to(&f->trees[0], 0, 6 * MS, 7 * MS, &iter);
 	add(f, 0, 5 * MS, 6 * MS, &iter);
 	add(f, 0, 7 * MS, 8 * MS, &iter);
-	assert_report(f, 10,
-		      "the slow iteration of iter took 2.00 ms; where the time went:\n"
-		      "  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n"
-		      "       extra       slow  inclusive   ordinary   calls (ordinary)  function\n"
-		      "     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
-		      "   inclusive  path\n"
-		      "     1.00 ms  iter\n");
+	assert_report(
+		f, 10,
+		"the slow iteration of iter took 2.00 ms; where the time went:\n"
+		"  slow     on CPU 1.00 ms · system calls 0 ns · not recorded 1.00 ms\n" COLUMNS
+		"     1.00 ms    1.00 ms    1.00 ms       0 ns        1       0.0  iter\n"
+		"   inclusive  path\n"
+		"     1.00 ms  iter\n");
 }
 
 /* Why it waited is told with where; calls that no sample saw are not counted. */

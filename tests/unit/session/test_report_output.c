@@ -167,7 +167,8 @@ static void test_iterations_without_stacks(void **state)
 	f->hit.time_ns = 7 * MS;
 	write_json(f, &input);
 	assert_non_null(strstr(f->text, "took 3.00 ms, an ordinary one 250 us (mean of 4 in the "
-					"same lookback; below: the 1 with stacks, mean 700 us);"));
+					"same lookback; the table below averages the 1 of them "
+					"that have stacks, mean 700 us);"));
 	assert_non_null(strstr(f->text, "\"ordinary_ns\":700000,"));
 	assert_non_null(strstr(f->text, "\"all_ordinary_ns\":250000,"));
 }

@@ -54,7 +54,7 @@ cat /tmp/out
 grep -q '^hit [0-9]* of syscall:[a-z_]*nanosleep, thread' /tmp/out || fail "no hit"
 mtbpf attach -source pt -pid "$pid" -symbol one_iter -start one_iter -stop kernel:hrtimer_nanosleep -o /tmp/i.fxt 2>/tmp/err &&
 	fail "that cannot be"
-grep -q 'cannot begin and end at kernel:hrtimer_nanosleep' /tmp/err || fail "$(cat /tmp/err)"
+grep -q 'cannot start or stop recording at kernel:hrtimer_nanosleep, which is in the kernel' /tmp/err || fail "$(cat /tmp/err)"
 # A function of the kernel is probed by perf events that the kernel freezes Intel PT by: the last that the trace has
 # is the system call.
 ends_in_syscall() {
@@ -93,7 +93,7 @@ fi
 # Regions do not pause Intel PT inside the kernel: it records all the time, and their ends freeze it.
 for stop in kernel:hrtimer_nanosleep 'syscall:*nanosleep'; do
 	function_hit measured -start one_iter -stop "$stop" -duration-thresh 1us -skip 3 -immediate-stop
-	grep -q ' cannot begin and end at .*: it records all the time' /tmp/err || fail "$(cat /tmp/err)"
+	grep -q ' cannot start or stop recording at .*: it records all the time' /tmp/err || fail "$(cat /tmp/err)"
 	grep -q '^hit [0-9]* of [a-z]*:[a-z_]*nanosleep, .* after -start' /tmp/out || fail "$(cat /tmp/out)"
 	grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "$stop: it ran on after the hit"
 	ends_in_syscall measured || fail "it ran on after the hit: $(tail -3 /tmp/measured.text)"

@@ -219,7 +219,7 @@ int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
 		err = add_uprobes_pages(f, time_ns, rec);
 	count_left_out(f, rec);
 	if (err)
-		source__refuse_read("what was recorded", err);
+		source__refuse_read("the mappings and threads of the target", err);
 	else if (f->config->kernel && !rec->kernel.kallsyms)
 		err = kernel_copy__make("/proc", with_kernel_code, &rec->kernel);
 	return err;

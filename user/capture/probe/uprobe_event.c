@@ -44,23 +44,30 @@ static int read_number(const char *path, const char *format, unsigned int *numbe
 }
 
 /*
- * Puts the semaphore's offset into attr.config; 32 bits are enough for the kernel since 4.20. 0 or
- * -errno after a line and a hint.
+ * Puts the semaphore's offset into attr.config, which has 32 bits for it. 0 or -errno after a line
+ * and a hint.
  */
 static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
 	unsigned int shift;
+	int err;
 
 	if (!spec->semaphore)
 		return 0;
-	if (!read_number(PMU "/format/ref_ctr_offset", "config:%u", &shift) && shift < 64 &&
-	    spec->semaphore <= UINT64_MAX >> shift && spec->semaphore <= UINT32_MAX) {
+	err = read_number(PMU "/format/ref_ctr_offset", "config:%u", &shift);
+	if (!err && spec->semaphore <= UINT32_MAX && shift <= 32) {
 		attr->config |= spec->semaphore << shift;
 		return 0;
 	}
-	log__error("the kernel cannot raise the probe's semaphore, at %#llx of %s",
-		   (unsigned long long)spec->semaphore, spec->path);
-	log__hint("needs Linux 4.20 or later");
+	if (err || spec->semaphore <= UINT32_MAX)
+		log__error("the USDT probe's semaphore cannot be used: cannot read " PMU
+			   "/format/ref_ctr_offset: %s",
+			   strerror(err ? -err : EINVAL));
+	else
+		log__error("the USDT probe's semaphore cannot be used: it is at %#llx of %s, more "
+			   "than 4 GiB from its begin",
+			   (unsigned long long)spec->semaphore, spec->path);
+	log__hint("name the function that contains the probe instead: -symbol NAME");
 	return -EOPNOTSUPP;
 }
 

@@ -427,9 +427,12 @@ const char *recording__find_open_file(const struct recording *rec, pid_t pid, in
  * Copies both, without characters that cannot be shown. Replaces an earlier value of the same key.
  */
 int recording__set_label(struct recording *rec, const char *key, const char *value);
-/* Copies the text. The first one per process is kept. */
+/*
+ * Copies the text of the process's CPU quota or, if of_memory, its memory limit. The first of each
+ * kind is kept.
+ */
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text);
-/* NULL if it was not throttled. */
+/* NULL without such a text. */
 const char *recording__find_quota(const struct recording *rec, pid_t pid, bool of_memory);
 /*
  * Takes ownership of aux->data. An empty trace is not kept: otherwise the trace made at once would

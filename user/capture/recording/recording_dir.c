@@ -284,10 +284,10 @@ int recording__write(struct recording *rec, const char *path)
 		return 0;
 	log__error("cannot write the recording %s: %s", path, strerror(-err));
 	if (err == -ENOSPC || err == -EDQUOT)
-		log__hint("the disk is full, and the recording incomplete: choose another place "
+		log__hint("the disk is full, and the recording incomplete: choose another path "
 			  "with -o, or a smaller -snapshot-size");
 	else
-		log__hint("the recording is incomplete; choose another place with -o");
+		log__hint("the recording is incomplete; choose another path with -o");
 	return err;
 }
 
@@ -530,9 +530,9 @@ static int refuse(const char *path, int err)
 	}
 	log__error("cannot create the recording %s: %s", path, strerror(-err));
 	if (err == -ENOSPC || err == -EDQUOT)
-		log__hint("the disk is full: choose another place with -o");
+		log__hint("the disk is full: choose another path with -o");
 	else
-		log__hint("choose another place with -o");
+		log__hint("choose another path with -o");
 	return err;
 }
 

@@ -160,7 +160,11 @@ static int soft__read(struct source *source, struct recording *rec)
 		err = source->shared->uprobes_start ? recording__add_image(rec, &image) : 0;
 	}
 	if (err)
-		source__refuse_read("what was recorded", err);
+		source__refuse_read("the trace of -source soft", err);
+	if (source->shared->breakpoint_error)
+		log__warn("-start and -stop were not watched in every thread (%s): regions may be "
+			  "missing or too long",
+			  strerror(source->shared->breakpoint_error));
 	if (source->shared->waited_ns > 10000000)
 		log__info("the program waited for the disk for %s",
 			  DURATION(source->shared->waited_ns));
@@ -200,18 +204,16 @@ static int check_truth_path(const char *path)
 		fclose(f);
 	if (err) {
 		log__error("cannot write the true stack to %s: %s", path, strerror(-err));
-		log__hint("choose another place with -truth");
+		log__hint("choose another path with -truth");
 	}
 	return err;
 }
 
-static int check_starts(const struct source_config *config)
+static int refuse_starts(void)
 {
-	if (config->n_starts <= SOFT_MAX_STARTS)
-		return 0;
-	log__error("-start matches %zu places, and -source soft supports %d at most",
-		   config->n_starts, SOFT_MAX_STARTS);
-	log__hint("name a function or one of the places (addr:0x...): each needs a hardware "
+	log__error("-start matches more than %d addresses, the most that -source soft supports",
+		   SOFT_MAX_STARTS);
+	log__hint("name a function or one of the addresses (addr:0x...): each needs a hardware "
 		  "breakpoint");
 	return -EINVAL;
 }
@@ -221,7 +223,7 @@ static void soft__close(struct source *source);
 static struct source *soft__open(const struct source_config *config)
 {
 	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX);
-	int err = check_starts(config);
+	int err = config->n_starts > SOFT_MAX_STARTS ? refuse_starts() : 0;
 	struct source *source;
 
 	if (!err)
@@ -232,7 +234,7 @@ static struct source *soft__open(const struct source_config *config)
 		return NULL;
 	}
 	if (config->snapshot_size > RING_MAX)
-		log__warn("the soft source keeps at most 256 MiB per thread");
+		log__warn("-snapshot-size: -source soft keeps at most 256 MiB per thread");
 	source->config = *config;
 	source->control_fd = -1;
 	for (size_t i = 0; i < SOFT_MAX_THREADS; i++)
@@ -290,7 +292,7 @@ static void run_stepper(struct source *source, int control_fd)
 	stepper__run(source->shared, &config);
 }
 
-/* Until the stepper's state is a later one. */
+/* Waits until the stepper's state is later than this one. False after the timeout. */
 static bool wait_beyond(struct source *source, enum soft_state state, int timeout_ms)
 {
 	uint64_t deadline = clock__now_ns() + (uint64_t)timeout_ms * 1000000;
@@ -346,6 +348,8 @@ static int start_failed(const struct source *source)
 
 static int refuse_breakpoints(int err)
 {
+	if (err == E2BIG)
+		return refuse_starts();
 	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
 	log__hint("some virtual machines lack breakpoints: leave out -start and -stop to step "
 		  "everything");

@@ -50,9 +50,10 @@ struct soft_map {
 
 struct soft_shared {
 	_Atomic int state;
-	_Atomic int error;	      /* errno of SOFT_FAILED */
-	_Atomic int breakpoint_error; /* errno of a breakpoint at a start; 0: none failed */
-	_Atomic int unseen;	      /* threads that still run freely, before their first step */
+	_Atomic int error; /* errno of SOFT_FAILED */
+	/* errno if a start or stop is not watched; E2BIG: too many addresses; 0: all are */
+	_Atomic int breakpoint_error;
+	_Atomic int unseen; /* threads that still run freely, before their first step */
 	_Atomic int stuck;  /* threads that could not be released yet (uninterruptible sleep) */
 	uint64_t ring_size; /* bytes, a power of two */
 	uint64_t frozen_ns;

@@ -21,10 +21,11 @@
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/vec.h"
 
 #define STEPPER_SPINS 500
-/* The most addresses that one place may have; a USDT probe may have several. */
-#define SOFT_MAX_PLACES 64
+
+typedef VEC(uint64_t) address_vec;
 
 struct stepper {
 	struct soft_shared *shared;
@@ -36,9 +37,8 @@ struct stepper {
 	bool orphan;   /* mtbpf is gone */
 	FILE *truth;
 	struct mappings maps; /* as last seen */
-	/* Addresses of -start and -stop in the target. */
-	uint64_t starts[SOFT_MAX_PLACES], stops[SOFT_MAX_PLACES];
-	size_t n_starts, n_stops;
+	/* Addresses of -start and -stop in the target; at most SOFT_MAX_STARTS starts. */
+	address_vec starts, stops;
 };
 
 /* The threads of the target, from seizing them to letting them go. */
@@ -259,31 +259,38 @@ static bool rewind_syscall(struct user_regs_struct *regs)
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
 #define DR7_ENABLE(i) (1ul << (2 * (i)))
 
-static size_t find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
-		       uint64_t *ips)
+/* 0 or -ENOMEM. */
+static int find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
+		    address_vec *ips)
 {
-	size_t found = 0;
+	uint64_t ip;
+	int err = 0;
 
+	ips->n = 0;
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < maps->n && found < SOFT_MAX_PLACES; k++) {
+		for (size_t k = 0; k < maps->n && !err; k++) {
 			const struct rec_map map = process_note__map(0, &maps->v[k], 0);
 
-			if (maps->v[k].prot & PROT_EXEC &&
-			    rec_map__has(&map, &places[i], &ips[found]))
-				found++;
+			if (maps->v[k].prot & PROT_EXEC && rec_map__has(&map, &places[i], &ip))
+				err = VEC_ADD(ips, ip);
 		}
-	return found;
+	return err;
 }
 
-/* Finds their addresses, by the mappings as last seen. */
+/* Finds the addresses of -start and -stop, by the mappings as last seen. */
 static void find_places(struct stepper *s)
 {
 	const struct stepper_config *c = s->config;
+	int err = find_all(&s->maps, c->starts, c->n_starts, &s->starts);
 
-	s->n_starts = find_all(&s->maps, c->starts, c->n_starts, s->starts);
-	if (s->n_starts > SOFT_MAX_STARTS)
-		s->n_starts = SOFT_MAX_STARTS;
-	s->n_stops = find_all(&s->maps, c->stops, c->n_stops, s->stops);
+	if (!err)
+		err = find_all(&s->maps, c->stops, c->n_stops, &s->stops);
+	if (s->starts.n > SOFT_MAX_STARTS) {
+		s->starts.n = SOFT_MAX_STARTS;
+		err = -E2BIG;
+	}
+	if (err)
+		s->shared->breakpoint_error = -err;
 }
 
 static void set_register(const struct stepped *t, unsigned int i, uint64_t value)
@@ -299,8 +306,8 @@ static void set_breakpoints(struct stepper *s, struct stepped *t)
 {
 	unsigned long enabled = 0;
 
-	for (size_t i = 0; i < s->n_starts; i++) {
-		set_register(t, (unsigned int)i, s->starts[i]);
+	for (size_t i = 0; i < s->starts.n; i++) {
+		set_register(t, (unsigned int)i, s->starts.v[i]);
 		enabled |= DR7_ENABLE(i);
 	}
 	set_register(t, 7, enabled);
@@ -314,10 +321,10 @@ static void clear_breakpoints(struct stepped *t)
 	t->has_breakpoints = false;
 }
 
-static bool is_one_of(const uint64_t *ips, size_t n, uint64_t ip)
+static bool is_one_of(const address_vec *ips, uint64_t ip)
 {
-	for (size_t i = 0; i < n; i++)
-		if (ips[i] == ip)
+	for (size_t i = 0; i < ips->n; i++)
+		if (ips->v[i] == ip)
 			return true;
 	return false;
 }
@@ -438,8 +445,7 @@ static void enter_region(struct stepper *s, struct stepped *t)
 {
 	struct user_regs_struct regs;
 
-	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) &&
-	    is_one_of(s->starts, s->n_starts, regs.rip)) {
+	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) && is_one_of(&s->starts, regs.rip)) {
 		clear_breakpoints(t);
 		t->waiting = false;
 		stepped__fetch(t, &regs);
@@ -466,7 +472,7 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 	if (t->is_unreadable && find_uprobes(s, t->ip))
 		stepped__fetch(t, &regs);
 	/* Before a stop of a region: the thread runs freely from here on. */
-	if (is_one_of(s->stops, s->n_stops, t->ip)) {
+	if (is_one_of(&s->stops, t->ip)) {
 		stepped__leave(t);
 		t->waiting = true;
 		set_breakpoints(s, t);
@@ -582,7 +588,7 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 	}
 	seen(s, t);
 	t->stopped = true;
-	if (t->waiting && !t->has_breakpoints && s->n_starts)
+	if (t->waiting && !t->has_breakpoints && s->starts.n)
 		set_breakpoints(s, t);
 	if (event == PTRACE_EVENT_STOP)
 		on_event_stop(s, t, WSTOPSIG(status));
@@ -652,6 +658,8 @@ static void fini(struct stepper *s)
 	for (size_t i = 0; i < s->n; i++)
 		stepped__fini(&s->threads[i]);
 	free(s->threads);
+	VEC_FINI(&s->starts);
+	VEC_FINI(&s->stops);
 	mappings__fini(&s->maps);
 	if (s->truth)
 		fclose(s->truth);

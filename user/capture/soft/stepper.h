@@ -19,7 +19,7 @@
 /* The commands of mtbpf to the stepper are single bytes. End of file means detach. */
 #define SOFT_COMMAND_FREEZE 'F'
 
-/* The number of breakpoints per CPU. */
+/* One breakpoint of the CPU per start. */
 #define SOFT_MAX_STARTS 4
 
 struct stepper_config {
@@ -29,8 +29,8 @@ struct stepper_config {
 	bool from_exec;
 	bool keeps_all; /* a thread waits if its ring is full: nothing is overwritten */
 	/*
-	 * Steps threads only between starts and stops; always, without starts. At most
-	 * SOFT_MAX_STARTS.
+	 * Steps threads only between a start and a stop; without starts it always steps them.
+	 * The starts have at most SOFT_MAX_STARTS addresses in the target.
 	 */
 	const struct rec_place *starts, *stops;
 	size_t n_starts, n_stops;

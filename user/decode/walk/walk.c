@@ -495,7 +495,7 @@ static void walk_run(struct walker *w, const struct memo_run *run, struct memo_e
 
 /* ---- the packets of a region */
 
-/* A run begins where nothing is left over from the packets before. */
+/* A run begins only if nothing is left over from the packets before. */
 static bool is_plain(const struct walker *w)
 {
 	return w->block && !w->has_fup && !w->tnt_left;

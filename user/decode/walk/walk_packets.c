@@ -259,7 +259,7 @@ struct psb_plus {
 	bool has_ip;   /* the thread is being traced, and about to execute ip */
 	bool overflow; /* it ended with an OVF */
 	bool other_mode;
-	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END where it was damaged */
+	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END if it was damaged */
 	const uint8_t *at; /* its end */
 };
 

@@ -188,7 +188,7 @@ bool walker__is_other_thread(const struct walker *w);
 
 /* Begins a gap: nothing is known until a packet tells where the thread is. */
 void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_t tsc);
-/* The same, after the thread has run the known part of its block. */
+/* Like walker__lose(), after the thread has run the known part of its block. */
 void walker__lose_behind(struct walker *w, enum gap_reason reason, uint64_t tsc);
 /* Adds a gap after which the thread goes on where it is, with the same calls pending. */
 void walker__break(struct walker *w, enum gap_reason reason);

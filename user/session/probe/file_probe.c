@@ -190,7 +190,8 @@ static int settle_file(struct probe *probe, const struct process *process,
 	log__error("%s was modified since process %d started, and the file that it runs is not in "
 		   "a layer of the overlay that can be opened here",
 		   mapping->path, process->pid);
-	log__hint("restart the process, or run mtbpf where the overlay's layers are: on the host");
+	log__hint("restart the process, or run mtbpf on the host, which has the layers of the "
+		  "overlay");
 	return -ESTALE;
 }
 

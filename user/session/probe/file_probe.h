@@ -13,7 +13,8 @@
  * returns other than 0, stops and returns that; otherwise 0, or -errno after a message and a hint.
  */
 int file_probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
-/* The same for all functions that a glob matches, except those that cannot be probed. */
+/* Like file_probe__each(), for all functions that match a glob, except those that cannot be probed.
+ */
 int file_probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
 			      void *ctx);
 

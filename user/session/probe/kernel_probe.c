@@ -344,7 +344,8 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 
 	if (strcmp(text, EXIT_PREFIX "nonzero")) {
 		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
-		log__hint("an exit with 0: " SYSCALL_PREFIX "exit_group");
+		log__hint("use " SYSCALL_PREFIX
+			  "exit_group, which hits at every exit, also at one with 0");
 		return -EINVAL;
 	}
 	if (source->is_start)

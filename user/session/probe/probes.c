@@ -461,9 +461,9 @@ static int check_places(const struct start_stop *r, const struct capture_options
 	for (size_t i = 0; i < r->starts.all.n; i++) {
 		if (!has_place(&r->stops, &r->starts.all.v[i], exec_path))
 			continue;
-		log__error("-start %s and -stop %s are the same place", options->start,
+		log__error("-start %s and -stop %s are the same address or event", options->start,
 			   options->stop);
-		log__hint("choose a later place for -stop: a function that is called then, or a "
+		log__hint("choose a -stop that comes later: a function that is called then, or a "
 			  "line (line:FILE:N)");
 		return -EINVAL;
 	}

@@ -34,7 +34,8 @@ void selectors__fini(struct selectors *selectors);
 struct probes {
 	VEC(struct probe) all;
 	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; truncated if too long */
-	/* The same for messages: of more than three names the first two, "and 4 more". */
+	/* As in messages: the names, or, if there are more than three, the first two and "and 4
+	 * more". */
 	char shown[PROBES_NAME_SIZE];
 	size_t n_names, first_two_len; /* of name: the length of its first two names */
 };
@@ -46,8 +47,8 @@ struct go_waits {
 };
 
 /*
- * Adds the probes that the selectors name, in order, with probe__each(). Adds each place once. 0 or
- * -errno.
+ * Adds the probes that the selectors name, in order, with probe__each(). Adds each address once. 0
+ * or -errno.
  */
 int probes__find(struct probes *probes, const struct selectors *selectors,
 		 const struct probe_source *source);
@@ -93,7 +94,7 @@ bool probes__are_library(const struct probes *probes);
 int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
 	       const struct probes *have, int returns);
 
-/* -start and -stop: where the recording of a thread begins, and where it ends. */
+/* -start and -stop: the probes at which the recording of a thread begins, and ends. */
 struct start_stop {
 	struct probes starts, stops; /* empty: everything is recorded */
 	bool stop_triggers;	     /* the end of a region is the trigger */
@@ -111,7 +112,7 @@ int start_stop__find(struct start_stop *places, const struct capture_options *op
 		     const struct probe_source *source);
 void start_stop__fini(struct start_stop *places);
 
-/* Measures the regions only: the source cannot begin and end at these places. */
+/* Only measures the regions: the source cannot start or stop recording at these probes. */
 void start_stop__only_measure(struct start_stop *places);
 
 static inline bool start_stop__any(const struct start_stop *places)

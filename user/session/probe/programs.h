@@ -44,7 +44,8 @@ void programs__fini(struct programs *programs);
  * hint (-ENOENT: no program has it).
  */
 int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx);
-/* The same for all functions of files that a glob matches, except those that cannot be probed. */
+/* Like probe__each(), for all functions of files that match a glob, except those that cannot be
+ * probed. */
 int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
 			 void *ctx);
 

@@ -323,7 +323,7 @@ static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die
 			got = find_member(walk, debug, &inner, name, found, &within, depth + 1);
 		}
 		if (got > 0 && !get_offset(&die, &at))
-			return refuse(walk, "has a place that is computed", name);
+			return refuse(walk, "has a location that is computed", name);
 		if (got > 0)
 			*offset = at + within;
 	} while (!got && !dwarf_siblingof(&die, &die));

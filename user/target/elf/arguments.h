@@ -43,7 +43,7 @@ enum value_type {
 /* The six registers of integer arguments, as offsets into the kernel's struct pt_regs. */
 #define VALUE_REGISTERS 6
 extern const uint16_t value_registers[VALUE_REGISTERS];
-/* The same for what a function returns. */
+/* Like the register of an argument, for the value that a function returns. */
 #define VALUE_RETURN_REGISTER 80
 
 /* Room for the reason why a value is not known. */

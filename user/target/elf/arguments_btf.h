@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same as arguments.h, by BTF: for C programs without DWARF that have it (gcc -gbtf, pahole
+ * Does what arguments.h does, by BTF: for C programs that have BTF and no DWARF (gcc -gbtf, pahole
  * -J).
  */
 #ifndef MTBPF_TARGET_ELF_ARGUMENTS_BTF_H

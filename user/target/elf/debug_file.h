@@ -18,8 +18,8 @@
 int debug_file__open(const struct elf_image *image, const char *path, const char *root);
 
 /*
- * The same, and gives the file to the image. False if it was not found. Also gives the image the
- * file that dwz moved shared debug info to, if that is found with the right build id.
+ * Like debug_file__open(), and gives the file to the image. False if it was not found. Also gives
+ * the image the file that dwz moved shared debug info to, if that is found with the right build id.
  */
 bool debug_file__use(struct elf_image *image, const char *path, const char *root);
 

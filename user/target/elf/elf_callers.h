@@ -16,7 +16,8 @@
  */
 struct elf_callers elf_callers__of(const struct function *function);
 
-/* The call of main(): glibc gets main()'s address from _start, so that no code names it. */
+/* The call of main(): glibc gets main()'s address from _start, so that no call instruction names
+ * it. */
 
 /*
  * For __libc_start_main(): the vaddr after the instruction that calls main(). Since glibc 2.34

@@ -47,8 +47,8 @@ bool elf_image__holds_rust(struct elf_image *image);
 const struct function *elf_image__function_at(struct elf_image *image, uint64_t vaddr);
 
 /*
- * The same, with the bounds of that part of the function: a cold part is separate. NULL without a
- * symbol.
+ * Like elf_image__function_at(), with the bounds of that part of the function: a cold part is
+ * separate. NULL without a symbol.
  */
 const struct function *elf_image__part_at(struct elf_image *image, uint64_t vaddr, uint64_t *start,
 					  uint64_t *end);

@@ -187,7 +187,7 @@ struct function_entry *function_entry__add(function_entry_vec *list, struct elf_
 void function_entry__set_name(struct function_entry *entry, const char *raw_name);
 /* Makes sure that function.name can be read. */
 void function_entry__make_readable(struct function_entry *entry);
-/* The same; takes the lock itself. */
+/* Like function_entry__make_readable(), but takes the lock itself. */
 const struct function *function_entry__named(struct function_entry *entry);
 
 /* Fills image->symbols. 0 or -ENOMEM. */
@@ -251,7 +251,10 @@ struct elf_debug {
 
 /* Opens the image's debug info at the first call. NULL if it is missing. */
 struct elf_debug *elf_image__debug(struct elf_image *image);
-/* The same with the locations of variables, which takes longer where they are compressed. */
+/*
+ * Like elf_image__debug(), with the locations of variables, which takes longer if they are
+ * compressed.
+ */
 struct elf_debug *elf_image__debug_with_locations(struct elf_image *image);
 /* The unit that covers vaddr. False if none does. */
 bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die *unit);

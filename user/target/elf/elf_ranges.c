@@ -274,7 +274,7 @@ void function_table__free(struct function_table *table)
 	free(table);
 }
 
-/* Takes the ranges over, which are disjoint and ascending. NULL where memory ran out. */
+/* Takes the ranges over, which are disjoint and ascending. NULL if memory ran out. */
 static struct function_table *new_table(function_range_vec *ranges)
 {
 	struct function_table *table = calloc(1, sizeof(*table));
@@ -388,14 +388,18 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* State of the search for holes: frames[next] is the first that may still matter. */
+/* State of the search for stretches without symbols: frames[next] is the first FDE that may matter.
+ */
 struct hole_search {
 	struct elf_image *image;
 	elf_frame_vec frames;
 	size_t next;
 };
 
-/* Splits the hole within one section into functions, one per frame that begins in it. */
+/*
+ * Splits a stretch without symbols, within one section, into functions: one per FDE, and one for
+ * each rest between.
+ */
 static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;
@@ -407,7 +411,7 @@ static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t 
 
 		if (frame.start >= end)
 			break;
-		/* Overlapping frames are damaged ones; the first has its way. */
+		/* Overlapping FDEs are damaged; the first one counts. */
 		if (frame.start < start)
 			continue;
 		if (frame.end > end)
@@ -420,7 +424,8 @@ static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t 
 	return err ? err : add_unknown(search->image, start, end);
 }
 
-/* Adds a hole, split at section borders: an unknown range is within one section. */
+/* Adds a stretch without symbols, split at section borders: an unknown range is within one section.
+ */
 static int split_at_sections(struct hole_search *search, uint64_t start, uint64_t end)
 {
 	int err = 0;

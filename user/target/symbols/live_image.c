@@ -296,7 +296,7 @@ struct symbol_reader {
 	uint32_t unit;
 };
 
-/* The kept name of the symbol's module; NULL where memory ran out. */
+/* The kept name of the symbol's module; NULL if memory ran out. */
 static const char *keep_module(struct symbol_reader *r, const struct kallsym *sym)
 {
 	if (!sym->module)

@@ -556,8 +556,8 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 }
 
 /*
- * A branch into the middle of the function from outside, or from there to outside, shows that this
- * part does not belong to it. 0 or -ENOMEM.
+ * Finds the ends of _init and _fini (has_no_size()): each ends where a call or jump from outside
+ * enters, or where a jump leaves from a PLT entry behind it. 0 or -ENOMEM.
  */
 static int find_end(struct named_image *image, enum named_branch how,
 		    const struct named_spot *source, const struct named_spot *target)

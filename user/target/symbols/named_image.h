@@ -43,7 +43,8 @@ void named_image__free(struct named_image *image);
 
 /* The map for stack__new(). Places learnt later appear in it. */
 struct code_map *named_image__map(struct named_image *image);
-/* The same in another map, which is empty; what is learnt later does not. 0 or -ENOMEM. */
+/* Adds the names to another map, which is empty. It does not get names that are learnt later. 0 or
+ * -ENOMEM. */
 int named_image__show(struct named_image *image, struct code_map *map);
 
 /* NULL if unknown. Invalid after anything is learnt. */

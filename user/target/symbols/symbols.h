@@ -33,8 +33,8 @@ struct symbols {
  */
 int symbols__open(struct symbols *symbols, const struct process *process);
 /*
- * The same for a program that does not run yet (`run`): the one executable file. bias is 0.
- * 0, or -errno after one line and a hint on stderr.
+ * Like symbols__open(), for a program that does not run yet (`run`): the one executable file. bias
+ * is 0. 0, or -errno after one line and a hint on stderr.
  */
 int symbols__open_file(struct symbols *symbols, const char *path);
 void symbols__close(struct symbols *symbols);
@@ -66,8 +66,8 @@ int symbols__find(const struct symbols *symbols, const char *name, struct symbol
 bool function__is_meant(const struct function *function, const char *name);
 
 /*
- * The same, but a glob means all functions that it matches: calls fn for each until it returns
- * non-zero, and returns that.
+ * Like symbols__find(), but a glob means all functions that match it: calls fn for each
+ * until it returns non-zero, and returns that.
  */
 int symbols__each_meant(const struct symbols *symbols, const char *name,
 			int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);

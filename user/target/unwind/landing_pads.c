@@ -277,7 +277,7 @@ static struct landing_table *get_table(struct elf_image *image)
 	return table;
 }
 
-/* A name that the program's beginning tells is its own, and so is a symbol. */
+/* True if the range has neither a symbol nor a name found at the program's entry (_start, main). */
 static bool is_nameless(const struct function_range *range)
 {
 	return range->entry->function.kind == FUNCTION_UNKNOWN && !range->entry->function.raw_name;
