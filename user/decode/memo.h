@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Caches the effects of runs. A run is TNT packets and the TIP after them, at most eight bytes, and
- * programs repeat the same few runs. The walk stores the effects of each run, and replays them when
- * the same bytes arrive at the same block with the same returns pending.
+ * programs repeat the same runs. When a run comes for the second time, the walk stores its effects,
+ * and replays them when the same bytes arrive at the same block with the same returns pending.
  */
 #ifndef MTBPF_DECODE_MEMO_H
 #define MTBPF_DECODE_MEMO_H
@@ -45,10 +45,11 @@ static inline struct branch *memo_effects__events(const struct memo_effects *eff
 	return (struct branch *)(memo_effects__pushes(effects) + effects->n_pushes);
 }
 
+/* A run at a block. */
 struct memo_entry {
 	struct block *block;
 	uint64_t bytes;
-	struct block *to;
+	struct block *to;	      /* NULL: the run has come once, and its effects are unknown */
 	block_counts counts;	      /* after the last event */
 	struct memo_effects *effects; /* NULL: no event, no call, no return */
 	uint64_t ip;		      /* of the run's TIP, if it has one */
@@ -93,6 +94,15 @@ static inline uint32_t memo__slot_of(uint64_t run, uint64_t context)
 	return (uint32_t)(hash >> (64 - MEMO_BITS));
 }
 
+/*
+ * What precedes the next run, if this one has no TIP. last_ip: of the last TIP before it. Older
+ * runs do not count: a loop without TIPs would never come to the same context again.
+ */
+static inline uint64_t memo__context_after(uint64_t run, uint64_t last_ip)
+{
+	return last_ip ^ (run << 7 | run >> 57);
+}
+
 /* The other place where a run may be stored. */
 static inline struct memo_entry *memo__second(struct memo_entry *entries,
 					      const struct memo_entry *first)
@@ -120,6 +130,19 @@ static inline bool memo_entry__is_of(const struct memo_entry *entry, const struc
 {
 	return entry->block == block && entry->bytes == run->bytes &&
 	       (!run->tip || entry->ip == run->ip);
+}
+
+static inline bool memo_entry__has_effects(const struct memo_entry *entry)
+{
+	return entry->to;
+}
+
+/* Notes that the run has been at the block. */
+static inline void memo_entry__mark(struct memo_entry *entry, struct block *block,
+				    const struct memo_run *run)
+{
+	*entry = (struct memo_entry){
+		.block = block, .bytes = run->bytes, .ip = run->tip ? run->ip : 0};
 }
 
 /* True if the run has the same effects with these calls pending. */

@@ -31,13 +31,13 @@ static void test_a_replayed_run_that_takes_a_call_away(void **state)
 
 	put_psb(t, 100, BASE + SITE_1);
 	expect(t, BRANCH_BEGIN, 0, 0, BASE + SITE_1, 0);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		put_tip(t, SITE_1);
 		expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SITE_1, 2);
 	}
 	put_tip(t, SMALL);
 	expect(t, BRANCH_CALL, 1, BASE + SITE_1, BASE + SMALL, 2);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		put_tip(t, SMALL);
 		expect(t, BRANCH_RETURN, 2, BASE + SMALL_2, BASE + SMALL, 1);
 	}
@@ -64,7 +64,7 @@ static void test_a_replayed_run_with_part_of_an_ip(void **state)
 
 	put_psb(t, 100, BASE + RET_1);
 	expect(t, BRANCH_BEGIN, 0, 0, BASE + RET_1, 0);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 5; i++) {
 		put_short_ip(t, PT_TIP, PT_IP_UPDATE_16, BASE + RET_1);
 		expect(t, BRANCH_RETURN, 1, BASE + RET_1, BASE + RET_1, 1);
 	}

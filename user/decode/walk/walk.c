@@ -359,7 +359,7 @@ static noinline void run_batch__read(struct run_batch *batch, const struct run_p
 		run->slot = memo__slot_of(run->bytes, context);
 		__builtin_prefetch(&entries[run->slot]);
 		__builtin_prefetch(&entries[run->slot ^ 1]);
-		context = run->tip ? r.last_ip : run->slot;
+		context = run->tip ? r.last_ip : memo__context_after(run->bytes, r.last_ip);
 		run->ip = r.last_ip;
 	}
 	go_to(&end->time, r.clock.cycles, r.clock.tsc);
@@ -397,7 +397,7 @@ replay_effects(struct walker *w, const struct memo_effects *effects, const struc
 static inline bool replay(struct walker *w, const struct memo_entry *entry,
 			  const struct memo_run *run)
 {
-	if (!memo_entry__is_of(entry, w->block, run))
+	if (!memo_entry__is_of(entry, w->block, run) || !memo_entry__has_effects(entry))
 		return false;
 	if (entry->effects && !replay_effects(w, entry->effects, run))
 		return false;
@@ -468,8 +468,6 @@ static void walk_run(struct walker *w, const struct memo_run *run, struct memo_e
 	block_counts counts = w->counts;
 	const uint8_t *at = run->at;
 
-	/* The newest run is in the first place. */
-	*memo__second(w->space->entries, entry) = *entry;
 	w->counts = 0;
 	while (at < run->end) {
 		if (tells_time(*at))
@@ -503,11 +501,36 @@ static bool is_plain(const struct walker *w)
 	return w->block && !w->has_fup && !w->tnt_left;
 }
 
-/* Walks an unknown run. False: the batch's next runs are invalid. */
-static bool take_new_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
+/* Walks a run that may never come again, without keeping its effects. */
+static void walk_once(struct walker *w, const struct memo_run *run)
 {
+	const uint8_t *at = run->at;
+
+	while (at < run->end)
+		at = tells_time(*at) ? walk_time(w, at) : walk_packet(w, at);
+}
+
+/*
+ * Takes a run that neither place has the fitting effects of. Its effects are kept when it comes for
+ * the second time: in CPython two of three different runs come only once. False: the batch's next
+ * runs are invalid.
+ */
+static bool take_new_run(struct walker *w, const struct memo_run *run, struct memo_entry *first)
+{
+	struct memo_entry *second = memo__second(w->space->entries, first);
+	bool is_first = memo_entry__is_of(first, w->block, run);
+	bool is_known = is_first || memo_entry__is_of(second, w->block, run);
+
+	/* The newest run is in the first place. */
+	if (!is_first || memo_entry__has_effects(first))
+		*second = *first;
 	go_to(&w->time, run->cycles, run->tsc);
-	walk_run(w, run, entry);
+	if (is_known) {
+		walk_run(w, run, first);
+	} else {
+		memo_entry__mark(first, w->block, run);
+		walk_once(w, run);
+	}
 	return is_plain(w);
 }
 
