@@ -47,8 +47,15 @@ test-san:
 	$(Q)O=$(O) tests/run $(addprefix asan:,unit golden cli live) $(addprefix tsan:,unit golden cli)
 
 # What a unit test asserts takes eight times as long to optimise with these checks as to compile, and next to
-# nothing to run.
-$(if $(SAN),$(filter $(O)/tests/unit/%,$(UNIT:=.o))): ALL_CFLAGS += -O0
+# nothing to run. So does most of the program: what decodes, unwinds, reads files and steps computes for long, and is
+# optimised; selftest judges calls that an optimised program makes.
+SAN_OPTIMISED := $(addsuffix /%,$(addprefix $(O)/user/,capture decode perf pipeline sampled selftest stack target trace util))
+$(if $(SAN),$(filter $(O)/tests/unit/%,$(UNIT:=.o)) \
+    $(filter-out $(SAN_OPTIMISED),$(LIB_OBJ) $(CMD_OBJ))): ALL_CFLAGS += -O0
+# There are two hundred programs to link. lld's own build ids are shorter than those of other linkers.
+ifneq ($(SAN),)
+LDFLAGS += $(if $(shell command -v ld.lld),-fuse-ld=lld -Xlinker --build-id=sha1)
+endif
 
 # Which lines of user/ the tests run: a line a file, and all of it.
 COV_TESTS ?= unit golden cli live

@@ -19,7 +19,8 @@ sample() {
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -timeout 15s -o slow.fxt "$@"
 }
 
-# Before all others on the machine, whose turns on its CPU would be a cause as well.
+# Before all others on the machine, whose turns on its CPU would be a cause as well. Not for a target that hardly
+# waits: it would take the CPUs from mtbpf and from all other tests.
 come_first() {
 	chrt -a -f -p 10 "$target" 2>/dev/null || true
 }

@@ -115,6 +115,11 @@ begin() {
 	start bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$@" -scale small
 }
 
+# shown_by SERIES: true on the kernel that shows what does not depend on the kernel, and on each with run's -all.
+shown_by() {
+	[[ $(uname -r) == "$1".* ]] || grep -qw 'vm\.all' /proc/cmdline
+}
+
 # True where no probe is left in tracefs.
 no_probe() {
 	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What newer CPUs tell: Event Trace names what interrupted the program, with the address of a page fault; PTWRITE its
 # values and the functions that wrote them. perf decodes the same; and a PMU that tells wrong is noticed.
-# only: newest 6.1
+# only: newest
 . /tests/vm/lib.sh
 need_pmu
 softpt=/sys/module/softpt/parameters

@@ -3,7 +3,7 @@
 # only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 
 # freeze METHOD: attaches with it; the summary is in $out.
 freeze() {

@@ -7,9 +7,9 @@ cd /tmp || exit 1
 box=/sys/fs/cgroup/box
 mkdir -p $box/inner
 
-begin $box /build/programs/threads; a=$pid
-begin $box/inner /build/programs/threads; b=$pid
-start /build/programs/threads -scale small; decoy=$pid
+begin $box /build/programs/threads -pause 5ms; a=$pid
+begin $box/inner /build/programs/threads -pause 5ms; b=$pid
+start /build/programs/threads -scale small -pause 5ms; decoy=$pid
 sleep 0.5
 
 # ends_with_hit NAME: by what perf has printed, the thread that hit ran no branch behind that where it hit. (It may have

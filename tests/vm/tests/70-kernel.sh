@@ -3,7 +3,7 @@
 # only: 6.1 newest
 . /tests/vm/lib.sh
 need_pmu
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 20ms
 target=$pid
 # With a BPF program in it, whose code is the kernel's own making.
 echo 1 >/proc/sys/net/core/bpf_jit_kallsyms

@@ -7,8 +7,8 @@ need_pmu
 cd /tmp || exit 1
 box=/sys/fs/cgroup/box
 mkdir -p $box/inner
-begin $box /build/programs/threads; a=$pid
-begin $box/inner /build/programs/threads; b=$pid
+begin $box /build/programs/threads -pause 5ms; a=$pid
+begin $box/inner /build/programs/threads -pause 5ms; b=$pid
 sleep 0.5
 
 # The return probe, and -multi-snapshot.
@@ -22,12 +22,23 @@ no_probe || fail "a probe is left"
 # A process that joins later, one that forks all the time.
 begin $box /bin/busybox sh -c 'while :; do /bin/true; (exit 3); done' sh; shell=$pid
 start /build/programs/service -scale small; late=$pid
-mtbpf record -cgroup $box -timeout 4s -snapshot-size 64K -o join.mtbpf >out 2>err &
+: >err
+mtbpf record -cgroup $box -timeout 60s -snapshot-size 64K -o join.mtbpf >out 2>err &
 tool=$!
-sleep 2
+for _ in $(seq 100); do
+	! grep -q '^recording' err || break
+	sleep 0.1
+done
 echo "$late" >$box/cgroup.procs
-wait "$tool"
-[ $? = 3 ] || fail "record: $(cat err)"
+# Until it has had a CPU for a while: the rings are small.
+ran() { cut -d' ' -f1 "/proc/$late/schedstat"; }
+before=$(ran)
+for _ in $(seq 500); do
+	[ $(($(ran) - before)) -lt 20000000 ] || break
+	sleep 0.1
+done
+kill -INT "$tool"
+wait "$tool" || fail "record: status $? $(cat err)"
 read_by_perf join
 grep -qw "$late" <<<"$seen" || fail "the one that joined is missing"
 in_their_code join "$a" "$b" "$late"
