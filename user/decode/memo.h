@@ -95,8 +95,8 @@ static inline uint32_t memo__slot_of(uint64_t run, uint64_t context)
 }
 
 /*
- * What precedes the next run, if this one has no TIP. last_ip: of the last TIP before it. Older
- * runs do not count: a loop without TIPs would never come to the same context again.
+ * The context of the run after this one, if this one has no TIP. last_ip: of the last TIP before
+ * it. Older runs do not count: a loop without TIPs would never come to the same context again.
  */
 static inline uint64_t memo__context_after(uint64_t run, uint64_t last_ip)
 {

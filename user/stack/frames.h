@@ -35,7 +35,7 @@ struct frame {
 	uint32_t index;	   /* its place among the calls */
 	uint32_t unwind;   /* the last that landed in it, counted from 1; 0: none */
 	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
-	bool keeps_in;	   /* these are told with this frame, not earlier */
+	bool keeps_in;	   /* these callees are handed on with this frame, not earlier */
 	bool has_told;	   /* a callee was told since the last one that was kept */
 	bool keeps;	   /* a callee is too deep to be told: both are kept */
 	bool is_resolving; /* a stub's, that is binding its function */

@@ -37,7 +37,8 @@ static int compare_parked(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Those from before the gap, the one that was left last first. 0 or -ENOMEM. */
+/* Lists the coroutines from before the gap; the one that was left last comes first. 0 or -ENOMEM.
+ */
 static int list_parked(coroutine_vec *parked, struct coroutines *coroutines)
 {
 	for (size_t i = 0; i < coroutines__count(coroutines); i++) {

@@ -708,8 +708,8 @@ static const struct rule landings[] = {
 	 "the function that calls `longjmp` has called `setjmp` before",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_waiting, .apply = event__switch},
 	{"switch by longjmp that comes back",
-	 "`longjmp` goes to the address after the `setjmp` of its own caller: it is "
-	 "that stack, or one that is not known yet",
+	 "`longjmp` goes to the address after the `setjmp` of its own caller: that stack "
+	 "goes on, or one that is not known yet",
 	 "QEMU: util/coroutine-ucontext.c; libcoro", longjmps_to_itself,
 	 .apply = event__switch_back},
 	{"switch by longjmp to a setjmp",

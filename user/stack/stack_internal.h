@@ -87,7 +87,7 @@ struct coroutines {
 struct switcher {
 	const struct function *function;
 	bool has_switched, has_unwound;
-	/* The return address of its last call that went to code of which nothing was known. */
+	/* The return address of its last call to code that was not known at all. */
 	uint64_t left_at;
 };
 

@@ -135,7 +135,7 @@ struct stitched {
 	uint64_t left_ip; /* return address of what its top called; 0: not known */
 };
 
-/* Where its frame `at` goes on when what it has called returns; 0: not known. */
+/* The address at which frame `at` goes on when its callee returns; 0: not known. */
 static inline uint64_t stitched__left_at(const struct stitched *end, size_t at)
 {
 	return at + 1 < end->stack.n ? end->stack.v[at + 1].return_ip : end->left_ip;

@@ -11,7 +11,7 @@
 static const struct {
 	const char *text;
 	bool is_whole;
-	struct unwinder unwinder; /* LEFT_BY_UNKNOWN: it is none */
+	struct unwinder unwinder; /* LEFT_BY_UNKNOWN: not an unwinder */
 } rows[] = {
 	/* GCC: libstdc++-v3/libsupc++, libgcc/unwind.inc */
 	{"__cxa_throw", true, {LEFT_BY_THROW, false}},

@@ -280,7 +280,7 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
 }
 
-/* What printed__format() has made of a value; false if it has not made this. */
+/* Parses a text of printed__format(). False if the text is not one. */
 static bool parse_print(struct hit_printed *print, const char *text)
 {
 	size_t n = strlen(text), digits = *text == '-';

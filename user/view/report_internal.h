@@ -67,7 +67,8 @@ struct report {
 	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: none */
 	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
 	size_t n_unseen;      /* further iterations, without stacks */
-	/* With those without stacks, of which a long one is less likely to be. */
+	/* Of all ordinary iterations, also those without stacks, which are mostly the short ones.
+	 */
 	uint64_t all_ordinary_ns; /* mean length */
 	size_t n_all_ordinary;
 	VEC(struct period) periods;

@@ -14,7 +14,7 @@
 
 typedef VEC(uint64_t) vaddr_vec;
 
-/* Of ascending ones: true if one is in [first, last]. */
+/* True if one of the addresses is in [first, last]. They must be sorted, the lowest first. */
 bool vaddr_vec__has(const vaddr_vec *vaddrs, uint64_t first, uint64_t last);
 
 /*
