@@ -109,7 +109,7 @@ int cmd_decode(int argc, char **argv)
 	memory_limit__set(options.max_memory);
 	log__set_level(options.verbose ? LOG_VERBOSE : options.quiet ? LOG_QUIET : LOG_NORMAL);
 	if (options.portable && options.print != PRINT_NOTHING) {
-		log__error("decode: -portable and -print exclude each other");
+		log__error("decode: -portable and -print cannot both be given");
 		log__hint("leave out one of the two");
 		return EXIT_USAGE;
 	}
@@ -119,7 +119,7 @@ int cmd_decode(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (options.portable && options.filters.n) {
-		log__error("decode: -portable and -filter exclude each other");
+		log__error("decode: -portable and -filter cannot both be given");
 		log__hint("leave one of them out; the portable recording can be filtered later");
 		return EXIT_USAGE;
 	}

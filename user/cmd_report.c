@@ -387,7 +387,7 @@ static bool is_of_many(const char *const *words, size_t n, const struct report_o
 static int check(const struct report_options *options, int n_words, bool is_many)
 {
 	if (options->json + options->folded + options->csv + !!options->html > 1) {
-		log__error("report: -json, -csv, -folded and -html exclude each other");
+		log__error("report: only one of -json, -csv, -folded and -html can be given");
 		log__hint("leave all of them out but one");
 		return -EINVAL;
 	}

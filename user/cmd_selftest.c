@@ -105,7 +105,7 @@ int cmd_selftest(int argc, char **argv)
 	for (int i = 0; i < SELFTEST_SOURCES && !command.sources.n; i++)
 		options.sources[i] = true;
 	if (command.bundle && command.replay) {
-		log__error("-bundle and -replay exclude each other");
+		log__error("-bundle and -replay cannot both be given");
 		log__hint("-replay reads a bundle, and -bundle writes one");
 		return EXIT_USAGE;
 	}

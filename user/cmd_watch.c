@@ -324,7 +324,7 @@ static int refuse_cpu_measure(bool is_go)
 	log__error("watch: -on-cpu and -off-cpu: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("without -durations they are of the time between a thread's hits");
+	log__hint("without -durations they measure the time between two hits of a thread");
 	return -EINVAL;
 }
 

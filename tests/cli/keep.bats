@@ -30,7 +30,7 @@ refused() {
 
 @test "what is about one capture does not go with a folder" {
 	refused output-and-dir hint leave-out-output -- -dir d -o x.mtbpf
-	refused multi-snapshot-and-dir hint leave-out-multi-snapshot -- -dir d -multi-snapshot 3
+	refused multi-snapshot-and-dir hint dir-makes-recordings -- -dir d -multi-snapshot 3
 }
 
 @test "numbers that make no sense" {

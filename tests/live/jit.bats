@@ -37,7 +37,7 @@ region=(-start jit:jit_inner -stop 'jit:jit shared(int)')
 	mtbpf_run attach -source soft -pid "$target" "${region[@]}" -duration-thresh 1us \
 		-symbol 'jit:jit_shared_inner,jit:jit shared(int)' -o x.fxt
 	[ "$status" -ne 0 ]
-	complains too-many-breakpoints 5 ", with those of -source"
+	complains too-many-breakpoints 5 ", with those that begin and end the trace at -start and -stop"
 }
 
 @test "calls of virtual threads change threads: no durations" {

@@ -69,7 +69,7 @@ taken_at() {
 		run timeout -k 5 40 "$O/mtbpf" record -source sample $whom -symbol one_iter -delay-thresh 1h -dir d -timeout 2s
 		echo "$output"
 		[ "$status" -eq 0 ]
-		[[ $output == *"0 recordings made, 0 in d" ]]
+		[[ $output == *"0 recordings made; d has 0 now" ]]
 	done
 	! gone "$target" || false
 }
@@ -89,7 +89,7 @@ taken_at() {
 	[ "$(grep -o 'd/service-.*' "$log" | tail -3)" = "$(ls -d d/*)" ]
 	line='^20[0-9-]{8}T[0-9:.]{12}Z pid '$target' tid '$target' delay [0-9.]+ [mu]?s \(threshold 2\.00 ms\) '
 	[ "$(grep -Ec "$line"'[0-9.]+ [KM]iB d/service-20.*Z\.mtbpf$' "$log")" -eq "$(grep -c '^20' "$log")" ]
-	grep -q "recordings made, 3 in d$" "$log"
+	grep -q "recordings made; d has 3 now$" "$log"
 	! gone "$target" || false
 	for name in d/*; do
 		mtbpf_run decode "$name" -o x.fxt

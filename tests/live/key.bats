@@ -316,7 +316,7 @@ largest_ms() {
 	complains "-key is for -delay-thresh, or for the time from -start to -stop" "-start A -stop B -key arg1"
 	mtbpf_run attach -pid "$target" "${request[@]}" -stall-thresh 1s
 	[ "$status" -eq 2 ]
-	complains "belong to threads"
+	complains "which measure threads"
 	mtbpf_run attach -pid "$target" "${request[@]}" -cpu-thresh 1ms
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -start request_begin -stop request_end -key arg3

@@ -85,7 +85,7 @@ hits() {
 	[ -e disk/one/upper/bin/service ]
 	hits -pid "$target"
 	[ "$hits" -gt 0 ]
-	[[ $output == *"/bin/service was modified since process $target started: the probe is in the file that it runs, "*/image/bin/service* ]]
+	[[ $output == *"/bin/service was modified since process $target started: the probe is in the file that the process runs, "*/image/bin/service* ]]
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 500us -timeout 10s -o s.fxt
 	[ "$status" -eq 0 ]
 	[[ $output == *triggered* ]]

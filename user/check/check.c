@@ -784,8 +784,8 @@ static void sum_up(struct check_report *report)
 		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
 				  missing);
 	else if (missing[0])
-		check_result__set(sum, CHECK_MISSING, "by samples it needs %s; with Intel PT %s",
-				  by_samples, missing);
+		check_result__set(sum, CHECK_MISSING,
+				  "by samples it needs %s (with Intel PT: see above)", by_samples);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");
 	report->n++;

@@ -203,8 +203,8 @@ void after__add(struct after *after, const char *path, struct metrics *m)
 	if (!options->summarise && !options->on_capture)
 		return;
 	if (after->n == AFTER_QUEUE_MAX) {
-		log__warn("%s: no %s: %d recordings wait already", path, work_of(after),
-			  AFTER_QUEUE_MAX);
+		log__warn("%s: no %s: it would have to wait for %d other recordings", path,
+			  work_of(after), AFTER_QUEUE_MAX);
 		fail(after, 1, m);
 		return;
 	}

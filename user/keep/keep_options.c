@@ -27,12 +27,13 @@ static int check_capture(const struct capture_options *capture, const char *comm
 		return -EINVAL;
 	}
 	if (capture->multi_snapshot != 1) {
-		log__error("%s: with -dir each trigger makes its own recording", command);
-		log__hint("leave out -multi-snapshot; Ctrl-C, SIGTERM or -timeout ends mtbpf");
+		log__error("%s: -multi-snapshot and -dir cannot both be given", command);
+		log__hint("with -dir each trigger makes its own recording; Ctrl-C, SIGTERM or "
+			  "-timeout ends mtbpf");
 		return -EINVAL;
 	}
 	if (capture->strict) {
-		log__error("%s: -strict and -dir exclude each other", command);
+		log__error("%s: -strict and -dir cannot both be given", command);
 		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
 		return -EINVAL;
 	}

@@ -580,8 +580,8 @@ static int run(struct keeper *k)
 	if (!err || err == -EINTR) {
 		unsigned long long made = k->metrics.captures + k->metrics.requests;
 
-		log__info("%llu recording%s made, %llu in %s", made, made == 1 ? "" : "s",
-			  (unsigned long long)k->metrics.recordings, k->folder.dir);
+		log__info("%llu recording%s made; %s has %llu now", made, made == 1 ? "" : "s",
+			  k->folder.dir, (unsigned long long)k->metrics.recordings);
 	}
 	return err == -EINTR ? 0 : err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes one call tree per thread of branches that perf has decoded, which come from all threads in
- * turn: what decode and stack do with a recording.
+ * Makes call trees, one per thread, from branches that perf has decoded. These come from all
+ * threads in turn. For a recording, decode and stack do this.
  */
 #ifndef MTBPF_PERF_PERF_THREADS_H
 #define MTBPF_PERF_PERF_THREADS_H

@@ -232,8 +232,10 @@ static int check_breakpoints(const struct gate *gate, size_t n_of_source)
 	if (n <= BREAKPOINTS_MAX)
 		return 0;
 	log__error("these functions of a JIT need %zu breakpoints together%s, and a CPU has %d", n,
-		   n_of_source ? ", with those of -source" : "", BREAKPOINTS_MAX);
-	log__hint("name fewer of them; one that was compiled several times needs as many");
+		   n_of_source ? ", with those that begin and end the trace at -start and -stop"
+			       : "",
+		   BREAKPOINTS_MAX);
+	log__hint("name fewer of them; a function that was compiled N times needs N times as many");
 	return -ENOSPC;
 }
 

@@ -404,8 +404,8 @@ static int take_records(struct session *s, size_t first_sample)
 	int err = sampling__take_records(s->recorder, s->rec, first_sample);
 
 	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
-		log__info("sample: full logs of switches look back %s; -snapshot-size sets their "
-			  "size",
+		log__info("sample: the logs of context switches are full and look back only %s; "
+			  "-snapshot-size sets their size",
 			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
 	return err;
 }

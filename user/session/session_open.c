@@ -113,7 +113,10 @@ int session__open_gate(struct session *s)
 		.cpu_measure = capture_options__cpu_measure(s->options),
 		.cpu_thresh_ns = s->progress.threshold_ns,
 		.stall_from = s->stall_from,
-		/* The stepper would freeze at a question, as at any hit. */
+		/*
+		 * With -stall-thresh the program asks user space whether a call is still open
+		 * (bpf/stall.bpf.h: ask). The stepper would take the question for a hit.
+		 */
 		.stall_asks = !s->ops->steps,
 		.traced_by_us = s->ops->steps,
 		.limits = s->options->limits,

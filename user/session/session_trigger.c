@@ -185,12 +185,11 @@ static int check_key(const struct session *s)
 
 	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
 		return 0;
-	log__error(of_threads
-			   ? "-key cannot be used with stalls and times on or off the CPU, which "
-			     "belong to threads"
-			   : "-key is for -delay-thresh, or for the time from -start to -stop");
-	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms is from the one to the other, "
-		  "by the value of an argument, in whichever threads");
+	log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
+				"-off-cpu-thresh, which measure threads"
+			      : "-key is for -delay-thresh, or for the time from -start to -stop");
+	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms measures from A to the B with "
+		  "the same argument, in any thread");
 	return -EINVAL;
 }
 
@@ -382,7 +381,7 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 	units__format_duration(text, s->options->limits.stall_thresh_ns);
 	log__info("%swaiting for a thread that has %s %s for %s%s%s%s", is_alone ? "" : "also ",
 		  s->stall_from == MT_STALL_CALL     ? "been in a call of"
-		  : s->stall_from == MT_STALL_REGION ? "not come from -start to"
+		  : s->stall_from == MT_STALL_REGION ? "passed -start and not reached"
 						     : "not hit",
 		  s->probes.shown, text, s->stall_from == MT_STALL_CALL ? ", and still is" : "",
 		  is_alone ? "; " : "", is_alone ? now : "");

@@ -55,7 +55,7 @@ static int list_parked(coroutine_vec *parked, struct coroutines *coroutines)
 static bool has_waited(const struct coroutine *coroutine, struct held_stack begin,
 		       uint64_t began_at, const struct fit *fit)
 {
-	/* The top frame is that of the function that switched. */
+	/* + 1: the top frame of `pending`, the function that switched, has ended since. */
 	return began_at && coroutine->waits_at &&
 	       began_at - coroutine->waits_at <= coroutine->slack &&
 	       fit->first + fit->n_agreed == begin.n &&

@@ -148,7 +148,9 @@ struct stitcher {
 	VEC(struct run) runs;
 	struct stitched ends[STITCHED_MAX]; /* the latest is last */
 	size_t n_ends;
-	VEC(uint32_t) loose; /* runs that have not been placed on another run, ascending */
+	VEC(uint32_t)
+	loose; /* indexes, in order, of runs that began without an outer run; some have one by now
+		*/
 	struct unwinding {
 		bool is_followed;
 		uint32_t placement, run; /* that it began with */

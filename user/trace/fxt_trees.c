@@ -84,7 +84,10 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 	return 0;
 }
 
-/* After all calls have ended: if a call names only one thread, that one caused all of its time. */
+/*
+ * After all calls have ended. A thread without by_ns was read as ALL_OF_IT, and caused all of the
+ * call; no time can be longer than the call.
+ */
 static void fxt_by__finish(struct call_tree *tree)
 {
 	VEC_EACH(&tree->done_by, by) {

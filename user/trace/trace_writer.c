@@ -248,7 +248,7 @@ static int begin(struct unwind_writer *writer, const struct unwind *unwind, uint
 	if (will_land(writer->tree, unwind)) {
 		if (VEC_ADD(&writer->open, unwind))
 			return -ENOMEM;
-		/* Before the instant: the arrow would come from that, else. */
+		/* This precedes the instant; otherwise the arrow would start at the instant. */
 		fxt__flow_begin(writer->fxt, &flow);
 	}
 	write_instant(writer, unwind, name ? name : "leap", time_ns);

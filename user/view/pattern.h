@@ -16,7 +16,7 @@
 #include "view/summary.h"
 
 struct pattern_frame {
-	char *name; /* without additions of compilers and versions */
+	char *name; /* without suffixes such as .constprop.0 and @@GLIBC_2.14 */
 	bool is_inlined;
 };
 

@@ -152,7 +152,7 @@ int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const 
 	return err;
 }
 
-/* "call rel32", since Linux 7.2 after "lea -0x80(%rsp),%rsp", which skips the red zone. */
+/* A "call rel32". Since Linux 7.2 a "lea -0x80(%rsp),%rsp" precedes it, to skip the red zone. */
 #define CALL_SIZE 5
 static const uint8_t over_red_zone[] = {0x48, 0x8d, 0x64, 0x24, 0x80};
 

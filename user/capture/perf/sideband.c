@@ -64,7 +64,7 @@ int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid
 
 	if (!c)
 		return -ENOMEM;
-	/* While it is released, the tid is -1. */
+	/* The tid is -1 if the thread has exited and the kernel is releasing it. */
 	if (!c->list.n && pid > 0 && tid > 0 && time_ns > log->start_ns)
 		err = add_switch(c, log->start_ns, pid, tid);
 	c->last_ns = time_ns;

@@ -203,7 +203,7 @@ static int check_truth_path(const char *path)
 	if (f)
 		fclose(f);
 	if (err) {
-		log__error("cannot write the true stack to %s: %s", path, strerror(-err));
+		log__error("cannot write the log of calls to %s: %s", path, strerror(-err));
 		log__hint("choose another path with -truth");
 	}
 	return err;

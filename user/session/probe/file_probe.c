@@ -183,13 +183,14 @@ static int settle_file(struct probe *probe, const struct process *process,
 	err = find_layer(probe, process, mapping);
 	if (!err) {
 		log__info("%s was modified since process %d started: the probe is in the file that "
-			  "it runs, %s",
+			  "the process runs, %s",
 			  mapping->path, process->pid, probe->path);
 		return 0;
 	}
-	log__error("%s was modified since process %d started, and the file that it runs is not in "
-		   "a layer of the overlay that can be opened here",
-		   mapping->path, process->pid);
+	log__error(
+		"%s was modified since process %d started, and the file that the process runs is "
+		"not in a layer of the overlay that can be opened here",
+		mapping->path, process->pid);
 	log__hint("restart the process, or run mtbpf on the host, which has the layers of the "
 		  "overlay");
 	return -ESTALE;
