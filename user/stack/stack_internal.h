@@ -22,7 +22,7 @@ struct ocaml_traps;
  */
 
 /* Coroutines beyond this number are not distinguished. */
-#define COROUTINES_MAX 4096
+#define COROUTINES_MAX 16384
 
 enum coroutine_state {
 	COROUTINE_OVER, /* its frames have ended: another may take its place */
