@@ -16,7 +16,7 @@ struct {
 const volatile __u32 n_prints;
 const volatile bool keeps_prints; /* prints are read at the call's entry, for its return */
 
-/* Where a hit is. At a uprobe, the program's context is the registers. */
+/* The location of a hit. At a uprobe, the program's context is the registers. */
 struct hit_place {
 	void *ctx;
 	struct pt_regs *regs; /* of user space */

@@ -124,7 +124,10 @@ static void add_rows(cJSON *parent, const char *name, const struct version_row *
 		json__add_text_or_null(object, rows[i].name, rows[i].there ? rows[i].text : NULL);
 }
 
-/* The same as a JSON object; missing ones are null. Freed by the caller; NULL: no memory. */
+/*
+ * Like version__print(), as a JSON object; missing values are null. The caller frees it; NULL: no
+ * memory.
+ */
 static char *version__json(const struct version *version)
 {
 	cJSON *object = cJSON_CreateObject();

@@ -57,8 +57,8 @@ const struct option_table view_table = {
 		"Serves a trace on 127.0.0.1 until Ctrl-C, and opens it in Perfetto with the "
 		"slowest\nhit in view and its thread pinned. A recording is decoded first, unless "
 		"its trace is newer.\nFor folders it serves the page of 'report -html', whose "
-		"links "
-		"open the captures in Perfetto.\nOnly the printed address gives access to it.",
+		"links open the captures in Perfetto.\nOnly the printed address gives access to "
+		"it.",
 	.specs = specs,
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
