@@ -38,6 +38,8 @@ static const struct piece f[] = {
 	{0x2b, 2, {0xff, 0xe0}},		   /* jmp *%rax */
 	{0x40, 5, {0xe9, 0xbb, 0, 0, 0}},	   /* jmp g+0 */
 	{0x50, 5, {0x41, 0x5b, 0x41, 0xff, 0xe3}}, /* pop %r11; jmp *%r11 */
+	{0x60, 2, {0x75, 0xfe}},		   /* jne f+60 */
+	{0x62, 2, {0xff, 0xe0}},		   /* jmp *%rax */
 	{0x58, 5, {0x41, 0x5a, 0x41, 0xff, 0xe3}}, /* pop %r10; jmp *%r11 */
 	{0xfe, 2, {0x75, 0x00}},		   /* jne g+0, or on to it */
 };
@@ -135,6 +137,19 @@ static void test_jumps_within_a_function_are_counted_only(void **state)
 	      BRANCH(BRANCH_RETURN, G_AT + 0x20, F_AT + 0x2b, 1, 2, 2));
 }
 
+/* Most of these packets come in runs that are walked once, then noted, then replayed. */
+static void test_a_loop_without_calls_is_counted(void **state)
+{
+	struct traced *t = *state;
+
+	pt_stream__enable(&t->stream, F_AT + 0x60);
+	for (int i = 0; i < 480; i++)
+		pt_stream__cond(&t->stream, true, F_AT + 0x60);
+	pt_stream__cond(&t->stream, false, F_AT + 0x62);
+	pt_stream__jump_indirect(&t->stream, G_AT + 0x20);
+	CHECK(t, G_AT + 0x20, BRANCH(BRANCH_JUMP, F_AT + 0x62, G_AT + 0x20, 2, 482, 481));
+}
+
 static void test_jumps_to_another_function_are_handed_on(void **state)
 {
 	struct traced *t = *state;
@@ -199,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_jumps_within_a_function_are_counted_only),
+		TEST(test_a_loop_without_calls_is_counted),
 		TEST(test_jumps_to_another_function_are_handed_on),
 		TEST(test_jumps_to_what_was_popped_are_handed_on),
 		TEST(test_code_that_is_fallen_into),
