@@ -202,8 +202,6 @@ int elf_image__load_stubs(struct elf_image *image);
 
 /* Reads the ranges of functions from .eh_frame, ascending. 0 or -ENOMEM. */
 int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
-/* The last of them that begins at or before vaddr, if it reaches so far; else NULL. */
-const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr);
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*
