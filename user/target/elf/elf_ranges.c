@@ -43,57 +43,42 @@ static int compare_names(const char *a, size_t a_len, const char *b, size_t b_le
 
 ORDER(compare_parts, struct cold_part, compare_names(x->name, x->len, y->name, y->len))
 
-static int collect_parts(const struct function_table *table, cold_part_vec *parts)
-{
-	for (size_t i = 0; i < table->n; i++) {
-		const char *name = table->ranges[i].entry->function.raw_name;
-		size_t len = hot_length(name);
-
-		if (len && VEC_ADD(parts, (struct cold_part){&table->ranges[i], name, len, NULL}))
-			return -ENOMEM;
-	}
-	VEC_SORT(parts, compare_parts);
-	return 0;
-}
-
-/* The index of the first part whose hot name is not less than name. */
-static size_t lower_bound(const cold_part_vec *parts, const char *name, size_t len)
-{
-	return VEC_PARTITION_POINT(parts, e, compare_names(e->name, e->len, name, len) < 0);
-}
-
-/*
- * Offers the function to the cold parts with its name; a local function only to those of its own
- * unit.
- */
-static void offer(cold_part_vec *parts, struct function_entry *hot)
-{
-	const char *name = hot->function.raw_name;
-	size_t len = strlen(name);
-
-	for (size_t i = lower_bound(parts, name, len); i < parts->n; i++) {
-		struct cold_part *part = &parts->v[i];
-
-		if (compare_names(part->name, part->len, name, len))
-			return;
-		if (hot->unit == part->range->entry->unit || (!hot->unit && !part->hot))
-			part->hot = hot;
-	}
-}
-
 static int resolve_cold(struct elf_image *image, struct function_table *table)
 {
 	cold_part_vec parts = {0};
-	int err = collect_parts(table, &parts);
+	int err = 0;
 
-	for (size_t i = 0; !err && parts.n && i < image->symbols.n; i++)
-		offer(&parts, &image->symbols.v[i]);
-	for (size_t i = 0; !err && i < parts.n; i++) {
-		/* By address, so that cold and hot code get the same one of several aliases. */
+	for (size_t i = 0; i < table->n && !err; i++) {
+		const char *name = table->ranges[i].entry->function.raw_name;
+		size_t len = hot_length(name);
+
+		if (len)
+			err = VEC_ADD(&parts,
+				      (struct cold_part){&table->ranges[i], name, len, NULL});
+	}
+	VEC_SORT(&parts, compare_parts);
+	/* A local function can only have the cold parts of its own unit. */
+	for (size_t i = 0; !err && parts.n && i < image->symbols.n; i++) {
+		struct function_entry *hot = &image->symbols.v[i];
+		const char *name = hot->function.raw_name;
+		size_t len = strlen(name);
+		size_t k = VEC_PARTITION_POINT(&parts, e,
+					       compare_names(e->name, e->len, name, len) < 0);
+
+		for (; k < parts.n; k++) {
+			struct cold_part *part = &parts.v[k];
+
+			if (compare_names(part->name, part->len, name, len))
+				break;
+			if (hot->unit == part->range->entry->unit || (!hot->unit && !part->hot))
+				part->hot = hot;
+		}
+	}
+	/* By address, so that cold and hot code get the same one of several aliases. */
+	for (size_t i = 0; !err && i < parts.n; i++)
 		if (parts.v[i].hot)
 			parts.v[i].range->entry =
 				elf_image__symbol_at(image, parts.v[i].hot->function.vaddr);
-	}
 	VEC_FINI(&parts);
 	return err;
 }
@@ -226,89 +211,71 @@ static int add_unknown(struct elf_image *image, uint64_t start, uint64_t end)
 	return 0;
 }
 
-/* State of the search for stretches without symbols: frames[next] is the first FDE that may matter.
- */
-struct hole_search {
-	struct elf_image *image;
-	elf_frame_vec frames;
-	size_t next;
-};
-
 /*
- * Splits a stretch without symbols, within one section, into functions: one per FDE, and one for
- * each rest between.
+ * Splits a stretch without symbols into functions: at the borders of sections, and there one per
+ * FDE, and one for each rest between. *next is the first FDE that may matter.
  */
-static int split_at_frames(struct hole_search *search, uint64_t start, uint64_t end)
-{
-	int err = 0;
-
-	while (search->next < search->frames.n && search->frames.v[search->next].start < start)
-		search->next++;
-	for (; !err && search->next < search->frames.n; search->next++) {
-		struct elf_frame frame = search->frames.v[search->next];
-
-		if (frame.start >= end)
-			break;
-		/* Overlapping FDEs are damaged; the first one counts. */
-		if (frame.start < start)
-			continue;
-		if (frame.end > end)
-			frame.end = end;
-		err = add_unknown(search->image, start, frame.start);
-		if (!err)
-			err = add_unknown(search->image, frame.start, frame.end);
-		start = frame.end;
-	}
-	return err ? err : add_unknown(search->image, start, end);
-}
-
-/* Adds a stretch without symbols, split at section borders: an unknown range is within one section.
- */
-static int split_at_sections(struct hole_search *search, uint64_t start, uint64_t end)
+static int split(struct elf_image *image, const elf_frame_vec *frames, size_t *next, uint64_t start,
+		 uint64_t end)
 {
 	int err = 0;
 
 	while (!err && start < end) {
-		uint64_t border = elf_image__section_end(search->image, start);
+		uint64_t border = elf_image__section_end(image, start);
 
 		if (border > end || border <= start)
 			border = end;
-		err = split_at_frames(search, start, border);
+		while (*next < frames->n && frames->v[*next].start < start)
+			(*next)++;
+		for (; !err && *next < frames->n && frames->v[*next].start < border; (*next)++) {
+			struct elf_frame frame = frames->v[*next];
+
+			/* Overlapping FDEs are damaged; the first one counts. */
+			if (frame.start < start)
+				continue;
+			if (frame.end > border)
+				frame.end = border;
+			err = add_unknown(image, start, frame.start);
+			if (!err)
+				err = add_unknown(image, frame.start, frame.end);
+			start = frame.end;
+		}
+		if (!err)
+			err = add_unknown(image, start, border);
 		start = border;
 	}
 	return err;
 }
 
-static int find_holes(struct hole_search *search)
+static int find_holes(struct elf_image *image, const elf_frame_vec *frames)
 {
-	struct elf_image *image = search->image;
 	const struct function_table *known = image->known;
-	size_t r = 0;
+	size_t r = 0, next = 0;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < image->n_segments; i++) {
 		uint64_t at = image->segments[i].vaddr, end = at + image->segments[i].size;
 
 		for (; !err && r < known->n && known->ranges[r].start < end; r++) {
-			err = split_at_sections(search, at, known->ranges[r].start);
+			err = split(image, frames, &next, at, known->ranges[r].start);
 			at = known->ranges[r].end;
 		}
 		if (!err)
-			err = split_at_sections(search, at, end);
+			err = split(image, frames, &next, at, end);
 	}
 	return err;
 }
 
 static int build_full(struct elf_image *image)
 {
-	struct hole_search search = {.image = image};
+	elf_frame_vec frames = {0};
 	function_range_vec ranges = {0};
 	struct function_table *table = NULL;
-	int err = elf_image__load_frames(image, &search.frames);
+	int err = elf_image__load_frames(image, &frames);
 
 	if (!err)
-		err = find_holes(&search);
-	VEC_FINI(&search.frames);
+		err = find_holes(image, &frames);
+	VEC_FINI(&frames);
 	for (size_t i = 0; !err && i < image->known->n; i++)
 		err = VEC_ADD(&ranges, image->known->ranges[i]);
 	if (!err)
@@ -374,15 +341,9 @@ const struct function *elf_image__part_at(struct elf_image *image, uint64_t vadd
 	return function_entry__named(range->entry);
 }
 
-/* True if the symbols can be read. */
-static bool has_symbols(struct elf_image *image)
-{
-	return get_table(image, &image->known, build_known) != NULL;
-}
-
 size_t elf_image__function_count(struct elf_image *image)
 {
-	return has_symbols(image) ? image->symbols.n : 0;
+	return get_table(image, &image->known, build_known) ? image->symbols.n : 0;
 }
 
 const struct function *elf_image__function(struct elf_image *image, size_t index)

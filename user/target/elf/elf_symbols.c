@@ -22,14 +22,6 @@ struct symtab {
 	uint32_t unit;		  /* STT_FILE symbols seen so far */
 };
 
-/* Assembler labels without a type: _start, __restore_rt; not a compiler's local ".L12", "$x". */
-static bool is_label(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
-{
-	if (ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE || name[0] == '.' || name[0] == '$')
-		return false;
-	return elf_image__in_section(tab->image, sym->st_value);
-}
-
 static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const char *name)
 {
 	int type = ELF64_ST_TYPE(sym->st_info);
@@ -38,7 +30,10 @@ static bool is_function(const struct symtab *tab, const Elf64_Sym *sym, const ch
 	      (sym->st_shndx < SHN_LORESERVE || sym->st_shndx == SHN_XINDEX)) ||
 	    !name[0] || !elf_image__segment(tab->image, sym->st_value))
 		return false;
-	return type == STT_FUNC || type == STT_GNU_IFUNC || is_label(tab, sym, name);
+	/* Assembler labels lack a type: _start, __restore_rt; but ".L12", "$x" are a compiler's. */
+	return type == STT_FUNC || type == STT_GNU_IFUNC ||
+	       (type == STT_NOTYPE && name[0] != '.' && name[0] != '$' &&
+		elf_image__in_section(tab->image, sym->st_value));
 }
 
 /*
@@ -60,14 +55,6 @@ static uint8_t rank_symbol(const Elf64_Sym *sym, const char *name)
 	return rank;
 }
 
-/* "memcpy@@GLIBC_2.14" is memcpy. NULL: no memory. */
-static const char *strip_version(struct elf_image *image, const char *name)
-{
-	const char *at = name[0] ? strchr(name + 1, '@') : NULL;
-
-	return at ? elf_image__keep(image, name, (size_t)(at - name)) : name;
-}
-
 /*
  * The linker gives a program the default version of a name. Others are hidden in .gnu.version
  * (Linux Standard Base Core, 10.7.2 "Symbol Version Table"), and have a single "@" in .symtab.
@@ -83,7 +70,7 @@ static bool is_old_version(const struct symtab *tab, size_t index, const char *n
 
 static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
 {
-	const char *name = elf_section__string(tab->strings, sym->st_name);
+	const char *name = elf_section__string(tab->strings, sym->st_name), *at;
 	struct function_entry *entry;
 	bool is_old;
 
@@ -92,7 +79,10 @@ static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
 	if (!name || !is_function(tab, sym, name))
 		return 0;
 	is_old = is_old_version(tab, index, name);
-	name = strip_version(tab->image, name);
+	/* "memcpy@@GLIBC_2.14" is memcpy. */
+	at = strchr(name + 1, '@');
+	if (at)
+		name = elf_image__keep(tab->image, name, (size_t)(at - name));
 	entry = name ? function_entry__add(&tab->image->symbols, tab->image, sym->st_value,
 					   sym->st_size, name)
 		     : NULL;
@@ -105,47 +95,36 @@ static int add_symbol(struct symtab *tab, const Elf64_Sym *sym, size_t index)
 	return 0;
 }
 
-static const Elf_Data *read_versions(const struct elf_image *image)
-{
-	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_image__section(image, ".gnu.version", &shdr);
-	const Elf_Data *data = scn ? elf_section__data(scn, sizeof(Elf64_Half)) : NULL;
-
-	return data && data->d_type == ELF_T_HALF ? data : NULL;
-}
-
-static int read_symtab(struct elf_image *image, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
-{
-	const Elf_Data *data = elf_section__data(scn, sizeof(Elf64_Sym));
-	struct symtab tab = {.image = image};
-	const Elf64_Sym *syms;
-
-	tab.strings = elf_section__data(elf_getscn(elf, shdr->sh_link), 1);
-	/* libelf aligns and checks what it knows to be symbols; other data are not believed. */
-	if (!data || data->d_type != ELF_T_SYM || !tab.strings)
-		return 0;
-	if (shdr->sh_type == SHT_DYNSYM)
-		tab.versions = read_versions(image);
-	syms = data->d_buf;
-	for (size_t i = 1; i < data->d_size / sizeof(*syms); i++) {
-		int err = add_symbol(&tab, &syms[i], i);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static int read_symtabs(struct elf_image *image, Elf *elf)
 {
 	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
+	GElf_Shdr shdr, versions;
 	int err = 0;
 
-	while (!err && elf && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) &&
-		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
-			err = read_symtab(image, elf, scn, &shdr);
+	while (!err && elf && (scn = elf_nextscn(elf, scn))) {
+		struct symtab tab = {.image = image};
+		const Elf_Data *data;
+		const Elf64_Sym *syms;
+
+		if (!gelf_getshdr(scn, &shdr) ||
+		    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+			continue;
+		/* libelf aligns and checks what it knows to be symbols; other data are not
+		 * believed. */
+		data = elf_section__data(scn, sizeof(Elf64_Sym));
+		tab.strings = elf_section__data(elf_getscn(elf, shdr.sh_link), 1);
+		if (!data || data->d_type != ELF_T_SYM || !tab.strings)
+			continue;
+		if (shdr.sh_type == SHT_DYNSYM)
+			tab.versions = elf_section__data(
+				elf_image__section(image, ".gnu.version", &versions),
+				sizeof(Elf64_Half));
+		if (tab.versions && tab.versions->d_type != ELF_T_HALF)
+			tab.versions = NULL;
+		syms = data->d_buf;
+		for (size_t i = 1; i < data->d_size / sizeof(*syms) && !err; i++)
+			err = add_symbol(&tab, &syms[i], i);
+	}
 	return err;
 }
 
@@ -184,94 +163,62 @@ static int sort_by_keys(function_entry_vec *symbols)
 	return 0;
 }
 
-static bool is_same_symbol(const struct function_entry *a, const struct function_entry *b)
-{
-	return a->function.vaddr == b->function.vaddr &&
-	       !strcmp(a->function.raw_name, b->function.raw_name);
-}
-
-/* The extent of the last function, by its symbols. */
-struct reach {
-	uint64_t vaddr, end;
-};
-
 /* Drops symbols that .dynsym repeats, and labels inside sized functions. */
 static void drop_repeated(function_entry_vec *symbols)
 {
-	struct reach reach = {0};
+	uint64_t start = 0, end = 0; /* of the last function, by its symbols */
 	size_t out = 0;
 
 	VEC_EACH(symbols, entry) {
 		const struct function *f = &entry->function;
+		const struct function *last = out ? &symbols->v[out - 1].function : NULL;
 		bool is_untyped = entry->rank & RANK_UNTYPED;
 
-		if (out && is_same_symbol(&symbols->v[out - 1], entry))
+		if (last && last->vaddr == f->vaddr && !strcmp(last->raw_name, f->raw_name))
 			continue;
-		if (is_untyped && f->vaddr > reach.vaddr && f->vaddr < reach.end)
+		if (is_untyped && f->vaddr > start && f->vaddr < end)
 			continue;
 		if (!is_untyped) {
-			uint64_t end =
+			uint64_t its =
 				f->size <= UINT64_MAX - f->vaddr ? f->vaddr + f->size : UINT64_MAX;
 
-			if (reach.vaddr != f->vaddr || end > reach.end)
-				reach = (struct reach){f->vaddr, end};
+			end = start != f->vaddr || its > end ? its : end;
+			start = f->vaddr;
 		}
 		symbols->v[out++] = *entry;
 	}
 	symbols->n = out;
 }
 
-/* The entries at one address, v[0..n): no sizes of 0, none beyond `limit`. */
-static void clip_sizes(struct function_entry *v, size_t n, uint64_t limit)
-{
-	uint64_t room = limit - v[0].function.vaddr;
-
-	for (size_t i = 0; i < n; i++) {
-		struct function *f = &v[i].function;
-
-		/* A label at the same address as a sized function has that size. */
-		if (!f->size)
-			f->size = v[0].function.size;
-		if (!f->size || f->size > room)
-			f->size = room;
-	}
-}
-
-static void settle_sizes(struct elf_image *image)
+void elf_image__settle_symbols(struct elf_image *image)
 {
 	function_entry_vec *symbols = &image->symbols;
-	size_t i = 0;
+	size_t i = 0, next;
 
-	while (i < symbols->n) {
-		uint64_t vaddr = symbols->v[i].function.vaddr;
+	if (symbols->n && sort_by_keys(symbols))
+		VEC_SORT(symbols, compare_entries);
+	drop_repeated(symbols);
+	/* None may have a size of 0, or reach to the next function, or out of its section. */
+	for (; i < symbols->n; i = next) {
+		struct function_entry *first = &symbols->v[i];
+		uint64_t vaddr = first->function.vaddr;
 		uint64_t limit = elf_image__section_end(image, vaddr);
-		size_t next = i + 1;
 
-		while (next < symbols->n && symbols->v[next].function.vaddr == vaddr)
+		for (next = i; next < symbols->n && symbols->v[next].function.vaddr == vaddr;)
 			next++;
 		if (next < symbols->n && symbols->v[next].function.vaddr < limit)
 			limit = symbols->v[next].function.vaddr;
-		clip_sizes(&symbols->v[i], next - i, limit);
-		i = next;
+		for (size_t k = i; k < next; k++) {
+			struct function *f = &symbols->v[k].function;
+
+			/* A label at the same address as a sized function has that size. */
+			if (!f->size)
+				f->size = first->function.size;
+			if (!f->size || f->size > limit - vaddr)
+				f->size = limit - vaddr;
+		}
 	}
-}
-
-void elf_image__settle_symbols(struct elf_image *image)
-{
-	if (image->symbols.n && sort_by_keys(&image->symbols))
-		VEC_SORT(&image->symbols, compare_entries);
-	drop_repeated(&image->symbols);
-	settle_sizes(image);
 	image->has_symbols = true;
-}
-
-static int add_go_function(void *ctx, uint64_t vaddr, uint64_t size, const char *name)
-{
-	struct elf_image *image = ctx;
-
-	if (!elf_image__segment(image, vaddr))
-		return 0;
-	return function_entry__add(&image->symbols, image, vaddr, size, name) ? 0 : -ENOMEM;
 }
 
 int elf_image__load_symbols(struct elf_image *image)
@@ -284,7 +231,7 @@ int elf_image__load_symbols(struct elf_image *image)
 	if (!err)
 		err = read_symtabs(image, elf_image__symbols_elf(image));
 	if (!err && image->go && !elf_image__has_symtab(image))
-		err = go_table__each_function(image->go, add_go_function, image);
+		err = go_table__add_functions(image->go, image);
 	if (err) {
 		VEC_FINI(&image->symbols);
 		return err;
@@ -344,27 +291,15 @@ static const char *target_name(struct elf_image *image, const Elf64_Rela *rela,
 	return name && name[0] ? name : NULL;
 }
 
-static bool fills_got(const Elf64_Rela *rela)
-{
-	switch (ELF64_R_TYPE(rela->r_info)) {
-	case R_X86_64_JUMP_SLOT:
-	case R_X86_64_GLOB_DAT:
-	case R_X86_64_IRELATIVE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Adds the GOT slots of one relocation section to out. 0 or -ENOMEM. */
 static int read_relocations(struct elf_image *image, const char *name, got_slot_vec *out)
 {
 	const Elf_Data *symbols = NULL, *strings = NULL, *data;
 	GElf_Shdr shdr, symtab;
 	Elf_Scn *scn = elf_image__section(image, name, &shdr), *linked;
-	const Elf64_Rela *relas;
+	const Elf64_Rela *rela;
 
-	data = elf_section__data(scn, sizeof(*relas));
+	data = elf_section__data(scn, sizeof(*rela));
 	if (!data || data->d_type != ELF_T_RELA)
 		return 0;
 	linked = elf_getscn(image->elf, shdr.sh_link);
@@ -374,66 +309,47 @@ static int read_relocations(struct elf_image *image, const char *name, got_slot_
 		if (symbols && symbols->d_type != ELF_T_SYM)
 			symbols = NULL;
 	}
-	relas = data->d_buf;
-	for (size_t i = 0; i < data->d_size / sizeof(*relas); i++) {
-		if (fills_got(&relas[i]) &&
-		    VEC_ADD(out,
-			    (struct got_slot){relas[i].r_offset,
-					      target_name(image, &relas[i], symbols, strings)}))
-			return -ENOMEM;
+	rela = data->d_buf;
+	for (size_t i = 0; i < data->d_size / sizeof(*rela); i++, rela++) {
+		struct got_slot slot = {.vaddr = rela->r_offset};
+
+		switch (ELF64_R_TYPE(rela->r_info)) {
+		case R_X86_64_JUMP_SLOT:
+		case R_X86_64_GLOB_DAT:
+		case R_X86_64_IRELATIVE:
+			slot.name = target_name(image, rela, symbols, strings);
+			if (VEC_ADD(out, slot))
+				return -ENOMEM;
+		}
 	}
 	return 0;
 }
 
 ORDER(compare_slots, struct got_slot, COMPARE(x->vaddr, y->vaddr))
 
-static int load_slots(struct plt *plt)
+/* The name of the stub's target, or NULL (slot 0, and forms that known linkers do not make). */
+static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size_t size,
+				uint64_t vaddr)
 {
-	static const char *const others[] = {".rela.dyn", ".rela.iplt"};
-	int err = read_relocations(plt->image, ".rela.plt", &plt->in_order);
-
-	if (!err)
-		err = VEC_ADD_ALL(&plt->slots, &plt->in_order);
-	for (size_t i = 0; !err && i < sizeof(others) / sizeof(others[0]); i++)
-		err = read_relocations(plt->image, others[i], &plt->slots);
-	VEC_SORT(&plt->slots, compare_slots);
-	return err;
-}
-
-static const char *name_of_slot(const struct plt *plt, uint64_t vaddr)
-{
-	struct got_slot key = {.vaddr = vaddr}, *found = NULL;
-
-	if (plt->slots.n)
-		found = bsearch(&key, plt->slots.v, plt->slots.n, sizeof(key), compare_slots);
-	return found ? found->name : NULL;
-}
-
-/* Skips what may precede a stub's jump: endbr64, "mov $n,%r11d", a bnd prefix. */
-static size_t skip_prologue(const uint8_t *code, size_t size)
-{
+	struct got_slot key, *found = NULL;
 	size_t at = 0;
+	uint32_t number;
 
+	/* Skips what may precede a stub's jump: endbr64, "mov $n,%r11d", a bnd prefix. */
 	if (size >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4))
 		at = 4;
 	if (size >= at + 6 && code[at] == 0x41 && code[at + 1] == 0xbb)
 		at += 6;
 	if (size > at && code[at] == 0xf2)
 		at++;
-	return at;
-}
-
-/* The name of the stub's target, or NULL (slot 0, and forms that known linkers do not make). */
-static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size_t size,
-				uint64_t vaddr)
-{
-	size_t at = skip_prologue(code, size);
-	uint32_t number;
-
 	/* jmp *disp32(%rip) */
 	if (size >= at + 6 && code[at] == 0xff && code[at + 1] == 0x25) {
 		memcpy(&number, code + at + 2, sizeof(number));
-		return name_of_slot(plt, vaddr + at + 6 + (uint64_t)(int64_t)(int32_t)number);
+		key.vaddr = vaddr + at + 6 + (uint64_t)(int64_t)(int32_t)number;
+		if (plt->slots.n)
+			found = bsearch(&key, plt->slots.v, plt->slots.n, sizeof(key),
+					compare_slots);
+		return found ? found->name : NULL;
 	}
 	/* push imm32 is the only mark of the lazy half of an IBT stub */
 	if (size >= at + 5 && code[at] == 0x68) {
@@ -443,50 +359,39 @@ static const char *name_of_stub(const struct plt *plt, const uint8_t *code, size
 	return NULL;
 }
 
-static int add_stub(struct plt *plt, uint64_t vaddr, uint64_t size, const char *target)
-{
-	_cleanup_free_ char *text = NULL;
-	const char *raw_name = "[plt]";
-	struct function_entry *entry;
-	int n;
-
-	if (target) {
-		n = asprintf(&text, "%s@plt", target);
-		if (n < 0) {
-			text = NULL;
-			return -ENOMEM;
-		}
-		raw_name = elf_image__keep(plt->image, text, (size_t)n);
-	}
-	entry = raw_name
-			? function_entry__add(&plt->image->stubs, plt->image, vaddr, size, raw_name)
-			: NULL;
-	if (!entry)
-		return -ENOMEM;
-	entry->function.kind = FUNCTION_PLT;
-	return 0;
-}
-
 static int read_stubs(struct plt *plt, const char *name)
 {
+	struct elf_image *image = plt->image;
 	GElf_Shdr shdr;
 	const Elf_Data *data;
 	uint64_t step;
 
-	data = elf_section__data(elf_image__section(plt->image, name, &shdr), 1);
-	if (!data || !elf_image__segment(plt->image, shdr.sh_addr) ||
-	    !elf_image__segment(plt->image, shdr.sh_addr + data->d_size - 1))
+	data = elf_section__data(elf_image__section(image, name, &shdr), 1);
+	if (!data || !elf_image__segment(image, shdr.sh_addr) ||
+	    !elf_image__segment(image, shdr.sh_addr + data->d_size - 1))
 		return 0;
 	/* Without IBT, a .plt.got entry is a jump and a two-byte nop. */
 	step = shdr.sh_entsize == 8 ? 8 : 16;
 	for (uint64_t at = 0; at < data->d_size; at += step) {
 		const uint8_t *code = (const uint8_t *)data->d_buf + at;
+		uint64_t vaddr = shdr.sh_addr + at;
 		uint64_t size = data->d_size - at < step ? data->d_size - at : step;
-		int err = add_stub(plt, shdr.sh_addr + at, size,
-				   name_of_stub(plt, code, size, shdr.sh_addr + at));
+		const char *target = name_of_stub(plt, code, size, vaddr), *raw_name = "[plt]";
+		_cleanup_free_ char *text = NULL;
+		struct function_entry *entry;
+		int n;
 
-		if (err)
-			return err;
+		if (target) {
+			n = asprintf(&text, "%s@plt", target);
+			if (n < 0)
+				text = NULL;
+			raw_name = text ? elf_image__keep(image, text, (size_t)n) : NULL;
+		}
+		entry = raw_name ? function_entry__add(&image->stubs, image, vaddr, size, raw_name)
+				 : NULL;
+		if (!entry)
+			return -ENOMEM;
+		entry->function.kind = FUNCTION_PLT;
 	}
 	return 0;
 }
@@ -495,8 +400,15 @@ int elf_image__load_stubs(struct elf_image *image)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"};
 	struct plt plt = {.image = image};
-	int err = load_slots(&plt);
+	int err = read_relocations(image, ".rela.plt", &plt.in_order);
 
+	if (!err)
+		err = VEC_ADD_ALL(&plt.slots, &plt.in_order);
+	if (!err)
+		err = read_relocations(image, ".rela.dyn", &plt.slots);
+	if (!err)
+		err = read_relocations(image, ".rela.iplt", &plt.slots);
+	VEC_SORT(&plt.slots, compare_slots);
 	for (size_t i = 0; !err && i < sizeof(sections) / sizeof(sections[0]); i++)
 		err = read_stubs(&plt, sections[i]);
 	VEC_FINI(&plt.slots);
