@@ -337,7 +337,7 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 
 	while ((scn = elf_nextscn(image->elf, scn))) {
 		const Elf_Data *data;
-		const Elf64_Rela *rela;
+		const Elf64_Rela *rela, *end;
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA)
 			continue;
@@ -345,7 +345,8 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 		if (!data || data->d_type != ELF_T_RELA)
 			continue;
 		rela = data->d_buf;
-		for (size_t i = 0; i < data->d_size / sizeof(*rela); i++, rela++) {
+		end = rela + data->d_size / sizeof(*rela);
+		for (; rela < end; rela++) {
 			uint64_t at = rela->r_offset - vaddr;
 
 			if (ELF64_R_TYPE(rela->r_info) != R_X86_64_RELATIVE ||

@@ -297,7 +297,7 @@ static int read_relocations(struct elf_image *image, const char *name, got_slot_
 	const Elf_Data *symbols = NULL, *strings = NULL, *data;
 	GElf_Shdr shdr, symtab;
 	Elf_Scn *scn = elf_image__section(image, name, &shdr), *linked;
-	const Elf64_Rela *rela;
+	const Elf64_Rela *rela, *end;
 
 	data = elf_section__data(scn, sizeof(*rela));
 	if (!data || data->d_type != ELF_T_RELA)
@@ -310,7 +310,8 @@ static int read_relocations(struct elf_image *image, const char *name, got_slot_
 			symbols = NULL;
 	}
 	rela = data->d_buf;
-	for (size_t i = 0; i < data->d_size / sizeof(*rela); i++, rela++) {
+	end = rela + data->d_size / sizeof(*rela);
+	for (; rela < end; rela++) {
 		struct got_slot slot = {.vaddr = rela->r_offset};
 
 		switch (ELF64_R_TYPE(rela->r_info)) {
