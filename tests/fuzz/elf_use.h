@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 
+#include "target/elf/debug_file.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_lines.h"
 #include "target/usdt.h"

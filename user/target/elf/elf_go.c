@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "target/elf/elf_go.h"
-#include "target/elf/elf_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

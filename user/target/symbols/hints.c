@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "target/elf/debug_file.h"
 #include "target/symbols/live_image.h"
 #include "target/symbols/query.h"
 #include "target/usdt.h"
