@@ -134,8 +134,8 @@ static cJSON *read_json(const char *path)
 }
 
 /*
- * Where names are: files below `root`, as a pattern of glob(3). take() adds the names that one of
- * them tells; it may change the text of the path. 0 or -ENOMEM.
+ * Files below `root` that have names, as a pattern of glob(3). take() adds the names of one file,
+ * or of its path, which it may change. 0 or -ENOMEM.
  */
 struct name_source {
 	const char *pattern;
@@ -445,7 +445,7 @@ int container__find_pod(struct container *container, const char *name)
 	return find(container, &search, full, pod_names__read, false);
 }
 
-/* Where a container's config.json may be: containerd's namespaces, k3s', and CRI-O's storage. */
+/* A container's config.json is in a namespace of containerd or of k3s', or in CRI-O's storage. */
 #define TASKS "containerd/io.containerd.runtime.v2.task"
 
 static const struct {
@@ -462,7 +462,7 @@ static const struct {
 
 char *container_names__image(const char *root, const char *id)
 {
-	/* What the kubelet, or nerdctl, noted. */
+	/* The kubelet, or nerdctl, writes these annotations. */
 	static const char *const keys[] = {"io.kubernetes.cri.image-name",
 					   "io.kubernetes.cri-o.ImageName", "nerdctl/image"};
 	char path[PATH_MAX], *copy = NULL;

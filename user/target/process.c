@@ -272,21 +272,15 @@ bool process__alive(pid_t pid)
 	return !task_status__read(&status, pid) && is_alive(&status);
 }
 
-static int checked_length(int n, size_t size)
+/* Where the mapping's file can be opened: by its name in the process's root, or by its addresses.
+ */
+static int file_path(pid_t pid, const struct mapping *m, bool by_name, char *path, size_t size)
 {
+	int n = by_name ? snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path)
+			: snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+				   m->start, m->end);
+
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-static int map_files_path(pid_t pid, const struct mapping *m, char *path, size_t size)
-{
-	return checked_length(snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-				       (int)pid, m->start, m->end),
-			      size);
-}
-
-static int root_path(pid_t pid, const struct mapping *m, char *path, size_t size)
-{
-	return checked_length(snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path), size);
 }
 
 static bool has_file(const struct mapping *m)
@@ -311,14 +305,14 @@ int process__open_mapping(pid_t pid, const struct mapping *mapping)
 
 	if (!has_file(mapping))
 		return -ENOENT;
-	err = map_files_path(pid, mapping, path, sizeof(path));
+	err = file_path(pid, mapping, false, path, sizeof(path));
 	if (err)
 		return err;
 	/* map_files needs CAP_CHECKPOINT_RESTORE, and the mapping as it is this moment. */
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	err = root_path(pid, mapping, path, sizeof(path));
+	err = file_path(pid, mapping, true, path, sizeof(path));
 	if (err)
 		return err;
 	/* O_NONBLOCK: by now the name may be a fifo's. */
@@ -340,15 +334,15 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 	if (!has_file(mapping))
 		return -ENOENT;
 	/* Prefers the name, which stays valid when the mapping is split. */
-	err = root_path(pid, mapping, path, size);
+	err = file_path(pid, mapping, true, path, size);
 	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
 		/* If we see the same file under this name, the name outlives the process. */
 		if (!stat(mapping->path, &ours) && ours.st_dev == st.st_dev &&
 		    ours.st_ino == st.st_ino)
-			return checked_length(snprintf(path, size, "%s", mapping->path), size);
+			strcpy(path, mapping->path);
 		return 0;
 	}
-	err = map_files_path(pid, mapping, path, size);
+	err = file_path(pid, mapping, false, path, size);
 	if (err)
 		return err;
 	return stat(path, &st) ? -errno : 0;

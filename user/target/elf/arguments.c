@@ -877,7 +877,7 @@ static int find_value(const struct function *function, const struct value_path *
 		else
 			err = take_member(walk, debug, step);
 	}
-	/* A reference stands for the object that it refers to. */
+	/* A reference means the object that it refers to. */
 	if (!err && is_reference(dwarf_tag(&walk->type)))
 		err = follow(walk, debug, 0);
 	if (err)

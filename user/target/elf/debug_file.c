@@ -286,7 +286,7 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 	}
 	if (fd >= 0 || strlen(id) < 3)
 		return fd < 0 ? -ENOENT : fd;
-	/* What debuginfod-find(1) has fetched. */
+	/* debuginfod-find(1) may have fetched it. */
 	n = cache ? snprintf(fetched, sizeof(fetched), "%s/%s/debuginfo", cache, id)
 		  : snprintf(fetched, sizeof(fetched), "%s/.cache/debuginfod_client/%s/debuginfo",
 			     home ? home : "", id);

@@ -135,7 +135,7 @@ static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scop
 		end = dwarf_siblingof(&child, &next);
 		if (end)
 			break;
-		/* What dwarf_siblingof() skips goes forward as well. */
+		/* dwarf_siblingof() skips some entries, but only forward. */
 		if (dwarf_dieoffset(&next) <= before)
 			return -EIO;
 		if (!spend(walk->tables, dwarf_dieoffset(&next) - before))
@@ -472,7 +472,7 @@ static int enter_unit(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 	return DIE_SKIP;
 }
 
-/* Lists the inlined calls of a function; *scope is the call around the entry. */
+/* Lists inlined calls; *scope is the call around the entry. */
 static int enter_body(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 {
 	const struct inlined *inlined, *outer = *scope;

@@ -123,7 +123,7 @@ int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n
 		text = *end ? end + 1 : end;
 	}
 	VEC_SORT(&lines, compare_lines);
-	/* What an older line says of an address that a newer one took is gone as a whole. */
+	/* An older line is dropped if a newer one has taken one of its addresses. */
 	VEC_EACH(&lines, line) {
 		struct line *last = out ? &lines.v[out - 1] : NULL;
 

@@ -435,7 +435,7 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 
 /*
  * Finds the ends of _init and _fini (has_no_size()): each ends where a call or jump from outside
- * enters, or where a jump leaves from a PLT entry behind it. 0 or -ENOMEM.
+ * enters, or where a jump leaves from a PLT entry after it. 0 or -ENOMEM.
  */
 static int find_end(struct named_image *image, enum named_branch how,
 		    const struct named_spot *source, const struct named_spot *target)
@@ -499,9 +499,9 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 }
 
 /*
- * The function that a place belongs to. Without a symbol: the last one that begins at or before it,
- * within LONGEST_PAGES, if that has no symbol either; otherwise one for the rest of the module.
- * NULL: out of memory.
+ * The function that a place belongs to. If it lacks a symbol: the last one that begins at or before
+ * it, within LONGEST_PAGES, if that lacks one too; otherwise one for the rest of the module. NULL:
+ * out of memory.
  */
 static struct named_function *function_of(struct named_image *image, const struct named_spot *spot)
 {
@@ -546,7 +546,7 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* Begins a function, which has no name, at the target of a branch. 0 or -ENOMEM. */
+/* Begins an unnamed function at a branch's target. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
 	struct named_function *added;

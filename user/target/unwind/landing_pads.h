@@ -25,7 +25,7 @@ enum pad_kind {
 	PAD_RAISE,     /* a handler of OCaml's exceptions */
 };
 
-/* Whether a call, or a raise, has its landing pad at vaddr. */
+/* Tells whether a call, or a raise, has its landing pad at vaddr. */
 enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr);
 
 /*
