@@ -325,6 +325,18 @@ static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uin
 	return NULL;
 }
 
+/* Makes go->data a copy that may be changed. */
+static bool make_copy(struct go_table *go)
+{
+	uint8_t *copy = go->is_copy ? NULL : malloc(go->size);
+
+	if (copy) {
+		go->data = memcpy(copy, go->data, go->size);
+		go->is_copy = true;
+	}
+	return go->is_copy;
+}
+
 /*
  * The loader adds the bias to a relocation's addend, which the file need not hold at that place as
  * well.
@@ -352,14 +364,8 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 			    rela->r_offset < vaddr || at > go->size ||
 			    go->size - at < sizeof(rela->r_addend))
 				continue;
-			if (!go->is_copy) {
-				uint8_t *copy = malloc(go->size);
-
-				if (!copy)
-					return false;
-				go->data = memcpy(copy, go->data, go->size);
-				go->is_copy = true;
-			}
+			if (!make_copy(go))
+				return false;
 			memcpy((uint8_t *)go->data + at, &rela->r_addend, sizeof(rela->r_addend));
 		}
 	}
