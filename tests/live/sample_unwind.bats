@@ -50,6 +50,16 @@ copies() {
 	! stacks weigh | grep -q 'main'
 }
 
+@test "copies that are too short for the outermost callers are told, and longer ones have them" {
+	watch_it "$O/programs/sorts" -unwind dwarf -stack-copy 200
+	says callers-cut "*" "*" "200 B"
+	! stacks weigh | grep -q '^_start '
+	end_started
+	watch_it "$O/programs/sorts" -unwind dwarf -stack-copy 20K
+	[[ $output != *"outer callers are missing"* ]]
+	stacks weigh | grep -Eq '^_start .*main one_iter sort_keys .*compare_keys $'
+}
+
 @test "musl, static: up to its own functions, which cannot be unwound" {
 	command -v musl-gcc >/dev/null || skip "musl-gcc is missing"
 	musl-gcc -O2 -g -D_GNU_SOURCE -fomit-frame-pointer -static -o sorts "$source"

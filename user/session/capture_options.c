@@ -190,6 +190,9 @@ int capture_options__check(struct capture_options *o, const char *command)
 	int err;
 
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
+	/* Many samples and one hit: a sample's copy is as small as perf's by default. */
+	o->sample.stack_copy = o->stack_copy == STACK_COPY_AUTO ? 8 << 10 : o->stack_copy;
+	o->stack_copy = o->stack_copy == STACK_COPY_AUTO ? 16 << 10 : o->stack_copy;
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");

@@ -107,9 +107,6 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 	return ops->steps ? check_tracer(process) : 0;
 }
 
-/* The default of perf record --call-graph dwarf. */
-#define STACK_BYTES 8192u
-
 #define TRIAL_MS   100
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
@@ -122,9 +119,7 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 
 static uint32_t bytes_of(const struct capture_options *o)
 {
-	uint64_t most = o->no_stack_copy ? 0 : o->stack_copy;
-
-	return (uint32_t)(most < STACK_BYTES ? most : STACK_BYTES) & ~7u;
+	return o->no_stack_copy ? 0 : (uint32_t)o->sample.stack_copy & ~7u;
 }
 
 static int record(const struct source_config *config, struct recording *rec)
