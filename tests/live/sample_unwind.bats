@@ -37,7 +37,7 @@ stacks() {
 }
 
 copies() {
-	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ 0\ of\ [1-9] ]]
+	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ only\ 0\ of\ [1-9] ]]
 }
 
 @test "glibc: through its qsort, in another library, to _start" {

@@ -184,12 +184,12 @@ static bool is_enough(const struct chain_count *found)
 
 static void say_choice(const struct chain_count *found, bool calls)
 {
-	log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu stacks: %s "
-		  "(-unwind fp does not)",
+	log__info("unwind: frame pointers lead to the outermost caller in only %zu of %zu stacks: "
+		  "mtbpf %s (-unwind fp turns that off)",
 		  found->reach, found->unwound,
-		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
-			  "when a thread goes to sleep"
-			: "copies of the stack are unwound");
+		  calls ? "records the CPU's call stacks (LBR), and copies the stack when a thread "
+			  "goes to sleep"
+			: "copies stacks and unwinds them later");
 }
 
 static int judge(const struct capture_options *o, const struct process *process,

@@ -232,14 +232,14 @@ static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 static int refuse_flag(const char *name)
 {
 	log__error("-timer-resolution: this CPU's Intel PT does not support '%s'", name);
-	log__hint("leave it out, or use low, normal or high, which adapt to the CPU");
+	log__hint("use low, normal or high, which adapt to the CPU");
 	return -EINVAL;
 }
 
 static int refuse_power(void)
 {
 	log__error("-trace-power: this CPU's Intel PT does not record power events");
-	log__hint("leave it out: the counter \"CPU MHz\" shows how fast the CPU runs on any");
+	log__hint("leave out -trace-power: the counter \"CPU MHz\" shows how fast any CPU runs");
 	return -EINVAL;
 }
 
@@ -301,7 +301,10 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 	bool pwr_evt = t->pwr_evt;
 
 	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width)) {
-		log__warn("this CPU lacks cycle packets: times are only exact to about 1 us");
+		log__warn(pmu->cap_mtc ? "this CPU lacks cycle packets: times are only exact to "
+					 "about 1 us"
+				       : "this CPU lacks cycle packets and MTC packets: times are "
+					 "known only at the sync points, some KiB of trace apart");
 		*t = levels[0].timing;
 		t->pwr_evt = pwr_evt;
 	}
