@@ -269,7 +269,10 @@ int trace_filter__apply(const struct trace_filter *f, struct recording *rec, str
 	return 0;
 }
 
-/* A stack is of the hit with its number: those that stay get new ones. */
+/*
+ * Stacks and thread states refer to a hit by its index: those of hits that stay get the new index,
+ * states of other hits one that no hit has.
+ */
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 {
 	size_t n = 0, n_stacks = 0, stack = 0;
@@ -286,6 +289,10 @@ void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 			else
 				free(kept.data);
 		}
+		/* A new index is at most i, so that no state is found twice. */
+		VEC_EACH(&rec->thread_states, state)
+			if (state->hit == i)
+				state->hit = stays ? n : SIZE_MAX;
 		if (stays)
 			rec->hits.v[n++] = rec->hits.v[i];
 	}

@@ -714,7 +714,7 @@ static int take(struct recording *rec, pid_t pid)
 		err = data_maps__take(rec, pid);
 	for (size_t i = 0; i < rec->images.n; i++)
 		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
-			left -= rec->images.v[i].size;
+			left -= rec->images.v[i].size < left ? rec->images.v[i].size : left;
 	if (!err)
 		err = code_copy__take(rec, pid, left);
 	return err ? err : take_patched_code(rec, pid);

@@ -263,12 +263,13 @@ static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
 }
 
 /* The kernel takes 0 of each for "as it comes". */
+/* Bit n of `legal`: value n is possible. */
 static int check_legal(const char *name, uint32_t legal, unsigned int value)
 {
 	char list[16 * 3 + 1] = "";
 	size_t n = 0;
 
-	if (!value || legal >> value & 1)
+	if (legal >> value & 1)
 		return 0;
 	for (unsigned int i = 0; i < 16; i++)
 		if (legal >> i & 1)
@@ -283,11 +284,13 @@ static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 	int err = check_flags(t, pmu);
 
 	if (!err)
-		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds, t->cyc_thresh);
-	if (!err)
+		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds | 1, t->cyc_thresh);
+	/* Only of MTC does the kernel refuse a period of 0 that caps/ does not list
+	 * (pt_event_valid()). */
+	if (!err && (t->mtc || t->mtc_period))
 		err = check_legal("mtc_period", pmu->cap_mtc_periods, t->mtc_period);
 	if (!err)
-		err = check_legal("psb_period", pmu->cap_psb_periods, t->psb_period);
+		err = check_legal("psb_period", pmu->cap_psb_periods | 1, t->psb_period);
 	return err;
 }
 
