@@ -58,8 +58,8 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 		err = cgroup__locate(mountinfo, name, cgroup->path);
 	if (err == -ENOENT) {
 		log__error("no cgroup v2 hierarchy is mounted here");
-		log__hint("mount -t cgroup2 none /sys/fs/cgroup/unified; or record a process: -pid "
-			  "PID");
+		log__hint("-cgroup needs cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1); "
+			  "or record processes: -pid PID or -name NAME");
 		return -EINVAL;
 	}
 	if (!err && (cgroup->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -79,7 +79,7 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 			log__error("no cgroup '%s' (%s): %s", name, path, strerror(-err));
 		else
 			log__error("no cgroup '%s': %s", name, strerror(-err));
-		log__hint("/proc/PID/cgroup shows it after '0::', 'systemd-cgls' shows all");
+		log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
 		return -EINVAL;
 	}
 	if (fs.f_type == CGROUP_SUPER_MAGIC)

@@ -86,7 +86,7 @@ static int refuse_missing(pid_t pid)
 
 static int refuse_access(pid_t pid, const char *comm, int err)
 {
-	log__error("cannot look at process %d (%s): %s", (int)pid, comm, strerror(-err));
+	log__error("cannot inspect process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
 		log__hint("run as its user or as root, or with CAP_SYS_PTRACE");
 	return err == -EPERM ? -EACCES : err;
@@ -114,7 +114,8 @@ static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 	}
 	if (is_dead(&status)) {
 		log__error("process %d has exited (zombie)", (int)pid);
-		log__hint("its parent has not collected its exit status yet; start it again");
+		log__hint("the process has ended, and its parent has not collected the exit status "
+			  "yet; start the program again");
 		return -ESRCH;
 	}
 	memcpy(process->comm, status.comm, sizeof(process->comm));

@@ -14,6 +14,7 @@
 
 struct unwinder {
 	struct code_map *map;
+	struct unwound *out;
 	struct cfi_frame frame;
 	uint64_t ip, sp;
 	const struct unwind_start *start;
@@ -31,11 +32,16 @@ enum step {
 
 static bool read_stack(void *ctx, uint64_t address, uint64_t *word)
 {
-	const struct unwind_start *start = ctx;
+	struct unwinder *u = ctx;
+	const struct unwind_start *start = u->start;
 	uint64_t offset = address - start->sp;
 
-	if (address < start->sp || offset > start->size || start->size - offset < sizeof(*word))
+	if (address < start->sp)
 		return false;
+	if (offset > start->size || start->size - offset < sizeof(*word)) {
+		u->out->is_cut = true;
+		return false;
+	}
 	memcpy(word, start->stack + offset, sizeof(*word));
 	return true;
 }
@@ -431,7 +437,8 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 {
 	struct unwinder u = {
 		.map = map,
-		.frame = {.read = read_stack, .ctx = (void *)start},
+		.out = out,
+		.frame = {.read = read_stack, .ctx = &u},
 		.ip = start->ip,
 		.sp = start->sp,
 		.start = start,
