@@ -85,8 +85,6 @@ static int write_images(const struct recording *rec, const char *dir)
 	return err;
 }
 
-#define HEX "0123456789abcdef"
-
 /* FNV-1a: it only has to tell apart the files of one recording. */
 static int hash_file(int fd, uint64_t *hash)
 {
@@ -101,15 +99,6 @@ static int hash_file(int fd, uint64_t *hash)
 		at += n;
 	}
 	return n ? -errno : 0;
-}
-
-/* True if a decoder on this machine finds the same file by its path. */
-static bool is_found_again(const struct rec_file *file)
-{
-	struct stat held, there;
-
-	return !fstat(file->fd, &held) && !stat(file->path, &there) &&
-	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 static int put_file(int fd, const char *dir, const char *name)
@@ -159,9 +148,15 @@ static int put(struct rec_file *file, const char *dir)
 			 &file->debug_name);
 }
 
+/* True if images/ has to have the file: a decoder on this machine may not find it by its path. */
 static bool is_to_go(const struct recording *rec, const struct rec_file *file)
 {
-	return file->fd >= 0 && !file->name && (rec->portable || !is_found_again(file));
+	struct stat held, there;
+
+	if (file->fd < 0 || file->name)
+		return false;
+	return rec->portable || fstat(file->fd, &held) || stat(file->path, &there) ||
+	       held.st_dev != there.st_dev || held.st_ino != there.st_ino;
 }
 
 static uint64_t size_of(int fd)
@@ -179,41 +174,6 @@ uint64_t recording_files__size(const struct recording *rec)
 		if (is_to_go(rec, file))
 			size += size_of(file->fd) + size_of(file->debug_fd);
 	return size;
-}
-
-static int write_files(struct recording *rec, const char *dir, struct meter *meter)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(&rec->files, file, !err) {
-		if (!is_to_go(rec, file))
-			continue;
-		err = put(file, dir);
-		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
-	}
-	return err;
-}
-
-static bool take_hex(const char **text, size_t least)
-{
-	size_t n = strspn(*text, HEX);
-
-	*text += n;
-	return n >= least;
-}
-
-/* True for names that we generate: others, in an untrusted recording, could lead out of it. */
-bool recording_files__is_name(const char *name)
-{
-	if (strncmp(name, "images/", 7))
-		return false;
-	name += 7;
-	if (!strncmp(name, ".build-id/", 10)) {
-		name += 10;
-		return take_hex(&name, 2) && *name++ == '/' && take_hex(&name, 1) &&
-		       (!strcmp(name, "/elf") || !strcmp(name, "/debug"));
-	}
-	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
 }
 
 /*
@@ -247,8 +207,12 @@ static int save(struct recording *rec, const char *path, struct meter *meter)
 	meter__add(meter, recording__traced_bytes(rec));
 	if (!err)
 		err = write_images(rec, path);
-	if (!err)
-		err = write_files(rec, path, meter);
+	VEC_EACH_WHILE(&rec->files, file, !err) {
+		if (!is_to_go(rec, file))
+			continue;
+		err = put(file, path);
+		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
+	}
 	if (!err)
 		err = write_kernel(&rec->kernel, path);
 	if (!err)
@@ -452,37 +416,32 @@ static int read_kernel(struct recording *rec, const char *dir)
 	return err;
 }
 
-static int read_dir(struct recording *rec, const char *dir)
-{
-	char data[PATH_MAX];
-	int err = path_in(data, dir, "data");
-
-	if (!err && is_perfs_own(dir)) {
-		rec->source = strdup("perf");
-		err = rec->source ? 0 : -ENOMEM;
-	} else if (!err) {
-		err = read_meta(rec, dir);
-	}
-	if (!err)
-		err = read_kernel(rec, dir);
-	if (!err)
-		err = read_data(rec, data);
-	recording__settle_build_ids(rec);
-	if (!err && is_perfs_own(dir))
-		err = vdso_image__add_running(rec);
-	return err;
-}
-
 int recording__read(struct recording *rec, const char *path)
 {
+	char data[PATH_MAX];
 	struct stat st;
 	int err;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return read_dir(rec, path);
-	rec->source = strdup("perf");
-	err = rec->source ? read_data(rec, path) : -ENOMEM;
-	return err ? err : vdso_image__add_running(rec);
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		rec->source = strdup("perf");
+		err = rec->source ? read_data(rec, path) : -ENOMEM;
+		return err ? err : vdso_image__add_running(rec);
+	}
+	err = path_in(data, path, "data");
+	if (!err && is_perfs_own(path)) {
+		rec->source = strdup("perf");
+		err = rec->source ? 0 : -ENOMEM;
+	} else if (!err) {
+		err = read_meta(rec, path);
+	}
+	if (!err)
+		err = read_kernel(rec, path);
+	if (!err)
+		err = read_data(rec, data);
+	recording__settle_build_ids(rec);
+	if (!err && is_perfs_own(path))
+		err = vdso_image__add_running(rec);
+	return err;
 }
 
 /* True if the path may be moved out of the way: a recording, complete or not, or a file. */
@@ -521,15 +480,15 @@ static int make_way(const char *path, char old[static PATH_MAX])
 
 static int refuse(const char *path, int err)
 {
-	if (err == -EEXIST) {
+	if (err == -EEXIST)
 		log__error("cannot create the recording %s: it or %s.old exists and is not a "
 			   "recording",
 			   path, path);
+	else
+		log__error("cannot create the recording %s: %s", path, strerror(-err));
+	if (err == -EEXIST)
 		log__hint("choose another name with -o");
-		return err;
-	}
-	log__error("cannot create the recording %s: %s", path, strerror(-err));
-	if (err == -ENOSPC || err == -EDQUOT)
+	else if (err == -ENOSPC || err == -EDQUOT)
 		log__hint("the disk is full: choose another path with -o");
 	else
 		log__hint("choose another path with -o");
@@ -548,29 +507,23 @@ int recording_dir__create(const char *path)
 	return err ? refuse(path, err) : 0;
 }
 
-/* Signals are blocked, so that their handler knows of each partial folder that exists. */
-static int create_partial(const char *path, char partial[static PATH_MAX])
+int recording__write_whole(struct recording *rec, const char *path)
 {
+	char partial[PATH_MAX], old[PATH_MAX];
 	sigset_t before;
-	int err = 0;
+	int err;
 
-	if (snprintf(partial, PATH_MAX, "%s.part.XXXXXX", path) >= PATH_MAX)
-		return -ENAMETOOLONG;
+	if (snprintf(partial, sizeof(partial), "%s.part.XXXXXX", path) >= (int)sizeof(partial))
+		return refuse(path, -ENAMETOOLONG);
+	/* Signals are blocked, so that their handler knows of each partial folder that exists. */
 	interrupts__block(&before);
-	if (mkdtemp(partial))
+	err = mkdtemp(partial) ? 0 : -errno;
+	if (!err)
 		stop__set_partial(partial);
-	else
-		err = -errno;
 	interrupts__unblock(&before);
-	return err;
-}
-
-static int save_whole(struct recording *rec, const char *partial, const char *path)
-{
-	char old[PATH_MAX];
-	sigset_t before;
-	int err = save_metered(rec, partial);
-
+	if (err)
+		return refuse(path, err);
+	err = save_metered(rec, partial);
 	/* From here on, another process may use that name. */
 	interrupts__block(&before);
 	stop__set_partial(NULL);
@@ -581,15 +534,5 @@ static int save_whole(struct recording *rec, const char *partial, const char *pa
 	if (err)
 		fs__remove_dir(partial);
 	interrupts__unblock(&before);
-	return err;
-}
-
-int recording__write_whole(struct recording *rec, const char *path)
-{
-	char partial[PATH_MAX];
-	int err = create_partial(path, partial);
-
-	if (!err)
-		err = save_whole(rec, partial, path);
 	return err ? refuse(path, err) : 0;
 }
