@@ -39,35 +39,6 @@ static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
 	return VEC_ADD(ranges, range);
 }
 
-static int add_text(const char *kallsyms, kernel_range_vec *ranges)
-{
-	uint64_t start, end;
-
-	if (!kallsyms__find(kallsyms, "_stext", &start) ||
-	    !kallsyms__find(kallsyms, "_etext", &end) || start < TEXT_AREA || end <= start ||
-	    end - start > TEXT_MAX)
-		return -ENODATA;
-	return add_range(ranges, start, end);
-}
-
-/* "name 16384 1 user, Live 0xffffffffc0000000": kernel/module/procfs.c: m_show(). */
-static int add_modules(const char *modules, kernel_range_vec *ranges)
-{
-	int err = 0;
-
-	while (!err && *modules) {
-		const char *end = strchrnul(modules, '\n');
-		unsigned long long size, address;
-
-		if (sscanf(modules, "%*s %llu %*s %*s %*s %llx", &size, &address) == 2 &&
-		    address >= TEXT_AREA)
-			err = add_range(ranges, address,
-					address + (size < MODULE_MAX ? size : MODULE_MAX));
-		modules = *end ? end + 1 : end;
-	}
-	return err;
-}
-
 /* "[bpf]": JIT code; "[__builtin__ftrace]", "[__builtin__kprobes]": trampolines and slots. */
 static bool is_made(const struct kallsym *sym)
 {
@@ -80,21 +51,33 @@ static bool is_made(const struct kallsym *sym)
 	return false;
 }
 
-static int add_made(const char *kallsyms, kernel_range_vec *ranges)
+int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)
 {
+	uint64_t start, end;
 	struct kallsym sym;
-	int err = 0;
+	size_t out = 0;
+	int err;
 
+	if (!kallsyms__find(kallsyms, "_stext", &start) ||
+	    !kallsyms__find(kallsyms, "_etext", &end) || start < TEXT_AREA || end <= start ||
+	    end - start > TEXT_MAX)
+		return -ENODATA;
+	err = add_range(ranges, start, end);
+	/* "name 16384 1 user, Live 0xffffffffc0000000": kernel/module/procfs.c: m_show(). */
+	while (!err && *modules) {
+		const char *eol = strchrnul(modules, '\n');
+		unsigned long long size, address;
+
+		if (sscanf(modules, "%*s %llu %*s %*s %*s %llx", &size, &address) == 2 &&
+		    address >= TEXT_AREA)
+			err = add_range(ranges, address,
+					address + (size < MODULE_MAX ? size : MODULE_MAX));
+		modules = *eol ? eol + 1 : eol;
+	}
 	while (!err && kallsyms__next(&kallsyms, &sym))
 		if (is_made(&sym) && kallsym__is_code(&sym) && sym.address <= UINT64_MAX - MADE_MAX)
 			err = add_range(ranges, sym.address, sym.address + MADE_MAX);
-	return err;
-}
-
-static void merge_ranges(kernel_range_vec *ranges)
-{
-	size_t out = 0;
-
+	/* Ranges that touch become one. */
 	VEC_SORT_BY(ranges, start);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
@@ -105,17 +88,6 @@ static void merge_ranges(kernel_range_vec *ranges)
 			last->end = range.end;
 	}
 	ranges->n = out;
-}
-
-int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)
-{
-	int err = add_text(kallsyms, ranges);
-
-	if (!err)
-		err = add_modules(modules, ranges);
-	if (!err)
-		err = add_made(kallsyms, ranges);
-	merge_ranges(ranges);
 	return err;
 }
 
@@ -161,32 +133,23 @@ const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *fac
 	return refusal;
 }
 
-/* The first symbols, those of the per-CPU section, may be 0 even if addresses are shown. */
-static int look_for_addresses(bool *found)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512];
-
-	*found = false;
-	if (!f)
-		return -errno;
-	while (!*found && fgets(line, sizeof(line), f)) {
-		const char *text = line;
-		struct kallsym sym;
-
-		*found = kallsyms__next(&text, &sym) && sym.address >> 63;
-	}
-	return 0;
-}
-
 const struct kernel_refusal *kernel_access__try(bool with_code)
 {
 	_cleanup_close_ int kcore = with_code ? open("/proc/kcore", O_RDONLY | O_CLOEXEC) : -1;
 	struct kernel_facts facts = {.kcore_err = with_code && kcore < 0 ? -errno : 0,
 				     .lockdown = lockdown__read()};
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512];
 
+	facts.kallsyms_err = f ? 0 : -errno;
+	/* The first symbols, those of the per-CPU section, may be 0 even if addresses are shown. */
+	while (f && !facts.has_addresses && fgets(line, sizeof(line), f)) {
+		const char *text = line;
+		struct kallsym sym;
+
+		facts.has_addresses = kallsyms__next(&text, &sym) && sym.address >> 63;
+	}
 	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
-	facts.kallsyms_err = look_for_addresses(&facts.has_addresses);
 	return kernel_access__judge(&facts);
 }
 
@@ -259,11 +222,6 @@ static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *b
 	return 0;
 }
 
-static bool is_zero(const uint8_t *p, size_t len)
-{
-	return !p[0] && !memcmp(p, p + 1, len - 1);
-}
-
 /* Gaps in the kernel's memory become holes of the file, whose whole length is set first. */
 static int copy_range(const struct kcore *kcore, struct kernel_range range, int out,
 		      uint64_t offset)
@@ -282,7 +240,7 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 			continue;
 		}
 		any = true;
-		put = is_zero(buf, (size_t)n)
+		put = !buf[0] && !memcmp(buf, buf + 1, (size_t)n - 1)
 			      ? n
 			      : pwrite(out, buf, (size_t)n, (off_t)(offset + (at - range.start)));
 		if (put < n)
@@ -344,18 +302,6 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 	return fs__write_fd(out, buf, headers);
 }
 
-/* A copy in memory would double what the capture needs, so it goes to a disk with enough room. */
-static int open_nameless(void)
-{
-	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
-	struct spool spool;
-	int err = -ENOENT;
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && err; i++)
-		err = spool__open(&spool, folders[i]);
-	return err ? err : spool.fd;
-}
-
 static int copy_all(const struct kcore *kcore, const kernel_range_vec *ranges, int out)
 {
 	uint64_t offset = data_offset(ranges);
@@ -384,15 +330,20 @@ static int read_text(const char *proc, const char *name, char **text)
 /* Without the code, the whole file is a hole. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
+	/* A copy in memory would double what the capture needs: it goes to a disk with room. */
+	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
 	struct kcore kcore = {.fd = -1};
+	struct spool spool = SPOOL_NONE;
 	kernel_range_vec ranges = {0};
 	char path[PATH_MAX];
-	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+	int spool_err = -ENOENT, err;
 
-	if (!err) {
-		kernel->kcore = open_nameless();
-		err = kernel->kcore < 0 ? kernel->kcore : 0;
-	}
+	err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !err && spool_err; i++)
+		spool_err = spool__open(&spool, folders[i]);
+	if (!err)
+		err = spool_err;
+	kernel->kcore = spool.fd;
 	snprintf(path, sizeof(path), "%s/kcore", proc);
 	if (!err && with_code)
 		err = kcore__open(&kcore, path);

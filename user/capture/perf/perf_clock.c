@@ -20,22 +20,6 @@
  */
 #define POINTS 8
 
-static int open_comm_event(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.comm = 1,
-	};
-	struct event_place place = event_place__of_thread(0);
-
-	return event_place__open(&place, &attr, -1);
-}
-
 /*
  * Setting one's own name writes a COMM record, whose last word is its time. *took_ns: from the
  * first reading to the last.
@@ -66,35 +50,34 @@ static int read_point(struct perf_ring *ring, struct clock_point *point, uint64_
 	return last ? 0 : -ENODATA;
 }
 
-static int read_best_point(struct perf_ring *ring, struct clock_point *best)
+int perf_clock__now(struct clock_point *best)
 {
-	uint64_t least_ns = UINT64_MAX;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.comm = 1,
+	};
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
+	uint64_t least_ns = UINT64_MAX, took_ns;
+	struct clock_point point;
+	struct perf_ring ring;
+	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, false);
 
-	for (int i = 0; i < POINTS; i++) {
-		struct clock_point point;
-		uint64_t took_ns;
-		int err = read_point(ring, &point, &took_ns);
-
-		if (err)
-			return err;
-		if (took_ns < least_ns) {
+	if (err)
+		return err;
+	for (int i = 0; i < POINTS && !err; i++) {
+		err = read_point(&ring, &point, &took_ns);
+		if (!err && took_ns < least_ns) {
 			least_ns = took_ns;
 			*best = point;
 		}
 	}
-	return 0;
-}
-
-int perf_clock__now(struct clock_point *point)
-{
-	struct perf_ring ring;
-	_cleanup_close_ int fd = open_comm_event();
-	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, false);
-
-	if (!err) {
-		err = read_best_point(&ring, point);
-		perf_ring__unmap(&ring);
-	}
+	perf_ring__unmap(&ring);
 	return err;
 }
 

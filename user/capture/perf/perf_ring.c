@@ -251,20 +251,10 @@ uint64_t memlock__fits(const struct memlock_limits *limits)
 	return share + limits->rlimit;
 }
 
-/* The largest AUX area that n buffers fit with; 0: not even the smallest. */
-static size_t fitting(uint64_t fits, size_t n, size_t each, size_t aux_size)
-{
-	size_t rest = each - aux_size;
-
-	while (aux_size >= AUX_MIN && n * (rest + aux_size) > fits)
-		aux_size /= 2;
-	return aux_size >= AUX_MIN ? aux_size : 0;
-}
-
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size)
 {
 	uint64_t fits = memlock__fits(limits);
-	size_t size;
+	size_t size = aux_size;
 
 	if (n * each <= fits)
 		return 0;
@@ -272,8 +262,9 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 		   "kernel.perf_event_mlock_kb %llu x %u CPUs, and RLIMIT_MEMLOCK",
 		   BYTES(n * each), n, n == 1 ? "" : "s", BYTES(fits),
 		   (unsigned long long)limits->mlock_kb, limits->cpus);
-	size = fitting(fits, n, each, aux_size);
-	if (size)
+	while (size >= AUX_MIN && n * (each - aux_size + size) > fits)
+		size /= 2;
+	if (size >= AUX_MIN)
 		log__hint("-snapshot-size %zuK fits (%s); CAP_IPC_LOCK lifts the limit (or ulimit "
 			  "-l)",
 			  size / 1024, BYTES(size));

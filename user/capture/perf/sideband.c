@@ -83,17 +83,6 @@ int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns)
 	return add_switch(c, since_ns, 0, 0);
 }
 
-/* Keeps the latest switch before from_ns: its thread ran at from_ns. */
-static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
-{
-	size_t n = 0;
-
-	while (n + 1 < c->list.n && c->list.v[n + 1].time_ns <= from_ns)
-		n++;
-	memmove(c->list.v, c->list.v + n, (c->list.n - n) * sizeof(*c->list.v));
-	c->list.n -= n;
-}
-
 /*
  * The head is an offset in the ring (perf_aux_output_end()), so a whole round since the last time
  * goes unseen: less is forgotten then than could be.
@@ -101,6 +90,7 @@ static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head)
 {
 	struct cpu_switches *c = of_cpu(log, cpu);
+	size_t n = 0;
 
 	if (!c)
 		return -ENOMEM;
@@ -108,7 +98,11 @@ int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64
 	c->head = head;
 	if (c->written - c->mark_written < log->ring_size)
 		return 0;
-	forget_switches(c, c->mark_ns);
+	/* Keeps the latest switch before mark_ns: its thread ran at mark_ns. */
+	while (n + 1 < c->list.n && c->list.v[n + 1].time_ns <= c->mark_ns)
+		n++;
+	memmove(c->list.v, c->list.v + n, (c->list.n - n) * sizeof(*c->list.v));
+	c->list.n -= n;
 	c->mark_written = c->written;
 	c->mark_ns = time_ns;
 	return 0;
@@ -264,32 +258,22 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	return recording__add_thread(s->rec, &thread);
 }
 
-/* A new process is no longer its parent's, and is followed only if wanted. */
-static int on_process_begin(struct sideband *s, const struct task_record *r,
-			    const struct rec_thread *child)
-{
-	int err;
-
-	if (!s->children || is_foreign(s, r->ppid))
-		return 0;
-	err = pid_set__add(s->pids, child->pid);
-	if (!err)
-		err = recording__add_fork(s->rec, child, (pid_t)r->ppid, (pid_t)r->ptid);
-	return err ? err : VEC_ADD(&s->started, *child);
-}
-
 static int on_task_begin(struct sideband *s, const struct task_record *r)
 {
 	struct rec_thread child = {.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = r->time};
+	bool is_process = r->pid != r->ppid;
+	int err = 0;
 
-	if (!s->pids)
-		return recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
-	if (r->pid != r->ppid)
-		return on_process_begin(s, r, &child);
-	if (is_foreign(s, r->pid))
+	/* A new process is no longer its parent's, and is followed only if wanted. */
+	if (s->pids && (is_foreign(s, r->ppid) || (is_process && !s->children)))
 		return 0;
-	return s->of_cpus ? recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid)
-			  : VEC_ADD(&s->started, child);
+	if (s->pids && is_process)
+		err = pid_set__add(s->pids, child.pid);
+	if (!err && (!s->pids || is_process || s->of_cpus))
+		err = recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
+	if (!err && s->pids && (is_process || !s->of_cpus))
+		err = VEC_ADD(&s->started, child);
+	return err;
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
@@ -303,17 +287,6 @@ static int on_task_end(struct sideband *s, const struct task_record *r)
 	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
-/* One that nothing has told of began elsewhere, and was moved into the cgroup. */
-static int on_switched_in(struct sideband *s, const struct record_id *id)
-{
-	struct rec_thread thread = {
-		.pid = (pid_t)id->pid, .tid = (pid_t)id->tid, .start_ns = id->time_ns};
-
-	if (!recording__find_thread(s->rec, thread.pid, thread.tid) && VEC_ADD(&s->joined, thread))
-		return -ENOMEM;
-	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
-}
-
 /*
  * For a cgroup: enters into the switch log what the record tells about who ran on its CPU, and when
  * that CPU was traced.
@@ -323,14 +296,18 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 {
 	const struct aux_record *aux = (const void *)header;
 	pid_t pid = (pid_t)id->pid, tid = (pid_t)id->tid;
+	const struct rec_thread thread = {.pid = pid, .tid = tid, .start_ns = id->time_ns};
 	int cpu = (int)id->cpu;
 
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
-			       ? switch_log__off(&s->log, cpu, id->time_ns, pid, tid)
-			       : on_switched_in(s, id);
+		if (header->misc & PERF_RECORD_MISC_SWITCH_OUT)
+			return switch_log__off(&s->log, cpu, id->time_ns, pid, tid);
+		/* A thread without a record of its begin was moved into the cgroup. */
+		if (!recording__find_thread(s->rec, pid, tid) && VEC_ADD(&s->joined, thread))
+			return -ENOMEM;
+		return switch_log__on(&s->log, cpu, id->time_ns, pid, tid);
 	case PERF_RECORD_ITRACE_START:
 		/*
 		 * The record names the current thread, which during a switch between cgroups is
@@ -418,26 +395,10 @@ int sideband__collect(struct sideband *s, struct perf_ring *ring)
 /* Records of the same time keep the order in which they were collected. */
 ORDER(by_time, struct waiting_record, COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->at, y->at))
 
-/* Keeps the records from the first one on, with their bytes. */
-static void keep_rest(struct sideband *s, size_t first)
-{
-	size_t begin = s->bytes.n, n = 0;
-
-	for (size_t i = first; i < s->waiting.n; i++)
-		if (s->waiting.v[i].at < begin)
-			begin = s->waiting.v[i].at;
-	for (size_t i = first; i < s->waiting.n; i++, n++)
-		s->waiting.v[n] = (struct waiting_record){s->waiting.v[i].time_ns,
-							  s->waiting.v[i].at - begin};
-	memmove(s->bytes.v, s->bytes.v + begin, s->bytes.n - begin);
-	s->bytes.n -= begin;
-	s->waiting.n = n;
-}
-
 int sideband__settle(struct sideband *s, bool last)
 {
 	uint64_t until_ns = last ? UINT64_MAX : s->collect_ns;
-	size_t i = 0;
+	size_t begin = s->bytes.n, n = 0, i = 0;
 	int err = 0;
 
 	s->collect_ns = 0;
@@ -451,7 +412,16 @@ int sideband__settle(struct sideband *s, bool last)
 				((const struct perf_event_header *)(const void *)record)->size,
 				false);
 	}
-	keep_rest(s, i);
+	/* The other records are kept, with their bytes. */
+	for (size_t k = i; k < s->waiting.n; k++)
+		if (s->waiting.v[k].at < begin)
+			begin = s->waiting.v[k].at;
+	for (; i < s->waiting.n; i++, n++)
+		s->waiting.v[n] = (struct waiting_record){s->waiting.v[i].time_ns,
+							  s->waiting.v[i].at - begin};
+	memmove(s->bytes.v, s->bytes.v + begin, s->bytes.n - begin);
+	s->bytes.n -= begin;
+	s->waiting.n = n;
 	return err;
 }
 
@@ -531,15 +501,15 @@ int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source
 	return 0;
 }
 
-/* The ids at a record's end are what sideband.c reads. */
-static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
+int sideband_ring__open(struct sideband_ring *r, const struct event_place *place,
+			const struct sideband_ring_config *config)
 {
-	return (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_IDENTIFIER,
+			       PERF_SAMPLE_IDENTIFIER, /* struct record_id */
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
@@ -554,12 +524,6 @@ static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
 		.watermark = 1,
 		.wakeup_watermark = config->at_once ? 1 : (__u32)config->size / 4,
 	};
-}
-
-int sideband_ring__open(struct sideband_ring *r, const struct event_place *place,
-			const struct sideband_ring_config *config)
-{
-	struct perf_event_attr attr = attr_of(config);
 	int err;
 
 	*r = (struct sideband_ring){.event = event_place__open(place, &attr, -1)};

@@ -327,42 +327,29 @@ struct tracefs_probe {
 	int janitor_pipe; /* end of file here means that mtbpf has ended */
 };
 
-static bool is_tracefs(int dir)
-{
-	struct stat st;
-
-	return dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0);
-}
-
-/* A private mount, which ends with its descriptor. */
-static int mount_private(void)
-{
-	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
-	int dir;
-
-	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		return -errno;
-	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-	return dir < 0 ? -errno : dir;
-}
-
-/* place: the mount point; NULL: a mount of our own. */
+/* place: the mount point; NULL: a private mount, which ends with its descriptor. */
 static int open_tracefs(const char **place)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	_cleanup_close_ int fs = -1;
+	struct stat st;
+	int dir;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		/* Without O_DIRECTORY: debugfs would mount it for good, for everybody. */
-		int dir = open(places[i], O_PATH | O_CLOEXEC);
-
+		dir = open(places[i], O_PATH | O_CLOEXEC);
 		*place = places[i];
-		if (is_tracefs(dir))
+		if (dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0))
 			return dir;
 		if (dir >= 0)
 			close(dir);
 	}
 	*place = NULL;
-	return mount_private();
+	fs = fsopen("tracefs", FSOPEN_CLOEXEC);
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -errno;
+	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	return dir < 0 ? -errno : dir;
 }
 
 /* O_APPEND: O_TRUNC would remove every probe on the machine. */
@@ -402,26 +389,11 @@ static int read_id(const struct tracefs_probe *p, uint32_t *id)
 	return *id ? 0 : -EINVAL;
 }
 
-/* In the child: closes everything except these two, so that the probe is released. */
-static void run_janitor(const struct tracefs_probe *p, int pipe_end)
-{
-	sigset_t all;
-	char byte;
-
-	setsid();
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, "probe-janitor");
-	fs__close_all_but(0, p->dir, pipe_end);
-	while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
-		;
-	remove_entry(p);
-	_exit(0);
-}
-
 static int start_janitor(struct tracefs_probe *p)
 {
+	sigset_t all;
 	int fds[2];
+	char byte;
 
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
@@ -432,49 +404,39 @@ static int start_janitor(struct tracefs_probe *p)
 		close(fds[1]);
 		return -errno;
 	}
-	if (!p->janitor) {
-		close(fds[1]);
-		run_janitor(p, fds[0]);
+	if (p->janitor) {
+		close(fds[0]);
+		p->janitor_pipe = fds[1];
+		return 0;
 	}
-	close(fds[0]);
-	p->janitor_pipe = fds[1];
-	return 0;
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "probe-janitor");
+	/* Closes everything else, so that the probe is released. */
+	fs__close_all_but(0, p->dir, fds[0]);
+	while (read(fds[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	remove_entry(p);
+	_exit(0);
 }
 
 static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number)
 {
-	char text[PATH_MAX + 128];
-	size_t len;
+	char text[PATH_MAX + 128], kind = spec->on_return ? 'r' : 'p';
+	int len;
 
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
-	if (spec->function) {
-		snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", spec->on_return ? 'r' : 'p',
-			 p->name, spec->function);
-		return write_command(p, text);
-	}
-	snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", spec->on_return ? 'r' : 'p',
-		 p->name, spec->path, (unsigned long long)spec->offset);
-	len = strlen(text);
-	if (spec->semaphore)
-		snprintf(text + len, sizeof(text) - len, "(0x%llx)",
+	if (spec->function)
+		len = snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", kind, p->name,
+			       spec->function);
+	else
+		len = snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", kind, p->name,
+			       spec->path, (unsigned long long)spec->offset);
+	if (!spec->function && spec->semaphore)
+		snprintf(text + len, sizeof(text) - (size_t)len, "(0x%llx)",
 			 (unsigned long long)spec->semaphore);
 	return write_command(p, text);
-}
-
-static void explain_tracefs(const struct uprobe_spec *spec, int err)
-{
-	log__error("cannot set a probe at %s+0x%llx through tracefs: %s",
-		   spec->function ?: spec->path,
-		   (unsigned long long)(spec->function ? 0 : spec->offset), strerror(-err));
-	if (err == -EPERM || err == -EACCES)
-		log__hint("run as root, without kernel lockdown");
-	else if (!spec->function && strchr(spec->path, ' '))
-		log__hint("probes of several threads or processes need tracefs, which does not "
-			  "accept "
-			  "paths with spaces: record one thread (-pid, without -multi-thread), or "
-			  "move the program");
-	else
-		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number,
@@ -499,7 +461,17 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 		*out = p;
 		return 0;
 	}
-	explain_tracefs(spec, err);
+	log__error("cannot set a probe at %s+0x%llx through tracefs: %s",
+		   spec->function ?: spec->path,
+		   (unsigned long long)(spec->function ? 0 : spec->offset), strerror(-err));
+	if (err == -EPERM || err == -EACCES)
+		log__hint("run as root, without kernel lockdown");
+	else if (!spec->function && strchr(spec->path, ' '))
+		log__hint("probes of several threads or processes need tracefs, which does not "
+			  "accept paths with spaces: record one thread (-pid, without "
+			  "-multi-thread), or move the program");
+	else
+		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
 	tracefs_probe__remove(p);
 	return err;
 }

@@ -81,20 +81,15 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 	return r->probes.v[--r->probes.n];
 }
 
-/* Opens one probe event that leads Intel PT's group: its limit ends the whole group. */
-static int open_under_probe(struct pt_ring *r, const struct pt_ring_config *config)
-{
-	int err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
-
-	return err ? err : open_pt(r, config, r->probes.v[0]);
-}
-
 static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
 {
 	int err;
 
-	if (config->n_probes && config->freeze == PT_FREEZE_REFRESH)
-		return open_under_probe(r, config);
+	if (config->n_probes && config->freeze == PT_FREEZE_REFRESH) {
+		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
+		err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+		return err ? err : open_pt(r, config, r->probes.v[0]);
+	}
 	err = open_pt(r, config, -1);
 	for (size_t i = 0; i < config->n_probes && !err; i++)
 		err = open_probe(r, config, i, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
@@ -232,20 +227,6 @@ __attribute__((noinline, noipa)) static void run_branches(void)
 		__asm__ volatile("" : "+r"(n));
 }
 
-/* The buffer does not come round: its head is the trace's size. 0 or -errno. */
-static int record(struct pt_ring *ring, const struct pt_ring_config *config, uint64_t *size)
-{
-	int err = pt_ring__enable(ring, config);
-
-	if (err)
-		return err;
-	own_probe__hit();
-	run_branches();
-	pt_ring__disable(ring);
-	*size = __atomic_load_n(&ring->ring.page->aux_head, __ATOMIC_ACQUIRE);
-	return 0;
-}
-
 int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 {
 	struct uprobe_spec spec;
@@ -266,7 +247,14 @@ int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 		err = pt_ring__open(&ring, &place, &config);
 	if (err)
 		return err;
-	err = record(&ring, &config, &size);
+	err = pt_ring__enable(&ring, &config);
+	if (!err) {
+		own_probe__hit();
+		run_branches();
+		pt_ring__disable(&ring);
+		/* The buffer does not come round: its head is the trace's size. */
+		size = __atomic_load_n(&ring.ring.page->aux_head, __ATOMIC_ACQUIRE);
+	}
 	pt_ring__close(&ring);
 	if (err)
 		return err;

@@ -46,24 +46,20 @@ static void explain_no_pmu(void)
 		  "call, but the target runs about 10,000 times slower)");
 }
 
-/* memlock__check() passed, but the user's other processes have locked memory as well. */
-static void explain_memlock(size_t aux_size)
+static void explain_open(int err, size_t aux_size)
 {
 	struct rlimit rlimit = {0};
 
-	getrlimit(RLIMIT_MEMLOCK, &rlimit);
-	log__error("cannot lock %s per thread for the trace: the limit is %s, and "
-		   "kernel.perf_event_mlock_kb %ld per CPU",
-		   BYTES(aux_size), BYTES(rlimit.rlim_cur),
-		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
-	log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' lifts the "
-		  "limit");
-}
-
-static void explain_open(int err, size_t aux_size)
-{
 	if (err == -EPERM && aux_size) {
-		explain_memlock(aux_size);
+		/* memlock__check() passed, but the user's other processes have locked memory too.
+		 */
+		getrlimit(RLIMIT_MEMLOCK, &rlimit);
+		log__error("cannot lock %s per thread for the trace: the limit is %s, and "
+			   "kernel.perf_event_mlock_kb %ld per CPU",
+			   BYTES(aux_size), BYTES(rlimit.rlim_cur),
+			   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
+		log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' "
+			  "lifts the limit");
 	} else if (err == -EBUSY) {
 		log__error("Intel PT is in use already: EBUSY");
 		log__hint(
@@ -74,14 +70,6 @@ static void explain_open(int err, size_t aux_size)
 	} else {
 		ring_limits__explain(err, "record with Intel PT");
 	}
-}
-
-static void explain_no_controller(const char *path)
-{
-	log__error("the cgroup %s lacks the perf_event controller", path);
-	log__hint("enable any controller in its parent: 'echo +cpu >%s/../cgroup.subtree_control' "
-		  "(not possible if a v1 hierarchy has perf_event)",
-		  path);
 }
 
 static void explain_open_kernel(int err)
@@ -125,22 +113,6 @@ struct source {
 static struct pt_ring *ring_at(const struct source *s, size_t i)
 {
 	return (struct pt_ring *)s->followed.rings.v[i];
-}
-
-/* Notes the threads that were moved into the cgroup. 0 or -errno. */
-static int note_joined(struct source *s)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
-		if (!followed__knows(&s->followed, t->pid))
-			err = followed__note_process(&s->followed, t->pid, t->start_ns);
-		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
-			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
-						   t->start_ns);
-	}
-	s->followed.sideband.joined.n = 0;
-	return err;
 }
 
 /* Opening rings, and choosing how they freeze. */
@@ -223,42 +195,33 @@ static int check_memory(const struct source *s)
 					PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
-static int add_tracefs(struct source *s, size_t i)
-{
-	struct tracefs_probe **probe;
-	uint32_t *id = VEC_PUSH(&s->tracepoints);
-	int err;
-
-	/* Each ring has a breakpoint of its own: no program is attached to them. */
-	if (id && s->config.probes[i].breakpoint) {
-		*id = 0;
-		return 0;
-	}
-	probe = VEC_PUSH(&s->tracefs);
-	if (!probe || !id) {
-		s->tracefs.n -= probe != NULL;
-		return -ENOMEM;
-	}
-	err = tracefs_probe__create(probe, &s->config.probes[i], i, id);
-	if (err)
-		s->tracefs.n--;
-	return err;
-}
-
 /* With events of the uprobe PMU, each hit would run the BPF program once per ring. */
 static int open_tracefs(struct source *s)
 {
 	const struct source_config *c = &s->config;
 	bool has_several =
 		c->multi_thread || c->cgroup || c->children || (c->pids && c->pids->n > 1);
-	int err = 0;
 
-	if (!has_several)
-		return 0;
-	for (size_t i = 0; i < s->config.n_probes && !err; i++)
-		err = add_tracefs(s, i);
+	for (size_t i = 0; i < c->n_probes && has_several; i++) {
+		struct tracefs_probe *probe;
+		uint32_t id = 0;
+		int err;
+
+		/* Each ring has a breakpoint of its own: no program is attached to them. */
+		if (!c->probes[i].breakpoint) {
+			err = tracefs_probe__create(&probe, &c->probes[i], i, &id);
+			if (err)
+				return err;
+			if (VEC_ADD(&s->tracefs, probe)) {
+				tracefs_probe__remove(probe);
+				return -ENOMEM;
+			}
+		}
+		if (VEC_ADD(&s->tracepoints, id))
+			return -ENOMEM;
+	}
 	s->ring_config.tracepoints = s->tracepoints.v;
-	return err;
+	return 0;
 }
 
 /*
@@ -286,7 +249,11 @@ static int open_rings(struct source *s)
 		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
 		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");
 	} else if (err == -ENOENT && s->config.cgroup) {
-		explain_no_controller(s->config.cgroup->path);
+		log__error("the cgroup %s lacks the perf_event controller", s->config.cgroup->path);
+		log__hint("enable any controller in its parent: 'echo +cpu "
+			  ">%s/../cgroup.subtree_control' (not possible if a v1 hierarchy has "
+			  "perf_event)",
+			  s->config.cgroup->path);
 	} else if (err) {
 		explain_open(err, s->ring_config.aux_size);
 	}
@@ -340,32 +307,18 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 	}
 }
 
-static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
-{
-	if (ring->of.place.cpu >= 0)
-		return (struct rec_aux){.cpu = ring->of.place.cpu, .tsc = tsc};
-	return (struct rec_aux){.pid = ring->of.pid, .tid = ring->of.place.pid, .tsc = tsc};
-}
-
-/* Keeps the spool of a ring that will be closed. 0 or -ENOMEM. */
-static int keep_spool(struct source *s, struct pt_ring *ring)
-{
-	struct ended_spool *ended = VEC_PUSH(&s->spools);
-
-	if (!ended)
-		return -ENOMEM;
-	pt_ring__drain(ring, false);
-	*ended = (struct ended_spool){ring->of.pid, ring->of.place.pid, ring->spool};
-	ring->spool = (struct spool)SPOOL_NONE;
-	return 0;
-}
-
 /* Reads the ring, or finishes its file if it was drained to disk while recording. */
 static int read_ring(struct source *s, struct pt_ring *ring, struct recording *rec, uint64_t tsc)
 {
-	struct rec_aux aux = aux_of(s, ring, tsc);
+	struct rec_aux aux = {.tsc = tsc};
 	int err;
 
+	if (ring->of.place.cpu >= 0) {
+		aux.cpu = ring->of.place.cpu;
+	} else {
+		aux.pid = ring->of.pid;
+		aux.tid = ring->of.place.pid;
+	}
 	if (s->config.spool_dir) {
 		err = spool__finish(&ring->spool, &aux, rec);
 		warn_not_running(ring, aux.size);
@@ -393,36 +346,22 @@ static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
 	return err;
 }
 
-/*
- * After an earlier snapshot: the thread that ran at its end may not run at the start of this one.
- */
-static int forget_who_ran(const struct source *s, struct recording *rec)
+static int read_switches(struct source *s, struct recording *rec)
 {
+	bool is_later = rec->switches.n;
 	int err = 0;
 
-	for (size_t i = 0; i < s->followed.rings.n && !err; i++) {
+	/*
+	 * After an earlier snapshot: the thread that ran at its end may not run at the start of
+	 * this one.
+	 */
+	for (size_t i = 0; i < s->followed.rings.n && !err && is_later; i++) {
 		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
 					    .cpu = s->followed.rings.v[i]->place.cpu};
 
 		err = recording__add_switch(rec, &nobody);
 	}
-	return err;
-}
-
-static int read_switches(struct source *s, struct recording *rec)
-{
-	int err = rec->switches.n ? forget_who_ran(s, rec) : 0;
-
 	return err ? err : switch_log__add_to(&s->followed.sideband.log, rec);
-}
-
-/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
-static void convert_hits(struct recording *rec, size_t first, const struct clock_point *now)
-{
-	for (size_t i = first; i < rec->hits.n; i++)
-		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
-	rec->frozen_ns = now->perf_ns;
-	rec->unix_zero_ns += now->monotonic_ns - now->perf_ns;
 }
 
 static int pt__read(struct source *s, struct recording *rec)
@@ -434,7 +373,11 @@ static int pt__read(struct source *s, struct recording *rec)
 	rec->kernel_only = s->config.kernel_only;
 	if (!err) {
 		perf_clock__describe(&rec->pt, ring_at(s, 0)->ring.page, &s->first, &last);
-		convert_hits(rec, s->config.first_hit, &last);
+		/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
+		for (size_t i = s->config.first_hit; i < rec->hits.n; i++)
+			rec->hits.v[i].time_ns += last.perf_ns - last.monotonic_ns;
+		rec->frozen_ns = last.perf_ns;
+		rec->unix_zero_ns += last.monotonic_ns - last.perf_ns;
 		err = read_switches(s, rec);
 	}
 	if (!err)
@@ -471,18 +414,6 @@ static int check_kernel(const struct source *s)
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
-/*
- * Refuses regions with rings per CPU: the threads of one ring are in different regions, or in none.
- */
-static int check_regions(const struct source_config *config)
-{
-	if (!config->n_starts || !config->cgroup)
-		return 0;
-	log__error("-start and -stop: Intel PT records cgroups per CPU, not per thread");
-	log__hint("use -pid or -name with -multi-thread, or -source sample");
-	return -EINVAL;
-}
-
 static int open_all(struct source *s)
 {
 	int err;
@@ -491,9 +422,13 @@ static int open_all(struct source *s)
 		explain_no_pmu();
 		return -ENODEV;
 	}
-	err = check_regions(&s->config);
-	if (!err && s->config.kernel)
-		err = check_kernel(s);
+	if (s->config.n_starts && s->config.cgroup) {
+		/* The threads of one CPU's ring are in different regions, or in none. */
+		log__error("-start and -stop: Intel PT records cgroups per CPU, not per thread");
+		log__hint("use -pid or -name with -multi-thread, or -source sample");
+		return -EINVAL;
+	}
+	err = s->config.kernel ? check_kernel(s) : 0;
 	if (err)
 		return err;
 	err = followed__open(&s->followed, &s->config, &followed_ops);
@@ -579,11 +514,23 @@ static bool fits(const struct source *s, size_t n)
 	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* The event of the first ring has the BPF program. */
-static bool may_close(struct source *s, struct followed_ring *ring)
+/* Keeps the spool of a ring that will be closed. The event of the first one has the BPF program. */
+static bool may_close(struct source *s, struct followed_ring *of)
 {
-	return ring != s->followed.rings.v[0] &&
-	       (!s->config.spool_dir || !keep_spool(s, (struct pt_ring *)ring));
+	struct pt_ring *ring = (struct pt_ring *)of;
+	struct ended_spool *ended;
+
+	if (of == s->followed.rings.v[0])
+		return false;
+	if (!s->config.spool_dir)
+		return true;
+	ended = VEC_PUSH(&s->spools);
+	if (!ended)
+		return false;
+	pt_ring__drain(ring, false);
+	*ended = (struct ended_spool){of->pid, of->place.pid, ring->spool};
+	ring->spool = (struct spool)SPOOL_NONE;
+	return true;
 }
 
 static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *time_ns)
@@ -634,7 +581,15 @@ static int look(struct source *s)
 	if (err)
 		return err;
 	followed__threads(&s->followed);
-	err = note_joined(s);
+	/* The threads that were moved into the cgroup. */
+	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
+		if (!followed__knows(&s->followed, t->pid))
+			err = followed__note_process(&s->followed, t->pid, t->start_ns);
+		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
+			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
+						   t->start_ns);
+	}
+	s->followed.sideband.joined.n = 0;
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);
 	say_full(s);
