@@ -13,25 +13,17 @@
 /* A line is a few hundred bytes; of C++ names a few thousand. */
 #define BUFFER_SIZE (256u << 10)
 
-/* True if the text of a place ends at `at`. */
-static bool is_border(struct perf_span rest, size_t at)
-{
-	return at == rest.len || rest.text[at] == ' ' || rest.text[at] == '\t';
-}
-
 /* Takes the place at ip from `rest` and moves `rest` past it. 0 or -ENOMEM. */
 static int take_place(struct named_image *image, uint64_t ip, struct perf_span *rest,
 		      bool *is_known)
 {
 	const struct named_spot *spot = ip ? named_image__spot(image, ip) : NULL;
 	struct named_place place = {.ip = ip};
-	size_t n;
+	size_t n = spot ? spot->label_len : 0;
 	int err = 0;
 
-	if (spot && spot->label_len && spot->label_len <= rest->len &&
-	    !memcmp(spot->label, rest->text, spot->label_len) &&
-	    is_border(*rest, spot->label_len)) {
-		n = spot->label_len;
+	if (n && n <= rest->len && !memcmp(spot->label, rest->text, n) &&
+	    (n == rest->len || rest->text[n] == ' ' || rest->text[n] == '\t')) {
 		*is_known = spot->function && spot->is_followed;
 	} else {
 		n = perf_place__parse(&place, rest->text, rest->len);
@@ -44,45 +36,19 @@ static int take_place(struct named_image *image, uint64_t ip, struct perf_span *
 	return err;
 }
 
-static int take_branch(struct perf_threads *threads, struct perf_thread *thread,
-		       struct perf_line *line, const struct perf_words *words,
+static int take_branch(struct perf_threads *threads, struct perf_line *line,
 		       struct perf_text_totals *totals)
 {
-	struct named_image *image = perf_thread__image(thread);
-	struct perf_branch branch = {
-		.time_ns = line->time_ns, .from = line->from, .flags = words->flags};
+	struct perf_branch branch = {.time_ns = line->time_ns, .from = line->from};
 	bool from_known, to_known;
-	struct perf_extra extra;
-	int err = take_place(image, line->from, &line->rest, &from_known);
-
-	if (err)
-		return err;
-	if (!perf_line__parse_target(&line->rest, &branch.to)) {
-		totals->other++;
-		return 0;
-	}
-	if (words->has_unknown || !words->flags)
-		totals->unknown_flags++;
-	err = take_place(image, branch.to, &line->rest, &to_known);
-	if (!err && (!from_known || !to_known))
-		err = perf_thread__follow(thread, &branch);
-	if (err)
-		return err;
-	if (line->rest.len) {
-		perf_extra__parse(&extra, line->rest.text, line->rest.len);
-		branch.n_insns = extra.n_insns;
-		branch.insn_len = extra.insn_len;
-	}
-	return perf_threads__branch(threads, thread, &branch);
-}
-
-static int on_branch(struct perf_threads *threads, struct perf_line *line,
-		     struct perf_text_totals *totals)
-{
 	struct perf_thread *thread;
+	struct named_image *image;
+	struct perf_extra extra;
 	struct perf_words words;
+	int err;
 
 	perf_words__parse(&words, line->flags.text, line->flags.len);
+	branch.flags = words.flags;
 	if (words.flags & PERF_IS_NOT_TAKEN) {
 		totals->not_taken++;
 		return 0;
@@ -96,43 +62,53 @@ static int on_branch(struct perf_threads *threads, struct perf_line *line,
 		return -ENOMEM;
 	if (line->comm.len)
 		perf_thread__set_comm(thread, line->comm.text, line->comm.len);
-	return take_branch(threads, thread, line, &words, totals);
+	image = perf_thread__image(thread);
+	err = take_place(image, line->from, &line->rest, &from_known);
+	if (err)
+		return err;
+	if (!perf_line__parse_target(&line->rest, &branch.to)) {
+		totals->other++;
+		return 0;
+	}
+	totals->unknown_flags += words.has_unknown || !words.flags;
+	err = take_place(image, branch.to, &line->rest, &to_known);
+	if (!err && (!from_known || !to_known))
+		err = perf_thread__follow(thread, &branch);
+	if (err)
+		return err;
+	if (line->rest.len) {
+		perf_extra__parse(&extra, line->rest.text, line->rest.len);
+		branch.n_insns = extra.n_insns;
+		branch.insn_len = extra.insn_len;
+	}
+	return perf_threads__branch(threads, thread, &branch);
 }
 
 /* perf's numbers of its kinds of traces: 1 is one of instructions. */
 #define ERROR_TYPE_INSTRUCTIONS 1
 
-/* Stacks between branches add nothing to what the branches tell. */
-static int on_other(struct perf_text *to, enum perf_line_kind kind, const struct perf_line *line,
-		    struct perf_span text)
-{
-	int n = 0;
-
-	if (!perf_threads__totals(to->threads)->decode.branches)
-		n = perf_samples__take(to->samples, kind, line, text);
-	to->totals.sampled += n > 0;
-	to->totals.other += !n && text.len;
-	return n < 0 ? n : 0;
-}
-
 static int take_line(struct perf_text *to, const char *text, size_t len)
 {
 	enum perf_line_kind kind;
 	struct perf_line line;
+	int n = 0;
 
 	to->totals.lines++;
 	if (len && text[len - 1] == '\r')
 		len--;
 	kind = perf_line__parse(&line, text, len);
 	if (kind == PERF_LINE_BRANCH)
-		return on_branch(to->threads, &line, &to->totals);
-	if (kind == PERF_LINE_ERROR) {
-		int code = line.type == ERROR_TYPE_INSTRUCTIONS ? line.code : 0;
-
+		return take_branch(to->threads, &line, &to->totals);
+	if (kind == PERF_LINE_ERROR)
 		return perf_threads__lose(to->threads, line.pid, line.tid,
-					  line.has_time ? line.time_ns : 0, code);
-	}
-	return on_other(to, kind, &line, (struct perf_span){text, len});
+					  line.has_time ? line.time_ns : 0,
+					  line.type == ERROR_TYPE_INSTRUCTIONS ? line.code : 0);
+	/* Stacks between branches add nothing to what the branches tell. */
+	if (!perf_threads__totals(to->threads)->decode.branches)
+		n = perf_samples__take(to->samples, kind, &line, (struct perf_span){text, len});
+	to->totals.sampled += n > 0;
+	to->totals.other += !n && len;
+	return n < 0 ? n : 0;
 }
 
 int perf_text__take(struct perf_text *to, const char *text, size_t len)

@@ -90,35 +90,28 @@ void perf_threads__free(struct perf_threads *threads)
 	free(threads);
 }
 
-static struct perf_process *add_process(struct perf_threads *threads, pid_t pid)
-{
-	struct perf_process **slot = VEC_PUSH(&threads->processes);
-
-	if (!slot)
-		return NULL;
-	*slot = calloc(1, sizeof(**slot));
-	if (!*slot) {
-		threads->processes.n--;
-		return NULL;
-	}
-	(*slot)->pid = pid;
-	(*slot)->image = named_image__new();
-	if (!(*slot)->image || hash_index__add(&threads->by_pid, hash__mix(0, (uint64_t)pid),
-					       (uint32_t)threads->processes.n))
-		return NULL;
-	return *slot;
-}
-
+/* Finds the process, or adds it. NULL: out of memory. */
 static struct perf_process *find_process(struct perf_threads *threads, pid_t pid)
 {
 	uint64_t hash = hash__mix(0, (uint64_t)pid);
+	struct perf_process *added;
 	size_t at = 0;
 	uint32_t number;
 
 	while ((number = hash_index__next(&threads->by_pid, hash, &at)))
 		if (threads->processes.v[number - 1]->pid == pid)
 			return threads->processes.v[number - 1];
-	return add_process(threads, pid);
+	added = calloc(1, sizeof(*added));
+	if (!added || VEC_ADD(&threads->processes, added)) {
+		free(added);
+		return NULL;
+	}
+	added->pid = pid;
+	added->image = named_image__new();
+	if (!added->image ||
+	    hash_index__add(&threads->by_pid, hash, (uint32_t)threads->processes.n))
+		return NULL;
+	return added;
 }
 
 static uint64_t hash_ids(pid_t pid, pid_t tid)
@@ -128,20 +121,18 @@ static uint64_t hash_ids(pid_t pid, pid_t tid)
 
 static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
-	struct perf_thread **slot, *added;
+	struct perf_thread *added;
 
 	if (threads->threads.n >= MAX_THREADS) {
 		errno = EMFILE;
 		return NULL;
 	}
 	errno = ENOMEM;
-	slot = VEC_PUSH(&threads->threads);
-	added = slot ? calloc(1, sizeof(*added)) : NULL;
-	if (!added) {
-		threads->threads.n -= slot != NULL;
+	added = calloc(1, sizeof(*added));
+	if (!added || VEC_ADD(&threads->threads, added)) {
+		free(added);
 		return NULL;
 	}
-	*slot = added;
 	added->pid = pid;
 	added->tid = tid;
 	added->process = find_process(threads, pid);
@@ -245,31 +236,14 @@ static int break_trace(struct perf_threads *threads, struct perf_thread *thread,
 	return hand_on(threads, thread, &gap);
 }
 
-static int begin(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns,
-		 uint64_t ip)
-{
-	struct branch b = {.time_ns = time_ns, .kind = BRANCH_BEGIN, .to = ip};
-
-	if (thread->is_broken)
-		threads->totals.decode.gap_ns[thread->gap] += time_ns - thread->last_ns;
-	thread->is_broken = false;
-	thread->is_on = true;
-	return hand_on(threads, thread, &b);
-}
-
-static bool has_loss(const struct perf_thread *thread, uint64_t time_ns)
-{
-	/* Lines tell the time in microseconds, errors in nanoseconds. */
-	return thread->next_loss < thread->losses.n &&
-	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000;
-}
-
 /* Turns all losses up to time_ns into one gap. */
 static int take_losses(struct perf_threads *threads, struct perf_thread *thread, uint64_t time_ns)
 {
 	uint8_t reason = GAP_NONE;
 
-	while (has_loss(thread, time_ns))
+	/* Lines tell the time in microseconds, errors in nanoseconds. */
+	while (thread->next_loss < thread->losses.n &&
+	       thread->losses.v[thread->next_loss].time_ns / 1000 <= time_ns / 1000)
 		reason = thread->losses.v[thread->next_loss++].reason;
 	if (thread->next_loss == thread->losses.n)
 		thread->next_loss = thread->losses.n = 0;
@@ -279,14 +253,21 @@ static int take_losses(struct perf_threads *threads, struct perf_thread *thread,
 /* Continues the trace after a gap. */
 static int resume(struct perf_threads *threads, struct perf_thread *thread, const struct branch *b)
 {
+	struct branch begin = {.time_ns = b->time_ns,
+			       .kind = BRANCH_BEGIN,
+			       .to = b->kind == BRANCH_BEGIN ? b->to : b->from};
 	int err = take_losses(threads, thread, b->time_ns);
 
 	/* Nothing said that it had ended. */
 	if (!err && thread->is_on && b->kind == BRANCH_BEGIN)
 		err = break_trace(threads, thread, GAP_LOST);
-	if (!err && !thread->is_on)
-		err = begin(threads, thread, b->time_ns, b->kind == BRANCH_BEGIN ? b->to : b->from);
-	return err;
+	if (err || thread->is_on)
+		return err;
+	if (thread->is_broken)
+		threads->totals.decode.gap_ns[thread->gap] += b->time_ns - thread->last_ns;
+	thread->is_broken = false;
+	thread->is_on = true;
+	return hand_on(threads, thread, &begin);
 }
 
 int perf_threads__branch(struct perf_threads *threads, struct perf_thread *thread,
@@ -340,15 +321,10 @@ int perf_threads__lose(struct perf_threads *threads, pid_t pid, pid_t tid, uint6
 		       int code)
 {
 	struct perf_thread *thread = find_known(threads, pid, tid);
-	struct perf_loss *loss = thread ? VEC_PUSH(&thread->losses) : NULL;
 
-	if (!thread) {
-		threads->totals.decode.gaps[reason_of(code)]++;
-		return 0;
-	}
-	if (!loss)
-		return -ENOMEM;
-	*loss = (struct perf_loss){time_ns, reason_of(code)};
+	if (thread)
+		return VEC_ADD(&thread->losses, (struct perf_loss){time_ns, reason_of(code)});
+	threads->totals.decode.gaps[reason_of(code)]++;
 	return 0;
 }
 
