@@ -183,15 +183,6 @@ static bool is_event(struct perf_span token)
 	return token.len && token.text[token.len - 1] == ':';
 }
 
-/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
-static bool is_branches(struct perf_span event)
-{
-	static const char name[] = "branches";
-	const char *at = memmem(event.text, event.len, name, strlen(name));
-
-	return at && (at == event.text || at[-1] == '/');
-}
-
 /* The optional name of the event, and its period. */
 static void parse_event(struct perf_line *line, struct cursor *c)
 {
@@ -260,8 +251,9 @@ static void parse_error(struct perf_line *line, struct cursor *c)
 
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len)
 {
-	static const char error[] = "instruction trace error";
+	static const char error[] = "instruction trace error", branches[] = "branches";
 	struct cursor c = {text, text + len};
+	const char *name;
 
 	*line = (struct perf_line){0};
 	skip_spaces(&c);
@@ -273,7 +265,11 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
 	if (!parse_start(line, &c))
 		return PERF_LINE_OTHER;
 	parse_event(line, &c);
-	if ((line->event.len && !is_branches(line->event)) || !parse_flags(line, &c))
+	/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
+	name = memmem(line->event.text, line->event.len, branches, strlen(branches));
+	if (line->event.len && (!name || (name != line->event.text && name[-1] != '/')))
+		return PERF_LINE_EVENT;
+	if (!parse_flags(line, &c))
 		return PERF_LINE_EVENT;
 	line->rest = (struct perf_span){c.at, (size_t)(c.end - c.at)};
 	return PERF_LINE_BRANCH;
@@ -404,6 +400,7 @@ static size_t after_spaces(const char *text, size_t at, size_t len)
 	return at;
 }
 
+/* Lower case, as perf prints it: "A => B" is part of a name. */
 static size_t count_hex(const char *text, size_t len, uint64_t *value)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -443,20 +440,6 @@ static size_t find_offset(const char *text, size_t len, uint64_t *offset, size_t
 	return len;
 }
 
-/* The length up to and including the parenthesis that matches text[0]; 0 without one. */
-static size_t skip_parentheses(const char *text, size_t len)
-{
-	size_t depth = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		depth += text[i] == '(';
-		depth -= text[i] == ')';
-		if (!depth)
-			return i + 1;
-	}
-	return 0;
-}
-
 static void set_symbol(struct named_place *place, const char *text, size_t len)
 {
 	while (len && text[len - 1] == ' ')
@@ -494,7 +477,7 @@ static size_t take_symbol(struct named_place *place, const char *text, size_t at
 static size_t take_module(struct named_place *place, const char *text, size_t at, size_t len)
 {
 	static const char inlined[] = "(inlined)";
-	size_t start = after_spaces(text, at, len), n, plus, end;
+	size_t start = after_spaces(text, at, len), after, depth = 1, plus, end;
 	uint64_t offset;
 
 	if (begins(text + start, len - start, inlined)) {
@@ -503,15 +486,18 @@ static size_t take_module(struct named_place *place, const char *text, size_t at
 	}
 	if (start == len || text[start] != '(')
 		return at;
-	n = skip_parentheses(text + start, len - start);
-	if (!n)
+	for (after = start + 1; after < len && depth; after++) {
+		depth += text[after] == '(';
+		depth -= text[after] == ')';
+	}
+	if (depth)
 		return at;
 	place->module = text + start + 1;
-	place->module_len = n - 2;
+	place->module_len = after - start - 2;
 	plus = find_offset(place->module, place->module_len, &offset, &end);
 	if (plus && plus < place->module_len && end == place->module_len)
 		place->module_len = plus;
-	return start + n;
+	return after;
 }
 
 /* The arrow in front of an address; OCaml's operators have others in their names. NULL: none. */
@@ -619,11 +605,6 @@ static void take_word(struct perf_words *words, const char *text, size_t len)
 		words->has_unknown = true;
 }
 
-static bool is_separator(char c)
-{
-	return c == ' ' || c == '/' || c == ',' || c == '(' || c == ')';
-}
-
 void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 {
 	static const char missed[] = "br miss";
@@ -637,7 +618,7 @@ void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 		size_t start = at;
 		bool is_state = at && text[at - 1] == '(';
 
-		while (at < len && !is_separator(text[at]))
+		while (at < len && !memchr(" /,()", text[at], 5))
 			at++;
 		if (at > start && !is_state)
 			take_word(words, text + start, at - start);

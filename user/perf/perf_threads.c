@@ -32,10 +32,9 @@ struct perf_thread {
 	struct spread spread; /* before it */
 	char comm[16];
 	uint64_t last_ns;
-	bool is_on; /* between a begin and an end */
-	bool is_broken;
+	bool is_on;	  /* between a begin and an end */
 	bool is_finished; /* its stack takes no more branches */
-	uint8_t gap;	  /* while it is: enum gap_reason */
+	uint8_t gap;	  /* enum gap_reason of the gap that it is in */
 	VEC(struct perf_loss) losses;
 	size_t next_loss;
 };
@@ -231,7 +230,6 @@ static int break_trace(struct perf_threads *threads, struct perf_thread *thread,
 
 	threads->totals.decode.gaps[reason]++;
 	thread->is_on = false;
-	thread->is_broken = true;
 	thread->gap = reason;
 	return hand_on(threads, thread, &gap);
 }
@@ -263,9 +261,9 @@ static int resume(struct perf_threads *threads, struct perf_thread *thread, cons
 		err = break_trace(threads, thread, GAP_LOST);
 	if (err || thread->is_on)
 		return err;
-	if (thread->is_broken)
+	if (thread->gap != GAP_NONE)
 		threads->totals.decode.gap_ns[thread->gap] += b->time_ns - thread->last_ns;
-	thread->is_broken = false;
+	thread->gap = GAP_NONE;
 	thread->is_on = true;
 	return hand_on(threads, thread, &begin);
 }

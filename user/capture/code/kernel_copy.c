@@ -250,21 +250,11 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 	return any ? 0 : -ENODATA;
 }
 
-static size_t headers_size(const kernel_range_vec *ranges)
-{
-	return sizeof(Elf64_Ehdr) + ranges->n * sizeof(Elf64_Phdr);
-}
-
-static uint64_t data_offset(const kernel_range_vec *ranges)
-{
-	return (headers_size(ranges) + PAGE - 1) / PAGE * PAGE;
-}
-
 /* As `perf record --kcore` makes it, so that perf reads it. */
-static int write_headers(const kernel_range_vec *ranges, int out)
+static int write_headers(const kernel_range_vec *ranges, int out, uint64_t *data)
 {
-	size_t headers = headers_size(ranges);
-	uint64_t offset = data_offset(ranges);
+	size_t headers = sizeof(Elf64_Ehdr) + ranges->n * sizeof(Elf64_Phdr);
+	uint64_t offset = (headers + PAGE - 1) / PAGE * PAGE;
 	_cleanup_free_ uint8_t *buf = calloc(1, headers);
 	Elf64_Ehdr ehdr = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -278,6 +268,7 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 		.e_phnum = (Elf64_Half)ranges->n,
 	};
 
+	*data = offset;
 	if (!buf)
 		return -ENOMEM;
 	memcpy(buf, &ehdr, sizeof(ehdr));
@@ -304,11 +295,11 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 
 static int copy_all(const struct kcore *kcore, const kernel_range_vec *ranges, int out)
 {
-	uint64_t offset = data_offset(ranges);
-	bool any = false;
-	int err = write_headers(ranges, out);
+	bool any = !kcore;
+	uint64_t offset;
+	int err = write_headers(ranges, out, &offset);
 
-	for (size_t i = 0; i < ranges->n && !err; i++) {
+	for (size_t i = 0; i < ranges->n && !err && kcore; i++) {
 		err = copy_range(kcore, ranges->v[i], out, offset);
 		any |= !err;
 		if (err == -ENODATA)
@@ -348,8 +339,7 @@ static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel
 	if (!err && with_code)
 		err = kcore__open(&kcore, path);
 	if (!err)
-		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
-				: write_headers(&ranges, kernel->kcore);
+		err = copy_all(with_code ? &kcore : NULL, &ranges, kernel->kcore);
 	if (kcore.fd >= 0)
 		close(kcore.fd);
 	free(kcore.phdrs);

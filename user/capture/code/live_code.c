@@ -148,11 +148,6 @@ struct patch_search {
 	int pagemap;
 };
 
-static bool is_trampoline(const struct mapping *m)
-{
-	return !strcmp(m->path, UPROBES_TRAMPOLINE);
-}
-
 /* Adds the calls to a trampoline in a page of the file's mapping `m`. 0 or -ENOMEM. */
 static int search_page(const struct patch_search *s, const struct mapping *m, int fd,
 		       uint64_t start)
@@ -181,7 +176,7 @@ static int search_page(const struct patch_search *s, const struct mapping *m, in
 		memcpy(&distance, now + at + 1, sizeof(distance));
 		called = mappings__find(s->maps,
 					start + at + CALL_SIZE + (uint64_t)(int64_t)distance);
-		if (!called || !is_trampoline(called))
+		if (!called || strcmp(called->path, UPROBES_TRAMPOLINE))
 			continue;
 		if (at >= sizeof(over_red_zone) && !memcmp(now + at - sizeof(over_red_zone),
 							   over_red_zone, sizeof(over_red_zone))) {
@@ -204,7 +199,7 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 	VEC_EACH(maps, m) {
 		struct rec_image image = {.path = m->path, .start = m->start, .data = page};
 
-		if (!is_trampoline(m))
+		if (strcmp(m->path, UPROBES_TRAMPOLINE))
 			continue;
 		if (!size)
 			size = uprobes_trampoline__read(page, sizeof(page));
@@ -328,16 +323,6 @@ static int copy_mapping(struct copier *c, const struct mapping *m)
 	return err || !run ? err : add_run(c, m, run, m->end - run);
 }
 
-/* Not the kernel's own pages, nor what is read from a file. */
-static bool is_wanted(const struct copier *c, const struct mapping *m)
-{
-	if (!(m->prot & PROT_EXEC))
-		return false;
-	if (m->path[0] == '/')
-		return !recording__find_file(c->rec, m->path, m->ino);
-	return mapping__is_memory(m);
-}
-
 static int copy_perf_map(const struct copier *c)
 {
 	size_t left = PERF_MAPS_MAX;
@@ -370,9 +355,14 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	before = rec->images.n;
-	VEC_EACH_WHILE(&maps, m, !err)
-		if (is_wanted(&copier, m))
+	VEC_EACH_WHILE(&maps, m, !err) {
+		/* Not the kernel's own pages, nor what is read from a file. */
+		bool is_in_memory = m->path[0] == '/' ? !recording__find_file(rec, m->path, m->ino)
+						      : mapping__is_memory(m);
+
+		if (m->prot & PROT_EXEC && is_in_memory)
 			err = copy_mapping(&copier, m);
+	}
 	if (!err && rec->images.n > before)
 		err = copy_perf_map(&copier);
 	if (copier.cut)
@@ -440,17 +430,6 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	return 0;
 }
 
-/* Each file is looked for once, so that a missing one is reported once. */
-static bool is_first(const struct recording *rec, size_t i)
-{
-	const struct rec_map *map = &rec->maps.v[i];
-
-	for (size_t k = 0; k < i; k++)
-		if (rec->maps.v[k].ino == map->ino && !strcmp(rec->maps.v[k].path, map->path))
-			return false;
-	return true;
-}
-
 int found_files__add(struct recording *rec)
 {
 	int err = 0;
@@ -463,9 +442,15 @@ int found_files__add(struct recording *rec)
 		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
 	}
 	fs__allow_open_files(2 * rec->maps.n);
-	for (size_t i = 0; i < rec->maps.n && !err; i++)
-		if (rec->maps.v[i].path[0] == '/' && is_first(rec, i))
-			err = add_found(rec, &rec->maps.v[i]);
+	VEC_EACH_WHILE(&rec->maps, map, !err) {
+		const struct rec_map *first = rec->maps.v;
+
+		/* Each file is looked for once, so that a missing one is reported once. */
+		while (first->ino != map->ino || strcmp(first->path, map->path))
+			first++;
+		if (map->path[0] == '/' && first == map)
+			err = add_found(rec, map);
+	}
 	return err;
 }
 
@@ -604,14 +589,6 @@ int code_files__note(struct recording *rec, pid_t pid)
 	return err;
 }
 
-static bool is_known(const struct recording *rec, pid_t pid, const struct mapping *m)
-{
-	VEC_EACH(&rec->data_maps, known)
-		if (known->pid == pid && known->start == m->start && known->ino == m->ino)
-			return true;
-	return false;
-}
-
 int data_maps__take(struct recording *rec, pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
@@ -620,9 +597,15 @@ int data_maps__take(struct recording *rec, pid_t pid)
 		return 0;
 	VEC_EACH(&maps, m) {
 		struct rec_map map = process_note__map(pid, m, 0);
+		bool is_known = false;
 
 		if ((m->prot & (PROT_READ | PROT_EXEC)) != PROT_READ || !m->ino ||
-		    !recording__find_file(rec, m->path, m->ino) || is_known(rec, pid, m))
+		    !recording__find_file(rec, m->path, m->ino))
+			continue;
+		VEC_EACH(&rec->data_maps, known)
+			is_known |= known->pid == pid && known->start == m->start &&
+				    known->ino == m->ino;
+		if (is_known)
 			continue;
 		map.path = strdup(m->path);
 		if (!map.path || VEC_ADD(&rec->data_maps, map)) {

@@ -66,7 +66,7 @@ int perf_clock__now(struct clock_point *best)
 	uint64_t least_ns = UINT64_MAX, took_ns;
 	struct clock_point point;
 	struct perf_ring ring;
-	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, false);
+	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, PERF_RING_NORMAL);
 
 	if (err)
 		return err;

@@ -31,56 +31,28 @@ static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 	return c;
 }
 
-static int add_switch(struct cpu_switches *c, uint64_t time_ns, pid_t pid, pid_t tid)
+int switch_log__note(struct switch_log *log, enum switch_event event, const struct rec_switch *sw)
 {
-	return VEC_ADD(
-		&c->list,
-		(struct rec_switch){.time_ns = time_ns, .cpu = c->cpu, .pid = pid, .tid = tid});
-}
-
-int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-
-	if (!c)
-		return -ENOMEM;
-	return c->list.n ? 0 : switch_log__on(log, cpu, time_ns, pid, tid);
-}
-
-int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-
-	if (!c)
-		return -ENOMEM;
-	c->last_ns = time_ns;
-	return add_switch(c, time_ns, pid, tid);
-}
-
-int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
+	struct cpu_switches *c = of_cpu(log, sw->cpu);
+	struct rec_switch add = *sw, before = *sw;
 	int err = 0;
 
 	if (!c)
 		return -ENOMEM;
+	if (event == SWITCH_BEGAN && c->list.n)
+		return 0;
+	/* The first record of a CPU tells who ran before it. */
+	before.time_ns = log->start_ns;
 	/* The tid is -1 if the thread has exited and the kernel is releasing it. */
-	if (!c->list.n && pid > 0 && tid > 0 && time_ns > log->start_ns)
-		err = add_switch(c, log->start_ns, pid, tid);
-	c->last_ns = time_ns;
-	return err ? err : add_switch(c, time_ns, 0, 0);
-}
-
-int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-	uint64_t since_ns;
-
-	if (!c)
-		return -ENOMEM;
-	since_ns = c->last_ns;
-	c->last_ns = time_ns;
-	return add_switch(c, since_ns, 0, 0);
+	if (event == SWITCH_OFF && !c->list.n && sw->pid > 0 && sw->tid > 0 &&
+	    sw->time_ns > log->start_ns)
+		err = VEC_ADD(&c->list, before);
+	if (event == SWITCH_OFF || event == SWITCH_LOST)
+		add.pid = add.tid = 0;
+	if (event == SWITCH_LOST)
+		add.time_ns = c->last_ns;
+	c->last_ns = sw->time_ns;
+	return err ? err : VEC_ADD(&c->list, add);
 }
 
 /*
@@ -178,7 +150,8 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-/* At every record's end: TID, TIME, CPU, IDENTIFIER, as pt_ring.c asks for them. */
+/* At every record's end: TID, TIME, CPU, IDENTIFIER, as sideband_ring__open() and pt_source.c ask
+ * for them. */
 struct record_id {
 	uint32_t pid, tid;
 	uint64_t time_ns, cpu, identifier;
@@ -295,31 +268,33 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			 const struct record_id *id, bool of_pt)
 {
 	const struct aux_record *aux = (const void *)header;
-	pid_t pid = (pid_t)id->pid, tid = (pid_t)id->tid;
-	const struct rec_thread thread = {.pid = pid, .tid = tid, .start_ns = id->time_ns};
-	int cpu = (int)id->cpu;
+	const struct rec_switch sw = {.time_ns = id->time_ns,
+				      .cpu = (int)id->cpu,
+				      .pid = (pid_t)id->pid,
+				      .tid = (pid_t)id->tid};
+	const struct rec_thread thread = {.pid = sw.pid, .tid = sw.tid, .start_ns = sw.time_ns};
 
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		if (header->misc & PERF_RECORD_MISC_SWITCH_OUT)
-			return switch_log__off(&s->log, cpu, id->time_ns, pid, tid);
+			return switch_log__note(&s->log, SWITCH_OFF, &sw);
 		/* A thread without a record of its begin was moved into the cgroup. */
-		if (!recording__find_thread(s->rec, pid, tid) && VEC_ADD(&s->joined, thread))
+		if (!recording__find_thread(s->rec, sw.pid, sw.tid) && VEC_ADD(&s->joined, thread))
 			return -ENOMEM;
-		return switch_log__on(&s->log, cpu, id->time_ns, pid, tid);
+		return switch_log__note(&s->log, SWITCH_ON, &sw);
 	case PERF_RECORD_ITRACE_START:
 		/*
 		 * The record names the current thread, which during a switch between cgroups is
 		 * still the old one (kernel/events/core.c: perf_cgroup_switch).
 		 */
-		return recording__find_thread(s->rec, pid, tid)
-			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)
+		return recording__find_thread(s->rec, sw.pid, sw.tid)
+			       ? switch_log__note(&s->log, SWITCH_BEGAN, &sw)
 			       : 0;
 	case PERF_RECORD_AUX:
-		return switch_log__traced(&s->log, cpu, id->time_ns, aux->aux_offset);
+		return switch_log__traced(&s->log, sw.cpu, sw.time_ns, aux->aux_offset);
 	case PERF_RECORD_LOST:
-		return of_pt ? 0 : switch_log__lost(&s->log, cpu, id->time_ns);
+		return of_pt ? 0 : switch_log__note(&s->log, SWITCH_LOST, &sw);
 	}
 	return 0;
 }
@@ -529,7 +504,7 @@ int sideband_ring__open(struct sideband_ring *r, const struct event_place *place
 	*r = (struct sideband_ring){.event = event_place__open(place, &attr, -1)};
 	if (r->event < 0)
 		return r->event;
-	err = perf_ring__map(&r->ring, r->event, config->size, 0, false);
+	err = perf_ring__map(&r->ring, r->event, config->size, 0, PERF_RING_NORMAL);
 	if (err)
 		sideband_ring__close(r);
 	return err;

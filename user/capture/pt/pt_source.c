@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The pt source: Intel PT through perf, with one ring per thread or per CPU. */
+#include "capture/pt/pt_source.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,8 +19,6 @@
 #include "capture/perf/perf_clock.h"
 #include "capture/perf/perf_ring.h"
 #include "capture/probe/uprobe_event.h"
-#include "capture/pt/pmu.h"
-#include "capture/pt/pt_ring.h"
 #include "capture/source.h"
 #include "target/process.h"
 #include "util/cleanup.h"
@@ -25,20 +26,16 @@
 #include "util/log.h"
 #include "util/units.h"
 
-static bool cpuinfo_has(const char *word)
+static void explain_no_pmu(void)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len;
+	bool is_known = !fs__read("/proc/cpuinfo", &text, &len);
 
-	return !fs__read("/proc/cpuinfo", &text, &len) && strstr(text, word);
-}
-
-static void explain_no_pmu(void)
-{
-	if (cpuinfo_has("hypervisor"))
+	if (is_known && strstr(text, "hypervisor"))
 		log__error("no Intel PT: this is a virtual machine, and hypervisors rarely pass PT "
 			   "to guests");
-	else if (!cpuinfo_has("GenuineIntel"))
+	else if (!is_known || !strstr(text, "GenuineIntel"))
 		log__error("no Intel PT: this is not an Intel CPU");
 	else
 		log__error("no Intel PT: the kernel lacks the intel_pt PMU (" PT_PMU_PATH ")");
@@ -88,6 +85,223 @@ static void explain_open_kernel(int err)
 	}
 }
 
+/* The descriptors and mappings of one ring with one probe. */
+#define PT_RING_FDS	 3
+#define PT_RING_MAPPINGS 3
+
+struct pt_ring_config {
+	uint32_t pmu_type;
+	uint64_t pt_config;
+	size_t aux_size;
+	enum pt_freeze freeze;
+	bool kernel;			  /* also trace the kernel's code */
+	bool kernel_only;		  /* trace only the kernel's code */
+	bool from_exec;			  /* record from the process's execve on, not before */
+	bool start_paused;		  /* trace only between probes that start and stop */
+	const struct uprobe_spec *probes; /* none: nothing triggers */
+	size_t n_probes;
+	const uint32_t *tracepoints; /* id per probe, see uprobe_group; NULL: not shared */
+	const char *spool_dir;	     /* drain the ring to a file there; NULL: overwrite the ring */
+	bool by_cpu;		     /* records switches; needs larger buffers */
+};
+
+struct pt_ring {
+	struct followed_ring of;
+	int pt;		 /* the intel_pt event */
+	VEC(int) probes; /* the gated uprobe events in its group */
+	struct perf_ring ring;
+	struct spool spool; /* if the ring is drained */
+};
+
+#define SIDEBAND_DATA_SIZE (256u << 10)
+
+/*
+ * These records do not wake mtbpf, but those of the sideband do. Each time the kernel takes Intel
+ * PT from a CPU, it writes one record of 64 bytes here, and at least one of 56 bytes to the
+ * sideband.
+ */
+static size_t pt_data_size(bool by_cpu)
+{
+	return by_cpu ? 128u << 10 : 16u << 10;
+}
+
+const char *pt_freeze__name(enum pt_freeze freeze)
+{
+	static const char *const names[] = {
+		[PT_FREEZE_PAUSE] = "in the kernel, by aux_pause",
+		[PT_FREEZE_REFRESH] = "in the kernel, by an event limit",
+		[PT_FREEZE_DISABLE] = "from user space",
+	};
+
+	return names[freeze];
+}
+
+static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int leader)
+{
+	struct perf_event_attr attr = {
+		.type = config->pmu_type,
+		.config = config->pt_config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.sample_id_all = 1,
+		/* A sibling goes with its leader. */
+		.disabled = leader < 0,
+		.enable_on_exec = leader < 0 && config->from_exec,
+		.exclude_kernel = !config->kernel,
+		.exclude_user = config->kernel_only,
+		.exclude_hv = 1,
+	};
+
+	if (config->start_paused)
+		aux_action__set(&attr, AUX_START_PAUSED);
+	r->pt = event_place__open(&r->of.place, &attr, leader);
+	return r->pt < 0 ? r->pt : 0;
+}
+
+static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
+{
+	struct uprobe_group group = {
+		.place = r->of.place,
+		.leader = leader,
+		.action = config->freeze != PT_FREEZE_PAUSE	    ? 0
+			  : config->probes[i].role == UPROBE_STARTS ? AUX_RESUME
+								    : AUX_PAUSE,
+		.disabled = config->freeze == PT_FREEZE_REFRESH,
+		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
+		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
+	};
+	int *fd = VEC_PUSH(&r->probes);
+
+	if (!fd)
+		return -ENOMEM;
+	*fd = uprobe_event__open_in_group(&config->probes[i], &group);
+	if (*fd >= 0)
+		return 0;
+	return r->probes.v[--r->probes.n];
+}
+
+static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	int err;
+
+	if (config->n_probes && config->freeze == PT_FREEZE_REFRESH) {
+		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
+		err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+		return err ? err : open_pt(r, config, r->probes.v[0]);
+	}
+	err = open_pt(r, config, -1);
+	for (size_t i = 0; i < config->n_probes && !err; i++)
+		err = open_probe(r, config, i, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+	return err;
+}
+
+static void close_ring(struct followed_ring *of)
+{
+	struct pt_ring *r = (struct pt_ring *)of;
+
+	perf_ring__unmap(&r->ring);
+	spool__close(&r->spool);
+	sideband_ring__close(&r->of.sideband);
+	VEC_FINI_EACH(&r->probes, e, close(*e));
+	if (r->pt >= 0)
+		close(r->pt);
+	r->pt = -1;
+}
+
+/*
+ * Opens all events at a place, disabled, and maps their buffers. 0, or -errno: -ESRCH: the thread
+ * has ended; -EINVAL, -EOPNOTSUPP: the kernel lacks PT_FREEZE_PAUSE, or PT_FREEZE_REFRESH cannot
+ * have several probes; -EBUSY: Intel PT is in use; -EPERM: locked memory; -ENODEV: the CPU is
+ * offline; -ENOENT: the cgroup lacks the perf_event controller. Prints nothing.
+ */
+static int open_ring_at(struct pt_ring *r, const struct event_place *place,
+			const struct pt_ring_config *config)
+{
+	const struct sideband_ring_config sideband = {
+		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
+	int err;
+
+	*r = (struct pt_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
+			      .pt = -1,
+			      .spool = SPOOL_NONE};
+	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
+	if (!err)
+		err = sideband_ring__open(&r->of.sideband, place, &sideband);
+	if (!err)
+		err = open_group(r, config);
+	if (!err)
+		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
+				     config->aux_size,
+				     config->spool_dir ? PERF_RING_DRAINED : PERF_RING_NORMAL);
+	if (err)
+		close_ring(&r->of);
+	return err;
+}
+
+/* Begins recording. 0 or -errno. */
+static int enable(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	if (config->freeze == PT_FREEZE_REFRESH && config->n_probes) {
+		int probe = r->probes.v[0];
+
+		if (ioctl(probe, PERF_EVENT_IOC_REFRESH, 1))
+			return -errno;
+		/* The limit stays; execve enables. */
+		return config->from_exec && ioctl(probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+	}
+	if (config->from_exec)
+		return 0;
+	return ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+/* Ends recording; the AUX head is final then. */
+static void disable_ring(struct followed_ring *of)
+{
+	struct pt_ring *r = (struct pt_ring *)of;
+
+	/*
+	 * Disable Intel PT first: the hit's message may arrive while the target is still in the
+	 * probe's handler, and without the probe's event nothing would pause the trace.
+	 */
+	if (r->pt >= 0)
+		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < r->probes.n; i++)
+		ioctl(r->probes.v[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/*
+ * Writes the new data to the ring's spool, if it has one, and resumes a ring that was full: the
+ * kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
+ * perf_aux_output_begin()); only user space enables it again. Enabling an active event does
+ * nothing.
+ */
+static void drain(struct pt_ring *r, bool runs)
+{
+	size_t n = perf_ring__drain_aux(&r->ring, &r->spool);
+
+	if (n >= r->ring.aux_size / 2 && runs)
+		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/*
+ * Reads how long the recorded threads were on a CPU, and how much of that was recorded: less if the
+ * PMU was used otherwise (the kernel's multiplexing). 0 or -EIO.
+ */
+static int read_times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)
+{
+	struct {
+		uint64_t value, enabled, running;
+	} counts;
+
+	if (read(r->pt, &counts, sizeof(counts)) != sizeof(counts))
+		return -EIO;
+	*enabled_ns = counts.enabled;
+	*running_ns = counts.running;
+	return 0;
+}
+
 #define AUX_MIN (4u << 10)
 #define AUX_MAX (1u << 30)
 
@@ -122,34 +336,12 @@ static const struct followed_ops followed_ops;
 static int open_ring(struct source *s, struct followed_ring *of, const struct event_place *place)
 {
 	struct pt_ring *ring = (struct pt_ring *)of;
-	int err = pt_ring__open(ring, place, &s->ring_config);
+	int err = open_ring_at(ring, place, &s->ring_config);
 
 	/* The event wakes when the buffer is half full. */
 	if (s->config.spool_dir)
 		of->wakes = ring->pt;
 	return err;
-}
-
-static void close_ring(struct followed_ring *ring)
-{
-	pt_ring__close((struct pt_ring *)ring);
-}
-
-static void disable_ring(struct followed_ring *ring)
-{
-	pt_ring__disable((struct pt_ring *)ring);
-}
-
-static int add_cpus(struct source *s)
-{
-	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
-	cpu_set_t cpus;
-	int err;
-
-	followed__cpus(&s->followed, NULL, &cpus);
-	err = followed__add_cpus(&s->followed, &place, &cpus);
-
-	return err ? err : s->followed.rings.n ? 0 : -ENODEV;
 }
 
 static bool is_unsupported(int err)
@@ -160,8 +352,15 @@ static bool is_unsupported(int err)
 /* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
 static int try_methods(struct source *s)
 {
+	const struct cgroup *cgroup = s->config.cgroup;
+	struct event_place place = {0};
+	cpu_set_t cpus;
 	int err = -EINVAL;
 
+	if (cgroup) {
+		place = event_place__of_cgroup(cgroup->fd, 0);
+		followed__cpus(&s->followed, NULL, &cpus);
+	}
 	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
 	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
 		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
@@ -173,9 +372,19 @@ static int try_methods(struct source *s)
 			break;
 		followed__close_rings(&s->followed);
 		s->ring_config.freeze = freeze;
-		err = s->config.cgroup ? add_cpus(s) : followed__add_threads(&s->followed);
+		err = cgroup ? followed__add_cpus(&s->followed, &place, &cpus)
+			     : followed__add_threads(&s->followed);
+		if (!err && !s->followed.rings.n)
+			err = -ENODEV;
 	}
 	return err;
+}
+
+size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)
+{
+	size_t pages = 2 * (size_t)sysconf(_SC_PAGESIZE);
+
+	return pages + SIDEBAND_DATA_SIZE + pt_data_size(by_cpu) + aux_size;
 }
 
 /* Checks this before anything is opened: the kernel only reports EPERM. */
@@ -273,7 +482,7 @@ static void warn_not_running(const struct pt_ring *r, size_t size)
 	int number = of_thread ? r->of.place.pid : r->of.place.cpu;
 	uint64_t enabled, running;
 
-	if (pt_ring__times(r, &enabled, &running))
+	if (read_times(r, &enabled, &running))
 		return;
 	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number, size,
 		   (unsigned long long)enabled, (unsigned long long)running);
@@ -292,7 +501,7 @@ static void warn_empty(const struct recording *rec, size_t first_hit, const stru
 {
 	uint64_t enabled, running;
 
-	if (aux->size || pt_ring__times(r, &enabled, &running))
+	if (aux->size || read_times(r, &enabled, &running))
 		return;
 	for (size_t i = first_hit; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
@@ -384,6 +593,79 @@ static int pt__read(struct source *s, struct recording *rec)
 		err = read_rings(s, rec, last.tsc);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	return followed__finish_read(&s->followed, err, s->first.perf_ns, true, rec);
+}
+
+#define PROBE_AUX_SIZE (128u << 10)
+/* Far more than what runs from the start to the hit. */
+#define BRANCHES 12000
+/* A TNT packet holds up to 6 branches per byte, or 47 in 8 bytes (Intel SDM vol. 3, 33.4.2.1). */
+#define BRANCHES_SIZE (BRANCHES / 8)
+
+/* Config bits that every PMU takes. */
+static uint64_t config_of(const struct pt_pmu *pmu)
+{
+	static const struct pt_timing none = {0};
+	uint64_t config;
+
+	pt_timing__config(&none, pmu, &config);
+	return config;
+}
+
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
+{
+	struct perf_event_attr attr = {
+		.type = pmu->type,
+		.config = config_of(pmu),
+		.disabled = 1,
+		.exclude_kernel = !kernel,
+		.exclude_hv = 1,
+	};
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
+
+	return fd < 0 ? fd : 0;
+}
+
+__attribute__((noinline, noipa)) static void run_branches(void)
+{
+	for (unsigned int n = BRANCHES; n; n--)
+		__asm__ volatile("" : "+r"(n));
+}
+
+int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
+{
+	struct uprobe_spec spec;
+	struct pt_ring_config config = {
+		.pmu_type = pmu->type,
+		.pt_config = config_of(pmu),
+		.aux_size = PROBE_AUX_SIZE,
+		.freeze = freeze,
+		.probes = &spec,
+		.n_probes = 1,
+	};
+	struct event_place place = event_place__of_thread(gettid());
+	struct pt_ring ring;
+	uint64_t size = 0;
+	int err = own_probe__spec_of(&spec, (uintptr_t)own_probe__hit);
+
+	if (!err)
+		err = open_ring_at(&ring, &place, &config);
+	if (err)
+		return err;
+	err = enable(&ring, &config);
+	if (!err) {
+		own_probe__hit();
+		run_branches();
+		disable_ring(&ring.of);
+		/* The buffer does not come round: its head is the trace's size. */
+		size = __atomic_load_n(&ring.ring.page->aux_head, __ATOMIC_ACQUIRE);
+	}
+	close_ring(&ring.of);
+	if (err)
+		return err;
+	if (freeze == PT_FREEZE_DISABLE)
+		return size >= BRANCHES_SIZE ? 0 : -ENODATA;
+	return size && size < BRANCHES_SIZE ? 0 : -ENODATA;
 }
 
 static int pt__probe(void)
@@ -497,7 +779,7 @@ static int pt__start(struct source *s)
 	if (!err)
 		err = followed__note(&s->followed, s->first.perf_ns);
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
-		err = pt_ring__enable(ring_at(s, i), &s->ring_config);
+		err = enable(ring_at(s, i), &s->ring_config);
 	/* Threads that begin later do so after the execve. */
 	s->ring_config.from_exec = false;
 	if (err)
@@ -527,7 +809,7 @@ static bool may_close(struct source *s, struct followed_ring *of)
 	ended = VEC_PUSH(&s->spools);
 	if (!ended)
 		return false;
-	pt_ring__drain(ring, false);
+	drain(ring, false);
 	*ended = (struct ended_spool){of->pid, of->place.pid, ring->spool};
 	ring->spool = (struct spool)SPOOL_NONE;
 	return true;
@@ -539,7 +821,7 @@ static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *t
 	int err = perf_clock__now(&now);
 
 	*time_ns = now.perf_ns;
-	return err ? err : pt_ring__enable((struct pt_ring *)ring, &s->ring_config);
+	return err ? err : enable((struct pt_ring *)ring, &s->ring_config);
 }
 
 /* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
@@ -573,7 +855,7 @@ static int look(struct source *s)
 		struct pt_ring *ring = ring_at(s, i);
 
 		if (s->config.spool_dir)
-			pt_ring__drain(ring, !s->followed.frozen && !ring->of.ended);
+			drain(ring, !s->followed.frozen && !ring->of.ended);
 		err = sideband__drain(&s->followed.sideband, &ring->ring);
 		if (!err)
 			err = sideband__drain(&s->followed.sideband, &ring->of.sideband.ring);

@@ -308,15 +308,6 @@ static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *nex
 	return 0;
 }
 
-/* The stream of the same thread or CPU; or NULL. */
-static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux)
-{
-	for (size_t i = 0; i < r->streams.n; i++)
-		if (r->streams.v[i].tid == aux->tid && r->streams.v[i].cpu == aux->cpu)
-			return &r->streams.v[i];
-	return NULL;
-}
-
 /* The first `known` of the new bytes are there already. */
 static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
 			   struct rec_aux *more, uint64_t end)
@@ -341,11 +332,16 @@ static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, 
 
 static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset)
 {
-	struct perf_reader_stream *s = find_stream(r, aux);
-	struct rec_aux *last = s ? &r->rec->aux.v[s->aux] : NULL;
+	struct perf_reader_stream *s = NULL;
+	struct rec_aux *last = NULL;
 	uint64_t end = offset + aux->size;
 	size_t known;
 
+	VEC_EACH_WHILE(&r->streams, stream, !s)
+		if (stream->tid == aux->tid && stream->cpu == aux->cpu)
+			s = stream;
+	if (s)
+		last = &r->rec->aux.v[s->aux];
 	/* Whole words are written: what is beyond the next one's start is padding. */
 	if (s && offset && s->end >= offset && s->end - offset < 8 &&
 	    s->end - offset <= last->size) {

@@ -62,11 +62,6 @@ static int write_file(const char *dir, const char *name, const void *data, size_
 	return err ? err : fs__write(path, data, size);
 }
 
-static int write_text(const char *dir, const char *name, const char *text)
-{
-	return write_file(dir, name, text, strlen(text));
-}
-
 static int write_images(const struct recording *rec, const char *dir)
 {
 	char path[PATH_MAX], name[64];
@@ -80,7 +75,8 @@ static int write_images(const struct recording *rec, const char *dir)
 	}
 	for (size_t i = 0; i < rec->perf_maps.n && !err; i++) {
 		recording_perf_map__file(rec->perf_maps.v[i].pid, name);
-		err = write_text(dir, name, rec->perf_maps.v[i].text);
+		err = write_file(dir, name, rec->perf_maps.v[i].text,
+				 strlen(rec->perf_maps.v[i].text));
 	}
 	return err;
 }
@@ -191,9 +187,11 @@ static int write_kernel(const struct rec_kernel *kernel, const char *dir)
 	if (!err && mkdir(path, 0700) && errno != EEXIST)
 		err = -errno;
 	if (!err)
-		err = write_text(dir, "kcore_dir/kallsyms", kernel->kallsyms);
+		err = write_file(dir, "kcore_dir/kallsyms", kernel->kallsyms,
+				 strlen(kernel->kallsyms));
 	if (!err)
-		err = write_text(dir, "kcore_dir/modules", kernel->modules);
+		err = write_file(dir, "kcore_dir/modules", kernel->modules,
+				 strlen(kernel->modules));
 	if (!err)
 		err = put_file(kernel->kcore, dir, "kcore_dir/kcore");
 	return err;
@@ -218,7 +216,7 @@ static int save(struct recording *rec, const char *path, struct meter *meter)
 	if (!err)
 		text = recording_meta__print(rec);
 	if (!err)
-		err = text ? write_text(path, "meta.json", text) : -ENOMEM;
+		err = text ? write_file(path, "meta.json", text, strlen(text)) : -ENOMEM;
 	return err;
 }
 
@@ -282,18 +280,6 @@ static int read_inside(void *dir, const char *name, char **data, size_t *size)
 	return fd < 0 ? fd : fs__read_fd(fd, SIZE_MAX, data, size);
 }
 
-static int open_files(struct recording *rec, const char *dir)
-{
-	fs__allow_open_files(2 * rec->files.n);
-	VEC_EACH(&rec->files, file) {
-		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
-			return file->fd;
-		if (file->debug_name && (file->debug_fd = open_inside(dir, file->debug_name)) < 0)
-			return file->debug_fd;
-	}
-	return 0;
-}
-
 static void hint_unread(int err, const char *otherwise)
 {
 	if (err == -EACCES)
@@ -321,8 +307,14 @@ static int read_meta(struct recording *rec, const char *dir)
 	}
 	if (!err)
 		err = recording_meta__parse(rec, text, read_inside, (void *)dir);
-	if (!err)
-		err = open_files(rec, dir);
+	fs__allow_open_files(2 * rec->files.n);
+	VEC_EACH_WHILE(&rec->files, file, !err) {
+		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
+			err = file->fd;
+		else if (file->debug_name &&
+			 (file->debug_fd = open_inside(dir, file->debug_name)) < 0)
+			err = file->debug_fd;
+	}
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
 		log__hint("this is " MTBPF_VERSION "; use the one that made it");

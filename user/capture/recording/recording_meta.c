@@ -365,7 +365,7 @@ static int parse_label(struct recording *rec, const cJSON *item, const struct im
 	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
 }
 
-static const struct list {
+static const struct {
 	const char *name;
 	size_t n_at; /* where struct recording says how many they are */
 	void (*add)(const struct recording *rec, size_t i, cJSON *item);
@@ -382,17 +382,6 @@ static const struct list {
 	{"labels", offsetof(struct recording, labels.n), add_label, parse_label},
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
-
-/* Leaves out an empty list, except "taken": empty, it says that no time was taken. */
-static void add_list(const struct recording *rec, const struct list *list, cJSON *meta)
-{
-	size_t n = *(const size_t *)(const void *)((const char *)rec + list->n_at);
-	bool is_known = list->add == add_taken && rec->knows_taken;
-	cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, list->name) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		list->add(rec, i, json__append_object(array));
-}
 
 char *recording_meta__print(const struct recording *rec)
 {
@@ -427,8 +416,15 @@ char *recording_meta__print(const struct recording *rec)
 		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
 	if (rec->knows_interrupts)
 		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		add_list(rec, &lists[i], meta);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		size_t n = *(const size_t *)(const void *)((const char *)rec + lists[i].n_at);
+		/* An empty "taken" says that no time was taken; other empty lists are left out. */
+		bool is_known = lists[i].add == add_taken && rec->knows_taken;
+		cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, lists[i].name) : NULL;
+
+		for (size_t k = 0; k < n; k++)
+			lists[i].add(rec, k, json__append_object(array));
+	}
 	drops = cJSON_AddObjectToObject(meta, "dropped");
 	for (int i = 0; i < DROPS; i++)
 		if (rec->drops[i])

@@ -179,7 +179,7 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 			break;
 		if (first < 0) {
 			first = r->events[i];
-			err = perf_ring__map_backward(&r->ring, first, config->size);
+			err = perf_ring__map(&r->ring, first, config->size, 0, PERF_RING_BACKWARD);
 		} else if (ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first)) {
 			err = -errno;
 		}

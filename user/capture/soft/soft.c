@@ -62,18 +62,6 @@ static void drain_thread(struct source *source, uint32_t i)
 	t->taken = ready;
 }
 
-static int read_spool(struct source *source, uint32_t i, struct recording *rec)
-{
-	struct soft_thread *t = &source->shared->threads[i];
-	struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
-
-	/* The stepper has ended: its last bytes are there as well. */
-	t->ready = t->written;
-	drain_thread(source, i);
-	return source->spools[i].fd < 0 ? source->spools[i].err
-					: spool__finish(&source->spools[i], &aux, rec);
-}
-
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
 	const struct soft_shared *shared = source->shared;
@@ -99,19 +87,26 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 
 static int read_threads(struct source *source, struct recording *rec)
 {
-	const struct soft_shared *shared = source->shared;
+	struct soft_shared *shared = source->shared;
 	int err = 0;
 
 	for (uint32_t i = 0; i < shared->n_threads && !err; i++) {
-		const struct soft_thread *t = &shared->threads[i];
+		struct soft_thread *t = &shared->threads[i];
 		struct rec_thread thread = {
 			.pid = source->config.pid, .tid = t->tid, .start_ns = t->start_ns};
+		struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
 
 		memcpy(thread.comm, t->comm, sizeof(thread.comm));
 		err = recording__add_thread(rec, &thread);
-		if (!err)
-			err = source->config.spool_dir ? read_spool(source, i, rec)
-						       : read_ring(source, i, rec);
+		if (!err && !source->config.spool_dir)
+			err = read_ring(source, i, rec);
+		if (err || !source->config.spool_dir)
+			continue;
+		/* The stepper has ended: its last bytes are there as well. */
+		t->ready = t->written;
+		drain_thread(source, i);
+		err = source->spools[i].fd < 0 ? source->spools[i].err
+					       : spool__finish(&source->spools[i], &aux, rec);
 	}
 	return err;
 }

@@ -250,21 +250,6 @@ static bool on_executed(struct stepped *t, const struct user_regs_struct *regs)
 	return t->insn.cls == INSN_SYSCALL;
 }
 
-/*
- * The fetched instruction has a uprobe: the kernel handled its int3 and continued after the
- * instruction. It cannot be read; a call is what pushed and went far.
- */
-static void on_probed(struct stepped *t, const struct user_regs_struct *regs)
-{
-	set_time(t, t->fetched_ns);
-	t->shared->steps++;
-	if (!t->stream.enabled)
-		pt_stream__enable(&t->stream, t->ip);
-	pt_stream__disable_async(&t->stream, t->ip);
-	if (regs->rsp == t->sp - 8 && regs->rip - t->ip > INSN_MAX_LEN)
-		truth__call(&t->truth, t->fetched_ns, regs->rip, regs->rsp);
-}
-
 /* Recording stops here; in_syscall: inside the fetched syscall instruction. */
 static void end_trace(struct stepped *t, bool in_syscall)
 {
@@ -399,14 +384,6 @@ static int seize_all(struct stepper *s)
 #define ERESTARTSYS	      512
 #define ERESTART_RESTARTBLOCK 516
 
-static bool is_listed(const struct mappings *maps, const struct mapping *m)
-{
-	const struct mapping *old = mappings__find(maps, m->start);
-
-	return old && old->start == m->start && old->end == m->end && old->pgoff == m->pgoff &&
-	       old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path);
-}
-
 /* Appends mappings not seen before to the shared list. */
 static void scan_maps(struct stepper *s)
 {
@@ -418,10 +395,14 @@ static void scan_maps(struct stepper *s)
 		return;
 	for (size_t i = 0; i < maps.n; i++) {
 		const struct mapping *m = &maps.v[i];
+		const struct mapping *old = mappings__find(&s->maps, m->start);
 		struct soft_map *out;
 		bool was_there;
 
-		if (!(m->prot & PROT_EXEC) || is_listed(&s->maps, m))
+		if (!(m->prot & PROT_EXEC))
+			continue;
+		if (old && old->start == m->start && old->end == m->end && old->pgoff == m->pgoff &&
+		    old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path))
 			continue;
 		if (shared->n_maps == SOFT_MAX_MAPS) {
 			shared->lost_maps++;
@@ -688,7 +669,17 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 			pt_stream__disable_async(&t->stream, t->ip);
 		truth__signal(&t->truth, regs.rip, regs.rsp);
 	} else if (info->si_code == SI_USER) {
-		on_probed(t, &regs);
+		/*
+		 * The fetched instruction has a uprobe: the kernel handled its int3 and continued
+		 * after the instruction. It cannot be read; a call is what pushed and went far.
+		 */
+		set_time(t, t->fetched_ns);
+		t->shared->steps++;
+		if (!t->stream.enabled)
+			pt_stream__enable(&t->stream, t->ip);
+		pt_stream__disable_async(&t->stream, t->ip);
+		if (regs.rsp == t->sp - 8 && regs.rip - t->ip > INSN_MAX_LEN)
+			truth__call(&t->truth, t->fetched_ns, regs.rip, regs.rsp);
 	} else if (t->skip_next) {
 		t->skip_next = false;
 	} else if (on_executed(t, &regs)) {
@@ -864,32 +855,23 @@ static void step_all(struct stepper *s)
 	}
 }
 
-static int init(struct stepper *s, struct soft_shared *shared, const struct stepper_config *config)
+void stepper__run(struct soft_shared *shared, const struct stepper_config *config)
 {
+	struct stepper s = {.shared = shared, .config = config};
 	sigset_t all;
+	int err;
 
-	*s = (struct stepper){.shared = shared, .config = config};
 	/* Ctrl-C and the like are mtbpf's; a stepper that dies takes the target with it. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
-	s->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->threads = calloc(SOFT_MAX_THREADS, sizeof(*s->threads));
+	s.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	s.threads = calloc(SOFT_MAX_THREADS, sizeof(*s.threads));
 	if (config->truth_path)
-		s->truth = fopen(config->truth_path, "we");
-	if (s->signal_fd < 0 || !s->threads || (config->truth_path && !s->truth))
-		return -errno;
-	return 0;
-}
-
-void stepper__run(struct soft_shared *shared, const struct stepper_config *config)
-{
-	struct stepper s;
-	int err = init(&s, shared, config);
-
-	if (!err)
-		err = seize_all(&s);
+		s.truth = fopen(config->truth_path, "we");
+	err = s.signal_fd < 0 || !s.threads || (config->truth_path && !s.truth) ? -errno
+										: seize_all(&s);
 	if (err) {
 		/* Releases the seized threads: nothing has been stepped yet. */
 		s.freezing = true;
