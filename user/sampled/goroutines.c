@@ -230,6 +230,16 @@ static bool is_helper(const struct function *function)
 	       !strncmp(function->name, "internal/", strlen("internal/"));
 }
 
+/* The stack that the thread had at exactly that time; NULL: it was not recorded. */
+static const struct rec_sample *find_stack(const struct rec_sample *const *stacks, size_t n,
+					   pid_t tid, uint64_t time_ns)
+{
+	const struct rec_sample key = {.tid = tid, .time_ns = time_ns}, *at = &key;
+	size_t i = PARTITION_POINT(stacks, n, e, compare_stacks(e, &at) < 0);
+
+	return i < n && !compare_stacks(&stacks[i], &at) ? stacks[i] : NULL;
+}
+
 /*
  * The function that made the goroutine ready, by the stack of that moment: the innermost one
  * outside of the runtime and its helpers. For a goroutine of the runtime, its outermost function.
@@ -237,15 +247,11 @@ static bool is_helper(const struct function *function)
  */
 static const char *waker_function(const struct goroutine *g, const struct mt_entry *ready)
 {
-	const struct rec_sample key = {.tid = (pid_t)ready->tid, .time_ns = ready->start_ns};
-	const struct rec_sample *at = &key, *s;
-	size_t n = VEC_PARTITION_POINT(&g->calls->stacks, e, compare_stacks(e, &at) < 0);
+	const struct rec_sample *s = find_stack(g->calls->stacks.v, g->calls->stacks.n,
+						(pid_t)ready->tid, ready->start_ns);
 	const struct function *outermost = NULL;
 
-	if (n == g->calls->stacks.n || compare_stacks(&g->calls->stacks.v[n], &at))
-		return NULL;
-	s = g->calls->stacks.v[n];
-	for (uint32_t i = 0; i < s->n_ips; i++) {
+	for (uint32_t i = 0; s && i < s->n_ips; i++) {
 		uint64_t ip = g->rec->sample_ips.v[s->first_ip + i];
 		struct code_place place;
 
@@ -301,15 +307,12 @@ static bool is_of_runtime(const struct function *function)
 static void find_park_path(const struct goroutine *g, size_t i, struct park_path *path)
 {
 	const struct call *park = &g->exact.v[i];
-	const struct rec_sample key = {.tid = g->ran_in.v[i].first, .time_ns = park->start_ns};
-	const struct rec_sample *at = &key, *s;
-	size_t n = VEC_PARTITION_POINT(&g->calls->parks, e, compare_stacks(e, &at) < 0);
+	const struct rec_sample *s = find_stack(g->calls->parks.v, g->calls->parks.n,
+						g->ran_in.v[i].first, park->start_ns);
 
 	path->n = 0;
-	if (park->parent == CALL_NO_PARENT || n == g->calls->parks.n ||
-	    compare_stacks(&g->calls->parks.v[n], &at))
+	if (park->parent == CALL_NO_PARENT || !s)
 		return;
-	s = g->calls->parks.v[n];
 	/* The innermost is runtime.gopark() itself. */
 	for (uint32_t k = 1; k < s->n_ips && k < MT_GO_STACK_DEPTH; k++) {
 		struct code_place place;

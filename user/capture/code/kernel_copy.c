@@ -105,32 +105,23 @@ static const struct kernel_refusal refusals[] = {
 	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
 };
 
-static const struct kernel_refusal *judge_kcore(const struct kernel_facts *facts)
-{
-	if (!facts->kcore_err)
-		return NULL;
-	if (facts->kcore_err == -ENOENT)
-		return &refusals[NO_KCORE];
-	/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
-	if (facts->kcore_err == -EPERM && facts->lockdown == LOCKDOWN_CONFIDENTIALITY)
-		return &refusals[LOCKED];
-	if (facts->kcore_err == -EPERM || facts->kcore_err == -EACCES)
-		return &refusals[NO_RIGHT];
-	return &refusals[UNREADABLE];
-}
-
 /* Lockdown first: under it the addresses may be hidden too, and no sysctl helps. */
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts)
 {
-	const struct kernel_refusal *refusal = judge_kcore(facts);
+	int err = facts->kcore_err;
 
-	if (refusal == &refusals[LOCKED] || refusal == &refusals[NO_KCORE])
-		return refusal;
+	if (err == -ENOENT)
+		return &refusals[NO_KCORE];
+	/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
+	if (err == -EPERM && facts->lockdown == LOCKDOWN_CONFIDENTIALITY)
+		return &refusals[LOCKED];
 	if (facts->kallsyms_err)
 		return &refusals[NO_KALLSYMS];
 	if (!facts->has_addresses)
 		return &refusals[facts->kptr_restrict >= 2 ? HIDDEN_FROM_ALL : HIDDEN];
-	return refusal;
+	if (err == -EPERM || err == -EACCES)
+		return &refusals[NO_RIGHT];
+	return err ? &refusals[UNREADABLE] : NULL;
 }
 
 const struct kernel_refusal *kernel_access__try(bool with_code)
@@ -293,22 +284,6 @@ static int write_headers(const kernel_range_vec *ranges, int out, uint64_t *data
 	return fs__write_fd(out, buf, headers);
 }
 
-static int copy_all(const struct kcore *kcore, const kernel_range_vec *ranges, int out)
-{
-	bool any = !kcore;
-	uint64_t offset;
-	int err = write_headers(ranges, out, &offset);
-
-	for (size_t i = 0; i < ranges->n && !err && kcore; i++) {
-		err = copy_range(kcore, ranges->v[i], out, offset);
-		any |= !err;
-		if (err == -ENODATA)
-			err = 0;
-		offset += ranges->v[i].end - ranges->v[i].start;
-	}
-	return err ? err : any ? 0 : -ENODATA;
-}
-
 static int read_text(const char *proc, const char *name, char **text)
 {
 	char path[PATH_MAX];
@@ -326,8 +301,10 @@ static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel
 	struct kcore kcore = {.fd = -1};
 	struct spool spool = SPOOL_NONE;
 	kernel_range_vec ranges = {0};
+	bool any = !with_code;
 	char path[PATH_MAX];
 	int spool_err = -ENOENT, err;
+	uint64_t offset;
 
 	err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !err && spool_err; i++)
@@ -339,7 +316,16 @@ static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel
 	if (!err && with_code)
 		err = kcore__open(&kcore, path);
 	if (!err)
-		err = copy_all(with_code ? &kcore : NULL, &ranges, kernel->kcore);
+		err = write_headers(&ranges, kernel->kcore, &offset);
+	for (size_t i = 0; i < ranges.n && !err && with_code; i++) {
+		err = copy_range(&kcore, ranges.v[i], kernel->kcore, offset);
+		any |= !err;
+		if (err == -ENODATA)
+			err = 0;
+		offset += ranges.v[i].end - ranges.v[i].start;
+	}
+	if (!err && !any)
+		err = -ENODATA;
 	if (kcore.fd >= 0)
 		close(kcore.fd);
 	free(kcore.phdrs);

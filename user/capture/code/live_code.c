@@ -616,22 +616,6 @@ int data_maps__take(struct recording *rec, pid_t pid)
 	return 0;
 }
 
-static int take(struct recording *rec, pid_t pid)
-{
-	size_t left = CODE_COPY_MAX;
-	int err = code_files__note(rec, pid);
-
-	/* Only stacks are unwound. */
-	if (!err && rec->stacks.n)
-		err = data_maps__take(rec, pid);
-	for (size_t i = 0; i < rec->images.n; i++)
-		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
-			left -= rec->images.v[i].size;
-	if (!err)
-		err = code_copy__take(rec, pid, left);
-	return err ? err : take_patched_code(rec, pid);
-}
-
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup)
 {
 	_cleanup_free_ pid_t *in_it = NULL;
@@ -641,7 +625,21 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 	/* All of its processes may have ended, and the cgroup may have been removed. */
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; !err && i < n; i++)
-		err = take(rec, cgroup ? in_it[i] : pids->v[i]);
+	for (size_t i = 0; !err && i < n; i++) {
+		pid_t pid = cgroup ? in_it[i] : pids->v[i];
+		size_t left = CODE_COPY_MAX;
+
+		err = code_files__note(rec, pid);
+		/* Only stacks are unwound. */
+		if (!err && rec->stacks.n)
+			err = data_maps__take(rec, pid);
+		VEC_EACH(&rec->images, image)
+			if (image->pid && image->pid != pid)
+				left -= image->size;
+		if (!err)
+			err = code_copy__take(rec, pid, left);
+		if (!err)
+			err = take_patched_code(rec, pid);
+	}
 	return err;
 }

@@ -119,11 +119,6 @@ static bool is_alive(struct followed *f)
 	return f->processes.n;
 }
 
-static struct source *source_of(struct followed *f)
-{
-	return (struct source *)f;
-}
-
 int followed__fd(const struct source *source)
 {
 	return ((const struct followed *)source)->epoll_fd;
@@ -328,7 +323,7 @@ int followed__reopen(struct followed *f, const struct source_config *config)
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
 	struct followed_ring *ring = calloc(1, f->ops->ring_size);
-	int err = ring ? f->ops->open_ring(source_of(f), ring, place) : -ENOMEM;
+	int err = ring ? f->ops->open_ring((struct source *)f, ring, place) : -ENOMEM;
 
 	if (!err)
 		err = VEC_ADD(&f->rings, ring);
@@ -413,12 +408,13 @@ bool followed__has_ring(const struct followed *f, pid_t pid)
 
 static bool make_room(struct followed *f, pid_t tid)
 {
-	if (f->ops->fits(source_of(f), f->rings.n + 1))
+	if (f->ops->fits((struct source *)f, f->rings.n + 1))
 		return true;
 	for (size_t i = 0; i < f->rings.n; i++) {
 		struct followed_ring *ring = f->rings.v[i];
 
-		if (!ring->ended || (f->ops->may_close && !f->ops->may_close(source_of(f), ring)))
+		if (!ring->ended ||
+		    (f->ops->may_close && !f->ops->may_close((struct source *)f, ring)))
 			continue;
 		close_ring(f, ring);
 		VEC_REMOVE(&f->rings, i);
@@ -442,7 +438,7 @@ static void begin(struct followed *f, pid_t pid, pid_t tid)
 	if (!err && (!f->main_only || tid == pid) && !f->frozen && make_room(f, tid)) {
 		err = add_thread(f, pid, tid);
 		if (!err)
-			err = f->ops->enable_ring(source_of(f), f->rings.v[f->rings.n - 1],
+			err = f->ops->enable_ring((struct source *)f, f->rings.v[f->rings.n - 1],
 						  &now_ns);
 		if (!err)
 			err = process_note__thread(&f->pending, pid, tid, now_ns);
@@ -454,23 +450,19 @@ static void begin(struct followed *f, pid_t pid, pid_t tid)
 		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
 }
 
-static void end(struct followed *f, pid_t tid)
-{
-	for (size_t i = 0; i < f->rings.n; i++)
-		if (f->rings.v[i]->place.pid == tid)
-			f->rings.v[i]->ended = true;
-	pid_set__remove(&f->tids, tid);
-	f->n_left_out += pid_set__has(&f->left_out, tid);
-	pid_set__remove(&f->left_out, tid);
-}
-
 void followed__threads(struct followed *f)
 {
 	struct sideband *s = &f->sideband;
 	thread_vec threads = {0};
 
-	for (size_t i = 0; i < s->ended.n; i++)
-		end(f, s->ended.v[i]);
+	VEC_EACH(&s->ended, tid) {
+		for (size_t i = 0; i < f->rings.n; i++)
+			if (f->rings.v[i]->place.pid == *tid)
+				f->rings.v[i]->ended = true;
+		pid_set__remove(&f->tids, *tid);
+		f->n_left_out += pid_set__has(&f->left_out, *tid);
+		pid_set__remove(&f->left_out, *tid);
+	}
 	for (size_t i = 0; i < s->started.n; i++)
 		begin(f, s->started.v[i].pid, s->started.v[i].tid);
 	/*

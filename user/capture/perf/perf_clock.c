@@ -84,14 +84,27 @@ int perf_clock__now(struct clock_point *best)
 /* Thirty-two fraction bits hold a rate to 10^-9 for TSCs from 0.3 to 10 GHz. */
 #define FIT_SHIFT 32
 
-static void fit(struct rec_pt_config *config, const struct clock_point *a,
-		const struct clock_point *b)
+void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
+			  const struct clock_point *first, const struct clock_point *last)
 {
-	uint64_t ticks = b->tsc - a->tsc, ns = b->perf_ns - a->perf_ns;
-	unsigned __int128 scaled = (unsigned __int128)ns << FIT_SHIFT;
+	uint64_t ticks = last->tsc - first->tsc, mult = 0;
+	unsigned __int128 scaled = (unsigned __int128)(last->perf_ns - first->perf_ns) << FIT_SHIFT;
 	unsigned int shift = FIT_SHIFT;
-	uint64_t mult = ticks ? (uint64_t)(scaled / ticks) : 0;
+	uint32_t sequence;
 
+	if (page->cap_user_time_zero) {
+		/* The page's seqlock (include/uapi/linux/perf_event.h). */
+		do {
+			sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+			config->time_shift = page->time_shift;
+			config->time_mult = page->time_mult;
+			config->time_zero = page->time_zero;
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		} while (page->lock != sequence || sequence & 1);
+		return;
+	}
+	if (ticks)
+		mult = (uint64_t)(scaled / ticks);
 	while (mult >> 32) {
 		mult >>= 1;
 		shift--;
@@ -99,26 +112,7 @@ static void fit(struct rec_pt_config *config, const struct clock_point *a,
 	config->time_shift = (uint16_t)shift;
 	config->time_mult = (uint32_t)mult;
 	config->time_zero = 0;
-	config->time_zero = b->perf_ns - rec_pt__tsc_to_ns(config, b->tsc);
-}
-
-void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
-			  const struct clock_point *first, const struct clock_point *last)
-{
-	uint32_t sequence;
-
-	if (!page->cap_user_time_zero) {
-		fit(config, first, last);
-		return;
-	}
-	/* The page's seqlock (include/uapi/linux/perf_event.h). */
-	do {
-		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		config->time_shift = page->time_shift;
-		config->time_mult = page->time_mult;
-		config->time_zero = page->time_zero;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (page->lock != sequence || sequence & 1);
+	config->time_zero = last->perf_ns - rec_pt__tsc_to_ns(config, last->tsc);
 }
 
 int perf_clock__open_timer(uint64_t period_ns)

@@ -90,31 +90,29 @@ bool switch_log__has(const struct switch_log *log, pid_t pid)
 	return false;
 }
 
-/* Returns the CPU whose next switch is the earliest; -1: there are no more. */
-static ssize_t earliest(const struct switch_log *log, const size_t *next)
-{
-	const struct rec_switch *best = NULL;
-	ssize_t at = -1;
-
-	for (size_t i = 0; i < log->cpus.n; i++) {
-		const struct cpu_switches *c = &log->cpus.v[i];
-
-		if (next[i] >= c->list.n || (best && c->list.v[next[i]].time_ns >= best->time_ns))
-			continue;
-		best = &c->list.v[next[i]];
-		at = (ssize_t)i;
-	}
-	return at;
-}
-
 int switch_log__add_to(const struct switch_log *log, struct recording *rec)
 {
 	size_t *next = calloc(log->cpus.n + 1, sizeof(*next));
-	ssize_t i;
 	int err = next ? 0 : -ENOMEM;
 
-	while (!err && (i = earliest(log, next)) >= 0)
-		err = recording__add_switch(rec, &log->cpus.v[i].list.v[next[i]++]);
+	while (!err) {
+		const struct rec_switch *earliest = NULL;
+		size_t from = 0;
+
+		for (size_t i = 0; i < log->cpus.n; i++) {
+			const struct cpu_switches *c = &log->cpus.v[i];
+
+			if (next[i] >= c->list.n ||
+			    (earliest && c->list.v[next[i]].time_ns >= earliest->time_ns))
+				continue;
+			earliest = &c->list.v[next[i]];
+			from = i;
+		}
+		if (!earliest)
+			break;
+		next[from]++;
+		err = recording__add_switch(rec, earliest);
+	}
 	free(next);
 	return err;
 }

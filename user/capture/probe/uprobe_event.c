@@ -27,17 +27,19 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define PMU	   "/sys/bus/event_source/devices/uprobe"
-#define KPROBE_PMU "/sys/bus/event_source/devices/kprobe"
+#define PMUS "/sys/bus/event_source/devices/"
 
 /* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
 #define KERNEL_ENOTSUPP 524
 
-/* Reads one number from a sysfs file by its format. 0 or -errno. */
-static int read_number(const char *path, const char *format, unsigned int *number)
+/* Reads one number from a file of the PMU "uprobe" or "kprobe" by its format. 0 or -errno. */
+static int read_number(const char *pmu, const char *name, const char *format, unsigned int *number)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[96];
 
+	snprintf(path, sizeof(path), PMUS "%s/%s", pmu, name);
+	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	return fscanf(file, format, number) == 1 ? 0 : -EINVAL;
@@ -54,14 +56,14 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 
 	if (!spec->semaphore)
 		return 0;
-	err = read_number(PMU "/format/ref_ctr_offset", "config:%u", &shift);
+	err = read_number("uprobe", "format/ref_ctr_offset", "config:%u", &shift);
 	if (!err && spec->semaphore <= UINT32_MAX && shift <= 32) {
 		attr->config |= spec->semaphore << shift;
 		return 0;
 	}
 	if (err || spec->semaphore <= UINT32_MAX)
-		log__error("the USDT probe's semaphore cannot be used: cannot read " PMU
-			   "/format/ref_ctr_offset: %s",
+		log__error("the USDT probe's semaphore cannot be used: cannot read " PMUS
+			   "uprobe/format/ref_ctr_offset: %s",
 			   strerror(err ? -err : EINVAL));
 	else
 		log__error("the USDT probe's semaphore cannot be used: it is at %#llx of %s, more "
@@ -73,17 +75,14 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 
 static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
+	const char *pmu = spec->function ? "kprobe" : "uprobe";
 	unsigned int type, retprobe_bit;
-	int err = read_number(spec->function ? KPROBE_PMU "/type" : PMU "/type", "%u", &type);
+	int err = read_number(pmu, "type", "%u", &type);
 
 	if (!err)
-		err = read_number(spec->function ? KPROBE_PMU "/format/retprobe"
-						 : PMU "/format/retprobe",
-				  "config:%u", &retprobe_bit);
+		err = read_number(pmu, "format/retprobe", "config:%u", &retprobe_bit);
 	if (err) {
-		log__error("the kernel lacks %s events (%s): %s",
-			   spec->function ? "kprobe" : "uprobe", spec->function ? KPROBE_PMU : PMU,
-			   strerror(-err));
+		log__error("the kernel lacks %s events (" PMUS "%s): %s", pmu, pmu, strerror(-err));
 		log__hint("needs Linux 4.17 or later with CONFIG_%s_EVENTS",
 			  spec->function ? "KPROBE" : "UPROBE");
 		return err;
@@ -233,7 +232,7 @@ bool kprobe_event__try(const char *function)
 	struct perf_event_attr attr;
 	_cleanup_close_ int fd = -1;
 
-	if (access(KPROBE_PMU, F_OK) || fill_attr(&spec, &attr))
+	if (access(PMUS "kprobe", F_OK) || fill_attr(&spec, &attr))
 		return false;
 	attr.disabled = 1;
 	fd = event_place__open(&place, &attr, -1);
@@ -314,8 +313,7 @@ int own_probe__try(void)
 
 /* Probes that several events share. */
 
-#define GROUP "mtbpf"
-/* Closed events release the probe a little later (RCU). */
+#define GROUP		"mtbpf"
 #define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 
@@ -362,20 +360,6 @@ static int write_command(const struct tracefs_probe *p, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int remove_entry(const struct tracefs_probe *p)
-{
-	char text[96];
-	int err = -EBUSY;
-
-	snprintf(text, sizeof(text), "-:" GROUP "/%s", p->name);
-	for (int i = 0; i < REMOVE_TRIES && err && err != -ENOENT; i++) {
-		if (i)
-			usleep(REMOVE_PAUSE_US);
-		err = write_command(p, text);
-	}
-	return err;
-}
-
 static int read_id(const struct tracefs_probe *p, uint32_t *id)
 {
 	char path[128], text[32] = "";
@@ -391,9 +375,9 @@ static int read_id(const struct tracefs_probe *p, uint32_t *id)
 
 static int start_janitor(struct tracefs_probe *p)
 {
+	char byte, text[96];
+	int err = -EBUSY, fds[2];
 	sigset_t all;
-	int fds[2];
-	char byte;
 
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
@@ -417,7 +401,13 @@ static int start_janitor(struct tracefs_probe *p)
 	fs__close_all_but(0, p->dir, fds[0]);
 	while (read(fds[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	remove_entry(p);
+	/* Closed events release the probe a little later (RCU). */
+	snprintf(text, sizeof(text), "-:" GROUP "/%s", p->name);
+	for (int i = 0; i < REMOVE_TRIES && err && err != -ENOENT; i++) {
+		if (i)
+			usleep(REMOVE_PAUSE_US);
+		err = write_command(p, text);
+	}
 	_exit(0);
 }
 

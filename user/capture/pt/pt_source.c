@@ -182,21 +182,6 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 	return r->probes.v[--r->probes.n];
 }
 
-static int open_group(struct pt_ring *r, const struct pt_ring_config *config)
-{
-	int err;
-
-	if (config->n_probes && config->freeze == PT_FREEZE_REFRESH) {
-		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
-		err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
-		return err ? err : open_pt(r, config, r->probes.v[0]);
-	}
-	err = open_pt(r, config, -1);
-	for (size_t i = 0; i < config->n_probes && !err; i++)
-		err = open_probe(r, config, i, config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
-	return err;
-}
-
 static void close_ring(struct followed_ring *of)
 {
 	struct pt_ring *r = (struct pt_ring *)of;
@@ -229,8 +214,17 @@ static int open_ring_at(struct pt_ring *r, const struct event_place *place,
 	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
 	if (!err)
 		err = sideband_ring__open(&r->of.sideband, place, &sideband);
-	if (!err)
-		err = open_group(r, config);
+	if (!err && config->n_probes && config->freeze == PT_FREEZE_REFRESH) {
+		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
+		err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+		if (!err)
+			err = open_pt(r, config, r->probes.v[0]);
+	} else if (!err) {
+		err = open_pt(r, config, -1);
+		for (size_t i = 0; i < config->n_probes && !err; i++)
+			err = open_probe(r, config, i,
+					 config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+	}
 	if (!err)
 		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
 				     config->aux_size,
@@ -541,20 +535,6 @@ static int read_ring(struct source *s, struct pt_ring *ring, struct recording *r
 	return recording__add_aux(rec, &aux);
 }
 
-static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(&s->spools, ended, !err) {
-		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
-
-		err = spool__finish(&ended->spool, &aux, rec);
-	}
-	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
-		err = read_ring(s, ring_at(s, i), rec, tsc);
-	return err;
-}
-
 static int read_switches(struct source *s, struct recording *rec)
 {
 	bool is_later = rec->switches.n;
@@ -589,8 +569,13 @@ static int pt__read(struct source *s, struct recording *rec)
 		rec->unix_zero_ns += last.monotonic_ns - last.perf_ns;
 		err = read_switches(s, rec);
 	}
-	if (!err)
-		err = read_rings(s, rec, last.tsc);
+	VEC_EACH_WHILE(&s->spools, ended, !err) {
+		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = last.tsc};
+
+		err = spool__finish(&ended->spool, &aux, rec);
+	}
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = read_ring(s, ring_at(s, i), rec, last.tsc);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	return followed__finish_read(&s->followed, err, s->first.perf_ns, true, rec);
 }
@@ -824,21 +809,6 @@ static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *t
 	return err ? err : enable((struct pt_ring *)ring, &s->ring_config);
 }
 
-/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
-static void say_full(struct source *s)
-{
-	const struct recording *pending = &s->followed.pending;
-	bool is_full = false;
-
-	for (size_t i = 0; i < pending->losses.n && !s->said_full && s->config.spool_dir; i++)
-		is_full |= pending->losses.v[i].aux_flags != 0;
-	if (!is_full)
-		return;
-	s->said_full = true;
-	log__warn("the disk is too slow: a buffer was full, and a part of the trace is lost");
-	log__hint("use a larger -snapshot-size, which buffers more");
-}
-
 /* For a cgroup one CPU's ring has the traces of many processes. */
 static bool holds(const struct source *s, pid_t pid)
 {
@@ -874,7 +844,15 @@ static int look(struct source *s)
 	s->followed.sideband.joined.n = 0;
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);
-	say_full(s);
+	/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
+	VEC_EACH_WHILE(&s->followed.pending.losses, loss, s->config.spool_dir && !s->said_full) {
+		if (!loss->aux_flags)
+			continue;
+		s->said_full = true;
+		log__warn("the disk is too slow: a buffer was full, and a part of the trace is "
+			  "lost");
+		log__hint("use a larger -snapshot-size, which buffers more");
+	}
 	return err;
 }
 

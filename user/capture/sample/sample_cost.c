@@ -52,19 +52,6 @@ static uint64_t time_spin(const void *turns)
 	return clock__now_ns() - start_ns;
 }
 
-/*
- * Returns a number of turns that takes SPIN_NS or more. One measurement may be slow because of
- * preemption.
- */
-static uint64_t calibrate(void)
-{
-	uint64_t n = 1000;
-
-	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
-		n *= 2;
-	return n;
-}
-
 /* A partner on the same CPU that answers each message with one. */
 struct partner {
 	int there, back; /* eventfds; -1: not open */
@@ -170,10 +157,13 @@ bool sample_cost__is_possible(uint64_t sample_ns)
 static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	int err = open_own(m, PERIOD_NS, stack, kernel);
-	uint64_t n = calibrate(), extra_ns, on_ns;
+	uint64_t n = 1000, extra_ns, on_ns;
 
 	if (err)
 		return err;
+	/* Turns that take SPIN_NS or more. One of them may be slow because of preemption. */
+	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
+		n *= 2;
 	err = compare(m, time_spin, &n, &extra_ns, &on_ns);
 	if (!err)
 		cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);

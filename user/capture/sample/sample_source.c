@@ -275,22 +275,6 @@ struct lookback {
 	size_t size;
 };
 
-static void say_lookback(const struct lookback *least)
-{
-	uint64_t full_ns;
-
-	if (!least->span_ns)
-		return;
-	if (least->written >= least->size) {
-		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
-			  DURATION(least->span_ns));
-		return;
-	}
-	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
-	log__info("sample: the fullest ring is %.1f %% full; a full one would look back about %s",
-		  100 * (double)least->written / (double)least->size, DURATION(full_ns));
-}
-
 static int read_ring(const struct source *s, const struct sample_ring *ring,
 		     struct sample_record_ids *ids, struct recording *rec, struct lookback *least)
 {
@@ -350,8 +334,15 @@ static int sample__read(struct source *s, struct recording *rec)
 	}
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
-	if (!s->config.is_silent)
-		say_lookback(&least);
+	if (least.span_ns && !s->config.is_silent && least.written >= least.size)
+		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
+			  DURATION(least.span_ns));
+	else if (least.span_ns && !s->config.is_silent)
+		log__info("sample: the fullest ring is %.1f %% full; a full one would look back "
+			  "about %s",
+			  100 * (double)least.written / (double)least.size,
+			  DURATION((uint64_t)((double)least.span_ns / (double)least.written *
+					      (double)least.size)));
 	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 
