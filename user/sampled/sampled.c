@@ -548,7 +548,7 @@ static int add_missed(struct sampled_thread *t, const struct rec_sample *sample,
 		return 0;
 	if (!unwind__misses_caller(t->map, ip, *return_ip, &caller))
 		return 0;
-	/* Where stacks are copied, a timed sample without a copy has its stack from the CPU. */
+	/* A timed sample without a copy, in a recording that has copies, is from the CPU. */
 	if (!caller.function && t->rec->sample_users.n && !sample->at_switch)
 		return 0;
 	/* The kernel adds the caller while it handles the probe, and not before or after that. */

@@ -183,7 +183,7 @@ int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
 	const struct recording *pending = &f->pending;
 	uint64_t n = f->left_out.n + f->n_left_out;
 
-	/* What the sideband has reported so far. */
+	/* Adds what the sideband has reported so far. */
 	for (size_t i = 0; i < pending->threads.n && !err; i++)
 		err = recording__add_thread(rec, &pending->threads.v[i]);
 	for (size_t i = 0; i < pending->maps.n && !err; i++)

@@ -67,7 +67,7 @@ struct switch_log {
 
 void switch_log__fini(struct switch_log *log);
 
-/* What is known of a CPU and the thread of a record. */
+/* The meaning of a record for its CPU and its thread. */
 enum switch_event {
 	SWITCH_BEGAN, /* the thread runs; used only as the first record of the CPU */
 	SWITCH_ON,    /* it runs from now on; 0 and 0: no recorded thread */

@@ -17,7 +17,7 @@ enum pt_freeze {
 
 const char *pt_freeze__name(enum pt_freeze freeze);
 
-/* The locked memory that the buffers of a ring need, with an AUX area of this size. */
+/* The locked memory per ring, with an AUX area of this size. */
 size_t pt_ring__locked_size(size_t aux_size, bool by_cpu);
 
 /*

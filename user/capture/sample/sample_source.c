@@ -324,7 +324,7 @@ static int sample__read(struct source *s, struct recording *rec)
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
 		err = read_ring(s, ring_at(s, i), &ids, rec, &least);
-	/* Processes that were moved into the cgroup have no fork records. */
+	/* Processes that were moved into the cgroup lack fork records. */
 	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
 		pid_t pid = rec->samples.v[i].pid;
 

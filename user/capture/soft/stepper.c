@@ -621,7 +621,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 /* The most bytes per step: a PSB and all that belongs to it, and more. */
 #define STEP_ROOM 1024
 
-/* Where everything is kept: tells mtbpf at half a ring, and waits while the ring is full. */
+/* For a ring that mtbpf drains: tells mtbpf at half a ring, and waits while the ring is full. */
 static void make_ready(struct stepper *s, struct stepped *t)
 {
 	uint64_t before = t->out->ready - t->out->taken, size = s->shared->ring_size;
