@@ -357,11 +357,11 @@ static int seize_all(struct stepper *s)
 
 			if (find_thread(s, tids[i]))
 				continue;
-			if (ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
-				if (errno != ESRCH)
-					return -errno;
+			err = ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS) ? errno : 0;
+			if (err == ESRCH)
 				continue;
-			}
+			if (err)
+				return -err;
 			found = true;
 			t = add_thread(s, tids[i]);
 			if (!t) {
