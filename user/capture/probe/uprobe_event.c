@@ -360,19 +360,6 @@ static int write_command(const struct tracefs_probe *p, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int read_id(const struct tracefs_probe *p, uint32_t *id)
-{
-	char path[128], text[32] = "";
-	_cleanup_close_ int fd = -1;
-
-	snprintf(path, sizeof(path), "events/" GROUP "/%s/id", p->name);
-	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return -errno;
-	*id = (uint32_t)strtoul(text, NULL, 10);
-	return *id ? 0 : -EINVAL;
-}
-
 static int start_janitor(struct tracefs_probe *p)
 {
 	char byte, text[96];
@@ -411,10 +398,13 @@ static int start_janitor(struct tracefs_probe *p)
 	_exit(0);
 }
 
-static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number)
+/* Creates the probe, and reads its id. 0 or -errno. */
+static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number,
+			uint32_t *id)
 {
-	char text[PATH_MAX + 128], kind = spec->on_return ? 'r' : 'p';
-	int len;
+	char text[PATH_MAX + 128], kind = spec->on_return ? 'r' : 'p', path[128], digits[32] = "";
+	_cleanup_close_ int fd = -1;
+	int len, err;
 
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	if (spec->function)
@@ -426,7 +416,15 @@ static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec,
 	if (!spec->function && spec->semaphore)
 		snprintf(text + len, sizeof(text) - (size_t)len, "(0x%llx)",
 			 (unsigned long long)spec->semaphore);
-	return write_command(p, text);
+	err = write_command(p, text);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "events/" GROUP "/%s/id", p->name);
+	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, digits, sizeof(digits) - 1) <= 0)
+		return -errno;
+	*id = (uint32_t)strtoul(digits, NULL, 10);
+	return *id ? 0 : -EINVAL;
 }
 
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number,
@@ -444,9 +442,7 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)
-		err = create_entry(p, spec, number);
-	if (!err)
-		err = read_id(p, id);
+		err = create_entry(p, spec, number, id);
 	if (!err) {
 		*out = p;
 		return 0;

@@ -280,23 +280,6 @@ static void drain(struct pt_ring *r, bool runs)
 		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/*
- * Reads how long the recorded threads were on a CPU, and how much of that was recorded: less if the
- * PMU was used otherwise (the kernel's multiplexing). 0 or -EIO.
- */
-static int read_times(const struct pt_ring *r, uint64_t *enabled_ns, uint64_t *running_ns)
-{
-	struct {
-		uint64_t value, enabled, running;
-	} counts;
-
-	if (read(r->pt, &counts, sizeof(counts)) != sizeof(counts))
-		return -EIO;
-	*enabled_ns = counts.enabled;
-	*running_ns = counts.running;
-	return 0;
-}
-
 #define AUX_MIN (4u << 10)
 #define AUX_MAX (1u << 30)
 
@@ -469,44 +452,41 @@ static int open_rings(struct source *s)
 /* Shorter than a scheduler's time slice: the thread may have spent all of it in the kernel. */
 #define SOON_NS 20000000
 
-/* Warns if Intel PT ran for a shorter time than its threads: another program uses the PMU. */
-static void warn_not_running(const struct pt_ring *r, size_t size)
+/*
+ * Warns if Intel PT ran for a shorter time than its threads, since another program uses the PMU
+ * (the kernel's multiplexing), and if it recorded nothing of a thread that triggered. That thread
+ * has run since the ring was armed, so the ring must have some of it, unless the thread was in the
+ * probe's handler by then and executed none of its own code after it.
+ */
+static void warn_missing(const struct source *s, const struct recording *rec,
+			 const struct rec_aux *aux, const struct pt_ring *r)
 {
 	bool of_thread = r->of.place.cpu < 0;
 	const char *what = of_thread ? "thread" : "CPU";
 	int number = of_thread ? r->of.place.pid : r->of.place.cpu;
-	uint64_t enabled, running;
+	struct {
+		uint64_t value, enabled, running;
+	} ns;
 
-	if (read_times(r, &enabled, &running))
+	if (read(r->pt, &ns, sizeof(ns)) != sizeof(ns))
 		return;
-	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number, size,
-		   (unsigned long long)enabled, (unsigned long long)running);
-	if (enabled - running <= enabled / 20)
+	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number,
+		   aux->size, (unsigned long long)ns.enabled, (unsigned long long)ns.running);
+	if (ns.enabled - ns.running > ns.enabled / 20)
+		log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as "
+			  "well",
+			  what, number, DURATION(ns.running), DURATION(ns.enabled));
+	if (aux->size || s->config.spool_dir)
 		return;
-	log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as well",
-		  what, number, DURATION(running), DURATION(enabled));
-}
-
-/*
- * The thread whose hit froze the ring has run since it was armed, so the ring must have some of it,
- * unless that thread was in the probe's handler by then and executed none of its own code after it.
- */
-static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
-		       const struct pt_ring *r)
-{
-	uint64_t enabled, running;
-
-	if (aux->size || read_times(r, &enabled, &running))
-		return;
-	for (size_t i = first_hit; i < rec->hits.n; i++) {
+	for (size_t i = s->config.first_hit; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
 
 		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
 			continue;
 		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
 			  "only %s",
-			  hit->tid, DURATION(running));
-		if (running < SOON_NS)
+			  hit->tid, DURATION(ns.running));
+		if (ns.running < SOON_NS)
 			log__hint("the hit came as soon as recording began: capture again");
 	}
 }
@@ -525,14 +505,13 @@ static int read_ring(struct source *s, struct pt_ring *ring, struct recording *r
 	}
 	if (s->config.spool_dir) {
 		err = spool__finish(&ring->spool, &aux, rec);
-		warn_not_running(ring, aux.size);
+		warn_missing(s, rec, &aux, ring);
 		return err;
 	}
 	err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
 	if (err)
 		return err;
-	warn_not_running(ring, aux.size);
-	warn_empty(rec, s->config.first_hit, &aux, ring);
+	warn_missing(s, rec, &aux, ring);
 	return recording__add_aux(rec, &aux);
 }
 
