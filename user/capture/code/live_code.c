@@ -635,7 +635,7 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 			err = data_maps__take(rec, pid);
 		VEC_EACH(&rec->images, image)
 			if (image->pid && image->pid != pid)
-				left -= image->size;
+				left -= image->size < left ? image->size : left;
 		if (!err)
 			err = code_copy__take(rec, pid, left);
 		if (!err)
