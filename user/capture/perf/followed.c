@@ -325,8 +325,11 @@ static int add_ring(struct followed *f, const struct event_place *place, pid_t p
 	struct followed_ring *ring = calloc(1, f->ops->ring_size);
 	int err = ring ? f->ops->open_ring((struct source *)f, ring, place) : -ENOMEM;
 
-	if (!err)
+	if (!err) {
 		err = VEC_ADD(&f->rings, ring);
+		if (err)
+			f->ops->close_ring(ring);
+	}
 	if (err) {
 		free(ring);
 		return err;
