@@ -91,19 +91,14 @@ static void explain_open_kernel(int err)
 #define PT_RING_MAPPINGS 3
 
 struct pt_ring_config {
+	/* Uses the target, the probes (none: nothing triggers), and what is traced. */
+	const struct source_config *source;
 	uint32_t pmu_type;
 	uint64_t pt_config;
 	size_t aux_size;
 	enum pt_freeze freeze;
-	bool kernel;			  /* also trace the kernel's code */
-	bool kernel_only;		  /* trace only the kernel's code */
-	bool from_exec;			  /* record from the process's execve on, not before */
-	bool start_paused;		  /* trace only between probes that start and stop */
-	const struct uprobe_spec *probes; /* none: nothing triggers */
-	size_t n_probes;
+	bool from_exec;		     /* record from the process's execve on, not before */
 	const uint32_t *tracepoints; /* id per probe, see uprobe_group; NULL: not shared */
-	const char *spool_dir;	     /* drain the ring to a file there; NULL: overwrite the ring */
-	bool by_cpu;		     /* records switches; needs larger buffers */
 };
 
 struct pt_ring {
@@ -150,12 +145,12 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 		/* A sibling goes with its leader. */
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
-		.exclude_kernel = !config->kernel,
-		.exclude_user = config->kernel_only,
+		.exclude_kernel = !config->source->kernel,
+		.exclude_user = config->source->kernel_only,
 		.exclude_hv = 1,
 	};
 
-	if (config->start_paused)
+	if (config->source->n_starts)
 		aux_action__set(&attr, AUX_START_PAUSED);
 	r->pt = event_place__open(&r->of.place, &attr, leader);
 	return r->pt < 0 ? r->pt : 0;
@@ -166,9 +161,9 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 	struct uprobe_group group = {
 		.place = r->of.place,
 		.leader = leader,
-		.action = config->freeze != PT_FREEZE_PAUSE	    ? 0
-			  : config->probes[i].role == UPROBE_STARTS ? AUX_RESUME
-								    : AUX_PAUSE,
+		.action = config->freeze != PT_FREEZE_PAUSE		    ? 0
+			  : config->source->probes[i].role == UPROBE_STARTS ? AUX_RESUME
+									    : AUX_PAUSE,
 		.disabled = config->freeze == PT_FREEZE_REFRESH,
 		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
 		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
@@ -177,7 +172,7 @@ static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, si
 
 	if (!fd)
 		return -ENOMEM;
-	*fd = uprobe_event__open_in_group(&config->probes[i], &group);
+	*fd = uprobe_event__open_in_group(&config->source->probes[i], &group);
 	if (*fd >= 0)
 		return 0;
 	return r->probes.v[--r->probes.n];
@@ -205,31 +200,32 @@ static void close_ring(struct followed_ring *of)
 static int open_ring_at(struct pt_ring *r, const struct event_place *place,
 			const struct pt_ring_config *config)
 {
-	const struct sideband_ring_config sideband = {
-		.size = SIDEBAND_DATA_SIZE, .at_once = !config->by_cpu, .switches = config->by_cpu};
+	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
+						      .at_once = !config->source->cgroup,
+						      .switches = config->source->cgroup};
 	int err;
 
 	*r = (struct pt_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
 			      .pt = -1,
 			      .spool = SPOOL_NONE};
-	err = config->spool_dir ? spool__open(&r->spool, config->spool_dir) : 0;
+	err = config->source->spool_dir ? spool__open(&r->spool, config->source->spool_dir) : 0;
 	if (!err)
 		err = sideband_ring__open(&r->of.sideband, place, &sideband);
-	if (!err && config->n_probes && config->freeze == PT_FREEZE_REFRESH) {
+	if (!err && config->source->n_probes && config->freeze == PT_FREEZE_REFRESH) {
 		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
-		err = config->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+		err = config->source->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
 		if (!err)
 			err = open_pt(r, config, r->probes.v[0]);
 	} else if (!err) {
 		err = open_pt(r, config, -1);
-		for (size_t i = 0; i < config->n_probes && !err; i++)
+		for (size_t i = 0; i < config->source->n_probes && !err; i++)
 			err = open_probe(r, config, i,
 					 config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
 	}
 	if (!err)
-		err = perf_ring__map(&r->ring, r->pt, pt_data_size(config->by_cpu),
-				     config->aux_size,
-				     config->spool_dir ? PERF_RING_DRAINED : PERF_RING_NORMAL);
+		err = perf_ring__map(
+			&r->ring, r->pt, pt_data_size(config->source->cgroup), config->aux_size,
+			config->source->spool_dir ? PERF_RING_DRAINED : PERF_RING_NORMAL);
 	if (err)
 		close_ring(&r->of);
 	return err;
@@ -238,7 +234,7 @@ static int open_ring_at(struct pt_ring *r, const struct event_place *place,
 /* Begins recording. 0 or -errno. */
 static int enable(struct pt_ring *r, const struct pt_ring_config *config)
 {
-	if (config->freeze == PT_FREEZE_REFRESH && config->n_probes) {
+	if (config->freeze == PT_FREEZE_REFRESH && config->source->n_probes) {
 		int probe = r->probes.v[0];
 
 		if (ioctl(probe, PERF_EVENT_IOC_REFRESH, 1))
@@ -346,7 +342,7 @@ static int try_methods(struct source *s)
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
 		/* A freeze that cannot be undone cannot stop and start the trace. */
-		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
+		if (s->config.n_starts && freeze != PT_FREEZE_PAUSE)
 			break;
 		followed__close_rings(&s->followed);
 		s->ring_config.freeze = freeze;
@@ -424,7 +420,7 @@ static int open_rings(struct source *s)
 	if (err)
 		return err;
 	err = try_methods(s);
-	if (is_unsupported(err) && s->ring_config.start_paused) {
+	if (is_unsupported(err) && s->config.n_starts) {
 		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
 		log__hint("this needs Linux 6.13 or later; -source sample and soft can do it on "
 			  "any kernel");
@@ -600,13 +596,13 @@ __attribute__((noinline, noipa)) static void run_branches(void)
 int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
 {
 	struct uprobe_spec spec;
+	const struct source_config source = {.probes = &spec, .n_probes = 1};
 	struct pt_ring_config config = {
+		.source = &source,
 		.pmu_type = pmu->type,
 		.pt_config = config_of(pmu),
 		.aux_size = PROBE_AUX_SIZE,
 		.freeze = freeze,
-		.probes = &spec,
-		.n_probes = 1,
 	};
 	struct event_place place = event_place__of_thread(gettid());
 	struct pt_ring ring;
@@ -684,16 +680,10 @@ static int open_all(struct source *s)
 		return err;
 	}
 	s->ring_config = (struct pt_ring_config){
+		.source = &s->config,
 		.pmu_type = s->pmu.type,
 		.aux_size = source__ring_size(s->config.snapshot_size, AUX_MIN, AUX_MAX),
-		.probes = s->config.probes,
-		.n_probes = s->config.n_probes,
-		.kernel = s->config.kernel,
-		.kernel_only = s->config.kernel_only,
 		.from_exec = s->config.from_exec,
-		.start_paused = s->config.n_starts,
-		.spool_dir = s->config.spool_dir,
-		.by_cpu = s->config.cgroup != NULL,
 	};
 	s->followed.main_only = !s->config.multi_thread;
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;

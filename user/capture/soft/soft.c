@@ -240,22 +240,10 @@ static struct source *soft__open(const struct source_config *config)
 static void run_stepper(struct source *source, int control_fd)
 {
 	const struct source_config *c = &source->config;
-	struct stepper_config config = {
-		.pid = c->pid,
-		.control_fd = control_fd,
-		.freeze_fd = c->freeze_fd,
-		.from_exec = c->from_exec,
-		.keeps_all = c->spool_dir,
-		.starts = c->starts,
-		.n_starts = c->n_starts,
-		.stops = c->stops,
-		.n_stops = c->n_stops,
-		.truth_path = c->truth_path,
-		.stream = {.psb_period = PSB_PERIOD,
-			   .tsc_interval = TSC_INTERVAL_NS,
-			   .return_compression = c->return_compression,
-			   .cbr = SOFT_CBR},
-	};
+	const struct pt_stream_config stream = {.psb_period = PSB_PERIOD,
+						.tsc_interval = TSC_INTERVAL_NS,
+						.return_compression = c->return_compression,
+						.cbr = SOFT_CBR};
 
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
 	setsid();
@@ -269,7 +257,7 @@ static void run_stepper(struct source *source, int control_fd)
 	signal(SIGPIPE, SIG_IGN);
 	/* Keep nothing of mtbpf's: a probe's descriptor would keep the probe. */
 	fs__close_all_but(3, control_fd, c->freeze_fd);
-	stepper__run(source->shared, &config);
+	stepper__run(source->shared, c, &stream, control_fd);
 }
 
 /* Waits until the stepper's state is later than this one. False after the timeout. */

@@ -20,6 +20,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/soft/truth.h"
+#include "capture/source.h"
 #include "kernel/kernel.h"
 #include "target/process.h"
 #include "util/cleanup.h"
@@ -266,7 +267,9 @@ typedef VEC(uint64_t) address_vec;
 
 struct stepper {
 	struct soft_shared *shared;
-	const struct stepper_config *config;
+	const struct source_config *config;
+	const struct pt_stream_config *stream;
+	int control_fd;
 	struct stepped *threads; /* SOFT_MAX_THREADS; n used, live of them attached */
 	size_t n, live;
 	int signal_fd; /* SIGCHLD: something stopped */
@@ -312,7 +315,7 @@ static struct stepped *add_thread(struct stepper *s, pid_t tid)
 	t->out->tid = tid;
 	t->out->start_ns = t->out->last_ns = clock__now_ns();
 	truth__init(&t->truth, s->truth, tid);
-	pt_stream__init(&t->stream, &s->config->stream, write_ring, t);
+	pt_stream__init(&t->stream, s->stream, write_ring, t);
 	process__thread_name(s->config->pid, tid, t->out->comm);
 	s->shared->n_threads = (uint32_t)s->n;
 	s->live++;
@@ -501,7 +504,7 @@ static int find_all(const struct mappings *maps, const struct rec_place *places,
 /* Finds the addresses of -start and -stop, by the mappings as last seen. */
 static void find_places(struct stepper *s)
 {
-	const struct stepper_config *c = s->config;
+	const struct source_config *c = s->config;
 	int err = find_all(&s->maps, c->starts, c->n_starts, &s->starts);
 
 	if (!err)
@@ -554,7 +557,7 @@ static bool is_one_of(const address_vec *ips, uint64_t ip)
 static void publish(struct stepper *s, enum soft_state state)
 {
 	s->shared->state = state;
-	if (write(s->config->control_fd, "s", 1) < 0)
+	if (write(s->control_fd, "s", 1) < 0)
 		s->orphan = true;
 }
 
@@ -596,7 +599,7 @@ static void begin_freeze(struct stepper *s)
 static bool freeze_wanted(struct stepper *s, int timeout_ms)
 {
 	struct pollfd fds[3] = {
-		{s->config->control_fd, POLLIN, 0},
+		{s->control_fd, POLLIN, 0},
 		{s->config->freeze_fd, POLLIN, 0},
 		{s->signal_fd, POLLIN, 0},
 	};
@@ -613,7 +616,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 		return true;
 	if (!fds[0].revents)
 		return false;
-	if (read(s->config->control_fd, &command, 1) != 1)
+	if (read(s->control_fd, &command, 1) != 1)
 		s->orphan = true;
 	return s->orphan || command == SOFT_COMMAND_FREEZE;
 }
@@ -648,7 +651,7 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 {
 	if (!s->freezing && freeze_wanted(s, 0))
 		begin_freeze(s);
-	if (s->config->keeps_all)
+	if (s->config->spool_dir)
 		make_ready(s, t);
 	if (s->freezing)
 		detach(s, t, false);
@@ -855,9 +858,11 @@ static void step_all(struct stepper *s)
 	}
 }
 
-void stepper__run(struct soft_shared *shared, const struct stepper_config *config)
+void stepper__run(struct soft_shared *shared, const struct source_config *config,
+		  const struct pt_stream_config *stream, int control_fd)
 {
-	struct stepper s = {.shared = shared, .config = config};
+	struct stepper s = {
+		.shared = shared, .config = config, .stream = stream, .control_fd = control_fd};
 	sigset_t all;
 	int err;
 

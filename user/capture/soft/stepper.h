@@ -88,23 +88,15 @@ static inline size_t soft_shared__size(uint64_t ring_size)
 /* One breakpoint of the CPU per start. */
 #define SOFT_MAX_STARTS 4
 
-struct stepper_config {
-	pid_t pid;
-	int control_fd; /* receives SOFT_COMMAND_*; sends a byte at each change of state */
-	int freeze_fd;	/* freezes when it is readable; -1: unused */
-	bool from_exec;
-	bool keeps_all; /* a thread waits if its ring is full: nothing is overwritten */
-	/*
-	 * Steps threads only between a start and a stop; without starts it always steps them.
-	 * The starts have at most SOFT_MAX_STARTS addresses in the target.
-	 */
-	const struct rec_place *starts, *stops;
-	size_t n_starts, n_stops;
-	const char *truth_path; /* or NULL */
-	struct pt_stream_config stream;
-};
+struct source_config;
 
-/* Runs until the target is released or has ended. The caller then exits the process. */
-void stepper__run(struct soft_shared *shared, const struct stepper_config *config);
+/*
+ * Steps config's process, and writes packets as `stream` says, until the target is released or has
+ * ended. The caller then exits the process. control_fd receives SOFT_COMMAND_*, and sends a byte at
+ * each change of state. With config->spool_dir a thread waits if its ring is full: nothing is
+ * overwritten. config->starts have at most SOFT_MAX_STARTS addresses in the target.
+ */
+void stepper__run(struct soft_shared *shared, const struct source_config *config,
+		  const struct pt_stream_config *stream, int control_fd);
 
 #endif
