@@ -420,7 +420,7 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	if (!found) {
 		log__warn("%s has changed since it ran: the recording does not contain it",
 			  map->path);
-		log__hint("put the file that ran there; its build ID is %s",
+		log__hint("put the original file (build ID %s) back at that path",
 			  map->build_id[0] ? map->build_id : "not known");
 	}
 	if (!old)

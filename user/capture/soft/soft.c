@@ -152,7 +152,9 @@ static int soft__read(struct source *source, struct recording *rec)
 			  "missing or too long",
 			  strerror(shared->breakpoint_error));
 	if (shared->waited_ns > 10000000)
-		log__info("the program waited for the disk for %s", DURATION(shared->waited_ns));
+		log__info("the target was stopped for %s in all, while mtbpf read the trace from "
+			  "its full buffers",
+			  DURATION(shared->waited_ns));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)shared->steps);
 	return err;
 }
