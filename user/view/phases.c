@@ -65,15 +65,10 @@ static void put_word(FILE *out, const char *word)
 	fputc('\'', out);
 }
 
-/* True under sudo: then root owns the files. */
-static bool is_by_sudo(void)
-{
-	return !geteuid() && getenv("SUDO_UID");
-}
-
 static void print_command(FILE *out, const char *command, const char *file, const char *output)
 {
-	if (is_by_sudo())
+	/* Under sudo, root owns the files. */
+	if (!geteuid() && getenv("SUDO_UID"))
 		fputs("sudo ", out);
 	put_word(out, program_invocation_name);
 	fprintf(out, " %s ", command);

@@ -61,16 +61,6 @@ static bool is_tail(char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-static const char *keep_begin(char buf[static SHORT_NAME_SIZE], const char *name)
-{
-	size_t n = SHORT_NAME_MAX - strlen(DOTS);
-
-	while (n && is_tail(name[n]))
-		n--;
-	strcpy(mempcpy(buf, name, n), DOTS);
-	return buf;
-}
-
 static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
 {
 	const char *end = name + strlen(name) - (SHORT_NAME_MAX - strlen(DOTS));
@@ -81,31 +71,28 @@ static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
 	return buf;
 }
 
-/*
- * A script's function, "JS:~run file:///home/me/app.js:1:2" or "py::run:/home/me/app.py", without
- * the folders of its file. False if the name lacks a file.
- */
-static bool leave_out_folders(char *out, const char *name)
-{
-	const char *path = strchr(name, '/');
-
-	while (path && (path == name || (path[-1] != ' ' && path[-1] != ':')))
-		path = strchr(path + 1, '/');
-	if (path)
-		strcpy(mempcpy(out, name, (size_t)(path - name)), strrchr(path, '/') + 1);
-	return path;
-}
-
 const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
 {
-	/* "<T>" becomes "<...>". */
-	_cleanup_free_ char *text =
-		strlen(name) > SHORT_NAME_MAX ? malloc(strlen(DOTS) * strlen(name) + 1) : NULL;
+
+	_cleanup_free_ char *text = NULL;
+	const char *path;
+	size_t n = SHORT_NAME_MAX - strlen(DOTS);
 
 	if (strlen(name) <= SHORT_NAME_MAX)
 		return name;
-	if (text && leave_out_folders(text, name))
+	/* "<T>" becomes "<...>". */
+	text = malloc(strlen(DOTS) * strlen(name) + 1);
+	/*
+	 * A script's function, "JS:~run file:///home/me/app.js:1:2" or "py::run:/home/me/app.py",
+	 * loses the folders of its file.
+	 */
+	path = strchr(name, '/');
+	while (path && (path == name || (path[-1] != ' ' && path[-1] != ':')))
+		path = strchr(path + 1, '/');
+	if (text && path) {
+		strcpy(mempcpy(text, name, (size_t)(path - name)), strrchr(path, '/') + 1);
 		return strlen(text) <= SHORT_NAME_MAX ? strcpy(buf, text) : keep_end(buf, text);
+	}
 	for (size_t levels = LEVELS_MAX; text; levels--) {
 		if (!leave_out(text, name, levels))
 			break;
@@ -114,5 +101,9 @@ const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
 		if (!levels)
 			return keep_end(buf, text);
 	}
-	return keep_begin(buf, name);
+	/* The brackets do not match. */
+	while (n && is_tail(name[n]))
+		n--;
+	strcpy(mempcpy(buf, name, n), DOTS);
+	return buf;
 }
