@@ -233,17 +233,7 @@ static int fill(struct unpack *unpack)
 	return 0;
 }
 
-/* These take from the buffer and add to data: *done of size bytes. */
-static int copy(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
-{
-	size_t left = unpack->n - unpack->at, n = left < size - *done ? left : size - *done;
-
-	memcpy(&data[*done], &unpack->buffer[unpack->at], n);
-	unpack->at += n;
-	*done += n;
-	return 0;
-}
-
+/* These two take from the buffer and add to data: *done of size bytes. */
 static int inflate_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
 	z_stream *gzip = &unpack->gzip;
@@ -280,30 +270,30 @@ static int decompress_some(struct unpack *unpack, unsigned char *data, size_t si
 	return 0;
 }
 
-static int unpack_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
-{
-	switch (unpack->packing) {
-	case PACKED_GZIP:
-		return inflate_some(unpack, data, size, done);
-	case PACKED_ZSTD:
-		return decompress_some(unpack, data, size, done);
-	case PACKED_NOT:
-		break;
-	}
-	return copy(unpack, data, size, done);
-}
-
 /* Decompressors keep bytes that found no room: at the file's end there may be more. */
 static int read_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
-	size_t before = *done;
+	size_t before = *done, n;
 	int err = 0;
 
 	if (unpack->at == unpack->n && !unpack->at_end)
 		err = fill(unpack);
 	if (err || (unpack->at_end && !unpack->in_frame))
 		return err;
-	err = unpack_some(unpack, data, size, done);
+	switch (unpack->packing) {
+	case PACKED_GZIP:
+		err = inflate_some(unpack, data, size, done);
+		break;
+	case PACKED_ZSTD:
+		err = decompress_some(unpack, data, size, done);
+		break;
+	case PACKED_NOT:
+		n = unpack->n - unpack->at;
+		n = n < size - *done ? n : size - *done;
+		memcpy(&data[*done], &unpack->buffer[unpack->at], n);
+		unpack->at += n;
+		*done += n;
+	}
 	if (!err && unpack->at_end && *done == before)
 		return -EBADMSG;
 	return err;

@@ -23,6 +23,13 @@ extern const struct slice_by_key {
 	const char *who, *ns;
 } slice_by_keys[SLICE_BY_MAX];
 
+/* The arguments that tell a call's flags. */
+#define SLICE_FLAGS 6
+extern const struct slice_flag {
+	const char *key;
+	enum call_flags flag;
+} slice_flags[SLICE_FLAGS];
+
 /* Arguments of one event. They point into what they were made from. */
 struct slice_args {
 	unsigned int n;
