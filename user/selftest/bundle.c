@@ -304,11 +304,6 @@ static int find_usage(struct usage *usage)
 	return err;
 }
 
-static void usage__fini(struct usage *usage)
-{
-	VEC_FINI_EACH(&usage->files, e, free(e->pages));
-}
-
 /* Sections that name functions, or that unwind them. */
 static bool is_needed(const char *section)
 {
@@ -454,7 +449,7 @@ static bool has_maps(const struct recording *rec, pid_t pid)
 	return false;
 }
 
-/* Names of processes that are not ours. */
+/* Removes names of other processes, of the host, of files that were open, and of cgroups. */
 static void clean_names(struct recording *rec)
 {
 	VEC_EACH(&rec->sched_bys, by)
@@ -464,11 +459,6 @@ static void clean_names(struct recording *rec)
 	for (size_t i = 0; i < rec->threads.n; i++)
 		if (!has_maps(rec, rec->threads.v[i].pid))
 			snprintf(rec->threads.v[i].comm, sizeof(rec->threads.v[i].comm), "other");
-}
-
-/* Host, container and the like; files that were open; cgroups. */
-static void clean_labels(struct recording *rec)
-{
 	for (size_t i = 0; i < rec->labels.n; i++) {
 		free(rec->labels.v[i].key);
 		free(rec->labels.v[i].value);
@@ -492,7 +482,6 @@ static int clean(struct usage *usage, struct recording *rec, const char *path)
 	for (size_t i = 0; i < rec->stacks.n; i++)
 		clean_stack(usage, rec->stacks.v[i].data, rec->stacks.v[i].size);
 	clean_names(rec);
-	clean_labels(rec);
 	for (size_t i = 0; i < rec->maps.n; i++)
 		clean_path(rec->maps.v[i].path);
 	for (size_t i = 0; i < rec->data_maps.n; i++)
@@ -536,7 +525,7 @@ int bundle__prepare(const char *recording)
 		err = slim_files(&usage, recording);
 	if (!err)
 		err = clean(&usage, &rec, recording);
-	usage__fini(&usage);
+	VEC_FINI_EACH(&usage.files, e, free(e->pages));
 	recording__fini(&rec);
 	return err;
 }

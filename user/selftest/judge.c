@@ -49,28 +49,15 @@ const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *
 	return NULL;
 }
 
-/* Counts a system call or a stretch outside of user code for the noted call it is in. */
-static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
-{
-	if (of == UINT32_MAX)
-		return;
-	if (call->kind == CALL_SYSCALL)
-		seen->v[of].syscalls++;
-	else if (call->kind == CALL_UNTRACED)
-		seen->v[of].untraced++;
-}
-
-/* The system call of PROGRAM_SYSCALLS, as the kernel names it. */
-static bool is_kernels_getppid(const struct call *call)
-{
-	return call->function && strstr(call->function->name, "_sys_getppid") &&
-	       !strstr(call->function->name, "mtbpf_");
-}
-
-/* Counts it for the nearest noted caller. */
+/*
+ * Counts the system call of PROGRAM_SYSCALLS, as the kernel names it, for the nearest noted caller.
+ */
 static void count_in_kernel(seen_calls *seen, const struct call_tree *tree, const uint32_t *numbers,
 			    const struct call *call)
 {
+	if (!call->function || !strstr(call->function->name, "_sys_getppid") ||
+	    strstr(call->function->name, "mtbpf_"))
+		return;
 	while (call->parent != CALL_NO_PARENT) {
 		uint32_t number = numbers[call->parent];
 
@@ -94,12 +81,13 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 		bool has_parent = call->parent != CALL_NO_PARENT;
 		uint16_t above = has_parent ? depths.v[call->parent] : 0;
 		uint16_t function = function_of(call);
-		uint32_t number = UINT32_MAX;
+		uint32_t number = UINT32_MAX, of = has_parent ? numbers.v[call->parent] : number;
 
-		if (has_parent)
-			count_part(seen, numbers.v[call->parent], call);
-		if (is_kernels_getppid(call))
-			count_in_kernel(seen, tree, numbers.v, call);
+		if (of != UINT32_MAX && call->kind == CALL_SYSCALL)
+			seen->v[of].syscalls++;
+		if (of != UINT32_MAX && call->kind == CALL_UNTRACED)
+			seen->v[of].untraced++;
+		count_in_kernel(seen, tree, numbers.v, call);
 		if (function != NOT_NOTED && program_functions[function].program == program &&
 		    call->start_ns <= end_ns) {
 			number = (uint32_t)seen->n;
@@ -323,14 +311,6 @@ struct stretch {
 	pid_t tid;
 };
 
-static uint64_t common_ns(const struct call *call, const struct stretch *stretch)
-{
-	uint64_t from = call->start_ns > stretch->from_ns ? call->start_ns : stretch->from_ns;
-	uint64_t to = call->end_ns < stretch->to_ns ? call->end_ns : stretch->to_ns;
-
-	return to > from ? to - from : 0;
-}
-
 static bool is_called(const struct call *call, const char *function)
 {
 	return call->function && call->kind == CALL_FUNCTION &&
@@ -377,9 +357,12 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 	VEC_EACH(&decoded->trees, tree) {
 		for (size_t c = 0; tree->tid == stretch.tid && c < tree->calls.n; c++) {
 			const struct call *call = &tree->calls.v[c];
-			uint64_t ns = common_ns(call, &stretch);
+			uint64_t from =
+				call->start_ns > stretch.from_ns ? call->start_ns : stretch.from_ns;
+			uint64_t to = call->end_ns < stretch.to_ns ? call->end_ns : stretch.to_ns;
+			uint64_t ns = to - from;
 
-			if (!ns)
+			if (to <= from)
 				continue;
 			if (is_called(call, function)) {
 				judged->slices_ns += ns;

@@ -26,21 +26,6 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
-static void count_line(char *line, struct perf_calls *calls)
-{
-	char *name;
-
-	if (strstr(line, "instruction trace error")) {
-		calls->errors++;
-		return;
-	}
-	line[strcspn(line, "\n")] = '\0';
-	name = strrchr(line, ' ');
-	if (name && strstr(line, " call ") && is_ours(name + 1))
-		calls->perfs++;
-}
-
 /* A recording from another machine has the files in its own folder. */
 static pid_t start_script(const char *recording, int out)
 {
@@ -73,8 +58,17 @@ static int read_script(const char *recording, struct perf_calls *calls)
 	pid = start_script(recording, ends[1]);
 	close(ends[1]);
 	f = fdopen(ends[0], "r");
-	while (f && getline(&line, &size, f) > 0)
-		count_line(line, calls);
+	/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
+	while (f && getline(&line, &size, f) > 0) {
+		char *name;
+
+		line[strcspn(line, "\n")] = '\0';
+		name = strrchr(line, ' ');
+		if (strstr(line, "instruction trace error"))
+			calls->errors++;
+		else if (name && strstr(line, " call ") && is_ours(name + 1))
+			calls->perfs++;
+	}
 	if (f)
 		fclose(f);
 	else

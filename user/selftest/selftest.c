@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "selftest/bundle.h"
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/json.h"
@@ -176,16 +176,6 @@ void selftest_results__free(struct selftest_results *results)
 	free(results);
 }
 
-static void print_line(const struct selftest_result *result)
-{
-	printf("%-6s  %-24s  %-7s  %s\n", selftest_source_names[result->source], result->name,
-	       selftest_verdict_names[result->verdict], result->found);
-	if (result->verdict == SELFTEST_FAILED)
-		printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "", result->loss,
-		       result->meanwhile);
-	fflush(stdout);
-}
-
 void selftest_results__take(void *ctx, const struct selftest_result *result)
 {
 	struct selftest_results *results = ctx;
@@ -194,7 +184,12 @@ void selftest_results__take(void *ctx, const struct selftest_result *result)
 
 	results->n[result->verdict]++;
 	if (!results->array) {
-		print_line(result);
+		printf("%-6s  %-24s  %-7s  %s\n", selftest_source_names[result->source],
+		       result->name, selftest_verdict_names[result->verdict], result->found);
+		if (has_failed)
+			printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "",
+			       result->loss, result->meanwhile);
+		fflush(stdout);
 		return;
 	}
 	object = json__append_object(results->array);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 
 /*
  * Runs all checks and passes each result to `on_result`; the result is valid until that returns. 0,

@@ -56,20 +56,19 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
-static bool has_ended(pid_t child)
-{
-	siginfo_t info = {0};
-
-	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
-}
-
 /* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
 
-	for (int i = 0; i < 500 && trial->log->n_iterations < end && !has_ended(trial->child); i++)
+	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++) {
+		siginfo_t info = {0};
+
+		if (waitid(P_PID, (id_t)trial->child, &info, WEXITED | WNOHANG | WNOWAIT) ||
+		    info.si_pid)
+			break;
 		usleep(20000);
+	}
 	return trial->log->n_iterations >= end;
 }
 
@@ -101,11 +100,17 @@ static _Noreturn void remove_cgroup_later(const char *path, int from_selftest)
 	_exit(0);
 }
 
-static bool start_remover(struct trial *trial, const char *path)
+static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
+	char name[64], path[PATH_MAX], procs[PATH_MAX + 16], pid[16];
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC))
+	name_cgroup(name);
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	snprintf(pid, sizeof(pid), "%d", trial->child);
+	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
+	if (mkdir(path, 0755) || pipe2(ends, O_CLOEXEC))
 		return false;
 	trial->remover = fork();
 	if (!trial->remover) {
@@ -114,30 +119,7 @@ static bool start_remover(struct trial *trial, const char *path)
 	}
 	close(ends[0]);
 	trial->remover_end = ends[1];
-	return trial->remover > 0;
-}
-
-static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
-{
-	char name[64], path[PATH_MAX], procs[PATH_MAX + 16], pid[16];
-
-	name_cgroup(name);
-	snprintf(path, sizeof(path), CGROUPS "/%s", name);
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	snprintf(pid, sizeof(pid), "%d", trial->child);
-	if (!mkdir(path, 0755) && start_remover(trial, path) && !fs__write(procs, pid, strlen(pid)))
-		return true;
-	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
-	return false;
-}
-
-/* The programs have ended. */
-static void remove_cgroup(const struct trial *trial)
-{
-	if (trial->remover <= 0)
-		return;
-	close(trial->remover_end);
-	waitpid(trial->remover, NULL, 0);
+	return trial->remover > 0 && !fs__write(procs, pid, strlen(pid));
 }
 
 /* ---- the recording */
@@ -287,39 +269,11 @@ static int read_truth(struct trial *trial)
 
 /* ---- the trace of it */
 
-/* The iteration of the hit that ended the trace. 0: its number is unknown, or it was not kept. */
-static uint64_t find_iteration(struct trial *trial)
-{
-	uint64_t k, n = trial->log->n_iterations;
-
-	trial->hit = judge__find_hit(&trial->decoded, &k);
-	/* Iteration n + 1 has hit the probe, and has not been counted yet. */
-	if (!trial->hit || k > n + 1 || n >= k + KEPT_ITERATIONS)
-		return 0;
-	trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
-	if (trial->iteration->n > MAX_NOTED)
-		return 0;
-	return k;
-}
-
-/* The shortest loop of the last iterations that were recorded: others share the CPU. */
-static void find_busy(const struct trial *trial, uint64_t k)
-{
-	struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
-
-	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
-		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
-
-		if (ns && ns < own->busy_ns)
-			own->busy_ns = ns;
-	}
-}
-
-/* The iteration, or 0 after `why` is set. */
+/* The number of the iteration of the hit that ended the trace, or 0 after `why` is set. */
 static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
+	uint64_t k, n = trial->log->n_iterations;
 	char recording[PATH_MAX];
-	uint64_t k;
 
 	name_file(trial, "mtbpf", recording);
 	if (recording__read(&trial->rec, recording) ||
@@ -327,10 +281,18 @@ static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		snprintf(why, TRIAL_TEXT_SIZE, "the recording cannot be decoded");
 		return 0;
 	}
-	k = find_iteration(trial);
-	if (!k)
-		snprintf(why, TRIAL_TEXT_SIZE, "the hit that ends the recording is not in it");
-	return k;
+	trial->hit = judge__find_hit(&trial->decoded, &k);
+	/*
+	 * Iteration n + 1 has hit the probe, and has not been counted yet. Of others it is not
+	 * known which they are, or they were not kept.
+	 */
+	if (trial->hit && k && k <= n + 1 && n < k + KEPT_ITERATIONS) {
+		trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
+		if (trial->iteration->n <= MAX_NOTED)
+			return k;
+	}
+	snprintf(why, TRIAL_TEXT_SIZE, "the hit that ends the recording is not in it");
+	return 0;
 }
 
 static void begin(struct trial *trial)
@@ -369,8 +331,14 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	}
 	k = decode(trial, why);
-	if (k)
-		find_busy(trial, k);
+	/* The shortest loop of the last iterations that were recorded: others share the CPU. */
+	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
+		struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
+		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
+
+		if (ns && ns < own->busy_ns)
+			own->busy_ns = ns;
+	}
 	err = k ? write_truth(trial, k) : 0;
 	if (err)
 		snprintf(why, TRIAL_TEXT_SIZE, "cannot write %s.truth: %s", trial->name,
@@ -406,7 +374,11 @@ void trial__end(struct trial *trial)
 		kill(trial->child, SIGKILL);
 		waitpid(trial->child, NULL, 0);
 	}
-	remove_cgroup(trial);
+	/* The programs have ended. */
+	if (trial->remover > 0) {
+		close(trial->remover_end);
+		waitpid(trial->remover, NULL, 0);
+	}
 	decoded__fini(&trial->decoded);
 	recording__fini(&trial->rec);
 }
