@@ -7,22 +7,16 @@
 #include "util/log.h"
 #include "cli/options.h"
 
-/* Prints an error if no message has been printed, as is usual for -ENOMEM. */
-static void say_unsaid(int err)
-{
-	if (log__has_error())
-		return;
-	log__error("%s", strerror(-err));
-	if (err == -ENOMEM)
-		log__hint("use a smaller -snapshot-size, or record fewer threads");
-	else
-		log__hint("run it again with -v for details");
-}
-
 int exit_code_for(int err)
 {
-	if (err)
-		say_unsaid(err);
+	/* As is usual for -ENOMEM, no message has been printed. */
+	if (err && !log__has_error()) {
+		log__error("%s", strerror(-err));
+		if (err == -ENOMEM)
+			log__hint("use a smaller -snapshot-size, or record fewer threads");
+		else
+			log__hint("run it again with -v for details");
+	}
 	switch (-err) {
 	case 0:
 		return EXIT_OK;

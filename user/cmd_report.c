@@ -141,17 +141,10 @@ static int print_json(const struct input *input)
 	return err;
 }
 
-static bool has_trigger(const struct decoded *decoded)
-{
-	for (size_t i = 0; i < decoded->hits.n; i++)
-		if (decoded->hits.v[i].reason != MT_HIT_LAST)
-			return true;
-	return false;
-}
-
 static int print_report(const struct input *input, const struct report_options *options)
 {
 	const struct decoded *decoded = &input->decoded;
+	bool has_trigger = false;
 
 	if (options->folded)
 		return folded__print(stdout, decoded->trees.v, decoded->trees.n);
@@ -159,7 +152,9 @@ static int print_report(const struct input *input, const struct report_options *
 		return print_json(input);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
 	/* A report was asked for, so its absence needs a reason. */
-	if (!has_trigger(decoded))
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		has_trigger |= decoded->hits.v[i].reason != MT_HIT_LAST;
+	if (!has_trigger)
 		printf("no report: no hit triggered this trace; -folded prints what ran in it\n");
 	return 0;
 }
@@ -294,13 +289,6 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 	return err;
 }
 
-static int refuse_page(const char *path, int err)
-{
-	log__error("cannot write %s: %s", path, strerror(-err));
-	log__hint("choose a folder that may be written to");
-	return err;
-}
-
 /* Writes the complete page, or no file at all. */
 static int write_page(const struct patterns *p, const char *path)
 {
@@ -313,8 +301,11 @@ static int write_page(const struct patterns *p, const char *path)
 		err = -ENOMEM;
 	if (!err)
 		err = fs__write(path, text, size);
-	if (err)
-		return refuse_page(path, err);
+	if (err) {
+		log__error("cannot write %s: %s", path, strerror(-err));
+		log__hint("choose a folder that may be written to");
+		return err;
+	}
 	log__info("%s: a page of %zu capture%s", path, p->n, p->n == 1 ? "" : "s");
 	return 0;
 }
@@ -377,13 +368,6 @@ static int report_one(const char *path, struct report_options *options)
 	return err;
 }
 
-/* False for one capture, which has a report of its own, unless an option is about several. */
-static bool is_of_many(const char *const *words, size_t n, const struct report_options *options)
-{
-	return n > 1 || options->csv || options->html || options->diff || options->since ||
-	       options->labels.n || options->again || captures__is_folder(words[0]);
-}
-
 static int check(const struct report_options *options, int n_words, bool is_many)
 {
 	if (options->json + options->folded + options->csv + !!options->html > 1) {
@@ -404,62 +388,51 @@ static int check(const struct report_options *options, int n_words, bool is_many
 	return 0;
 }
 
-static int parse_words(struct report_options *options, int argc, char **argv, const char **words,
-		       int *n)
-{
-	int err = parse_around_words(&report_table, options, argc, argv, words, argc, n);
-
-	if (err || *n)
-		return err;
-	log__error("report: which recording?");
-	log__hint("usage: mtbpf %s", report_table.usage);
-	return -EINVAL;
-}
-
 int cmd_report(int argc, char **argv)
 {
 	struct report_options options = {.top = REPORT_ROWS};
 	_cleanup_free_ const char **words = calloc((size_t)argc + 1, sizeof(*words));
 	bool is_many;
-	int n, err = words ? parse_words(&options, argc, argv, words, &n) : -ENOMEM;
+	int n, err = -ENOMEM;
 
+	if (words)
+		err = parse_around_words(&report_table, &options, argc, argv, words, argc, &n);
 	if (err)
 		return exit_code_for_options(err);
+	if (!n) {
+		log__error("report: which recording?");
+		log__hint("usage: mtbpf %s", report_table.usage);
+		return EXIT_USAGE;
+	}
 	apply(&options);
-	is_many = is_of_many(words, (size_t)n, &options);
+	/* One capture has a report of its own, unless an option is about several. */
+	is_many = n > 1 || options.csv || options.html || options.diff || options.since ||
+		  options.labels.n || options.again || captures__is_folder(words[0]);
 	if (check(&options, n, is_many))
 		return EXIT_USAGE;
 	err = is_many ? report_many(words, (size_t)n, &options) : report_one(words[0], &options);
 	return exit_code(err);
 }
 
-static int print_difference(const struct input inputs[2], size_t top)
-{
-	struct report *reports[2] = {NULL};
-	int err = 0;
-
-	for (int i = 0; i < 2 && !err; i++) {
-		reports[i] = decoded__report(&inputs[i].decoded);
-		err = reports[i] ? 0 : refuse_report(inputs[i].path);
-	}
-	if (!err)
-		err = report__print_difference(stdout, reports[0], reports[1], top);
-	report__free(reports[0]);
-	report__free(reports[1]);
-	return err;
-}
-
 static int diff_two(const char *const paths[2], struct report_options *options)
 {
 	const struct input_options how = {options->no_inline, &options->filter};
+	struct report *reports[2] = {NULL};
 	struct input inputs[2];
 	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
 
 	inputs__init(inputs, paths, 2);
 	if (!err)
 		err = inputs__open(inputs, 2, &how);
+	for (int i = 0; i < 2 && !err; i++) {
+		reports[i] = decoded__report(&inputs[i].decoded);
+		err = reports[i] ? 0 : refuse_report(inputs[i].path);
+	}
 	if (!err)
-		err = print_difference(inputs, (size_t)options->top);
+		err = report__print_difference(stdout, reports[0], reports[1],
+					       (size_t)options->top);
+	report__free(reports[0]);
+	report__free(reports[1]);
 	inputs__fini(inputs, 2);
 	trace_filter__fini(&options->filter);
 	return err;

@@ -83,37 +83,18 @@ static int name_trace(const struct decode_options *options, const char *input,
 				  n > 6 && ends_in(trimmed, ".mtbpf") ? trimmed : NULL);
 }
 
-static bool is_same(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Refuses to overwrite the input. */
-static int refuse_same(const char *input, const char *output)
-{
-	if (!is_same(input, output))
-		return 0;
-	log__error("decode -portable: %s is the recording itself", output);
-	log__hint("name the portable recording with -o NAME.mtbpf");
-	return -EINVAL;
-}
-
 int decode_output__name(struct decode_output *output, const struct decode_options *options,
 			const char *input)
 {
 	int err = name_trace(options, input, output);
+	struct stat a, b;
 
-	return err || !options->portable ? err : refuse_same(input, output->names.recording);
-}
-
-static int write_trace(struct decoded *decoded, const struct recording *rec,
-		       const struct decode_output *output)
-{
-	if (output->text)
-		return decoded__write_text_file(decoded, output->text, output->path);
-	return decoded__write_trace(decoded, rec, output->names.trace);
+	if (err || !options->portable || stat(input, &a) || stat(output->names.recording, &b) ||
+	    a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+		return err;
+	log__error("decode -portable: %s is the recording itself", output->names.recording);
+	log__hint("name the portable recording with -o NAME.mtbpf");
+	return -EINVAL;
 }
 
 /* The file that exists only if decoding completes. NULL: text on stdout, which appears as it is
@@ -143,7 +124,8 @@ static int write_output(struct decode_output *output, struct decoded *decoded,
 	phases__end(phases, "decoding");
 	if (!file_of(output))
 		return decoded__write_text(decoded, output->text, stdout);
-	err = write_trace(decoded, rec, output);
+	err = output->text ? decoded__write_text_file(decoded, output->text, output->path)
+			   : decoded__write_trace(decoded, rec, output->names.trace);
 	phases__end(phases, "writing");
 	return err;
 }

@@ -36,14 +36,20 @@ static size_t utf8__length(const unsigned char *s)
 	return 4;
 }
 
-bool label__is_clean(const char *text)
+static size_t clean_prefix_len(const unsigned char *s, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	size_t at = 0, step;
 
-	while (at <= LABEL_MAX && (step = utf8__length(s + at)))
+	while (at < len && (step = utf8__length(s + at)))
 		at += step;
-	return at <= LABEL_MAX && !s[at];
+	return at;
+}
+
+bool label__is_clean(const char *text)
+{
+	size_t at = clean_prefix_len((const unsigned char *)text, LABEL_MAX + 1);
+
+	return at <= LABEL_MAX && !text[at];
 }
 
 void label__clean_in_place(char *text)
@@ -57,15 +63,6 @@ void label__clean_in_place(char *text)
 			*s = '?';
 		s += step ? step : 1;
 	}
-}
-
-static size_t clean_prefix_len(const unsigned char *s, size_t len)
-{
-	size_t at = 0, step;
-
-	while (at < len && (step = utf8__length(s + at)))
-		at += step;
-	return at;
 }
 
 /* Copies whole sequences while they end within max. */
@@ -105,6 +102,26 @@ const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *
 	buf[n] = '\0';
 	*len = n;
 	return buf;
+}
+
+void shell__print_word(FILE *out, const char *word)
+{
+	/* Characters that need no quoting. */
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:=@%+,-";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*word, out);
+	}
+	fputc('\'', out);
 }
 
 /* Rows live on the stack. Longer words (mangled templates) are only compared as prefixes. */
@@ -229,18 +246,9 @@ static bool is_unseen(const unsigned char *s, size_t len)
 	       (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
 }
 
-static size_t put_escaped(char *out, unsigned char byte)
-{
-	static const char named[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
-	const char *found = byte ? strchr(named, byte) : NULL;
-
-	if (!found)
-		return (size_t)sprintf(out, "\\x%02x", byte);
-	return (size_t)sprintf(out, "\\%c", letters[found - named]);
-}
-
 static void format_text(char *out, const struct mt_printed *printed)
 {
+	static const char named[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
 	size_t n = printed->length < MT_TEXT_MAX ? printed->length : MT_TEXT_MAX;
 	/* Zeroes after the end: no character of several bytes goes on there. */
 	unsigned char text[MT_TEXT_MAX + 4] = {0};
@@ -256,8 +264,12 @@ static void format_text(char *out, const struct mt_printed *printed)
 			i += len;
 			continue;
 		}
-		for (size_t end = i + (len ? len : 1); i < end; i++)
-			out += put_escaped(out, text[i]);
+		for (size_t end = i + (len ? len : 1); i < end; i++) {
+			const char *found = text[i] ? strchr(named, text[i]) : NULL;
+
+			out += found ? sprintf(out, "\\%c", letters[found - named])
+				     : sprintf(out, "\\x%02x", text[i]);
+		}
 	}
 	strcpy(out, printed->is_cut ? "\"..." : "\"");
 }

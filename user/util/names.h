@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "mtbpf_shared.h"
 
@@ -26,6 +27,9 @@ const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *
 bool label__is_clean(const char *text);
 /* Changes the text itself, however long it is: each offending byte becomes '?'. */
 void label__clean_in_place(char *text);
+
+/* Prints a word as a shell reads it back, in quotes if needed. */
+void shell__print_word(FILE *out, const char *word);
 
 /* "did you mean": the known word nearest to a mistyped one. */
 
