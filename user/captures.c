@@ -24,6 +24,7 @@
 #include "util/fs.h"
 #include "util/names.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "util/vec.h"
 #include "util/meter.h"
 #include "view/pattern.h"
@@ -57,20 +58,14 @@ static int add_path(struct capture_paths *found, const char *path)
 	return err;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), k = strlen(end);
-
-	return n > k && !strcmp(name + n - k, end);
-}
-
 /* A folder that may not be read is recognized by its name. */
 bool captures__is_folder(const char *path)
 {
 	struct stat st;
+	bool is_named = (strcmp(path, ".mtbpf") && text__ends_in(path, ".mtbpf")) ||
+			(strcmp(path, ".mtbpf/") && text__ends_in(path, ".mtbpf/"));
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) &&
-	       !ends_with(path, ".mtbpf") && !ends_with(path, ".mtbpf/");
+	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) && !is_named;
 }
 
 static int add_from(struct capture_paths *found, const char *dir, int depth);
@@ -91,7 +86,7 @@ static int add_entry(struct capture_paths *found, const char *path, int depth)
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!is_trace_name(name))
-		return !strcmp(name, "perf.data") || ends_with(name, ".perf.data")
+		return !strcmp(name, "perf.data") || text__ends_in(name, ".perf.data")
 			       ? add_path(found, path)
 			       : 0;
 	/* A trace is left out if the recording is there that it was made of. */
@@ -111,7 +106,7 @@ static int add_from(struct capture_paths *found, const char *dir, int depth)
 
 	for (int i = 0; i < n; i++) {
 		int length = snprintf(path, sizeof(path), "%s%s%s", dir,
-				      ends_with(dir, "/") ? "" : "/", entries[i]->d_name);
+				      text__ends_in(dir, "/") ? "" : "/", entries[i]->d_name);
 
 		if (!err && length < PATH_MAX)
 			err = add_entry(found, path, depth);

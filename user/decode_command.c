@@ -15,19 +15,14 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/signals.h"
+#include "util/text.h"
 
 /* ---- the output */
 
-static bool ends_in(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), s = strlen(suffix);
-
-	return n >= s && !strcmp(name + n - s, suffix);
-}
-
 static bool is_text_name(const char *name)
 {
-	return ends_in(name, ".txt") || ends_in(name, ".txt.gz") || ends_in(name, ".txt.zst");
+	return text__ends_in(name, ".txt") || text__ends_in(name, ".txt.gz") ||
+	       text__ends_in(name, ".txt.zst");
 }
 
 /* The format of text that the options ask for; NULL: a trace for Perfetto. */
@@ -80,7 +75,7 @@ static int name_trace(const struct decode_options *options, const char *input,
 		n--;
 	snprintf(trimmed, sizeof(trimmed), "%.*s", (int)n, input);
 	return output_names__from(&output->names,
-				  n > 6 && ends_in(trimmed, ".mtbpf") ? trimmed : NULL);
+				  n > 6 && text__ends_in(trimmed, ".mtbpf") ? trimmed : NULL);
 }
 
 int decode_output__name(struct decode_output *output, const struct decode_options *options,
@@ -252,15 +247,6 @@ static int decode_recording(const struct decoding *d)
 	return err;
 }
 
-static int refuse_trace(const char *input)
-{
-	log__error("%s is a trace by its name, which is decoded already", input);
-	log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording is "
-		  "NAME.mtbpf",
-		  input);
-	return -EINVAL;
-}
-
 int decoding__run(const struct decoding *d)
 {
 	_cleanup_close_ int fd = -1;
@@ -273,10 +259,15 @@ int decoding__run(const struct decoding *d)
 		err = decode_text(d, STDIN_FILENO, "stdin");
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(d, fd, d->input);
-	else if (fd >= 0 && is_trace_name(d->input))
-		err = refuse_trace(d->input);
-	else
+	else if (fd >= 0 && is_trace_name(d->input)) {
+		log__error("%s is a trace by its name, which is decoded already", d->input);
+		log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording "
+			  "is NAME.mtbpf",
+			  d->input);
+		err = -EINVAL;
+	} else {
 		err = decode_recording(d);
+	}
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err ? err : !d->output->is_whole;

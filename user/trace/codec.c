@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "util/meter.h"
+#include "util/text.h"
 
 /*
  * zlib's level 3 makes traces 4 % smaller than level 2 and takes 25 % longer; level 1 is not faster
@@ -123,14 +124,10 @@ const struct codec *codec__of(const char *path)
 		{".zst", zstd__new, zstd__free, ZSTD_compressBound, zstd__encode, NULL, NULL, NULL,
 		 NULL},
 	};
-	size_t len = strlen(path);
 
-	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
-		size_t n = strlen(codecs[i].suffix);
-
-		if (len >= n && !strcmp(path + len - n, codecs[i].suffix))
+	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
+		if (text__ends_in(path, codecs[i].suffix))
 			return &codecs[i];
-	}
 	return NULL;
 }
 

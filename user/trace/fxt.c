@@ -11,6 +11,7 @@
 
 #include "trace/fxt_format.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* A string reference has 15 bits for the index, and 0 is the empty string. */
 #define STRING_TABLE_MAX 32767
@@ -58,23 +59,6 @@ static void forget(struct string_table *table)
 	table->used = 0;
 }
 
-/* Hashes eight bytes per step: names are hashed several times per slice, and most are long. */
-static uint32_t hash_of(const char *text, size_t len)
-{
-	const uint64_t odd = 0x9e3779b97f4a7c15;
-	uint64_t hash = len * odd, word;
-
-	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
-		hash = (hash ^ word) * odd;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	memcpy(&word, text, len);
-	hash = (hash ^ word) * odd;
-	return (uint32_t)(hash >> 32);
-}
-
 /*
  * The index of a string, from 1 on; 0 if memory ran out, or room was not made. *is_new is set if
  * the index gets a (new) meaning.
@@ -82,7 +66,7 @@ static uint32_t hash_of(const char *text, size_t len)
 static unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
 					bool *is_new)
 {
-	uint32_t hash = hash_of(text, len);
+	uint32_t hash = (uint32_t)hash__bytes(0, text, len);
 	uint16_t *bucket = &table->buckets[hash % BUCKETS];
 	const struct slot *slot;
 	char *copy;

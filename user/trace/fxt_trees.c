@@ -353,13 +353,6 @@ static struct key *sort_keys(const struct call_tree *tree)
 	return keys;
 }
 
-static bool is_over(const struct moved *outer, const struct moved *next)
-{
-	if (outer->call.end_ns != next->call.start_ns)
-		return outer->call.end_ns < next->call.start_ns;
-	return outer->place.end < next->place.begin;
-}
-
 ORDER(compare_done_by, struct done_by, COMPARE(x->call, y->call) ?: COMPARE(y->ns, x->ns))
 
 ORDER(compare_waits, struct waits_for, COMPARE(x->call, y->call))
@@ -403,7 +396,11 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	for (size_t i = 0; i < n; i++) {
 		struct call *call = &moved[i].call;
 
-		while (open != CALL_NO_PARENT && is_over(&moved[open], &moved[i]))
+		/* Calls that are over by then. */
+		while (open != CALL_NO_PARENT &&
+		       (moved[open].call.end_ns == call->start_ns
+				? moved[open].place.end < moved[i].place.begin
+				: moved[open].call.end_ns < call->start_ns))
 			open = moved[open].call.parent;
 		call->parent = open;
 		call->depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;

@@ -25,12 +25,6 @@ static void add_pointer(struct slice_args *args, const char *key, uint64_t addre
 	add(args, (struct fxt_arg){.key = key, .kind = FXT_POINTER, .number = address});
 }
 
-/* The last one is different each time. */
-static void varies(struct slice_args *args)
-{
-	args->v[args->n - 1].varies = true;
-}
-
 static void add_string(struct slice_args *args, const char *key, const char *string)
 {
 	if (string)
@@ -99,10 +93,11 @@ static void slice_args__of_call(struct slice_args *args, const struct call *call
 	struct source_place place;
 
 	args->n = 0;
-	if (has_address(call)) {
-		add_pointer(args, "address", call->entry_ip);
-		varies(args);
-	}
+	if (has_address(call))
+		add(args, (struct fxt_arg){.key = "address",
+					   .kind = FXT_POINTER,
+					   .number = call->entry_ip,
+					   .varies = true});
 	if (function) {
 		add_string(args, "module", function->module);
 		if (function__source(function, &place)) {
@@ -110,18 +105,20 @@ static void slice_args__of_call(struct slice_args *args, const struct call *call
 			add_number(args, "line", place.line);
 		}
 	}
-	if (has_call_ip(call)) {
-		add_pointer(args, "call_ip", call->call_ip);
-		varies(args);
-	}
+	if (has_call_ip(call))
+		add(args, (struct fxt_arg){.key = "call_ip",
+					   .kind = FXT_POINTER,
+					   .number = call->call_ip,
+					   .varies = true});
 	if (called) {
 		add_string(args, "call_file", called->file);
 		add_number(args, "call_line", called->line);
 	}
-	if (has_insns(call)) {
-		add_number(args, "insns", call->self_insns);
-		varies(args);
-	}
+	if (has_insns(call))
+		add(args, (struct fxt_arg){.key = "insns",
+					   .kind = FXT_UINT,
+					   .number = call->self_insns,
+					   .varies = true});
 	for (size_t i = 0; i < SLICE_FLAGS; i++)
 		if (call->flags & slice_flags[i].flag)
 			add_string(args, slice_flags[i].key, "true");

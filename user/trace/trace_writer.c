@@ -20,6 +20,7 @@
 #include "util/log.h"
 #include "util/meter.h"
 #include "util/names.h"
+#include "util/text.h"
 #include "util/vec.h"
 
 struct hit_track {
@@ -248,14 +249,10 @@ static void begin_unwinds(struct trace_writer *writer, uint32_t index, uint64_t 
 static bool has_known_suffix(const char *path)
 {
 	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
-	size_t len = strlen(path);
 
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		size_t n = strlen(suffixes[i]);
-
-		if (len > n && !strcmp(path + len - n, suffixes[i]))
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (strcmp(path, suffixes[i]) && text__ends_in(path, suffixes[i]))
 			return true;
-	}
 	return false;
 }
 

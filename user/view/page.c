@@ -12,7 +12,7 @@
 #include "util/text.h"
 #include "util/units.h"
 #include "view/page_style.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 #define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */

@@ -12,7 +12,7 @@
 #include "util/vec.h"
 #include "view/folded.h"
 #include "view/pattern.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Limits: of a path the innermost functions are printed. */
 #define NAMES_MAX 6
@@ -321,38 +321,34 @@ static void print_field(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void print_row(FILE *out, const struct patterns *p, const struct pattern *pattern)
-{
-	char *title = TEXT_OF(text, pattern__print_title(text, pattern));
-
-	print_field(out, title ?: "");
-	fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
-	print_field(out, pattern__leaf(pattern));
-	fputc(',', out);
-	print_field(out, pattern->of ?: "");
-	fprintf(out, ",%zu,%zu,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",\"", pattern->n_main,
-		pattern->entries.n - pattern->n_main, pattern->lost_ns,
-		p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
-		pattern->median_ns, pattern->entries.v[0].cause->ns);
-	for (size_t i = 0; i < pattern->hosts.n; i++) {
-		fputs(i ? " " : "", out);
-		for (const char *at = pattern->hosts.v[i]; *at; at++)
-			fputc(*at == '"' ? '\'' : *at, out);
-	}
-	fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
-		pattern->first_ms ? MOMENT(pattern->last_ms) : "");
-	print_field(out, pattern->entries.v[0].summary->path);
-	fputs("\r\n", out);
-	free(title);
-}
-
 void patterns__print_csv(FILE *out, const struct patterns *p)
 {
 	fputs("cause,kind,function,of,captures,also_in,lost_ns,share,median_ns,worst_ns,hosts,"
 	      "first,last,example\r\n",
 	      out);
-	for (size_t i = 0; i < p->all.n; i++)
-		print_row(out, p, &p->all.v[i]);
+	VEC_EACH(&p->all, pattern) {
+		char *title = TEXT_OF(text, pattern__print_title(text, pattern));
+
+		print_field(out, title ?: "");
+		fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
+		print_field(out, pattern__leaf(pattern));
+		fputc(',', out);
+		print_field(out, pattern->of ?: "");
+		fprintf(out, ",%zu,%zu,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",\"",
+			pattern->n_main, pattern->entries.n - pattern->n_main, pattern->lost_ns,
+			p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
+			pattern->median_ns, pattern->entries.v[0].cause->ns);
+		for (size_t i = 0; i < pattern->hosts.n; i++) {
+			fputs(i ? " " : "", out);
+			for (const char *at = pattern->hosts.v[i]; *at; at++)
+				fputc(*at == '"' ? '\'' : *at, out);
+		}
+		fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
+			pattern->first_ms ? MOMENT(pattern->last_ms) : "");
+		print_field(out, pattern->entries.v[0].summary->path);
+		fputs("\r\n", out);
+		free(title);
+	}
 }
 
 /* Stacks */

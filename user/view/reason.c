@@ -8,7 +8,7 @@
 #include "util/units.h"
 #include "util/vec.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Page faults are named if there are this many more than usual, ... */
 #define FAULTS_MANY 64
@@ -269,13 +269,6 @@ const struct cause_kind_words cause_kinds[CAUSE_KINDS] = {
 	[CAUSE_UNKNOWN] = {"not_recorded", "not recorded", NULL},
 };
 
-static enum mark_kind mark_kind(const struct fault_mark *mark)
-{
-	if (mark->is_move)
-		return MARK_MOVE;
-	return mark->is_major ? MARK_MAJOR_FAULT : MARK_FAULT;
-}
-
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind)
 {
 	uint64_t n = 0;
@@ -285,8 +278,12 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	VEC_EACH(&r->tree->faults, mark) {
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
+		enum mark_kind of = mark->is_move    ? MARK_MOVE
+				    : mark->is_major ? MARK_MAJOR_FAULT
+						     : MARK_FAULT;
+
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
-		    (p + 1 == r->periods.n) == slow && mark_kind(mark) == kind)
+		    (p + 1 == r->periods.n) == slow && of == kind)
 			n += mark->n;
 	}
 	return n;
@@ -462,16 +459,6 @@ static void print_waiting(FILE *out, const struct row *row)
 	off_cpu__print(out, &row->off_cpu);
 }
 
-/* True if what has no stacks is the begin of the slow iteration: the ring no longer had it. */
-static bool lacks_begin(const struct report *r)
-{
-	uint64_t seen_ns = report__slow_ns(r) - r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t behind_ns = report__slow(r)->end_ns - r->unseen_until_ns;
-
-	return r->unseen_until_ns && behind_ns <= seen_ns &&
-	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
-}
-
 /*
  * Prints how much of the slow iteration the stacks cover, "stacks cover the last 500 ms of 1.62 s",
  * and the -snapshot-size that would cover all of it, judging by the stacks there are.
@@ -479,16 +466,18 @@ static bool lacks_begin(const struct report *r)
 static void print_unknown(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t bytes = r->ring_bytes;
-	bool is_last = lacks_begin(r), is_large;
+	uint64_t last_ns = report__slow(r)->end_ns - r->unseen_until_ns, bytes = r->ring_bytes;
+	/* What has no stacks is the begin: the ring no longer had it. */
+	bool is_last = r->unseen_until_ns && last_ns <= seen_ns &&
+		       last_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
+	bool is_large;
 
 	fprintf(out, "not recorded: ");
 	if (r->slow.ns[ACCOUNT_UNKNOWN] && !r->slow.ns[ACCOUNT_CPU])
 		fprintf(out, "no stack was recorded of it");
 	else if (r->slow.ns[ACCOUNT_UNKNOWN])
 		fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
-			DURATION(is_last ? report__slow(r)->end_ns - r->unseen_until_ns : seen_ns),
-			DURATION(all_ns));
+			DURATION(is_last ? last_ns : seen_ns), DURATION(all_ns));
 	if (!bytes || !seen_ns || all_ns / seen_ns > 4096 || !is_last)
 		return;
 	while (bytes / r->ring_bytes <= all_ns / seen_ns)

@@ -400,6 +400,6 @@ void report__free(struct report *r)
 	VEC_FINI(&r->rows);
 	VEC_FINI(&r->paths);
 	VEC_FINI(&r->path_at);
-	free(r->slots);
+	hash_index__fini(&r->by_key);
 	free(r);
 }

@@ -77,12 +77,11 @@ struct report {
 	VEC(struct row) rows;	       /* in hash order while filling; find_row() */
 	VEC(struct path) paths;
 	uint64_t unseen_until_ns; /* end of the last time without stacks in the slow one */
-	size_t *slots;
-	size_t n_slots;
-	size_t period;		/* in sweep(): the current or next period */
-	size_t interrupts;	/* in sweep(): the current or next interrupts_mark of the tree */
-	uint64_t interrupts_ns; /* total time of the marks before it */
-	VEC(uint32_t) path_at;	/* in sweep(): paths of the open calls, by depth */
+	struct hash_index by_key; /* of rows, by key and `inside` */
+	size_t period;		  /* in sweep(): the current or next period */
+	size_t interrupts;	  /* in sweep(): the current or next interrupts_mark of the tree */
+	uint64_t interrupts_ns;	  /* total time of the marks before it */
+	VEC(uint32_t) path_at;	  /* in sweep(): paths of the open calls, by depth */
 	bool failed;
 };
 

@@ -9,7 +9,7 @@
 #include "util/units.h"
 #include "view/report.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 #include "view/thread_places.h"
 
 /* Prints "f", "f [inlined]", or "[blocked] in f". */

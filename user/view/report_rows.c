@@ -5,7 +5,7 @@
 
 #include "util/units.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Paths with less than 1/SHOWN_SHARE of the slow iteration are not shown. */
 #define SHOWN_SHARE 10
@@ -148,51 +148,21 @@ static bool is_slow(const struct report *r, size_t period)
 	return period + 1 == r->periods.n;
 }
 
-static size_t hash_row(const void *key, const struct function *inside)
-{
-	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
-}
-
-static int rehash(struct report *r)
-{
-	size_t n = r->n_slots ? 2 * r->n_slots : 256;
-	size_t *slots = calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->rows.n; i++) {
-		size_t at = hash_row(r->rows.v[i].key, r->rows.v[i].inside) & (n - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n - 1);
-		slots[at] = i + 1;
-	}
-	free(r->slots);
-	r->slots = slots;
-	r->n_slots = n;
-	return 0;
-}
-
-/* True for time outside of functions. Only with samples for system calls: a full trace has rows for
- * them. */
-static bool is_outside(const struct call *call)
-{
-	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
-	       call->kind == CALL_NOT_RECORDED || call->kind == CALL_NO_CALLERS ||
-	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
-}
-
-/* The function in which the thread was off the CPU or in the kernel. */
+/*
+ * The function in which the thread was off the CPU or in the kernel. NULL for time in functions.
+ * System calls count only with samples: a full trace has rows for them.
+ */
 static const struct function *inside_of(const struct report *r, const struct call *call)
 {
+	bool is_outside = call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
+			  call->kind == CALL_NOT_RECORDED || call->kind == CALL_NO_CALLERS ||
+			  (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
 	uint32_t parent = call->parent;
 
-	if (!is_outside(call))
-		return NULL;
 	while (parent != CALL_NO_PARENT && (!r->tree->calls.v[parent].function ||
 					    r->tree->calls.v[parent].kind == CALL_IN_KERNEL))
 		parent = r->tree->calls.v[parent].parent;
-	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
+	return !is_outside || parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }
 
 enum account_part report__part_of(const struct report *r, const struct call *call)
@@ -241,26 +211,23 @@ static enum row_kind kind_of(const struct call *call)
 /* Finds the row with the same key and `inside`, or adds a copy of `like`. */
 static struct row *find(struct report *r, const struct row *like)
 {
+	uint64_t hash = hash__mix(hash__mix(0, (uintptr_t)like->key), (uintptr_t)like->inside);
+	uint32_t number;
 	struct row *row;
-	size_t at;
+	size_t at = 0;
 
-	if (2 * r->rows.n >= r->n_slots && rehash(r))
-		goto failed;
-	at = hash_row(like->key, like->inside) & (r->n_slots - 1);
-	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
-		row = &r->rows.v[r->slots[at] - 1];
+	while ((number = hash_index__next(&r->by_key, hash, &at))) {
+		row = &r->rows.v[number - 1];
 		if (row->key == like->key && row->inside == like->inside)
 			return row;
 	}
 	row = VEC_PUSH(&r->rows);
-	if (!row)
-		goto failed;
+	if (!row || hash_index__add(&r->by_key, hash, (uint32_t)r->rows.n)) {
+		r->failed = true;
+		return NULL;
+	}
 	*row = *like;
-	r->slots[at] = r->rows.n;
 	return row;
-failed:
-	r->failed = true;
-	return NULL;
 }
 
 static struct row *find_row(struct report *r, const struct call *call)

@@ -22,13 +22,6 @@
 /* A summary with more is damaged. */
 #define CAUSES_MAX 16
 
-/* As one line: "str(arg1) \"GET /\", arg2 5". */
-static void print_prints(FILE *out, const struct hit_mark *hit)
-{
-	for (uint32_t i = 0; i < hit->n_prints; i++)
-		fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name, hit->prints[i].text);
-}
-
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
@@ -44,8 +37,11 @@ static void add_hit(cJSON *root, const struct hit_mark *hit)
 	json__add_text(object, "probe", hit->probe);
 	json__add_text(object, "reason", reason);
 	json__add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
+	/* As one line: "str(arg1) \"GET /\", arg2 5". */
 	if (hit->n_prints)
-		print = TEXT_OF(out, print_prints(out, hit));
+		print = TEXT_OF(out, for (uint32_t i = 0; i < hit->n_prints; i++)
+					     fprintf(out, "%s%s %s", i ? ", " : "",
+						     hit->prints[i].name, hit->prints[i].text));
 	json__add_text(object, "print", print);
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
@@ -382,12 +378,6 @@ static int parse_function(struct summary *s, const cJSON *object)
 					  .slow_ns = number_of(object, "slow_ns")});
 }
 
-static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *object)
-{
-	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		parts[i] = number_of(object, account_parts[i].key);
-}
-
 int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes)
 {
 	const cJSON *root, *account, *hit, *item;
@@ -418,8 +408,10 @@ int summary__parse(struct summary *s, const char *path, const char *text, uint64
 	s->unix_ms = number_of(root, "unix_ms");
 	s->slow_ns = number_of(root, "slow_ns");
 	s->ordinary_ns = number_of(root, "ordinary_ns");
-	parse_account(s->slow, json__item(account, "slow"));
-	parse_account(s->ordinary, json__item(account, "ordinary"));
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
+		s->slow[i] = number_of(json__item(account, "slow"), account_parts[i].key);
+		s->ordinary[i] = number_of(json__item(account, "ordinary"), account_parts[i].key);
+	}
 	cJSON_ArrayForEach(item, json__item(root, "causes"))
 		if (!err)
 			err = parse_cause(s, item);

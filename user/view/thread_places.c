@@ -7,7 +7,7 @@
 #include "util/cleanup.h"
 #include "util/json.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 void thread_places__fini(struct thread_places *places)
 {
