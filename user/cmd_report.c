@@ -352,22 +352,6 @@ static int report_many(const char *const *words, size_t n, const struct report_o
 	return err;
 }
 
-static int report_one(const char *path, struct report_options *options)
-{
-	const struct input_options how = {options->no_inline, &options->filter};
-	struct input input;
-	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
-
-	inputs__init(&input, &path, 1);
-	if (!err)
-		err = inputs__open(&input, 1, &how);
-	if (!err)
-		err = print_report(&input, options);
-	inputs__fini(&input, 1);
-	trace_filter__fini(&options->filter);
-	return err;
-}
-
 static int check(const struct report_options *options, int n_words, bool is_many)
 {
 	if (options->json + options->folded + options->csv + !!options->html > 1) {
@@ -386,6 +370,40 @@ static int check(const struct report_options *options, int n_words, bool is_many
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int print_difference(const struct input inputs[2], size_t top)
+{
+	struct report *reports[2] = {NULL};
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		reports[i] = decoded__report(&inputs[i].decoded);
+		err = reports[i] ? 0 : refuse_report(inputs[i].path);
+	}
+	if (!err)
+		err = report__print_difference(stdout, reports[0], reports[1], top);
+	report__free(reports[0]);
+	report__free(reports[1]);
+	return err;
+}
+
+/* Prints the report of one input, or the difference of two. */
+static int report_inputs(const char *const *paths, size_t n, struct report_options *options)
+{
+	const struct input_options how = {options->no_inline, &options->filter};
+	struct input inputs[INPUTS_MAX];
+	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
+
+	inputs__init(inputs, paths, n);
+	if (!err)
+		err = inputs__open(inputs, n, &how);
+	if (!err)
+		err = n == 1 ? print_report(&inputs[0], options)
+			     : print_difference(inputs, (size_t)options->top);
+	inputs__fini(inputs, n);
+	trace_filter__fini(&options->filter);
+	return err;
 }
 
 int cmd_report(int argc, char **argv)
@@ -410,32 +428,8 @@ int cmd_report(int argc, char **argv)
 		  options.labels.n || options.again || captures__is_folder(words[0]);
 	if (check(&options, n, is_many))
 		return EXIT_USAGE;
-	err = is_many ? report_many(words, (size_t)n, &options) : report_one(words[0], &options);
+	err = is_many ? report_many(words, (size_t)n, &options) : report_inputs(words, 1, &options);
 	return exit_code(err);
-}
-
-static int diff_two(const char *const paths[2], struct report_options *options)
-{
-	const struct input_options how = {options->no_inline, &options->filter};
-	struct report *reports[2] = {NULL};
-	struct input inputs[2];
-	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
-
-	inputs__init(inputs, paths, 2);
-	if (!err)
-		err = inputs__open(inputs, 2, &how);
-	for (int i = 0; i < 2 && !err; i++) {
-		reports[i] = decoded__report(&inputs[i].decoded);
-		err = reports[i] ? 0 : refuse_report(inputs[i].path);
-	}
-	if (!err)
-		err = report__print_difference(stdout, reports[0], reports[1],
-					       (size_t)options->top);
-	report__free(reports[0]);
-	report__free(reports[1]);
-	inputs__fini(inputs, 2);
-	trace_filter__fini(&options->filter);
-	return err;
 }
 
 int cmd_diff(int argc, char **argv)
@@ -451,5 +445,5 @@ int cmd_diff(int argc, char **argv)
 	if (options.diff && check(&options, 2, true))
 		return EXIT_USAGE;
 	return exit_code(options.diff ? report_many(paths, 2, &options)
-				      : diff_two(paths, &options));
+				      : report_inputs(paths, 2, &options));
 }

@@ -150,26 +150,10 @@ static void add_exceptions(struct judged_calls *judged, const struct seen_call *
 	}
 }
 
-/* Finds the value of PTWRITE by its thread, function, and time. */
-static void add_value(struct judged_calls *judged, const struct decoded *decoded,
-		      const struct seen_call *seen, const struct noted_call *noted)
-{
-	const char *function = program_functions[noted->function].name;
-
-	VEC_EACH_WHILE(&decoded->events, note, noted->event == NOTED_PTWRITE) {
-		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
-		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
-			continue;
-		if (note->value == noted->value && note->in && !strcmp(note->in, function))
-			judged->events++;
-		else
-			judged->unnoted_events++;
-	}
-}
-
 static void add_right(struct judged_calls *judged, const struct decoded *decoded,
 		      const struct seen_call *seen, const struct noted_call *noted)
 {
+	const char *function = program_functions[noted->function].name;
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
@@ -183,7 +167,16 @@ static void add_right(struct judged_calls *judged, const struct decoded *decoded
 	judged->untraced += seen->untraced;
 	judged->in_kernel += seen->in_kernel;
 	add_exceptions(judged, seen, noted);
-	add_value(judged, decoded, seen, noted);
+	/* The value of PTWRITE is found by its thread, function, and time. */
+	VEC_EACH_WHILE(&decoded->events, note, noted->event == NOTED_PTWRITE) {
+		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
+		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
+			continue;
+		if (note->value == noted->value && note->in && !strcmp(note->in, function))
+			judged->events++;
+		else
+			judged->unnoted_events++;
+	}
 }
 
 /*
@@ -306,11 +299,6 @@ void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judg
 
 /* ---- time in samples */
 
-struct stretch {
-	uint64_t from_ns, to_ns;
-	pid_t tid;
-};
-
 static bool is_called(const struct call *call, const char *function)
 {
 	return call->function && call->kind == CALL_FUNCTION &&
@@ -329,37 +317,29 @@ static const struct call *find_caller(const struct call_tree *tree, const struct
 	return call;
 }
 
-/* Between the function's first and last note. */
-static struct stretch find_stretch(const struct iteration *iteration, const char *function)
+void judge__time(const struct decoded *decoded, const struct iteration *iteration,
+		 const char *function, struct judged_time *judged)
 {
-	struct stretch stretch = {0};
+	uint64_t from_ns = 0, to_ns = 0;
+	pid_t tid = 0;
 
+	/* Between the function's first and last note. */
 	for (unsigned int i = 0; i < iteration->n; i++) {
 		const struct noted_call *call = &iteration->calls[i];
 
 		if (strcmp(program_functions[call->function].name, function) != 0)
 			continue;
-		stretch.tid = call->tid;
-		stretch.to_ns = call->time_ns;
-		if (!stretch.from_ns)
-			stretch.from_ns = call->time_ns;
+		tid = call->tid;
+		to_ns = call->time_ns;
+		if (!from_ns)
+			from_ns = call->time_ns;
 	}
-	return stretch;
-}
-
-void judge__time(const struct decoded *decoded, const struct iteration *iteration,
-		 const char *function, struct judged_time *judged)
-{
-	struct stretch stretch = find_stretch(iteration, function);
-
-	*judged = (struct judged_time){.true_ns = stretch.to_ns - stretch.from_ns,
-				       .has_caller = true};
+	*judged = (struct judged_time){.true_ns = to_ns - from_ns, .has_caller = true};
 	VEC_EACH(&decoded->trees, tree) {
-		for (size_t c = 0; tree->tid == stretch.tid && c < tree->calls.n; c++) {
+		for (size_t c = 0; tree->tid == tid && c < tree->calls.n; c++) {
 			const struct call *call = &tree->calls.v[c];
-			uint64_t from =
-				call->start_ns > stretch.from_ns ? call->start_ns : stretch.from_ns;
-			uint64_t to = call->end_ns < stretch.to_ns ? call->end_ns : stretch.to_ns;
+			uint64_t from = call->start_ns > from_ns ? call->start_ns : from_ns;
+			uint64_t to = call->end_ns < to_ns ? call->end_ns : to_ns;
 			uint64_t ns = to - from;
 
 			if (to <= from)

@@ -35,6 +35,13 @@
 	type mtbpf_selftest_##name(__VA_ARGS__)
 /* Put it after a call, so that the compiler does not make a jump of it. */
 #define NOT_LAST() __asm__ volatile("" ::: "memory")
+/* A function that only notes its call. */
+#define TRACED_LEAF(name)                                                                          \
+	TRACED(void, name, unsigned int depth)                                                     \
+	{                                                                                          \
+		noted__call(FN_##name, depth);                                                     \
+		NOT_LAST();                                                                        \
+	}
 
 /*
  * Programs whose functions raise one exception each, or write values with PTWRITE: CPUs with Event
@@ -164,11 +171,7 @@ static struct iteration *current;
 
 /* ---- calls and returns */
 
-TRACED(void, calls_leaf, unsigned int depth)
-{
-	noted__call(FN_calls_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(calls_leaf)
 
 TRACED(void, calls_middle, unsigned int depth)
 {
@@ -188,11 +191,7 @@ TRACED(void, calls_main, unsigned int depth)
 
 /* ---- tail calls: in assembly, since compilers make them only when they optimise */
 
-TRACED(void, tail_third, unsigned int depth)
-{
-	noted__call(FN_tail_third, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(tail_third)
 
 /* For the assembly: what the two functions before it note. */
 void selftest_note_first(unsigned int depth);
@@ -294,11 +293,7 @@ TRACED(void, throw_outer, unsigned int depth)
 	mtbpf_selftest_throw_inner(depth + 1);
 }
 
-TRACED(void, throw_after, unsigned int depth)
-{
-	noted__call(FN_throw_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(throw_after)
 
 /* For the assembly. */
 extern const char selftest_landing_pad[];
@@ -419,11 +414,7 @@ TRACED(void, unwind_outer, unsigned int depth)
 	mtbpf_selftest_unwind_inner(depth + 1);
 }
 
-TRACED(void, unwind_after, unsigned int depth)
-{
-	noted__call(FN_unwind_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(unwind_after)
 
 TRACED(void, unwind_main, unsigned int depth)
 {
@@ -452,11 +443,7 @@ TRACED(void, longjmp_outer, unsigned int depth)
 	NOT_LAST();
 }
 
-TRACED(void, longjmp_after, unsigned int depth)
-{
-	noted__call(FN_longjmp_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(longjmp_after)
 
 TRACED(void, longjmp_main, unsigned int depth)
 {
@@ -473,11 +460,7 @@ TRACED(void, longjmp_main, unsigned int depth)
 
 static unsigned int signal_depth;
 
-TRACED(void, signal_leaf, unsigned int depth)
-{
-	noted__call(FN_signal_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(signal_leaf)
 
 TRACED(void, signal_handler, int signal)
 {
@@ -497,11 +480,7 @@ TRACED(void, signal_main, unsigned int depth)
 
 /* ---- threads */
 
-TRACED(void, thread_leaf, unsigned int depth)
-{
-	noted__call(FN_thread_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(thread_leaf)
 
 /*
  * The number of threads. They start before the first iteration and work each time they are woken.
@@ -553,11 +532,7 @@ TRACED(void, thread_main, unsigned int depth)
 static sem_t tell_any, any_done;
 static uint64_t any_iteration;
 
-TRACED(void, any_leaf, unsigned int depth)
-{
-	noted__call(FN_any_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(any_leaf)
 
 TRACED(void, any_work, unsigned int depth)
 {
@@ -589,11 +564,7 @@ static void start_any_thread(void)
 		abort();
 }
 
-TRACED(void, any_main, unsigned int depth)
-{
-	noted__call(FN_any_main, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(any_main)
 
 /* Makes the other thread do its work and hit the probe. */
 static void hit_from_another_thread(uint64_t k)
@@ -605,11 +576,7 @@ static void hit_from_another_thread(uint64_t k)
 
 /* ---- fork() */
 
-TRACED(void, fork_after, unsigned int depth)
-{
-	noted__call(FN_fork_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(fork_after)
 
 TRACED(void, fork_main, unsigned int depth)
 {
@@ -666,11 +633,7 @@ static void make_jit(void)
 		jit = (jit_function)page;
 }
 
-TRACED(void, jit_callee, unsigned int depth)
-{
-	noted__call(FN_jit_callee, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(jit_callee)
 
 TRACED(void, jit_main, unsigned int depth)
 {
@@ -734,11 +697,7 @@ TRACED(void, syscall_main, unsigned int depth)
 
 static ucontext_t main_context, other_context;
 
-TRACED(void, stack_leaf, unsigned int depth)
-{
-	noted__call(FN_stack_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(stack_leaf)
 
 TRACED(void, stack_other, void)
 {

@@ -189,6 +189,96 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
 }
 
+/* ---- `perf trace` of getppid() and nanosleep(), meanwhile */
+
+/* It prints each call to stderr, unbuffered, when the call returns. */
+static _Noreturn void become_trace(pid_t target, const char *path)
+{
+	char pid[16];
+	const char *const words[] = {"perf", "trace", "-e", "getppid,nanosleep,clock_nanosleep",
+				     "-p",   pid,     NULL};
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_DFL);
+	snprintf(pid, sizeof(pid), "%d", target);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(126);
+	execvp("perf", (char *const *)words);
+	_exit(127);
+}
+
+/*
+ * Starts it, and waits, at most ten seconds, until it has seen getppid(). Sets trial->perf_error.
+ * Its output is kept in a file that end_trace() removes. Returns its pid, or 0.
+ */
+static pid_t begin_trace(struct trial *trial)
+{
+	char path[PATH_MAX];
+	pid_t pid;
+	int status;
+
+	name_file(trial, "perf-trace", path);
+	pid = fork();
+	if (!pid)
+		become_trace(trial->child, path);
+	if (pid < 0) {
+		trial->perf_error = -errno;
+		return 0;
+	}
+	for (int i = 0; i < 500; i++) {
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		if (!fs__read(path, &text, &len) && strstr(text, "getppid("))
+			return pid;
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			trial->perf_error =
+				WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT : -EIO;
+			return 0;
+		}
+		usleep(20000);
+	}
+	trial->perf_error = -EIO;
+	return pid;
+}
+
+/* Ends it, and counts the calls that it has printed between the first and the last nanosleep(). */
+static void end_trace(struct trial *trial, pid_t pid)
+{
+	struct perf_syscalls *syscalls = &trial->perf_syscalls;
+	_cleanup_free_ char *line = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	bool has_begun = false;
+	char path[PATH_MAX];
+	unsigned int n = 0;
+	size_t size = 0;
+
+	if (pid) {
+		kill(pid, SIGINT);
+		for (int i = 0; i < 500 && !waitpid(pid, NULL, WNOHANG); i++)
+			usleep(20000);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	name_file(trial, "perf-trace", path);
+	f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0) {
+		syscalls->lost += strstr(line, "LOST") != NULL;
+		n += strstr(line, "getppid(") != NULL;
+		if (!strstr(line, "nanosleep("))
+			continue;
+		if (has_begun) {
+			syscalls->iterations++;
+			syscalls->calls += n;
+		}
+		has_begun = true;
+		n = 0;
+	}
+	if (f)
+		unlink(path);
+}
+
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
  * then one line per call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE". Bundles of older
@@ -220,35 +310,19 @@ static int write_truth(const struct trial *trial, uint64_t k)
 	return fs__write(path, text, len);
 }
 
-/* Functions that this version does not know are left out. 0 or -EBADMSG. */
-static int read_call(struct iteration *iteration, const char *line)
-{
-	struct noted_call call = {0};
-	char name[64];
-
-	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
-		   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
-		   &call.value) < 4)
-		return -EBADMSG;
-	for (unsigned int i = 0; i < n_program_functions && iteration->n < MAX_NOTED; i++) {
-		if (!strcmp(program_functions[i].name, name)) {
-			call.function = (uint16_t)i;
-			iteration->calls[iteration->n++] = call;
-		}
-	}
-	return 0;
-}
-
-/* Reads the notes into the log, as if that iteration had just ended. 0 or -errno. */
+/*
+ * Reads the notes into the log, as if that iteration had just ended. Functions that this version
+ * does not know are left out. 0 or -errno.
+ */
 static int read_truth(struct trial *trial)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
 	struct iteration *iteration;
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[64];
+	unsigned int i;
 	uint64_t k;
 	size_t size = 0;
-	int err = 0;
 
 	name_file(trial, "truth", path);
 	f = fopen(path, "re");
@@ -262,9 +336,20 @@ static int read_truth(struct trial *trial)
 	if (fscanf(f, "of %d %" SCNu64 " %" SCNu64 " %u\n", &trial->first, &iteration->busy_ns,
 		   &trial->log->plain_busy_ns, &iteration->kernels_syscalls) != 4)
 		return -EBADMSG;
-	while (!err && getline(&line, &size, f) > 0)
-		err = read_call(iteration, line);
-	return err;
+	while (getline(&line, &size, f) > 0) {
+		struct noted_call call = {0};
+
+		if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
+			   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
+			   &call.value) < 4)
+			return -EBADMSG;
+		for (i = 0; i < n_program_functions && strcmp(program_functions[i].name, name);)
+			i++;
+		call.function = (uint16_t)i;
+		if (i < n_program_functions && iteration->n < MAX_NOTED)
+			iteration->calls[iteration->n++] = call;
+	}
+	return 0;
 }
 
 /* ---- the trace of it */
@@ -305,7 +390,7 @@ static void begin(struct trial *trial)
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
 	char recording[PATH_MAX], messages[PATH_MAX];
-	struct perf_trace perf_trace = {0};
+	pid_t perf_trace = 0;
 	uint64_t k;
 	int code, err;
 
@@ -320,10 +405,10 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 	name_file(trial, "mtbpf", recording);
 	name_file(trial, "log", messages);
 	if (trial->has_perf_trace)
-		trial->perf_error = perf_trace__begin(&perf_trace, trial->child, trial->dir);
+		perf_trace = begin_trace(trial);
 	code = run_record(trial, recording, messages);
 	if (trial->has_perf_trace)
-		perf_trace__end(&perf_trace, &trial->perf_syscalls);
+		end_trace(trial, perf_trace);
 	/* Stops the programs, so that no later iteration overwrites the recorded one. */
 	kill(trial->child, SIGSTOP);
 	if (code) {
@@ -385,15 +470,6 @@ void trial__end(struct trial *trial)
 
 /* ---- what is left of it in the process */
 
-static bool is_stopped_or_traced(pid_t pid)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-
-	return fs__read_proc(pid, "status", &text, &len) || !strstr(text, "TracerPid:\t0\n") ||
-	       strstr(text, "State:\tT") || strstr(text, "State:\tt");
-}
-
 /*
  * The child is a copy of this process: the probed function is at the same address in both. Its code
  * is compared with the file, since a probe of the file may be in this process, too.
@@ -418,10 +494,15 @@ static bool is_probed(pid_t pid)
 
 const char *trial__find_harm(const struct trial *trial)
 {
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
 	kill(trial->child, SIGCONT);
 	if (!goes_on(trial, 2))
 		return "it does not go on";
-	if (is_stopped_or_traced(trial->child))
+	if (fs__read_proc(trial->child, "status", &text, &len) ||
+	    !strstr(text, "TracerPid:\t0\n") || strstr(text, "State:\tT") ||
+	    strstr(text, "State:\tt"))
 		return "it is stopped, or still traced";
 	if (is_probed(trial->child))
 		return "a probe is left in it";

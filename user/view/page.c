@@ -49,34 +49,20 @@ static size_t direction_mark(const char *at)
 /* Names are what a program, or whoever wrote a summary, chose. */
 static void put(FILE *out, const char *text)
 {
+	static const char special[] = "&<>\"'";
+	static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+
 	while (*text) {
+		const char *found = strchr(special, *text);
 		size_t mark = direction_mark(text);
 
-		if (mark) {
+		if (mark)
 			fputc('?', out);
-			text += mark;
-			continue;
-		}
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		case '\'':
-			fputs("&#39;", out);
-			break;
-		default:
+		else if (found)
+			fputs(names[found - special], out);
+		else
 			fputc(*text, out);
-		}
-		text++;
+		text += mark ? mark : 1;
 	}
 }
 

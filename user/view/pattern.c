@@ -332,24 +332,6 @@ static bool is_with_gap(const struct pattern *gap, const struct pattern *whole)
 	       has_part(whole, whole->path.n - rest, gap, at + 1, rest);
 }
 
-static bool may_be_one(const struct patterns *p, const struct pattern *a, const struct pattern *b)
-{
-	return is_of_same(a, b) &&
-	       (is_with_gap(a, b) || (!share_build(a, b) && is_shortened(p, a, b)));
-}
-
-static int join(struct patterns *p, size_t from, size_t to)
-{
-	struct pattern *a = &p->all.v[from], *b = &p->all.v[to];
-	int err = VEC_ADD_ALL(&b->entries, &a->entries);
-
-	if (err)
-		return err;
-	fini_pattern(a);
-	VEC_REMOVE(&p->all, from);
-	return 0;
-}
-
 /* Joins a pattern with another that may be the same, unless it fits several. */
 static int join_same(struct patterns *p)
 {
@@ -358,17 +340,26 @@ static int join_same(struct patterns *p)
 	for (size_t i = 0; i < p->all.n && !err;) {
 		size_t n = 0, fits = 0;
 
-		for (size_t k = 0; k < p->all.n && n < 2; k++)
-			if (k != i && may_be_one(p, &p->all.v[i], &p->all.v[k])) {
-				fits = k;
-				n++;
-			}
-		if (n == 1)
-			err = join(p, i, fits);
-		else
+		for (size_t k = 0; k < p->all.n && n < 2; k++) {
+			const struct pattern *a = &p->all.v[i], *b = &p->all.v[k];
+
+			if (k == i || !is_of_same(a, b) ||
+			    !(is_with_gap(a, b) || (!share_build(a, b) && is_shortened(p, a, b))))
+				continue;
+			fits = k;
+			n++;
+		}
+		if (n != 1) {
 			i++;
+			continue;
+		}
+		err = VEC_ADD_ALL(&p->all.v[fits].entries, &p->all.v[i].entries);
+		if (err)
+			return err;
+		fini_pattern(&p->all.v[i]);
+		VEC_REMOVE(&p->all, i);
 	}
-	return err;
+	return 0;
 }
 
 /* Figures. */

@@ -246,22 +246,6 @@ out:
 	return bins && cpu_ns ? 0 : -ENOMEM;
 }
 
-static int add_report(cJSON *root, const struct report *r)
-{
-	int err;
-
-	report__add_account(root, r);
-	if (r->sampled)
-		cJSON_AddTrueToObject(root, "sampled");
-	json__add_number(root, "slow_ns", report__slow_ns(r));
-	json__add_number(root, "ordinary_ns", r->ordinary_ns);
-	json__add_number(root, "ordinary_iterations", r->n_ordinary);
-	err = add_causes(root, r);
-	add_functions(root, r);
-	add_frames(root, r);
-	return err ? err : add_threads(root, r);
-}
-
 char *summary__make(const struct report *r, const struct summary_facts *facts)
 {
 	cJSON *root = cJSON_CreateObject(), *labels;
@@ -283,10 +267,21 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 		json__add_text(labels, facts->labels[i].key, facts->labels[i].value);
 	if (hit)
 		add_hit(root, hit);
-	if (r)
-		err = add_report(root, r);
-	else
+	if (r) {
+		report__add_account(root, r);
+		if (r->sampled)
+			cJSON_AddTrueToObject(root, "sampled");
+		json__add_number(root, "slow_ns", report__slow_ns(r));
+		json__add_number(root, "ordinary_ns", r->ordinary_ns);
+		json__add_number(root, "ordinary_iterations", r->n_ordinary);
+		err = add_causes(root, r);
+		add_functions(root, r);
+		add_frames(root, r);
+		if (!err)
+			err = add_threads(root, r);
+	} else {
 		json__add_text(root, "no_report", facts->no_report);
+	}
 	text = err ? NULL : cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
 	return text;
