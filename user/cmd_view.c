@@ -17,7 +17,7 @@
 #include "captures.h"
 #include "cli/options.h"
 #include "cmd.h"
-#include "decode_command.h"
+#include "cmd_decode.h"
 #include "pipeline/output_name.h"
 #include "serve/deep_link.h"
 #include "serve/show.h"

@@ -482,11 +482,44 @@ TRACED(void, signal_main, unsigned int depth)
 
 TRACED_LEAF(thread_leaf)
 
-/*
- * The number of threads. They start before the first iteration and work each time they are woken.
- */
-#define N_THREADS 2
-static sem_t tell_threads, threads_done;
+/* Threads that start before the first iteration and work each time they are told. */
+struct workers {
+	void (*work)(void);
+	int n;
+	sem_t told, done;
+};
+
+static void *run_worker(void *ctx)
+{
+	struct workers *workers = ctx;
+
+	noted__begin_thread();
+	for (;;) {
+		sem_wait(&workers->told);
+		workers->work();
+		sem_post(&workers->done);
+	}
+	return NULL;
+}
+
+static void start_workers(struct workers *workers)
+{
+	pthread_t thread;
+
+	sem_init(&workers->told, 0, 0);
+	sem_init(&workers->done, 0, 0);
+	for (int i = 0; i < workers->n; i++)
+		if (pthread_create(&thread, NULL, run_worker, workers))
+			abort();
+}
+
+static void let_work(struct workers *workers)
+{
+	for (int i = 0; i < workers->n; i++)
+		sem_post(&workers->told);
+	for (int i = 0; i < workers->n; i++)
+		sem_wait(&workers->done);
+}
 
 TRACED(void, thread_work, unsigned int depth)
 {
@@ -496,40 +529,23 @@ TRACED(void, thread_work, unsigned int depth)
 	NOT_LAST();
 }
 
-static void *run_thread(void *unused)
+static void work_in_thread(void)
 {
-	noted__begin_thread();
-	for (;;) {
-		sem_wait(&tell_threads);
-		mtbpf_selftest_thread_work(0);
-		sem_post(&threads_done);
-	}
-	return NULL;
+	mtbpf_selftest_thread_work(0);
+	NOT_LAST();
 }
 
-static void start_threads(void)
-{
-	pthread_t thread;
-
-	sem_init(&tell_threads, 0, 0);
-	sem_init(&threads_done, 0, 0);
-	for (int i = 0; i < N_THREADS; i++)
-		if (pthread_create(&thread, NULL, run_thread, NULL))
-			abort();
-}
+static struct workers threads = {.work = work_in_thread, .n = 2};
 
 TRACED(void, thread_main, unsigned int depth)
 {
 	noted__call(FN_thread_main, depth);
-	for (int i = 0; i < N_THREADS; i++)
-		sem_post(&tell_threads);
-	for (int i = 0; i < N_THREADS; i++)
-		sem_wait(&threads_done);
+	let_work(&threads);
+	NOT_LAST();
 }
 
 /* ---- a thread that triggers: not the one that the process began with */
 
-static sem_t tell_any, any_done;
 static uint64_t any_iteration;
 
 TRACED_LEAF(any_leaf)
@@ -542,37 +558,16 @@ TRACED(void, any_work, unsigned int depth)
 	NOT_LAST();
 }
 
-static void *run_any_thread(void *unused)
+static void work_and_hit(void)
 {
-	noted__begin_thread();
-	for (;;) {
-		sem_wait(&tell_any);
-		mtbpf_selftest_any_work(0);
-		mtbpf_take_snapshot_with_arg(any_iteration);
-		sem_post(&any_done);
-	}
-	return NULL;
+	mtbpf_selftest_any_work(0);
+	mtbpf_take_snapshot_with_arg(any_iteration);
+	NOT_LAST();
 }
 
-static void start_any_thread(void)
-{
-	pthread_t thread;
-
-	sem_init(&tell_any, 0, 0);
-	sem_init(&any_done, 0, 0);
-	if (pthread_create(&thread, NULL, run_any_thread, NULL))
-		abort();
-}
+static struct workers any_thread = {.work = work_and_hit, .n = 1};
 
 TRACED_LEAF(any_main)
-
-/* Makes the other thread do its work and hit the probe. */
-static void hit_from_another_thread(uint64_t k)
-{
-	any_iteration = k;
-	sem_post(&tell_any);
-	sem_wait(&any_done);
-}
 
 /* ---- fork() */
 
@@ -840,8 +835,9 @@ static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 	for (int i = 0; i < PROGRAMS; i++)
 		if (mask & 1u << i)
 			mains[i](0);
+	any_iteration = k;
 	if (mask & 1u << PROGRAM_ANY_THREAD)
-		hit_from_another_thread(k);
+		let_work(&any_thread);
 	else
 		mtbpf_take_snapshot_with_arg(k);
 	program_log->n_iterations = k;
@@ -859,9 +855,9 @@ _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 	if (mask & 1u << PROGRAM_TRAPS)
 		events__handle_traps();
 	if (mask & 1u << PROGRAM_THREADS)
-		start_threads();
+		start_workers(&threads);
 	if (mask & 1u << PROGRAM_ANY_THREAD)
-		start_any_thread();
+		start_workers(&any_thread);
 	if (mask & 1u << PROGRAM_SYSCALLS)
 		syscall_counter = open_syscall_counter();
 	if (mask & 1u << PROGRAM_BUSY)

@@ -286,11 +286,6 @@ void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
  * The argument "process" has to be there, and of type koid: Perfetto's importer would name a thread
  * of process 0 without it (fuchsia_trace_parser.cc).
  */
-void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
-{
-	fxt__name_track(fxt, pid, tid, tid, name);
-}
-
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name)
 {
 	bool is_beside = thread != tid;
@@ -387,9 +382,8 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 	sink__use_room(fxt->sink, (template->n_words + !!end_ns) * sizeof(uint64_t));
 }
 
-/* `last` is what a whole slice or a counter has after the arguments. */
-static void write_event(struct fxt *fxt, enum fxt_event_type type, const struct fxt_event *event,
-			uint64_t last)
+void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
+		const struct fxt_event *event)
 {
 	struct record record;
 
@@ -400,14 +394,13 @@ static void write_event(struct fxt *fxt, enum fxt_event_type type, const struct 
 	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
-void fxt__instant(struct fxt *fxt, const struct fxt_event *event)
+/* Without name and category: importers drop those of flows. */
+void fxt__flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
 {
-	write_event(fxt, FXT_EVENT_INSTANT, event, 0);
-}
+	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
+	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
 
-void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
-{
-	write_event(fxt, FXT_EVENT_BEGIN, event, 0);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
 /*
@@ -425,33 +418,4 @@ void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
 		(uint64_t)FXT_RECORD_EVENT | 2 << 4 | (uint64_t)FXT_EVENT_END << 16 | thread << 24;
 	words[1] = time_ns;
 	sink__use_room(fxt->sink, 2 * sizeof(uint64_t));
-}
-
-void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns)
-{
-	write_event(fxt, FXT_EVENT_COMPLETE, event, end_ns);
-}
-
-void fxt__counter(struct fxt *fxt, const struct fxt_event *event, uint64_t id)
-{
-	write_event(fxt, FXT_EVENT_COUNTER, event, id);
-}
-
-/* Without name and category: importers drop those of flows. */
-static void write_flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
-{
-	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
-	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
-
-	write_record(fxt, FXT_RECORD_EVENT, &record);
-}
-
-void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow)
-{
-	write_flow(fxt, FXT_EVENT_FLOW_BEGIN, flow);
-}
-
-void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow)
-{
-	write_flow(fxt, FXT_EVENT_FLOW_END, flow);
 }

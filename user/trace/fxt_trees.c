@@ -190,33 +190,23 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 {
 	size_t n = strlen(HIT_PREFIX);
-	uint64_t mark_ns = fxt_read__number(read, "since_mark_ns");
-	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
-	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
-	uint64_t region_ns = fxt_read__number(read, "region_ns");
 	const char *trace_id = fxt_read__string(read, hit_text_keys[HIT_TEXT_TRACE_ID]);
-	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
+	const char *counted = fxt_read__string(read, hit_text_keys[HIT_TEXT_COUNTED]);
 	uint64_t on_ns = fxt_read__number(read, "on_cpu_ns");
 	uint64_t off_ns = fxt_read__number(read, "off_cpu_ns");
-	uint64_t value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns;
+	const struct slice_value_key *value = slice_value_keys;
 
-	const char *counted = fxt_read__string(read, hit_text_keys[HIT_TEXT_COUNTED]);
-
+	while (value->key && !fxt_read__number(read, value->key))
+		value++;
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = value_ns,
+		.value_ns = value->key ? fxt_read__number(read, value->key) : 0,
 		.cpu_measure = on_ns	? MT_CPU_ON
 			       : off_ns ? MT_CPU_OFF
 					: MT_CPU_ALL,
-		.off_cpu_ns = on_ns && on_ns <= value_ns ? value_ns - on_ns : off_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
 		.sequence = fxt_read__number(read, "sequence"),
-		.reason = delay_ns	? MT_HIT_DELAY
-			  : duration_ns ? MT_HIT_DURATION
-			  : mark_ns	? MT_HIT_MARK
-			  : region_ns	? MT_HIT_REGION
-			  : stall_ns	? MT_HIT_STALL
-					: 0,
+		.reason = value->reason,
 		.stall_from = (uint32_t)fxt_read__number(read, "stall_from"),
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)fxt_read__number(read, "tid"),
@@ -224,13 +214,14 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 		.key = fxt_read__number(read, "key"),
 		.since_tid = (pid_t)fxt_read__number(read, "since_tid"),
 	};
+	hit->off_cpu_ns = on_ns && on_ns <= hit->value_ns ? hit->value_ns - on_ns : off_ns;
 	if (units__parse_moment(fxt_read__string(read, hit_text_keys[HIT_TEXT_TIME]),
 				&hit->unix_ms))
 		hit->unix_ms = 0;
 	for (uint8_t i = 0; i < COUNTED_ALL && !hit->counted; i++)
 		if (counted_texts[i] && !strcmp(counted_texts[i], counted))
 			hit->counted = i;
-	if (trace_id && strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
+	if (strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
 	    !trace_id[TRACE_ID_SIZE - 1])
 		strcpy(hit->trace_id, trace_id);
 	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;

@@ -203,20 +203,19 @@ const char *const hit_text_keys[HIT_TEXTS] = {
 	[HIT_TEXT_COUNTED] = "counted",
 };
 
+const struct slice_value_key slice_value_keys[] = {
+	{"delay_ns", MT_HIT_DELAY},	{"duration_ns", MT_HIT_DURATION},
+	{"since_mark_ns", MT_HIT_MARK}, {"region_ns", MT_HIT_REGION},
+	{"stall_ns", MT_HIT_STALL},	{NULL, 0},
+};
+
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE])
 {
 	args->n = 0;
-	if (hit->reason == MT_HIT_DELAY)
-		add_number(args, "delay_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_DURATION)
-		add_number(args, "duration_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_MARK)
-		add_number(args, "since_mark_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_REGION)
-		add_number(args, "region_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_STALL)
-		add_number(args, "stall_ns", hit->value_ns);
+	for (const struct slice_value_key *value = slice_value_keys; value->key; value++)
+		if (value->reason == hit->reason)
+			add_number(args, value->key, hit->value_ns);
 	if (hit->cpu_measure)
 		add_number(args, hit->cpu_measure == MT_CPU_OFF ? "off_cpu_ns" : "on_cpu_ns",
 			   hit->cpu_measure == MT_CPU_OFF ? hit->off_cpu_ns
@@ -248,28 +247,17 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 /* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
 static const char *slice__category(const struct call *call)
 {
+	static const char *const categories[16] = {
+		[CALL_SIGNAL] = "signal",   [CALL_SYSCALL] = "kernel",
+		[CALL_UNTRACED] = "kernel", [CALL_IN_KERNEL] = "kernel",
+		[CALL_OFF_CPU] = "off-cpu", [CALL_SWITCHED] = "switch",
+		[CALL_GAP] = "gap",	    [CALL_NOT_RECORDED] = "gap",
+		[CALL_NO_CALLERS] = "gap",  [CALL_INLINED] = "inlined",
+	};
 	const char *so;
 
-	switch (call->kind) {
-	case CALL_SIGNAL:
-		return "signal";
-	case CALL_SYSCALL:
-	case CALL_UNTRACED:
-	case CALL_IN_KERNEL:
-		return "kernel";
-	case CALL_OFF_CPU:
-		return "off-cpu";
-	case CALL_SWITCHED:
-		return "switch";
-	case CALL_GAP:
-	case CALL_NOT_RECORDED:
-	case CALL_NO_CALLERS:
-		return "gap";
-	case CALL_INLINED:
-		return "inlined";
-	default:
-		break;
-	}
+	if (categories[call->kind])
+		return categories[call->kind];
 	if (address__is_kernel(call->entry_ip))
 		return "kernel";
 	/* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */
@@ -375,10 +363,7 @@ static void write_event(struct slice_writer *writer, const struct call_tree *tre
 	event.pid = tree->pid;
 	event.tid = tree->tid;
 	event.time_ns = time_ns;
-	if (end_ns)
-		fxt__complete(writer->fxt, &event, end_ns);
-	else
-		fxt__begin(writer->fxt, &event);
+	fxt__event(writer->fxt, end_ns ? FXT_EVENT_COMPLETE : FXT_EVENT_BEGIN, end_ns, &event);
 }
 
 void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,

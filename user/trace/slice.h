@@ -43,6 +43,12 @@ extern const char *const counted_texts[COUNTED_ALL];
 enum hit_text { HIT_TEXT_TIME, HIT_TEXT_TRACE_ID, HIT_TEXT_COUNTED, HIT_TEXTS };
 extern const char *const hit_text_keys[HIT_TEXTS];
 
+/* The argument that has a hit's value, for each reason that has one; ends with a NULL. */
+extern const struct slice_value_key {
+	const char *key;
+	uint32_t reason; /* MT_HIT_* */
+} slice_value_keys[];
+
 /*
  * Slices of one kind differ only in their times and numbers. `rest` holds the call's own fields, as
  * they are: what follows from them and the function is computed once per template.

@@ -91,7 +91,7 @@ static struct hit_track *track_of(struct trace_writer *writer, pid_t pid)
 	if (!track)
 		return NULL;
 	*track = (struct hit_track){.pid = pid, .tid = HIT_TRACK_TID + (pid_t)n};
-	fxt__name_thread(writer->fxt, pid, track->tid, "mtbpf hits");
+	fxt__name_track(writer->fxt, pid, track->tid, track->tid, "mtbpf hits");
 	return track;
 }
 
@@ -121,11 +121,12 @@ static void write_mark(struct trace_writer *writer, const struct fxt_event *slic
 				.tid = slice->tid,
 				.id = FIRST_FLOW + writer->n_hit_flows};
 
-	fxt__instant(writer->fxt, &(struct fxt_event){.time_ns = mark_ns,
-						      .pid = thread->pid,
-						      .tid = thread->tid,
-						      .category = "trigger",
-						      .name = slice->name});
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0,
+		   &(struct fxt_event){.time_ns = mark_ns,
+				       .pid = thread->pid,
+				       .tid = thread->tid,
+				       .category = "trigger",
+				       .name = slice->name});
 	/*
 	 * From the slice's begin: at its end, and in one without length, importers of some years
 	 * ago find no slice that is open.
@@ -133,11 +134,11 @@ static void write_mark(struct trace_writer *writer, const struct fxt_event *slic
 	if (end_ns <= slice->time_ns)
 		return;
 	writer->n_hit_flows++;
-	fxt__flow_begin(writer->fxt, &flow);
+	fxt__flow(writer->fxt, FXT_EVENT_FLOW_BEGIN, &flow);
 	flow.time_ns = mark_ns;
 	flow.pid = thread->pid;
 	flow.tid = thread->tid;
-	fxt__flow_end(writer->fxt, &flow);
+	fxt__flow(writer->fxt, FXT_EVENT_FLOW_END, &flow);
 }
 
 void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
@@ -164,7 +165,7 @@ void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
 	event.time_ns = hit_start(track, end_ns, hit->value_ns);
 	event.args = args.v;
 	event.n_args = args.n;
-	fxt__complete(writer->fxt, &event, end_ns);
+	fxt__event(writer->fxt, FXT_EVENT_COMPLETE, end_ns, &event);
 	VEC_EACH(&writer->hit_threads, thread) {
 		if (thread->tid != hit->tid || thread->pid != hit->pid)
 			continue;
@@ -188,15 +189,16 @@ static void write_instant(struct trace_writer *writer, const struct unwind *unwi
 		{.key = "to", .kind = FXT_STRING, .string = call__name(&tree->calls.v[unwind->to])},
 	};
 
-	fxt__instant(writer->fxt, &(struct fxt_event){
-					  .time_ns = time_ns,
-					  .pid = tree->pid,
-					  .tid = tree->tid,
-					  .category = "leap",
-					  .name = name,
-					  .args = args,
-					  .n_args = sizeof(args) / sizeof(args[0]),
-				  });
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0,
+		   &(struct fxt_event){
+			   .time_ns = time_ns,
+			   .pid = tree->pid,
+			   .tid = tree->tid,
+			   .category = "leap",
+			   .name = name,
+			   .args = args,
+			   .n_args = sizeof(args) / sizeof(args[0]),
+		   });
 }
 
 static struct fxt_flow flow_of(const struct trace_writer *writer, const struct unwind *unwind,
@@ -240,7 +242,7 @@ static void begin_unwinds(struct trace_writer *writer, uint32_t index, uint64_t 
 				return;
 			}
 			/* This precedes the instant; otherwise the arrow would start there. */
-			fxt__flow_begin(writer->fxt, &flow);
+			fxt__flow(writer->fxt, FXT_EVENT_FLOW_BEGIN, &flow);
 		}
 		write_instant(writer, unwind, left_by__name(unwind->left_by) ?: "leap", time_ns);
 	}
@@ -328,7 +330,7 @@ static void land_in(struct trace_writer *writer, uint32_t index)
 		 * began before it (Perfetto: flow_tracker.cc).
 		 */
 		write_instant(writer, unwind, is_caught ? "caught" : "landed", flow.time_ns);
-		fxt__flow_end(writer->fxt, &flow);
+		fxt__flow(writer->fxt, FXT_EVENT_FLOW_END, &flow);
 		VEC_REMOVE(&writer->unwinding, i);
 	}
 }
@@ -503,7 +505,7 @@ void trace_writer__counter(struct trace_writer *writer, const struct trace_count
 		.args = &arg,
 		.n_args = 1};
 
-	fxt__counter(writer->fxt, &event, counter->id);
+	fxt__event(writer->fxt, FXT_EVENT_COUNTER, counter->id, &event);
 }
 
 void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
@@ -529,10 +531,10 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 		char cpu[32];
 
 		snprintf(cpu, sizeof(cpu), "CPU %d", e->cpu);
-		fxt__name_thread(writer->fxt, e->pid, event.tid, cpu);
+		fxt__name_track(writer->fxt, e->pid, event.tid, event.tid, cpu);
 		writer->named_cpu = 1 + e->cpu;
 	}
-	fxt__instant(writer->fxt, &event);
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0, &event);
 }
 
 static void destroy(struct trace_writer *writer)

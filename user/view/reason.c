@@ -322,7 +322,7 @@ static void print_where(FILE *out, const struct report *r, uint32_t path,
 {
 	path = user_part(r, path);
 	if (path)
-		report__print_path(out, r, path);
+		report__print_path(out, r, 0, path);
 	else
 		fprintf(out, "%s",
 			function ? SHORT_NAME(function->name) : "code that is not known");

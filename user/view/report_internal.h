@@ -91,8 +91,11 @@ int report__fill_rows(struct report *r);
 /* Prints where the slow iteration was: one indented line per function with a tenth of it or more.
  */
 void report__print_paths(FILE *out, const struct report *r);
-/* Prints "iter > work > deep". */
-void report__print_path(FILE *out, const struct report *r, uint32_t path);
+/*
+ * Prints "iter > work > deep": the path from `first` on (0: from its begin) to `last`. Of a long
+ * one the innermost functions are kept.
+ */
+void report__print_path(FILE *out, const struct report *r, uint32_t first, uint32_t last);
 
 /* Divides a sum over the ordinary iterations by their number. */
 uint64_t report__mean(const struct report *r, uint64_t sum);
@@ -111,6 +114,8 @@ static inline uint64_t report__slow_ns(const struct report *r)
 bool report__counts(const struct report *r, enum account_part part);
 
 struct cJSON;
+/* The reason of a hit as JSON has it, "duration"; NULL: it needs no threshold. */
+const char *hit_mark__reason(const struct hit_mark *hit);
 /* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 /*

@@ -198,19 +198,24 @@ static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
 	}
 }
 
+const char *hit_mark__reason(const struct hit_mark *hit)
+{
+	return hit->reason == MT_HIT_DURATION ? "duration"
+	       : hit->reason == MT_HIT_MARK   ? "mark"
+	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_STALL  ? "stall"
+	       : hit->reason == MT_HIT_DELAY  ? "delay"
+					      : NULL;
+}
+
 void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
-	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
-			     : hit->reason == MT_HIT_MARK   ? "mark"
-			     : hit->reason == MT_HIT_REGION ? "region"
-			     : hit->reason == MT_HIT_STALL  ? "stall"
-							    : "delay";
 	char key[24];
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
-	cJSON_AddStringToObject(object, "reason", reason);
+	cJSON_AddStringToObject(object, "reason", hit_mark__reason(hit) ?: "delay");
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
 		json__add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);

@@ -49,15 +49,18 @@ static uint32_t add_path(struct report *r, uint32_t parent, const struct call *c
 	return index;
 }
 
-void report__print_path(FILE *out, const struct report *r, uint32_t path)
+void report__print_path(FILE *out, const struct report *r, uint32_t first, uint32_t last)
 {
-	const char *names[NAMES_MAX];
+	uint32_t chain[NAMES_MAX];
 	size_t n = 0;
 
-	for (; path && n < NAMES_MAX; path = r->paths.v[path].parent)
-		names[n++] = call__name(r->paths.v[path].call);
+	for (uint32_t i = last; i && n < NAMES_MAX; i = i == first ? 0 : r->paths.v[i].parent)
+		chain[n++] = i;
+	if (first && chain[n - 1] != first)
+		fprintf(out, "... > ");
 	while (n-- > 0)
-		fprintf(out, "%s%s", SHORT_NAME(names[n]), n ? " > " : "");
+		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
+			n ? " > " : "");
 }
 
 /* The next child by size after `last`; of the same size, by index; 0: none. */
@@ -75,32 +78,6 @@ static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t las
 			found = i;
 	}
 	return found;
-}
-
-static void print_line(FILE *out, const struct report *r, uint32_t first, uint32_t last,
-		       uint32_t depth)
-{
-	char usual[UNITS_TEXT_SIZE];
-	uint32_t chain[NAMES_MAX];
-	size_t n = 0;
-
-	fprintf(out, "  %10s ", DURATION(r->paths.v[first].slow_ns));
-	if (r->periods.n > 1)
-		fprintf(out, "%10s ",
-			units__format_duration(usual,
-					       report__mean(r, r->paths.v[first].ordinary_ns)));
-	fprintf(out, " %*s", (int)(2 * depth), "");
-	for (uint32_t i = last; n < NAMES_MAX; i = r->paths.v[i].parent) {
-		chain[n++] = i;
-		if (i == first)
-			break;
-	}
-	if (chain[n - 1] != first)
-		fprintf(out, "... > ");
-	while (n-- > 0)
-		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
-			n ? " > " : "");
-	fputc('\n', out);
 }
 
 static bool is_shown(const struct report *r, uint32_t path)
@@ -136,7 +113,13 @@ void report__print_paths(FILE *out, const struct report *r)
 							    r->paths.v[end].slow_ns * CHAIN_PERCENT;
 		     next = next_child(r, end, 0))
 			end = next;
-		print_line(out, r, child, end, n - 1);
+		fprintf(out, "  %10s ", DURATION(r->paths.v[child].slow_ns));
+		if (r->periods.n > 1)
+			fprintf(out, "%10s ",
+				DURATION(report__mean(r, r->paths.v[child].ordinary_ns)));
+		fprintf(out, " %*s", (int)(2 * (n - 1)), "");
+		report__print_path(out, r, child, end);
+		fputc('\n', out);
 		lines++;
 		open[n].end = end;
 		open[n++].shown = 0;

@@ -25,17 +25,11 @@
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
-	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
-			     : hit->reason == MT_HIT_MARK   ? "mark"
-			     : hit->reason == MT_HIT_REGION ? "region"
-			     : hit->reason == MT_HIT_STALL  ? "stall"
-			     : hit->reason == MT_HIT_DELAY  ? "delay"
-							    : "none";
 	_cleanup_free_ char *print = NULL;
 
 	json__add_text(object, "function", hit->function ? hit->function->name : NULL);
 	json__add_text(object, "probe", hit->probe);
-	json__add_text(object, "reason", reason);
+	json__add_text(object, "reason", hit_mark__reason(hit) ?: "none");
 	json__add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
 	/* As one line: "str(arg1) \"GET /\", arg2 5". */
 	if (hit->n_prints)
