@@ -401,7 +401,7 @@ static void wait_and_exec(int go_fd, int status_fd, const char *path, char **arg
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 		execv(path, argv);
 		log__error("cannot run %s: %s", path, strerror(errno));
-		log__hint("'file %s' says what it is", path);
+		log__hint("'file %s' shows what kind of file it is", path);
 	}
 	_exit(write(status_fd, &not_started, 1) == 1 ? 127 : 126);
 }
@@ -646,7 +646,7 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 	if (command) {
 		log__error("%s: -dir records for weeks, and not while a command runs",
 			   table->command);
-		log__hint("leave -dir out, or the command behind '--'");
+		log__hint("leave out -dir, or the command after '--'");
 		return EXIT_USAGE;
 	}
 	if (!target_options__any(&options->target))
