@@ -377,16 +377,6 @@ static void format_label(const struct option_spec *spec, char *label, size_t siz
 	}
 }
 
-/* The width of the terminal. Lines are not wrapped if the output is not a terminal, for grep. */
-static size_t columns_of(FILE *out)
-{
-	struct winsize size;
-
-	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col
-		       ? size.ws_col
-		       : SIZE_MAX;
-}
-
 static bool fits(const char *text, size_t columns, size_t indent)
 {
 	for (; *text; text += text[0] == '\n') {
@@ -405,9 +395,15 @@ static bool fits(const char *text, size_t columns, size_t indent)
  */
 static void put_wrapped(FILE *out, const char *text, size_t indent)
 {
-	size_t columns = columns_of(out), at = indent;
-	bool keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
+	size_t columns = SIZE_MAX, at = indent;
+	struct winsize size;
+	bool keeps_lines;
 	char before = '\n';
+
+	/* Lines are not wrapped if the output is not a terminal, for grep. */
+	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		columns = size.ws_col;
+	keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
 
 	while (*text) {
 		size_t n = strcspn(text, " \n");

@@ -231,7 +231,7 @@ static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return -ENOENT;
-	/* The answer is a line, "12\tTEXT". */
+	/* fzf answers with the line, "12\tTEXT". */
 	number = strtoul(line, &end, 10);
 	return end == line || number < 1 || number > n ? -ECANCELED : (int)number - 1;
 }

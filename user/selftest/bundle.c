@@ -90,7 +90,7 @@ int bundle__write_facts(const char *dir)
 					      "CONFIG_HZ",
 					      "CONFIG_PAGE_TABLE_ISOLATION",
 					      NULL};
-	/* Of the kernel's messages: those about Intel PT and about perf's limits. */
+	/* Kernel messages about Intel PT and about perf's limits have these. */
 	static const char *const words[] = {"intel_pt", "Intel PT", "rtit", "perf: interrupt",
 					    NULL};
 	int size = klogctl(SIZE_BUFFER, NULL, 0);

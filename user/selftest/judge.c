@@ -251,15 +251,6 @@ static int judge_thread(struct judged_calls *judged, const struct decoded *decod
 	return err;
 }
 
-/* True if an earlier call of the iteration is of the same thread. */
-static bool is_known_thread(const struct iteration *iteration, unsigned int i)
-{
-	for (unsigned int earlier = 0; earlier < i; earlier++)
-		if (iteration->calls[earlier].tid == iteration->calls[i].tid)
-			return true;
-	return false;
-}
-
 int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
 		 enum program program, uint64_t end_ns, struct judged_calls *judged)
 {
@@ -272,10 +263,16 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 		err = see_tree(&seen, &decoded->trees.v[i], program, end_ns, &order);
 	if (!err)
 		VEC_SORT(&seen, by_time);
-	for (unsigned int i = 0; i < iteration->n && !err; i++)
-		if (!is_known_thread(iteration, i))
-			err = judge_thread(judged, decoded, &seen, iteration, program,
-					   iteration->calls[i].tid);
+	/* Each thread once. */
+	for (unsigned int i = 0; i < iteration->n && !err; i++) {
+		pid_t tid = iteration->calls[i].tid;
+		unsigned int first = 0;
+
+		while (iteration->calls[first].tid != tid)
+			first++;
+		if (first == i)
+			err = judge_thread(judged, decoded, &seen, iteration, program, tid);
+	}
 	VEC_FINI(&seen);
 	return err;
 }

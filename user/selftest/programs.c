@@ -482,7 +482,7 @@ TRACED(void, signal_main, unsigned int depth)
 
 TRACED_LEAF(thread_leaf)
 
-/* Threads that start before the first iteration and work each time they are told. */
+/* These threads start before the first iteration, and work each time they are told to. */
 struct workers {
 	void (*work)(void);
 	int n;

@@ -13,7 +13,7 @@
 #include "selftest/noted.h"
 
 /*
- * What `perf trace` saw meanwhile: iterations from begin to end (nanosleep() ends them), and the
+ * `perf trace` counts whole iterations while they are recorded (nanosleep() ends them), and the
  * calls of getppid() in them.
  */
 struct perf_syscalls {

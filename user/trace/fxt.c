@@ -194,7 +194,7 @@ static uint64_t string_ref(struct fxt *fxt, const char *text)
 	return index;
 }
 
-/* Gives the thread a number if it has none, if need be that of another thread. */
+/* A new thread gets a number: that of another thread if all are in use. */
 static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	struct thread_table *table = &fxt->threads;

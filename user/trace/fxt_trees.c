@@ -250,22 +250,17 @@ static bool parse_print(struct hit_printed *print, const char *text)
 	return true;
 }
 
-/* Texts of a hit that are not values of -print; its other texts are. */
-static bool is_of_every_hit(const char *key)
-{
-	for (size_t i = 0; i < HIT_TEXTS; i++)
-		if (!strcmp(key, hit_text_keys[i]))
-			return true;
-	return false;
-}
-
 static int take_prints(struct hit_mark *hit, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (unsigned int i = 0; i < read->n_args && hit->n_prints < MT_PRINTS; i++) {
 		const struct fxt_read_arg *arg = &read->args[i];
 		struct hit_printed *print = &hit->prints[hit->n_prints];
+		size_t k = 0;
 
-		if (!arg->string || is_of_every_hit(arg->key) || !parse_print(print, arg->string))
+		/* Values of -print are the texts that mtbpf itself has not added. */
+		while (k < HIT_TEXTS && strcmp(arg->key, hit_text_keys[k]))
+			k++;
+		if (!arg->string || k < HIT_TEXTS || !parse_print(print, arg->string))
 			continue;
 		print->name = keep_name(arg->key, strlen(arg->key), texts);
 		if (!print->name)

@@ -305,7 +305,7 @@ static struct block *block_writer__take(struct block_writer *w)
 	return block;
 }
 
-/* Hands a block on, to be written behind those before. What fills no page waits for the next. */
+/* Hands a block on, to be written after those before. A rest of less than a page waits for more. */
 static void block_writer__put(struct block_writer *w, struct block *block)
 {
 	/* So that the file grows by whole pages. */
@@ -323,18 +323,7 @@ static void block_writer__put(struct block_writer *w, struct block *block)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The first error so far, 0 or -errno: of a block that was handed on earlier. */
-static int block_writer__error(struct block_writer *w)
-{
-	int err;
-
-	pthread_mutex_lock(&w->lock);
-	err = w->err;
-	pthread_mutex_unlock(&w->lock);
-	return err;
-}
-
-/* The same, when everything has been written; *bytes is the file's size. */
+/* Writes the rest. 0, or -errno of the first error; *bytes is the file's size. */
 static int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 {
 	stop(w);
@@ -500,8 +489,12 @@ static struct block *block_for(struct sink *sink, size_t len)
 {
 	if (sink->block && sink->block->size - sink->block->n < len)
 		hand_on(sink);
-	if (!sink->block)
-		sink__fail(sink, block_writer__error(sink->writer));
+	/* Blocks that were handed on may have failed since. */
+	if (!sink->block) {
+		pthread_mutex_lock(&sink->writer->lock);
+		sink__fail(sink, sink->writer->err);
+		pthread_mutex_unlock(&sink->writer->lock);
+	}
 	if (sink->err)
 		return NULL;
 	if (!sink->block)

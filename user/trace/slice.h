@@ -39,11 +39,11 @@ struct slice_args {
 /* The values of the argument "counted" of hits, by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
-/* The texts that the program itself adds to a hit. All others are values of -print. */
+/* The texts that mtbpf itself adds to a hit. All others are values of -print. */
 enum hit_text { HIT_TEXT_TIME, HIT_TEXT_TRACE_ID, HIT_TEXT_COUNTED, HIT_TEXTS };
 extern const char *const hit_text_keys[HIT_TEXTS];
 
-/* The argument that has a hit's value, for each reason that has one; ends with a NULL. */
+/* The key of a hit's value, by the hit's reason; the last entry has a NULL key. */
 extern const struct slice_value_key {
 	const char *key;
 	uint32_t reason; /* MT_HIT_* */

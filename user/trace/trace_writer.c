@@ -113,7 +113,7 @@ static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64
 static void write_mark(struct trace_writer *writer, const struct fxt_event *slice,
 		       const struct hit_thread *thread, uint64_t end_ns)
 {
-	/* The call that the hit ended was written just before: the instant must still lie in it. */
+	/* The hit ended a call that was written just before. The instant must be within it. */
 	bool ends_there = end_ns >= thread->end_ns && thread->end_ns > slice->time_ns;
 	uint64_t mark_ns = ends_there ? thread->end_ns - 1 : end_ns;
 	struct fxt_flow flow = {.time_ns = slice->time_ns,
@@ -248,21 +248,15 @@ static void begin_unwinds(struct trace_writer *writer, uint32_t index, uint64_t 
 	}
 }
 
-static bool has_known_suffix(const char *path)
-{
-	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (strcmp(path, suffixes[i]) && text__ends_in(path, suffixes[i]))
-			return true;
-	return false;
-}
-
 struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options)
 {
+	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
 	struct trace_writer *writer;
+	bool is_known = false;
 
-	if (!has_known_suffix(path)) {
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		is_known |= strcmp(path, suffixes[i]) && text__ends_in(path, suffixes[i]);
+	if (!is_known) {
 		log__error("cannot write %s: its suffix is not that of a trace format", path);
 		log__hint("use NAME.fxt.gz, .fxt or .fxt.zst (which Perfetto cannot read)");
 		errno = EINVAL;

@@ -227,16 +227,6 @@ const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
 
 #define FAR_AWAY UINT16_MAX
 
-/* A third of the letters may be wrong, but never so many that any word would do. */
-static unsigned int cut_off(size_t len)
-{
-	if (len < 2)
-		return 0;
-	if (len < 3)
-		return 1;
-	return len / 3 < 5 ? (unsigned int)(len / 3) : 5;
-}
-
 static unsigned int min(unsigned int a, unsigned int b)
 {
 	return a < b ? a : b;
@@ -294,9 +284,10 @@ static unsigned int edits(const char *a, size_t na, const char *b, size_t nb, un
 
 void nearest__offer(struct nearest *nearest, const char *candidate)
 {
-	size_t word_len = strlen(nearest->word);
+	size_t word_len = strlen(nearest->word), third = word_len / 3 < 5 ? word_len / 3 : 5;
 	size_t len = strlen(candidate), shorter = word_len < len ? word_len : len;
-	unsigned int limit = cut_off(word_len);
+	/* A third of the letters may be wrong, but never so many that any word would do. */
+	unsigned int limit = word_len == 2 ? 1 : (unsigned int)third;
 	unsigned int distance = edits(nearest->word, word_len, candidate, len, limit);
 
 	/*

@@ -31,7 +31,8 @@ void label__clean_in_place(char *text);
 /* Prints a word as a shell reads it back, in quotes if needed. */
 void shell__print_word(FILE *out, const char *word);
 
-/* Names of functions fit a line: those of C++ templates may have thousands of characters. */
+/* Shortens function names to fit a line: those of C++ templates may have thousands of characters.
+ */
 
 /* Longer ones are shortened. */
 #define SHORT_NAME_MAX	80

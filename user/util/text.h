@@ -28,7 +28,7 @@
 		text_;                                                                             \
 	})
 
-/* Also true if it is nothing else. */
+/* Also true if the text equals `end`. */
 static inline bool text__ends_in(const char *text, const char *end)
 {
 	size_t n = strlen(text), k = strlen(end);

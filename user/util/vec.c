@@ -151,20 +151,14 @@ uint64_t memory_limit__get(void)
 	return limit_bytes;
 }
 
-static bool is_due(size_t more)
-{
-	if (more < STEP && atomic_fetch_add(&since_asked, more) < STEP)
-		return false;
-	atomic_store(&since_asked, 0);
-	return true;
-}
-
 bool memory_limit__allows(size_t more)
 {
 	uint64_t now, used;
 
-	if (limit_bytes == UINT64_MAX || !is_due(more))
+	if (limit_bytes == UINT64_MAX ||
+	    (more < STEP && atomic_fetch_add(&since_asked, more) < STEP))
 		return true;
+	atomic_store(&since_asked, 0);
 	now = in_use();
 	used = now > in_use_before ? now - in_use_before : 0;
 	if (used <= limit_bytes && more <= limit_bytes - used)

@@ -66,26 +66,21 @@ static void put(FILE *out, const char *text)
 	}
 }
 
-/* "2026-11-21 10:00:00" */
-static void put_moment(FILE *out, uint64_t ms)
+/* "2026-11-21 10:00:00" or "2026-11-21 10:00:00 to 2026-11-21 12:00:00" */
+static void put_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 {
 	char text[UNITS_MOMENT_SIZE];
 
-	if (!ms) {
+	if (!first_ms) {
 		fputs("at an unknown time", out);
 		return;
 	}
-	units__format_moment(text, ms);
+	units__format_moment(text, first_ms);
 	fprintf(out, "%.10s %.8s", text, text + 11);
-}
-
-static void put_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
-{
-	put_moment(out, first_ms);
 	if (last_ms == first_ms)
 		return;
-	fputs(" to ", out);
-	put_moment(out, last_ms);
+	units__format_moment(text, last_ms);
+	fprintf(out, " to %.10s %.8s", text, text + 11);
 }
 
 /* Puts the text between two pieces of the page; nothing if it is NULL. */
@@ -209,7 +204,7 @@ static void put_point(const struct page *page, const struct scale *scale, size_t
 		page->cause_of[i] ? colour_of(page->cause_of[i] - 1) : COLOURS,
 		span > 0 ? 18 + 80 * (double)(s->unix_ms - scale->first_ms) / span : 55,
 		place_y(scale, summary__excess(s)));
-	put_moment(out, s->unix_ms);
+	put_span(out, s->unix_ms, s->unix_ms);
 	fprintf(out, ": %s", DURATION(summary__excess(s)));
 	put_in(out, ", ", s->host, "");
 	fprintf(out, "</title></circle>%s\n", page->is_shown[i] ? "</a>" : "");
@@ -424,7 +419,7 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 	fprintf(out,
 		"<details class=\"capture\" id=\"capture-%zu\"><summary><i class=\"k%zu\"></i>", i,
 		colour_of(cause));
-	put_moment(out, s->unix_ms);
+	put_span(out, s->unix_ms, s->unix_ms);
 	fprintf(out, " <b>%s</b>", DURATION(s->slow_ns));
 	put_in(out, " ", s->function ? SHORT_NAME(s->function) : NULL, "");
 	put_in(out, ", ", s->host, "");

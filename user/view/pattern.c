@@ -433,7 +433,7 @@ ORDER(by_name, struct pattern_function, strcmp(x->name, y->name))
 ORDER(by_extra, struct pattern_function,
       COMPARE(y->extra_ns, x->extra_ns) ?: strcmp(x->name, y->name))
 
-/* Several functions of a capture may have the same name here: "[program+*]". */
+/* A capture may have several functions that have the same name here: "[program+*]". */
 static int add_functions(struct patterns *p, const struct summary *summary)
 {
 	size_t first = p->functions.n;

@@ -467,7 +467,7 @@ static void print_unknown(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[ACCOUNT_UNKNOWN];
 	uint64_t last_ns = report__slow(r)->end_ns - r->unseen_until_ns, bytes = r->ring_bytes;
-	/* What has no stacks is the begin: the ring no longer had it. */
+	/* Stacks are missing at the begin only: the ring had lost them. */
 	bool is_last = r->unseen_until_ns && last_ns <= seen_ns &&
 		       last_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 	bool is_large;

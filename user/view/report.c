@@ -144,7 +144,7 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start > slow ? start : slow, hit->time_ns);
 }
 
-/* Within this time, the clocks of a hit and of the entry that the same program noted are equal. */
+/* The clocks of a hit, and of the entry that the same program noted, differ by less than this. */
 #define SAME_HIT_NS 100000
 
 static uint64_t distance(uint64_t a, uint64_t b)

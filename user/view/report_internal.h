@@ -67,8 +67,7 @@ struct report {
 	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: none */
 	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
 	size_t n_unseen;      /* further iterations, without stacks */
-	/* Of all ordinary iterations, also those without stacks, which are mostly the short ones.
-	 */
+	/* These two include iterations without stacks, which are mostly the short ones. */
 	uint64_t all_ordinary_ns; /* mean length */
 	size_t n_all_ordinary;
 	VEC(struct period) periods;
