@@ -400,17 +400,26 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	return follow_calls(tree, moved);
 }
 
-static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+/* The track; NULL: it has no record yet. Most events are of the track that the last one was of. */
+static struct fxt_track *find_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
-	struct fxt_track *track;
-	struct call_tree *tree;
-
-	/* Most events are of the track that the last one was of. */
 	for (size_t i = trees->tracks.n; i--;) {
-		track = &trees->tracks.v[i];
+		struct fxt_track *track = &trees->tracks.v[i];
+
 		if (track->tid == tid && track->pid == pid)
 			return track;
 	}
+	return NULL;
+}
+
+/* Finds or adds the track. NULL: no memory. */
+static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	struct fxt_track *track = find_track(trees, pid, tid);
+	struct call_tree *tree;
+
+	if (track)
+		return track;
 	tree = VEC_PUSH(&trees->trees);
 	if (!tree)
 		return NULL;
@@ -597,6 +606,8 @@ static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 
 static int take(struct fxt_trees *trees, const struct fxt_read *read)
 {
+	struct fxt_track *track;
+
 	if (read->kind == FXT_READ_THREAD)
 		return take_name(trees, read);
 	if (read->kind != FXT_READ_EVENT)
@@ -608,17 +619,11 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	case FXT_EVENT_BEGIN:
 	case FXT_EVENT_END:
 		return take_slice(trees, read);
-	case FXT_EVENT_COUNTER: {
+	case FXT_EVENT_COUNTER:
 		/* A thread's counters follow its calls. */
-		for (size_t i = trees->tracks.n; i--;) {
-			struct fxt_track *track = &trees->tracks.v[i];
-
-			if (track->tid == read->tid && track->pid == read->pid)
-				return fxt_counters__take(&track->counters, &trees->trees.v[i],
-							  read);
-		}
-		return 0;
-	}
+		track = find_track(trees, read->pid, read->tid);
+		return track ? fxt_counters__take(&track->counters, tree_of(trees, track), read)
+			     : 0;
 	default:
 		return 0;
 	}

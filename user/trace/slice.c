@@ -297,14 +297,11 @@ static struct slice_template *find_template(struct slice_writer *writer,
 
 	for (uint64_t i = 0; i < PROBES; i++) {
 		place = &writer->places[(hash + i) % SLICE_PLACES];
-		if (!*place && writer->n_templates < SLICE_TEMPLATES)
-			*place = ++writer->n_templates;
-		else if (!*place || is_same(&writer->templates[*place - 1].kind, kind))
+		if (!*place || is_same(&writer->templates[*place - 1].kind, kind))
 			break;
-		else
-			continue;
-		break;
 	}
+	if (!*place && writer->n_templates < SLICE_TEMPLATES)
+		*place = ++writer->n_templates;
 	return &writer->templates[(*place ? *place : hash % SLICE_TEMPLATES + 1) - 1];
 }
 
