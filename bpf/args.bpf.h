@@ -71,8 +71,8 @@ static __always_inline bool read_memory(u64 address, s8 signed_size, u64 *value)
 	})
 
 /*
- * True if mtbpf_hit() was called with an argument: by its third argument, or, if that tells of a
- * trace id, by its sixth.
+ * True if mtbpf_hit() was called with an argument: its third parameter is not 0 or, if it is 4 (the
+ * thread has a trace id), its sixth is not 0.
  */
 static __always_inline bool has_given(const void *regs)
 {
@@ -109,7 +109,7 @@ static __always_inline void clear_args(struct mt_hit *hit)
 	__builtin_memset(hit->args, 0, sizeof(hit->args));
 }
 
-/* Not at a call's return, where the arguments cannot be read any more. */
+/* Must not be called at a call's return, where the arguments cannot be read any more. */
 static __always_inline void take_args(const struct pt_regs *regs, u32 key, struct mt_hit *hit)
 {
 	const struct mt_args *args = bpf_map_lookup_elem(&args_of_probes, &key);

@@ -63,7 +63,10 @@ static __always_inline struct mt_counters *counters_of_cpu(void)
 	return bpf_map_lookup_elem(&counters, &key);
 }
 
-/* Retries after such a preemption, which does not happen four times in a row. */
+/*
+ * Tries again if another thread's program has preempted this one, which does not happen four times
+ * in a row.
+ */
 static __always_inline void raise_max(u64 *max, u64 value)
 {
 	u64 seen = *max;

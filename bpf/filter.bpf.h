@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* -if: terms that have to be true of a hit, or of what a call returns, or it does not count. */
+/*
+ * -if: terms that must be true of a hit, or of the value that a call returns. Otherwise the hit, or
+ * the call, does not count.
+ */
 #ifndef MTBPF_FILTER_BPF_H
 #define MTBPF_FILTER_BPF_H
 

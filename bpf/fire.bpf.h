@@ -13,8 +13,9 @@
 const volatile bool probe_at_entry;
 
 /*
- * Programs without a perf event freeze Intel PT by calling this helper: a kprobe on it is in Intel
- * PT's group, and its program (on_freeze) lets it overflow once the trigger has fired.
+ * True if programs without a perf event freeze Intel PT by calling the helper MT_FREEZE_CALL: a
+ * kprobe on the helper is in Intel PT's group, and its program (on_freeze) lets it overflow once
+ * the trigger has fired.
  */
 const volatile bool freezes_by_call;
 
@@ -29,7 +30,7 @@ volatile __u32 armed;
 /* Time of the arming: a call or delay that began earlier never triggers. */
 volatile __u64 armed_since_ns;
 const volatile struct mt_limits limits;
-volatile __u64 not_before_ns; /* by limits.after_ns */
+volatile __u64 not_before_ns; /* first arming + limits.after_ns; 0: not armed yet */
 /* State for these limits. */
 __u64 last_trigger_ns; /* 0: none yet */
 __u64 n_passed;

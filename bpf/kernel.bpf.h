@@ -17,7 +17,7 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
-/* Since Linux 6.0; before that, ancestor_ids. */
+/* Since Linux 6.1; before that, ancestor_ids. */
 struct cgroup___ancestors {
 	struct cgroup *ancestors[1];
 };

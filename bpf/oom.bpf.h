@@ -49,8 +49,9 @@ static __always_inline void read_victim(u64 task, struct oom_victim *victim)
 }
 
 /*
- * The tracepoint's argument is the victim's struct task_struct, or its pid before Linux 6.8.
- * Returns false if the victim does not belong to the target.
+ * The tracepoint's argument is the victim's struct task_struct, or its pid before Linux 6.9 (stable
+ * releases of 2025 have the struct, too). Returns false if the victim does not belong to the
+ * target.
  */
 static __always_inline bool find_victim(u64 argument, struct oom_victim *victim)
 {

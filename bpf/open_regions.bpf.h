@@ -7,7 +7,7 @@
 
 #include "mtbpf_shared.h"
 
-/* If false, everything is recorded. */
+/* True if only regions are recorded; otherwise everything is. */
 const volatile bool has_regions;
 
 /*

@@ -65,8 +65,9 @@ static __always_inline bool read_value(const void *regs, const struct mt_value *
 }
 
 /*
- * If all 256 bytes are read, the last one is the NUL: the string may be longer. In an array of
- * `room` bytes it need not have a NUL, and what follows the array does not belong to it.
+ * Reads a string of up to MT_TEXT_MAX bytes, with its NUL. If the buffer is full, the string may be
+ * longer. In an array of `room` bytes the string need not have a NUL, and bytes after the array do
+ * not belong to it.
  */
 static __always_inline void read_string(u64 at, u32 room, struct mt_printed *out)
 {
@@ -75,7 +76,7 @@ static __always_inline void read_string(u64 at, u32 room, struct mt_printed *out
 
 	if (room && room < MT_TEXT_MAX)
 		size = (u64)room + 1;
-	/* As in read_memory(). */
+	/* Keeps the bound in one register for the verifier: see read_memory(). */
 	asm volatile("" : "+r"(size));
 	if (!size || size > MT_TEXT_MAX)
 		return;
@@ -93,7 +94,7 @@ static __always_inline void read_bytes(u64 at, u64 length, struct mt_printed *ou
 {
 	u64 n = length < MT_TEXT_MAX ? length : MT_TEXT_MAX;
 
-	/* As in read_memory(). */
+	/* Keeps the bound in one register for the verifier: see read_memory(). */
 	asm volatile("" : "+r"(n));
 	if ((s64)length < 0 || n > MT_TEXT_MAX ||
 	    (n && bpf_probe_read_user(out->text, n, (const void *)at)))
@@ -103,7 +104,7 @@ static __always_inline void read_bytes(u64 at, u64 length, struct mt_printed *ou
 	out->kind = MT_PRINT_BYTES;
 }
 
-/* The kind stays MT_PRINT_NONE if it cannot be read. */
+/* If the value cannot be read, out->kind stays MT_PRINT_NONE. */
 static __always_inline void read_print(const void *regs, const struct mt_print *print,
 				       struct mt_printed *out)
 {
@@ -124,7 +125,10 @@ static __always_inline void read_print(const void *regs, const struct mt_print *
 	}
 }
 
-/* Reads the values of -print at the entry, or those at the return, and keeps the others. */
+/*
+ * Reads the values of -print that belong to the call's entry, or those that belong to its return.
+ * Leaves the others in `out` unchanged.
+ */
 static __always_inline void read_prints(const struct hit_place *place, bool at_return,
 					struct mt_printed *out)
 {

@@ -153,7 +153,7 @@ static __always_inline void note(struct mt_cpu *cpu, u32 tgid, u32 tid, struct t
 	end_write(&record->time_ns, bpf_ktime_get_ns());
 }
 
-/* Set to 1 if this kernel has quotas, and if it has a clock of stolen time. */
+/* Set to 1 if this kernel has quotas (the first), and a clock of stolen time (the second). */
 volatile __u32 counts_throttled, counts_stolen;
 
 /* A thread that is ready to run and whose cgroup has used up its quota. */
@@ -394,7 +394,10 @@ static __always_inline void set_syscall(struct mt_record *record, struct task_st
 /* The most threads that are logged per wait for a CPU. */
 #define REPLACED_MAX 64
 
-/* Logs that `next` runs on the CPU for which left_tid waits. After the most: that none is known. */
+/*
+ * Logs that `next` runs on the CPU for which left_tid waits. After REPLACED_MAX threads it logs
+ * once that the thread there is unknown.
+ */
 static __always_inline void note_replaced(struct mt_cpu *cpu, struct task_struct *next)
 {
 	u32 n = cpu->n_replaced++;
@@ -421,9 +424,10 @@ static __always_inline bool waits_here(const struct mt_cpu *cpu)
 }
 
 /*
- * The thread that leaves takes the place of left_tid. If that waits for this CPU as well, it keeps
- * the place if the thread blocks, since those that run from now on take the CPU from it; otherwise
- * who takes the CPU from it is not known from now on.
+ * The leaving thread becomes left_tid, unless it blocks while left_tid still waits for this CPU:
+ * then left_tid stays, since the threads that run from now on take the CPU from it. If the leaving
+ * thread was preempted, it replaces left_tid, and who runs instead of the old left_tid is unknown
+ * from now on.
  */
 static __always_inline void take_place(struct mt_cpu *cpu, struct task_struct *task,
 				       struct task_struct *next, bool is_preempted)

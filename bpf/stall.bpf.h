@@ -31,7 +31,7 @@ struct open_stall {
 	u64 sequence;
 	u64 ip; /* of the probe */
 	u32 tid, tgid;
-	u16 is_told;  /* it has been counted, or has triggered */
+	u16 is_told;  /* it has been counted, or has tried to trigger */
 	u16 question; /* number of the question whether the call is open; 0: not asked */
 	u32 syscall;  /* as in struct mt_hit */
 };

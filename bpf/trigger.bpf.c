@@ -31,7 +31,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile bool has_delay_thresh;
 const volatile bool count_only;
 const volatile bool conditional_entries;
-const volatile bool returns_by_insn;  /* on_return is probed at each returning instruction */
+const volatile bool returns_by_insn;  /* on_return is attached to each returning instruction */
 const volatile bool measure_duration; /* the time from entry to return decides */
 const volatile bool measure_mark;     /* the time since mtbpf_mark_start() decides */
 const volatile bool stop_triggers;    /* the end of a region is a hit */
@@ -118,7 +118,8 @@ static __always_inline bool pass_delay(struct mt_counters *stats, struct latch *
 static __always_inline bool pass_since(struct mt_counters *stats, struct passed *passed, u64 off_ns)
 {
 	/*
-	 * The mark's clock is the same, but BPF reads it without a lock (ktime_get_mono_fast_ns).
+	 * BPF reads the mark's clock without a lock (ktime_get_mono_fast_ns), so that the hit may
+	 * seem to be before the mark.
 	 */
 	if (passed->since_ns < passed->time_ns)
 		passed->value_ns = passed->time_ns - passed->since_ns;
@@ -203,7 +204,10 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	is_last = limits.max_hits && n_returned >= (u32)limits.max_hits;
 	if (!is_last) {
 		passed.sequence = __sync_fetch_and_add(&last_sequence, 1) + 1;
-		/* If the last hit triggered, the trigger has been armed again: this is the end. */
+		/*
+		 * Hits after number max_hits are not judged: if that hit triggered, and the trigger
+		 * is armed again, this hit ends the session.
+		 */
 		if (!limits.max_hits || measure_duration || passed.sequence <= (u32)limits.max_hits)
 			passes = take_hit(place, stats, latch, &passed);
 		is_last = limits.max_hits && !measure_duration &&
@@ -369,7 +373,7 @@ int on_go_execute(struct pt_regs *ctx)
 	return 0;
 }
 
-/* `socket`: of a system call that has read from one; 0: of others. */
+/* `socket`: socket_of() the socket that a system call has read from; 0: none. */
 static __always_inline void start(const struct hit_place *place, u64 socket)
 {
 	struct mt_counters *stats = counters_of_cpu();
@@ -475,7 +479,9 @@ int on_syscall(u64 *ctx)
 	return 0;
 }
 
-/* The stack pointer is that of the entry. */
+/*
+ * Handles the return of a system call. Its registers have the same stack pointer as at its entry.
+ */
 static __always_inline void take_return(const u64 *ctx, const struct mt_syscall *syscall)
 {
 	struct mt_counters *stats = counters_of_cpu();
@@ -662,7 +668,7 @@ int on_function_start(struct pt_regs *ctx)
 	return 0;
 }
 
-/* As on_function(). */
+/* Returning 1 freezes Intel PT, if its group has the kprobe's event. */
 SEC("kprobe")
 int on_function_stop(struct pt_regs *ctx)
 {
@@ -773,8 +779,8 @@ int on_signal(u64 *ctx)
 }
 
 /*
- * Breakpoints of the CPU, on code of a JIT: the saved registers are those of the code there. False
- * if the target is not here.
+ * Breakpoints of the CPU, on code of a JIT: the saved registers are those of that code. False if
+ * the current thread does not belong to the target, or its registers cannot be read.
  */
 static __always_inline bool find_breakpoint(void *ctx, struct hit_place *place)
 {

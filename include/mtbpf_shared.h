@@ -58,8 +58,9 @@ typedef unsigned long long __mt_u64;
 #define MT_BREAKPOINT_SHIFT 16
 #define MT_BREAKPOINT_PROBE 0xffff
 /*
- * The kernel's function behind the helper that programs call to freeze Intel PT, if they have no
- * perf event. It does nothing else, and programs rarely call it.
+ * The kernel function of a BPF helper: programs without a perf event call the helper to freeze
+ * Intel PT, by a kprobe on this function. The helper changes nothing, and other programs rarely
+ * call it.
  */
 #define MT_FREEZE_CALL "bpf_get_numa_node_id"
 /* Above the highest number of a system call on x86-64, which is about 470. */
@@ -78,7 +79,7 @@ enum mt_hit_reason {
 	MT_HIT_LAST = 3,     /* no threshold passed: max_hits hits have been counted */
 	MT_HIT_MARK = 4,     /* time since this thread's mtbpf_mark_start() */
 	MT_HIT_REGION = 5,   /* time since this thread's hit of the start probe */
-	MT_HIT_STALL = 6, /* time that it has been in a call, a region or a delay, and still is */
+	MT_HIT_STALL = 6, /* time since the start of a call, region or delay that has not ended */
 };
 
 /*
@@ -87,9 +88,12 @@ enum mt_hit_reason {
  * in a program, and an option.
  */
 struct mt_limits {
-	/* After this time in a call, region or delay a thread triggers, before that ends. */
+	/*
+	 * A thread that has been in a call, region or delay for this long triggers before that
+	 * ends.
+	 */
 	__mt_u64 stall_thresh_ns;
-	__mt_u64 after_ns;	  /* none triggers within this time of the first arming */
+	__mt_u64 after_ns;	  /* nothing triggers within this time after the first arming */
 	__mt_u64 min_interval_ns; /* least time between two triggers */
 	__mt_s32 skip;	   /* hits within the other limits that do not trigger, before one does */
 	__mt_s32 max_hits; /* hits (durations: returned calls) that end the session */
@@ -102,7 +106,7 @@ _Static_assert(sizeof(struct mt_limits) == 32, "mt_limits");
 #define MT_TERMS 4
 
 enum mt_field {
-	MT_FIELD_ARG = 1,    /* a value at the hit: mt_reads.terms of the term's number */
+	MT_FIELD_ARG = 1,    /* a value at the hit, read by mt_reads.terms[i] for term i */
 	MT_FIELD_RETVAL = 2, /* like MT_FIELD_ARG, after the call has returned */
 	MT_FIELD_TID = 3,    /* as user space sees it */
 	MT_FIELD_COMM = 4,   /* MT_OP_EQ or MT_OP_NE */
@@ -182,7 +186,7 @@ enum mt_file_kind {
 	MT_FILE_OTHER = 8,
 };
 
-/* The role for the trigger of a probe in the kernel, or of a breakpoint. */
+/* What a probe in the kernel, or a breakpoint, does for the trigger. */
 enum mt_role {
 	MT_ROLE_HITS = 1,    /* it is a hit or begins a call */
 	MT_ROLE_RETURNS = 2, /* it ends that call */
@@ -238,7 +242,7 @@ struct mt_args {
 };
 _Static_assert(sizeof(struct mt_args) == 8 + 16 * MT_ARGS_MAX, "mt_args");
 
-/* The contents of a thread-local variable that tells the thread's trace id. */
+/* What a thread-local variable contains, from which the thread's trace id is read. */
 enum mt_trace_kind {
 	MT_TRACE_NONE = 0,
 	MT_TRACE_HALVES = 1, /* two numbers, the higher half first: mtbpf_trace_id_ of mtbpf.h */
@@ -329,12 +333,12 @@ _Static_assert(sizeof(struct mt_branch) == 24, "mt_branch");
 #define MT_BRANCHES_MAX 32
 
 /*
- * A trigger: a hit that passed the threshold. In the ring buffer it is followed by `copied` bytes
- * of the user stack, starting at sp rounded down to MT_COPY_PIECE.
+ * A hit that triggered, or a question of ask() in bpf/stall.bpf.h (arming is 0). In the ring buffer
+ * it is followed by `copied` bytes of the user stack, starting at sp rounded down to MT_COPY_PIECE.
  */
 struct mt_hit {
 	__mt_u64 time_ns;  /* bpf_ktime_get_ns(): CLOCK_MONOTONIC */
-	__mt_u64 value_ns; /* the delay, duration or time since the mark; 0 for MT_HIT_EVERY */
+	__mt_u64 value_ns; /* the time that `reason` names; 0 for MT_HIT_EVERY and MT_HIT_LAST */
 	__mt_u64 sequence; /* number of this hit among all hits of the target, from 1 */
 	__mt_u64 ip;	   /* user registers at the hit */
 	__mt_u64 sp;
@@ -358,7 +362,7 @@ struct mt_hit {
 	__mt_u16 args_signed; /* bit i: args[i] is a signed number */
 	__mt_u64 args[MT_ARGS_MAX];
 	__mt_u32 n_branches; /* last branches before the hit, newest first; 0: no LBR */
-	__mt_u32 arming;     /* number of the hit's arming; not in recordings */
+	__mt_u32 arming;     /* number of the hit's arming; 0: a question; not in recordings */
 	struct mt_branch branches[MT_BRANCHES_MAX];
 	__mt_u64 off_cpu_ns; /* the part of value_ns off the CPU, if measured */
 	/* The trace that the thread worked for, its first byte the highest; 0 and 0: not known. */
@@ -382,7 +386,10 @@ enum mt_entry_kind {
 	MT_ENTRY_READY = 3, /* not a call: thread tid made a waiting goroutine ready */
 };
 
-/* A hit of the probe, whether or not it triggered, or a call of another function (-also). */
+/*
+ * A hit of the probe, whether or not it triggered, a call of another function (-also), a wait of a
+ * goroutine, or a region.
+ */
 struct mt_entry {
 	__mt_u64 start_ns; /* CLOCK_MONOTONIC */
 	__mt_u64 end_ns;   /* the call's return, if that is probed; 0: not known */
@@ -404,15 +411,16 @@ _Static_assert(sizeof(struct mt_entry) == 56, "mt_entry");
 
 /* Value of mt_entry.goid if it is unknown who made the goroutine ready. */
 #define MT_GOID_UNKNOWN (~0ull)
-/* Wake-ups, and stacks of waits, of goroutines in a log; the oldest are overwritten. A power of
- * two.
+/*
+ * Entries in the log of goroutines' wake-ups, and in the log of the stacks of their waits; the
+ * oldest are overwritten. A power of two.
  */
 #define MT_GO_STACKS	  4096
 #define MT_GO_STACK_DEPTH 32
 
 /*
- * A call of runtime.ready() for a goroutine that waits in a call of the trigger's function, or of
- * runtime.gopark() in such a call.
+ * A call of runtime.ready() for a goroutine that waits in a measured call (of the trigger's
+ * function or of -also), or the call of runtime.gopark() that began such a wait.
  */
 struct mt_go_stack {
 	__mt_u64 time_ns;   /* CLOCK_MONOTONIC; 0: never written */
@@ -420,7 +428,7 @@ struct mt_go_stack {
 	__mt_u32 goroutine; /* the goroutine made ready, or that waits; as in mt_entry */
 	__mt_u16 depth;	    /* valid entries of stack */
 	__mt_u16 cpu;
-	__mt_u64 goid; /* of the calling goroutine; 0: the runtime, outside of any goroutine */
+	__mt_u64 goid; /* ready(): of the caller, or MT_GOID_UNKNOWN; 0: no goroutine */
 	__mt_u64 stack[MT_GO_STACK_DEPTH]; /* by frame pointer; [0] is the probe's address */
 };
 _Static_assert(sizeof(struct mt_go_stack) == 32 + 8 * MT_GO_STACK_DEPTH, "mt_go_stack");
@@ -460,7 +468,7 @@ struct mt_sched {
 			__mt_u32 pad;
 		} in; /* MT_SCHED_SYSCALL */
 		struct {
-			__mt_u64 arg; /* its first argument; MT_SCHED_INTERRUPTS: ns */
+			__mt_u64 arg; /* its first argument; INTERRUPTS: ns; RECLAIM: its reason */
 			__mt_u64 end_ns;
 		} took; /* MT_SCHED_LONG, MT_SCHED_REGION, MT_SCHED_INTERRUPTS, MT_SCHED_RECLAIM */
 	};
@@ -488,8 +496,8 @@ enum mt_record_kind {
 };
 #define MT_NO_SYSCALL 0xffffffffu
 /*
- * In place of the system call: the thread did not wait in one, but was stopped by a signal, by a
- * debugger or strace, or with its cgroup (docker pause).
+ * Values of mt_record.syscall for a thread that did not wait in a system call, but was stopped: by
+ * a signal, by a debugger or strace, or with its cgroup (docker pause).
  */
 #define MT_STOPPED_BY_SIGNAL 0xfffffffeu
 #define MT_STOPPED_BY_TRACER 0xfffffffdu
@@ -503,7 +511,7 @@ struct mt_record {
 	__mt_u16 kind;		  /* enum mt_record_kind */
 	__mt_u16 cpu;
 	__mt_u32 syscall; /* the system call it is in, MT_NO_SYSCALL, or how it was stopped */
-	__mt_u64 arg;	  /* its first argument; INTERRUPTS, THROTTLED, STOLEN: ns */
+	__mt_u64 arg;	  /* its first argument; a time in ns; RECLAIM: enum mt_reclaim */
 	union {
 		__mt_u64 end_ns; /* MT_RECORD_LONG, MT_RECORD_INTERRUPTS, MT_RECORD_RECLAIM */
 		struct {
@@ -554,8 +562,8 @@ struct mt_cpu {
 	__mt_u64 n_left;    /* how often a thread of the target left the CPU */
 	__mt_u64 n_clock;   /* timed samples and page faults */
 	/*
-	 * The target's thread that left the CPU last, or that waits for it since another one of
-	 * the target had preempted it; 0: none, or it has come back.
+	 * The target's thread that left the CPU last. If that one blocked while an earlier one was
+	 * still waiting for the CPU, the earlier one. 0: none, or it has come back.
 	 */
 	__mt_u32 left_tid, left_tgid;
 	__mt_u32 left_waits; /* 1: that thread is ready to run */
@@ -600,17 +608,17 @@ _Static_assert(sizeof(struct mt_freezer) == 16, "mt_freezer");
 /* Counters per CPU; user space adds them up. */
 struct mt_counters {
 	__mt_u64 hits;	     /* of the target */
-	__mt_u64 triggers;   /* passed the threshold while armed */
+	__mt_u64 triggers;   /* hits and stalls that triggered, including the dropped ones */
 	__mt_u64 dropped;    /* triggers lost: the ring buffer was full */
-	__mt_u64 unarmed;    /* passed the threshold while not armed */
+	__mt_u64 unarmed;    /* passed the threshold while not armed, or began before that */
 	__mt_u64 let_pass;   /* passed the threshold while armed, but the limits excluded them */
-	__mt_u64 unmeasured; /* delay or duration unknown: the table of times was full */
+	__mt_u64 unmeasured; /* delay or duration unknown: no room, too deep, or interrupt */
 	__mt_u64 stalls;     /* stalls that were counted and did not trigger */
 	/* Requests (-key) added to the map, removed from it, or begun again while still in it. */
 	__mt_u64 begun, ended, restarted;
 	__mt_u64 keyless; /* hits whose key could not be read */
 	__mt_u64 max_ns;  /* largest delay or duration so far */
-	__mt_u64 sum_ns;  /* of all of them */
+	__mt_u64 sum_ns;  /* sum of all delays or durations */
 	__mt_u64 fine[MT_FINE_BUCKETS];
 };
 _Static_assert(sizeof(struct mt_counters) == 104 + 8 * MT_FINE_BUCKETS, "mt_counters");

@@ -50,7 +50,7 @@ void confine__decoding(const char *path, bool is_folder, const struct recording 
 
 struct answer {
 	int result;
-	bool has_error; /* it has printed an error */
+	bool has_error; /* the child has printed an error */
 };
 
 static void work_and_exit(int (*work)(void *context), void *context, int to, pid_t parent)

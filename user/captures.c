@@ -58,7 +58,7 @@ static int add_path(struct capture_paths *found, const char *path)
 	return err;
 }
 
-/* A folder that may not be read is recognized by its name. */
+/* True for a folder of captures. A recording that may not be read is recognized by its name. */
 bool captures__is_folder(const char *path)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static int add_from(struct capture_paths *found, const char *dir, int depth)
 	}
 	if (n >= 0)
 		free(entries);
-	/* The others are read. */
+	/* The other folders are still read. */
 	if (err == -EACCES && depth) {
 		log__warn("cannot read the folder %s: %s", dir, strerror(EACCES));
 		return 0;
@@ -223,7 +223,7 @@ static const char *explain_no_report(const struct decoded *decoded)
 	return "the whole iteration is not in it";
 }
 
-/* The first ones: nobody has more. */
+/* Further labels are left out; nobody has as many. */
 #define LABELS_MAX 64
 
 /* path: of the capture. NULL: no memory. */
@@ -428,7 +428,10 @@ out:
 	return err;
 }
 
-/* No thread shows it: the processes that are started would have half of one. */
+/*
+ * Shows the progress from this thread: with a meter's thread, the processes that are forked would
+ * inherit its locks without it.
+ */
 static void show(struct summariser *s)
 {
 	const struct meter_work work = {"decoding", METER_CAPTURES, s->total};

@@ -16,9 +16,10 @@
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,	     /* unknown command, option, symbol or process: nothing was touched */
-	EXIT_NO_TRIGGER = 3, /* -timeout was over; a snapshot was taken */
-	EXIT_LOST = 4,	     /* -strict: something was lost in recording or decoding */
+	EXIT_USAGE = 2, /* unknown command, option, symbol or process: nothing was touched */
+	EXIT_NO_TRIGGER =
+		3,     /* -timeout, -max-hits or CMD ended without a trigger; snapshot taken */
+	EXIT_LOST = 4, /* -strict: something was lost in recording or decoding */
 };
 
 int cmd_attach(int argc, char **argv);
@@ -60,7 +61,7 @@ int refuse_command(const char *name);
 
 /* The exit code for an error of options__parse(). */
 int exit_code_for_options(int err);
-/* The exit code for the result of a stage. */
+/* The exit code for the result of a stage. Prints an error if none has been printed. */
 int exit_code_for(int err);
 /* Reports that -strict is not met. Returns EXIT_LOST. */
 int refuse_lost(const char *command);

@@ -149,7 +149,10 @@ struct decoding {
 	struct phases *phases;
 };
 
-/* Without one, or without inlined functions here, 'report' of many decodes the recording. */
+/*
+ * Stores the summary, except with -no-inline. If it is missing, 'report' of many captures decodes
+ * the recording.
+ */
 static void keep_summary(const struct decoded *decoded, const struct decoding *d)
 {
 	const char *path = d->names->recording;
@@ -214,7 +217,7 @@ static int make_trace_apart(const struct capture_options *options, struct record
 	return result < 0 ? result : 0;
 }
 
-/* The target runs on already, and all has been said. */
+/* Makes the summary silently and at low priority: the capture is complete and has been reported. */
 static int make_summary(void *context)
 {
 	const struct decoding *d = context;
@@ -233,8 +236,8 @@ static int make_summary(void *context)
 }
 
 /*
- * Decoding samples takes milliseconds, Intel PT minutes: whoever wants the recording only would
- * wait for it.
+ * Makes the summary of samples. Intel PT is left out: decoding it takes minutes instead of
+ * milliseconds, and users of record would have to wait.
  */
 static void make_summary_apart(const struct capture_options *options, struct recording *rec,
 			       const struct output_names *names)
@@ -262,7 +265,7 @@ static bool say_recorded(const struct recording *rec, const char *path, const st
 }
 
 struct outcome {
-	bool is_untriggered; /* what was waited for did not come */
+	bool is_untriggered; /* no trigger came */
 	bool is_whole;	     /* nothing was lost */
 };
 
@@ -489,7 +492,7 @@ static int child__wait(struct child *child)
 
 	close(child->go_fd);
 	is_started = read(child->status_fd, &byte, 1) == 0;
-	/* The program runs on after the snapshot, as with attach; mtbpf ends when it ends. */
+	/* Prints how the program ended, unless it exited with 0. */
 	if (is_started)
 		status = wait_for_child(child->pid);
 	else
@@ -582,7 +585,7 @@ static int refuse_no_target(const struct option_table *table)
 	return EXIT_USAGE;
 }
 
-/* command NULL: none, and until Ctrl-C; otherwise as long as that runs, which is started here. */
+/* Captures while `command`, which is started here, runs; NULL: until Ctrl-C. */
 static int capture_while(const struct capture_options *options, struct target *target,
 			 char **command, enum capture_result result)
 {

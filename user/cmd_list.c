@@ -151,7 +151,7 @@ static int list_first(const struct target *target, const char *glob)
 	return err;
 }
 
-/* They are the same for every process. */
+/* Lists probes of the kernel, which are the same for every process. */
 static int list_of_kernel(const char *selector)
 {
 	if (!kernel_probe__can_list(selector)) {

@@ -86,7 +86,7 @@ static int view_recording(const char *path, const struct show_options *options)
 
 struct viewed {
 	struct summaries summaries;
-	char folder[PATH_MAX - 64]; /* of traces that were decoded for it */
+	char folder[PATH_MAX - 64]; /* for traces that are decoded for the page */
 	char link[32];
 };
 
@@ -165,7 +165,7 @@ static int serve_captures(struct viewed *viewed, const struct show_options *opti
 		 getenv("TMPDIR") ?: "/tmp");
 	if (!mkdtemp(viewed->folder))
 		return -errno;
-	/* It serves as the user of sudo, who writes there as well. */
+	/* The server runs as the user of sudo and writes traces there. */
 	if (!geteuid() && getenv("SUDO_UID") && getenv("SUDO_GID") &&
 	    chown(viewed->folder, (uid_t)strtoul(getenv("SUDO_UID"), NULL, 10),
 		  (gid_t)strtoul(getenv("SUDO_GID"), NULL, 10)))

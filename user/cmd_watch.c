@@ -229,8 +229,8 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 }
 
 /*
- * For no hits: a process that forks workers seldom does their work itself; or the function is not
- * called.
+ * Explains why there may be no hits: a process that forks workers seldom does their work itself, or
+ * the function is not called.
  */
 static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
@@ -278,11 +278,11 @@ static int watch(const struct watch_options *options, const struct target *targe
 				: options->off_cpu			     ? "time off the CPU"
 				: options->durations || options->common.stop ? "duration"
 									     : "delay");
-	/* attach measures time on and off the CPU between hits only beside a -delay-thresh. */
+	/* attach measures time on and off the CPU between hits only together with -delay-thresh. */
 	if ((!options->on_cpu && !options->off_cpu) || options->durations || options->common.stop) {
 		offer_threshold(options, target, &stats, 99.9);
 		offer_threshold(options, target, &stats, 99);
-		/* With few values, one that at least triggers. */
+		/* With few values, offers a threshold that at least some of them pass. */
 		if (count_above(&stats, 99) < 2)
 			offer_threshold(options, target, &stats, 90);
 	}

@@ -27,7 +27,7 @@ struct source_config {
 	const struct cgroup
 		*cgroup;	/* instead of pid: its threads, one ring per CPU; not for soft */
 	uint64_t snapshot_size; /* bytes per ring; rounded up to a power of two */
-	uint64_t max_memory;	/* pt: bytes of all rings together */
+	uint64_t max_memory;	/* pt, sample: bytes of all rings together */
 	const struct uprobe_spec *probes; /* the trigger's probes, and those that start and stop */
 	size_t n_probes;
 	/* A thread is recorded from a start to a stop; without starts, always. */
@@ -41,9 +41,9 @@ struct source_config {
 	struct pt_timing timing; /* pt */
 	int freeze_method;	 /* pt: 1 + enum pt_freeze to insist on one; 0: the best there is */
 	bool immediate_stop;	 /* pt: only methods that freeze in the kernel */
-	int freeze_fd;		 /* the source freezes when it is readable; -1: unused */
-	bool from_exec;	   /* pid is a child of ours that waits in SIGSTOP before its execve */
-	bool return_probe; /* a return probe is set: code of the [uprobes] page runs */
+	int freeze_fd;		 /* soft: freezes when this is readable; -1: unused */
+	bool from_exec;		 /* pid is our child, which waits for a byte before its execve */
+	bool return_probe;	 /* a return probe is set: code of the [uprobes] page runs */
 	unsigned int sample_rate; /* sample: samples per second of CPU time */
 	uint32_t sample_stack;	  /* sample: stack bytes to copy, a multiple of 8; 0: none */
 	bool branches;		  /* sample: the CPU records the last branches */
@@ -95,7 +95,7 @@ struct source_ops {
 	int (*resume)(struct source *source, const struct source_config *config);
 	/*
 	 * Before start(): adds another process to record, which was forked before the source's
-	 * events were open. 0 or -errno. NULL: the source finds it itself.
+	 * events were open. 0 or -errno. NULL: such a process is not recorded.
 	 */
 	int (*add_process)(struct source *source, pid_t pid);
 	/* Returns a descriptor that becomes readable when the state may have changed. */
@@ -107,24 +107,28 @@ struct source_ops {
 	 */
 	int (*freeze)(struct source *source);
 	/*
-	 * Adds the recorded data to rec: threads, maps, PT bytes, clock. 0 or -errno, with a line.
+	 * Adds the recorded data to rec: threads, maps, PT bytes or samples, clock. 0 or -errno,
+	 * with a line.
 	 */
 	int (*read)(struct source *source, struct recording *rec);
 	/*
-	 * The recorded processes, including children. NULL, or a NULL result: the process, or the
-	 * cgroup.
+	 * The recorded processes, including children. If the function or its result is NULL, the
+	 * processes are those that the source was opened for.
 	 */
 	const struct pid_set *(*pids)(const struct source *source);
 	/* Sets the samples per second. NULL: unsupported. */
 	void (*set_rate)(struct source *source, unsigned int hz);
-	/* A description of the rings' memory: "3 rings of 4.0 MiB". NULL: not shown. */
+	/*
+	 * A description of the rings' memory: "a ring of 4.0 MiB for each CPU (8), 32 MiB in all".
+	 * NULL: not shown.
+	 */
 	const char *(*memory)(const struct source *source, char text[static SOURCE_TEXT_SIZE]);
 	/*
 	 * The shortest lookback of the rings at the current rate of writing; UINT64_MAX: not known
 	 * yet. NULL: not shown.
 	 */
 	uint64_t (*lookback_ns)(const struct source *source);
-	/* A description of how it was or will be frozen. */
+	/* A description of how the rings were or will be frozen. */
 	const char *(*freeze_name)(const struct source *source);
 	/* Freezes if needed, and frees. NULL is fine. */
 	void (*close)(struct source *source);

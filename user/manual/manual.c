@@ -242,7 +242,7 @@ static void bash__tables(FILE *out, const struct command *command)
 	fputs("\t*) table= ;;\n\tesac\n}\n", out);
 }
 
-/* For text in single quotes and [brackets]. */
+/* Prints text escaped for single quotes and [brackets]. */
 static void put_help(FILE *out, const char *text)
 {
 	for (; *text; text++) {

@@ -7,8 +7,9 @@
 #include "kernel/kernel.h"
 
 /*
- * tools/perf/builtin-script.c: perf_sample__fprintf_start() and perf_sample__fprintf_bts(). What
- * was asked for with -F is there, in one order; a thread may be called anything.
+ * tools/perf/builtin-script.c: perf_sample__fprintf_start() and perf_sample__fprintf_bts(). perf
+ * prints the fields that -F names, always in the same order. The name of a thread may contain
+ * anything.
  */
 
 /* The most tokens before the time: a name of 15 characters and some fields. */
@@ -60,7 +61,7 @@ static bool starts_with(struct perf_span span, const char *text)
 	return span.len >= n && !memcmp(span.text, text, n);
 }
 
-/* Returns the number of digits. *value gets their number, which stays below 10^18. */
+/* Reads at most 18 digits into *value. Returns how many. */
 static size_t take_number(const char *text, size_t len, uint64_t *value)
 {
 	size_t n = 0;
@@ -89,7 +90,7 @@ static size_t take_hex(const char *text, size_t len, uint64_t *value)
 	return n;
 }
 
-/* All of the token is an address. */
+/* True if the whole token is an address. */
 static bool parse_address(struct perf_span token, uint64_t *value)
 {
 	size_t skip = starts_with(token, "0x") ? 2 : 0;
@@ -158,7 +159,10 @@ static bool find_who(struct perf_line *line, const struct perf_span *tokens, siz
 	return false;
 }
 
-/* Up to the time: that is a number with a colon, and somebody's. */
+/*
+ * Parses up to the time, which is a number with a colon that follows the name and the ids of a
+ * thread.
+ */
 static bool parse_start(struct perf_line *line, struct cursor *c)
 {
 	struct perf_span tokens[MAX_TOKENS];
@@ -202,7 +206,10 @@ static void parse_event(struct perf_line *line, struct cursor *c)
 	line->body = (struct perf_span){c->at, (size_t)(c->end - c->at)};
 }
 
-/* Words up to an address. */
+/*
+ * Parses the flags: all words before the first address, which is the branch's. False: there is no
+ * address.
+ */
 static bool parse_flags(struct perf_line *line, struct cursor *c)
 {
 	struct perf_span token;
@@ -473,7 +480,7 @@ static size_t take_symbol(struct named_place *place, const char *text, size_t at
 	return end;
 }
 
-/* "(libc.so.6)", or with -F dsoff "(libc.so.6+0x12)". Where it ends. */
+/* Parses "(libc.so.6)", or with -F dsoff "(libc.so.6+0x12)". Returns the position after it. */
 static size_t take_module(struct named_place *place, const char *text, size_t at, size_t len)
 {
 	static const char inlined[] = "(inlined)";
@@ -565,7 +572,7 @@ static const struct word known[] = {
 	{"not_taken", PERF_IS_BRANCH | PERF_IS_NOT_TAKEN},
 };
 
-/* PERF_IP_FLAG_CHARS: a letter a bit. */
+/* PERF_IP_FLAG_CHARS: one letter per bit. */
 static const char letters[] = "bcrosyiABExghDtmn";
 
 static uint32_t find_letters(const char *text, size_t len)
@@ -611,7 +618,7 @@ void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 	size_t at = 0;
 
 	*words = (struct perf_words){0};
-	/* 6.14 only. Alone, the two letters are those of a return. */
+	/* Only perf 6.14 prints this. Without "miss", the two letters are those of a return. */
 	if (len >= strlen(missed) && !memcmp(text, missed, strlen(missed)))
 		at = strlen("br ");
 	while (at < len) {

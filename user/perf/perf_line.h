@@ -13,7 +13,7 @@
 enum perf_line_kind {
 	PERF_LINE_BRANCH, /* its places are still to be read */
 	PERF_LINE_ERROR,  /* "instruction trace error ..." */
-	PERF_LINE_EVENT,  /* another event: somebody's, at a time */
+	PERF_LINE_EVENT,  /* another event, with its thread and time */
 	PERF_LINE_OTHER,  /* a frame, a comment, anything */
 };
 
@@ -26,20 +26,20 @@ struct perf_span {
 struct perf_line {
 	uint64_t time_ns;
 	pid_t pid, tid; /* pid: the tid if the line has only that */
-	bool has_pid;	/* else the text tells no processes */
+	bool has_pid;	/* false: the text has no ids of processes */
 	struct perf_span comm, flags;
 	uint64_t from; /* of a branch: its address */
 	struct perf_span rest;
 	struct perf_span event; /* its name, or empty */
-	uint64_t period;	/* of the event; 0: not said */
+	uint64_t period;	/* of the event; 0: not printed */
 	struct perf_span body;	/* what follows the event */
 	bool has_time;		/* of an error: old versions of perf print no time */
 	int type, code;		/* of an error: perf's numbers */
 };
 
 /*
- * Parses one line (without its newline) up to the first address. A line of a branch without its
- * target is an event.
+ * Parses one line (without its newline) up to the first address. A branch's line without an address
+ * is an event; its target is not looked for here.
  */
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len);
 
@@ -55,10 +55,10 @@ bool perf_line__parse_target(struct perf_span *rest, uint64_t *to);
 /* Parses one line of a stack, or the place of a sample without a stack. False for other text. */
 bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_span *place);
 
-/* The scheduler's: `perf script --show-switch-events`, or the event sched:sched_switch. */
+/* A context switch: of `perf script --show-switch-events`, or the event sched:sched_switch. */
 struct perf_switch {
 	bool is_in;	   /* true: the line's thread runs now; false: it leaves its CPU */
-	bool is_preempted; /* it could have run on */
+	bool is_preempted; /* the thread was still runnable */
 	pid_t next;	   /* the thread that runs instead; 0: none, or unknown */
 };
 
@@ -104,12 +104,12 @@ struct perf_words {
  * without a word.
  */
 void perf_words__parse(struct perf_words *words, const char *text, size_t len);
-/* True if the text begins like flags: with one of those letters or words. */
+/* True if the whole text consists of these letters and begins with "b". */
 bool perf_words__are_letters(const char *text, size_t len);
 
 /* The enum branch_kind of such a branch. `from` and `to` are its addresses, 0 if unknown. */
 uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to);
-/* The length of its instruction if the kind tells it, as for a syscall. */
+/* The length of the branch's instruction if the kind implies it, as for a syscall; otherwise 0. */
 uint8_t perf_flags__insn_len(uint8_t kind, uint32_t flags);
 
 #endif

@@ -10,7 +10,7 @@
 #include "util/vec.h"
 #include "util/names.h"
 
-/* More threads are left out: the recording looks for them one by one. */
+/* The most threads; others are left out, since the recording looks for threads one by one. */
 #define MAX_THREADS 16384
 
 /*
@@ -34,7 +34,7 @@ struct perf_samples {
 	/* The sample whose frames follow its line, if it is open. */
 	struct rec_sample sample;
 	bool is_open;
-	bool is_in_container; /* the frame before was inlined into the one that comes */
+	bool is_in_container; /* the last frame was inlined into the next one */
 	VEC(uint64_t) ips;
 	VEC(uint64_t) kernel;
 	VEC(struct perf_function) functions;
@@ -89,7 +89,7 @@ static struct rec_thread *find_thread(const struct perf_samples *s, pid_t tid)
 	return NULL;
 }
 
-/* 1; 0: it is one too many; -ENOMEM. */
+/* Returns 1; 0: there are too many threads; or -ENOMEM. */
 static int note_thread(struct perf_samples *s, const struct perf_line *line)
 {
 	struct rec_thread *thread = find_thread(s, line->tid);
@@ -167,7 +167,7 @@ static bool ends_in(struct perf_span text, const char *what)
 	return text.len >= n && !memcmp(text.text + text.len - n, what, n);
 }
 
-/* The code learns the place at the address that it has here. 0 or -ENOMEM. */
+/* Sets place->ip to its made-up address, and adds the place to the image there. 0 or -ENOMEM. */
 static int learn(struct perf_samples *s, struct named_place *place)
 {
 	static const char unknown[] = "[unknown]";
@@ -218,7 +218,9 @@ static int add_frame(struct perf_samples *s, uint64_t ip, struct perf_span text)
 	return 0;
 }
 
-/* All frames of the sample are there. 0 or -ENOMEM. */
+/*
+ * Adds the open sample, if any, to the recording: all of its frames have been read. 0 or -ENOMEM.
+ */
 static int close_sample(struct perf_samples *s)
 {
 	bool is_empty = !s->ips.n && !s->kernel.n;
@@ -246,7 +248,10 @@ static bool is_event(const struct perf_line *line, const char *name)
 	       (line->event.len == n || line->event.text[n] == ':');
 }
 
-/* As capture/recording/perf_data_read.c has them of the events' numbers. */
+/*
+ * Sets the kind of the sample by the name of its event, as capture/recording/perf_data_samples.c
+ * does by its number.
+ */
 static void open_sample(struct perf_samples *s, const struct perf_line *line)
 {
 	bool is_major = is_event(line, "major-faults");
@@ -332,7 +337,10 @@ int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct n
 
 	if (err)
 		return err;
-	/* Threads that are known by a number only: theirs is the process of their lines. */
+	/*
+	 * Gives threads of which a switch names only the tid the process that their own lines have;
+	 * drops those without lines.
+	 */
 	VEC_EACH(&s->rec.scheds, sched) {
 		const struct rec_thread *thread = find_thread(s, sched->tid);
 

@@ -23,16 +23,16 @@ int perf_samples__take(struct perf_samples *samples, enum perf_line_kind kind,
 struct perf_samples_totals {
 	uint64_t samples, ins, outs; /* stacks; threads that got a CPU, and that left theirs */
 	uint64_t without;	     /* events that have neither a stack nor a place */
-	uint64_t left_out;	     /* lines of threads too many */
+	uint64_t left_out;	     /* lines of threads beyond the maximum */
 	bool has_pids;		     /* false: each thread counts as its own process */
 };
 
 const struct perf_samples_totals *perf_samples__totals(const struct perf_samples *samples);
 
 /*
- * The text has ended: what it told goes to the recording, which is an empty one, and the code to
- * *image, which is the caller's then. An address in the recording is one that the code has it at,
- * not that of the text: perf prints offsets in files. 0 or -ENOMEM.
+ * Call this at the end of the text. Moves what was read to rec, which must be empty, and the code
+ * to *image, which the caller then owns. Addresses in the recording are made up, as *image has
+ * them, since perf prints file offsets. 0 or -ENOMEM.
  */
 int perf_samples__finish(struct perf_samples *samples, struct recording *rec,
 			 struct named_image **image);

@@ -43,7 +43,7 @@ struct perf_thread {
 	pid_t pid, tid;
 	struct perf_process *process;
 	struct stack *stack;
-	struct spread spread; /* before it */
+	struct spread spread; /* through which branches reach the stack */
 	char comm[16];
 	uint64_t last_ns;
 	bool is_on;	  /* between a begin and an end */
@@ -161,7 +161,7 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	return added;
 }
 
-/* NULL if not seen yet. */
+/* Finds a thread that a line has named before; NULL: none has. */
 static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
 	struct perf_thread *thread = threads->last;
@@ -260,7 +260,7 @@ static int resume(struct perf_threads *threads, struct perf_thread *thread, cons
 			       .to = b->kind == BRANCH_BEGIN ? b->to : b->from};
 	int err = take_losses(threads, thread, b->time_ns);
 
-	/* Nothing said that it had ended. */
+	/* The trace begins, although no end of the part before was reported. */
 	if (!err && thread->is_on && b->kind == BRANCH_BEGIN)
 		err = break_trace(threads, thread, GAP_LOST);
 	if (err || thread->is_on)
@@ -372,7 +372,7 @@ int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree
 	return 0;
 }
 
-/* A line is a few hundred bytes; of C++ names a few thousand. */
+/* Far more than a line: most have a few hundred bytes, those with C++ names a few thousand. */
 #define BUFFER_SIZE (256u << 10)
 
 /* Takes the place at ip from `rest` and moves `rest` past it. 0 or -ENOMEM. */
@@ -448,7 +448,7 @@ static int take_branch(struct perf_threads *threads, struct perf_line *line,
 	return add_branch(threads, thread, &branch);
 }
 
-/* perf's numbers of its kinds of traces: 1 is one of instructions. */
+/* perf's error type 1: errors of instruction traces. */
 #define ERROR_TYPE_INSTRUCTIONS 1
 
 static int take_line(struct perf_text *to, const char *text, size_t len)

@@ -42,7 +42,8 @@ const struct perf_totals *perf_threads__totals(const struct perf_threads *thread
 
 /*
  * Each call fills a tree (call_tree__fini()), of a thread or of one of its coroutines; the thread
- * takes no more branches. In the order of their first ones. 1; 0: there are no more; -ENOMEM.
+ * takes no more branches. Threads come in the order in which they were added. Returns 1; 0: there
+ * are no more; or -ENOMEM.
  */
 int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree);
 
@@ -52,8 +53,8 @@ struct perf_text_totals {
 	uint64_t sampled;	/* lines of samples and switches */
 	uint64_t too_long;	/* lines that were left out */
 	uint64_t unknown_flags; /* branches with words that mean nothing to us, or with none */
-	uint64_t not_taken;	/* branches that went nowhere */
-	uint64_t left_out;	/* branches of threads too many */
+	uint64_t not_taken;	/* conditional branches that were not taken */
+	uint64_t left_out;	/* branches of threads beyond the maximum */
 };
 
 /*
@@ -70,8 +71,8 @@ struct perf_text {
 };
 
 /*
- * From fd to its end. The meter, or NULL, counts its bytes. 0; -errno of reading; -ENOMEM; or what
- * the threads' tap returned.
+ * Reads the text from fd to its end. The meter, or NULL, counts its bytes. 0; -errno of reading;
+ * -ENOMEM; or what the threads' tap returned.
  */
 int perf_text__read(struct perf_text *to, int fd, struct meter *meter);
 

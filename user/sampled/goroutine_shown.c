@@ -479,7 +479,7 @@ int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in
 	bool is_long = end_ns - start_ns > g->rec->sample_period_ns;
 	int err = 0;
 
-	/* Nothing runs in a park. */
+	/* While a goroutine is parked it runs nothing. */
 	if (start_ns >= end_ns || is_park(in))
 		return 0;
 	if (is_long)

@@ -163,7 +163,7 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 
 		call.parent = g->open.v[g->open.n - 1];
 		parent = &g->exact.v[call.parent];
-		/* It cannot outlast its caller, which was left at an unknown time. */
+		/* A call cannot outlast its caller; when it was left is not known. */
 		if (call.end_ns > parent->end_ns) {
 			call.end_ns = parent->end_ns;
 			call.flags |= CALL_INFERRED_END;
@@ -205,7 +205,7 @@ int goroutine__emit_wait(struct goroutine *g, const char *text)
 	return VEC_ADD(&g->tree.waits, (struct waits_for){.call = call, .fd = -1, .text = text});
 }
 
-/* The last time that somebody made it ready in that park; NULL: nobody is known to have. */
+/* The last time that the goroutine was made ready during the park; NULL: none is known. */
 static const struct mt_entry *find_ready(const struct goroutine *g, const struct call *park)
 {
 	const struct mt_entry end = {
@@ -295,7 +295,7 @@ struct park_path {
 	uint32_t n;
 };
 
-/* The runtime's reason tells what these functions do. */
+/* True for functions of the runtime: its reason for the wait says what they do. */
 static bool is_of_runtime(const struct function *function)
 {
 	return !strncmp(function->name, "runtime.", strlen("runtime.")) ||
@@ -303,7 +303,10 @@ static bool is_of_runtime(const struct function *function)
 	       !strncmp(function->name, "internal/", strlen("internal/"));
 }
 
-/* Leaves it empty if the stack is not recorded, or does not lead to the containing call. */
+/*
+ * Finds the functions from the containing call to the park. Leaves *path empty if the stack is not
+ * recorded, or does not lead to that call.
+ */
 static void find_park_path(const struct goroutine *g, size_t i, struct park_path *path)
 {
 	const struct call *park = &g->exact.v[i];
@@ -467,7 +470,10 @@ static void name_tree(struct call_tree *tree, const struct recording *rec,
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
 }
 
-/* Mappings were noted when the rings started; the BPF programs ran before that. */
+/*
+ * The time of the first sample or switch: mappings were noted when the rings started, after the BPF
+ * programs had begun.
+ */
 static uint64_t noted_ns(const struct recording *rec)
 {
 	uint64_t first_ns = rec->frozen_ns;

@@ -52,8 +52,8 @@ struct goroutine {
 	const struct thread_trees *threads;
 	uint32_t number;	   /* mt_entry.goroutine */
 	VEC(struct call) exact;	   /* the calls that were measured; the tree has more */
-	VEC(struct ran_in) ran_in; /* of these */
-	VEC(const char *) reasons; /* of these: what a park waits for, or NULL */
+	VEC(struct ran_in) ran_in; /* the threads of each of `exact` */
+	VEC(const char *) reasons; /* for each of `exact`: what a park waits for, or NULL */
 	VEC(uint32_t) at;	   /* in the tree: the calls that are open, by depth */
 	uint64_t noted_ns;
 	struct call_tree tree;

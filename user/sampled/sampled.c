@@ -345,8 +345,9 @@ static void on_entry(struct sampled_thread *t, const struct mt_entry *entry, uin
 		return;
 	probe->end_ns = call.end == END_KNOWN ? call.end_ns : 0;
 	/*
-	 * The hit shows the return address of the trigger's function. The first call may be logged
-	 * before the mapping of the trampoline is.
+	 * The return address of the entered call; 0: not known. If a return probe has replaced it,
+	 * the hits show that of the trigger's function. Compares with t->trampoline, because the
+	 * first call may be logged before the trampoline's mapping.
 	 */
 	if (!call.is_innermost && entry->returns_to && entry->returns_to != t->trampoline)
 		call.returns_to = entry->returns_to;
@@ -812,7 +813,10 @@ static int read_events(struct sampled_thread *t, const struct event *events, siz
 	int err = note_probes(t, events, n);
 	size_t first = 0;
 
-	/* Mappings were noted when the rings started; the BPF programs ran before that. */
+	/*
+	 * The time of the first event that is not from a BPF program's log: mappings were noted
+	 * when the rings started, after the BPF programs had begun.
+	 */
 	while (first + 1 < n &&
 	       (events[first].kind == EVENT_ENTRY || events[first].kind == EVENT_BY))
 		first++;

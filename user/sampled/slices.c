@@ -255,7 +255,10 @@ static void place_open(struct open_slice *open, const struct view *view, struct 
 			: find_call(view, open->seen.function, open->returns_to, walk->exact);
 
 	if (!place.is_found && open->end != END_KNOWN && !view->is_cut) {
-		/* A jump may have left it: it is not exact any more. */
+		/*
+		 * A tail call may have replaced the function: from here on stacks decide when it
+		 * ends.
+		 */
 		open->exit_ns = 0;
 		return;
 	}
@@ -395,10 +398,10 @@ static bool tells_caller(const struct view *view, const struct entered *e)
 }
 
 /*
- * Slices that look like the entered call's callers, but are not: what its caller had called before
- * has returned. If the return address is that of another call, this is believed only of functions
- * that waited, since those rather make system calls than call others. An unknown function may be
- * the caller.
+ * Leaves out slices that look like the entered call's callers, but have ended: functions that its
+ * caller had called before. If the return address is that of another call, only functions that
+ * waited are left out, since those rather make system calls than call others. An unknown function
+ * may be the caller.
  */
 static struct common leave_callees(const struct slices *s, const struct entered *e, struct common c,
 				   size_t exact)
@@ -433,7 +436,10 @@ static struct common kept(const struct slices *s, const struct entered *e, const
 
 	if (tells_caller(view, e)) {
 		c = find_common(s, view);
-		/* The frame that looks the same is another activation. */
+		/*
+		 * Matching frames at and after the call's own belong to other activations of the
+		 * same functions.
+		 */
 		while (e->is_placed && c.open > exact && c.stack > e->at) {
 			c.open--;
 			c.stack--;
@@ -521,7 +527,7 @@ static void take_entered(struct slices *s, uint64_t time_ns, const struct view *
  */
 static void find_running(struct slices *s, uint64_t time_ns)
 {
-	/* It is not known when it became ready. */
+	/* The thread is running, but its wake-up was not recorded. */
 	if (s->off && innermost(s)->reason == OFF_BLOCKED)
 		s->woken_ns = 0;
 	slices__on(s, time_ns);
@@ -677,7 +683,10 @@ void slices__waits(struct slices *s, const struct waits_for *wait)
 	s->has_wait = true;
 }
 
-/* A thread that is about to sleep leaves its CPU within this time. */
+/*
+ * A wake-up this long before a thread leaves its CPU to wait still counts: the thread was about to
+ * sleep.
+ */
 #define EARLY_NS 100000
 
 void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
@@ -703,7 +712,7 @@ static bool waits_for_cpu(const struct slices *s)
 	       (innermost(s)->reason == OFF_PREEMPTED || innermost(s)->reason == OFF_RUNNABLE);
 }
 
-/* Notes the thread that ran on its CPU instead until now. */
+/* Notes the thread that until now ran on the CPU for which this thread waits. */
 static void add_runner(struct slices *s, uint64_t until_ns)
 {
 	add_by(s, &s->next, until_ns > s->next_ns ? until_ns - s->next_ns : 0);
@@ -729,7 +738,7 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 	add_by(s, by, time_ns - innermost(s)->start_ns);
 	pop_to(s, s->open.n - 1, time_ns, 0);
 	push_off(s, time_ns, OFF_RUNNABLE);
-	/* From now on it waits for the thread that runs there. */
+	/* From now on the thread waits for a CPU: `next` runs there. */
 	s->next_ns = time_ns;
 }
 
@@ -801,7 +810,10 @@ void slices__on(struct slices *s, uint64_t time_ns)
 	s->off = false;
 	s->next.tid = 0;
 	s->last_ns = time_ns;
-	/* The code that ran before goes on. */
+	/*
+	 * The code that ran before the thread left its CPU goes on: time off the CPU is not unknown
+	 * time.
+	 */
 	if (s->known_ns)
 		s->known_ns += time_ns - s->off_ns;
 }

@@ -34,7 +34,7 @@ static inline size_t seen__user(const struct seen *stack, size_t n)
 
 /* States of the end of a call whose start is known. */
 enum exact_end {
-	END_UNKNOWN, /* not at all */
+	END_UNKNOWN, /* the end is not known */
 	END_KNOWN,   /* it returned at end_ns */
 	END_AT_MOST, /* it was left without a return, at the latest at end_ns */
 	END_OPEN,    /* it has not returned */
@@ -64,7 +64,7 @@ struct open_slice {
 	uint64_t exit_ns;
 	uint64_t returns_to;
 	uint8_t end;	   /* enum exact_end */
-	bool is_innermost; /* as of what was entered */
+	bool is_innermost; /* as in struct entered */
 	bool has_blocked;  /* the thread left its CPU to wait while this was the innermost slice */
 	size_t next;	   /* index of its first callee in the stack that is being added */
 };
@@ -115,11 +115,11 @@ size_t slices__count_calls(const struct slices *s, const struct function *functi
 /* Appends the exact calls that run at time_ns and whose return address is known, latest first. */
 void slices__running(struct slices *s, uint64_t time_ns, probed_calls *out);
 /*
- * Tells the thread that runs on the CPU instead, if this one is off its CPU or about to be; tid 0:
- * an idle CPU.
+ * Notes which thread runs on the CPU instead, if this one is off its CPU or about to be; tid 0: an
+ * idle CPU.
  */
 void slices__replaced(struct slices *slices, uint64_t time_ns, const struct done_by *by);
-/* Tells what the thread waits for in a system call, before slices__off(); `call` is ignored. */
+/* Notes what the thread waits for in a system call, before slices__off(); `call` is ignored. */
 void slices__waits(struct slices *slices, const struct waits_for *wait);
 /* The thread was woken, by `by`; its tid is 0 if nobody did it or it is not known who. */
 void slices__woken(struct slices *slices, uint64_t time_ns, const struct done_by *by);

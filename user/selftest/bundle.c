@@ -65,7 +65,10 @@ static void print_folder(FILE *f, const char *folder)
 		closedir(dir);
 }
 
-/* The lines of the text that have one of the words, up to a NULL. */
+/*
+ * Prints the lines that contain one of the words, which end in NULL; not the kernel's command line.
+ * Changes the text.
+ */
 static void print_lines(FILE *f, const char *title, char *text, const char *const *words)
 {
 	char *rest = text;
@@ -137,7 +140,7 @@ struct kept_file {
 	const struct rec_file *file;
 	bool *pages;
 	size_t n_pages;
-	bool is_used; /* code of it ran; else nothing of it is needed */
+	bool is_used; /* its code ran; false: only its notes are kept */
 };
 
 struct usage {
@@ -145,8 +148,8 @@ struct usage {
 	VEC(struct kept_file) files;
 	const struct rec_map *last; /* the mapping that was found last */
 	pid_t pid;
-	uint64_t from; /* where the thread went last; 0: not known */
-	bool is_guess; /* what comes next is perhaps no address of code */
+	uint64_t from; /* target of the thread's last branch; 0: not known */
+	bool is_guess; /* the addresses that follow may not be addresses of code */
 };
 
 static bool is_in(const struct rec_map *map, uint64_t ip)
@@ -317,8 +320,9 @@ static void clear_unused(uint8_t *data, uint64_t from, uint64_t size, const stru
 }
 
 /*
- * Clears what is not needed; its place stays, so that offsets are right, and costs nothing once it
- * is compressed. Without debug info, nobody looks for it. A file that is no such ELF stays whole.
+ * Clears sections that are not needed. Their place stays, so that offsets are right; zeroes take no
+ * space once compressed. Sections of debug info become SHT_NOBITS, so that nobody reads them. A
+ * file that is not such an ELF file is not changed.
  */
 static void clear_sections(uint8_t *data, size_t size, const struct kept_file *kept)
 {
@@ -354,7 +358,10 @@ static void clear_sections(uint8_t *data, size_t size, const struct kept_file *k
 	}
 }
 
-/* Pages of zeros are holes. In place of the file, which somebody may still have mapped. */
+/*
+ * Writes a new file in place of the old one, which somebody may still have mapped. Pages of zeroes
+ * become holes.
+ */
 static int write_sparse(const char *path, const uint8_t *data, size_t size)
 {
 	static const uint8_t zeros[PAGE];
@@ -457,7 +464,7 @@ static void clean_names(struct recording *rec)
 	rec->quotas.n = 0;
 }
 
-/* Writes the recording again, without what is of the user. 0 or -errno. */
+/* Writes the recording again, without the user's data. 0 or -errno. */
 static int clean(struct usage *usage, struct recording *rec, const char *path)
 {
 	char data[PATH_MAX];
@@ -515,7 +522,7 @@ int bundle__prepare(const char *recording)
 	return err;
 }
 
-/* Puts "..." in the place of each occurrence, which is not shorter. */
+/* Replaces each occurrence of `what`, unless it is shorter than three characters, by "...". */
 static void cut_out(char *text, const char *what)
 {
 	size_t len = strlen(what);
@@ -526,7 +533,10 @@ static void cut_out(char *text, const char *what)
 	}
 }
 
-/* The messages of `mtbpf record`, and the results that quote them, tell where files are. */
+/*
+ * Removes the user's paths from a file with messages of `mtbpf record`, or with results that quote
+ * them.
+ */
 static int clean_text(const char *dir, const char *name)
 {
 	_cleanup_free_ char *text = NULL;

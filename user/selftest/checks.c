@@ -111,7 +111,7 @@ void checks__end(const struct checks *test, struct trial *trial)
 		return;
 	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
 		 test->recording);
-	/* A trial that failed may lack it. */
+	/* After a failed trial, the recording may be missing. */
 	if (!access(recording, F_OK) && bundle__prepare(recording))
 		fs__remove_dir(recording);
 }
@@ -165,9 +165,9 @@ bool checks__judge_perf_trace(const struct trial *trial, char text[static 100])
 
 /* Samples: the times of functions and of a sleep. */
 
-/* Two stacks a millisecond apart bound what is known of the time between them. */
+/* The largest error that is accepted for a function's time: samples are a millisecond apart. */
 #define MOST_OFF_SAMPLED_NS (4 * 1000 * 1000)
-/* Switches are exact. */
+/* The largest error that is accepted for a sleep: switches are recorded exactly. */
 #define MOST_OFF_EXACT_NS (1000 * 1000)
 
 static void judge_function_time(const struct checks *test, const struct trial *trial,
@@ -346,7 +346,7 @@ static void judge_program(const struct checks *test, const struct trial *trial,
 		checks__tell(test, check->name, SELFTEST_FAILED, &check->loss, "out of memory");
 		return;
 	}
-	/* Older versions did not have all programs. */
+	/* A bundle of an older version may lack this program. */
 	if (test->options->replay && !judged.noted)
 		return;
 	is_right = is_right_beside(test, check, trial, &judged, beside) && judged.noted &&
@@ -414,7 +414,7 @@ static void judge_freeze(const struct checks *test, const struct trial *trial)
 static const char *const common_checks[] = {"times", "gaps", "freeze", "target afterwards"};
 #define N_COMMON_CHECKS (sizeof(common_checks) / sizeof(common_checks[0]))
 
-/* Only those that the named checks need. */
+/* Returns the programs that the checks named by -only need. */
 static unsigned int choose_programs(const struct checks *test)
 {
 	unsigned int programs = 0;
@@ -472,7 +472,7 @@ static bool is_programs(const char *function)
 	return false;
 }
 
-/* A recording from another machine has the files in its own folder. */
+/* Uses the files in the recording's folder, which has them if it comes from another machine. */
 static pid_t start_perf_script(const char *recording, int out)
 {
 	char images[PATH_MAX + 8];
@@ -490,7 +490,7 @@ static pid_t start_perf_script(const char *recording, int out)
 	_exit(127);
 }
 
-/* 0; -ENOENT: perf is not installed; -EIO: it has found nothing; another -errno. */
+/* 0; -ENOENT: perf is not installed; -EIO: it has failed and found no calls. */
 static int count_with_perf(const struct decoded *decoded, const char *recording,
 			   struct perf_calls *calls)
 {
@@ -535,7 +535,7 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 	return 0;
 }
 
-/* `perf script` on the same recording. */
+/* Compares the calls with those that `perf script` finds in the same recording. */
 static void judge_with_perf(const struct checks *test, const struct trial *trial)
 {
 	static const struct loss loss = {"perf decodes recordings otherwise than mtbpf does",
@@ -566,7 +566,7 @@ static void judge_with_perf(const struct checks *test, const struct trial *trial
 			     calls.ours, calls.errors);
 }
 
-/* `perf trace` while it was recorded. */
+/* Compares the system calls with those that `perf trace` counted during the recording. */
 static void judge_perf_trace(const struct checks *test, const struct trial *trial)
 {
 	static const struct loss loss = {"system calls are missing or too many",
@@ -575,7 +575,7 @@ static void judge_perf_trace(const struct checks *test, const struct trial *tria
 	char counted[100];
 	bool is_right;
 
-	/* It needs a running target. */
+	/* `perf trace` needs a running target. */
 	if (test->options->replay)
 		return;
 	if (!trial->perf_syscalls.iterations) {

@@ -24,7 +24,7 @@ struct variant {
 	const char *overhead; /* the name of a second check: of PROGRAM_BUSY; or NULL */
 	const char *cores;    /* runs on CPUs of this type, if the machine has any */
 	bool is_of_cgroup;
-	bool has_perf_trace; /* it counts the system calls meanwhile */
+	bool has_perf_trace; /* `perf trace` counts system calls meanwhile */
 	bool is_untimed;     /* no packets tell the time between two system calls */
 	bool is_frozen_late; /* from user space: any number of branches may follow the hit */
 	bool is_of_plain;    /* runs where all CPUs are of one type, on the last of them */
@@ -33,7 +33,7 @@ struct variant {
 	struct loss loss;
 };
 
-/* All programs that ran. */
+/* Sums up the judgements of all programs that ran. 0 or -errno. */
 static int judge_all(const struct trial *trial, struct judged_calls *sum)
 {
 	struct judged_calls judged;
@@ -148,7 +148,10 @@ static void judge_events(const struct checks *test, const struct variant *varian
 		   sum.noted_events && sum.events == sum.noted_events && !sum.unnoted_events);
 }
 
-/* When a CPU saves power is not the programs' doing: the number is shown, not judged. */
+/*
+ * Shows the number of power events, and does not judge it: programs do not decide when a CPU saves
+ * power.
+ */
 static void judge_power(const struct checks *test, const struct variant *variant,
 			const struct trial *trial)
 {

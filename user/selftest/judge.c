@@ -302,7 +302,7 @@ static bool is_called(const struct call *call, const char *function)
 	       !strcmp(call->function->name, function);
 }
 
-/* The nearest caller of that name, or the call itself. */
+/* The nearest caller of that name, or the call itself; NULL: none. */
 static const struct call *find_caller(const struct call_tree *tree, const struct call *call,
 				      const char *function)
 {
@@ -320,7 +320,7 @@ void judge__time(const struct decoded *decoded, const struct iteration *iteratio
 	uint64_t from_ns = 0, to_ns = 0;
 	pid_t tid = 0;
 
-	/* Between the function's first and last note. */
+	/* Returns the time between the function's first and last note. */
 	for (unsigned int i = 0; i < iteration->n; i++) {
 		const struct noted_call *call = &iteration->calls[i];
 

@@ -15,9 +15,9 @@ struct judged_calls {
 	unsigned int right;   /* noted calls that the trace has, in this order and at this depth */
 	unsigned int unnoted; /* calls in the trace that the program did not make */
 	/*
-	 * Each note's time is within the slice of its call if this is added to all of them: from
-	 * least_shift_ns to most_shift_ns. If the first is more than the second, no shift is right
-	 * for all of them.
+	 * Each note's time is within the slice of its call if the same shift, from least_shift_ns
+	 * to most_shift_ns, is added to all notes. If least_shift_ns is more than most_shift_ns, no
+	 * shift is right for all of them.
 	 */
 	int64_t least_shift_ns, most_shift_ns;
 	/* Slices within the right calls of kinds that the program causes a known number of. */

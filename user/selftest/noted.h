@@ -112,7 +112,7 @@ extern const unsigned int n_program_functions;
 /* An event that a function causes after it has noted itself; Intel PT may record it. */
 enum noted_event {
 	NOTED_NO_EVENT,
-	NOTED_EXCEPTION, /* an instruction of it raises one */
+	NOTED_EXCEPTION, /* one of its instructions raises an exception */
 	NOTED_PTWRITE,	 /* it writes a value with PTWRITE */
 };
 

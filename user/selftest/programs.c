@@ -21,7 +21,7 @@
 #include "mtbpf.h"
 #include "selftest/noted.h"
 
-/* Programs for CPUs with Event Trace and PTWRITE, and macros for all programs. */
+/* Macros for all programs. */
 
 #define PREFIX "mtbpf_selftest_"
 
@@ -44,8 +44,8 @@
 	}
 
 /*
- * Programs whose functions raise one exception each, or write values with PTWRITE: CPUs with Event
- * Trace and PTWRITE tell of them.
+ * Programs whose functions raise one exception each, or write values with PTWRITE, which CPUs with
+ * Event Trace and PTWRITE record.
  */
 
 /* Intel SDM vol. 3, table 6-1. */
@@ -135,8 +135,8 @@ static void events__handle_traps(void)
 {
 	static const int signals[] = {SIGTRAP, SIGILL, SIGFPE, SIGSEGV};
 	/*
-	 * A single-stepper's SIGTRAP comes in handlers as well: where it is blocked, the kernel
-	 * would take the handler away (force_sig_info_to_task()).
+	 * The stepper's SIGTRAP also arrives inside these handlers. If it were blocked there, the
+	 * kernel would remove the handler (force_sig_info_to_task()): SA_NODEFER.
 	 */
 	const struct sigaction action = {.sa_sigaction = mtbpf_selftest_trap_handler,
 					 .sa_flags = SA_SIGINFO | SA_NODEFER};
@@ -193,7 +193,7 @@ TRACED(void, calls_main, unsigned int depth)
 
 TRACED_LEAF(tail_third)
 
-/* For the assembly: what the two functions before it note. */
+/* Called by the assembly below, to note tail_first and tail_second. */
 void selftest_note_first(unsigned int depth);
 void selftest_note_second(unsigned int depth);
 

@@ -120,7 +120,7 @@ static int write_bundle(struct selftest *test)
 	return bundle__pack(test->dir, test->options->bundle);
 }
 
-/* Another version may judge otherwise, or know other checks. */
+/* Warns if the bundle is of another version, which may judge differently or have other checks. */
 static void compare_versions(const struct selftest *test)
 {
 	_cleanup_free_ char *text = NULL;

@@ -416,7 +416,10 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	}
 	k = decode(trial, why);
-	/* The shortest loop of the last iterations that were recorded: others share the CPU. */
+	/*
+	 * Uses the shortest loop of the last recorded iterations, since other programs share the
+	 * CPU.
+	 */
 	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
 		struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
 		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
@@ -459,7 +462,7 @@ void trial__end(struct trial *trial)
 		kill(trial->child, SIGKILL);
 		waitpid(trial->child, NULL, 0);
 	}
-	/* The programs have ended. */
+	/* Must be called after the programs have ended. */
 	if (trial->remover > 0) {
 		close(trial->remover_end);
 		waitpid(trial->remover, NULL, 0);

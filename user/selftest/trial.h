@@ -35,12 +35,12 @@ struct trial {
 	int cpu;		    /* 1 + the CPU that they run on; 0: any */
 	/* The result of trial__make() and trial__load(). */
 	pid_t child; /* the process that runs the programs, stopped; 0 if loaded */
-	pid_t first; /* the same, also if loaded */
+	pid_t first; /* the first process of the programs, also if loaded */
 	struct recording rec;
 	struct decoded decoded;
 	const struct hit_mark *hit;	   /* the last of the trace */
 	const struct iteration *iteration; /* the one that the hit ended */
-	pid_t remover;			   /* of the cgroup, once remover_end is closed; 0: none */
+	pid_t remover; /* removes the cgroup once remover_end is closed; 0: none */
 	int remover_end;
 	struct perf_syscalls perf_syscalls;
 	int perf_error; /* why it saw nothing; -ENOENT: perf is not installed */

@@ -53,7 +53,10 @@ struct cpu_quota {
 	char text[CPU_QUOTA_TEXT_SIZE];
 };
 
-/* proc: "/proc". 0; -ENOENT if the process is gone, or there is no such controller. */
+/*
+ * proc: where proc(5) is mounted. Without a quota the text is "". 0; -ENOENT if the process is
+ * gone, or there is no such controller.
+ */
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *quota);
 /*
  * Like cpu_quota__find(), for memory: "the limit of cgroup /web/a", followed by ", or of one above

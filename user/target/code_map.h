@@ -33,7 +33,7 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 #define CODE_PATCH_MAX 16
 int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, size_t len);
 
-/* Counts how often added code replaced other code. */
+/* Counts how often code replaced other code, patches included. */
 unsigned int code_map__replaced(const struct code_map *map);
 
 /* True if nothing has been added yet. */
@@ -67,8 +67,8 @@ struct code_piece {
 };
 
 /*
- * The contiguous piece around ip that code_map__read() would copy, valid until code is added. False
- * if the code at ip is patched or unmapped.
+ * The code around ip that is contiguous in memory, of one mapping, valid until code is added. False
+ * if nothing is mapped at ip, or if the map has any patches.
  */
 bool code_map__piece(struct code_map *map, uint64_t ip, struct code_piece *piece);
 

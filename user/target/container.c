@@ -280,7 +280,7 @@ struct container_search {
 	struct container_names names;
 	struct cgroup_paths paths;
 	struct pid_set pids;
-	size_t n_known; /* names that are the one; they may all be stopped */
+	size_t n_known; /* how many names match; all of these may be stopped */
 };
 
 void container__fini(struct container *container)

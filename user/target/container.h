@@ -15,13 +15,15 @@ struct container {
 };
 
 /*
- * Finds a running container by its ID, its name, or the first digits of its ID, in this order. 0;
- * or after a line and a hint on stderr: -ESRCH not found or not running; -ENOTUNIQ; -ENOMEM.
- * container__fini() in any case.
+ * Finds a running container by its name (of containerd also its ID), otherwise by its ID or the
+ * first digits of that. 0; or after a line and a hint on stderr: -ESRCH not found or not running;
+ * -ENOTUNIQ; -ENOMEM. container__fini() in any case.
  */
 int container__find(struct container *container, const char *name);
-/* Like container__find(), for a pod, "NAMESPACE/POD", or one container of it,
- * "NAMESPACE/POD/CONTAINER". */
+/*
+ * Like container__find(), for a pod, "NAMESPACE/POD" ("POD": in the namespace "default"), or one
+ * container of it, "NAMESPACE/POD/CONTAINER". Only by name.
+ */
 int container__find_pod(struct container *container, const char *name);
 void container__fini(struct container *container);
 

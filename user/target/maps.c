@@ -137,7 +137,10 @@ void mappings__fini(struct mappings *maps)
 	*maps = (struct mappings){0};
 }
 
-/* Compares only paths that files cannot have: these come from mm/shmem.c and ipc/shm.c. */
+/*
+ * Besides deleted files and /dev/shm, these are names that the kernel gives to memory (mm/shmem.c,
+ * ipc/shm.c).
+ */
 bool mapping__is_memory(const struct mapping *mapping)
 {
 	static const char *const prefixes[] = {"[anon:",  "[anon_shmem:", "[heap]",
@@ -214,7 +217,7 @@ static bool parse_mount(char *line, struct mount *mount)
 	return true;
 }
 
-/* The length of the mount point if it contains the path; 0 otherwise. */
+/* 1 + the length of the mount point ("/" counts 0) if it contains the path; 0 otherwise. */
 static size_t covers(const struct mount *mount, const char *path)
 {
 	size_t len = strcmp(mount->point, "/") ? strlen(mount->point) : 0;
@@ -249,7 +252,7 @@ static int add_layer(struct layer_paths *paths, const char *layer, const char *i
 	return 0;
 }
 
-/* The value of one option to its end, with the escapes of overlayfs itself undone. */
+/* Adds the layers that an option's value lists, separated by ':'; undoes overlayfs' own escapes. */
 static int add_layers(struct layer_paths *paths, char *value, const char *inside)
 {
 	char *layer = value, *out = value;

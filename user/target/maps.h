@@ -56,8 +56,9 @@ bool overlay__has(const char *path);
 
 /*
  * Adds the file's paths in the lower layers of its overlay, the topmost first. mountinfo is the
- * text of that file (proc(5)) of the process that calls it `path`. A layer with a relative name is
- * looked for in each folder that docker, containerd and podman mount from. 0 or -ENOMEM.
+ * text of /proc/PID/mountinfo of the process in which the file is at `path`. A layer with a
+ * relative name is looked for in each folder that docker, containerd and podman mount from. 0 or
+ * -ENOMEM.
  */
 int overlay__lower_paths(struct layer_paths *paths, const char *mountinfo, const char *path);
 

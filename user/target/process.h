@@ -89,7 +89,7 @@ void process__thread_name(pid_t pid, pid_t tid, char name[static PROCESS_COMM_SI
 pid_t process__tracer(pid_t pid);
 /* True if a signal has stopped it (SIGSTOP, Ctrl-Z): it does not run until SIGCONT. */
 bool process__stopped(pid_t pid);
-/* True while pid exists and is not a zombie. */
+/* True while the process lives: its main thread may be a zombie if others still run. */
 bool process__alive(pid_t pid);
 /*
  * True if a child of the process runs the same file, as workers do that a server forks. False where

@@ -38,7 +38,7 @@ static void format_inet(const union address *address, char text[static INET_TEXT
 		snprintf(text, INET_TEXT_SIZE, "%s:%u", host, ntohs(address->v4.sin_port));
 		return;
 	}
-	/* A socket of both versions. */
+	/* An IPv4 address of a socket for both versions of IP. */
 	if (IN6_IS_ADDR_V4MAPPED(v6)) {
 		inet_ntop(AF_INET, &v6->s6_addr[12], host, sizeof(host));
 		snprintf(text, INET_TEXT_SIZE, "%s:%u", host, ntohs(address->v6.sin6_port));

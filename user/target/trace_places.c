@@ -6,7 +6,7 @@
 #include "target/symbols/symbols.h"
 #include "util/log.h"
 
-/* mtbpf.h's comes first: a program that sets it has said so to mtbpf. */
+/* mtbpf.h's comes first: a program that sets it does so for mtbpf. */
 static const struct {
 	const char *name;
 	enum mt_trace_kind kind;

@@ -21,9 +21,12 @@
  */
 #define GZIP_LEVEL 2
 #define ZSTD_LEVEL 3
-/* zlib.h: deflateInit2: a negative one writes neither header nor trailer: they are the file's. */
+/*
+ * Negative: deflateInit2() writes no header and no trailer per block (zlib.h). The file has one of
+ * each.
+ */
 #define GZIP_WINDOW (-MAX_WBITS)
-/* More than what a flush takes, which ends a block at a whole byte. */
+/* More bytes than a flush adds at the end of a block (Z_SYNC_FLUSH ends it at a whole byte). */
 #define GZIP_FLUSH 64
 
 static void *gzip__new(void)
@@ -62,7 +65,7 @@ static ssize_t gzip__encode(void *state, const void *data, size_t n, void *out, 
 								: -EIO;
 }
 
-/* RFC 1952, 2.3: deflated, no flags, no time, no word on how well, made on Unix. */
+/* RFC 1952, 2.3: method deflate, no flags, no time, no extra flags, made on Unix. */
 static size_t gzip__head(uint8_t *out)
 {
 	static const uint8_t head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
@@ -81,8 +84,7 @@ static uint32_t gzip__join(uint32_t before, uint32_t check, size_t n)
 	return (uint32_t)crc32_combine(before, check, (z_off_t)n);
 }
 
-/* RFC 1951, 3.2.6: a last block with nothing in it. RFC 1952: the CRC, and the size's lower half.
- */
+/* RFC 1951, 3.2.6: an empty last block. RFC 1952: the CRC, and the lower 32 bits of the size. */
 static size_t gzip__tail(uint32_t check, uint64_t n, uint8_t *out)
 {
 	static const uint8_t last[] = {0x03, 0x00};
@@ -146,13 +148,13 @@ const char *codec__zstd_version(void)
 
 struct unpack {
 	int fd;
-	off_t offset; /* of its own: others may read the same file */
+	off_t offset; /* used instead of fd's own offset, since others may read the same file */
 	enum packing packing;
 	struct meter *meter;
 	z_stream gzip;
 	ZSTD_DStream *zstd;
-	bool at_end, in_frame; /* of the file; of a gzip member or zstd frame */
-	size_t at, n;	       /* in the buffer: what has not been unpacked */
+	bool at_end, in_frame; /* at the file's end; inside a gzip member or zstd frame */
+	size_t at, n;	       /* buffer[at..n) has not been unpacked */
 	unsigned char buffer[256 * 1024];
 };
 
@@ -267,7 +269,10 @@ static int decompress_some(struct unpack *unpack, unsigned char *data, size_t si
 	return 0;
 }
 
-/* Decompressors keep bytes that found no room: at the file's end there may be more. */
+/*
+ * A decompressor keeps output that did not fit into `data`, so that more may come after the file's
+ * end.
+ */
 static int read_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
 	size_t before = *done, n;

@@ -20,8 +20,9 @@ struct codec {
 	/* The number of bytes in out, or -errno. */
 	ssize_t (*encode)(void *state, const void *data, size_t n, void *out, size_t size);
 	/*
-	 * The file's header and trailer, unless NULL. tail() gets the joined checks of all blocks
-	 * and their number of bytes. Both write at most CODEC_MAX_FRAME bytes and return the count.
+	 * head() and tail() write the file's header and trailer; NULL: the format has none. tail()
+	 * gets the check of all data (check() of each block, combined by join()) and the data's
+	 * size. Both write at most CODEC_MAX_FRAME bytes and return the number.
 	 */
 	size_t (*head)(uint8_t *out);
 	uint32_t (*check)(const void *data, size_t n);
@@ -32,9 +33,9 @@ struct codec {
 #define CODEC_MAX_FRAME 16
 
 /*
- * ".gz": one gzip member. Perfetto's importer reads files of several, but keeps 32 MB of memory for
- * each. ".zst": a zstd frame a block, which RFC 8878 allows. NULL where bytes are to stay as they
- * are.
+ * ".gz": one gzip member, since Perfetto's importer reads several but keeps 32 MB of memory for
+ * each. ".zst": one zstd frame per block, which RFC 8878 allows. NULL: another suffix, and the file
+ * is not compressed.
  */
 const struct codec *codec__of(const char *path);
 
@@ -46,15 +47,15 @@ const char *codec__zstd_version(void);
 
 enum packing { PACKED_NOT, PACKED_GZIP, PACKED_ZSTD };
 
-/* By the first bytes of the file. */
+/* Recognizes the format by the file's first bytes; PACKED_NOT if they cannot be read. */
 enum packing packing__of(int fd);
 
 struct unpack;
 struct meter;
 
 /*
- * From the file's beginning, whatever the offset of fd, which stays the caller's, need not stay
- * open, and must be seekable. NULL with errno.
+ * Reads from the file's beginning, whatever the offset of fd. fd must be seekable; it is
+ * duplicated, so the caller may close it at any time. NULL with errno.
  */
 struct unpack *unpack__open(int fd);
 void unpack__free(struct unpack *unpack);

@@ -25,7 +25,7 @@ struct thread_table {
 		pid_t pid, tid;
 	} threads[THREAD_TABLE_MAX];
 	unsigned int n;
-	unsigned int last; /* the one asked for last; counted from 0, as is the next */
+	unsigned int last; /* index of the thread that was looked up last */
 	unsigned int next_evicted;
 };
 
@@ -162,8 +162,8 @@ static void begin_strings(struct fxt *fxt)
 }
 
 /*
- * A 16-bit reference, 0 for the empty string. Writes the string's record first where the table
- * does not hold it: a reader takes the last meaning of the index before the event.
+ * A 16-bit reference, 0 for the empty string. If the table does not contain the string, its record
+ * is written first: readers use the last string record of an index before the event.
  */
 static uint64_t string_ref(struct fxt *fxt, const char *text)
 {
@@ -220,7 +220,7 @@ static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t 
 	return i + 1;
 }
 
-/* An 8-bit reference: mostly that of the record before. */
+/* An 8-bit reference, usually the same as in the previous record. */
 static inline uint64_t thread_ref(struct fxt *fxt, pid_t pid, pid_t tid)
 {
 	const struct thread_table *threads = &fxt->threads;
@@ -394,7 +394,7 @@ void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
 	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
-/* Without name and category: importers drop those of flows. */
+/* Flows have no name and no category, because importers drop them. */
 void fxt__flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
 {
 	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);

@@ -13,7 +13,7 @@
 #include "trace/fxt_format.h"
 #include "trace/sink.h"
 
-/* Enough for what a call says about itself. */
+/* Enough for the arguments of a call's slice. */
 #define FXT_TEMPLATE_NUMBERS 3
 #define FXT_TEMPLATE_WORDS   16
 
@@ -42,7 +42,7 @@ struct fxt_event {
 	pid_t pid, tid;
 	const char *category, *name;
 	const struct fxt_arg *args;
-	unsigned int n_args; /* those behind FXT_MAX_ARGS are left out */
+	unsigned int n_args; /* those after FXT_MAX_ARGS are left out */
 };
 
 /* Writes the head of the file; time is in nanoseconds. The sink is the caller's. NULL with errno.
@@ -84,7 +84,10 @@ struct fxt_template {
  */
 bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 			const struct fxt_event *event);
-/* Templates do not last: the file may have forgotten their strings since. */
+/*
+ * False if no template was made, or if the string table was emptied since: the template must be
+ * made again.
+ */
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template);
 /*
  * Writes the event of a current template. `numbers` replace those that vary, in their order; an

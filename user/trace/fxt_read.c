@@ -9,13 +9,13 @@
 #include "trace/codec.h"
 #include "util/names.h"
 
-/* As their indices have bits. */
+/* The maximums that the bits of indices, and of a record's size, allow. */
 #define MAX_STRINGS (1 << 15)
 #define MAX_THREADS (1 << 8)
 #define MAX_WORDS   ((1 << 12) - 1)
 /* Marks a string that follows in the record, with its length. */
 #define INLINE_STRING (1 << 15)
-/* Category, name, and two an argument. */
+/* Category, name, and two per argument. */
 #define MAX_INLINE (2 + 2 * FXT_MAX_ARGS)
 
 struct fxt_reader {

@@ -19,8 +19,8 @@ struct fxt_read_arg {
 
 enum fxt_read_kind {
 	FXT_READ_EVENT,
-	FXT_READ_PROCESS, /* its name: pid, name */
-	FXT_READ_THREAD,  /* its name: pid (0 where the file does not tell), tid, name */
+	FXT_READ_PROCESS, /* name of a process: pid, name */
+	FXT_READ_THREAD,  /* name of a thread: pid (0: not in the file), tid, name */
 };
 
 struct fxt_read {
@@ -38,16 +38,19 @@ struct fxt_read {
 struct fxt_reader;
 struct meter;
 
-/* The caller keeps the file. NULL with errno, EBADMSG if it does not begin like FXT. */
+/*
+ * fd is duplicated: the caller may close it. NULL with errno; EBADMSG if the file does not begin
+ * like FXT.
+ */
 struct fxt_reader *fxt_reader__open(int fd);
 void fxt_reader__free(struct fxt_reader *reader);
 /* Counts the bytes read in the meter, as stored in the file, including earlier ones. */
 void fxt_reader__count(struct fxt_reader *reader, struct meter *meter);
 
 /*
- * The next event or name; its strings last until the call after. 1; 0 at the end; -EBADMSG where
- * the file is damaged or cut short (what came before it has been read); another -errno. Records of
- * other kinds are passed over.
+ * Reads the next event or name, whose strings are valid until the next call. Returns 1; 0 at the
+ * end; -EBADMSG if the file is damaged or cut short (what precedes that has been returned); or
+ * another -errno. Other records are skipped.
  */
 int fxt_reader__next(struct fxt_reader *reader, struct fxt_read *read);
 

@@ -22,7 +22,10 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-/* The file does not say how much of the call; no call takes that long. */
+/*
+ * Stands for a time that the file does not tell: the whole call. fxt_by__finish() limits it to the
+ * call's length.
+ */
 #define ALL_OF_IT UINT64_MAX
 
 /*
@@ -74,7 +77,7 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 
 		if (!parse(&by, fxt_read__string(read, slice_by_keys[i].who), &in))
 			break;
-		/* Without the bracket at its end. */
+		/* The function's name ends before the text's closing bracket. */
 		by.in = in ? keep_name(in, *in ? strlen(in) - 1 : 0, texts) : NULL;
 		place = !in || by.in ? VEC_PUSH(&tree->done_by) : NULL;
 		if (!place)
@@ -144,7 +147,7 @@ static uint64_t count_of(const struct fxt_read *read)
 	return value >= 1 && value <= MAX_COUNT ? (uint64_t)value : 0;
 }
 
-/* Each value ends a stretch, which may be one without any. */
+/* Each value ends a stretch, in which there may have been no interrupts. */
 static int take_interrupts(struct fxt_counters *counters, struct call_tree *tree,
 			   const struct fxt_read *read)
 {
@@ -270,11 +273,11 @@ static int take_prints(struct hit_mark *hit, const struct fxt_read *read, fxt_te
 	return 0;
 }
 
-/* A call, as it is to be moved. */
+/* A call while the calls are being put in order. */
 struct moved {
 	struct call call;
 	struct fxt_place place;
-	uint32_t from; /* its index */
+	uint32_t from; /* its index in the file's order */
 };
 
 /* A call's sort key. */
@@ -291,7 +294,7 @@ static uint32_t digit(const struct key *key, unsigned int shift)
 	return (uint32_t)(key->start_ns >> shift) & (DIGITS - 1);
 }
 
-/* By that digit; those of one digit stay as they are to each other. */
+/* Sorts stably by one digit. */
 static void sort_by_digit(const struct key *from, struct key *to, size_t n, unsigned int shift)
 {
 	size_t begins[DIGITS] = {0}, at = 0;
@@ -567,11 +570,11 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	name = fxt_hit__read(hit, read);
 	if (!name)
 		return 0;
-	/* Functions are known by then: hits come last. */
+	/* Hits come last in the file, so the functions are known. */
 	for (size_t i = 0; i < trees->functions.n && !hit->function; i++)
 		if (!strcmp(trees->functions.v[i]->name, name))
 			hit->function = trees->functions.v[i];
-	/* Hits like the stop of a region do not name one. */
+	/* The name of some hits, such as a region's stop, is not a function with calls. */
 	if (!hit->function && strncmp(name, "0x", 2))
 		hit->function = function_of(trees, name, "");
 	return take_prints(hit, read, &trees->texts);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads call trees back from a trace file, as much of them as a report needs. Addresses, call
- * sites, source lines and unwinds are not read. First the threads that caused a slice, from its
- * arguments.
+ * Reads call trees back from a trace file, as far as a report needs them. Addresses, call sites,
+ * source lines and unwinds are not read.
  */
 #ifndef MTBPF_TRACE_FXT_TREES_H
 #define MTBPF_TRACE_FXT_TREES_H
@@ -17,15 +16,15 @@
 /* Texts that trees point to, each to be freed. */
 typedef VEC(char *) fxt_texts;
 
-/* Page faults and the time of interrupts, from counters of the totals so far. */
+/* The last values of a track's counters of page faults, moves between CPUs and interrupt time. */
 
 struct fxt_counters {
-	uint64_t seen[3];    /* the counts before: minor, major; moves */
-	bool has_interrupts; /* else the rest does not count */
+	uint64_t seen[3];    /* last totals: minor faults, major faults, moves */
+	bool has_interrupts; /* false: the two below are not set */
 	uint64_t interrupts_ns, interrupts_until_ns;
 };
 
-/* Adds what a counter of any kind has grown by. 0 or -ENOMEM. */
+/* Adds to the tree by how much a counter has grown. Other counters are ignored. 0 or -ENOMEM. */
 int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 		       const struct fxt_read *read);
 
@@ -34,7 +33,7 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
  * decoded precede their callers in the file.
  */
 
-/* Positions of its begin and its end among all begins and ends of the track. */
+/* Positions of a call's begin and end among all begins and ends of the track. */
 struct fxt_place {
 	uint32_t begin, end;
 };
@@ -47,26 +46,21 @@ typedef VEC(struct fxt_place) fxt_places;
  */
 int fxt_order__restore(struct call_tree *tree, const fxt_places *places);
 
-/*
- * Call trees back from a trace file: as much of them as a report needs, which is less than was
- * written. Addresses, call sites, source lines and unwinds are not read.
- */
-
 struct meter;
 
 struct fxt_track {
 	uint64_t pid, tid;
-	uint32_t open; /* the innermost call that is; CALL_NO_PARENT: none */
+	uint32_t open; /* the innermost open call; CALL_NO_PARENT: none */
 	uint64_t last_ns;
-	fxt_places places; /* of its calls, as they come */
+	fxt_places places; /* of its calls, in the file's order */
 	uint32_t n_edges;
 	bool is_unsorted; /* times go back */
 	struct fxt_counters counters;
 };
 
 struct fxt_trees {
-	VEC(struct call_tree) trees;  /* a track each */
-	VEC(struct fxt_track) tracks; /* the same, by number */
+	VEC(struct call_tree) trees;  /* one per track */
+	VEC(struct fxt_track) tracks; /* tracks.v[i] belongs to trees.v[i] */
 	VEC(struct hit_mark) hits;
 	VEC(struct function *) functions; /* told apart by name and module */
 	struct hash_index by_name;

@@ -25,21 +25,21 @@ struct block_writer;
 struct block {
 	uint8_t *data;
 	size_t size; /* bytes that the caller may fill */
-	size_t n;    /* so many, or more than it has begun with */
-	/* The writer's. */
+	size_t n;    /* bytes filled; a block may begin with the rest of the last one */
+	/* Used by the writer only. */
 	uint8_t *encoded;
-	uint32_t check; /* the codec's */
+	uint32_t check; /* codec->check() of data */
 	uint64_t number;
 	struct block *next;
 };
 
 /* The first piece of this size or more turns direct writing on. */
 #define DIRECT_MIN (1u << 20)
-/* Less says nothing about a disk. */
+/* The time for fewer bytes says nothing about the disk. */
 #define SLOW_MIN (16u << 20)
 /*
- * A disk slower than this is the bottleneck, and direct writing helps. One CPU copies memory two to
- * four times as fast.
+ * If the disk is slower than this, direct writing is turned off, and the page cache takes the rest.
+ * One CPU copies memory two to four times as fast.
  */
 #define SLOW_BYTES_PER_US 500
 
@@ -84,9 +84,9 @@ int file_writer__write(struct file_writer *w, const void *data, size_t len)
 	return done < len ? fs__write_fd(w->fd, (const char *)data + done, len - done) : 0;
 }
 
-/* More than the caller can keep busy. */
+/* More threads than the caller can keep busy. */
 #define MAX_JOBS 8
-/* For each thread one, one that the caller fills, and one that waits for either. */
+/* One per thread, one that the caller fills, and one that waits for a thread or for the caller. */
 #define MAX_BLOCKS (MAX_JOBS + 2)
 
 /* A block to compress should fit in a CPU's cache; disks prefer large pieces. */
@@ -96,14 +96,14 @@ int file_writer__write(struct file_writer *w, const void *data, size_t len)
 struct block_writer {
 	struct file_writer file;
 	const struct codec *codec;
-	void *state; /* the codec's, where the caller's thread does the work */
+	void *state; /* the codec's, for blocks that the caller's thread encodes */
 	/* Sums over the blocks written, in order; used only by the thread whose turn it is. */
 	uint32_t check;
 	uint64_t n_plain;
 	unsigned int n_jobs, n_threads;
 	pthread_t threads[MAX_JOBS];
 	uint64_t n_put; /* blocks handed on */
-	size_t n_rest;	/* bytes that filled no page */
+	size_t n_rest;	/* bytes in rest: those after the last whole page */
 	uint8_t rest[FILE_WRITER_PAGE];
 
 	pthread_mutex_t lock; /* protects the members below */
@@ -139,7 +139,7 @@ static void block_writer__free(struct block_writer *writer);
 /* fd stays the caller's. codec: NULL for none. NULL: no memory. */
 static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 {
-	/* Compressing takes every CPU; writing alone, one. */
+	/* Compression uses one thread per CPU, at most MAX_JOBS; writing alone uses one thread. */
 	long cpus = codec ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	struct block_writer *w = calloc(1, sizeof(*w));
 	bool ok = true;
@@ -157,7 +157,7 @@ static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 	while (ok && w->n_blocks < w->n_jobs + 2)
 		ok = add_block(w);
 	if (ok && codec && codec->head) {
-		/* As with every other write, its error is the file's. */
+		/* An error here is kept in w->err, like that of every other write. */
 		uint8_t head[CODEC_MAX_FRAME];
 
 		w->bytes = w->codec->head(head);
@@ -181,7 +181,7 @@ static void stop(struct block_writer *w)
 	w->n_threads = 0;
 }
 
-/* Waits for what is under way. NULL is fine. */
+/* Waits until the blocks that were handed on are written. NULL is fine. */
 static void block_writer__free(struct block_writer *w)
 {
 	if (!w)
@@ -271,7 +271,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-/* Does the work if no thread could be started. */
+/* Does the work in this thread if no other was started. */
 static void process_all(struct block_writer *w)
 {
 	while (!w->n_threads && w->first)
@@ -279,8 +279,8 @@ static void process_all(struct block_writer *w)
 }
 
 /*
- * One that is free, as soon as there is one, with what was left of the last one: up to a page. The
- * caller has one at a time.
+ * Waits for a free block and returns it. It begins with the rest of the last block, less than a
+ * page. The caller has one block at a time.
  */
 static struct block *block_writer__take(struct block_writer *w)
 {
@@ -308,7 +308,10 @@ static struct block *block_writer__take(struct block_writer *w)
 /* Hands a block on, to be written after those before. A rest of less than a page waits for more. */
 static void block_writer__put(struct block_writer *w, struct block *block)
 {
-	/* So that the file grows by whole pages. */
+	/*
+	 * Keeps the bytes after the last whole page for the next block, so that the file grows by
+	 * whole pages.
+	 */
 	if (!w->codec) {
 		w->n_rest = block->n % FILE_WRITER_PAGE;
 		block->n -= w->n_rest;
@@ -342,7 +345,7 @@ static int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 struct sink {
 	char *path;
 	char *old;     /* the new name of an existing file */
-	char *partial; /* what is written, until it is whole */
+	char *partial; /* the file's name until it is complete */
 	int fd;
 	int err;
 	struct block_writer *writer;
@@ -399,7 +402,10 @@ static void remove_partial(const struct sink *sink)
 	stop__set_partial(NULL);
 }
 
-/* For a moment the one before may have the partial one's name. */
+/*
+ * Blocks signals: for a moment, the existing file may have the partial file's name, and no handler
+ * may remove it.
+ */
 static int put_in_place(const struct sink *sink)
 {
 	sigset_t before;

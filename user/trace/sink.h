@@ -24,19 +24,22 @@ struct sink *sink__open(const char *path);
  */
 void sink__write(struct sink *sink, const void *data, size_t len);
 /*
- * Like sink__write(), without a copy: room for `len` bytes, SINK_MAX_ROOM at most. The caller then
- * uses the first `used` of them. NULL after an error.
+ * Like sink__write(), without a copy: returns room for `len` bytes, SINK_MAX_ROOM at most; NULL
+ * after an error. sink__use_room() then appends the first `used` of them.
  */
 void *sink__room(struct sink *sink, size_t len);
 void sink__use_room(struct sink *sink, size_t used);
-/* Sets the sticky error (-errno), as where the writer above runs out of memory. */
+/*
+ * Sets the sticky error (-errno), for example if the caller ran out of memory. Does nothing if
+ * there is one already.
+ */
 void sink__fail(struct sink *sink, int err);
 /* The sticky error: 0 or -errno. */
 int sink__error(const struct sink *sink);
 
 /*
- * Finishes the file, gives it its name (what has it already is PATH.old then), and frees the sink.
- * *bytes is the file's size. 0, or -errno after one line and
+ * Finishes the file, renames it to its path (an existing file becomes PATH.old), and frees the
+ * sink. *bytes (may be NULL) is the file's size; 0 after an error. 0, or -errno after one line and
  * a hint on stderr; the partial file is removed then.
  */
 int sink__close(struct sink *sink, uint64_t *bytes);
@@ -52,9 +55,9 @@ void sink__abort(struct sink *sink);
 #define FILE_WRITER_PAGE 4096
 
 struct file_writer {
-	int fd; /* the caller's; new, at its begin */
+	int fd; /* the caller's: a new file, at offset 0 */
 	bool is_direct, was_direct;
-	/* Past the cache, so far. */
+	/* Written past the cache so far, and the time that it took. */
 	uint64_t bytes, ns;
 };
 

@@ -42,7 +42,7 @@ const struct slice_flag slice_flags[SLICE_FLAGS] = {
 
 /*
  * True if the name does not tell the address: "[module+0xoffset]" does, if the function was entered
- * at its begin. 0 means "unknown" where addresses are kept.
+ * at its begin. entry_ip 0 means that the address is unknown.
  */
 static bool has_address(const struct call *call)
 {
@@ -141,7 +141,10 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 	struct done_by names[SLICE_BY_MAX];
 	size_t n_names = 0;
 
-	/* Many short turns of one program's threads are its doing, as in the report. */
+	/*
+	 * True if both have the same name and function: the times of a program's threads are added
+	 * up, as in the report.
+	 */
 	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
 
@@ -153,7 +156,7 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 		else if (k < SLICE_BY_MAX)
 			names[n_names++] = by[i];
 	}
-	/* Two each, and what it waits for has to find room as well. */
+	/* Each needs two arguments, and one must be left for what the call waits for. */
 	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
 		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d%s%.200s)",
 			 names[i].comm, names[i].pid, names[i].tid,
@@ -244,7 +247,7 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_string(args, hit_text_keys[HIT_TEXT_COUNTED], counted_texts[hit->counted]);
 }
 
-/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
+/* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu", "switch". */
 static const char *slice__category(const struct call *call)
 {
 	static const char *const categories[16] = {
@@ -286,7 +289,7 @@ static bool is_same(const struct slice_kind *a, const struct slice_kind *b)
 /* The places that kinds with the same hash may use. */
 #define PROBES 4
 
-/* The kind's template, or the one it may take over. */
+/* Returns the kind's template, or one that the kind may replace. */
 static struct slice_template *find_template(struct slice_writer *writer,
 					    const struct slice_kind *kind)
 {
@@ -306,7 +309,8 @@ static struct slice_template *find_template(struct slice_writer *writer,
 }
 
 /*
- * The template for slices of that kind, made from this one if needed; NULL if it cannot have one.
+ * Returns the template for this kind of slice, made from this call if needed. NULL: it cannot have
+ * one (fxt__make_template()).
  */
 static const struct slice_template *
 template_of(struct slice_writer *writer, const struct call *call, const struct call_site *site)

@@ -14,7 +14,7 @@
 #include "util/units.h"
 
 #define SLICE_BY_SIZE 320
-/* Between a goroutine's thread and its function. */
+/* In the text about a goroutine, this precedes its function. */
 #define SLICE_BY_IN	 ", in "
 #define SLICE_BY_NOWHERE "code that is not known"
 /* The most threads or goroutines named as the cause of a call. */
@@ -50,8 +50,8 @@ extern const struct slice_value_key {
 } slice_value_keys[];
 
 /*
- * Slices of one kind differ only in their times and numbers. `rest` holds the call's own fields, as
- * they are: what follows from them and the function is computed once per template.
+ * Slices of one kind differ only in their times and numbers. `rest` packs the call's own fields on
+ * which a template depends.
  */
 struct slice_kind {
 	const struct function *function;
@@ -60,13 +60,13 @@ struct slice_kind {
 };
 
 /*
- * A hit's: its delay or duration and their threshold, when it was, sequence number, thread and
- * address; what the program gave. `moment` has to live as long as args.
+ * Makes the arguments of a hit: its delay or duration, the threshold, the time, sequence number,
+ * thread and address, and the values that were read at the hit. `moment` must live as long as args.
  */
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE]);
 
-/* Less than an index of 16 bits; and places for them, a power of two. */
+/* Most templates (their indices have 16 bits), and places for their hashes (a power of two). */
 #define SLICE_TEMPLATES 32768
 #define SLICE_PLACES	65536
 
@@ -76,7 +76,7 @@ struct slice_template {
 	struct fxt_template fxt;
 };
 
-/* All zeroes at first, but for `fxt`, which stays the caller's. */
+/* Zero-initialised but for `fxt`, which belongs to the trace writer. */
 struct slice_writer {
 	struct fxt *fxt;
 	/* Indices of templates, by hash of the kind, counted from 1; 0: empty. */

@@ -12,7 +12,7 @@
 #include "trace/timeline.h"
 #include "kernel/kernel.h"
 
-/* A module's functions have "[module]" in their names. */
+/* Functions of kernel modules need no suffix: their names contain "[module]". */
 static const char *suffix(const struct call *call)
 {
 	bool is_kernel = call->function && address__is_kernel(call->entry_ip) &&
@@ -64,7 +64,7 @@ int trace_text__write(const char *path, text_format_fn format, const struct call
 		return -errno;
 	if (!out)
 		sink__fail(sink, -ENOMEM);
-	/* The sink says what it could not write. */
+	/* sink__close() reports what could not be written. */
 	for (size_t i = 0; i < n && out && !err; i++)
 		err = format(out, &trees[i], base_ns);
 	if (out)

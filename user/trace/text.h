@@ -9,9 +9,10 @@
 #include "stack/call_tree.h"
 
 /*
- * One line a slice, in pre-order: "tid depth start_ns end_ns name", times relative to base_ns; the
- * name of the kernel's is followed by " [kernel]", of an inlined one by " [inlined]".
- * Slices deeper than the trace file takes (512) are left out. 0 or -errno.
+ * Prints one line per slice, in pre-order: "tid depth start_ns end_ns name", with times relative to
+ * base_ns; a coroutine's tid is "tid.number". " [kernel]" follows the name of a kernel function, "
+ * [inlined]" that of an inlined one. Slices deeper than TIMELINE_MAX_DEPTH are left out. 0 or
+ * -errno.
  */
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns);
 

@@ -39,7 +39,7 @@ struct hit_thread {
  * (include/linux/threads.h: PID_MAX_LIMIT).
  */
 #define HIT_TRACK_TID 0x7fff0000
-/* Unwinds count from 1 on. */
+/* Arrows of hits have ids from here on, those of unwinds from 1 on. */
 #define FIRST_FLOW (1ull << 62)
 
 /*
@@ -49,7 +49,7 @@ struct hit_thread {
 #define COROUTINE_TRACK_TID 0x7f000000
 #define CPU_TRACK_TID	    0x7ffe0000
 
-/* Some megabytes of them. */
+/* After this many calls the meter is updated and memory is given back: some megabytes. */
 #define FORGET_CALLS 100000
 
 struct trace_writer {
@@ -58,7 +58,7 @@ struct trace_writer {
 	struct trace_options options;
 	struct trace_totals totals;
 	pid_t n_coroutines; /* written */
-	int named_cpu;	    /* 1 + the last one that was */
+	int named_cpu;	    /* 1 + the CPU whose track was named last */
 	VEC(struct hit_track) hit_tracks;
 	VEC(struct hit_thread) hit_threads;
 	uint64_t n_hit_flows;
@@ -67,7 +67,7 @@ struct trace_writer {
 	/* The tree that is being written. */
 	const struct call_tree *tree;
 	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
-	uint64_t now_ns;		      /* where its last event stands */
+	uint64_t now_ns;		      /* time of its last event, as written */
 	size_t next_unwind;
 	VEC(const struct unwind *) unwinding; /* have begun, and not landed */
 	unsigned int n_open;
@@ -128,8 +128,8 @@ static void write_mark(struct trace_writer *writer, const struct fxt_event *slic
 				       .category = "trigger",
 				       .name = slice->name});
 	/*
-	 * From the slice's begin: at its end, and in one without length, importers of some years
-	 * ago find no slice that is open.
+	 * Draws an arrow from the slice's begin: at its end, or in a slice of length 0, older
+	 * importers find no open slice.
 	 */
 	if (end_ns <= slice->time_ns)
 		return;
@@ -320,8 +320,8 @@ static void land_in(struct trace_writer *writer, uint32_t index)
 			continue;
 		flow = flow_of(writer, unwind, advance(writer, unwind->end_ns));
 		/*
-		 * The arrow goes to the instant. It would run backwards to the call itself, which
-		 * began before it (Perfetto: flow_tracker.cc).
+		 * The arrow ends at the instant. If it ended at the call itself, which began before
+		 * the throw, it would run backwards (Perfetto: flow_tracker.cc).
 		 */
 		write_instant(writer, unwind, is_caught ? "caught" : "landed", flow.time_ns);
 		fxt__flow(writer->fxt, FXT_EVENT_FLOW_END, &flow);
@@ -371,8 +371,8 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 }
 
 /*
- * is_part: the first call, and each at its depth, comes after calls that it made and that are not
- * in this tree.
+ * is_part: the tree has only some calls of the thread. Callees of the first call, and of each at
+ * its depth, were written earlier, so time goes back there.
  */
 static void write_calls(struct trace_writer *writer, const struct call_tree *tree, bool is_part)
 {
@@ -398,7 +398,10 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 		if (i - behind < FORGET_CALLS)
 			continue;
 		meter__add(writer->options.meter, FORGET_CALLS);
-		/* From the first on: pages that two rounds share are among them. */
+		/*
+		 * Starts at the first call each time, so that pages shared by two rounds are given
+		 * back, too.
+		 */
 		if (forgets)
 			huge_pages__give_back((void *)tree->calls.v, &tree->calls.v[i]);
 		behind = i;
@@ -435,7 +438,10 @@ static void write_counters(struct trace_writer *writer, const struct call_tree *
 		seen[kind] += mark->n;
 		put_counter(writer, tree, names[kind], mark->time_ns, seen[kind]);
 	}
-	/* It rises from where each stretch begins to its end, as far as that is in the trace. */
+	/*
+	 * The counter rises from the begin of each stretch of interrupts to its end, as far as the
+	 * stretch is after base_ns.
+	 */
 	VEC_EACH(&tree->interrupts, mark) {
 		uint64_t start_ns = mark->start_ns > base_ns ? mark->start_ns : base_ns;
 

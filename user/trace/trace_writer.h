@@ -22,7 +22,7 @@ struct trace_options {
 	 * during writing, for the file's pages. Their content is undefined then.
 	 */
 	bool forget_calls;
-	struct meter *meter; /* of calls, or NULL */
+	struct meter *meter; /* counts the calls written; or NULL */
 };
 
 /*
@@ -32,7 +32,7 @@ struct trace_options {
  */
 struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options);
 
-/* A process's name. Before or after its threads' trees. */
+/* Writes a process's name, before or after its threads' trees. */
 void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
 
 /*
@@ -43,14 +43,15 @@ void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *n
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree);
 
 /*
- * Writes calls of one thread before its tree is known: the first call, and each at its depth,
- * called those after it. Calls in the tree, and calls written later, must not begin or end within
- * such a call, nor at a time when a call before it does. sites: one per call, used instead of the
- * tree's; or NULL. They outlive the writer.
+ * Writes finished calls of one thread before its tree is known: one or more calls with their
+ * callees. The first call, and each other one at its depth, is such an outermost call. Calls in the
+ * tree, and calls written later, must not begin or end within a call written here, nor at a time
+ * when a call before it does. sites: one per call, used instead of the tree's; or NULL. They
+ * outlive the writer.
  */
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
 			 const struct call_site *const *sites);
-/* trace_options.base_ns, as long as nothing but names has been written. */
+/* Changes trace_options.base_ns. Allowed as long as nothing but names has been written. */
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns);
 
 /*

@@ -40,7 +40,7 @@ int fs__read_fd(int fd, size_t most, char **data, size_t *len)
 		if (st.st_size >= FIRST_SIZE)
 			size = (size_t)st.st_size + 2;
 	}
-	/* To the end of the file, not to its size: it may grow, and in /proc it says 0. */
+	/* Reads to the end of the file, and not just its size, which may grow and is 0 in /proc. */
 	while (n) {
 		if (!buf || used + 1 == size) {
 			size_t want = buf ? 2 * size : size;
@@ -160,7 +160,7 @@ static int remove_entry(int dir, const char *name)
 	return errno == EISDIR ? remove_at(dir, name) : -errno;
 }
 
-/* Not by readdir(3), which takes memory: a signal's handler may not. */
+/* Does not use readdir(3), which allocates memory: a signal's handler must not. */
 static int remove_entries(int dir)
 {
 	_Alignas(struct dirent64) char entries[2048];
@@ -178,7 +178,10 @@ static int remove_entries(int dir)
 	return err || n >= 0 ? err : -errno;
 }
 
-/* By descriptor and without following links: root may remove what another user can rename. */
+/*
+ * Uses descriptors and follows no links, because another user may rename files in a tree that root
+ * removes.
+ */
 static int remove_at(int parent, const char *name)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -241,7 +244,8 @@ static int copy_by_hand(int from, int to, off_t at, off_t end)
 }
 
 /*
- * At the end copy_by_hand() finds nothing more: some file systems (/proc, FUSE) return 0 at once.
+ * copy_by_hand() copies the rest: some file systems (/proc, FUSE) let copy_file_range() return 0 at
+ * once. Otherwise it finds nothing more.
  */
 static int copy_range(int from, int to, off_t at, off_t end)
 {
@@ -259,7 +263,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 	return copy_by_hand(from, to, at, end);
 }
 
-/* Holes stay holes, where the file system tells of them. */
+/* Holes stay holes, if the file system reports them. */
 static int copy_all(int from, int to)
 {
 	off_t at, end, size = lseek(from, 0, SEEK_END);
@@ -273,7 +277,7 @@ static int copy_all(int from, int to)
 		err = end < 0 ? -errno : copy_range(from, to, at, end);
 		at = lseek(from, end, SEEK_DATA);
 	}
-	/* One at the end. */
+	/* Keeps a hole at the end. */
 	return err || !ftruncate(to, size) ? err : -errno;
 }
 

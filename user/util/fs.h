@@ -31,13 +31,16 @@ int fs__write_fd(int fd, const void *data, size_t len);
 /* Creates or truncates path with mode 0600 and writes all of data. 0 or -errno. */
 int fs__write(const char *path, const void *data, size_t len);
 
-/* Copies fd's file, keeping its holes, to a new file of mode 0600. 0 or -errno: -EEXIST. */
+/*
+ * Copies fd's file, keeping its holes, to a new file of mode 0600. 0 or -errno: -EEXIST if path
+ * exists. The new file is removed after an error.
+ */
 int fs__copy(int fd, const char *path);
 /* Creates path's parent folders, mode 0700, from byte `from` of path on. 0 or -errno. */
 int fs__make_parents(const char *path, size_t from);
 /* Raises the limit of open files to n and 512 more, as far as allowed. */
 void fs__allow_open_files(size_t n);
-/* Closes all descriptors from `first` on but these two; -1: there is but one. */
+/* Closes all descriptors from `first` on except a and b, one of which may be -1. */
 void fs__close_all_but(int first, int a, int b);
 
 /*

@@ -11,7 +11,9 @@
 static ZydisDecoder lengths_decoder;
 static pthread_once_t decoder_once = PTHREAD_ONCE_INIT;
 
-/* Minimal mode: no operands, which is where most of the time would go. Neither call can fail. */
+/*
+ * Minimal mode does not decode operands, which would take most of the time. Neither call can fail.
+ */
 static void init_decoder(void)
 {
 	ZydisDecoderInit(&lengths_decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -50,7 +52,7 @@ static enum insn_class class_of_opcode(bool is_two_byte, uint8_t op, uint8_t reg
 	case 0xcc:
 		return INSN_INT3;
 	case 0xcd:
-	case 0xf1: /* int1: enters the kernel and comes back behind itself, as int n does */
+	case 0xf1: /* int1: enters the kernel and returns to the next instruction, as int n does */
 		return INSN_SYSCALL;
 	case 0xe8:
 		return INSN_CALL;
@@ -77,8 +79,8 @@ enum form {
 	MODRM = 1 << 1,
 	IMM_8 = 1 << 2,
 	IMM_Z = 1 << 3,	 /* 2 bytes with the prefix 66, else 4 */
-	IMM_V = 1 << 4,	 /* the same, and 8 with REX.W */
-	BRANCH = 1 << 5, /* by an immediate: no prefix is meant for it */
+	IMM_V = 1 << 4,	 /* as IMM_Z, but 8 with REX.W */
+	BRANCH = 1 << 5, /* relative, by an immediate; with prefixes, Zydis decodes it */
 	GROUP = 1 << 6,	 /* ModR/M.reg is a part of the opcode: some of its values are invalid */
 	BY_66 = 1 << 7,
 	BY_F3 = 1 << 8,
@@ -112,7 +114,7 @@ static const uint16_t one_byte[256] = {
 	[0xeb] = KNOWN | IMM_8 | BRANCH, [0xf6] = G, [0xf7] = G, [0xfe] = G, [0xff] = G,
 };
 
-/* Behind 0f. */
+/* Opcodes after 0f. */
 static const uint16_t two_byte[256] = {
 	[0x10] = PA, [0x11] = PA, [0x14] = M, [0x15] = M, [0x1f] = G, [0x28] = M, [0x29] = M,
 	[0x2a] = PA, [0x2c] = PA, [0x2d] = PA, [0x2e] = M, [0x2f] = M, [0x40 ... 0x4f] = M, [0x51] = PA, [0x54 ... 0x57] = M,
@@ -134,7 +136,7 @@ struct prefixes {
 	bool has_segment;
 };
 
-/* REX is the last one, or it does not count. False: a rare one. */
+/* Reads the prefixes up to REX, which is the last one. False if there are five or more others. */
 static bool read_prefixes(const uint8_t *at, struct prefixes *p)
 {
 	*p = (struct prefixes){0};
@@ -165,7 +167,7 @@ static bool read_prefixes(const uint8_t *at, struct prefixes *p)
 	return false;
 }
 
-/* SIB and displacement, too. */
+/* Size of ModR/M with SIB and displacement. */
 static unsigned int modrm_size(const uint8_t *at)
 {
 	uint8_t mod = at[0] >> 6, rm = at[0] & 7;
@@ -175,7 +177,7 @@ static unsigned int modrm_size(const uint8_t *at)
 		return size;
 	if (rm == 4) {
 		size++;
-		rm = at[1] & 7; /* the base: without one it is as without SIB */
+		rm = at[1] & 7; /* the base; 5 means the same as rm 5 without SIB */
 	}
 	if (mod == 1)
 		return size + 1;
@@ -385,7 +387,7 @@ bool insn__changes_sp(const uint8_t *bytes, size_t len)
 
 	if (detail__decode(bytes, len, &detail))
 		return true;
-	/* Hidden operands too: that of a push, for one. */
+	/* Includes hidden operands, such as that of push. */
 	for (int i = 0; i < detail.insn.operand_count; i++)
 		if (writes_sp(&detail.operands[i]))
 			return true;
@@ -466,7 +468,7 @@ bool insn__loads_indexed(const uint8_t *bytes, size_t len)
 
 uint8_t insn__condition(const uint8_t *bytes, size_t len)
 {
-	/* Prefixes: bnd; the hints 2e and 3e take no probe. */
+	/* Skips prefixes such as bnd. Jumps with the hints 2e and 3e cannot be probed. */
 	while (len && (*bytes == 0xf2 || *bytes == 0xf3)) {
 		bytes++;
 		len--;

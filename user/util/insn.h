@@ -105,7 +105,7 @@ enum insn_move_kind {
 	MOVE_JUMP,	 /* jmp *reg */
 };
 
-/* General registers by the numbers that instructions have them by. */
+/* Numbers of general registers, as in the encoding of instructions. */
 #define INSN_RAX 0
 #define INSN_RSP 4
 #define INSN_R14 14

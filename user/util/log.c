@@ -88,7 +88,7 @@ static void print(enum log_level at_least, const char *prefix, const char *fmt, 
 		return;
 	/* The target may control paths and names in it. */
 	vsnprintf(text, sizeof(text), fmt, ap);
-	/* One flockfile() a message: lines of two threads never mix. */
+	/* One flockfile() per message: lines of two threads never mix. */
 	flockfile(stderr);
 	erase_line();
 	fprintf(stderr, "%s%s\n", prefix, label__clean(buf, text, &len));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages to the user on stderr. The log level is the program's one global. */
+/* Messages to the user on stderr. The level and the redrawn line are global. */
 #ifndef MTBPF_UTIL_LOG_H
 #define MTBPF_UTIL_LOG_H
 
@@ -41,7 +41,7 @@ static inline void log__restore(const enum log_level *before)
 void log__error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* True if an error was shown, at a level that shows errors. */
 bool log__has_error(void);
-/* One was shown by a process of ours. */
+/* Notes for log__has_error() that a child process has shown an error. */
 void log__note_error(void);
 /* Below an error: what the user typed, and a caret under its character `at`. */
 void log__caret(const char *text, size_t at);
@@ -54,14 +54,14 @@ void log__info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Only at LOG_VERBOSE. */
 void log__debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* There is a terminal for a line that changes, and it may be used: not at LOG_QUIET. */
+/* True if stderr is a terminal and the level is above LOG_QUIET: log__line() can be used. */
 bool log__has_line(void);
 /*
  * Replaces the terminal's last line, cut to its width. Does nothing without a terminal. Messages
  * erase it and take its place.
  */
 void log__line(const char *text);
-/* Erases it. */
+/* Erases the line that log__line() has shown. */
 void log__end_line(void);
 
 #endif

@@ -71,7 +71,7 @@ const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_w
 	return buf;
 }
 
-/* Locked. */
+/* The caller holds meter->lock. */
 static void show(struct meter *meter)
 {
 	bool is_alive = log__has_line();
@@ -118,7 +118,7 @@ void meter__begin_every(struct meter *meter, const struct meter_work *work, unsi
 	pthread_condattr_destroy(&attr);
 	if (log__level() <= LOG_QUIET)
 		return;
-	/* Signals are for the threads that were there before. */
+	/* The meter's thread blocks all signals, so that other threads get them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	meter->has_thread = !pthread_create(&meter->thread, NULL, look, meter);

@@ -32,7 +32,7 @@ struct meter {
 	atomic_uint_fast64_t done;
 	struct meter_work work;
 	uint64_t began_ns;
-	unsigned int every_ms; /* how often it is looked at */
+	unsigned int every_ms; /* interval at which progress is shown */
 	bool has_thread, stop;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of work, began_ns, stop */
@@ -40,8 +40,8 @@ struct meter {
 };
 
 /*
- * At LOG_QUIET, or if a thread cannot be started, it counts and shows nothing. Messages (log.h) may
- * be printed meanwhile; stdout should not be written.
+ * At LOG_QUIET, or if its thread cannot be started, the meter only counts. Messages (log.h) may be
+ * printed meanwhile; stdout should not be written.
  */
 void meter__begin(struct meter *meter, const struct meter_work *work);
 /* Like meter__begin(), with an explicit interval. */
@@ -62,8 +62,8 @@ static inline void meter__add(struct meter *meter, uint64_t n)
 
 #define METER_TEXT_SIZE 160
 /*
- * "decoding  43 %  12.0 MiB of 28.0 MiB, 2 s left", after so long; with a bar for terminals:
- * "decoding  43 % [########            ] 12.0 MiB of 28.0 MiB, 2 s left". Returns buf.
+ * Formats progress after elapsed_ns: "decoding 43 % 12.0 MiB of 28.0 MiB, 2 s left"; with a bar,
+ * for terminals: "decoding 43 % [######## ] 12.0 MiB of 28.0 MiB, 2 s left". Returns buf.
  */
 const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_work *work,
 			  uint64_t done, uint64_t elapsed_ns, bool with_bar);

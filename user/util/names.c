@@ -17,7 +17,10 @@ static bool is_tail(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* Unicode 15.0, table 3-7. A NUL is not a tail. */
+/*
+ * Returns the character's length; 0 if it is ill-formed or a control character (Unicode 15.0, table
+ * 3-7). A NUL is not a continuation byte.
+ */
 static size_t utf8__length(const unsigned char *s)
 {
 	if (s[0] < 0x80)

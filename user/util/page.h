@@ -9,6 +9,6 @@
 /* An entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). */
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_SWAPPED (1ull << 62)
-#define PAGE_FILE    (1ull << 61) /* without it it is the process's own copy */
+#define PAGE_FILE    (1ull << 61) /* not set: the process's own copy */
 
 #endif

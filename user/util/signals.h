@@ -11,17 +11,18 @@
 #include <stddef.h>
 
 /*
- * Blocks these signals until they are read or released. Also blocks SIGPIPE, which is not read: a
- * capture must not be lost because its reader has gone.
+ * Blocks SIGINT, SIGTERM and SIGHUP until they are read or released. Also blocks SIGPIPE, which is
+ * not read: a capture must not be lost because its reader has gone.
  */
 void interrupts__hold(void);
 /*
- * Unblocks them: they end mtbpf, as by default, pending ones immediately. A second Ctrl-C that
- * followed one already read is discarded.
+ * Unblocks these signals. They end mtbpf, as by default; pending ones do so immediately, except
+ * SIGPIPE and SIGINT, which are discarded: a pending Ctrl-C is a second one, after the one that was
+ * read.
  */
 void interrupts__release(void);
 
-/* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
+/* Blocks SIGUSR1, which requests a snapshot: from here on it waits and does not end mtbpf. */
 void interrupts__hold_requests(void);
 
 /* Blocks these signals in this thread, around work that must not be left half done. */
@@ -31,7 +32,10 @@ void interrupts__unblock(const sigset_t *before);
 /* The signals that are held, for the mask of a child. */
 void interrupts__set(sigset_t *set);
 
-/* A descriptor that is readable while one waits (see signalfd(2)); the caller closes it. -errno. */
+/*
+ * Returns a descriptor that is readable while one of these signals is pending (signalfd(2)), to be
+ * closed by the caller; or -errno.
+ */
 int interrupts__open(void);
 /* Like interrupts__open(), but also readable while a request waits. */
 int interrupts__open_with_requests(void);
@@ -58,8 +62,9 @@ void stop__end(void);
 void stop__set_partial(const char *path);
 
 /*
- * Files that are cut short while they are mapped: what they lack reads as zeroes, instead of ending
- * the program, and is remembered. A signal is the process's, and so is what it leaves behind.
+ * Files that are cut short while they are mapped: the missing part reads as zeroes instead of
+ * ending the program, and such reads are remembered. Like every signal's action, this applies to
+ * the whole process.
  */
 
 /* Reads beyond the end of a truncated file give zeroes from now on. May be called repeatedly. */

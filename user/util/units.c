@@ -135,7 +135,7 @@ int units__parse_percent(const char *text, uint64_t *ppm)
 	return !err && *ppm > 1000000 ? -ERANGE : err;
 }
 
-/* Three significant digits of n / unit; false where n rounds to a thousand units or more. */
+/* Prints three significant digits of n / unit; false if n rounds to a thousand units or more. */
 static bool format_three(char buf[static UNITS_TEXT_SIZE], uint64_t n, uint64_t unit,
 			 const char *name)
 {
@@ -173,7 +173,7 @@ const char *units__format_size(char buf[static UNITS_TEXT_SIZE], uint64_t bytes)
 		snprintf(buf, UNITS_TEXT_SIZE, "%u B", (unsigned int)bytes);
 		return buf;
 	}
-	/* On to the next unit where this one would round to 1024.0. */
+	/* Goes on to the next unit if this one would round to 1024.0. */
 	for (i = 0; i < sizeof(prefixes) - 1; i++, unit <<= 10) {
 		tenths = (uint64_t)(((u128)bytes * 10 + unit / 2) / unit);
 		if (tenths < 10240)

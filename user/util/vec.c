@@ -124,7 +124,7 @@ static uint64_t in_use(void)
 	return (uint64_t)info.uordblks + info.hblkhd;
 }
 
-/* UINT64_MAX where the kernel does not tell. */
+/* UINT64_MAX if the kernel does not report it. */
 static uint64_t three_quarters_of_available(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing array: struct { T *v; size_t n, cap; } of any element type; an index by hash; and the
- * limit of memory that both respect. */
+/*
+ * A growing array: struct { T *v; size_t n, cap; } of any element type; an index by hash; and the
+ * limit of memory that arrays respect.
+ */
 #ifndef MTBPF_UTIL_VEC_H
 #define MTBPF_UTIL_VEC_H
 
@@ -136,7 +138,7 @@ void vec__sort(void *v, size_t n, size_t size, size_t offset);
 		(vec)->n = (vec)->cap = 0;                                                         \
 	} while (0)
 
-/* Finds things by a hash: which of them have it, by number. */
+/* An index from hashes to the numbers of things. */
 
 /* Zero-initialised is empty. */
 struct hash_index {
@@ -149,7 +151,7 @@ struct hash_index {
 
 void hash_index__fini(struct hash_index *index);
 
-/* One more thing with that hash; a number is not 0. 0 or -ENOMEM. */
+/* Adds a thing's number, which is not 0, with its hash. 0 or -ENOMEM. */
 int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number);
 
 /*

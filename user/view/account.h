@@ -28,7 +28,7 @@ extern const struct account_part_words {
 
 enum cause_kind {
 	CAUSE_CPU,	  /* code of a function, and of what it calls */
-	CAUSE_KERNEL,	  /* the same: most of it is the kernel's code */
+	CAUSE_KERNEL,	  /* as CAUSE_CPU, but most of it is the kernel's code */
 	CAUSE_BLOCKED,	  /* it waited for something */
 	CAUSE_RECLAIM,	  /* it freed memory before it got some */
 	CAUSE_INTERRUPTS, /* its CPU ran interrupts and softirqs */
@@ -36,7 +36,7 @@ enum cause_kind {
 	CAUSE_THROTTLED,
 	CAUSE_STOLEN,
 	CAUSE_TRACED,  /* in a trace of every call: a function's own code */
-	CAUSE_SYSCALL, /* the same: a system call, running or waiting */
+	CAUSE_SYSCALL, /* as CAUSE_TRACED, but a system call, running or waiting */
 	CAUSE_UNKNOWN,
 	CAUSE_KINDS,
 };
@@ -45,7 +45,7 @@ enum cause_kind {
 extern const struct cause_kind_words {
 	const char *key;     /* of -json and the metrics: "on_cpu" */
 	const char *name;    /* "on the CPU" */
-	const char *opening; /* before the place that it has: "on the CPU, in "; or NULL */
+	const char *opening; /* printed before its place: "on the CPU, in "; NULL: no place */
 } cause_kinds[CAUSE_KINDS];
 
 #endif

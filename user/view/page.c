@@ -30,12 +30,15 @@ struct page {
 	const struct patterns *p;
 	const struct page_options *options;
 	size_t *cause_of; /* of each summary: 1 + the pattern that is its main one; 0: none */
-	bool *is_shown;	  /* each summary: it has a part of its own */
+	bool *is_shown;	  /* of each summary: it has a section of its own */
 };
 
 /* Text */
 
-/* Marks that turn the direction of text would show a name as another one. */
+/*
+ * Returns the length of a mark that changes the direction of text, and could show a name as another
+ * one; 0: no mark.
+ */
 static size_t direction_mark(const char *at)
 {
 	const unsigned char *s = (const unsigned char *)at;
@@ -46,7 +49,7 @@ static size_t direction_mark(const char *at)
 	return s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9 ? 3 : 0;
 }
 
-/* Names are what a program, or whoever wrote a summary, chose. */
+/* Prints text, escaped for HTML. Names come from a program, or from whoever wrote the summary. */
 static void put(FILE *out, const char *text)
 {
 	static const char special[] = "&<>\"'";
@@ -266,7 +269,7 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static ACC
 	fputs("</svg></div>\n", out);
 }
 
-/* Both to the scale of the longer one. */
+/* Prints both bars to the scale of the longer one. */
 static void put_account(FILE *out, const uint64_t slow[static ACCOUNT_PARTS],
 			const uint64_t ordinary[static ACCOUNT_PARTS])
 {

@@ -58,7 +58,9 @@ char *pattern__function(const char *name)
 		digits++;
 	if (digits == 16 && n > 19 && !strncmp(copy + n - 19, "::h", 3))
 		copy[n - 19] = '\0';
-	/* "[jit+0x1f]" and "0x7f12" are other addresses in the next process. */
+	/*
+	 * Replaces the address in "[jit+0x1f]" or "0x7f12", which differs from process to process.
+	 */
 	at = strstr(copy, "0x");
 	if (at && (copy[0] == '[' || at == copy) && is_hex(at[2])) {
 		n = strspn(at + 2, "0123456789abcdefABCDEF");
@@ -98,8 +100,7 @@ static size_t number_len(const char *at, char before)
 	return n;
 }
 
-/* A port that a service listens at, or that a client connects to: below those that are given out.
- */
+/* The first port that Linux gives to clients; services have lower ones. */
 #define EPHEMERAL_FIRST 32768
 
 /* " (fd 5)", " (123)": the number of a descriptor or of a thread. */
@@ -113,7 +114,7 @@ static size_t bracket_len(const char *at)
 
 char *pattern__of(const char *of)
 {
-	/* The values of a quota stay: another quota is another cause. */
+	/* The values of a quota are kept: another quota is another cause. */
 	const char *quota = strstr(of, ", quota ");
 	char *out = malloc(strlen(of) + 1), *to = out;
 	size_t dots = 0;

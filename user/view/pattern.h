@@ -57,7 +57,7 @@ struct patterns {
 	size_t n;
 	size_t n_reports;			/* summaries with a report, and so causes */
 	VEC(struct pattern) all;		/* most time lost first */
-	VEC(struct pattern_function) functions; /* the same */
+	VEC(struct pattern_function) functions; /* most time lost first */
 	VEC(const char *) hosts;
 	VEC(struct pattern_label) labels; /* by key, then the most frequent first */
 	uint64_t lost_ns;		  /* excess of all captures */
@@ -73,8 +73,8 @@ void patterns__fini(struct patterns *p);
  * memory. */
 char *pattern__function(const char *name);
 /*
- * `of`, the thing waited for, as it is compared: '*' for numbers, hashes and UUIDs, and without
- * " (fd 5)" or " (123)". Ports of IPv4 addresses below 32768 and quotas stay. The caller frees it;
+ * `of`, the thing waited for, as it is compared: '*' for numbers, hashes and UUIDs, and without "
+ * (fd 5)" or " (123)". Keeps ports below 32768 of IPv4 addresses, and quotas. The caller frees it;
  * NULL: no memory.
  */
 char *pattern__of(const char *of);

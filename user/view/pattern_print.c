@@ -14,7 +14,7 @@
 #include "view/pattern.h"
 #include "util/names.h"
 
-/* Limits: of a path the innermost functions are printed. */
+/* Limits of a line. Of a path, the innermost functions are printed. */
 #define NAMES_MAX 6
 #define HOSTS_MAX 4
 
@@ -359,7 +359,7 @@ struct folding {
 	FILE *out;
 	const char *command;
 	const char *names[FOLDED_DEPTH];
-	uint64_t self_ns[FOLDED_DEPTH]; /* of the open ones: what their callees have not */
+	uint64_t self_ns[FOLDED_DEPTH]; /* of the open frames: time outside of their callees */
 	uint32_t open;
 };
 
@@ -424,7 +424,7 @@ struct changes {
 
 static const char *const change_names[] = {"came", "went", "more", "less", "same"};
 
-/* Entries stand largest first. */
+/* The pattern's entries are sorted, largest first. */
 static struct side side_of(const struct patterns *p, const struct pattern *pattern, size_t n_first,
 			   bool is_second)
 {
@@ -448,8 +448,8 @@ static struct side side_of(const struct patterns *p, const struct pattern *patte
 }
 
 /*
- * Counts vary by their square root: a difference below twice that is chance. A cause counts as
- * longer if its median grew by half.
+ * Counts vary by their square root: a difference below twice that is chance. Medians count as
+ * different above a factor of 1.5, if both sets have at least three captures.
  */
 static enum change compare(const struct change_of *c, const struct changes *changes)
 {

@@ -34,7 +34,7 @@ struct causes {
 	size_t n;
 };
 
-/* Keeps the largest. */
+/* Adds a cause; if there is no room, it replaces the smallest one, if that is smaller. */
 static void add(struct causes *c, const struct cause *cause)
 {
 	size_t least = 0;
@@ -115,7 +115,10 @@ static int64_t push_callees(const struct causes *c, struct steps *steps, const s
 	return named_ns;
 }
 
-/* True if most of it, without the callees on the stack, is the kernel's. */
+/*
+ * True if most of the path's excess `ns`, which does not include the callees on top of `steps`, is
+ * the kernel's.
+ */
 static bool is_in_kernel(const struct causes *c, const struct steps *steps, uint32_t path,
 			 int64_t ns)
 {
@@ -162,7 +165,10 @@ static void add_cpu(struct causes *c)
 	VEC_FINI(&steps.all);
 }
 
-/* Adds each row that is large enough, or all rows of the kind together by their largest. */
+/*
+ * Adds one cause for all rows of the kind, with the largest row. Only for CAUSE_BLOCKED, each row
+ * that is large enough is a cause of its own instead.
+ */
 static void add_rows(struct causes *c, enum row_kind row_kind, enum cause_kind kind)
 {
 	struct cause all = {.kind = kind};
@@ -402,7 +408,10 @@ static int64_t extra_of(const struct causes *c, const struct cause *cause, const
 	return ns;
 }
 
-/* If the path tells little: which function below it has most of the time, if one has a share. */
+/*
+ * Prints which function below the path has most of the cause's time, if it has more than
+ * 1/NAMED_SHARE of it.
+ */
 static void print_largest(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
@@ -542,7 +551,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		fprintf(out, "; %s of %s", duration, DURATION(report__slow_ns(r)));
 }
 
-/* The functions that lead to it, the outermost first. */
+/* Adds the path's functions to the reason, outermost first. */
 static int add_path(struct reason *reason, const struct report *r, uint32_t path)
 {
 	uint32_t frames[REASON_PATH_MAX];

@@ -121,7 +121,10 @@ static bool has_whole(const struct call_tree *tree, uint64_t start_ns, uint64_t 
 	return tree->calls.n && tree->calls.v[0].start_ns <= start_ns + value_ns / 10;
 }
 
-/* With regions: only they were recorded. The first may be cut. */
+/*
+ * Finds the regions, which are between gaps, since nothing else was recorded. The first one may be
+ * incomplete.
+ */
 static int find_regions(struct report *r, const struct hit_mark *hit)
 {
 	uint64_t start = 0, slow = hit->time_ns - hit->value_ns;
@@ -247,9 +250,10 @@ static bool is_below(const struct period *p, uint64_t threshold_ns)
 }
 
 /*
- * Leaves out iterations that have passed the threshold: they are not ordinary. If all have (a low
- * threshold, or a stepped target), they stay: only they are left to compare with. Does nothing with
- * marks: iterations then go from hit to hit, but the threshold is for the time since the mark.
+ * Leaves out iterations that have passed the threshold: they are not ordinary. If all have passed
+ * it (a low threshold, or a stepped target), keeps all, since only they are left to compare with.
+ * Does nothing with marks: iterations then go from hit to hit, but the threshold is for the time
+ * since the mark.
  */
 static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
@@ -305,7 +309,10 @@ static void leave_out_unseen(struct report *r)
 	r->periods.n = n;
 }
 
-/* If no ordinary iteration has stacks, uses the lengths of all. */
+/*
+ * Computes the mean length of the ordinary iterations. If none has stacks, the mean of all of them,
+ * computed before, remains.
+ */
 static void take_ordinary(struct report *r)
 {
 	uint64_t sum = 0;

@@ -27,8 +27,9 @@ struct report;
  * thread: self time and calls per function, largest excess first. An iteration goes from one entry
  * of the trigger's function to the next (delay), or is one call of it (duration). Time off the CPU
  * or in the kernel is counted by the function that it was spent in. A request with a key (-key) is
- * not compared: the report has what the thread did in its time, for any request.
- * NULL with errno: ENODATA if the lookback does not have the whole iteration; ENOMEM.
+ * not compared: the report has what the thread did in its time, for any request. NULL with errno:
+ * ENODATA if the lookback does not have the whole iteration, or the hit's function is not known;
+ * ENOMEM.
  */
 struct report *report__new(const struct report_input *input);
 void report__free(struct report *r);

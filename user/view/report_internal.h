@@ -73,7 +73,7 @@ struct report {
 	VEC(struct period) periods;
 	size_t n_left_out;	       /* other slow iterations in the lookback: not in any mean */
 	struct account slow, ordinary; /* ordinary: the mean of those in `periods` */
-	VEC(struct row) rows;	       /* in hash order while filling; find_row() */
+	VEC(struct row) rows;	       /* found by `slots` while filling; then sorted by excess */
 	VEC(struct path) paths;
 	uint64_t unseen_until_ns; /* end of the last time without stacks in the slow one */
 	struct hash_index by_key; /* of rows, by key and `inside` */
@@ -151,9 +151,9 @@ struct reasons {
 
 /*
  * Finds why the slow iteration took longer: each cause that makes up a quarter of the excess, the
- * largest first, with its place and who caused it. None if it did not take longer. In a trace of
- * every call, the causes are functions whose own code or system calls have the excess. 0 or
- * -ENOMEM; reasons__fini() in any case.
+ * largest first, with its place and who caused it. None if it did not take longer, or for a request
+ * with a key. In a trace of every call, the causes are functions whose own code or system calls
+ * have the excess. 0 or -ENOMEM; reasons__fini() in any case.
  */
 int report__reasons(const struct report *r, struct reasons *reasons);
 void reasons__fini(struct reasons *reasons);

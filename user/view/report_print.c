@@ -169,8 +169,8 @@ void report__print(FILE *out, const struct report *r, size_t top)
 }
 
 /*
- * Numbers exactly; strings as they are shown, without the quotes; what could not be read is null.
- * "cut" has the names of strings that are longer.
+ * Adds "print": numbers exactly, strings as they are shown but without the quotes, null for what
+ * could not be read. "cut" lists the names of strings that were longer.
  */
 static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
 {

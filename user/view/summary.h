@@ -34,7 +34,7 @@ struct summary_facts {
 	const struct hit_mark *hit; /* NULL: none */
 	const char *no_report;	    /* reason for a missing report; NULL: not missing */
 	uint64_t unix_ms;	    /* used without a hit; 0: unknown */
-	uint64_t data_bytes;	    /* of the recording's data, to recognise another one */
+	uint64_t data_bytes;	    /* size of the recording's data, which identifies it */
 	const char *command;	    /* NULL: unknown */
 	/* The file that the trigger is in, and its build id; NULL: unknown. */
 	const char *program, *build_id;
@@ -58,7 +58,7 @@ struct summary_cause {
 };
 
 struct summary_function {
-	const char *name, *in; /* in: the function it is inlined in; or NULL */
+	const char *name, *in; /* in: where time outside of functions was spent; or NULL */
 	bool is_inlined;
 	int64_t extra_ns;
 	uint64_t slow_ns;
@@ -105,7 +105,10 @@ struct summary_call {
 /* Moves to the next one, callers first; false: no more. Calls with little time are left out. */
 bool summary__next_call(const struct summary *s, struct summary_call *call);
 
-/* A thread's slow iteration: a letter of account_parts for each of SUMMARY_BINS stretches. */
+/*
+ * A thread during the slow iteration: a letter of account_parts, or a space (unknown), for each of
+ * SUMMARY_BINS stretches.
+ */
 struct summary_thread {
 	const char *name, *bins;
 	uint64_t tid;

@@ -33,7 +33,7 @@ static size_t follow(const struct thread_places *places, size_t from, size_t *ri
 		at = find(places, at->owner);
 	if (!at)
 		return 0;
-	/* The ring begins with that thread, if it is in it. */
+	/* The ring begins with thread `from`, if that is part of it. */
 	first = at;
 	do {
 		if (at == &places->all.v[from])

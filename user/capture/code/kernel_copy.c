@@ -33,7 +33,7 @@ static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
 {
 	const struct kernel_range range = {start & -PAGE, (end + PAGE - 1) & -PAGE};
 
-	/* The last page of all would end at 0. */
+	/* The end of the last page of the address space would wrap to 0. */
 	if (start < TEXT_AREA || end <= start || range.end <= range.start)
 		return 0;
 	return VEC_ADD(ranges, range);
@@ -105,7 +105,7 @@ static const struct kernel_refusal refusals[] = {
 	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
 };
 
-/* Lockdown first: under it the addresses may be hidden too, and no sysctl helps. */
+/* Reports lockdown first: it may hide the addresses, too, and no sysctl helps then. */
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts)
 {
 	int err = facts->kcore_err;
@@ -241,7 +241,7 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 	return any ? 0 : -ENODATA;
 }
 
-/* As `perf record --kcore` makes it, so that perf reads it. */
+/* Writes the headers as `perf record --kcore` does, so that perf can read the file. */
 static int write_headers(const kernel_range_vec *ranges, int out, uint64_t *data)
 {
 	size_t headers = sizeof(Elf64_Ehdr) + ranges->n * sizeof(Elf64_Phdr);
@@ -341,7 +341,7 @@ int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kerne
 	err = read_text(proc, "kallsyms", &kernel->kallsyms);
 	if (!err)
 		err = read_text(proc, "modules", &kernel->modules);
-	/* A kernel without modules. */
+	/* A kernel without module support has no /proc/modules. */
 	if (err == -ENOENT && kernel->kallsyms) {
 		kernel->modules = strdup("");
 		err = kernel->modules ? 0 : -ENOMEM;

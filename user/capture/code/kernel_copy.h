@@ -25,7 +25,7 @@ struct kernel_facts {
 	int lockdown;	    /* enum lockdown, or -errno */
 };
 
-/* Why the kernel cannot be read, and what helps. Static. */
+/* Why the kernel cannot be read, and what helps. The functions return pointers to static ones. */
 struct kernel_refusal {
 	int err; /* -ENODEV: unsupported by this kernel; otherwise -errno */
 	const char *what, *remedy;

@@ -96,7 +96,7 @@ size_t uprobes_trampoline__read(uint8_t *page, size_t size)
 	return n ? n : read_page_of(nop_of_10, false, UPROBES_TRAMPOLINE, page, size);
 }
 
-/* Adds its mapping from time_ns on. 0 or -ENOMEM. */
+/* Adds the mapping `m` of the process from time_ns on, unless rec has it. 0 or -ENOMEM. */
 static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, uint64_t time_ns)
 {
 	const struct rec_map map = process_note__map(pid, m, time_ns);
@@ -156,7 +156,10 @@ static int search_page(const struct patch_search *s, const struct mapping *m, in
 	uint64_t entry;
 	int err = 0;
 
-	/* A probed page is the process's own copy of the file's. */
+	/*
+	 * Skips pages that are still the file's: the kernel gives the process its own copy of a
+	 * probed page.
+	 */
 	if (pread(s->pagemap, &entry, 8, (off_t)(start / PAGE * 8)) != 8 ||
 	    !(entry & PAGE_PRESENT) || entry & PAGE_FILE ||
 	    pread(fd, file, PAGE, (off_t)(m->pgoff + start - m->start)) != PAGE ||
@@ -189,7 +192,10 @@ static int search_page(const struct patch_search *s, const struct mapping *m, in
 	return err;
 }
 
-/* Returns how many it added, 0 if their code is not known, or -ENOMEM. */
+/*
+ * Adds the process's [uprobes-trampoline] pages. Returns their number, 0 if their code is not
+ * known, or -ENOMEM.
+ */
 static int add_trampolines(struct recording *rec, pid_t pid, const struct mappings *maps)
 {
 	uint8_t page[UPROBES_PAGE_SIZE];
@@ -215,10 +221,10 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 }
 
 /*
- * Probes of any tool that the kernel has turned into calls: the code that runs there differs from
- * the file. Adds the [uprobes-trampoline] pages of process pid, from the beginning on, and the
- * current calls to them in the files that it has mapped. Call this after code_copy__take(), which
- * drops the result of an earlier call. 0 or -errno.
+ * The kernel has turned probes, of any tool, into calls: the code that runs there differs from the
+ * file. Adds the [uprobes-trampoline] pages of process pid, valid from time 0 on, and the current
+ * calls of these pages in the files that it has mapped. Call this after code_copy__take(), which
+ * drops the result of an earlier call. 0 or -ENOMEM.
  */
 static int take_patched_code(struct recording *rec, pid_t pid)
 {
@@ -254,9 +260,9 @@ static int take_patched_code(struct recording *rec, pid_t pid)
 struct copier {
 	struct recording *rec;
 	pid_t pid;
-	int pagemap; /* -1: cannot be read, all pages are taken to be there */
-	size_t left; /* bytes that may still be taken */
-	size_t cut;  /* bytes that were not */
+	int pagemap; /* -1: cannot be read; all pages count as present */
+	size_t left; /* bytes that may still be copied */
+	size_t cut;  /* bytes beyond the limit, which were not copied */
 };
 
 static int add_run(struct copier *c, const struct mapping *m, uint64_t start, size_t size)
@@ -356,7 +362,10 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	before = rec->images.n;
 	VEC_EACH_WHILE(&maps, m, !err) {
-		/* Not the kernel's own pages, nor what is read from a file. */
+		/*
+		 * True for executable memory that is neither the kernel's own page nor read from a
+		 * file.
+		 */
 		bool is_in_memory = m->path[0] == '/' ? !recording__find_file(rec, m->path, m->ino)
 						      : mapping__is_memory(m);
 
@@ -372,7 +381,10 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	return err;
 }
 
-/* A regular file at path, open as file->fd and file->debug_fd, if it is what was mapped. */
+/*
+ * Opens the regular file at path as file->fd, and its debug file as file->debug_fd, if it is the
+ * file that was mapped.
+ */
 static bool try_path(struct rec_file *file, const struct rec_map *map, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -565,7 +577,7 @@ static int note_mapping(struct recording *rec, pid_t pid, const struct mapping *
 		snprintf(file.build_id, sizeof(file.build_id), "%s", elf_image__build_id(image));
 	if (image && rec->portable)
 		file.debug_fd = debug_file__open(image, file.path, root);
-	/* Memory that has a name, and may change, is copied. */
+	/* Named memory that is not an ELF file may change: code_copy__take() copies it. */
 	if (!image && mapping__is_memory(m)) {
 		close(file.fd);
 		return 0;
@@ -630,7 +642,7 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 		size_t left = CODE_COPY_MAX;
 
 		err = code_files__note(rec, pid);
-		/* Only stacks are unwound. */
+		/* Only recordings with copied stacks are unwound, which needs the files' data. */
 		if (!err && rec->stacks.n)
 			err = data_maps__take(rec, pid);
 		VEC_EACH(&rec->images, image)

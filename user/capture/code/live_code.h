@@ -35,16 +35,16 @@ int code_files__note(struct recording *rec, pid_t pid);
  */
 int data_maps__take(struct recording *rec, pid_t pid);
 
-/* Limits on copies, in bytes, for all processes of a recording together: code. */
+/* Limit on copies of code, in bytes, for all processes of a recording together. */
 #define CODE_COPY_MAX (64u << 20)
-/* ... and the text of perf maps. */
+/* The same limit for the text of perf maps. */
 #define PERF_MAPS_MAX (64u << 20)
 
 /*
  * Copies into rec->images the pages in memory of process pid's executable mappings that are not of
- * a file in rec->files, and its perf map into rec->perf_maps. They replace an earlier copy of this
- * process. Says so if they do not fit into `limit` bytes. 0 or -ENOMEM; if the process has ended,
- * the earlier copy stays.
+ * a file in rec->files; if there are any, also its perf map into rec->perf_maps. These replace an
+ * earlier copy of this process. Warns if the code does not fit into `limit` bytes. 0 or -ENOMEM; if
+ * the process has ended, the earlier copy stays.
  */
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit);
 
@@ -96,16 +96,16 @@ size_t uprobes_page__read(uint8_t *page, size_t size);
 /*
  * Copies the page that a probe on a long nop calls from its second hit on (since Linux 6.18:
  * arch/x86/kernel/uprobes.c, arch_uprobe_optimize()). 0 if the kernel has no such page, or no probe
- * can be set. Prints nothing.
+ * can be set. Prints an error only if the kernel lacks uprobe events.
  */
 #define UPROBES_TRAMPOLINE "[uprobes-trampoline]"
 size_t uprobes_trampoline__read(uint8_t *page, size_t size);
 
 /*
- * If process pid has the page, adds it to rec: its mapping from time_ns on, and its code. The first
- * slot is the trampoline of return probes, if own_page_len is not 0 (the result of
- * uprobes_page__read()). All others contain the probed instruction, where the kernel single-steps a
- * copy of it. 0 or -ENOMEM.
+ * If process pid has the page, or has exited, adds the page to rec: its mapping from time_ns on,
+ * and its code. The first slot is the trampoline of return probes, if own_page_len is not 0 (the
+ * result of uprobes_page__read()). All others contain the probed instruction, where the kernel
+ * single-steps a copy of it. 0 or -ENOMEM.
  */
 int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
 		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE]);

@@ -88,7 +88,7 @@ int followed__watch(struct followed *f, int fd)
 	return epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* An event of a thread that has ended hangs up, again each time that it is asked. */
+/* The event of a thread that has ended reports EPOLLHUP at every epoll_wait(). */
 void followed__forget_ended(struct followed *f)
 {
 	struct epoll_event events[16];
@@ -99,7 +99,7 @@ void followed__forget_ended(struct followed *f)
 			epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
 }
 
-/* True while a process is there. */
+/* True while one of the followed processes, or a process of the cgroup, is alive. */
 static bool is_alive(struct followed *f)
 {
 	if (f->config->cgroup)
@@ -111,7 +111,10 @@ static bool is_alive(struct followed *f)
 		}
 		/* A dead pidfd stays readable and would wake epoll forever. */
 		close(f->processes.v[i].fd);
-		/* Its last records may still be in a CPU's ring: sideband__tidy() removes it. */
+		/*
+		 * The last records of the process may still be in a CPU's ring: sideband__tidy()
+		 * removes the pid later.
+		 */
 		if (!f->sideband.of_cpus)
 			pid_set__remove(&f->pids, f->processes.v[i].pid);
 		f->processes.v[i] = f->processes.v[--f->processes.n];
@@ -288,7 +291,7 @@ int followed__note(struct followed *f, uint64_t time_ns)
 		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
 					   time_ns);
 	VEC_FINI(&threads);
-	/* Before its execve it is one of ours, and nothing of that is recorded. */
+	/* Before its execve the child runs mtbpf's own program, which is not recorded. */
 	for (size_t i = 0; i < f->pids.n && !err && !f->config->from_exec; i++) {
 		err = process_note__maps(&f->pending, f->pids.v[i], time_ns);
 		if (err == -ESRCH && f->pids.n > 1)
@@ -345,7 +348,7 @@ static int add_thread(struct followed *f, pid_t pid, pid_t tid)
 
 	if (err)
 		return err;
-	/* The thread is recorded from now on, and is not reported again. */
+	/* The thread is recorded from now on, so it does not count as left out. */
 	pid_set__remove(&f->left_out, tid);
 	return pid_set__add(&f->tids, tid);
 }
@@ -428,7 +431,9 @@ static bool make_room(struct followed *f, pid_t tid)
 	return false;
 }
 
-/* A thread that began after the start: some microseconds of it are missing. */
+/*
+ * Opens the ring of a thread that began after the start. Its first microseconds are not recorded.
+ */
 static void begin(struct followed *f, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns;

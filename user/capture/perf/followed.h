@@ -27,7 +27,7 @@ struct followed_ring {
 	struct event_place place; /* cpu -1: a thread; otherwise a CPU */
 	pid_t pid;		  /* for a thread: its process */
 	bool ended;		  /* its thread has ended; the contents stay */
-	int wakes;		  /* an event that wakes, too; -1: none */
+	int wakes;		  /* another descriptor that wakes mtbpf; -1: none */
 	struct sideband_ring sideband;
 };
 
@@ -40,11 +40,17 @@ struct followed_ops {
 	int (*open_ring)(struct source *source, struct followed_ring *ring,
 			 const struct event_place *place);
 	void (*close_ring)(struct followed_ring *ring);
-	/* Enables the ring of a thread that began after the start: at *time_ns. 0 or -errno. */
+	/*
+	 * Enables the ring of a thread that began after the start, and sets *time_ns to the time of
+	 * that. 0 or -errno.
+	 */
 	int (*enable_ring)(struct source *source, struct followed_ring *ring, uint64_t *time_ns);
 	/* Ends recording in a ring. */
 	void (*disable_ring)(struct followed_ring *ring);
-	/* Keeps the contents of a ring that will be closed. False: it must stay. NULL: all may. */
+	/*
+	 * Keeps the contents of a ring that will be closed. False: the ring must stay open. NULL:
+	 * all rings may be closed.
+	 */
 	bool (*may_close)(struct source *source, struct followed_ring *ring);
 	/* True if the memory allows this number of rings. */
 	bool (*fits)(const struct source *source, size_t n);
@@ -66,7 +72,7 @@ struct followed {
 	VEC(struct followed_process) processes; /* processes that have not exited */
 	struct pid_set left_out;		/* threads that began when the memory was full */
 	uint64_t n_left_out;			/* number of these that have ended */
-	uint64_t n_errors;			/* number of records that could not be kept */
+	uint64_t n_errors;			/* how often keeping records has failed */
 	int epoll_fd;
 };
 
@@ -109,8 +115,9 @@ int followed__add_threads(struct followed *followed);
 int followed__add_cpus(struct followed *followed, const struct event_place *place,
 		       const cpu_set_t *cpus);
 /*
- * The CPUs that the followed threads may run on now, by their affinity or by the cgroup's cpuset.
- * Every CPU of the machine if the cgroup lacks a cpuset, or if nothing is followed.
+ * Sets the CPUs that the followed threads may run on now: the cpuset of `cgroup`, if that is not
+ * NULL and has one; otherwise the threads' affinities. Sets every CPU of the machine if a cgroup is
+ * followed or no thread is left.
  */
 void followed__cpus(const struct followed *followed, const struct cgroup *cgroup, cpu_set_t *cpus);
 /* True if one of the rings is that of a thread of this process. */
@@ -123,13 +130,15 @@ bool followed__has_ring(const struct followed *followed, pid_t pid);
 int followed__note(struct followed *followed, uint64_t time_ns);
 /* Like followed__note(), for one process. It is not an error if it has ended. */
 int followed__note_process(struct followed *followed, pid_t pid, uint64_t time_ns);
-/* True if the process was recorded by followed__note(). */
+/*
+ * True if a thread of the process has been recorded, by one of these functions or by the sideband.
+ */
 bool followed__knows(const struct followed *followed, pid_t pid);
 
 /*
  * Opens and enables rings for the threads that the sideband has reported since the last call, and
- * for threads that those started unreported. If the memory is full, rings of threads that ended
- * long ago make room.
+ * for those that the sideband missed because their parent's events were not open yet. If the memory
+ * is full, closes rings of threads that have ended.
  */
 void followed__threads(struct followed *followed);
 

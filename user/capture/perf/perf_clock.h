@@ -21,13 +21,14 @@ int perf_clock__now(struct clock_point *point);
 
 /*
  * Sets the conversion from TSC to perf time in config: the kernel's numbers if it gives them
- * (cap_user_time_zero), otherwise a fit to two points at least 10 ms apart.
+ * (cap_user_time_zero), otherwise a line through the two points, which should be at least 10 ms
+ * apart.
  */
 void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
 			  const struct clock_point *first, const struct clock_point *last);
 
 /*
- * Opens an event on a CPU that overflows every period_ns of its time, whichever thread runs there,
+ * Opens an event on the current CPU that overflows every period_ns, whichever thread runs there,
  * for an attached BPF program. It takes no samples. Returns a descriptor, or -errno.
  */
 int perf_clock__open_timer(uint64_t period_ns);

@@ -98,7 +98,7 @@ void perf_ring__clear(struct perf_ring *ring)
 	ring->mark = head_of(ring);
 }
 
-/* The head starts at 0 and falls. */
+/* The head of a backward ring starts at 0 and falls. */
 uint64_t perf_ring__written(const struct perf_ring *ring)
 {
 	return ring->mark - head_of(ring);
@@ -121,7 +121,7 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 	if (left < sizeof(header))
 		return 0;
 	copy_out(ring, cursor->at, &header, sizeof(header));
-	/* The oldest has lost its end to the newest. */
+	/* The newest record has overwritten the end of the oldest one. */
 	if (header.size < sizeof(header) || header.size > left)
 		return 0;
 	if (header.size <= size)
@@ -130,7 +130,10 @@ int perf_ring__older(const struct perf_ring *ring, struct perf_ring_cursor *curs
 	return header.size <= size ? header.size : -EMSGSIZE;
 }
 
-/* Head and tail count on: kernel/events/ring_buffer.c, perf_aux_output_end(). */
+/*
+ * When the area is drained, head and tail count all bytes and do not wrap:
+ * kernel/events/ring_buffer.c, perf_aux_output_end().
+ */
 size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool)
 {
 	uint64_t head = __atomic_load_n(&ring->page->aux_head, __ATOMIC_ACQUIRE);
@@ -225,7 +228,10 @@ void memlock__read(struct memlock_limits *limits)
 	};
 }
 
-/* kernel/events/core.c: perf_mmap(): beyond the user's share it counts against the process. */
+/*
+ * kernel/events/core.c, perf_mmap(): buffers beyond the user's share count against the process's
+ * RLIMIT_MEMLOCK.
+ */
 uint64_t memlock__fits(const struct memlock_limits *limits)
 {
 	uint64_t share = limits->mlock_kb * 1024 * limits->cpus;

@@ -235,7 +235,7 @@ static int on_task_begin(struct sideband *s, const struct task_record *r)
 	bool is_process = r->pid != r->ppid;
 	int err = 0;
 
-	/* A new process is no longer its parent's, and is followed only if wanted. */
+	/* A forked process is followed only if children are. */
 	if (s->pids && (is_foreign(s, r->ppid) || (is_process && !s->children)))
 		return 0;
 	if (s->pids && is_process)
@@ -254,7 +254,10 @@ static int on_task_end(struct sideband *s, const struct task_record *r)
 	if (s->of_cpus && is_foreign(s, r->pid))
 		return 0;
 	err = VEC_ADD(&s->gone, (struct gone_task){(pid_t)r->pid, (pid_t)r->tid, r->time});
-	/* Its process may be known to have ended before this is read: it is still one of ours. */
+	/*
+	 * This does not check the pid: is_alive() may have removed the process from pids before
+	 * this record is read.
+	 */
 	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
@@ -452,7 +455,10 @@ int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source
 		const struct gone_task *task = &s->gone.v[i];
 		bool is_main = task->tid == task->pid;
 
-		/* A process may outlive its main thread, and its number be another's by now. */
+		/*
+		 * A process may outlive its main thread, or another process may have its number by
+		 * now.
+		 */
 		if (i >= old || (holds && holds(source, task->pid)) ||
 		    (is_main && process__alive(task->pid))) {
 			s->gone.v[kept++] = *task;

@@ -22,8 +22,8 @@ struct sideband_ring_config {
 
 /* A dummy event for sideband records. It stays enabled when the other events are frozen. */
 struct sideband_ring {
-	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or
-		      anything */
+	int event; /* -1: not open; readable when a quarter of the ring waits to be read, or with
+		      at_once any record */
 	struct perf_ring ring;
 };
 
@@ -83,7 +83,7 @@ int switch_log__note(struct switch_log *log, enum switch_event event, const stru
  */
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head);
 
-/* True if the process has been switched to. */
+/* True if the log has a switch to the process. */
 bool switch_log__has(const struct switch_log *log, pid_t pid);
 /* Adds the switches of all CPUs to the recording, by time. 0 or -ENOMEM. */
 int switch_log__add_to(const struct switch_log *log, struct recording *rec);
@@ -96,7 +96,7 @@ struct sideband {
 	bool of_cpus;	       /* with pids: one ring per CPU, with records of all processes */
 	bool children;	       /* add children of pids to pids */
 	struct recording *rec; /* maps, thread names and losses are added here */
-	/* Threads that began, for the caller to follow and clear; threads that ended. */
+	/* Threads that began, and threads that ended; the caller handles and clears both. */
 	VEC(struct rec_thread) started;
 	VEC(pid_t) ended;
 	VEC(struct gone_task) gone; /* the latest ones; sideband__tidy() drops the oldest */
@@ -106,7 +106,7 @@ struct sideband {
 	uint64_t collect_ns; /* start of the latest collection; 0: none yet */
 	/* For rings per CPU: */
 	struct switch_log log;
-	VEC(struct rec_thread) joined; /* threads moved into the cgroup; likewise */
+	VEC(struct rec_thread) joined; /* threads moved into the cgroup; the caller clears this */
 };
 
 void sideband__fini(struct sideband *sideband);
@@ -129,12 +129,13 @@ int sideband__collect(struct sideband *sideband, struct perf_ring *ring);
  */
 int sideband__settle(struct sideband *sideband, bool last);
 
-/* The most ended tasks whose process is still remembered. */
+/* How many of the latest ended threads sideband__tidy() keeps. */
 #define SIDEBAND_GONE_MAX 2048
 
 /*
- * Drops threads, and mappings of processes, that have ended. Keeps the latest SIDEBAND_GONE_MAX,
- * and those for which `holds` says that one of their rings is kept (NULL: none are). 0 or -ENOMEM.
+ * Drops threads, and mappings of processes, that have ended, once there are 2 * SIDEBAND_GONE_MAX
+ * of them. Keeps the latest SIDEBAND_GONE_MAX, and those for which `holds` says that a ring still
+ * has their data (NULL: none has). 0 or -ENOMEM.
  */
 int sideband__tidy(struct sideband *sideband, bool (*holds)(const struct source *source, pid_t pid),
 		   const struct source *source);

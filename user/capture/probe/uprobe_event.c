@@ -94,7 +94,7 @@ static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *att
 		.sample_period = 1,
 		.sample_type =
 			PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
-		/* Otherwise hits in the kernel are dropped (perf_tp_event_match()). */
+		/* With exclude_kernel, a kprobe's hits would be dropped (perf_tp_event_match()). */
 		.exclude_kernel = !spec->function,
 		.wakeup_events = 1,
 		/* The member is also kprobe_func. */
@@ -242,8 +242,8 @@ bool kprobe_event__try(const char *function)
 int uprobe_event__settle(const struct uprobe_spec *spec)
 {
 	/*
-	 * An event for this process only, which never runs there: breakpoints of other processes
-	 * stay as they are.
+	 * An event for this process only, which never executes the probed code: no process's
+	 * breakpoints change.
 	 */
 	struct uprobe_spec same = *spec;
 	_cleanup_close_ int fd = -1;
@@ -319,7 +319,7 @@ int own_probe__try(void)
 
 struct tracefs_probe {
 	int dir;	  /* tracefs */
-	const char *list; /* the file of such probes there */
+	const char *list; /* uprobe_events or kprobe_events in tracefs */
 	char name[64];
 	pid_t janitor;
 	int janitor_pipe; /* end of file here means that mtbpf has ended */

@@ -66,11 +66,11 @@ int uprobe_link__open(const struct uprobe_spec *spec, int program, uint64_t cook
 int uprobe_event__settle(const struct uprobe_spec *spec);
 
 /*
- * True if the kernel takes a kprobe on the function, which is removed again. Prints nothing.
+ * True if the kernel accepts a kprobe on the function; the probe is removed again. Prints nothing.
  */
 bool kprobe_event__try(const char *function);
 
-/* A uprobe event that freezes Intel PT. */
+/* How a uprobe event joins Intel PT's group, in which it can pause, resume or freeze the trace. */
 struct uprobe_group {
 	struct event_place place;
 	int leader;	     /* the group's leader; -1: the event leads its own group */
@@ -82,8 +82,8 @@ struct uprobe_group {
 
 /*
  * Opens the event in a group. Returns a descriptor the caller closes, or -errno: -EINVAL or
- * -EOPNOTSUPP if the kernel cannot pause AUX output. Prints nothing, since the caller may have
- * another method.
+ * -EOPNOTSUPP if the kernel cannot pause AUX output. Since the caller may have another method,
+ * prints an error only if the kernel lacks uprobe events or the semaphore cannot be used.
  */
 int uprobe_event__open_in_group(const struct uprobe_spec *spec, const struct uprobe_group *group);
 

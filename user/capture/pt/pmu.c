@@ -81,7 +81,7 @@ int pt_pmu__read(struct pt_pmu *pmu)
 	return 0;
 }
 
-/* CPUID 1: the errata go by it (libipt's pt_cpu_errata()). */
+/* Reads CPUID 1, by which libipt selects the errata (pt_cpu_errata()). */
 static void describe_cpu(struct rec_pt_config *out)
 {
 	unsigned int eax, ebx, ecx, edx, vendor;
@@ -295,7 +295,7 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 	t->mtc = t->mtc && pmu->cap_mtc;
 	/* Programs that write no values pay nothing for it. */
 	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
-	/* A few bytes for each interrupt. */
+	/* This costs a few bytes per interrupt. */
 	t->event = pmu->cap_event_trace && pmu->event.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);

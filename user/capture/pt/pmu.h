@@ -19,7 +19,7 @@ struct pt_pmu {
 	uint32_t type;
 	struct pt_field pt, cyc, mtc, tsc, noretcomp, branch, mtc_period, cyc_thresh, psb_period;
 	struct pt_field ptw, fup_on_ptw, pwr_evt, event;
-	/* caps/: the last three are bitmaps of legal values. */
+	/* caps/: mtc_periods, cycle_thresholds and psb_periods are bitmaps of legal values. */
 	uint32_t cap_mtc, cap_psb_cyc, cap_mtc_periods, cap_cycle_thresholds, cap_psb_periods;
 	uint32_t cap_ptwrite, cap_power_events, cap_event_trace;
 	uint32_t max_nonturbo_ratio;
@@ -69,9 +69,10 @@ struct pt_timing {
 int pt_timing__parse(const char *text, struct pt_timing *timing);
 
 /*
- * attr.config for a branch trace of user code with this timing. If the timing is not exact, uses
- * the nearest values that the PMU's caps allow, and warns if cycle packets are missing; otherwise
- * -EINVAL after a line and a hint. arch/x86/events/intel/pt.c: pt_event_valid().
+ * Sets attr.config for a branch trace with this timing. If the timing is not exact, uses the
+ * nearest values that the PMU's caps allow, and warns if cycle packets are missing. 0, or -EINVAL
+ * after a line and a hint: exact values, or power events, are not supported.
+ * arch/x86/events/intel/pt.c: pt_event_valid().
  */
 int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, uint64_t *config);
 

@@ -112,9 +112,9 @@ struct pt_ring {
 #define SIDEBAND_DATA_SIZE (256u << 10)
 
 /*
- * These records do not wake mtbpf, but those of the sideband do. Each time the kernel takes Intel
- * PT from a CPU, it writes one record of 64 bytes here, and at least one of 56 bytes to the
- * sideband.
+ * The size of the Intel PT event's own ring of records. They do not wake mtbpf, but those of the
+ * sideband do. Each time the kernel takes Intel PT from a CPU, it writes one record of 64 bytes
+ * here (AUX), and at least one of 48 bytes to the sideband (a switch).
  */
 static size_t pt_data_size(bool by_cpu)
 {
@@ -142,7 +142,7 @@ static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int l
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.sample_id_all = 1,
-		/* A sibling goes with its leader. */
+		/* A sibling is enabled and disabled with its leader. */
 		.disabled = leader < 0,
 		.enable_on_exec = leader < 0 && config->from_exec,
 		.exclude_kernel = !config->source->kernel,
@@ -239,7 +239,7 @@ static int enable(struct pt_ring *r, const struct pt_ring_config *config)
 
 		if (ioctl(probe, PERF_EVENT_IOC_REFRESH, 1))
 			return -errno;
-		/* The limit stays; execve enables. */
+		/* The limit stays set; the execve enables the event. */
 		return config->from_exec && ioctl(probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
 	}
 	if (config->from_exec)
@@ -295,7 +295,7 @@ struct source {
 	/* The spools of rings that were closed when their threads ended. */
 	VEC(struct ended_spool) spools;
 	struct clock_point first;
-	bool said_full; /* a ring that is drained was not drained in time */
+	bool said_full; /* say_full() has printed its warning */
 };
 
 static struct pt_ring *ring_at(const struct source *s, size_t i)
@@ -323,7 +323,7 @@ static bool is_unsupported(int err)
 	return err == -EINVAL || err == -EOPNOTSUPP;
 }
 
-/* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
+/* Tries the methods, best first: version numbers say little (6.12.117 has AUX pause too). */
 static int try_methods(struct source *s)
 {
 	const struct cgroup *cgroup = s->config.cgroup;
@@ -445,7 +445,7 @@ static int open_rings(struct source *s)
 
 /* Converts the frozen rings and the sideband to a recording. */
 
-/* Shorter than a scheduler's time slice: the thread may have spent all of it in the kernel. */
+/* If Intel PT ran for less than this, the thread may have spent all of it in the kernel. */
 #define SOON_NS 20000000
 
 /*
@@ -552,7 +552,10 @@ static int pt__read(struct source *s, struct recording *rec)
 	}
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
 		err = read_ring(s, ring_at(s, i), rec, last.tsc);
-	/* Our BPF program is still loaded: its code is in the trace too. */
+	/*
+	 * Copies the kernel's code while our BPF program is loaded: the trace contains the program,
+	 * too.
+	 */
 	return followed__finish_read(&s->followed, err, s->first.perf_ns, true, rec);
 }
 
@@ -562,7 +565,7 @@ static int pt__read(struct source *s, struct recording *rec)
 /* A TNT packet holds up to 6 branches per byte, or 47 in 8 bytes (Intel SDM vol. 3, 33.4.2.1). */
 #define BRANCHES_SIZE (BRANCHES / 8)
 
-/* Config bits that every PMU takes. */
+/* Config bits that every PMU accepts. */
 static uint64_t config_of(const struct pt_pmu *pmu)
 {
 	static const struct pt_timing none = {0};
@@ -697,7 +700,7 @@ static void pt__close(struct source *s)
 		return;
 	followed__close(&s->followed);
 	VEC_FINI_EACH(&s->spools, e, spool__close(&e->spool));
-	/* The rings' events share these, and are closed. */
+	/* The rings' events, which share these probes, are closed by now. */
 	VEC_FINI_EACH(&s->tracefs, e, tracefs_probe__remove(*e));
 	VEC_FINI(&s->tracepoints);
 	free(s);
@@ -720,7 +723,10 @@ static struct source *pt__open(const struct source_config *config)
 	return NULL;
 }
 
-/* One ring's event takes the gate for all: with tracefs they share one call. */
+/*
+ * The trigger is attached to one ring's event: with tracefs, all rings' events share the probe and
+ * its BPF program.
+ */
 static int pt__probe_event(const struct source *s, size_t i)
 {
 	return s->followed.rings.n ? ring_at(s, 0)->probes.v[i] : -1;

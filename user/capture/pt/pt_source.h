@@ -11,7 +11,8 @@
 /* The freeze methods, best first. */
 enum pt_freeze {
 	PT_FREEZE_PAUSE,   /* aux_pause on the gated uprobe event: inside the probe's handler */
-	PT_FREEZE_REFRESH, /* the gated event leads the group and is limited to one: irq_work */
+	PT_FREEZE_REFRESH, /* the gated event leads the group; irq_work disables it after one
+			      overflow */
 	PT_FREEZE_DISABLE, /* by user space, which the BPF ring buffer wakes */
 };
 

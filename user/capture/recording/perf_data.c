@@ -43,7 +43,10 @@ struct perf_writer {
 	bool has_parks;		   /* some samples are at_park */
 	bool sampled;		   /* samples instead of Intel PT */
 	VEC(uint64_t) aux_offsets; /* file offsets of the AUXTRACE records */
-	/* The record that is being written: its header tells its size. */
+	/*
+	 * The record that is being written. It is kept here until its size is known, which its
+	 * header has.
+	 */
 	bool in_record;
 	uint8_t record[UINT16_MAX + 1] __attribute__((aligned(8)));
 	size_t n;
@@ -115,10 +118,16 @@ struct sample_id_fields {
 	enum event_index event;
 };
 
-/* The order of a sample's parts: kernel/events/core.c, perf_output_sample(). */
+/*
+ * The number of registers in PERF_HIT_REGS. The functions below write a sample's parts in the order
+ * of kernel/events/core.c, perf_output_sample().
+ */
 #define HIT_REGS 8
 
-/* Every record except samples ends with these fields: TID, TIME, CPU, IDENTIFIER. */
+/*
+ * Every record of the kernel except samples ends with these fields: TID, TIME, CPU (not if Intel PT
+ * was recorded per thread), IDENTIFIER.
+ */
 static void end_with_id(struct perf_writer *w, const struct sample_id_fields *id)
 {
 	put_u32(w, (uint32_t)id->pid);
@@ -145,8 +154,8 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 }
 
 /*
- * Registers, which struct rec_user begins with, and a copy of the stack at a sample's end: its
- * bytes, followed by the number of them that belong to the stack.
+ * Writes a sample's end: the registers, with which struct rec_user begins, and the copy of the
+ * stack: its padded size, its bytes, and how many of them are valid.
  */
 static void put_user(struct perf_writer *w, const struct rec_user *user)
 {
@@ -176,8 +185,8 @@ static void end_raw(struct perf_writer *w, size_t begin)
 }
 
 /*
- * The key, the thread where it began and the number of values of -print; for each of these a
- * number, then its length, kind and two flags in one word, and its bytes.
+ * Writes the key, the thread in which the request began and the number of values of -print; for
+ * each of these a number, then its length, kind and two flags in one word, and its bytes.
  */
 static void put_prints(struct perf_writer *w, const struct mt_hit *hit)
 {
@@ -196,13 +205,16 @@ static void put_prints(struct perf_writer *w, const struct mt_hit *hit)
 	}
 }
 
-/* Follows the fields that earlier versions read. */
+/*
+ * Writes the arguments and what newer versions have added, after the fields that the oldest
+ * versions read.
+ */
 static void put_args(struct perf_writer *w, const struct mt_hit *hit)
 {
 	uint32_t n = hit->n_args < MT_ARGS_MAX ? hit->n_args : MT_ARGS_MAX;
 	uint64_t branches = hit->n_branches < MT_BRANCHES_MAX ? hit->n_branches : MT_BRANCHES_MAX;
 	bool has_prints = w->rec->prints.n || w->rec->key;
-	/* The reader finds the prints after a trace id, so that one is always before them. */
+	/* The reader expects the prints after a trace id, so they are never written without one. */
 	bool has_trace_id = hit->trace_id[0] || hit->trace_id[1] || has_prints;
 	bool has_more = branches || w->rec->cpu_measure || has_trace_id;
 
@@ -243,7 +255,7 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 				      (int)hit->cpu, EVENT_HIT};
 
 	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-	/* For a return, the ip itself is in the stack. */
+	/* The sample's IP is the probe's address; the ip of a return is stack[0]. */
 	put_head(w, &id, hit->probe_ip ? hit->probe_ip : hit->ip);
 	put_u64(w, 1 + chain);
 	put_u64(w, (uint64_t)PERF_CONTEXT_USER);
@@ -259,7 +271,10 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 
 /* The records of a source that samples: as the kernel writes them, and entries as raw data. */
 
-/* If perf unwinds a copy of the stack, it would show the frame-pointer chain before it. */
+/*
+ * Leaves out the frame-pointer chain if there is a copy of the stack: perf would show the chain
+ * before the frames that it unwinds.
+ */
 static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
 	static const struct rec_user none = {0};
@@ -325,7 +340,7 @@ static void put_samples(struct perf_writer *w)
 						       rec->scheds.v[i].cpu, EVENT_CLOCK});
 	}
 	VEC_EACH(&rec->entries, e) {
-		/* The ip is in the sample. */
+		/* The sample's IP is the entry's ip. */
 		put_raw(w,
 			&(struct sample_id_fields){(pid_t)e->tgid, (pid_t)e->tid, e->start_ns, 0,
 						   EVENT_ENTRY},
@@ -472,8 +487,8 @@ static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint3
 }
 
 /*
- * The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
- * it.
+ * As the kernel does, writes an ITRACE_START record for the thread that ran when a CPU's trace
+ * began.
  */
 static void put_switches(struct perf_writer *w)
 {
@@ -582,7 +597,7 @@ static uint32_t count_events(const struct perf_writer *w)
 static void fill_attr(const struct perf_writer *w, enum event_index event,
 		      struct perf_event_attr *attr)
 {
-	/* These are as sample_ring.c opens them. */
+	/* These events get the attributes with which sample_ring.c opens them. */
 	bool is_sampling = event >= EVENT_CLOCK;
 	size_t stacks = is_sampling ? w->rec->sample_users.n : w->rec->stacks.n;
 

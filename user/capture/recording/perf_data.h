@@ -58,7 +58,10 @@ enum perf_intel_pt_info {
 	PT_INFO_COUNT,
 };
 
-/* Registers of each hit's sample, in the order of their bits (asm/perf_regs.h). */
+/*
+ * Registers of hits and of samples with a copy of the stack, in the order of their bits
+ * (asm/perf_regs.h).
+ */
 #define PERF_HIT_REGS                                                                              \
 	(1ull << PERF_REG_X86_BX | 1ull << PERF_REG_X86_BP | 1ull << PERF_REG_X86_SP |             \
 	 1ull << PERF_REG_X86_IP | 1ull << PERF_REG_X86_R12 | 1ull << PERF_REG_X86_R13 |           \
@@ -66,7 +69,7 @@ enum perf_intel_pt_info {
 
 /* The raw data of our own samples (PERF_COUNT_SW_BPF_OUTPUT): attr.config1. */
 enum perf_own_data {
-	PERF_OWN_HIT,	/* struct mt_hit without its stack, which is the call chain */
+	PERF_OWN_HIT,	/* struct mt_hit up to its stack, then its arguments: see put_args() */
 	PERF_OWN_ENTRY, /* struct mt_entry */
 	PERF_OWN_BY,	/* struct mt_sched */
 };
@@ -107,9 +110,10 @@ void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size
 void perf_data__write_build_ids(const struct recording *rec, FILE *out);
 
 /*
- * Reads a perf.data file's bytes into rec: maps, threads, PT, hits, decoder settings. 0, or -errno
- * with *why set to a constant sentence: -EINVAL: not perf.data, or damaged; -ENODATA: no Intel PT;
- * -ENOTSUP: an unsupported kind; -ENOMEM. The bytes are copied, except PT in rec->mapped.
+ * Reads a perf.data file's bytes into rec: maps, threads, PT or samples, hits, decoder settings. 0,
+ * or -errno with *why set to a constant sentence: -EINVAL: not perf.data, damaged, or written to a
+ * pipe; -ENODATA: neither Intel PT nor call chains; -ENOMEM. The bytes are copied, except PT in
+ * rec->mapped.
  */
 int perf_data__read(struct recording *rec, const uint8_t *data, size_t size, const char **why);
 

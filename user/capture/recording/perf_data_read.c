@@ -79,7 +79,7 @@ static int read_mmap(struct perf_reader *r, struct cursor *c,
 		     const struct perf_event_header *header, uint64_t time_ns)
 {
 	struct rec_map map = {.time_ns = time_ns};
-	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
+	uint8_t id[24]; /* the id's length, 3 reserved bytes, the id */
 
 	map.pid = (pid_t)take_u32(c);
 	map.tid = (pid_t)take_u32(c);
@@ -141,7 +141,7 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* Adds the switch record of perf's own recordings. 0 or -ENOMEM. */
+/* Adds a context switch of a recording of samples. 0 or -ENOMEM. */
 static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
 		      const struct sample_id *id)
 {
@@ -180,7 +180,7 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 		.order = r->switches.n,
 	};
 
-	/* A thread's own record of it says no CPU, and its ring needs none. */
+	/* In a recording with rings per thread, a switch has no CPU and is not needed. */
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 
@@ -199,7 +199,7 @@ static int read_kernel_record(struct perf_reader *r, const struct perf_event_hea
 		/* The kernel's code is in kcore_dir. */
 		if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
 			return 0;
-		/* No code: of perf record -d, or for its unwinding. */
+		/* Mappings of data, of perf record -d or for its unwinding, contain no code. */
 		if (header->misc & PERF_RECORD_MISC_MMAP_DATA)
 			return 0;
 		return read_mmap(r, c, header, id.time_ns);
@@ -278,16 +278,16 @@ static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
 	return memmem(from, (size_t)(end - from), psb, sizeof(psb));
 }
 
-/* After a PSB comes its time: two of them with this many equal bytes are the same one. */
+/* A PSB is followed by its time: two PSBs with this many equal bytes are probably the same one. */
 #define PSB_TELLS 64
 /* A limit for hostile streams. */
 #define MAX_TRIES 16
 
 /*
- * A snapshot may begin with bytes that the last one of its ring ends with (tools/perf/util/
- * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): everything from one of the last
- * one's PSBs on follows the new one's first PSB. Returns how many of the new bytes are known
- * already.
+ * A snapshot may begin with bytes with which the last snapshot of its ring ends (tools/perf/util/
+ * intel-pt-decoder/intel-pt-decoder.c: intel_pt_find_overlap()): the bytes from one of the PSBs of
+ * the last snapshot up to its end are the same as those from the first PSB of the new one on.
+ * Returns how many of the new bytes are known already.
  */
 static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *next)
 {
@@ -342,7 +342,10 @@ static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset
 			s = stream;
 	if (s)
 		last = &r->rec->aux.v[s->aux];
-	/* Whole words are written: what is beyond the next one's start is padding. */
+	/*
+	 * True if the data at `offset` continues the stream. perf writes whole words of 8 bytes:
+	 * the bytes beyond `offset` are padding.
+	 */
 	if (s && offset && s->end >= offset && s->end - offset < 8 &&
 	    s->end - offset <= last->size) {
 		last->size -= s->end - offset;
@@ -379,8 +382,8 @@ static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t 
 	if (c->failed || *size > left)
 		return damaged(r, "its Intel PT data is cut");
 	/*
-	 * The recording does not keep an empty stream: the next data would be taken for a part of
-	 * it.
+	 * recording__add_aux() does not keep an empty stream: the entry of this one would have the
+	 * index of the next data.
 	 */
 	if (!*size)
 		return 0;
@@ -456,8 +459,10 @@ static int read_attrs(struct perf_reader *r, const struct perf_data_header *head
 				.exclude_user = attr.exclude_user,
 				.period_ns = period_of(&attr),
 				.period = attr.freq ? 0 : attr.sample_period};
-			/* Also where all samples are of other events: how far apart they might
-			 * have been tells how much they say. */
+			/*
+			 * Set even if no sample of this event follows: the report says how exact
+			 * times are by it.
+			 */
 			if (event->period_ns && event->sample_type & PERF_SAMPLE_CALLCHAIN)
 				r->rec->sample_period_ns = event->period_ns;
 			if (at + 8 <= ids.size)

@@ -107,7 +107,7 @@ static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *
 	return raw->failed ? damaged_hit(r) : take_prints(r, raw, hit);
 }
 
-/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
+/* Reads PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER; user->stack points into the record. */
 static void take_user(const struct perf_reader_event *event, struct cursor *c,
 		      struct rec_user *user)
 {
@@ -274,10 +274,10 @@ static int take_raw(struct perf_reader *r, struct cursor *c, void *out, size_t l
 	return c->failed ? damaged(r, "a record of mtbpf's is damaged") : 0;
 }
 
-/* Earlier versions knew hits only. */
+/* Earlier versions wrote only the members before `kind`: their entries are hits. */
 #define ENTRY_LEAST offsetof(struct mt_entry, kind)
 
-/* Raw data of ours but hits: enum perf_own_data. 0 or -errno, with r->why. */
+/* Reads our raw data, except hits: enum perf_own_data. 0 or -errno, with r->why. */
 static int read_own(struct perf_reader *r, struct cursor *c, uint64_t own)
 {
 	uint64_t ip = take_u64(c);

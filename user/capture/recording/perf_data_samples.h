@@ -16,8 +16,8 @@ struct perf_reader_event {
 	uint32_t type;
 	uint64_t config, sample_type, regs_user;
 	uint64_t own;	    /* of BPF output: enum perf_own_data */
-	uint64_t period_ns; /* period of an event that samples by a clock; otherwise 0 */
-	uint64_t period;    /* attr.sample_period */
+	uint64_t period_ns; /* of an event that samples by a clock or at a rate; otherwise 0 */
+	uint64_t period;    /* attr.sample_period; 0: at a rate (attr.freq) */
 	uint64_t id;
 	bool exclude_user;
 };
@@ -106,7 +106,10 @@ static inline int damaged(struct perf_reader *r, const char *why)
 	return -EINVAL;
 }
 
-/* The event of a record, by the id at its end, or at the start of a sample. */
+/*
+ * The event of a record, by the id at its end, or at the start of a sample. If the id is unknown,
+ * the first event.
+ */
 const struct perf_reader_event *perf_reader__find_event(const struct perf_reader *r, uint64_t id);
 
 /*

@@ -26,7 +26,7 @@ void rec_aux__fini(struct rec_aux *aux)
 	aux->data = NULL;
 }
 
-/* Less than a few of the decoder's regions has little that could be left out. */
+/* Smaller rings are not halved: leaving out their data would save little memory. */
 #define WORTH_HALVING (64u << 10)
 
 bool recording__leave_out_older_half(struct recording *rec)
@@ -140,7 +140,7 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 	return 0;
 }
 
-/* /proc adds this to the name of a deleted file. */
+/* Returns the length without " (deleted)", which /proc adds to the name of a deleted file. */
 static size_t plain_length(const char *path)
 {
 	static const char remark[] = " (deleted)";
@@ -315,7 +315,7 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	struct rec_place place;
 	uint64_t ip;
 
-	/* Earlier versions have written only the ip of a return. */
+	/* At a return, earlier versions wrote the hit's ip in place of the probe's address. */
 	if (hit->probe_ip && (hit->reason != MT_HIT_DURATION || hit->probe_ip != hit->ip))
 		return hit->probe_ip;
 	/* `run` knows the address from the hit only. */
@@ -430,7 +430,7 @@ bool recording__is_sampled(const struct recording *rec)
 	       (has_samples || (rec->source && !strcmp(rec->source, "sample") && rec->hits.n));
 }
 
-/* All or none. */
+/* Adds all addresses or none. 0 or -ENOMEM. */
 static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
 {
 	size_t before = rec->sample_ips.n;
@@ -512,7 +512,7 @@ int recording__add_open_file(struct recording *rec, pid_t pid, int fd, const cha
 		free(file.path);
 		return -ENOMEM;
 	}
-	/* It is only shown. */
+	/* The path is only shown, never opened. */
 	label__clean_in_place(file.path);
 	return 0;
 }

@@ -24,8 +24,9 @@
 
 /* Kinds of loss. They are counted, kept in the recording, and printed. */
 enum drop {
-	DROP_TRIGGERS,	 /* passed the threshold, but the trigger's ring buffer was full */
-	DROP_BUSY,	 /* passed it while the previous snapshot was being saved */
+	DROP_TRIGGERS, /* passed the threshold, but the trigger's ring buffer was full */
+	DROP_BUSY,     /* passed the threshold while the trigger was not armed: a snapshot was being
+			  taken */
 	DROP_UNMEASURED, /* hits whose delay or duration is unknown: no room for its start */
 	DROP_KEYS,	 /* requests (-key) evicted from the full map */
 	DROP_KEYLESS,	 /* hits whose key could not be read */
@@ -33,7 +34,7 @@ enum drop {
 	DROP_MISSED,	 /* times that the kernel did not run a program of the trigger */
 	DROP_THROTTLED,	 /* times that the kernel paused sampling */
 	DROP_THREADS,	 /* threads that are not recorded */
-	DROP_MAPPINGS,	 /* likewise */
+	DROP_MAPPINGS,	 /* mappings that are not recorded */
 	DROP_RECORDS,	 /* records of mappings and threads lost in the kernel's buffers */
 	DROP_TRACE,	 /* gaps in the traces of threads */
 	DROP_DISK,	 /* threads whose trace did not fit on the disk */
@@ -79,7 +80,8 @@ struct rec_aux {
 	size_t size;
 	size_t left_out; /* bytes left out before data: not decoded */
 	bool wrapped;
-	bool is_mapped; /* data is a mapping of the recording's file: read-only, not freed */
+	bool is_mapped; /* data is in a mapping of the recording's file or of a spool: read-only,
+			   not freed */
 };
 
 struct rec_spool {
@@ -102,7 +104,8 @@ struct rec_sample {
 	uint64_t time_ns;
 	pid_t pid, tid;
 	int cpu;
-	bool at_switch; /* taken when the thread left its CPU; otherwise by the clock */
+	bool at_switch; /* taken when the thread left its CPU; otherwise by the clock, but see
+			   at_park and faults */
 	bool at_park;	/* where a goroutine began to wait: its stack, and not the thread's time */
 	bool in_kernel; /* the thread was in kernel code, called from ips[0] */
 	uint32_t n_ips; /* 0: no user code */
@@ -153,7 +156,7 @@ struct rec_stack {
 	size_t size;
 };
 
-/* The place of a thread while another thread of its process was stalled. */
+/* The place of a thread while a thread of its process (maybe itself) was stalled. */
 struct rec_thread_state {
 	size_t hit; /* index of the stall's hit in the recording */
 	pid_t pid, tid;
@@ -215,7 +218,7 @@ struct rec_open_file {
 enum rec_steal {
 	REC_STEAL_NOT_ASKED,
 	REC_STEAL_TOLD,
-	REC_STEAL_NOT_TOLD, /* never any stolen time */
+	REC_STEAL_NOT_TOLD, /* the hypervisor or the kernel does not report it */
 };
 
 /*
@@ -267,7 +270,7 @@ struct rec_pt_config {
 struct recording {
 	char *source;  /* "soft", "pt", "sample", "perf" (a plain perf.data) */
 	char *trigger; /* what was probed: "one_iter" */
-	char *command; /* the process's name */
+	char *command; /* the process's name; of `run`: the path of the program */
 	pid_t pid;
 	uint64_t threshold_ns;
 	uint32_t reason;       /* enum mt_hit_reason */
@@ -281,7 +284,7 @@ struct recording {
 	struct rec_pt_config pt;
 	bool kernel_only;	       /* user code was not traced */
 	VEC(struct rec_map) maps;      /* ascending by time */
-	VEC(struct rec_map) data_maps; /* data of their files: for perf's unwinding */
+	VEC(struct rec_map) data_maps; /* mappings of the same files' data: for perf's unwinding */
 	VEC(struct rec_thread) threads;
 	VEC(struct rec_aux) aux;
 	/*
@@ -363,7 +366,7 @@ void recording__fini(struct recording *rec);
 bool recording__is_by_cpu(const struct recording *rec);
 /* True if it has sampled stacks instead of PT. */
 bool recording__is_sampled(const struct recording *rec);
-/* Bytes of PT or of samples: 0 if nothing ran. */
+/* Bytes of PT, or of samples, entries and hits; 0: nothing was recorded. */
 size_t recording__traced_bytes(const struct recording *rec);
 /* NULL if unknown. */
 const struct rec_thread *recording__find_thread(const struct recording *rec, pid_t pid, pid_t tid);
@@ -387,11 +390,11 @@ struct rec_user recording__hit_user(const struct recording *rec, const struct mt
 
 /* Inserts after those of the same time or earlier. */
 int recording__add_map(struct recording *rec, const struct rec_map *map);
-/* Does nothing if there is one with the same path and place. */
+/* Does nothing if there is one with the same path, place and process. */
 int recording__add_image(struct recording *rec, const struct rec_image *image);
 /* Removes the copies of this process's memory. */
 void recording__drop_copies(struct recording *rec, pid_t pid);
-/* Takes ownership of the descriptors and names; frees the names also on failure. */
+/* Copies the path. Takes ownership of the descriptors and of both names, also on failure. */
 int recording__add_file(struct recording *rec, const struct rec_file *file);
 /* Copies the text, which replaces an earlier one of the same process. */
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text);
@@ -480,8 +483,8 @@ int recording__write_whole(struct recording *rec, const char *path);
 int recording__save(struct recording *rec, const char *path);
 /*
  * Reads a recording's directory, or a perf.data: a file, or the directory of --kcore. 0, or -errno
- * after one line and a hint: -ENOENT; -ENODATA: incomplete; -EINVAL: not a recording; -EPROTO:
- * written by a newer version.
+ * after one line and a hint: -ENOENT; -ENODATA: incomplete, or without Intel PT and call chains;
+ * -EINVAL: not a recording; -EPROTO: written by a newer version.
  */
 int recording__read(struct recording *rec, const char *path);
 /*
@@ -494,7 +497,7 @@ int recording__check_cut(const struct recording *rec);
 struct spool {
 	int fd; /* -1: none */
 	uint64_t size;
-	int err; /* the disk took no more */
+	int err; /* -errno of the write that failed; 0: none */
 };
 
 #define SPOOL_NONE                                                                                 \
@@ -509,8 +512,8 @@ void spool__close(struct spool *spool);
 /* Appends. If writing fails, says so once, and appends nothing from then on. */
 void spool__write(struct spool *spool, const void *bytes, size_t n);
 /*
- * Ends the spool: aux gets its mapped bytes and is added to rec, which owns them from now on. rec's
- * drops count what the disk did not take. 0 or -errno.
+ * Ends the spool: aux gets its mapped bytes and is added to rec, which owns them from now on. If a
+ * write had failed, adds one to rec's DROP_DISK. 0 or -errno.
  */
 int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec);
 

@@ -377,8 +377,8 @@ static int read_data(struct recording *rec, const char *path)
 }
 
 /*
- * True for a directory of `perf record --kcore`, which has these two. An unfinished recording of
- * mtbpf has images/ before them.
+ * True for a directory of `perf record --kcore`: it has data and kcore_dir. An unfinished recording
+ * of mtbpf that has both also has images/, which is made before kcore_dir.
  */
 static bool is_perfs_own(const char *dir)
 {
@@ -516,7 +516,10 @@ int recording__write_whole(struct recording *rec, const char *path)
 	if (err)
 		return refuse(path, err);
 	err = save_metered(rec, partial);
-	/* From here on, another process may use that name. */
+	/*
+	 * Below, the partial folder is renamed or removed, and another process may use its name:
+	 * the signal handler must no longer remove it.
+	 */
 	interrupts__block(&before);
 	stop__set_partial(NULL);
 	if (!err)

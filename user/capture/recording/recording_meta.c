@@ -11,7 +11,7 @@
 #include "util/json.h"
 #include "util/names.h"
 
-/* JSON's numbers are doubles: addresses and times go as hexadecimal strings. */
+/* JSON's numbers are doubles: addresses and times are written as hexadecimal strings. */
 static void add_u64(cJSON *object, const char *name, uint64_t value)
 {
 	char text[32];
@@ -367,7 +367,7 @@ static int parse_label(struct recording *rec, const cJSON *item, const struct im
 
 static const struct {
 	const char *name;
-	size_t n_at; /* where struct recording says how many they are */
+	size_t n_at; /* offset in struct recording of the number of elements */
 	void (*add)(const struct recording *rec, size_t i, cJSON *item);
 	int (*parse)(struct recording *rec, const cJSON *item, const struct image_reader *reader);
 } lists[] = {

@@ -146,7 +146,7 @@ static int open_own(struct measured *m, uint64_t period_ns, uint32_t stack, bool
 	return sample_ring__open(&m->ring, &place, &config);
 }
 
-/* A timer interrupt takes longer, without any stack. */
+/* Even a timer interrupt that records no stack takes longer. */
 #define LEAST_SAMPLE_NS 200
 
 bool sample_cost__is_possible(uint64_t sample_ns)
@@ -238,8 +238,10 @@ int sample_load__read(pid_t pid, struct sample_load *load)
 		char path[64];
 		size_t len;
 
-		/* Documentation/scheduler/sched-stats.rst: time on a CPU, time in wait of one,
-		 * times it came on. */
+		/*
+		 * Documentation/scheduler/sched-stats.rst: time on a CPU, time waiting for one, how
+		 * often the thread came onto one.
+		 */
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tids[i]);
 		if (fs__read(path, &text, &len) ||
 		    sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3)

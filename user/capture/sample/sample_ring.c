@@ -85,7 +85,7 @@ uint64_t sample_rate__period(unsigned int wanted_hz)
 
 #define SIDEBAND_DATA_SIZE (64u << 10)
 
-/* struct sample_record has these fields, and sideband.c reads the ids at a record's end. */
+/* struct sample_record, switch_record and throttle_record have these fields. */
 #define SAMPLE_TYPE                                                                                \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
@@ -286,7 +286,10 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 	return 1 + *n_calls + left;
 }
 
-/* The most addresses that the kernel records (kernel.perf_event_max_stack is 127 by default). */
+/*
+ * The most addresses read from one sample. The kernel records 127 by default
+ * (kernel.perf_event_max_stack).
+ */
 #define IPS_MAX 1024
 
 /* The layout that SAMPLE_TYPE selects (include/uapi/linux/perf_event.h: PERF_RECORD_SAMPLE). */
@@ -362,7 +365,7 @@ static bool take_user(const struct sample_record *r, size_t size, struct rec_use
 	memcpy(&abi, bytes, 8);
 	memcpy(&copied, bytes + 8 + REGS_SIZE, 8);
 	room = size - at - 8 - REGS_SIZE - 8;
-	/* Without the registers' values (a kernel thread's) there is less. */
+	/* The record is shorter if it has no registers (of a kernel thread). */
 	if (abi != PERF_SAMPLE_REGS_ABI_64 || !copied || copied + 8 > room)
 		return false;
 	memcpy(user, bytes + 8, REGS_SIZE);

@@ -47,7 +47,7 @@ int counting__try(enum counting counting);
  * rate was limited.
  */
 uint64_t sample_rate__period(unsigned int wanted_hz);
-/* The rate, limited by the kernel's max_hz; 0 is unlimited. */
+/* The rate, limited by SAMPLE_RATE_HIGHEST and by the kernel's max_hz; max_hz 0 is unlimited. */
 unsigned int sample_rate__allowed(unsigned int wanted_hz, long max_hz);
 
 struct sample_ring_config {
@@ -56,7 +56,7 @@ struct sample_ring_config {
 	uint32_t stack;	    /* stack bytes to copy, a multiple of 8; 0: none */
 	int gate;	  /* the BPF program that decides whether to keep each sample; -1: unused */
 	bool no_switches; /* a program records the switches */
-	bool no_stacks;	  /* ... and their stacks */
+	bool no_stacks;	  /* a program records the stacks of switches */
 	bool kernel;	  /* also record the kernel's part of stacks */
 	const struct cgroup
 		*cgroup; /* for a CPU: whose mappings and names to record; NULL: everyone's */
@@ -101,7 +101,7 @@ size_t sample_ring__locked_size(size_t size);
 void sample_ring__set_period(struct sample_ring *ring, const struct sample_ring_config *config);
 /* Begins or resumes recording; the previous contents are dropped. 0 or -errno. */
 int sample_ring__enable(struct sample_ring *ring);
-/* Starts or stops the timed samples; switches are always recorded. */
+/* Starts or stops the timed samples and, unless a program records them, the switches. */
 void sample_ring__set_clock(struct sample_ring *ring, bool on);
 /* Ends recording; the ring no longer changes. */
 void sample_ring__disable(struct sample_ring *ring);
@@ -111,7 +111,7 @@ struct sample_record_ids {
 	/* PERF_SAMPLE_IDENTIFIER of the events that sample at switches and page faults. */
 	uint64_t switches, minor_faults, major_faults;
 	uint64_t calls;	   /* of the event whose samples have calls (COUNTING_CALLS); 0: none */
-	uint64_t until_ns; /* later samples are left out, and counted */
+	uint64_t until_ns; /* later records are left out; 0: none are */
 	size_t late;	   /* samples left out */
 };
 

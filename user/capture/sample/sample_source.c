@@ -41,7 +41,7 @@ static void explain(int err)
 	ring_limits__explain(err, "sample the process");
 }
 
-/* Tries it on this process: the requirements are the same for every process. */
+/* Tries to open a ring on this process: the requirements are the same for every process. */
 static int sample__probe(void)
 {
 	struct sample_ring_config config = {.period_ns = 1000000000, .size = RING_MIN, .gate = -1};
@@ -155,7 +155,10 @@ static int open_rings(struct source *s)
 
 	if (sample_source__is_by_cpu(s)) {
 		place = place_of_cpus(s);
-		/* Idle CPUs that the target may not use are not woken. */
+		/*
+		 * Opens rings only on CPUs that the target may use: the clock would wake the others
+		 * when they are idle.
+		 */
 		followed__cpus(&s->followed, s->config.cgroup, &cpus);
 		err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 		if (err)
@@ -346,15 +349,15 @@ static int sample__read(struct source *s, struct recording *rec)
 	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 
-/* An execve enables the events of the program that it starts. */
+/* With from_exec, the execve enables the events. */
 static int sample__start(struct source *s)
 {
 	int err;
 
 	s->start_ns = s->rate_ns = clock__now_ns();
 	/*
-	 * If a child was forked since its events were opened, its parent's mappings are not noted
-	 * yet.
+	 * Handles the forks since the events were opened first: followed__note() then also reads
+	 * the mappings of these children from /proc.
 	 */
 	err = sample_source__is_by_cpu(s) ? drain(s) : 0;
 	if (!err)
@@ -387,7 +390,7 @@ static int sample__resume(struct source *s, const struct source_config *config)
 	return err;
 }
 
-/* The thread does not get a ring if rings are per CPU. */
+/* With rings per CPU the process needs no ring. With rings per thread it is not recorded. */
 static int sample__add_process(struct source *s, pid_t pid)
 {
 	return sample_source__is_by_cpu(s) ? pid_set__add(&s->followed.pids, pid) : 0;

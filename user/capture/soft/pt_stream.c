@@ -229,7 +229,10 @@ static void emit_mtc(struct pt_stream *stream)
 	}
 }
 
-/* Before a packet whose time matters. What was held back happened before now. */
+/*
+ * Call this before a packet whose time matters. The TNT bits that are held back happened before:
+ * they are written first.
+ */
 static void update_time(struct pt_stream *stream, uint64_t interval)
 {
 	if (stream->now >= stream->next_mtc)
@@ -403,7 +406,10 @@ void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
 	uint8_t packet[PT_PACKET_MAX];
 
 	begin_switch(stream);
-	/* SDM "Event Trace": before the FUP of the event's branch, its data first. */
+	/*
+	 * SDM "Event Trace": the packets of an event precede the FUP of its branch: first its data
+	 * (EVD), then the CFE.
+	 */
 	stream->event.type = 0;
 	if (event.type && event.has_address)
 		emit(stream, packet, pt_packet__evd(packet, PT_EVD_PFA, event.address));

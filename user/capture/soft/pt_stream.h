@@ -21,7 +21,7 @@
  */
 #define PT_PACKET_MAX 16
 
-/* Packets that carry an IP; the value is bits 4:0 of the first byte . */
+/* Packets that carry an IP; the value is bits 4:0 of the first byte. */
 enum pt_ip_packet {
 	PT_TIP = 0x0d,
 	PT_TIP_PGE = 0x11,
@@ -90,7 +90,8 @@ struct pt_stream_config {
 	 * packet, too.
 	 */
 	uint64_t tsc_interval;
-	bool tsc_at_switch;	 /* the same with MTC, for decoders that lack the CTC's ratio */
+	bool tsc_at_switch; /* with MTC, too, a TSC packet at PGE and PGD: for decoders that lack
+			       the CTC's ratio */
 	bool return_compression; /* a RET to its CALL is a TNT bit; otherwise every RET is a TIP */
 	uint8_t cbr;
 	uint8_t nom_freq;   /* ratio of the TSC (cbr: of the core); 0: no CYC packets */
@@ -100,7 +101,7 @@ struct pt_stream_config {
 
 /* The reason why a thread leaves user code: the types of CFE and EVD packets. */
 struct pt_stream_event {
-	uint8_t type; /* 0: not told */
+	uint8_t type; /* 0: no event is written */
 	uint8_t vector;
 	bool has_address; /* for a page fault */
 	uint64_t address;
@@ -154,15 +155,23 @@ void pt_stream__call_indirect(struct pt_stream *stream, uint64_t return_ip, uint
 void pt_stream__jump_indirect(struct pt_stream *stream, uint64_t to);
 /* A near return. */
 void pt_stream__ret(struct pt_stream *stream, uint64_t to);
-/* Left user code by an instruction made for it (syscall, int n): TIP.PGD without an IP. */
+/*
+ * The thread left user code by an instruction made for it (syscall, int n): TIP.PGD without an IP.
+ */
 void pt_stream__disable(struct pt_stream *stream);
-/* Left user code before the instruction at ip (fault, interrupt, signal, int3): FUP, TIP.PGD. */
+/*
+ * The thread left user code before the instruction at ip (fault, interrupt, signal, int3): FUP,
+ * TIP.PGD.
+ */
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip);
 /* The instruction at ip goes to `to`, which is outside of the ranges that are traced. */
 void pt_stream__leave_range(struct pt_stream *stream, uint64_t to);
 /* The PTWRITE instruction at ip wrote a value; ip 0: no FUP. */
 void pt_stream__ptwrite(struct pt_stream *stream, uint64_t value, bool is_wide, uint64_t ip);
-/* In either state: writes no more packets until tracing is enabled again. */
+/*
+ * In either state: writes a TraceStop packet. As with a CPU, no packets may follow until tracing is
+ * enabled again; the caller ensures this.
+ */
 void pt_stream__trace_stop(struct pt_stream *stream);
 /* In either state: writes CYC packets from now on; nom_freq 0: none. */
 void pt_stream__count_cycles(struct pt_stream *stream, uint8_t nom_freq);

@@ -331,8 +331,9 @@ static int soft__start(struct source *source)
 	if (!wait_beyond(source, SOFT_STARTING, ATTACH_TIMEOUT_MS) || shared->state == SOFT_FAILED)
 		return start_failed(source);
 	/*
-	 * Waits until every thread is stepped: a hit before that would trigger with nothing
-	 * recorded. A thread in uninterruptible sleep cannot hit, and is not waited for.
+	 * Waits until every thread is stepped, but not longer than FIRST_STEPS_TIMEOUT_MS: a hit
+	 * before that would trigger with nothing recorded. A thread in uninterruptible sleep makes
+	 * no first step in time, but cannot hit either.
 	 */
 	deadline = clock__now_ns() + FIRST_STEPS_TIMEOUT_MS * 1000000ull;
 	while (shared->unseen > 0 && shared->state == SOFT_RUNNING && clock__now_ns() < deadline)
@@ -363,7 +364,7 @@ static enum source_state soft__state(struct source *source)
 
 	for (uint32_t i = 0; source->config.spool_dir && i < source->shared->n_threads; i++)
 		drain_thread(source, i);
-	/* At its end of file the stepper is gone. */
+	/* At end of file, the stepper is gone. */
 	if (recv(source->control_fd, bytes, sizeof(bytes), MSG_DONTWAIT) == 0 && !is_over(source))
 		return SOURCE_EXITED;
 	if (!is_over(source))
@@ -381,7 +382,7 @@ static int soft__freeze(struct source *source)
 		return is_over(source) ? 0 : -EPIPE;
 	if (wait_beyond(source, SOFT_RUNNING, FREEZE_TIMEOUT_MS))
 		return 0;
-	/* They are released as soon as they wake; the stepper stays for that. */
+	/* The stepper lives on to release these threads as soon as they wake. */
 	log__warn("%d threads are in uninterruptible sleep; they are released when they wake up",
 		  source->shared->stuck);
 	return 0;

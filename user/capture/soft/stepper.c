@@ -50,8 +50,7 @@ struct stepped {
 	uint64_t fetched_ns;
 	uint64_t syscall_nr; /* rax */
 	struct insn insn;    /* len 0: the code could not be read */
-	bool under_probe; /* the file does not have the int3 at this address: the live byte may be
-			     0xcc */
+	bool under_probe; /* the byte in memory is 0xcc: the int3 of a uprobe, or of the program */
 	bool is_pushf;
 	bool is_unreadable; /* not a byte of the code could be read */
 };
@@ -120,7 +119,10 @@ static void fetch(struct stepped *t, const struct user_regs_struct *regs)
 	t->is_pushf = n && (code[0] == 0x9c || (n > 1 && code[0] == 0x66 && code[1] == 0x9c));
 }
 
-/* The packets of an instruction that ran from t->ip to `to`. False: it cannot have gone there. */
+/*
+ * Writes the packets of the instruction, which went from t->ip to `to`. False: it cannot have gone
+ * there.
+ */
 static bool encode(struct stepped *t, uint64_t to)
 {
 	struct pt_stream *s = &t->stream;
@@ -128,7 +130,7 @@ static bool encode(struct stepped *t, uint64_t to)
 
 	switch ((enum insn_class)t->insn.cls) {
 	case INSN_OTHER:
-		/* A repeated string instruction stops on itself once an iteration. */
+		/* A repeated string instruction stops at itself once per iteration. */
 		return to == next || to == t->ip;
 	case INSN_COND:
 		if (to != next && to != t->insn.target)
@@ -161,7 +163,10 @@ static bool encode(struct stepped *t, uint64_t to)
 	return false;
 }
 
-/* A return probe's trampoline: the function's frame ends when that returns. */
+/*
+ * True for the trampoline of a return probe, whose page cannot be read from outside: the frame of
+ * the function ends when the trampoline returns.
+ */
 static bool is_trampoline(const struct stepped *t, uint64_t ip)
 {
 	uint8_t byte;
@@ -340,8 +345,8 @@ static void remove_thread(struct stepper *s, struct stepped *t)
 }
 
 /*
- * Seizes and interrupts every thread of the target. New ones may start while we look: until a whole
- * pass finds none. 0 or -errno.
+ * Seizes and interrupts every thread of the target. New ones may start meanwhile, so this is
+ * repeated until a whole pass finds none. 0 or -errno.
  */
 static int seize_all(struct stepper *s)
 {
@@ -424,7 +429,8 @@ static void scan_maps(struct stepper *s)
 }
 
 /*
- * No code can be read at ip: is that because the kernel has mapped its [uprobes] page meanwhile?
+ * No code can be read at ip. True if ip is in the [uprobes] page, which the kernel has mapped
+ * meanwhile; notes its address.
  */
 static bool find_uprobes(struct stepper *s, uint64_t ip)
 {
@@ -459,7 +465,7 @@ static void syscall_done(struct stepper *s, struct stepped *t)
 	}
 }
 
-/* A step's SIGTRAP is queued for the thread. */
+/* True if a step's SIGTRAP is queued for the thread. */
 static bool trap_pending(pid_t tid)
 {
 	char path[64], line[128];
@@ -483,7 +489,7 @@ static bool trap_pending(pid_t tid)
 /* DR7's bit that enables breakpoint i, of any length, on execution (Intel SDM vol. 3, 18.2.4). */
 #define DR7_ENABLE(i) (1ul << (2 * (i)))
 
-/* 0 or -ENOMEM. */
+/* Finds the addresses of all places in the executable mappings. 0 or -ENOMEM. */
 static int find_all(const struct mappings *maps, const struct rec_place *places, size_t n,
 		    address_vec *ips)
 {
@@ -606,7 +612,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 	struct signalfd_siginfo info;
 	char command;
 
-	/* While it steps, only what may stop it is looked at. */
+	/* While threads are stepped (timeout 0), polls only what can request a freeze. */
 	if (poll(fds, timeout_ms ? 3 : 2, timeout_ms) <= 0)
 		return false;
 	if (fds[2].revents)
@@ -778,7 +784,7 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 static void on_event(struct stepper *s, struct stepped *t, int event)
 {
 	if (event == PTRACE_EVENT_EXEC) {
-		/* Its breakpoints are gone with what it ran. */
+		/* execve(2) has removed the thread's breakpoints. */
 		t->waiting = t->waiting && s->config->n_starts;
 		t->has_breakpoints = false;
 		if (!t->waiting) {

@@ -31,15 +31,16 @@ enum soft_state {
 	SOFT_RUNNING,
 	SOFT_FROZEN,
 	SOFT_EXITED,
-	SOFT_FAILED, /* could not attach: error */
+	SOFT_FAILED, /* could not attach; `error` says why */
 };
 
 struct soft_thread {
 	pid_t tid;
 	char comm[16];
 	uint64_t start_ns, last_ns;
-	uint64_t written;	       /* total bytes; the ring has the last ring_size of them */
-	_Atomic uint64_t ready, taken; /* if everything is kept: bytes to read; bytes read */
+	uint64_t written; /* total bytes; the ring has the last ring_size of them */
+	_Atomic uint64_t ready,
+		taken; /* if everything is kept: how many bytes may be read, and have been */
 };
 
 struct soft_map {

@@ -42,7 +42,10 @@ static void change_to(struct truth *truth, size_t i)
 	truth->now = truth->stacks.v[i].depth;
 }
 
-/* Returns the stack of this stack pointer or key; NULL: there is only one stack. */
+/*
+ * Changes to the stack of this stack pointer and returns it. NULL: there is only one stack, or no
+ * memory.
+ */
 static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack;
@@ -69,7 +72,7 @@ uint64_t truth__use_stack(struct truth *truth, uint64_t key, uint64_t top)
 	truth->by_key = true;
 	while (i < n && truth->stacks.v[i].key != key)
 		i++;
-	/* The first is the one of before it had a key. */
+	/* The first stack was in use before its key was known. */
 	if (i == n && n == 1 && !truth->stacks.v[0].key)
 		i = 0;
 	else if (i == n && !add_stack(truth, 0))
@@ -94,7 +97,7 @@ static void drop(struct truth *truth)
 	truth->now.frames.n--;
 }
 
-/* Returns true if there were any. */
+/* Drops the frames whose slot is below sp. True if there were any. */
 static bool drop_dead(struct truth *truth, uint64_t sp)
 {
 	size_t n = truth->now.frames.n;
@@ -151,7 +154,7 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	stack = select_stack(truth, slot);
 	/* Frames below were left without a return. */
 	left_frames = drop_dead(truth, slot);
-	/* A coroutine that begins by a return, or another one in its place. */
+	/* True if the return begins the coroutine of this stack, or another one in its place. */
 	if (stack && !stack->entry && stack->low == stack->high && !truth->now.frames.n)
 		stack->entry = slot;
 	if (stack && truth->stack && slot == stack->entry)

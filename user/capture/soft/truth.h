@@ -30,8 +30,9 @@ struct truth_depth {
 /* A stack that the thread is not using now, if it alternates between several. */
 struct truth_stack {
 	uint64_t low, high; /* range of its stack pointers so far */
-	uint64_t key, top;  /* truth__use_stack(): when it was first used */
-	uint64_t entry;	    /* slot of the return that began it; 0: a jump did */
+	uint64_t key,
+		top; /* key: of truth__use_stack(); top: the stack's end when it was first used */
+	uint64_t entry; /* slot of the return that began it; 0: a jump did */
 	struct truth_depth depth;
 };
 

@@ -238,7 +238,10 @@ static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
 	if (dwarf_attr(type, DW_AT_signature, &attr)) {
 		if (dwarf_formref_die(&attr, type))
 			return true;
-		/* libdw finds DWARF 5's units of single types only after it has come by them. */
+		/*
+		 * libdw finds a type unit of DWARF 5 only after it has listed the units up to that
+		 * one.
+		 */
 		while (!dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, NULL, NULL))
 			;
 		return dwarf_formref_die(&attr, type) != NULL;
@@ -463,7 +466,7 @@ static int take_index(struct walk *walk, struct elf_debug *debug, const struct v
 	return move(walk, (int64_t)size * step->number);
 }
 
-/* With a size of 1, 2, 4 or 8 bytes. */
+/* True for an integer or enumeration of 1, 2, 4 or 8 bytes. *size is negative if it is signed. */
 static bool is_integer(Dwarf_Die *type, int8_t *size)
 {
 	Dwarf_Word bytes, encoding = DW_ATE_unsigned;
@@ -517,7 +520,10 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 	return VALUE_NONE;
 }
 
-/* One whose cold code is elsewhere has ranges only. */
+/*
+ * True if the function's code begins there. A function whose cold code is elsewhere has ranges
+ * only.
+ */
 static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
 {
 	Dwarf_Addr entry, base, start, end;

@@ -303,7 +303,7 @@ static int open_checked(const char *path, const char *build_id)
 	return -ENOENT;
 }
 
-/* `from`: the file that has the link, whose folder a relative name is meant from. */
+/* A relative name is relative to the folder of `from`, the file that has the link. */
 static int open_alt(const char *name, const char *build_id, const char *from, const char *root)
 {
 	const char *slash = strrchr(from, '/');

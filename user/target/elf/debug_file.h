@@ -49,8 +49,9 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 bool debug_file__use(struct elf_image *image, const char *path, const char *root);
 
 /*
- * The `which`-th place (from 0) where the file with a build id may lie: /usr/lib/debug/.build-id,
- * perf's cache, debuginfod's. 0; -ENOENT after the last.
+ * The `which`-th place (from 0) where the file with a build id may lie: below
+ * /usr/lib/debug/.build-id and /usr/lib/.build-id, in perf's cache and debuginfod's. 0; -ENOENT
+ * after the last, or if the build id is invalid.
  */
 int build_id__path(const char *build_id, unsigned int which, char *path, size_t size);
 

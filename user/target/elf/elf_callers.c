@@ -20,7 +20,7 @@
 #define CALL_REL32 0xe8
 #define REL32_SIZE 4
 
-/* Calls, and of whatever else there may be: how many. */
+/* The calls of a function, and the number of other references to it. */
 struct references {
 	struct elf_callers calls;
 	size_t n_others;
@@ -53,7 +53,10 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 	}
 }
 
-/* jmp, jcc, loop and jrcxz have short forms; of the function's own they are loops. */
+/*
+ * True for the short forms of jmp, jcc, loop and jrcxz. Those within the function itself are loops,
+ * and are not counted.
+ */
 static void look_near(struct references *found, const struct loaded *at, uint64_t vaddr,
 		      uint64_t size)
 {

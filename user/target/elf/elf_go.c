@@ -17,7 +17,7 @@ enum go_version {
 #define HEADER_SIZE 8
 #define POINTER	    8
 
-/* Offsets are of the table, whose every use is checked. */
+/* Offsets count from the table's start. Each is checked where it is used. */
 struct go_table {
 	const uint8_t *data; /* of the file, or a copy of our own */
 	size_t size;
@@ -53,7 +53,7 @@ static bool read_u64(const struct go_table *go, uint64_t at, uint64_t *value)
 	return true;
 }
 
-/* A generic function's name has its types' in it. */
+/* The longest string that is read: the name of a generic function contains those of its types. */
 #define STRING_MAX 65536
 
 /* NULL if it does not end inside the table, or is empty. */
@@ -153,7 +153,7 @@ static bool next_value(struct pc_values *values)
 	return true;
 }
 
-/* A function's files, by the number that its compilation unit gives each. */
+/* The name of a function's file, by the number that the compilation unit gives it. */
 static const char *file_name(const struct go_table *go, const struct go_func *func, uint32_t number)
 {
 	uint64_t at = go->has_units ? go->units + 4 * ((uint64_t)func->unit + number)
@@ -338,8 +338,8 @@ static bool make_copy(struct go_table *go)
 }
 
 /*
- * The loader adds the bias to a relocation's addend, which the file need not hold at that place as
- * well.
+ * Stores the relocation's addend in its place, as the loader does with the bias added: the file
+ * need not contain it there. False: no memory.
  */
 static bool relocate_all(struct go_table *go, const struct elf_image *image, uint64_t vaddr)
 {
@@ -373,8 +373,9 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 }
 
 /*
- * Go's own linker begins .text with it, and the program with _rt0_amd64_linux(). Newer tables
- * leave the address to the runtime: it is believed if that function is where the program begins.
+ * Newer tables leave the start of the text to the runtime. Go's own linker puts it at the start of
+ * .text; this is believed if the table then has _rt0_amd64_linux() or the like at the program's
+ * entry point.
  */
 static bool guess_text_start(struct go_table *go, const struct elf_image *image)
 {
@@ -393,7 +394,7 @@ static bool guess_text_start(struct go_table *go, const struct elf_image *image)
 }
 
 /*
- * All functions are parts of the image's code, one after another, so this bounds what is read of
+ * True if all functions are in the image's code, one after another. This bounds what is read of
  * them.
  */
 static bool has_code(struct go_table *go, const struct elf_image *image)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of functions and lines that Go's runtime walks stacks with: strip leaves it. Written by
- * cmd/link/internal/ld/pcln.go, read by runtime/symtab.go and debug/gosym/pclntab.go. The formats
- * of Go 1.2, 1.16, 1.18 and 1.20 are known. It is read when the image is opened, and does not
- * change then.
+ * The table of functions and lines with which Go's runtime walks stacks: strip leaves it. Written
+ * by cmd/link/internal/ld/pcln.go, read by runtime/symtab.go and debug/gosym/pclntab.go. The
+ * formats of Go 1.2, 1.16, 1.18 and 1.20 are known. The table is read when the image is opened, and
+ * does not change afterwards.
  */
 #ifndef MTBPF_TARGET_ELF_ELF_GO_H
 #define MTBPF_TARGET_ELF_ELF_GO_H

@@ -338,7 +338,10 @@ static int load_sections(struct elf_image *image)
 	return 0;
 }
 
-/* Takes over nothing; 0, -ENOEXEC, -EIO or -ENOMEM. */
+/*
+ * Reads the headers of the image's data. The caller frees the image also after an error: -ENOEXEC,
+ * -EIO or -ENOMEM.
+ */
 static int parse(struct elf_image *image, bool is_core)
 {
 	int err =

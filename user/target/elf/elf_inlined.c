@@ -414,7 +414,7 @@ static int add_inlined(struct inline_tables *tables, Dwarf_Die *die, const struc
 	const char *raw_name, *name;
 	struct inlined *call;
 
-	/* As in the symbol table if it were there. */
+	/* The name that the function's symbol would have. NULL: none. */
 	raw_name = get_string(die, DW_AT_linkage_name);
 	if (!raw_name)
 		raw_name = get_string(die, DW_AT_MIPS_linkage_name);

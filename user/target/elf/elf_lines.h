@@ -13,7 +13,7 @@ struct line_found {
 	VEC(uint64_t) vaddrs;  /* where statements of the line begin; ascending, each once */
 	bool has_file;	       /* some code comes from that file */
 	unsigned int next;     /* the next line that has code; 0: none */
-	unsigned int previous; /* the last line before it */
+	unsigned int previous; /* the last line before it that has code; 0: none */
 };
 
 /*

@@ -19,7 +19,7 @@
 struct symtab {
 	struct elf_image *image;
 	const Elf_Data *strings;
-	const Elf_Data *versions; /* .gnu.version, a half-word a symbol; NULL: none */
+	const Elf_Data *versions; /* .gnu.version, a half-word per symbol; NULL: none */
 	uint32_t unit;		  /* STT_FILE symbols seen so far */
 };
 

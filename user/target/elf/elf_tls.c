@@ -67,7 +67,7 @@ bool elf_image__find_tls(struct elf_image *image, const char *name, struct elf_t
 	is_found = find_variable(image->elf, name, &found->offset) ||
 		   find_variable(elf_image__symbols_elf(image), name, &found->offset);
 	pthread_mutex_unlock(&image->lock);
-	/* The address space below the thread pointer belongs to the program's block first. */
+	/* The program's TLS block ends right below the thread pointer, except for padding. */
 	padding = (0 - tls.p_vaddr - tls.p_memsz) & ((tls.p_align ? tls.p_align : 1) - 1);
 	if (is_found)
 		found->in_program = (int64_t)(found->offset - tls.p_memsz - padding);

@@ -10,7 +10,7 @@
 struct elf_image;
 
 enum function_kind {
-	FUNCTION_SYMBOL,  /* from .symtab or .dynsym */
+	FUNCTION_SYMBOL,  /* named by a symbol table, Go's table, a perf map, ... */
 	FUNCTION_PLT,	  /* a procedure linkage stub: "name@plt", or "[plt]" */
 	FUNCTION_UNKNOWN, /* code between symbols, or in an image without any */
 	FUNCTION_INLINED, /* put into others; without code of its own: vaddr and size are 0 */

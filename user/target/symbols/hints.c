@@ -149,7 +149,7 @@ static const struct runtime runtimes[] = {
 	 .usdt = "perl:sub__entry"},
 };
 
-/* The file that it is in; NULL: it is not in this process. */
+/* The module that has the interpreter; NULL: it is not in this process. */
 static const struct module *find_module(const struct symbols *symbols,
 					const struct runtime *runtime)
 {
@@ -212,7 +212,10 @@ static void hint(const struct symbols *symbols, const struct runtime *runtime,
 			  runtime->if_usdt ? runtime->if_usdt : "");
 }
 
-/* Says so for each that is there. *is_program: the program itself is one, not only a library. */
+/*
+ * Prints hints for each interpreter that is there. *is_program: the program itself is one, not only
+ * a library.
+ */
 static bool hint_each(const struct symbols *symbols, bool *is_program)
 {
 	bool is_any = false;

@@ -18,8 +18,9 @@ struct named_function {
 	size_t symbol_len;	     /* 0: unnamed; raw_name is made up */
 	bool has_start;		     /* else vaddr is made up, or the lowest seen */
 	bool is_called;
-	struct named_function *other_half; /* which it is the unlikely half of, or NULL */
-	bool is_left;			   /* a branch left it; kept for unnamed functions */
+	struct named_function
+		*other_half; /* the function that this is the unlikely half of; or NULL */
+	bool is_left;	     /* a branch left it; kept for unnamed functions */
 	uint64_t end; /* of _init and _fini: code from here on belongs to others; 0: unknown */
 };
 
@@ -45,7 +46,7 @@ struct named_image {
 	struct hash_index by_module_name;
 	VEC(struct named_function *) functions;
 	struct hash_index by_start; /* of functions: name, module and start */
-	struct hash_index by_name;  /* the first of a name and module */
+	struct hash_index by_name;  /* of functions: the first with a name and module */
 	VEC(struct named_page) pages;
 	struct hash_index by_page;
 };

@@ -29,7 +29,7 @@ struct named_place {
 /* The known facts about an address. */
 struct named_spot {
 	uint64_t ip;
-	const char *label; /* what the place was last learnt under, which is the caller's own */
+	const char *label; /* a copy of the caller's text with which the place was last learnt */
 	uint32_t label_len;
 	bool is_followed;		 /* a branch has come here, or gone from here */
 	struct named_function *function; /* NULL: unnamed */
@@ -38,13 +38,15 @@ struct named_spot {
 
 /* NULL: out of memory. */
 struct named_image *named_image__new(void);
-/* Its map and its functions too. */
+/* Also frees its map and its functions. */
 void named_image__free(struct named_image *image);
 
 /* The map for stack__new(). Places learnt later appear in it. */
 struct code_map *named_image__map(struct named_image *image);
-/* Adds the names to another map, which is empty. It does not get names that are learnt later. 0 or
- * -ENOMEM. */
+/*
+ * Adds the names to another map, which is empty. code_map__replaced() of that map does not tell of
+ * names that are learnt later: caches keep the old ones. 0 or -ENOMEM.
+ */
 int named_image__show(struct named_image *image, struct code_map *map);
 
 /* NULL if unknown. Invalid after anything is learnt. */

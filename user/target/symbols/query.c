@@ -10,8 +10,9 @@
 #include "util/log.h"
 
 /*
- * The last identifier outside of any brackets. Demangling is slow, and a hundred thousand names
- * that lack it need none. Without one that is sure to be there (operators), all are demangled.
+ * The last identifier outside of any brackets. Demangling is slow: of a hundred thousand names
+ * those that lack the identifier need none. An operator's name may lack every identifier, so that
+ * all names are demangled.
  */
 static void find_needle(struct query *query)
 {

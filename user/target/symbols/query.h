@@ -42,9 +42,9 @@ enum tier {
  */
 int query__parse(struct query *query, const char *text);
 void query__fini(struct query *query);
-/* Whether it is "?": the user wants to pick from all. */
+/* True if the selector is "?": the user wants to pick from all functions. */
 bool query__asks(const struct query *query);
-/* True if query.module names this file, by its base name. */
+/* True if query.module names this file: by its base name, or by that up to a '.'. */
 bool query__names(const struct query *query, const char *name);
 /* True if the module belongs to the tier. */
 bool query__covers(const struct query *query, enum tier tier, const struct module *module);

@@ -88,14 +88,14 @@ bool symbols__have(const struct symbols *symbols, const char *raw_name);
 /* True if the text has the form of a source line selector: "line:svc.c:123". */
 bool line__is_selector(const char *text);
 /*
- * Calls fn for the line's code in each function that has some. What it returns but 0 ends it, and
- * is returned; or -errno after a line and a hint.
+ * Calls fn for the line's code in each function that has some, until it returns non-zero, and
+ * returns that; or returns -errno after a line and a hint.
  */
 int symbols__each_of_line(const struct symbols *symbols, const char *text,
 			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx);
 
 /*
- * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once an
+ * Calls fn for every function whose raw or demangled name matches the glob (fnmatch(3)), once per
  * address, in order of module and address, until it returns non-zero. Returns that value.
  */
 int symbols__each(const struct symbols *symbols, const char *glob,

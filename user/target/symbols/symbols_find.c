@@ -137,7 +137,7 @@ static char *line_of(const struct symbol_match *match, bool with_source)
 	return line;
 }
 
-/* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
+/* Asks the user which of them is meant. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
 static int symbols__pick(const match_vec *found, struct symbol_match *match)
 {
 	char **lines = calloc(found->n, sizeof(*lines)), offset[32] = "";
@@ -391,7 +391,7 @@ static int take_one(const struct symbols *symbols, const struct query *query,
 	const struct function *function;
 	int err = 0;
 
-	/* By a glob something else than what it found may have been meant. */
+	/* A glob may have found another function than the user meant. */
 	if (found->n == 1 && is_glob(query)) {
 		log__info("'%s' is %s of %s", query->text, found->v[0].function->name,
 			  module__name(found->v[0].module));

@@ -59,7 +59,7 @@ bool cfi__find(struct elf_image *image, uint64_t vaddr, struct cfi_row *row);
 /* The registers of one frame, and access to the memory of its thread. */
 struct cfi_frame {
 	uint64_t registers[CFI_REGISTERS];
-	uint32_t known; /* a bit a register */
+	uint32_t known; /* a bit per register */
 	bool (*read)(void *ctx, uint64_t address, uint64_t *word);
 	void *ctx;
 };

@@ -113,10 +113,10 @@ struct frame_section {
 	const unsigned char *e_ident;
 	Elf_Data *data;
 	uint64_t addr;
-	Dwarf_Off cie;	  /* the one that these are of */
+	Dwarf_Off cie;	  /* offset of the CIE that the members below are from */
 	uint8_t encoding; /* of the addresses in its FDEs */
-	uint8_t lsda;	  /* of the address of the call sites' table; DW_EH_PE_omit */
-	bool is_sized;	  /* its FDEs say how long what they augment is */
+	uint8_t lsda;	  /* of the call sites' table's address; DW_EH_PE_omit: none */
+	bool is_sized;	  /* its FDEs give the length of their augmentation data */
 };
 
 /*
@@ -180,7 +180,7 @@ static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct
 	if (fde->end < fde->start || !use_cie(section, fde->CIE_pointer) ||
 	    !eh_bytes__pointer(&bytes, section->encoding, &out->start))
 		return false;
-	/* The length has the format, but neither sign nor base. */
+	/* The length is encoded in the same format, without sign and base. */
 	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
 		return false;
 	out->end = out->start + len;

@@ -144,8 +144,8 @@ static uint64_t switch_table(const struct insn_move v[static SHAPE_LENGTH])
 }
 
 /*
- * Some instruction of the function may put up a trap frame: mov %reg,disp(%r14), which is REX.W +
- * REX.B 89 /r with %r14 and a displacement. Costs little.
+ * True if an instruction of the function may put up a trap frame: mov %reg,disp(%r14), which is
+ * REX.W + REX.B 89 /r with %r14 and a displacement. A quick test.
  */
 static bool may_push(const uint8_t *code, size_t len)
 {
@@ -246,8 +246,9 @@ struct flow {
 	uint64_t vaddr; /* of the function */
 	const uint8_t *code;
 	size_t size;
-	const struct ocaml_note *note; /* what it says goes; NULL: nothing of this function */
-	int32_t slot;		       /* of the domain's state */
+	const struct ocaml_note
+		*note; /* believed more than the code; NULL: not about this function */
+	int32_t slot;  /* of the domain's state */
 	bool has_slot, failed;
 	uint32_t *chains; /* of each byte of the code */
 	VEC(struct chain) nodes;
@@ -408,7 +409,10 @@ static bool visit(struct flow *flow, struct flow_point *p)
 	return true;
 }
 
-/* Each instruction is come to three times at most: with a chain, with an unknown one, in vain. */
+/*
+ * Each instruction is followed at most twice: with a known chain, and once more with an unknown
+ * one.
+ */
 static void follow_line(struct flow *flow, const struct flow_start *start)
 {
 	struct flow_point p = {.at = start->at, .chain = start->chain};

@@ -20,7 +20,7 @@ struct unwinder {
 	const struct unwind_start *start;
 	size_t next_call; /* in start->calls */
 	bool is_exact;	  /* ip is what runs next there, no return address */
-	bool by_frame;	  /* a frame that %rbp points to has told ip, and %rbp there */
+	bool by_frame;	  /* ip and %rbp come from a frame that %rbp pointed to */
 };
 
 enum step {
@@ -157,7 +157,10 @@ bool unwind__reuses_frame_pointer(struct code_map *map, uint64_t ip)
 	       row.registers[CFI_RBP].kind != CFI_SAME && !has_no_frame(map, ip, &place);
 }
 
-/* By its two instructions, as libgcc and gdb do: not every C library describes it. */
+/*
+ * True if ip is at rt_sigreturn's trampoline. Recognised by its two instructions, as in libgcc and
+ * gdb: not every C library describes it.
+ */
 static bool is_restorer(const struct unwinder *u)
 {
 	uint8_t code[RESTORER_MAX_LEN] = {0};
@@ -258,7 +261,10 @@ static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 /* DWARF's numbers of the registers, by those of instructions (System V ABI, AMD64, 3.6.2). */
 static const uint8_t dwarf_numbers[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* An instruction of an epilogue, carried out: its length; 0: it is another, or the return. */
+/*
+ * Carries out an instruction of an epilogue. Returns its length; 0: it is another one, or the
+ * return.
+ */
 static size_t run_epilogue(struct cfi_frame *frame, const uint8_t *code, uint64_t *sp)
 {
 	static const uint8_t add8[] = {0x48, 0x83, 0xc4}, add32[] = {0x48, 0x81, 0xc4};
