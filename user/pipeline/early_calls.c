@@ -199,7 +199,9 @@ static const struct inlined *outermost(void *ctx, const struct call *call)
 	}
 	early->site_ip = call->call_ip;
 	early->site = call_sites__find_in(&early->part.sites, call->call_ip, early->map);
-	inlined = early->site && !early->no_inline ? early->site->inlined : NULL;
+	if (early->no_inline || !early->site)
+		return NULL;
+	inlined = early->site->inlined;
 	while (inlined && inlined->outer)
 		inlined = inlined->outer;
 	return inlined;
@@ -225,39 +227,43 @@ static int pass_call(struct early_calls *early, const struct call *call, uint32_
 	return 0;
 }
 
+/* Each slice of inlined code comes before its first call. */
+static int pass_with_inlined(struct early_calls *early)
+{
+	const struct call_tree *part = &early->part;
+	const struct inline_slice *slice, *end;
+	int err = inline_pass__find(&early->inlined, &early->part);
+
+	slice = early->inlined.slices.v;
+	end = slice + early->inlined.slices.n;
+	for (uint32_t i = 0; i < part->calls.n && !err; i++) {
+		for (; slice < end && slice->before == i && !err; slice++)
+			err = pass_call(early, &slice->call, slice->call.depth);
+		if (!err)
+			err = pass_call(early, &part->calls.v[i], part->calls.v[i].depth);
+	}
+	return err;
+}
+
 static int take(void *ctx, struct call *calls, size_t n)
 {
 	struct early_calls *early = ctx;
 	struct call_tree *part = &early->part;
-	const struct inline_slice *slice, *end;
 	uint32_t depth = calls->depth;
-	bool may_have_inlined = false;
 	int err = early->failed ? -ENOMEM : 0;
 
 	part->calls.v = calls;
 	part->calls.n = n;
 	early_queue__begin(early->queue,
 			   &(struct early_owner){part->pid, part->tid, *early->base_ns});
-	if (!early->no_inline && part->sites.n_inlined) {
+	if (!err && !early->no_inline && part->sites.n_inlined) {
 		const struct call_site *site = site_of(early, calls);
 
-		may_have_inlined = n > 1 || (site && site->inlined);
+		if (n > 1 || (site && site->inlined))
+			return pass_with_inlined(early);
 	}
-	if (err || !may_have_inlined) {
-		for (size_t i = 0; i < n && !err; i++)
-			err = pass_call(early, &calls[i], calls[i].depth - depth);
-		return err;
-	}
-	/* Each slice of inlined code before its first call. */
-	err = inline_pass__find(&early->inlined, part);
-	slice = early->inlined.slices.v;
-	end = slice + early->inlined.slices.n;
-	for (uint32_t i = 0; i < n && !err; i++) {
-		for (; slice < end && slice->before == i && !err; slice++)
-			err = pass_call(early, &slice->call, slice->call.depth);
-		if (!err)
-			err = pass_call(early, &calls[i], calls[i].depth);
-	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = pass_call(early, &calls[i], calls[i].depth - depth);
 	return err;
 }
 

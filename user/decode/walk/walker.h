@@ -23,7 +23,7 @@
 /* The most blocks in a row without a packet: if code needs more, other code ran. */
 #define MAX_GOES_ON 128
 
-/* The branches of a walk, for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
+/* The branches of a walk, for decode.c. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
 struct branch_buffer {
 	struct branch *v;
 	size_t n, cap;
@@ -181,7 +181,7 @@ void walker__end_with_block(struct walker *w, uint8_t kind, uint64_t tsc);
 /* Ends tracing in walker.left, if that is set. ip: where tracing goes on; 0: unknown. */
 void walker__settle_left(struct walker *w, uint64_t ip);
 
-/* Switches to the code of the thread that runs now, and tells join.h if that is another one. */
+/* Switches to the code of the thread that runs now, and tells decode.c if that is another one. */
 void walker__update_space(struct walker *w);
 /* True if the thread on the CPU has changed since the last packet (rings per CPU only). */
 bool walker__is_other_thread(const struct walker *w);
