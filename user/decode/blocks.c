@@ -10,6 +10,7 @@
 #include "util/insn.h"
 
 #define FIRST_SLOTS 1024
+#define BLOCK_ALIGN 16
 
 /*
  * A branch's two ends, and the place where it is followed to, are mostly in the same few functions.
@@ -21,8 +22,8 @@ struct blocks_slot {
 	struct block *block;
 };
 
-struct blocks_arena {
-	struct blocks_arena *before;
+struct arena_chunk {
+	struct arena_chunk *before;
 	size_t used;
 	uint8_t bytes[64 * 1024] __attribute__((aligned(64)));
 };
@@ -40,8 +41,39 @@ struct blocks {
 	uint64_t stamp; /* how often the code has changed */
 	struct blocks_slot *slots;
 	size_t n, n_slots;
-	struct blocks_arena *arena;
+	struct arena arena;
 };
+
+void *arena__alloc(struct arena *arena, size_t size, size_t align)
+{
+	struct arena_chunk *chunk = arena->last;
+	void *at;
+
+	size = (size + align - 1) & ~(align - 1);
+	if (!chunk || chunk->used + size > sizeof(chunk->bytes)) {
+		chunk = aligned_alloc(64, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->before = arena->last;
+		chunk->used = 0;
+		arena->last = chunk;
+		arena->n_chunks++;
+	}
+	at = chunk->bytes + chunk->used;
+	chunk->used += size;
+	return at;
+}
+
+void arena__free(struct arena *arena)
+{
+	while (arena->last) {
+		struct arena_chunk *before = arena->last->before;
+
+		free(arena->last);
+		arena->last = before;
+	}
+	arena->n_chunks = 0;
+}
 
 /*
  * Writes the pages first: a page that is read before it is written faults twice, and the second
@@ -73,21 +105,11 @@ struct blocks *blocks__new(struct code_map *map, bool tell_all)
 	return b;
 }
 
-static void free_arena(struct blocks *b)
-{
-	while (b->arena) {
-		struct blocks_arena *before = b->arena->before;
-
-		free(b->arena);
-		b->arena = before;
-	}
-}
-
 void blocks__free(struct blocks *b)
 {
 	if (!b)
 		return;
-	free_arena(b);
+	arena__free(&b->arena);
 	free(b->slots);
 	free(b);
 }
@@ -102,29 +124,9 @@ void blocks__code_added(struct blocks *b)
 void blocks__clear(struct blocks *b)
 {
 	blocks__code_added(b);
-	free_arena(b);
+	arena__free(&b->arena);
 	memset(b->slots, 0, b->n_slots * sizeof(*b->slots));
 	b->n = 0;
-}
-
-/* 16-byte aligned; freed with all the others. NULL: no memory. */
-static void *alloc(struct blocks *b, size_t size)
-{
-	struct blocks_arena *arena = b->arena;
-	void *at;
-
-	size = (size + 15) & ~(size_t)15;
-	if (!arena || arena->used + size > sizeof(arena->bytes)) {
-		arena = aligned_alloc(64, sizeof(*arena));
-		if (!arena)
-			return NULL;
-		arena->before = b->arena;
-		arena->used = 0;
-		b->arena = arena;
-	}
-	at = arena->bytes + arena->used;
-	arena->used += size;
-	return at;
 }
 
 /* ---- instructions to blocks */
@@ -335,7 +337,7 @@ static int build(struct blocks *blocks, struct block *block, uint64_t ip,
 	size = block->n_steps * sizeof(*block->steps);
 	if (!size)
 		return 0;
-	block->steps = alloc(blocks, size);
+	block->steps = arena__alloc(&blocks->arena, size, BLOCK_ALIGN);
 	if (!block->steps)
 		return -ENOMEM;
 	memcpy(block->steps, g.steps, size);
@@ -345,7 +347,7 @@ static int build(struct blocks *blocks, struct block *block, uint64_t ip,
 /* A new block; NULL: no memory. */
 static struct block *build_block(struct blocks *blocks, uint64_t ip, const struct function *known)
 {
-	struct block *block = alloc(blocks, sizeof(*block));
+	struct block *block = arena__alloc(&blocks->arena, sizeof(*block), BLOCK_ALIGN);
 
 	return block && !build(blocks, block, ip, known) ? block : NULL;
 }

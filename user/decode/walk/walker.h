@@ -13,7 +13,6 @@
 #include "decode/branch.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
-#include "decode/returns.h"
 #include "decode/space.h"
 #include "decode/switches.h"
 
@@ -49,6 +48,49 @@ enum walk_state {
 	WALK_LOST, /* after a gap: no packet has told where the thread is */
 };
 
+#define RETURN_DEPTH 64
+
+/*
+ * The CPU's stack of calls whose return may be compressed (SDM "Indirect Transfer Compression for
+ * Returns"), as far as the walk knows it.
+ */
+struct returns {
+	/* A ring of the entries from floor to top, at most RETURN_DEPTH. */
+	unsigned int floor, top;
+	unsigned int stale; /* entries from here to floor are from before a gap, and may be wrong */
+	struct block_site *sites[RETURN_DEPTH];
+	uint64_t ips[RETURN_DEPTH]; /* their return addresses */
+};
+
+static inline void returns__push(struct returns *r, struct block_site *site)
+{
+	unsigned int at = r->top++ % RETURN_DEPTH;
+
+	r->sites[at] = site;
+	r->ips[at] = site->ret_ip;
+	if (r->top - r->floor > RETURN_DEPTH)
+		r->floor++;
+	if (__builtin_expect(r->top - r->stale > RETURN_DEPTH, 0))
+		r->stale++;
+}
+
+/* NULL: the stack is empty. */
+static inline struct block_site *returns__pop(struct returns *r)
+{
+	if (r->top == r->floor)
+		return NULL;
+	return r->sites[--r->top % RETURN_DEPTH];
+}
+
+/* A return used an entry from before the gap: removes the newest of these, if there is one. */
+static inline void returns__pop_stale(struct returns *r)
+{
+	if (r->stale == r->floor)
+		return;
+	r->floor--;
+	r->top = r->floor;
+}
+
 struct walker {
 	struct packet_reader reader;
 	struct pt_time time;
@@ -61,7 +103,7 @@ struct walker {
 	int cpu;
 	bool knows_who; /* since its region began */
 	const struct rec_switch *who;
-	uint64_t context; /* of the next run: memo__slot_of() */
+	uint64_t context; /* of the next run: what preceded it (walk.c) */
 	/* The thread is at the first instruction of this block. NULL unless WALK_ON. */
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */
