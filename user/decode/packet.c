@@ -311,7 +311,7 @@ static void read_by_header(struct packet_reader *r, const uint8_t *at, struct pa
 		out->value = low_bytes(packet__load(at + 1, r->end), 7);
 		set(r, at, out, PACKET_TSC, 8);
 		return;
-	case 0x59:
+	case MTC_HEADER:
 		out->value = low_bytes(packet__load(at + 1, r->end), 1);
 		set(r, at, out, PACKET_MTC, 2);
 		return;

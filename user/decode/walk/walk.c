@@ -12,7 +12,6 @@
 
 #include "decode/packet.h"
 #include "decode/pt_time.h"
-#include "decode/walk/walk_branches.h"
 #include "decode/walk/walk_packets.h"
 
 /* The walk hands over its branches when there are this many. */
@@ -138,8 +137,6 @@ static inline uint64_t first_bytes(uint64_t bytes, unsigned int n)
 {
 	return bytes & (UINT64_MAX >> (64 - 8 * n));
 }
-
-#define MTC 0x59
 
 /* The members of pt_time that a CYC changes. */
 struct clock {
@@ -271,7 +268,7 @@ static inline void read_timed_run(struct run_reader *r, struct run *run)
 			now.cycles += ticks;
 			ticks = now.ref + (now.cycles * now.ratio >> PT_TIME_RATIO_BITS);
 			now.tsc = ticks > now.tsc ? ticks : now.tsc;
-		} else if (UNLIKELY((bytes & 0xff) == MTC)) {
+		} else if (UNLIKELY((bytes & 0xff) == MTC_HEADER)) {
 			now = take_mtc(&mtc, r->time, at, end,
 				       &(struct clock){.cycles = now.cycles, .tsc = now.tsc});
 			at += 2;
@@ -300,7 +297,7 @@ static inline void read_timed_run(struct run_reader *r, struct run *run)
 			break;
 		}
 		/* Another timing packet may follow directly. */
-		if ((header & 3) != 3 && header != MTC)
+		if ((header & 3) != 3 && header != MTC_HEADER)
 			break;
 		/* Erratum SKD007: an OVF may have come in the middle of the CYC that ends here. */
 		if (r->skd007 && at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7)
@@ -513,11 +510,6 @@ static struct memo_effects *keep_effects(struct walker *w, const struct run *run
 	return effects;
 }
 
-static bool tells_time(uint8_t byte)
-{
-	return (byte & 3) == 3 || byte == MTC;
-}
-
 /* A timing packet within a run. Short CYCs are read here, as they are frequent. */
 static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 {
@@ -550,7 +542,7 @@ static void walk_and_keep(struct walker *w, const struct run *run, struct memo_e
 	while (at < run->end) {
 		uint64_t block_tsc = w->block_tsc;
 
-		if (tells_time(*at)) {
+		if (packet__is_time(*at)) {
 			at = walk_time(w, at);
 			continue;
 		}
@@ -624,7 +616,7 @@ static noinline bool take_new_run(struct walker *w, const struct run *run)
 	*first = (struct memo_entry){
 		.block = w->block, .bytes = run->bytes, .ip = run->tip ? run->ip : 0};
 	while (at < run->end)
-		at = tells_time(*at) ? walk_time(w, at) : walk_packet(w, at);
+		at = packet__is_time(*at) ? walk_time(w, at) : walk_packet(w, at);
 	return is_plain(w);
 }
 

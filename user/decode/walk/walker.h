@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of the packet walk: where the thread is in its code, and the branches and gaps that
- * have been found so far.
+ * The packet walk: where the thread is in its code, and the branches and gaps that have been found
+ * so far. It follows TNT and TIP packets along blocks; after a gap, it finds where packets fit the
+ * code.
  */
 #ifndef MTBPF_DECODE_WALK_WALKER_H
 #define MTBPF_DECODE_WALK_WALKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
@@ -120,7 +122,7 @@ struct walker {
 	bool after_ovf;	    /* the next one tells where tracing goes on */
 	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
 	bool lost_calls;    /* after a gap: unknown calls may have pushed a return address */
-	bool is_trial;	    /* this is a copy on trial: walk_branches.c */
+	bool is_trial;	    /* this is a copy on trial: walker.c */
 	bool is_other_mode; /* not 64-bit code */
 	bool has_events;    /* recorded with Event Trace */
 	uint64_t fup_ip;
@@ -160,27 +162,6 @@ static inline void walker__emit(struct walker *w, uint8_t kind, uint8_t len, uin
 	w->counts = 0;
 }
 
-/* Hands on the first n direct branches of a block. */
-static inline void walker__take_steps(struct walker *w, const struct block *block, unsigned int n,
-				      uint64_t tsc)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		struct block_step *step = &block->steps[i];
-
-		w->counts += step->counts;
-		walker__emit(w, step->kind, step->len, step->from, step->to, tsc);
-		if (step->pushes)
-			returns__push(&w->calls, &step->site);
-	}
-}
-
-/* The thread arrives at the block. */
-static inline void walker__enter(struct walker *w, struct block *block)
-{
-	w->block = block;
-	w->block_tsc = w->time.tsc;
-}
-
 /* True if the block's last instruction may go to ip. */
 static inline bool block__may_lead_to(const struct block *block, uint64_t ip)
 {
@@ -189,26 +170,6 @@ static inline bool block__may_lead_to(const struct block *block, uint64_t ip)
 	return block->end <= BLOCK_FAR;
 }
 
-/* Stops the walk because memory has run out. Returns false. */
-bool walker__fail(struct walker *w);
-/* The block at ip; NULL after walker__fail(). */
-struct block *walker__find(struct walker *w, uint64_t ip);
-
-/* next[which] of the block. NULL after walker__fail(). */
-static inline struct block *walker__follow(struct walker *w, struct block *block,
-					   unsigned int which)
-{
-	struct block *next = block->next[which];
-
-	if (UNLIKELY(!next))
-		next = blocks__link(w->space->blocks, block, which);
-	if (UNLIKELY(!next))
-		walker__fail(w);
-	return next;
-}
-
-/* Goes to the block that follows without a packet. False: out of memory. */
-bool walker__go_on(struct walker *w);
 /* The thread came to ip without a packet. False: the code does not allow that; the walk is lost. */
 bool walker__arrive(struct walker *w, uint64_t ip);
 /* The thread ran the first instructions of its block. */
@@ -248,5 +209,50 @@ static inline bool walker__doubts(const struct walker *w)
 {
 	return !w->knows_ip;
 }
+
+/* n bits, the oldest in bit 63. */
+void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n);
+void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip);
+/* The stream ends within a TIP, which still tells that the thread came to an indirect branch. */
+void walker__on_cut_tip(struct walker *w);
+
+/* The longest packet that walker__on_branches() reads without checking for the end. */
+#define MAX_TIP 9
+
+/*
+ * Handles a short TNT or a TIP at `at`, and returns the address of the next packet. NULL: it is
+ * another packet.
+ */
+static inline const uint8_t *walker__on_branches(struct walker *w, const uint8_t *at)
+{
+	uint8_t byte = *at;
+	unsigned int n, ip_bytes = byte >> 5;
+	uint64_t value;
+
+	if (packet__is_short_tnt(byte)) {
+		value = packet__short_tnt(byte, &n);
+		w->next = at + 1;
+		walker__on_tnt(w, value, n);
+		return at + 1;
+	}
+	if ((byte & 0x1f) != 0x0d || w->reader.end - at < MAX_TIP ||
+	    packet__ip_size(ip_bytes) - 1 >= 8)
+		return NULL;
+	memcpy(&value, at + 1, sizeof(value));
+	w->next = at + 1 + packet__ip_size(ip_bytes);
+	walker__on_tip(w, ip_bytes, packet_reader__ip(&w->reader, ip_bytes, value));
+	return at + 1 + packet__ip_size(ip_bytes);
+}
+
+/*
+ * After a gap a packet tells an IP. True if the walk goes on there; after bad bytes it does so only
+ * if the packets that follow fit the code.
+ */
+bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
+/*
+ * The bytes before `at` do not form a packet. Returns the place nearby where packets begin that fit
+ * the code as if the bytes had told of no branch, or NULL.
+ */
+const uint8_t *walker__step_over(const struct walker *w, const uint8_t *at);
 
 #endif
