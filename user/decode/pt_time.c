@@ -40,15 +40,6 @@ void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter)
 	time->have_tma = true;
 }
 
-/* A period's true length in cycles, for CPUs that do not say how fast they run. */
-static void calibrate(struct pt_time *time, uint64_t tsc)
-{
-	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
-		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
-	time->mtc_tsc = tsc;
-	time->mtc_cycles = 0;
-}
-
 void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 {
 	uint8_t passed = (uint8_t)(ctc - time->last_mtc);
@@ -60,7 +51,11 @@ void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 	/* It has 8 bits; the same value again is a whole round of them. */
 	time->periods += passed ? passed : 256;
 	tsc = time->tma + ctc_to_tsc(time->config, time->periods << time->config->mtc_freq);
-	calibrate(time, tsc);
+	/* A period's true length in cycles, for CPUs that do not say how fast they run. */
+	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
+		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
+	time->mtc_tsc = tsc;
+	time->mtc_cycles = 0;
 	count_from(time, tsc);
 	if (tsc > time->tsc)
 		time->tsc = tsc;

@@ -29,43 +29,32 @@ struct speed branch__speed(const struct branch *entry)
 /* Bytes of PT between two checks, about ten microseconds. Each PSB+ gives the ratio. */
 #define LOOK_BYTES (16u << 10)
 
-/* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */
-static uint32_t to_mhz(const struct rec_pt_config *pt, uint64_t ratio)
-{
-	uint64_t tsc_khz = (1000000ull << pt->time_shift) / pt->time_mult;
-
-	return (uint32_t)((tsc_khz * ratio / pt->nom_freq + 500) / 1000);
-}
-
-static int add(struct clock_rates *rates, const struct clock_rate *rate)
-{
-	size_t n = rates->all.n;
-
-	if (n &&
-	    (rates->all.v[n - 1].mhz == rate->mhz || rates->all.v[n - 1].time_ns > rate->time_ns))
-		return 0;
-	return VEC_ADD(&rates->all, *rate);
-}
-
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		     const struct rec_aux *aux)
 {
 	const uint8_t *end = aux->data + aux->size, *at = packet__find_psb(aux->data, end);
+	const struct rec_pt_config *pt = &rec->pt;
 	struct packet_reader reader;
+	uint64_t tsc_khz;
 	int err = 0;
 
-	if (!rec->pt.nom_freq || !rec->pt.time_mult)
+	if (!pt->nom_freq || !pt->time_mult)
 		return 0;
+	/* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */
+	tsc_khz = (1000000ull << pt->time_shift) / pt->time_mult;
 	packet_reader__init(&reader, aux->data, aux->size);
 	while (at && !err) {
+		const struct clock_rate *last =
+			rates->all.n ? &rates->all.v[rates->all.n - 1] : NULL;
 		struct clock_rate rate;
 		uint64_t tsc, ratio;
 
 		packet__read_psb_plus(&reader, at, &tsc, &ratio);
-		rate.time_ns = tsc__to_ns(tsc, aux->tsc, &rec->pt);
-		rate.mhz = to_mhz(&rec->pt, ratio);
-		if (tsc && ratio)
-			err = add(rates, &rate);
+		rate.time_ns = tsc__to_ns(tsc, aux->tsc, pt);
+		rate.mhz = (uint32_t)((tsc_khz * ratio / pt->nom_freq + 500) / 1000);
+		if (tsc && ratio &&
+		    (!last || (last->mhz != rate.mhz && last->time_ns <= rate.time_ns)))
+			err = VEC_ADD(&rates->all, rate);
 		at = (size_t)(end - at) > LOOK_BYTES ? packet__find_psb(at + LOOK_BYTES, end)
 						     : NULL;
 	}

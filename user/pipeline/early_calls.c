@@ -181,21 +181,26 @@ void early_queue__free(struct early_queue *queue)
 	free(queue);
 }
 
+/* Other code has come to lie where code was: sites must be looked up again. */
+static void retire_sites(struct early_calls *early)
+{
+	if (VEC_ADD(&early->retired, early->part.sites)) {
+		early->failed = true;
+		return;
+	}
+	early->part.sites = (struct call_sites){0};
+	early->site_ip = 0;
+}
+
 /* Returns the outermost inlined call around the call's site; NULL: none. */
 static const struct inlined *outermost(void *ctx, const struct call *call)
 {
 	struct early_calls *early = ctx;
 	const struct inlined *inlined;
 
-	/* If other code has come to lie where code was, sites must be looked up again. */
 	if (code_map__replaced(early->map) != early->replaced) {
 		early->replaced = code_map__replaced(early->map);
-		if (VEC_ADD(&early->retired, early->part.sites)) {
-			early->failed = true;
-		} else {
-			early->part.sites = (struct call_sites){0};
-			early->site_ip = 0;
-		}
+		retire_sites(early);
 	}
 	early->site_ip = call->call_ip;
 	early->site = call_sites__find_in(&early->part.sites, call->call_ip, early->map);

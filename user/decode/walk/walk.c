@@ -597,7 +597,7 @@ static bool is_plain(const struct walker *w)
  * the second time: in CPython two of three different runs come only once. False: the batch's next
  * runs are invalid.
  */
-static noinline bool take_new_run(struct walker *w, const struct run *run)
+static bool take_new_run(struct walker *w, const struct run *run)
 {
 	struct memo_entry *first = &w->space->entries[run->slot];
 	struct memo_entry *second = &w->space->entries[run->slot ^ 1];
@@ -630,20 +630,19 @@ static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 	for (unsigned int i = 0; i < batch->n; i++) {
 		struct memo_entry *entries = w->space->entries;
 		struct run *run = &batch->runs[i];
+		struct memo_entry *entry = &entries[run->slot];
 
 		if (i + AHEAD < batch->n) {
 			const struct run *next = &run[AHEAD];
-			const struct memo_entry *entry = &entries[next->slot];
+			bool is_second = entries[next->slot].bytes != next->bytes;
+			struct memo_effects *effects = entries[next->slot ^ is_second].effects;
 
-			if (entry->bytes != next->bytes)
-				entry = &entries[next->slot ^ 1];
-			__builtin_prefetch(entry->effects);
+			__builtin_prefetch(effects);
 			/* A prefetch of an invalid address is harmless. */
-			__builtin_prefetch((const void *)((uintptr_t)entry->effects + 64));
+			__builtin_prefetch((const void *)((uintptr_t)effects + 64));
 		}
 		run->times[0] = w->block_tsc;
-		if (LIKELY(replay(w, &entries[run->slot], run) ||
-			   replay(w, &entries[run->slot ^ 1], run)))
+		if (LIKELY(replay(w, entry, run)) || replay(w, &entries[run->slot ^ 1], run))
 			continue;
 		if (!take_new_run(w, run)) {
 			w->context = w->reader.last_ip;
