@@ -9,7 +9,6 @@
 
 #include "decode/decode.h"
 #include "perf/perf_threads.h"
-#include "decode/speed.h"
 #include "pipeline/early_calls.h"
 #include "pipeline/trace_filter.h"
 #include "sampled/sampled.h"

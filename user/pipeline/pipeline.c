@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
-#include "decode/speed.h"
+#include "decode/pt_time.h"
 #include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"

@@ -10,6 +10,9 @@
 
 #include "kernel/kernel.h"
 
+/* The most blocks in a row without a packet: if code needs more, other code ran. */
+#define MAX_GOES_ON 128
+
 bool branch_buffer__grow(struct branch_buffer *out)
 {
 	size_t cap = out->cap ? 2 * out->cap : 256;

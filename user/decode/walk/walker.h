@@ -21,9 +21,6 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* The most blocks in a row without a packet: if code needs more, other code ran. */
-#define MAX_GOES_ON 128
-
 /* The branches of a walk, for decode.c. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
 struct branch_buffer {
 	struct branch *v;
