@@ -184,7 +184,7 @@ int perf_text__print_branches(int fd, const char *name, FILE *out)
 
 	if (!err && !perf_threads__totals(text.threads)->decode.branches) {
 		log__error("%s has samples, but no branches", name);
-		log__hint("use -print calls for the slices that are made from them");
+		log__hint("use -print calls, which prints the slices made from samples");
 		err = -EINVAL;
 	}
 	perf_samples__free(text.samples);

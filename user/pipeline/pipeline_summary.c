@@ -324,6 +324,26 @@ static void print_span(const struct decoded *decoded, FILE *out)
 	fputc('\n', out);
 }
 
+/* One stack in CUT_SHARE may be deeper than its copy: such stacks are not worth a line. */
+#define CUT_SHARE 20
+
+static void print_cut(const struct sampled_totals *totals, FILE *out)
+{
+	size_t size = totals->copy_size;
+
+	if (totals->cut_copies <= totals->copies / CUT_SHARE)
+		return;
+	fprintf(out,
+		"outer callers are missing in %" PRIu64 " of %" PRIu64
+		" stacks: they are beyond the %s that were copied of each stack",
+		totals->cut_copies, totals->copies, BYTES(size));
+	if (size < MT_COPY_MAX)
+		fprintf(out, "; -stack-copy %zuK copies more",
+			4 * size < MT_COPY_MAX ? (4 * size + 1023) / 1024
+					       : (size_t)MT_COPY_MAX / 1024);
+	fputc('\n', out);
+}
+
 static void print_filtered_and_events(const struct decoded *decoded, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
@@ -384,6 +404,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		thread_places__fini(&places);
 	}
 	print_span(decoded, out);
+	print_cut(&decoded->sampled, out);
 	print_lost(&decoded->totals, rec, out);
 	print_filtered_and_events(decoded, out);
 	if (!slowest)
