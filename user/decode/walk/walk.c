@@ -229,6 +229,33 @@ static inline unsigned int read_plain_run(struct run_reader *r, struct run *run)
 	return n;
 }
 
+/*
+ * Reads the CYC at `at`, whose bytes are the first of *bytes, which becomes those after it. Returns
+ * its length; 0: not a valid CYC. The code does not branch on the length, which the CPU cannot
+ * predict. Shifting the next bytes down is faster than loading them again.
+ */
+static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, struct clock *now)
+{
+	uint64_t is_long = *bytes >> 2 & 1, payload = *bytes >> 3 & 0x1fff, ticks;
+	unsigned int len = 1 + (unsigned int)is_long;
+
+	if (UNLIKELY(*bytes & (is_long << 8))) {
+		len = read_long_cyc(at, &ticks);
+		if (!len)
+			return 0;
+		*bytes = load(at + len);
+	} else {
+		/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
+		ticks = payload & 0x1f;
+		ticks = is_long ? (payload + ticks) >> 1 : ticks;
+		*bytes >>= 8 * len;
+	}
+	now->cycles += ticks;
+	ticks = now->ref + (now->cycles * now->ratio >> PT_TIME_RATIO_BITS);
+	now->tsc = ticks > now->tsc ? ticks : now->tsc;
+	return len;
+}
+
 /* Reads a run that contains timing packets. */
 static inline void read_timed_run(struct run_reader *r, struct run *run)
 {
@@ -246,28 +273,11 @@ static inline void read_timed_run(struct run_reader *r, struct run *run)
 		unsigned int size;
 
 		if ((bytes & 3) == 3) {
-			/*
-			 * This code does not branch on the length, which the CPU cannot predict.
-			 * Shifting the next bytes down is faster than loading them again.
-			 */
-			uint64_t is_long = bytes >> 2 & 1, payload = bytes >> 3 & 0x1fff, ticks;
-			unsigned int len = 1 + (unsigned int)is_long;
+			unsigned int len = read_cyc(at, &bytes, &now);
 
-			if (UNLIKELY(bytes & (is_long << 8))) {
-				len = read_long_cyc(at, &ticks);
-				if (!len)
-					break;
-				bytes = load(at + len);
-			} else {
-				/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
-				ticks = payload & 0x1f;
-				ticks = is_long ? (payload + ticks) >> 1 : ticks;
-				bytes >>= 8 * len;
-			}
+			if (!len)
+				break;
 			at += len;
-			now.cycles += ticks;
-			ticks = now.ref + (now.cycles * now.ratio >> PT_TIME_RATIO_BITS);
-			now.tsc = ticks > now.tsc ? ticks : now.tsc;
 		} else if (UNLIKELY((bytes & 0xff) == MTC_HEADER)) {
 			now = take_mtc(&mtc, r->time, at, end,
 				       &(struct clock){.cycles = now.cycles, .tsc = now.tsc});
@@ -297,7 +307,7 @@ static inline void read_timed_run(struct run_reader *r, struct run *run)
 			break;
 		}
 		/* Another timing packet may follow directly. */
-		if ((header & 3) != 3 && header != MTC_HEADER)
+		if (!packet__is_time(header))
 			break;
 		/* Erratum SKD007: an OVF may have come in the middle of the CYC that ends here. */
 		if (r->skd007 && at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7)
