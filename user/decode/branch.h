@@ -104,7 +104,7 @@ static inline uint8_t branch__return_slack(const struct branch *b)
 	return b->len ? 0 : CALL_MAX_LEN - CALL_MIN_LEN;
 }
 
-/* How fast a thread ran in a stretch. */
+/* The speed of a thread in a stretch. */
 struct speed {
 	uint64_t begin_ns, end_ns;
 	uint64_t traced_ns; /* time in traced code; the rest was in the kernel, off the CPU, or a

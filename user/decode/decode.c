@@ -265,8 +265,8 @@ static int take_other(struct joiner *j, const struct branch *b)
 
 /*
  * Completes the plain branches at the begin of the array in place, and returns their number. Plain
- * branches go from one known place to another, and need no other handling. The code has no branches
- * that the CPU cannot predict.
+ * branches go from one known place to another; nothing else is done for them. The code has no
+ * branches that the CPU cannot predict.
  */
 static size_t complete_plain(struct joiner *j, struct branch *raw, size_t n)
 {

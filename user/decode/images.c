@@ -286,7 +286,7 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 	return NULL;
 }
 
-/* What was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
+/* Returns what was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
 static struct elf_image *find_jit(struct images *images, pid_t pid)
 {
 	const struct recording *rec = images->rec;

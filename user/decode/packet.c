@@ -91,8 +91,8 @@ static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet 
 		break;
 	case ppt_pwre:
 		/*
-		 * SDM "PWRE Packet": the CPU entered the state by itself if bit 7 is set in the
-		 * byte after the opcode. libipt 2.0 reads bit 3 instead.
+		 * SDM "PWRE Packet": the hardware initiated the entry if bit 7 is set in the byte
+		 * after the opcode. libipt 2.0 reads bit 3 instead.
 		 */
 		set_event(out, PT_NOTE_PWRE, false,
 			  pwre->sub_state | pwre->state << 4 | (at[2] & 0x80 ? 1u << 8 : 0));

@@ -365,8 +365,8 @@ static noinline void run_batch__read(struct run_batch *batch, const struct walke
 		if (!run->n_packets)
 			break;
 		/*
-		 * What preceded the run in the stream nearly always determines its block: the entry
-		 * can be fetched before the block is known.
+		 * The packets before the run nearly always determine its block: the entry can be
+		 * fetched before the block is known.
 		 */
 		hash = (run->bytes ^ context * 0xff51afd7ed558ccdull) * 0x9e3779b97f4a7c15ull;
 		run->slot = (uint32_t)(hash >> (64 - MEMO_BITS));
@@ -545,7 +545,7 @@ static void walk_and_keep(struct walker *w, const struct run *run, struct memo_e
 	block_counts counts = w->counts;
 	const uint8_t *at = run->at;
 	size_t first = out->n, marked = first, n_events;
-	/* Of packets; and that of the packet with which the thread reached its block, or 0. */
+	/* The current packet; and the one with which the thread reached its block, or 0. */
 	uint8_t number = 0, entered = 0;
 
 	w->counts = 0;
