@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "decode/decode.h"
-#include "perf/perf_threads.h"
+#include "perf/perf_text.h"
 #include "pipeline/early_calls.h"
 #include "pipeline/trace_filter.h"
 #include "sampled/sampled.h"
@@ -22,6 +22,7 @@ struct thread_speed {
 	pid_t pid, tid;
 	struct speed speed;
 };
+
 /* A decoded recording: its trees, one per stack of a thread, and the hits with their functions. */
 struct decoded {
 	VEC(struct call_tree) trees;
