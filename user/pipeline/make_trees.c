@@ -181,11 +181,12 @@ static int take_entry(struct tree_maker *m, const struct branch *entry)
 {
 	struct decoded *decoded = m->decoded;
 	struct pt_note note = branch__note(entry, m->pid, m->tid);
-	struct speed speed = branch__speed(entry);
 	struct code_place place;
 	int err;
 
 	if (entry->kind == ENTRY_SPEED) {
+		struct speed speed = branch__speed(entry);
+
 		if (m->selection &&
 		    !decode_filter__has(&decoded->part.decode, speed.begin_ns, speed.end_ns))
 			return 0;
