@@ -205,7 +205,7 @@ make_programs() {
 	[ "$gaps" -gt 0 ]
 	[ "$(wc -l <said)" -eq 2 ]
 	grep -q "^warning: .*/prog (No such file or directory): it shows as gaps" said
-	grep -q "^hint: its build ID is $id" said
+	grep -q "^hint: put the file with build ID $id at that path" said
 	# Copied back, it is another inode; its build id tells that it is right.
 	cp elsewhere prog
 	decode x

@@ -10,6 +10,7 @@
 #include "util/insn.h"
 
 #define FIRST_SLOTS 1024
+#define BLOCK_ALIGN 16
 
 /*
  * A branch's two ends, and the place where it is followed to, are mostly in the same few functions.
@@ -21,8 +22,8 @@ struct blocks_slot {
 	struct block *block;
 };
 
-struct blocks_arena {
-	struct blocks_arena *before;
+struct arena_chunk {
+	struct arena_chunk *before;
 	size_t used;
 	uint8_t bytes[64 * 1024] __attribute__((aligned(64)));
 };
@@ -40,8 +41,39 @@ struct blocks {
 	uint64_t stamp; /* how often the code has changed */
 	struct blocks_slot *slots;
 	size_t n, n_slots;
-	struct blocks_arena *arena;
+	struct arena arena;
 };
+
+void *arena__alloc(struct arena *arena, size_t size, size_t align)
+{
+	struct arena_chunk *chunk = arena->last;
+	void *at;
+
+	size = (size + align - 1) & ~(align - 1);
+	if (!chunk || chunk->used + size > sizeof(chunk->bytes)) {
+		chunk = aligned_alloc(64, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->before = arena->last;
+		chunk->used = 0;
+		arena->last = chunk;
+		arena->n_chunks++;
+	}
+	at = chunk->bytes + chunk->used;
+	chunk->used += size;
+	return at;
+}
+
+void arena__free(struct arena *arena)
+{
+	while (arena->last) {
+		struct arena_chunk *before = arena->last->before;
+
+		free(arena->last);
+		arena->last = before;
+	}
+	arena->n_chunks = 0;
+}
 
 /*
  * Writes the pages first: a page that is read before it is written faults twice, and the second
@@ -73,21 +105,11 @@ struct blocks *blocks__new(struct code_map *map, bool tell_all)
 	return b;
 }
 
-static void free_arena(struct blocks *b)
-{
-	while (b->arena) {
-		struct blocks_arena *before = b->arena->before;
-
-		free(b->arena);
-		b->arena = before;
-	}
-}
-
 void blocks__free(struct blocks *b)
 {
 	if (!b)
 		return;
-	free_arena(b);
+	arena__free(&b->arena);
 	free(b->slots);
 	free(b);
 }
@@ -102,29 +124,9 @@ void blocks__code_added(struct blocks *b)
 void blocks__clear(struct blocks *b)
 {
 	blocks__code_added(b);
-	free_arena(b);
+	arena__free(&b->arena);
 	memset(b->slots, 0, b->n_slots * sizeof(*b->slots));
 	b->n = 0;
-}
-
-/* 16-byte aligned; freed with all the others. NULL: no memory. */
-static void *alloc(struct blocks *b, size_t size)
-{
-	struct blocks_arena *arena = b->arena;
-	void *at;
-
-	size = (size + 15) & ~(size_t)15;
-	if (!arena || arena->used + size > sizeof(arena->bytes)) {
-		arena = aligned_alloc(64, sizeof(*arena));
-		if (!arena)
-			return NULL;
-		arena->before = b->arena;
-		arena->used = 0;
-		b->arena = arena;
-	}
-	at = arena->bytes + arena->used;
-	arena->used += size;
-	return at;
 }
 
 /* ---- instructions to blocks */
@@ -146,45 +148,29 @@ struct building {
 	struct block_step steps[MAX_STEPS];
 };
 
-/*
- * Remembers the function found at the place. Only if the function is contiguous: other parts of it,
- * and code beyond the mapped piece, are looked up each time.
- */
-static void note_function(struct blocks *blocks, uint64_t ip, const struct code_place *place)
-{
-	const struct function *function = place->function;
-	const struct code_piece *piece = &blocks->piece;
-	uint64_t start = place->entry, size = function->size;
-
-	if (ip - start >= size || start - piece->start >= piece->len ||
-	    size > piece->len - (start - piece->start))
-		return;
-	blocks->known[blocks->next_known++ % KNOWN_FUNCTIONS] =
-		(struct known_function){start, size, function};
-}
-
 /* NULL: no code is known at ip. */
 static const struct function *function_at(struct blocks *blocks, uint64_t ip)
 {
+	const struct code_piece *piece = &blocks->piece;
 	struct code_place place;
+	uint64_t start, size;
 
 	for (unsigned int i = 0; i < KNOWN_FUNCTIONS; i++)
 		if (ip - blocks->known[i].start < blocks->known[i].size)
 			return blocks->known[i].function;
 	if (!code_map__find(blocks->map, ip, &place))
 		return NULL;
-	note_function(blocks, ip, &place);
+	/*
+	 * Remembers the function only if it is contiguous: other parts of it, and code beyond the
+	 * mapped piece, are looked up each time.
+	 */
+	start = place.entry;
+	size = place.function->size;
+	if (ip - start < size && start - piece->start < piece->len &&
+	    size <= piece->len - (start - piece->start))
+		blocks->known[blocks->next_known++ % KNOWN_FUNCTIONS] =
+			(struct known_function){start, size, place.function};
 	return place.function;
-}
-
-/* For an instruction that may cross into another mapping, or is patched. */
-static int fetch_copy(struct blocks *blocks, uint64_t ip, struct insn *insn)
-{
-	uint8_t code[INSN_MAX_LEN];
-	size_t n = code_map__read(blocks->map, ip, code, sizeof(code));
-	int err = n ? insn__decode(code, n, ip, insn) : -ENOENT;
-
-	return err == -ENODATA ? -ENOENT : err;
 }
 
 static bool has_piece(const struct blocks *blocks, uint64_t ip)
@@ -201,12 +187,18 @@ static bool has_piece(const struct blocks *blocks, uint64_t ip)
 static int fetch(struct blocks *blocks, uint64_t ip, struct insn *insn)
 {
 	const struct code_piece *piece = &blocks->piece;
+	uint8_t code[INSN_MAX_LEN];
+	size_t n;
+	int err;
 
 	if (!has_piece(blocks, ip) && !code_map__piece(blocks->map, ip, &blocks->piece))
 		blocks->piece.len = 0;
-	if (!has_piece(blocks, ip))
-		return fetch_copy(blocks, ip, insn);
-	return insn__decode(piece->bytes + (ip - piece->start), INSN_MAX_LEN, ip, insn);
+	if (has_piece(blocks, ip))
+		return insn__decode(piece->bytes + (ip - piece->start), INSN_MAX_LEN, ip, insn);
+	/* The instruction may cross into another mapping, or is patched. */
+	n = code_map__read(blocks->map, ip, code, sizeof(code));
+	err = n ? insn__decode(code, n, ip, insn) : -ENOENT;
+	return err == -ENODATA ? -ENOENT : err;
 }
 
 /*
@@ -221,89 +213,50 @@ static bool leaves(const struct building *g, uint64_t from, uint64_t to)
 	       function != function_at(g->blocks, to);
 }
 
-static void add_step(struct building *g, const struct insn *insn, bool is_call)
-{
-	uint64_t next = g->ip + insn->len;
-
-	g->steps[g->block->n_steps++] = (struct block_step){
-		.from = g->ip,
-		.to = insn->target,
-		.counts = g->counts,
-		.site = {.ret_ip = next},
-		.kind = is_call ? BRANCH_CALL : BRANCH_JUMP,
-		.len = insn->len,
-		/* SDM "Indirect Transfer Compression for Returns": not the call that reads the IP.
-		 */
-		.pushes = is_call && insn->target != next,
-	};
-	g->counts = 0;
-}
-
+/* A direct call or jump within the block. */
 static void follow(struct building *g, const struct insn *insn)
 {
 	bool is_call = insn->cls == INSN_CALL;
+	uint64_t next = g->ip + insn->len;
 
 	g->n_jumps++;
 	g->counts += BLOCK_TAKEN;
-	if (is_call || leaves(g, g->ip, insn->target))
-		add_step(g, insn, is_call);
+	if (is_call || leaves(g, g->ip, insn->target)) {
+		g->steps[g->block->n_steps++] = (struct block_step){
+			.from = g->ip,
+			.to = insn->target,
+			.counts = g->counts,
+			.site = {.ret_ip = next},
+			.kind = is_call ? BRANCH_CALL : BRANCH_JUMP,
+			.len = insn->len,
+			/*
+			 * SDM "Indirect Transfer Compression for Returns": not the call that reads
+			 * the IP.
+			 */
+			.pushes = is_call && insn->target != next,
+		};
+		g->counts = 0;
+	}
 	g->known = function_at(g->blocks, insn->target);
 	g->ip = insn->target;
-}
-
-static void end_cond(struct building *g, const struct insn *insn)
-{
-	struct block *block = g->block;
-
-	block->end = BLOCK_COND;
-	block->target = insn->target;
-	/* The target is the next instruction: both outcomes lead there. */
-	if (insn->target != g->ip + insn->len && leaves(g, g->ip, insn->target))
-		block->flags |= BLOCK_TELLS_TAKEN;
-}
-
-/* A jump to the same function may still enter another activation of it. */
-static bool may_raise(const struct building *g)
-{
-	uint8_t code[JUMP_TO_POPPED_LEN];
-
-	return code_map__read(g->blocks->map, g->ip - JUMP_TO_POPPED_BEFORE, code, sizeof(code)) ==
-		       sizeof(code) &&
-	       insn__jumps_to_popped(code);
-}
-
-static void end_jump(struct building *g)
-{
-	g->block->end = BLOCK_JUMP;
-	if (g->blocks->tell_all || function_at(g->blocks, g->ip) != g->known || may_raise(g))
-		g->block->flags |= BLOCK_TELLS_JUMP;
-	g->counts += BLOCK_TAKEN;
-}
-
-/*
- * Such an instruction loads where to continue from memory: from a signal frame or the kernel's
- * stack.
- */
-static bool restores(const struct building *g, const struct insn *insn)
-{
-	uint8_t code[RESTORER_MAX_LEN] = {0};
-
-	if (insn->cls == INSN_FAR)
-		return true;
-	code_map__read(g->blocks->map, g->before, code, sizeof(code));
-	return insn__is_restorer(code);
 }
 
 /* True if insn ends the block. */
 static bool end_at(struct building *g, const struct insn *insn)
 {
 	struct block *block = g->block;
+	struct blocks *blocks = g->blocks;
+	uint8_t raise[JUMP_TO_POPPED_LEN], restorer[RESTORER_MAX_LEN] = {0};
 
 	block->last_ip = g->ip;
 	block->last_len = insn->len;
 	switch ((enum insn_class)insn->cls) {
 	case INSN_COND:
-		end_cond(g, insn);
+		block->end = BLOCK_COND;
+		block->target = insn->target;
+		/* If the target is the next instruction, both outcomes lead there. */
+		if (insn->target != g->ip + insn->len && leaves(g, g->ip, insn->target))
+			block->flags |= BLOCK_TELLS_TAKEN;
 		return true;
 	case INSN_RET:
 		block->end = BLOCK_RETURN;
@@ -315,18 +268,28 @@ static bool end_at(struct building *g, const struct insn *insn)
 		g->counts += BLOCK_TAKEN;
 		return true;
 	case INSN_JUMP_INDIRECT:
-		end_jump(g);
+		block->end = BLOCK_JUMP;
+		/* A jump to the same function may still enter another activation of it. */
+		if (blocks->tell_all || function_at(blocks, g->ip) != g->known ||
+		    (code_map__read(blocks->map, g->ip - JUMP_TO_POPPED_BEFORE, raise,
+				    sizeof(raise)) == sizeof(raise) &&
+		     insn__jumps_to_popped(raise)))
+			block->flags |= BLOCK_TELLS_JUMP;
+		g->counts += BLOCK_TAKEN;
 		return true;
 	case INSN_INT3:
 		block->flags |= BLOCK_ENTERS | BLOCK_TRAPS;
 		block->end = BLOCK_FAR;
 		return true;
 	case INSN_SYSCALL:
-	case INSN_FAR:
-		if (insn->cls == INSN_SYSCALL)
-			block->flags |= BLOCK_ENTERS;
-		if (restores(g, insn))
+		block->flags |= BLOCK_ENTERS;
+		code_map__read(blocks->map, g->before, restorer, sizeof(restorer));
+		if (insn__is_restorer(restorer))
 			block->flags |= BLOCK_RESTORES;
+		block->end = BLOCK_FAR;
+		return true;
+	case INSN_FAR:
+		block->flags |= BLOCK_RESTORES;
 		block->end = BLOCK_FAR;
 		return true;
 	default:
@@ -334,69 +297,59 @@ static bool end_at(struct building *g, const struct insn *insn)
 	}
 }
 
-static void build(struct building *g)
-{
-	struct block *block = g->block;
-	struct insn insn;
-	int err = 0;
-
-	while (g->n_insns < MAX_INSNS && g->n_jumps < MAX_JUMPS) {
-		err = fetch(g->blocks, g->ip, &insn);
-		if (err)
-			break;
-		g->n_insns++;
-		g->counts++;
-		if (end_at(g, &insn))
-			return;
-		if (insn.cls == INSN_CALL || insn.cls == INSN_JUMP) {
-			g->before = 0;
-			follow(g, &insn);
-		} else {
-			g->before = g->ip;
-			g->ip += insn.len;
-		}
-	}
-	block->last_ip = g->ip;
-	block->last_len = 0;
-	block->end = !err ? BLOCK_GOES_ON : err == -ENOENT ? BLOCK_UNMAPPED : BLOCK_NO_CODE;
-}
-
-static int fill(struct building *g)
-{
-	struct block *block = g->block;
-	size_t size;
-
-	build(g);
-	block->n_before = (uint16_t)(g->n_insns - (block->last_len != 0));
-	block->counts = g->counts;
-	block->known_function = g->known;
-	block->end_function = function_at(g->blocks, block->last_ip);
-	size = block->n_steps * sizeof(*block->steps);
-	if (!size)
-		return 0;
-	block->steps = alloc(g->blocks, size);
-	if (!block->steps)
-		return -ENOMEM;
-	memcpy(block->steps, g->steps, size);
-	return 0;
-}
-
-static int fill_block(struct blocks *blocks, struct block *block, uint64_t ip,
-		      const struct function *known)
+/* Decodes the block at ip. known: the function that the last transfer went to. 0 or -ENOMEM. */
+static int build(struct blocks *blocks, struct block *block, uint64_t ip,
+		 const struct function *known)
 {
 	struct building g = {.blocks = blocks, .block = block, .ip = ip, .known = known};
+	bool has_end = false;
+	size_t size;
+	int err = 0;
 
 	*block = (struct block){
 		.ip = ip, .function = function_at(blocks, ip), .stamp = blocks->stamp};
-	return fill(&g);
+	while (!has_end && g.n_insns < MAX_INSNS && g.n_jumps < MAX_JUMPS) {
+		struct insn insn;
+
+		err = fetch(blocks, g.ip, &insn);
+		if (err)
+			break;
+		g.n_insns++;
+		g.counts++;
+		has_end = end_at(&g, &insn);
+		if (insn.cls == INSN_CALL || insn.cls == INSN_JUMP) {
+			g.before = 0;
+			follow(&g, &insn);
+		} else {
+			g.before = g.ip;
+			g.ip += insn.len;
+		}
+	}
+	if (!has_end) {
+		block->last_ip = g.ip;
+		block->last_len = 0;
+		block->end = !err ? BLOCK_GOES_ON : err == -ENOENT ? BLOCK_UNMAPPED : BLOCK_NO_CODE;
+	}
+	block->n_before = (uint16_t)(g.n_insns - (block->last_len != 0));
+	block->counts = g.counts;
+	block->known_function = g.known;
+	block->end_function = function_at(blocks, block->last_ip);
+	size = block->n_steps * sizeof(*block->steps);
+	if (!size)
+		return 0;
+	block->steps = arena__alloc(&blocks->arena, size, BLOCK_ALIGN);
+	if (!block->steps)
+		return -ENOMEM;
+	memcpy(block->steps, g.steps, size);
+	return 0;
 }
 
-/* known: the function that the last transfer went to. NULL: no memory. */
+/* A new block; NULL: no memory. */
 static struct block *build_block(struct blocks *blocks, uint64_t ip, const struct function *known)
 {
-	struct block *block = alloc(blocks, sizeof(*block));
+	struct block *block = arena__alloc(&blocks->arena, sizeof(*block), BLOCK_ALIGN);
 
-	return block && !fill_block(blocks, block, ip, known) ? block : NULL;
+	return block && !build(blocks, block, ip, known) ? block : NULL;
 }
 
 /* ---- blocks by their address */
@@ -407,78 +360,66 @@ static size_t slot_of(const struct blocks *b, uint64_t ip)
 	return (size_t)(ip * 0x9e3779b97f4a7c15ull >> 20) & (b->n_slots - 1);
 }
 
-static void insert(struct blocks *b, struct block *block)
+/* The slot of ip, which has its block; otherwise the free slot to put it. */
+static struct blocks_slot *find_slot(const struct blocks *b, uint64_t ip)
 {
-	size_t i = slot_of(b, block->ip);
+	size_t i = slot_of(b, ip);
 
-	while (b->slots[i].block)
+	while (b->slots[i].block && b->slots[i].ip != ip)
 		i = (i + 1) & (b->n_slots - 1);
-	b->slots[i] = (struct blocks_slot){block->ip, block};
+	return &b->slots[i];
 }
 
+/* 0 or -ENOMEM. */
 static int grow(struct blocks *b)
 {
-	struct blocks_slot *old = b->slots;
+	struct blocks_slot *old = b->slots, *bigger = new_slots(2 * b->n_slots);
 	size_t n = b->n_slots;
 
-	b->slots = new_slots(2 * n);
-	if (!b->slots) {
-		b->slots = old;
+	if (!bigger)
 		return -ENOMEM;
-	}
+	b->slots = bigger;
 	b->n_slots = 2 * n;
 	for (size_t i = 0; i < n; i++)
 		if (old[i].block)
-			insert(b, old[i].block);
+			*find_slot(b, old[i].ip) = old[i];
 	free(old);
 	return 0;
 }
 
-static struct block *add(struct blocks *b, uint64_t ip)
+struct block *blocks__find(struct blocks *b, uint64_t ip)
 {
-	struct block *block;
+	struct block *block = find_slot(b, ip)->block;
 
+	if (block)
+		return block;
 	if (2 * b->n >= b->n_slots && grow(b))
 		return NULL;
 	block = build_block(b, ip, function_at(b, ip));
 	if (!block)
 		return NULL;
-	insert(b, block);
+	*find_slot(b, ip) = (struct blocks_slot){ip, block};
 	b->n++;
 	return block;
 }
 
-struct block *blocks__find(struct blocks *b, uint64_t ip)
-{
-	size_t i = slot_of(b, ip);
-
-	while (b->slots[i].block) {
-		if (b->slots[i].ip == ip)
-			return b->slots[i].block;
-		i = (i + 1) & (b->n_slots - 1);
-	}
-	return add(b, ip);
-}
-
-/*
- * After a condition that was not taken, no branch has told the reader which function runs. If it is
- * another one by now, the next branch must be handed on, and this path needs a block of its own.
- */
-static struct block *fall_through(struct blocks *b, struct block *block)
+struct block *blocks__link(struct blocks *b, struct block *block, unsigned int which)
 {
 	uint64_t ip = block->last_ip + block->last_len;
 
-	if (b->tell_all || function_at(b, ip) == block->known_function)
-		return blocks__find(b, ip);
-	return build_block(b, ip, block->known_function);
-}
-
-struct block *blocks__link(struct blocks *b, struct block *block, unsigned int which)
-{
-	if (!block->next[which])
-		block->next[which] = which && block->end == BLOCK_COND
-					     ? blocks__find(b, block->target)
-					     : fall_through(b, block);
+	if (block->next[which])
+		return block->next[which];
+	if (which && block->end == BLOCK_COND)
+		block->next[which] = blocks__find(b, block->target);
+	else if (b->tell_all || function_at(b, ip) == block->known_function)
+		block->next[which] = blocks__find(b, ip);
+	else
+		/*
+		 * After a condition that was not taken, no branch has told the reader which
+		 * function runs. It is another one by now: the next branch must be handed on, and
+		 * this path needs a block of its own.
+		 */
+		block->next[which] = build_block(b, ip, block->known_function);
 	return block->next[which];
 }
 
@@ -488,76 +429,66 @@ int blocks__renew(struct blocks *blocks, struct block *block)
 {
 	if (block->stamp == blocks->stamp)
 		return 0;
-	return fill_block(blocks, block, block->ip, function_at(blocks, block->ip));
+	return build(blocks, block, block->ip, function_at(blocks, block->ip));
 }
 
 /* A walk through a block's instructions, one by one. */
 struct stepping {
-	struct blocks *blocks;
 	const struct block *block;
-	struct block_reach *reach;
+	struct block_reach reach;
+	struct block_reach uncounted; /* the same, but the last instruction is not a step */
 	uint64_t ip;
 	unsigned int n; /* instructions that ran */
 	struct insn insn;
 };
 
 /* Advances by one instruction. False: the block's last instruction is next. */
-static bool step(struct stepping *s)
+static bool step(struct blocks *blocks, struct stepping *s)
 {
-	struct block_reach *reach = s->reach;
+	struct block_reach *reach = &s->reach;
 	const struct block *block = s->block;
 
-	if (s->n == block->n_before || fetch(s->blocks, s->ip, &s->insn))
+	if (s->n == block->n_before || fetch(blocks, s->ip, &s->insn))
 		return false;
 	s->n++;
 	reach->from = s->ip;
 	reach->len = s->insn.len;
 	reach->counts++;
-	if (s->insn.cls != INSN_CALL && s->insn.cls != INSN_JUMP) {
-		s->ip += s->insn.len;
-		return true;
+	s->ip += s->insn.len;
+	if (s->insn.cls == INSN_CALL || s->insn.cls == INSN_JUMP) {
+		reach->counts += BLOCK_TAKEN;
+		s->ip = s->insn.target;
 	}
-	reach->counts += BLOCK_TAKEN;
-	s->ip = s->insn.target;
+	s->uncounted = *reach;
+	if (reach->n_steps < block->n_steps && block->steps[reach->n_steps].from == reach->from) {
+		reach->n_steps++;
+		reach->counts = 0;
+	}
 	return true;
-}
-
-/* The instruction was the block's next step. */
-static void count_step(struct stepping *s)
-{
-	struct block_reach *reach = s->reach;
-
-	if (reach->n_steps == s->block->n_steps ||
-	    s->block->steps[reach->n_steps].from != reach->from)
-		return;
-	reach->n_steps++;
-	reach->counts = 0;
 }
 
 bool blocks__reach(struct blocks *blocks, const struct block *block, uint64_t ip,
 		   struct block_reach *reach)
 {
-	struct stepping s = {.blocks = blocks, .block = block, .reach = reach, .ip = block->ip};
+	struct stepping s = {.block = block, .ip = block->ip};
 
-	*reach = (struct block_reach){0};
-	while (s.ip != ip) {
-		if (!step(&s))
+	while (s.ip != ip)
+		if (!step(blocks, &s))
 			return false;
-		count_step(&s);
-	}
+	*reach = s.reach;
 	return true;
 }
 
 bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, uint64_t ip,
 			     struct block_reach *reach)
 {
-	struct stepping s = {.blocks = blocks, .block = block, .reach = reach, .ip = block->ip};
+	struct stepping s = {.block = block, .ip = block->ip};
 
-	*reach = (struct block_reach){0};
-	while (step(&s)) {
-		if (s.insn.target == ip && s.insn.cls != INSN_COND)
+	while (step(blocks, &s)) {
+		if (s.insn.target == ip && s.insn.cls != INSN_COND) {
+			*reach = s.uncounted;
 			return true;
-		count_step(&s);
+		}
 	}
 	return false;
 }
@@ -565,14 +496,11 @@ bool blocks__reach_branch_to(struct blocks *blocks, const struct block *block, u
 bool blocks__reach_only_branch(struct blocks *blocks, const struct block *block,
 			       struct block_reach *reach)
 {
-	struct block_reach here = {0};
-	struct stepping s = {.blocks = blocks, .block = block, .reach = &here, .ip = block->ip};
+	struct stepping s = {.block = block, .ip = block->ip};
 	unsigned int n = 0;
 
-	while (step(&s)) {
+	while (step(blocks, &s))
 		if ((s.insn.cls == INSN_CALL || s.insn.cls == INSN_JUMP) && !n++)
-			*reach = here;
-		count_step(&s);
-	}
+			*reach = s.uncounted;
 	return n == 1;
 }

@@ -9,9 +9,20 @@
 #define MTBPF_DECODE_BLOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "target/code_map.h"
+
+/* Memory that is freed all at once; zero-initialise. */
+struct arena {
+	struct arena_chunk *last;
+	unsigned int n_chunks;
+};
+
+/* A multiple of `align` bytes, which is at most 64. NULL: out of memory. */
+void *arena__alloc(struct arena *arena, size_t size, size_t align);
+void arena__free(struct arena *arena);
 
 enum block_end {
 	BLOCK_COND,

@@ -104,6 +104,39 @@ static inline uint8_t branch__return_slack(const struct branch *b)
 	return b->len ? 0 : CALL_MAX_LEN - CALL_MIN_LEN;
 }
 
+/* The speed of a thread in a stretch. */
+struct speed {
+	uint64_t begin_ns, end_ns;
+	uint64_t traced_ns; /* time in traced code; the rest was in the kernel, off the CPU, or a
+			       gap */
+	uint64_t insns;
+	int cpu; /* the ring's CPU */
+};
+
+/* Shorter stretches are combined. */
+#define SPEED_MIN_NS 20000
+
+/* As an entry among branches, and back. */
+static inline struct branch speed__entry(const struct speed *speed)
+{
+	return (struct branch){.time_ns = speed->end_ns,
+			       .from = speed->begin_ns,
+			       .to = speed->traced_ns,
+			       .n_insns = (uint32_t)speed->insns,
+			       .n_branches = (uint32_t)(speed->insns >> 32),
+			       .kind = ENTRY_SPEED,
+			       .cpu = speed->cpu};
+}
+
+static inline struct speed branch__speed(const struct branch *entry)
+{
+	return (struct speed){.begin_ns = entry->from,
+			      .end_ns = entry->time_ns,
+			      .traced_ns = entry->to,
+			      .insns = entry->n_insns | (uint64_t)entry->n_branches << 32,
+			      .cpu = entry->cpu};
+}
+
 /*
  * Receives the thread's next n branches and entries, and may modify them. The code_map shows the
  * code at each of them. The decoder stops at a non-zero result and returns it.

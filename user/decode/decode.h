@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "decode/speed.h"
 #include "decode/pt_note.h"
 #include "decode/request.h"
 

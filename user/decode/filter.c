@@ -50,43 +50,42 @@ static const uint8_t *last_psb_before(struct psb_clock *clock, const uint8_t *be
 	return found;
 }
 
-static void narrow(const struct decode_filter *f, const struct rec_pt_config *pt,
-		   struct rec_aux *aux)
-{
-	const uint8_t *begin = aux->data, *end = begin + aux->size, *psb;
-	struct psb_clock clock = {.pt = pt, .tsc = aux->tsc, .end = end};
-	uint64_t time_ns;
-
-	packet_reader__init(&clock.reader, aux->data, aux->size);
-	psb = f->from_ns ? last_psb_before(&clock, begin, f->from_ns) : NULL;
-	begin = psb ?: begin;
-	psb = f->to_ns < UINT64_MAX ? last_psb_before(&clock, begin, f->to_ns) : NULL;
-	if (f->to_ns < UINT64_MAX) {
-		/* The packets before the next PSB end at it, so that it is needed as well. */
-		psb = next_psb(&clock, psb ? psb + PSB_SIZE : begin, &time_ns);
-		psb = psb ? next_psb(&clock, psb + PSB_SIZE, &time_ns) : NULL;
-		end = psb ?: end;
-	}
-	packet_reader__fini(&clock.reader);
-	aux->left_out += (size_t)(begin - aux->data);
-	aux->size = (size_t)(end - begin);
-	aux->data += begin - aux->data;
-}
-
 void decode_filter__narrow(const struct decode_filter *f, struct recording *rec)
 {
-	for (size_t i = 0; i < rec->aux.n; i++)
-		narrow(f, &rec->pt, &rec->aux.v[i]);
+	VEC_EACH(&rec->aux, aux) {
+		const uint8_t *begin = aux->data, *end = begin + aux->size, *psb;
+		struct psb_clock clock = {.pt = &rec->pt, .tsc = aux->tsc, .end = end};
+		uint64_t time_ns;
+
+		packet_reader__init(&clock.reader, aux->data, aux->size);
+		psb = f->from_ns ? last_psb_before(&clock, begin, f->from_ns) : NULL;
+		begin = psb ?: begin;
+		if (f->to_ns < UINT64_MAX) {
+			psb = last_psb_before(&clock, begin, f->to_ns);
+			/* The packets before the next PSB end at it: it is needed as well. */
+			psb = next_psb(&clock, psb ? psb + PSB_SIZE : begin, &time_ns);
+			psb = psb ? next_psb(&clock, psb + PSB_SIZE, &time_ns) : NULL;
+			end = psb ?: end;
+		}
+		packet_reader__fini(&clock.reader);
+		aux->left_out += (size_t)(begin - aux->data);
+		aux->size = (size_t)(end - begin);
+		aux->data += begin - aux->data;
+	}
 }
 
 /* ---- the branches within the wanted time */
 
 enum { IS_START = 1, IS_STOP = 2 };
 
-static void count(struct selection *s, const struct branch *b)
+static int deliver(struct selection *s, const struct branch *b)
 {
 	struct decode_totals *t = s->totals;
 
+	/* A gap before the first branch does not interrupt anything. */
+	if (s->is_empty && b->kind == BRANCH_GAP)
+		return 0;
+	s->is_empty = false;
 	s->found->branches++;
 	t->branches++;
 	t->insns += b->n_insns;
@@ -102,33 +101,9 @@ static void count(struct selection *s, const struct branch *b)
 		t->first_ns = b->time_ns;
 	if (b->time_ns > t->last_ns)
 		t->last_ns = b->time_ns;
-}
-
-static int deliver(struct selection *s, const struct branch *b)
-{
-	/* A gap before the first branch does not interrupt anything. */
-	if (s->is_empty && b->kind == BRANCH_GAP)
-		return 0;
-	s->is_empty = false;
-	count(s, b);
 	s->is_running = b->kind < BRANCH_END_SYSCALL;
 	s->ip = b->to;
 	return VEC_ADD(&s->out, *b);
-}
-
-static unsigned int look_up(struct selection *s, const struct function *function)
-{
-	struct known_function *known =
-		&s->known[(uintptr_t)function / sizeof(*function) % SELECTION_KNOWN];
-	const struct decode_filter *filter = s->filter;
-
-	if (known->function != function) {
-		known->function = function;
-		known->is = filter->start && function__is_meant(function, filter->start);
-		if (filter->stop && function__is_meant(function, filter->stop))
-			known->is |= IS_STOP;
-	}
-	return known->is;
 }
 
 /*
@@ -139,9 +114,11 @@ static unsigned int look_up(struct selection *s, const struct function *function
 static unsigned int called_by(struct selection *s, const struct branch *b)
 {
 	bool is_jump = b->kind == BRANCH_JUMP || b->kind == BRANCH_COND;
+	const struct decode_filter *filter = s->filter;
+	struct known_function *known;
 	struct code_place to, from;
 
-	if (!s->filter->start && !s->filter->stop)
+	if (!filter->start && !filter->stop)
 		return 0;
 	if (b->kind != BRANCH_CALL && b->kind != BRANCH_ENTER && !is_jump &&
 	    (b->kind != BRANCH_BEGIN || b->to == s->async_ip))
@@ -150,7 +127,14 @@ static unsigned int called_by(struct selection *s, const struct branch *b)
 		return 0;
 	if (is_jump && code_map__find(s->map, b->from, &from) && from.function == to.function)
 		return 0;
-	return look_up(s, to.function);
+	known = &s->known[(uintptr_t)to.function / sizeof(*to.function) % SELECTION_KNOWN];
+	if (known->function != to.function) {
+		known->function = to.function;
+		known->is = filter->start && function__is_meant(to.function, filter->start);
+		if (filter->stop && function__is_meant(to.function, filter->stop))
+			known->is |= IS_STOP;
+	}
+	return known->is;
 }
 
 /* The region begins with the call of its function. */
@@ -168,18 +152,6 @@ static int enter_region(struct selection *s, const struct branch *b)
 	return err ? err : deliver(s, &call);
 }
 
-/* Before the call. */
-static int leave_region(struct selection *s, const struct branch *b)
-{
-	struct branch end = {
-		.time_ns = b->time_ns, .from = b->from, .n_insns = b->n_insns, .kind = BRANCH_END};
-
-	s->is_inside = false;
-	s->has_left = true;
-	s->left_ns = b->time_ns;
-	return s->is_running ? deliver(s, &end) : 0;
-}
-
 static int take_in_region(struct selection *s, const struct branch *b)
 {
 	unsigned int calls = called_by(s, b);
@@ -190,8 +162,18 @@ static int take_in_region(struct selection *s, const struct branch *b)
 	/* If start and stop are the same function, one region follows the other. */
 	if (s->is_inside && calls != IS_STOP)
 		return deliver(s, b);
-	if (s->is_inside)
-		return leave_region(s, b);
+	if (s->is_inside) {
+		/* The region ends before the call. */
+		struct branch end = {.time_ns = b->time_ns,
+				     .from = b->from,
+				     .n_insns = b->n_insns,
+				     .kind = BRANCH_END};
+
+		s->is_inside = false;
+		s->has_left = true;
+		s->left_ns = b->time_ns;
+		return s->is_running ? deliver(s, &end) : 0;
+	}
 	return calls & IS_START ? enter_region(s, b) : 0;
 }
 
@@ -200,7 +182,8 @@ static int begin_part(struct selection *s)
 {
 	const struct branch *b = &s->before;
 	struct branch begin = {.time_ns = s->filter->from_ns, .to = b->to, .kind = BRANCH_BEGIN};
-	struct branch end = {.time_ns = begin.time_ns, .from = b->from, .kind = b->kind};
+	struct branch end = {
+		.time_ns = begin.time_ns, .from = b->from, .kind = b->kind, .len = b->len};
 	bool is_off = b->kind == BRANCH_END_SYSCALL || b->kind == BRANCH_END_ASYNC;
 	int err;
 
@@ -212,20 +195,8 @@ static int begin_part(struct selection *s)
 		return 0;
 	if (is_off)
 		begin.to = b->from;
-	end.len = b->len;
 	err = deliver(s, &begin);
 	return err || !is_off ? err : deliver(s, &end);
-}
-
-/* And when it ends. */
-static int end_part(struct selection *s)
-{
-	struct branch end = {.time_ns = s->filter->to_ns, .kind = BRANCH_END};
-	int err = begin_part(s);
-
-	s->is_over = true;
-	end.from = s->ip;
-	return err || !s->is_running ? err : deliver(s, &end);
 }
 
 static int take(struct selection *s, const struct branch *b)
@@ -237,9 +208,16 @@ static int take(struct selection *s, const struct branch *b)
 		s->has_before = true;
 		return 0;
 	}
-	if (b->time_ns > s->filter->to_ns)
-		return s->is_over ? 0 : end_part(s);
+	if (b->time_ns > s->filter->to_ns && s->is_over)
+		return 0;
 	err = begin_part(s);
+	if (b->time_ns > s->filter->to_ns) {
+		struct branch end = {
+			.time_ns = s->filter->to_ns, .from = s->ip, .kind = BRANCH_END};
+
+		s->is_over = true;
+		return err || !s->is_running ? err : deliver(s, &end);
+	}
 	return err ? err : take_in_region(s, b);
 }
 

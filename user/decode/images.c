@@ -132,28 +132,22 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Used if a file is not valid ELF: its bytes ran, and they lack symbols. */
-static struct elf_image *raw_image(int fd, const char *name)
+static struct elf_image *open_elf(int fd, const struct rec_map *map)
 {
-	struct elf_image *image;
+	const char *name = base_name(map->path);
+	struct elf_image *image = elf_image__open(fd, name);
 	struct stat st;
 	void *data;
 
-	if (fstat(fd, &st))
-		return NULL;
+	if (image || errno == ENOMEM || fstat(fd, &st))
+		return image;
+	/* The file is not valid ELF: its bytes ran, and they lack symbols. */
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
 		return NULL;
 	image = elf_image__raw(data, (size_t)st.st_size, name, name);
 	munmap(data, (size_t)st.st_size);
 	return image;
-}
-
-static struct elf_image *open_elf(int fd, const struct rec_map *map)
-{
-	struct elf_image *image = elf_image__open(fd, base_name(map->path));
-
-	return image || errno == ENOMEM ? image : raw_image(fd, base_name(map->path));
 }
 
 /* The file at `path`, if it is what was mapped; else why not is in file->other. */
@@ -237,60 +231,12 @@ static struct elf_image *opened__open(struct opened *file, const struct recordin
 	return image;
 }
 
-/* Says why the file could not be opened, and what to do. */
-static void opened__say_missing(const struct opened *file, const struct rec_map *map)
-{
-	if (!file->other_ino) {
-		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
-			  strerror(file->error));
-		if (map->build_id[0])
-			log__hint("put the file with build ID %s at that path ('debuginfod-find "
-				  "executable' may fetch it), or record with -portable",
-				  map->build_id);
-		return;
-	}
-	log__warn("%s is not the file that ran: it has build ID %s instead of %s; its code shows "
-		  "as gaps",
-		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
-	log__hint("put the original file back at that path ('debuginfod-find executable %s' may "
-		  "fetch it), or record with -portable",
-		  map->build_id);
-}
+/* ---- mappings to code. These functions are called locked. */
 
-/* ---- what was copied of a process's memory */
-
-static const char *find_perf_map(const struct recording *rec, pid_t pid)
-{
-	for (size_t i = 0; i < rec->perf_maps.n; i++)
-		if (rec->perf_maps.v[i].pid == pid)
-			return rec->perf_maps.v[i].text;
-	return NULL;
-}
-
-/* NULL with errno: ENOENT, ENOMEM. */
-static struct elf_image *jit__open(const struct recording *rec, pid_t pid)
-{
-	_cleanup_free_ struct jit_piece *pieces = calloc(rec->images.n + 1, sizeof(*pieces));
-	size_t n = 0;
-
-	if (!pieces)
-		return NULL;
-	for (size_t i = 0; i < rec->images.n; i++) {
-		const struct rec_image *image = &rec->images.v[i];
-
-		if (image->pid == pid)
-			pieces[n++] = (struct jit_piece){image->start, image->data, image->size};
-	}
-	return jit_image__new(pieces, n, find_perf_map(rec, pid));
-}
-
-/* ---- mappings to code */
-
+/* A file's content in the recording. NULL with errno: ENOENT, ENOMEM, or it is not valid. */
 static struct elf_image *from_recording(const struct recording *rec, const struct rec_map *map)
 {
-	for (size_t i = 0; i < rec->images.n; i++) {
-		const struct rec_image *image = &rec->images.v[i];
-
+	VEC_EACH(&rec->images, image) {
 		if (image->pid || strcmp(image->path, map->path))
 			continue;
 		if (image->is_elf)
@@ -301,115 +247,119 @@ static struct elf_image *from_recording(const struct recording *rec, const struc
 	return NULL;
 }
 
-/* True if any of the mapping was copied from memory. */
-static bool has_copy(const struct recording *rec, const struct rec_map *map)
-{
-	for (size_t i = 0; i < rec->images.n; i++) {
-		const struct rec_image *image = &rec->images.v[i];
-
-		if (image->pid == map->pid && image->start < map->start + map->len &&
-		    map->start < image->start + image->size)
-			return true;
-	}
-	return false;
-}
-
+/* The file of a mapping; NULL: it cannot be opened, which is reported once with what to do. */
 static struct elf_image *find_image(struct images *images, const struct rec_map *map)
 {
 	struct opened *file;
 
-	for (size_t i = 0; i < images->files.n; i++)
-		if (images->files.v[i].ino == map->ino &&
-		    !strcmp(images->files.v[i].build_id, map->build_id) &&
-		    !strcmp(images->files.v[i].path, map->path))
-			return images->files.v[i].image;
+	VEC_EACH(&images->files, f)
+		if (f->ino == map->ino && !strcmp(f->build_id, map->build_id) &&
+		    !strcmp(f->path, map->path))
+			return f->image;
 	file = VEC_PUSH(&images->files);
 	if (!file)
 		return NULL;
 	*file = (struct opened){.path = map->path, .build_id = map->build_id, .ino = map->ino};
-	file->image = map->path[0] == '/' ? opened__open(file, images->rec, map)
-					  : from_recording(images->rec, map);
-	if (!file->image && map->path[0] == '/') {
-		opened__say_missing(file, map);
-		images->is_missing_some = true;
+	if (map->path[0] != '/') {
+		file->image = from_recording(images->rec, map);
+		return file->image;
 	}
-	return file->image;
+	file->image = opened__open(file, images->rec, map);
+	if (file->image)
+		return file->image;
+	images->is_missing_some = true;
+	if (file->other_ino) {
+		log__warn("%s is not the file that ran: it has build ID %s instead of %s; its code "
+			  "shows as gaps",
+			  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
+		log__hint("put the original file back at that path ('debuginfod-find executable "
+			  "%s' may fetch it), or record with -portable",
+			  map->build_id);
+		return NULL;
+	}
+	log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
+		  strerror(file->error));
+	if (map->build_id[0])
+		log__hint("put the file with build ID %s at that path ('debuginfod-find "
+			  "executable' may fetch it), or record with -portable",
+			  map->build_id);
+	return NULL;
 }
 
-/* Locked. What was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
+/* Returns what was copied of the process's memory; NULL: nothing, or no memory for it (errno). */
 static struct elf_image *find_jit(struct images *images, pid_t pid)
 {
+	const struct recording *rec = images->rec;
+	_cleanup_free_ struct jit_piece *pieces = NULL;
+	const char *perf_map = NULL;
 	struct jit *jit;
+	size_t n = 0;
 
-	for (size_t i = 0; i < images->jits.n; i++)
-		if (images->jits.v[i].pid == pid)
-			return images->jits.v[i].image;
+	VEC_EACH(&images->jits, j)
+		if (j->pid == pid)
+			return j->image;
 	jit = VEC_PUSH(&images->jits);
 	if (!jit) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	*jit = (struct jit){pid, jit__open(images->rec, pid)};
+	*jit = (struct jit){.pid = pid};
+	pieces = calloc(rec->images.n + 1, sizeof(*pieces));
+	if (!pieces)
+		return NULL;
+	VEC_EACH(&rec->images, image)
+		if (image->pid == pid)
+			pieces[n++] = (struct jit_piece){image->start, image->data, image->size};
+	VEC_EACH_WHILE(&rec->perf_maps, map, !perf_map)
+		perf_map = map->pid == pid ? map->text : NULL;
+	jit->image = jit_image__new(pieces, n, perf_map);
 	return jit->image;
 }
 
-/* Adds code that the recording found to differ from the file. */
-static int map_patches(const struct recording *rec, const struct rec_map *m, struct code_map *map)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < rec->images.n && err != -ENOMEM; i++) {
-		const struct rec_image *image = &rec->images.v[i];
-
-		if (image->pid == m->pid && image->size <= CODE_PATCH_MAX &&
-		    image->start - m->start < m->len)
-			err = code_map__patch(map, image->start, image->data, image->size);
-	}
-	return err == -ENOMEM ? err : 0;
-}
-
-/* Call it locked. A copy of memory is used if the recording does not have the file. 0 or -ENOMEM.
- */
+/* Adds the mapping's code. 0 or -ENOMEM. */
 static int map_code(struct images *images, const struct rec_map *m, struct code_map *map)
 {
-	bool is_copied =
-		has_copy(images->rec, m) && !recording__find_file(images->rec, m->path, m->ino);
-	struct elf_image *image = is_copied ? find_jit(images, m->pid) : find_image(images, m);
+	const struct recording *rec = images->rec;
+	struct elf_image *image;
+	bool is_copied = false;
 	int err;
 
+	/* A copy of any of its memory is used if the recording does not have the file. */
+	VEC_EACH(&rec->images, copy)
+		is_copied |= copy->pid == m->pid && copy->start < m->start + m->len &&
+			     m->start < copy->start + copy->size;
+	is_copied = is_copied && !recording__find_file(rec, m->path, m->ino);
+	image = is_copied ? find_jit(images, m->pid) : find_image(images, m);
 	if (!image)
 		return is_copied && errno == ENOMEM ? -ENOMEM : 0;
 	if (is_copied)
 		return jit_image__map(image, m->start, m->len, map);
 	err = code_map__add(map, m->start, m->len, m->pgoff, image);
-	return err == -ENOMEM ? err : map_patches(images->rec, m, map);
-}
-
-/* A file whose code was used and that no other thread prepares, or NULL. */
-static struct elf_image *next_to_prepare(struct images *images, size_t *next)
-{
-	struct elf_image *image = NULL;
-
-	pthread_mutex_lock(&images->lock);
-	for (; *next < images->files.n && !image; ++*next) {
-		struct opened *file = &images->files.v[*next];
-
-		if (file->is_prepared || !file->image || !elf_image__is_used(file->image))
-			continue;
-		file->is_prepared = true;
-		image = file->image;
+	/* Adds code that the recording found to differ from the file. */
+	VEC_EACH_WHILE(&rec->images, patch, err != -ENOMEM) {
+		if (patch->pid == m->pid && patch->size <= CODE_PATCH_MAX &&
+		    patch->start - m->start < m->len)
+			err = code_map__patch(map, patch->start, patch->data, patch->size);
 	}
-	pthread_mutex_unlock(&images->lock);
-	return image;
+	return err == -ENOMEM ? err : 0;
 }
 
 void images__prepare_source(struct images *images)
 {
-	struct elf_image *image;
-	size_t next = 0;
+	pthread_mutex_lock(&images->lock);
+	for (size_t i = 0; i < images->files.n; i++) {
+		struct opened *file = &images->files.v[i];
+		struct elf_image *image = file->image;
 
-	while ((image = next_to_prepare(images, &next)))
+		if (file->is_prepared || !image || !elf_image__is_used(image))
+			continue;
+		/* No other thread prepares it. */
+		file->is_prepared = true;
+		pthread_mutex_unlock(&images->lock);
 		elf_image__prepare_source(image);
+		pthread_mutex_lock(&images->lock);
+	}
+	pthread_mutex_unlock(&images->lock);
 }
 
 void images__mismatch(struct images *images, const struct elf_image *image)
@@ -436,7 +386,19 @@ void images__mismatch(struct images *images, const struct elf_image *image)
 	pthread_mutex_unlock(&images->lock);
 }
 
-/* Locked. The kernel is part of every process. */
+bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
+		    const struct code_map *map)
+{
+	const struct recording *rec = images->rec;
+
+	if (images->code)
+		return code_map__is_empty(map);
+	if (next < rec->maps.n && rec->maps.v[next].time_ns <= time_ns)
+		return true;
+	return !next && rec->kernel.kallsyms && code_map__is_empty(map);
+}
+
+/* Adds the kernel, which is part of every process. 0 or -ENOMEM. */
 static int map_kernel(struct images *images, struct code_map *map)
 {
 	const struct rec_kernel *kernel = &images->rec->kernel;
@@ -455,18 +417,6 @@ static int map_kernel(struct images *images, struct code_map *map)
 	return 0;
 }
 
-bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
-		    const struct code_map *map)
-{
-	const struct recording *rec = images->rec;
-
-	if (images->code)
-		return code_map__is_empty(map);
-	if (next < rec->maps.n && rec->maps.v[next].time_ns <= time_ns)
-		return true;
-	return !next && rec->kernel.kallsyms && code_map__is_empty(map);
-}
-
 int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *next,
 		  struct code_map *map)
 {
@@ -480,19 +430,14 @@ int images__apply(struct images *images, pid_t pid, uint64_t time_ns, size_t *ne
 	pthread_mutex_lock(&images->lock);
 	if (!*next)
 		err = map_kernel(images, map);
-	pthread_mutex_unlock(&images->lock);
-	if (err)
-		return err;
-	for (; *next < rec->maps.n && rec->maps.v[*next].time_ns <= time_ns; (*next)++) {
+	while (!err && *next < rec->maps.n && rec->maps.v[*next].time_ns <= time_ns) {
 		const struct rec_map *m = &rec->maps.v[*next];
 
-		if (m->pid != pid)
-			continue;
-		pthread_mutex_lock(&images->lock);
-		err = map_code(images, m, map);
-		pthread_mutex_unlock(&images->lock);
-		if (err)
-			return err;
+		if (m->pid == pid)
+			err = map_code(images, m, map);
+		if (!err)
+			++*next;
 	}
-	return 0;
+	pthread_mutex_unlock(&images->lock);
+	return err;
 }

@@ -3,30 +3,21 @@
 
 #include <errno.h>
 
-/* Finds the addresses of -stop's probes in the process. 0 or -ENOMEM. */
-static int find_stops(struct losses *l, pid_t pid)
-{
-	const struct recording *rec = l->rec;
-
-	for (size_t i = 0; i < rec->maps.n; i++) {
-		if (rec->maps.v[i].pid != pid)
-			continue;
-		for (size_t k = 0; k < rec->stops.n; k++) {
-			uint64_t ip;
-
-			if (rec_map__has(&rec->maps.v[i], &rec->stops.v[k], &ip) &&
-			    VEC_ADD(&l->stops, ip))
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
 int losses__init(struct losses *l, const struct recording *rec, pid_t pid, pid_t tid,
 		 struct decode_totals *totals)
 {
 	*l = (struct losses){.rec = rec, .totals = totals, .tid = tid};
-	return find_stops(l, pid);
+	VEC_EACH(&rec->maps, map) {
+		if (map->pid != pid)
+			continue;
+		VEC_EACH(&rec->stops, stop) {
+			uint64_t ip;
+
+			if (rec_map__has(map, stop, &ip) && VEC_ADD(&l->stops, ip))
+				return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 void losses__fini(struct losses *l)
@@ -72,34 +63,24 @@ static bool skip_losses(struct losses *l, uint64_t time_ns, uint64_t *first_ns)
 	return true;
 }
 
-static int add_gap(struct losses *l, enum gap_reason reason, uint64_t from_ns, uint64_t to_ns)
+/* Adds the gaps before a BRANCH_BEGIN at that time. */
+static int add_gaps(struct losses *l, uint64_t time_ns)
 {
-	l->totals->gap_ns[reason] += to_ns - from_ns;
-	return VEC_ADD(
-		&l->out,
-		(struct branch){.time_ns = from_ns, .kind = BRANCH_GAP, .reason = (uint8_t)reason});
-}
-
-static int go_on(struct losses *l, const struct branch *begin)
-{
+	struct branch gap = {.time_ns = l->left_ns, .kind = BRANCH_GAP, .reason = GAP_OUTSIDE};
 	uint64_t lost_ns;
-	int err = 0;
 
 	if (l->is_outside) {
 		l->totals->gaps[GAP_OUTSIDE]++;
-		err = add_gap(l, GAP_OUTSIDE, l->left_ns, begin->time_ns);
+		l->totals->gap_ns[GAP_OUTSIDE] += time_ns - l->left_ns;
+		if (VEC_ADD(&l->out, gap))
+			return -ENOMEM;
 	}
-	if (!err && skip_losses(l, begin->time_ns, &lost_ns))
-		err = add_gap(l, GAP_LOST, lost_ns, begin->time_ns);
-	return err;
-}
-
-static bool is_stop(const struct losses *l, uint64_t ip)
-{
-	for (size_t i = 0; i < l->stops.n; i++)
-		if (l->stops.v[i] == ip)
-			return true;
-	return false;
+	if (!skip_losses(l, time_ns, &lost_ns))
+		return 0;
+	l->totals->gap_ns[GAP_LOST] += time_ns - lost_ns;
+	gap.time_ns = lost_ns;
+	gap.reason = GAP_LOST;
+	return VEC_ADD(&l->out, gap);
 }
 
 int losses__mark(struct losses *l, const struct branch *v, size_t n, struct branch_batch *out)
@@ -107,14 +88,14 @@ int losses__mark(struct losses *l, const struct branch *v, size_t n, struct bran
 	int err = 0;
 
 	l->out.n = 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		const struct branch *b = &v[i];
-
+	for (const struct branch *b = v; b < v + n && !err; b++) {
 		if (b->kind == BRANCH_BEGIN)
-			err = go_on(l, b);
+			err = add_gaps(l, b->time_ns);
 		if (!branch__is_entry(b)) {
 			/* The probe's int3 ends it: an interrupt before the probed instruction. */
-			l->is_outside = b->kind == BRANCH_END_ASYNC && is_stop(l, b->from);
+			l->is_outside = false;
+			VEC_EACH_WHILE(&l->stops, stop, b->kind == BRANCH_END_ASYNC)
+				l->is_outside |= *stop == b->from;
 			l->left_ns = b->time_ns;
 		}
 		if (!err)

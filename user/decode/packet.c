@@ -51,19 +51,6 @@ const uint8_t *packet__find_psb(const uint8_t *from, const uint8_t *end)
 	return at;
 }
 
-static struct pt_packet_decoder *libipt_of(struct packet_reader *r)
-{
-	struct pt_config config;
-
-	if (r->libipt)
-		return r->libipt;
-	pt_config_init(&config);
-	config.begin = (uint8_t *)r->begin;
-	config.end = (uint8_t *)r->end;
-	r->libipt = pt_pkt_alloc_decoder(&config);
-	return r->libipt;
-}
-
 static void set_event(struct packet *out, enum pt_note_kind kind, bool has_fup, uint64_t value)
 {
 	out->kind = has_fup ? PACKET_BEFORE_FUP : PACKET_OTHER;
@@ -71,33 +58,47 @@ static void set_event(struct packet *out, enum pt_note_kind kind, bool has_fup, 
 	out->value = value;
 }
 
-/* SDM "PWRE Packet": the bit is in the byte after the opcode. libipt 2.0 reads bit 3 instead. */
-static bool is_pwre_by_hardware(const uint8_t *at)
+/* Reads a packet that is rare, with libipt. */
+static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
-	return at[2] & 0x80;
-}
+	struct pt_packet packet;
+	const struct pt_packet_mwait *mwait = &packet.payload.mwait;
+	const struct pt_packet_pwre *pwre = &packet.payload.pwre;
+	const struct pt_packet_pwrx *pwrx = &packet.payload.pwrx;
+	int n = -pte_bad_opc;
 
-static void take_rare(struct packet *out, const struct pt_packet *packet, const uint8_t *at)
-{
-	const struct pt_packet_mwait *mwait = &packet->payload.mwait;
-	const struct pt_packet_pwre *pwre = &packet->payload.pwre;
-	const struct pt_packet_pwrx *pwrx = &packet->payload.pwrx;
+	if (!r->libipt) {
+		struct pt_config config;
 
-	switch (packet->type) {
+		pt_config_init(&config);
+		config.begin = (uint8_t *)r->begin;
+		config.end = (uint8_t *)r->end;
+		r->libipt = pt_pkt_alloc_decoder(&config);
+	}
+	if (r->libipt && pt_pkt_sync_set(r->libipt, (uint64_t)(at - r->begin)) >= 0)
+		n = pt_pkt_next(r->libipt, &packet, sizeof(packet));
+	if (n == -pte_eos)
+		out->kind = PACKET_END;
+	if (n <= 0)
+		return;
+	out->len = (uint8_t)n;
+	switch (packet.type) {
 	case ppt_ptw:
-		set_event(out, PT_NOTE_PTWRITE, packet->payload.ptw.ip,
-			  packet->payload.ptw.payload);
+		set_event(out, PT_NOTE_PTWRITE, packet.payload.ptw.ip, packet.payload.ptw.payload);
 		break;
 	case ppt_mwait:
 		set_event(out, PT_NOTE_MWAIT, true, mwait->hints | (uint64_t)mwait->ext << 32);
 		break;
 	case ppt_pwre:
+		/*
+		 * SDM "PWRE Packet": the hardware initiated the entry if bit 7 is set in the byte
+		 * after the opcode. libipt 2.0 reads bit 3 instead.
+		 */
 		set_event(out, PT_NOTE_PWRE, false,
-			  pwre->sub_state | pwre->state << 4 |
-				  (is_pwre_by_hardware(at) ? 1u << 8 : 0));
+			  pwre->sub_state | pwre->state << 4 | (at[2] & 0x80 ? 1u << 8 : 0));
 		break;
 	case ppt_exstop:
-		set_event(out, PT_NOTE_EXSTOP, packet->payload.exstop.ip, 0);
+		set_event(out, PT_NOTE_EXSTOP, packet.payload.exstop.ip, 0);
 		break;
 	case ppt_pwrx:
 		set_event(out, PT_NOTE_PWRX, false,
@@ -107,22 +108,6 @@ static void take_rare(struct packet *out, const struct pt_packet *packet, const 
 	default:
 		out->kind = PACKET_OTHER;
 		break;
-	}
-}
-
-static void read_rare(struct packet_reader *r, const uint8_t *at, struct packet *out)
-{
-	struct pt_packet_decoder *libipt = libipt_of(r);
-	struct pt_packet packet;
-	int n = -pte_bad_opc;
-
-	if (libipt && pt_pkt_sync_set(libipt, (uint64_t)(at - r->begin)) >= 0)
-		n = pt_pkt_next(libipt, &packet, sizeof(packet));
-	if (n == -pte_eos) {
-		out->kind = PACKET_END;
-	} else if (n > 0) {
-		take_rare(out, &packet, at);
-		out->len = (uint8_t)n;
 	}
 }
 
@@ -151,22 +136,18 @@ static void read_ip(struct packet_reader *r, const uint8_t *at, struct packet *o
 	set(r, at, out, kind, 1 + size);
 }
 
-/*
- * Erratum SKD007: an OVF in place of what follows a CYC's first byte. Its 02 F3 would be the end of
- * a CYC of two bytes and another CYC; two in a row come of a counter that is full only.
- */
-static bool is_cut_cyc(const struct packet_reader *r, const uint8_t *at)
-{
-	return r->skd007 && r->end - at >= 3 && at[1] == 0x02 && at[2] == 0xf3;
-}
-
 /* SDM "CYC Packet": 5 bits, then 7 bits per byte while the lowest bit is set. */
 static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
 	unsigned int len = 1, shift = 5;
 	bool more = *at & 4;
 
-	if (more && is_cut_cyc(r, at)) {
+	/*
+	 * Erratum SKD007: an OVF in place of what follows a CYC's first byte. Its 02 F3 would be
+	 * the end of a CYC of two bytes and another CYC; two in a row come of a counter that is
+	 * full only.
+	 */
+	if (more && r->skd007 && r->end - at >= 3 && at[1] == 0x02 && at[2] == 0xf3) {
 		set(r, at, out, PACKET_PAD, 1);
 		return;
 	}
@@ -185,49 +166,6 @@ static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *
 		len++;
 	}
 	set(r, at, out, PACKET_CYC, len);
-}
-
-static void read_mode(struct packet_reader *r, const uint8_t *at, struct packet *out)
-{
-	if (r->end - at < 2) {
-		out->kind = PACKET_END;
-		return;
-	}
-	out->value = at[1] & 3;
-	if (at[1] >> 5 == 0)
-		set(r, at, out, PACKET_MODE_EXEC, 2);
-	else if (at[1] >> 5 == 1)
-		set(r, at, out, PACKET_MODE_TSX, 2);
-}
-
-static void read_long_tnt(struct packet_reader *r, const uint8_t *at, struct packet *out)
-{
-	uint64_t bits = low_bytes(packet__load(at + 2, r->end), 6);
-	unsigned int stop;
-
-	set(r, at, out, PACKET_TNT, 8);
-	if (out->kind == PACKET_END)
-		return;
-	if (!bits) {
-		out->kind = PACKET_BAD;
-		return;
-	}
-	stop = 63 - (unsigned int)__builtin_clzll(bits);
-	out->n = (uint8_t)stop;
-	out->value = stop ? bits << (64 - stop) : 0;
-}
-
-static void read_tma(struct packet_reader *r, const uint8_t *at, struct packet *out)
-{
-	uint64_t payload = low_bytes(packet__load(at + 2, r->end), 5);
-	uint64_t ctc = payload & 0xffff, fc = payload >> 24 & 0x1ff;
-
-	set(r, at, out, PACKET_TMA, 7);
-	/* The bits around the fast counter are reserved, and 0. */
-	if (out->kind == PACKET_TMA && payload != (ctc | fc << 24))
-		out->kind = PACKET_BAD;
-	out->value = ctc;
-	out->fc = (uint16_t)fc;
 }
 
 static void read_psb(struct packet_reader *r, const uint8_t *at, struct packet *out)
@@ -268,23 +206,39 @@ static void read_evd(struct packet_reader *r, const uint8_t *at, struct packet *
 /* Packets with the prefix 02. */
 static void read_extended(struct packet_reader *r, const uint8_t *at, struct packet *out)
 {
+	uint64_t payload;
+
 	if (r->end - at < 2) {
 		out->kind = PACKET_END;
 		return;
 	}
+	payload = packet__load(at + 2, r->end);
 	switch (at[1]) {
 	case 0x82:
 		read_psb(r, at, out);
 		break;
-	case 0xa3:
-		read_long_tnt(r, at, out);
+	case 0xa3: /* long TNT */
+		set(r, at, out, PACKET_TNT, 8);
+		payload = low_bytes(payload, 6);
+		if (out->kind == PACKET_TNT && !payload)
+			out->kind = PACKET_BAD;
+		if (out->kind != PACKET_TNT)
+			break;
+		out->n = (uint8_t)(63 - __builtin_clzll(payload));
+		out->value = out->n ? payload << (64 - out->n) : 0;
 		break;
 	case 0x03:
-		out->value = packet__load(at + 2, r->end) & 0xff;
+		out->value = payload & 0xff;
 		set(r, at, out, PACKET_CBR, 4);
 		break;
 	case 0x73:
-		read_tma(r, at, out);
+		set(r, at, out, PACKET_TMA, 7);
+		payload = low_bytes(payload, 5);
+		out->value = payload & 0xffff;
+		out->fc = payload >> 24 & 0x1ff;
+		/* The bits around the fast counter are reserved, and 0. */
+		if (out->kind == PACKET_TMA && payload != (out->value | (uint64_t)out->fc << 24))
+			out->kind = PACKET_BAD;
 		break;
 	case 0xf3:
 		set(r, at, out, PACKET_OVF, 2);
@@ -300,41 +254,6 @@ static void read_extended(struct packet_reader *r, const uint8_t *at, struct pac
 		break;
 	default:
 		read_rare(r, at, out);
-		break;
-	}
-}
-
-static void read_by_header(struct packet_reader *r, const uint8_t *at, struct packet *out)
-{
-	switch (*at) {
-	case 0x19:
-		out->value = low_bytes(packet__load(at + 1, r->end), 7);
-		set(r, at, out, PACKET_TSC, 8);
-		return;
-	case 0x59:
-		out->value = low_bytes(packet__load(at + 1, r->end), 1);
-		set(r, at, out, PACKET_MTC, 2);
-		return;
-	case 0x99:
-		read_mode(r, at, out);
-		return;
-	default:
-		break;
-	}
-	switch (*at & 0x1f) {
-	case 0x0d:
-		read_ip(r, at, out, PACKET_TIP);
-		break;
-	case 0x11:
-		read_ip(r, at, out, PACKET_PGE);
-		break;
-	case 0x01:
-		read_ip(r, at, out, PACKET_PGD);
-		break;
-	case 0x1d:
-		read_ip(r, at, out, PACKET_FUP);
-		break;
-	default:
 		break;
 	}
 }
@@ -356,8 +275,26 @@ void packet__read(struct packet_reader *r, const uint8_t *at, struct packet *out
 		read_extended(r, at, out);
 	} else if ((*at & 3) == 3) {
 		read_cyc(r, at, out);
-	} else {
-		read_by_header(r, at, out);
+	} else if (*at == 0x19) {
+		out->value = low_bytes(packet__load(at + 1, r->end), 7);
+		set(r, at, out, PACKET_TSC, 8);
+	} else if (*at == MTC_HEADER) {
+		out->value = low_bytes(packet__load(at + 1, r->end), 1);
+		set(r, at, out, PACKET_MTC, 2);
+	} else if (*at == 0x99 && r->end - at < 2) {
+		out->kind = PACKET_END;
+	} else if (*at == 0x99) {
+		out->value = at[1] & 3;
+		if (at[1] >> 5 < 2)
+			set(r, at, out, at[1] >> 5 ? PACKET_MODE_TSX : PACKET_MODE_EXEC, 2);
+	} else if ((*at & 0x1f) == 0x0d) {
+		read_ip(r, at, out, PACKET_TIP);
+	} else if ((*at & 0x1f) == 0x11) {
+		read_ip(r, at, out, PACKET_PGE);
+	} else if ((*at & 0x1f) == 0x01) {
+		read_ip(r, at, out, PACKET_PGD);
+	} else if ((*at & 0x1f) == 0x1d) {
+		read_ip(r, at, out, PACKET_FUP);
 	}
 }
 

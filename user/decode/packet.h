@@ -142,6 +142,14 @@ static inline uint64_t packet__load(const uint8_t *at, const uint8_t *end)
 	return value;
 }
 
+#define MTC_HEADER 0x59
+
+/* A CYC or an MTC. */
+static inline bool packet__is_time(uint8_t byte)
+{
+	return (byte & 3) == 3 || byte == MTC_HEADER;
+}
+
 /* "Short TNT": bit 0 clear; 00 is a PAD, 02 an escape. */
 static inline bool packet__is_short_tnt(uint8_t byte)
 {

@@ -40,15 +40,6 @@ void pt_time__on_tma(struct pt_time *time, uint64_t ctc, uint16_t fast_counter)
 	time->have_tma = true;
 }
 
-/* A period's true length in cycles, for CPUs that do not say how fast they run. */
-static void calibrate(struct pt_time *time, uint64_t tsc)
-{
-	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
-		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
-	time->mtc_tsc = tsc;
-	time->mtc_cycles = 0;
-}
-
 void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 {
 	uint8_t passed = (uint8_t)(ctc - time->last_mtc);
@@ -60,7 +51,11 @@ void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 	/* It has 8 bits; the same value again is a whole round of them. */
 	time->periods += passed ? passed : 256;
 	tsc = time->tma + ctc_to_tsc(time->config, time->periods << time->config->mtc_freq);
-	calibrate(time, tsc);
+	/* A period's true length in cycles, for CPUs that do not say how fast they run. */
+	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
+		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
+	time->mtc_tsc = tsc;
+	time->mtc_cycles = 0;
 	count_from(time, tsc);
 	if (tsc > time->tsc)
 		time->tsc = tsc;
@@ -95,4 +90,49 @@ void pt_time__on_packet(struct pt_time *time, const struct packet *packet)
 	default:
 		break;
 	}
+}
+
+/* Bytes of PT between two checks, about ten microseconds. Each PSB+ gives the ratio. */
+#define LOOK_BYTES (16u << 10)
+
+int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
+		     const struct rec_aux *aux)
+{
+	const uint8_t *end = aux->data + aux->size, *at = packet__find_psb(aux->data, end);
+	const struct rec_pt_config *pt = &rec->pt;
+	struct packet_reader reader;
+	uint64_t tsc_khz;
+	int err = 0;
+
+	if (!pt->nom_freq || !pt->time_mult)
+		return 0;
+	/* The TSC runs at nom_freq times the bus clock, a CPU at its ratio times that. */
+	tsc_khz = (1000000ull << pt->time_shift) / pt->time_mult;
+	packet_reader__init(&reader, aux->data, aux->size);
+	while (at && !err) {
+		const struct clock_rate *last =
+			rates->all.n ? &rates->all.v[rates->all.n - 1] : NULL;
+		struct clock_rate rate;
+		uint64_t tsc, ratio;
+
+		packet__read_psb_plus(&reader, at, &tsc, &ratio);
+		rate.time_ns = tsc__to_ns(tsc, aux->tsc, pt);
+		rate.mhz = (uint32_t)((tsc_khz * ratio / pt->nom_freq + 500) / 1000);
+		if (tsc && ratio &&
+		    (!last || (last->mhz != rate.mhz && last->time_ns <= rate.time_ns)))
+			err = VEC_ADD(&rates->all, rate);
+		at = (size_t)(end - at) > LOOK_BYTES ? packet__find_psb(at + LOOK_BYTES, end)
+						     : NULL;
+	}
+	packet_reader__fini(&reader);
+	return err;
+}
+
+uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns)
+{
+	size_t n = VEC_PARTITION_POINT(&rates->all, e, e->time_ns <= time_ns);
+
+	if (!rates->all.n)
+		return 0;
+	return rates->all.v[n ? n - 1 : 0].mhz;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Computes the time in TSC ticks from TSC, TMA, MTC, CYC and CBR packets (Intel SDM vol. 3,
- * "Reconstructing Timestamps").
+ * "Reconstructing Timestamps"), and how fast CPUs ran.
  */
 #ifndef MTBPF_DECODE_PT_TIME_H
 #define MTBPF_DECODE_PT_TIME_H
@@ -11,6 +11,7 @@
 
 #include "capture/recording/recording.h"
 #include "decode/packet.h"
+#include "util/vec.h"
 
 #define PT_TIME_RATIO_BITS 16
 #define TSC_BITS	   56
@@ -70,5 +71,24 @@ static inline void pt_time__on_cyc(struct pt_time *time, uint64_t cycles)
 	if (now > time->tsc && time->ref)
 		time->tsc = now;
 }
+
+/* From time_ns on. */
+struct clock_rate {
+	uint64_t time_ns;
+	uint32_t mhz;
+};
+
+struct clock_rates {
+	VEC(struct clock_rate) all;
+};
+
+/*
+ * Adds the frequencies that the PSB+s of one ring tell (SDM "Core:Bus Ratio Packet"). It adds
+ * nothing if the recording lacks the bus frequency. 0 or -ENOMEM.
+ */
+int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
+		     const struct rec_aux *aux);
+/* The rate at that time, or the first rate; 0: unknown. */
+uint32_t clock_rates__at(const struct clock_rates *rates, uint64_t time_ns);
 
 #endif

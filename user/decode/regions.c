@@ -20,31 +20,11 @@
  */
 #define MIN_REGIONS_A_JOB 2
 
+/* At least region_size bytes each. */
 struct regions {
 	VEC(const uint8_t *) starts; /* ascending; each ends where the next one starts */
 	const uint8_t *end;
 };
-
-/* At least `size` bytes each. 0 or -ENOMEM; regions__fini() in any case. */
-static int find(struct regions *regions, const uint8_t *bytes, size_t n, size_t size)
-{
-	const uint8_t *end = bytes + n, *psb = packet__find_psb(bytes, end);
-
-	*regions = (struct regions){.end = end};
-	while (psb) {
-		if (VEC_ADD(&regions->starts, psb))
-			return -ENOMEM;
-		if ((size_t)(end - psb) <= size)
-			break;
-		psb = packet__find_psb(psb + size, end);
-	}
-	return 0;
-}
-
-static void regions__fini(struct regions *regions)
-{
-	VEC_FINI(&regions->starts);
-}
 
 static const uint8_t *end_of(const struct regions *regions, size_t i)
 {
@@ -97,10 +77,9 @@ static int decode_alone(const struct regions *regions, const struct decode_reque
 /*
  * Workers decode regions in the order of the stream, and leave what comes out in batches; the
  * caller's thread joins these in order. How many batches wait is limited, so that memory is, too:
- * the region that is joined now is the only one that may always add more.
+ * the region that is joined now may add twice as many.
  */
-/* Batches that may wait, for each worker. */
-#define MAX_WAITING 16
+#define MAX_WAITING_A_JOB 16
 
 struct batch {
 	struct batch *next;
@@ -117,8 +96,8 @@ struct region {
 struct pool {
 	const struct regions *regions;
 	const struct decode_request *request;
-	unsigned int jobs;
-	pthread_mutex_t lock; /* of what follows */
+	unsigned int max_waiting; /* batches */
+	pthread_mutex_t lock;	  /* of what follows */
 	pthread_cond_t has_batch, has_room;
 	struct region *states;
 	size_t next, head; /* to be decoded; to be joined */
@@ -135,52 +114,30 @@ struct worker {
 	struct branch_buffer out;
 };
 
-/* Call it locked. Returns an empty batch; NULL: out of memory. */
-static struct batch *take_spare(struct pool *pool)
-{
-	struct batch *batch = pool->spare;
-
-	if (batch)
-		pool->spare = batch->next;
-	else
-		batch = calloc(1, sizeof(*batch));
-	return batch;
-}
-
-static unsigned int most_waiting(const struct pool *pool)
-{
-	return MAX_WAITING * pool->jobs;
-}
-
-static void wait_for_room(struct pool *pool, size_t region)
-{
-	unsigned int limit = most_waiting(pool);
-
-	while (!pool->stop && pool->n_waiting >= (region == pool->head ? 2 * limit : limit))
-		pthread_cond_wait(&pool->has_room, &pool->lock);
-}
-
 /* Hands over the buffer with its memory, and gives the walker a spare one. */
 static int leave_batch(void *ctx, struct branch_buffer *out)
 {
 	struct worker *worker = ctx;
 	struct pool *pool = worker->pool;
 	struct region *region = &pool->states[worker->region];
-	struct batch *batch;
-	struct branch *spare;
-	size_t cap;
+	struct batch *batch = NULL, spare;
 
 	if (!out->n)
 		return 0;
 	pthread_mutex_lock(&pool->lock);
-	wait_for_room(pool, worker->region);
-	batch = pool->stop ? NULL : take_spare(pool);
+	while (!pool->stop &&
+	       pool->n_waiting >= pool->max_waiting * (worker->region == pool->head ? 2 : 1))
+		pthread_cond_wait(&pool->has_room, &pool->lock);
+	if (!pool->stop) {
+		batch = pool->spare ?: calloc(1, sizeof(*batch));
+		if (pool->spare)
+			pool->spare = batch->next;
+	}
 	if (batch) {
-		spare = batch->v;
-		cap = batch->cap;
+		spare = *batch;
 		*batch = (struct batch){.v = out->v, .n = out->n, .cap = out->cap};
-		out->v = spare;
-		out->cap = cap;
+		out->v = spare.v;
+		out->cap = spare.cap;
 		*region->last = batch;
 		region->last = &batch->next;
 		pool->n_waiting++;
@@ -190,48 +147,35 @@ static int leave_batch(void *ctx, struct branch_buffer *out)
 	return batch ? 0 : -ENOMEM;
 }
 
-static bool next_region(struct worker *worker)
-{
-	struct pool *pool = worker->pool;
-	bool found;
-
-	pthread_mutex_lock(&pool->lock);
-	found = !pool->stop && pool->next < pool->regions->starts.n;
-	if (found)
-		worker->region = pool->next++;
-	pthread_mutex_unlock(&pool->lock);
-	return found;
-}
-
-static void end_region(struct worker *worker, int err)
-{
-	struct pool *pool = worker->pool;
-
-	pthread_mutex_lock(&pool->lock);
-	pool->states[worker->region].done = true;
-	pool->states[worker->region].err = err;
-	pthread_cond_signal(&pool->has_batch);
-	pthread_mutex_unlock(&pool->lock);
-	if (pool->request->wants_source)
-		images__prepare_source(pool->request->images);
-}
-
 static void *work(void *ctx)
 {
 	struct worker *worker = ctx;
-	const struct decode_request *request = worker->pool->request;
-	const struct regions *regions = worker->pool->regions;
-	int err;
+	struct pool *pool = worker->pool;
+	const struct regions *regions = pool->regions;
+	int init_err, err;
 
 	batch_thread__begin();
 	worker->out = (struct branch_buffer){.flush = leave_batch, .ctx = worker};
-	err = walker__init(&worker->walker, request, &worker->out);
-	while (next_region(worker))
-		end_region(worker,
-			   err ? err
-			       : walker__run(&worker->walker, regions->starts.v[worker->region],
-					     end_of(regions, worker->region)));
-	if (!err)
+	init_err = walker__init(&worker->walker, pool->request, &worker->out);
+	pthread_mutex_lock(&pool->lock);
+	while (!pool->stop && pool->next < regions->starts.n) {
+		size_t i = worker->region = pool->next++;
+
+		pthread_mutex_unlock(&pool->lock);
+		err = init_err ? init_err
+			       : walker__run(&worker->walker, regions->starts.v[i],
+					     end_of(regions, i));
+		pthread_mutex_lock(&pool->lock);
+		pool->states[i].done = true;
+		pool->states[i].err = err;
+		pthread_cond_signal(&pool->has_batch);
+		pthread_mutex_unlock(&pool->lock);
+		if (pool->request->wants_source)
+			images__prepare_source(pool->request->images);
+		pthread_mutex_lock(&pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	if (!init_err)
 		walker__fini(&worker->walker);
 	free(worker->out.v);
 	return NULL;
@@ -252,34 +196,30 @@ static struct batch *wait_for_batch(struct pool *pool, struct region *region)
 		region->last = &region->first;
 	pool->n_waiting--;
 	/* A worker woken for each batch would take the CPU from the joiner, the bottleneck. */
-	if (pool->n_waiting % (most_waiting(pool) / 2) == 0)
+	if (pool->n_waiting % (pool->max_waiting / 2) == 0)
 		pthread_cond_broadcast(&pool->has_room);
 	return batch;
 }
 
-static int join_region(struct pool *pool, raw_branches_fn take, void *ctx)
-{
-	struct region *region = &pool->states[pool->head];
-	struct batch *batch;
-	int err = 0;
-
-	while (!err && (batch = wait_for_batch(pool, region))) {
-		pthread_mutex_unlock(&pool->lock);
-		err = take(ctx, batch->v, batch->n);
-		pthread_mutex_lock(&pool->lock);
-		batch->next = pool->spare;
-		pool->spare = batch;
-	}
-	return err ? err : region->err;
-}
-
+/* Passes the batches of all regions to `take`. 0, -ENOMEM, or what `take` returned. */
 static int join_all(struct pool *pool, raw_branches_fn take, void *ctx)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&pool->lock);
 	while (pool->head < pool->regions->starts.n && !err) {
-		err = join_region(pool, take, ctx);
+		struct region *region = &pool->states[pool->head];
+		struct batch *batch;
+
+		while (!err && (batch = wait_for_batch(pool, region))) {
+			pthread_mutex_unlock(&pool->lock);
+			err = take(ctx, batch->v, batch->n);
+			pthread_mutex_lock(&pool->lock);
+			batch->next = pool->spare;
+			pool->spare = batch;
+		}
+		if (!err)
+			err = region->err;
 		count(pool->regions, pool->request, pool->head);
 		pool->head++;
 		pthread_cond_broadcast(&pool->has_room);
@@ -301,62 +241,42 @@ static void free_batches(struct batch *batch)
 	}
 }
 
-static int pool__init(struct pool *pool)
-{
-	size_t n = pool->regions->starts.n;
-
-	pool->states = calloc(n, sizeof(*pool->states));
-	if (!pool->states)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		pool->states[i].last = &pool->states[i].first;
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->has_batch, NULL);
-	pthread_cond_init(&pool->has_room, NULL);
-	return 0;
-}
-
-static void pool__fini(struct pool *pool)
-{
-	for (size_t i = 0; i < pool->regions->starts.n; i++)
-		free_batches(pool->states[i].first);
-	free_batches(pool->spare);
-	pthread_cond_destroy(&pool->has_room);
-	pthread_cond_destroy(&pool->has_batch);
-	pthread_mutex_destroy(&pool->lock);
-	free(pool->states);
-}
-
-static unsigned int start(struct pool *pool, struct worker *workers)
-{
-	unsigned int n = 0;
-
-	for (; n < pool->jobs; n++) {
-		workers[n].pool = pool;
-		if (pthread_create(&workers[n].thread, NULL, work, &workers[n]))
-			break;
-	}
-	return n;
-}
-
 /* With `jobs` threads. */
 static int decode_parallel(const struct regions *regions, const struct decode_request *request,
 			   raw_branches_fn take, void *ctx, unsigned int jobs)
 {
-	struct pool pool = {.regions = regions, .request = request, .jobs = jobs};
+	size_t n_regions = regions->starts.n;
+	struct pool pool = {.regions = regions,
+			    .request = request,
+			    .max_waiting = MAX_WAITING_A_JOB * jobs,
+			    .states = calloc(n_regions, sizeof(*pool.states))};
 	struct worker *workers = calloc(jobs, sizeof(*workers));
-	unsigned int n;
-	int err;
+	unsigned int n = 0;
+	int err = -ENOMEM;
 
-	if (!workers || pool__init(&pool)) {
-		free(workers);
-		return -ENOMEM;
+	if (!workers || !pool.states)
+		goto out;
+	for (size_t i = 0; i < n_regions; i++)
+		pool.states[i].last = &pool.states[i].first;
+	pthread_mutex_init(&pool.lock, NULL);
+	pthread_cond_init(&pool.has_batch, NULL);
+	pthread_cond_init(&pool.has_room, NULL);
+	for (; n < jobs; n++) {
+		workers[n].pool = &pool;
+		if (pthread_create(&workers[n].thread, NULL, work, &workers[n]))
+			break;
 	}
-	n = start(&pool, workers);
 	err = n ? join_all(&pool, take, ctx) : decode_alone(regions, request, take, ctx);
 	for (unsigned int i = 0; i < n; i++)
 		pthread_join(workers[i].thread, NULL);
-	pool__fini(&pool);
+	for (size_t i = 0; i < n_regions; i++)
+		free_batches(pool.states[i].first);
+	free_batches(pool.spare);
+	pthread_cond_destroy(&pool.has_room);
+	pthread_cond_destroy(&pool.has_batch);
+	pthread_mutex_destroy(&pool.lock);
+out:
+	free(pool.states);
 	free(workers);
 	return err;
 }
@@ -379,15 +299,22 @@ static unsigned int jobs_for(const struct decode_request *request, size_t n_regi
 int regions__run(const struct decode_request *request, raw_branches_fn take, void *ctx)
 {
 	size_t region_size = request->region_size ? request->region_size : REGION_SIZE;
-	struct regions regions;
+	const uint8_t *end = request->aux->data + request->aux->size;
+	const uint8_t *psb = packet__find_psb(request->aux->data, end);
+	struct regions regions = {.end = end};
 	unsigned int jobs;
-	int err;
+	int err = 0;
 
-	err = find(&regions, request->aux->data, request->aux->size, region_size);
+	while (psb && !err) {
+		err = VEC_ADD(&regions.starts, psb);
+		if ((size_t)(end - psb) <= region_size)
+			break;
+		psb = packet__find_psb(psb + region_size, end);
+	}
 	jobs = jobs_for(request, regions.starts.n);
 	if (!err)
 		err = jobs > 1 ? decode_parallel(&regions, request, take, ctx, jobs)
 			       : decode_alone(&regions, request, take, ctx);
-	regions__fini(&regions);
+	VEC_FINI(&regions.starts);
 	return err;
 }

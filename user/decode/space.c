@@ -3,45 +3,56 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+#include "kernel/kernel.h"
+#include "util/page.h"
+
+/* A multiple of the page size, for madvise(). */
+#define ENTRIES_SIZE (sizeof(struct memo_entry) << MEMO_BITS)
+
+/* Bytes of PT in a ring. For fewer bytes, clearing large pages takes longer than decoding. */
+#define MANY (1u << 20)
+
+void space__forget_runs(struct space *space)
+{
+	arena__free(&space->effects);
+	/* The pages are zero when touched again. */
+	madvise(space->entries, ENTRIES_SIZE, MADV_DONTNEED);
+}
 
 static void space__free(struct images_kept *kept)
 {
 	struct space *space = (struct space *)kept;
 
-	memo__free(space->memo);
+	arena__free(&space->effects);
+	free(space->entries);
 	blocks__free(space->blocks);
 	code_map__free(space->map);
 	free(space);
 }
 
-/* Bytes of PT in a ring. For fewer bytes, clearing large pages takes longer than decoding. */
-#define MANY (1u << 20)
-
-static bool has_many(const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->aux.n; i++)
-		if (rec->aux.v[i].size >= MANY)
-			return true;
-	return false;
-}
-
 static struct space *space__new(struct images *images, pid_t pid, bool tell_all)
 {
 	struct space *space = calloc(1, sizeof(*space));
+	bool has_many = false;
 
 	if (!space)
 		return NULL;
 	*space = (struct space){
 		.kept = {.pid = pid, .free = space__free}, .images = images, .tell_all = tell_all};
+	VEC_EACH(&images__recording(images)->aux, aux)
+		has_many |= aux->size >= MANY;
 	space->map = code_map__new();
 	space->blocks = space->map ? blocks__new(space->map, tell_all) : NULL;
-	space->memo = memo__new(has_many(images__recording(images)));
-	if (space->blocks && space->memo) {
-		space->entries = memo__entries(space->memo);
-		return space;
+	space->entries =
+		has_many ? huge_pages__alloc(ENTRIES_SIZE) : aligned_alloc(PAGE, ENTRIES_SIZE);
+	if (!space->blocks || !space->entries) {
+		space__free(&space->kept);
+		return NULL;
 	}
-	space__free(&space->kept);
-	return NULL;
+	space__forget_runs(space);
+	return space;
 }
 
 static bool fits(const struct images_kept *kept, int tell_all)
@@ -85,7 +96,7 @@ static int rewind_to(struct space *space, uint64_t time_ns)
 	}
 	blocks__free(space->blocks);
 	code_map__free(space->map);
-	memo__clear(space->memo);
+	space__forget_runs(space);
 	space->map = map;
 	space->blocks = blocks;
 	space->next_map = 0;
@@ -109,7 +120,7 @@ int space__set_time(struct space *space, uint64_t time_ns, bool *cleared)
 	if (code_map__replaced(space->map) == replaced) {
 		blocks__code_added(space->blocks);
 	} else {
-		memo__clear(space->memo);
+		space__forget_runs(space);
 		blocks__clear(space->blocks);
 		*cleared = true;
 	}

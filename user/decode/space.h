@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of one process at a time, with its decoded blocks. One decoding thread uses it, and the
- * next one takes it over with its content.
+ * The code of one process at a time, with its decoded blocks, and the effects of runs along them
+ * (walk.c). One decoding thread uses it, and the next one takes it over with its content.
  */
 #ifndef MTBPF_DECODE_SPACE_H
 #define MTBPF_DECODE_SPACE_H
@@ -12,15 +12,29 @@
 
 #include "decode/blocks.h"
 #include "decode/images.h"
-#include "decode/memo.h"
+
+/* A run of packets at a block. */
+struct memo_entry {
+	struct block *block;
+	uint64_t bytes;
+	struct block *to;	      /* NULL: the run has come once, and its effects are unknown */
+	block_counts counts;	      /* after the last event */
+	struct memo_effects *effects; /* NULL: no event, no call, no return */
+	uint64_t ip;		      /* of the run's TIP, if it has one */
+	uint64_t pad[2];
+};
+_Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");
+
+/* There are 1 << MEMO_BITS entries. */
+#define MEMO_BITS 16
 
 struct space {
 	struct images_kept kept; /* while unused; its process is kept.pid */
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;
-	struct memo *memo;	    /* of runs along them */
-	struct memo_entry *entries; /* the memo's */
+	struct memo_entry *entries; /* pages are allocated when first touched */
+	struct arena effects;	    /* of the entries */
 	bool tell_all;		    /* blocks__new() */
 	size_t next_map;
 };
@@ -31,5 +45,7 @@ void space__put(struct space *space);
 
 /* Applies the mappings up to time_ns. *cleared: all blocks were freed. 0 or -ENOMEM. */
 int space__set_time(struct space *space, uint64_t time_ns, bool *cleared);
+/* Clears all entries, and frees their effects. */
+void space__forget_runs(struct space *space);
 
 #endif

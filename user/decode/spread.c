@@ -46,23 +46,19 @@ static uint64_t next_hit(struct spread *s)
 	return s->n_hits ? *s->hits : UINT64_MAX;
 }
 
-/* The time that the run's instructions would take at the average speed; 0 if that is not known. */
-static uint64_t usual_ns(const struct spread *s)
-{
-	if (!s->known_insns)
-		return 0;
-	return share(s->known_ns, s->insns, s->known_insns);
-}
-
-/* The time that the run took. It has ended by end_ns. */
+/*
+ * The time that the run took. It has ended by end_ns. If the thread left user code meanwhile, the
+ * run took the time of its instructions at the average speed, or none if that is not known.
+ */
 static uint64_t run_ns(struct spread *s, uint64_t end_ns)
 {
-	uint64_t hit_ns = next_hit(s), len, usual;
+	uint64_t hit_ns = next_hit(s), len, usual = 0;
 
 	len = (hit_ns < end_ns ? hit_ns : end_ns) - s->now_ns;
 	if (!s->is_outside)
 		return len;
-	usual = usual_ns(s);
+	if (s->known_insns)
+		usual = share(s->known_ns, s->insns, s->known_insns);
 	return usual < len ? usual : len;
 }
 
@@ -116,19 +112,24 @@ static void begin_run(struct spread *s, const struct branch *b)
 	s->is_long = false;
 }
 
-/* Nothing is known of the time after a gap. */
-static void begin_gap(struct spread *s, const struct branch *b)
-{
-	release(s, 0);
-	s->now_ns = b->time_ns;
-	s->insns = 0;
-	s->is_outside = true;
-	s->is_long = false;
-}
-
 /* True if the branch has to wait for the end of its run. */
-static bool holds(struct spread *s, const struct branch *b)
+static bool take_branch(struct spread *s, const struct branch *b)
 {
+	if (b->kind == BRANCH_GAP) {
+		/* Nothing is known of the time after a gap. */
+		release(s, 0);
+		s->now_ns = b->time_ns;
+		s->insns = 0;
+		s->is_outside = true;
+		s->is_long = false;
+		return false;
+	}
+	if (b->time_ns != s->now_ns || s->has_begun) {
+		/* A BEGIN is not counted: the run starts with the branch after it. */
+		s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
+		begin_run(s, b);
+		return false;
+	}
 	if (s->n_held == SPREAD_MAX) {
 		s->is_long = true;
 		release(s, 0);
@@ -141,31 +142,6 @@ static bool holds(struct spread *s, const struct branch *b)
 	return true;
 }
 
-/* True if the branch has to wait. */
-static bool take_branch(struct spread *s, const struct branch *b)
-{
-	if (b->kind == BRANCH_GAP) {
-		begin_gap(s, b);
-		return false;
-	}
-	if (b->time_ns == s->now_ns && !s->has_begun)
-		return holds(s, b);
-	/* A BEGIN is not counted: the run starts with the branch after it. */
-	s->has_begun = s->by_branches && b->kind == BRANCH_BEGIN;
-	begin_run(s, b);
-	return false;
-}
-
-/* The waiting branches ran in the code as it was before: they are ready. */
-static void settle(struct spread *s, const struct branch *map)
-{
-	s->insns += map->n_insns;
-	if (s->n_held)
-		release(s, s->now_ns < map->time_ns ? run_ns(s, map->time_ns) : 0);
-	/* The next branch counts them again. */
-	s->insns = 0;
-}
-
 /* True if it has to wait. */
 static bool take(struct spread *s, const struct branch *b)
 {
@@ -173,18 +149,13 @@ static bool take(struct spread *s, const struct branch *b)
 		return take_branch(s, b);
 	if (b->kind != ENTRY_MAP)
 		return s->n_held;
-	settle(s, b);
+	/* The waiting branches ran in the code as it was before: they are ready. */
+	s->insns += b->n_insns;
+	if (s->n_held)
+		release(s, s->now_ns < b->time_ns ? run_ns(s, b->time_ns) : 0);
+	/* The next branch counts them again. */
+	s->insns = 0;
 	return false;
-}
-
-/* Copies the branches that still wait: `v` is valid only during the call. */
-static int hold(struct spread *s)
-{
-	for (size_t i = 0; i < s->n_new; i++)
-		if (VEC_ADD(&s->held, s->v[i]))
-			return -ENOMEM;
-	s->n_new = 0;
-	return 0;
 }
 
 int spread__take(struct spread *s, struct branch *v, size_t n,
@@ -203,7 +174,12 @@ int spread__take(struct spread *s, struct branch *v, size_t n,
 	}
 	ready[0] = (struct branch_batch){s->was_held.v, s->was_held.n};
 	ready[1] = (struct branch_batch){v, n_ready};
-	return hold(s);
+	/* Copies the branches that still wait: `v` is valid only during the call. */
+	for (size_t i = 0; i < s->n_new; i++)
+		if (VEC_ADD(&s->held, s->v[i]))
+			return -ENOMEM;
+	s->n_new = 0;
+	return 0;
 }
 
 /* A hit is the last known time, and the thread entered the kernel there. */

@@ -26,32 +26,27 @@ static struct cpu *find_cpu(const struct switches *s, int cpu)
 	return NULL;
 }
 
-static int add(struct switches *s, const struct rec_switch *sw)
-{
-	struct cpu *cpu = find_cpu(s, sw->cpu);
-
-	if (!cpu) {
-		cpu = VEC_PUSH(&s->cpus);
-		if (!cpu)
-			return -ENOMEM;
-		*cpu = (struct cpu){.cpu = sw->cpu};
-	}
-	return VEC_ADD(&cpu->switches, sw);
-}
-
 struct switches *switches__new(const struct recording *rec)
 {
 	struct switches *s = calloc(1, sizeof(*s));
-	int err = s ? 0 : -ENOMEM;
 
-	if (s)
-		s->rec = rec;
-	for (size_t i = 0; i < rec->switches.n && !err; i++)
-		err = add(s, &rec->switches.v[i]);
-	if (!err)
-		return s;
-	switches__free(s);
-	return NULL;
+	if (!s)
+		return NULL;
+	s->rec = rec;
+	VEC_EACH(&rec->switches, sw) {
+		struct cpu *cpu = find_cpu(s, sw->cpu);
+
+		if (!cpu) {
+			cpu = VEC_PUSH(&s->cpus);
+			if (cpu)
+				*cpu = (struct cpu){.cpu = sw->cpu};
+		}
+		if (!cpu || VEC_ADD(&cpu->switches, sw)) {
+			switches__free(s);
+			return NULL;
+		}
+	}
+	return s;
 }
 
 void switches__free(struct switches *s)
@@ -88,18 +83,13 @@ int switches__set_start(struct switches *s, int cpu_number, unsigned int snapsho
 	return 0;
 }
 
-static size_t first_behind(const struct recording *rec, uint64_t time_ns)
-{
-	return VEC_PARTITION_POINT(&rec->switches, e, e->time_ns <= time_ns);
-}
-
 bool switches__ran_unseen(const struct switches *s, const struct rec_switch *who,
 			  unsigned int snapshot, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct recording *rec = s->rec;
+	size_t i = VEC_PARTITION_POINT(&rec->switches, e, e->time_ns <= from_ns);
 
-	for (size_t i = first_behind(rec, from_ns);
-	     i < rec->switches.n && rec->switches.v[i].time_ns < to_ns; i++) {
+	for (; i < rec->switches.n && rec->switches.v[i].time_ns < to_ns; i++) {
 		const struct rec_switch *sw = &rec->switches.v[i];
 		const struct cpu *cpu =
 			sw->tid == who->tid && sw != who ? find_cpu(s, sw->cpu) : NULL;

@@ -9,7 +9,6 @@
 
 #include "decode/decode.h"
 #include "perf/perf_text.h"
-#include "pipeline/counters.h"
 #include "pipeline/early_calls.h"
 #include "pipeline/trace_filter.h"
 #include "sampled/sampled.h"
@@ -18,6 +17,11 @@
 #include "util/vec.h"
 
 struct meter;
+
+struct thread_speed {
+	pid_t pid, tid;
+	struct speed speed;
+};
 
 /* A decoded recording: its trees, one per stack of a thread, and the hits with their functions. */
 struct decoded {
@@ -37,7 +41,7 @@ struct decoded {
 	struct trace_writer *writer;
 	struct early_queue *queue;	 /* to the writer, while decoding */
 	VEC(struct early_calls *) early; /* one per thread whose calls are in no tree */
-	struct counters counters;
+	VEC(struct thread_speed) speeds; /* by thread, then by time */
 	VEC(struct pt_note) events;
 	uint64_t base_ns; /* totals.first_ns of the trace that is written early */
 	bool is_filtered;

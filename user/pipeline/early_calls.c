@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "kernel/kernel.h"
 #include "pipeline/early_calls.h"
 
 #include <errno.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 /* 64 bytes each: what one thread has written should still be in a cache that the other reaches. */
 #define BATCH_CALLS 1024
 #define MAX_BATCHES 16
@@ -57,7 +57,8 @@ struct early_queue *early_queue__new(struct trace_writer *writer)
 	return queue;
 }
 
-static void write_batch(struct early_queue *queue, const struct batch *batch)
+/* Writes the batch, and puts it back among the free ones. */
+static void write_batch(struct early_queue *queue, struct batch *batch)
 {
 	struct call_tree tree = {.pid = batch->owner.pid, .tid = batch->owner.tid};
 
@@ -65,29 +66,6 @@ static void write_batch(struct early_queue *queue, const struct batch *batch)
 	tree.calls.n = batch->calls.n;
 	trace_writer__set_base(queue->writer, batch->owner.base_ns);
 	trace_writer__calls(queue->writer, &tree, batch->sites.v);
-}
-
-/* Returns NULL if no batch will come. */
-static struct batch *next_batch(struct early_queue *queue)
-{
-	struct batch *batch;
-
-	pthread_mutex_lock(&queue->lock);
-	while (!queue->first && !queue->stop)
-		pthread_cond_wait(&queue->has_batch, &queue->lock);
-	batch = queue->first;
-	if (batch) {
-		queue->n_waiting--;
-		queue->first = batch->next;
-		if (!queue->first)
-			queue->last = &queue->first;
-	}
-	pthread_mutex_unlock(&queue->lock);
-	return batch;
-}
-
-static void put_back(struct early_queue *queue, struct batch *batch)
-{
 	batch->calls.n = batch->sites.n = 0;
 	pthread_mutex_lock(&queue->lock);
 	batch->next = queue->free;
@@ -102,27 +80,38 @@ static void *work(void *ctx)
 	struct batch *batch;
 
 	batch_thread__begin();
-	while ((batch = next_batch(queue))) {
+	for (;;) {
+		pthread_mutex_lock(&queue->lock);
+		while (!queue->first && !queue->stop)
+			pthread_cond_wait(&queue->has_batch, &queue->lock);
+		batch = queue->first;
+		if (batch) {
+			queue->n_waiting--;
+			queue->first = batch->next;
+			if (!queue->first)
+				queue->last = &queue->first;
+		}
+		pthread_mutex_unlock(&queue->lock);
+		if (!batch)
+			return NULL;
 		write_batch(queue, batch);
-		put_back(queue, batch);
 	}
-	return NULL;
 }
 
-/* With the first batch that is full: a trace of a few calls is not worth a thread. */
-static bool has_thread(struct early_queue *queue)
-{
-	if (!queue->has_thread)
-		queue->has_thread = !pthread_create(&queue->thread, NULL, work, queue);
-	return queue->has_thread;
-}
-
-static void hand_on(struct early_queue *queue)
+/* Hands the batch to the thread that writes; without one, writes it in the caller's thread. */
+static void pass_on(struct early_queue *queue)
 {
 	struct batch *batch = queue->filling;
 
 	queue->filling = NULL;
 	batch->next = NULL;
+	/* With the first batch that is full: a trace of a few calls is not worth a thread. */
+	if (!queue->has_thread)
+		queue->has_thread = !pthread_create(&queue->thread, NULL, work, queue);
+	if (!queue->has_thread) {
+		write_batch(queue, batch);
+		return;
+	}
 	pthread_mutex_lock(&queue->lock);
 	*queue->last = batch;
 	queue->last = &batch->next;
@@ -131,51 +120,23 @@ static void hand_on(struct early_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Writes the batch in the caller's thread. */
-static void write_filling(struct early_queue *queue)
+void early_queue__begin(struct early_queue *queue, const struct early_owner *owner)
 {
-	write_batch(queue, queue->filling);
-	put_back(queue, queue->filling);
-	queue->filling = NULL;
-}
+	struct batch *batch = queue->filling;
 
-static void pass_on(struct early_queue *queue)
-{
-	if (has_thread(queue))
-		hand_on(queue);
-	else
-		write_filling(queue);
-}
-
-static struct batch *wait_for_free(struct early_queue *queue)
-{
-	struct batch *batch;
-
+	if (batch && (batch->calls.n >= BATCH_CALLS || batch->owner.pid != owner->pid ||
+		      batch->owner.tid != owner->tid || batch->owner.base_ns != owner->base_ns))
+		pass_on(queue);
+	if (queue->filling)
+		return;
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->free)
 		pthread_cond_wait(&queue->has_free, &queue->lock);
 	batch = queue->free;
 	queue->free = batch->next;
 	pthread_mutex_unlock(&queue->lock);
-	return batch;
-}
-
-static bool is_of(const struct batch *batch, const struct early_owner *owner)
-{
-	return batch->owner.pid == owner->pid && batch->owner.tid == owner->tid &&
-	       batch->owner.base_ns == owner->base_ns;
-}
-
-void early_queue__begin(struct early_queue *queue, const struct early_owner *owner)
-{
-	const struct batch *filling = queue->filling;
-
-	if (filling && (filling->calls.n >= BATCH_CALLS || !is_of(filling, owner)))
-		pass_on(queue);
-	if (!queue->filling) {
-		queue->filling = wait_for_free(queue);
-		queue->filling->owner = *owner;
-	}
+	batch->owner = *owner;
+	queue->filling = batch;
 }
 
 struct call *early_queue__add(struct early_queue *queue, const struct call_site *site)
@@ -201,7 +162,8 @@ void early_queue__finish(struct early_queue *queue)
 		queue->has_thread = false;
 	}
 	if (queue->filling)
-		write_filling(queue);
+		write_batch(queue, queue->filling);
+	queue->filling = NULL;
 }
 
 void early_queue__free(struct early_queue *queue)
@@ -219,33 +181,22 @@ void early_queue__free(struct early_queue *queue)
 	free(queue);
 }
 
-/* Other code has come to lie where code was. */
+/* Other code has come to lie where code was: sites must be looked up again. */
 static void retire_sites(struct early_calls *early)
 {
-	struct call_sites *retired = VEC_PUSH(&early->retired);
-
-	if (!retired) {
+	if (VEC_ADD(&early->retired, early->part.sites)) {
 		early->failed = true;
 		return;
 	}
-	*retired = early->part.sites;
 	early->part.sites = (struct call_sites){0};
 	early->site_ip = 0;
 }
 
-/* The outermost inlined call around the site; NULL: none. */
-static const struct inlined *outermost_of(const struct call_site *site)
-{
-	const struct inlined *inlined = site ? site->inlined : NULL;
-
-	while (inlined && inlined->outer)
-		inlined = inlined->outer;
-	return inlined;
-}
-
+/* Returns the outermost inlined call around the call's site; NULL: none. */
 static const struct inlined *outermost(void *ctx, const struct call *call)
 {
 	struct early_calls *early = ctx;
+	const struct inlined *inlined;
 
 	if (code_map__replaced(early->map) != early->replaced) {
 		early->replaced = code_map__replaced(early->map);
@@ -253,7 +204,12 @@ static const struct inlined *outermost(void *ctx, const struct call *call)
 	}
 	early->site_ip = call->call_ip;
 	early->site = call_sites__find_in(&early->part.sites, call->call_ip, early->map);
-	return early->no_inline ? NULL : outermost_of(early->site);
+	if (early->no_inline || !early->site)
+		return NULL;
+	inlined = early->site->inlined;
+	while (inlined && inlined->outer)
+		inlined = inlined->outer;
+	return inlined;
 }
 
 static const struct call_site *site_of(const struct early_calls *early, const struct call *call)
@@ -276,7 +232,7 @@ static int pass_call(struct early_calls *early, const struct call *call, uint32_
 	return 0;
 }
 
-/* Each slice of inlined code before its first call. */
+/* Each slice of inlined code comes before its first call. */
 static int pass_with_inlined(struct early_calls *early)
 {
 	const struct call_tree *part = &early->part;
@@ -294,29 +250,23 @@ static int pass_with_inlined(struct early_calls *early)
 	return err;
 }
 
-static bool may_have_inlined(const struct early_calls *early)
-{
-	const struct call_tree *part = &early->part;
-	const struct call_site *site;
-
-	if (early->no_inline || !part->sites.n_inlined)
-		return false;
-	site = site_of(early, part->calls.v);
-	return part->calls.n > 1 || (site && site->inlined);
-}
-
 static int take(void *ctx, struct call *calls, size_t n)
 {
 	struct early_calls *early = ctx;
+	struct call_tree *part = &early->part;
 	uint32_t depth = calls->depth;
 	int err = early->failed ? -ENOMEM : 0;
 
-	early->part.calls.v = calls;
-	early->part.calls.n = n;
-	early_queue__begin(early->queue, &(struct early_owner){early->part.pid, early->part.tid,
-							       *early->base_ns});
-	if (!err && may_have_inlined(early))
-		return pass_with_inlined(early);
+	part->calls.v = calls;
+	part->calls.n = n;
+	early_queue__begin(early->queue,
+			   &(struct early_owner){part->pid, part->tid, *early->base_ns});
+	if (!err && !early->no_inline && part->sites.n_inlined) {
+		const struct call_site *site = site_of(early, calls);
+
+		if (n > 1 || (site && site->inlined))
+			return pass_with_inlined(early);
+	}
 	for (size_t i = 0; i < n && !err; i++)
 		err = pass_call(early, &calls[i], calls[i].depth - depth);
 	return err;

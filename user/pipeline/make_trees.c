@@ -34,22 +34,19 @@ struct behind_hit {
  * The int3 of the probe is an interrupt in front of the probed instruction. A hit in the kernel
  * comes after the instruction of a system call; one in an interrupt or a fault is not found.
  */
-static bool is_hit(const struct behind_hit *behind, const struct branch *b)
-{
-	if (b->time_ns > behind->hit_ns)
-		return false;
-	if (behind->may_be_in_kernel && b->kind == BRANCH_END_SYSCALL)
-		return b->from + SYSCALL_LEN == behind->probe_ip;
-	return (b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER) &&
-	       b->from == behind->probe_ip;
-}
-
 static void look_behind_hit(struct behind_hit *behind, const struct branch_batch *batch)
 {
 	VEC_EACH(batch, b) {
+		bool is_hit = b->kind == BRANCH_END_ASYNC || b->kind == BRANCH_ENTER;
+		uint64_t hit_ip = b->from;
+
 		if (branch__is_entry(b))
 			continue;
-		if (is_hit(behind, b)) {
+		if (behind->may_be_in_kernel && b->kind == BRANCH_END_SYSCALL) {
+			is_hit = true;
+			hit_ip += SYSCALL_LEN;
+		}
+		if (is_hit && hit_ip == behind->probe_ip && b->time_ns <= behind->hit_ns) {
 			behind->branches = 0;
 			behind->seen_ns = behind->last_ns = b->time_ns;
 		} else if (b->n_branches && behind->branches >= 0 && !address__is_kernel(b->from)) {
@@ -58,6 +55,8 @@ static void look_behind_hit(struct behind_hit *behind, const struct branch_batch
 		}
 	}
 }
+
+#define SYSCALL_LEN 2
 
 /* Makes the trees of one thread after another. */
 struct tree_maker {
@@ -77,17 +76,16 @@ struct tree_maker {
 	VEC(uint64_t) hits;	/* its hits' times, ascending */
 };
 
-static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_map *map)
+/* The thread's calls are written while it is decoded. */
+static int take_early(struct tree_maker *m)
 {
 	struct decoded *decoded = m->decoded;
-	struct early_calls *early = early_calls__new(decoded->queue, pid, tid, map);
-	struct early_calls **slot = early ? VEC_PUSH(&decoded->early) : NULL;
+	struct early_calls *early = early_calls__new(decoded->queue, m->pid, m->tid, m->map);
 
-	if (!slot) {
+	if (!early || VEC_ADD(&decoded->early, early)) {
 		early_calls__free(early);
 		return -ENOMEM;
 	}
-	*slot = early;
 	/* With a single thread, totals.first_ns is known before its first call is written. */
 	early->base_ns = decoded->base_ns ? &decoded->base_ns : &decoded->totals.first_ns;
 	early->no_inline = m->options->no_inline;
@@ -95,78 +93,50 @@ static int take_early(struct tree_maker *m, pid_t pid, pid_t tid, struct code_ma
 	return 0;
 }
 
-static int anchor_hit(struct stack *stack, const struct recording *rec, const struct mt_hit *hit,
-		      struct images *images)
-{
-	struct unwound unwound;
-	int err = hit_stack__find(rec, hit, images, &unwound);
-
-	if (!err)
-		err = stack__anchor(stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
-	unwound__fini(&unwound);
-	return err;
-}
-
-/* Adds the stacks that were taken at the thread's hits. */
-static int anchor(struct stack *stack, const struct recording *rec, pid_t tid,
-		  struct images *images)
-{
-	int err = 0;
-
-	/* The stacks are of user code. */
-	for (size_t i = 0; i < rec->hits.n && !err && !rec->kernel_only; i++)
-		if ((pid_t)rec->hits.v[i].tid == tid)
-			err = anchor_hit(stack, rec, &rec->hits.v[i], images);
-	return err;
-}
-
-ORDER(compare_times, uint64_t, COMPARE(*x, *y))
-
-static int collect_hits(struct tree_maker *m, pid_t tid)
-{
-	m->hits.n = 0;
-	VEC_EACH(&m->rec->hits, hit)
-		if ((pid_t)hit->tid == tid && VEC_ADD(&m->hits, hit->time_ns))
-			return -ENOMEM;
-	VEC_SORT(&m->hits, compare_times);
-	return 0;
-}
-
 static int begin_tree(void *ctx, pid_t pid, pid_t tid, struct code_map *map)
 {
 	struct tree_maker *m = ctx;
 	const struct recording *rec = m->rec;
-	const struct mt_hit *hit = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+	const struct mt_hit *last = rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
+	int err = 0;
 
 	m->pid = pid;
 	m->tid = tid;
 	m->map = map;
 	m->behind = (struct behind_hit){.branches = -1};
-	if (hit)
-		m->behind.probe_ip = recording__probe_of(rec, hit);
-	for (int kind = KERNEL_PROBE_SYSCALL; kind <= KERNEL_PROBE_EXIT && hit; kind++)
+	if (last)
+		m->behind.probe_ip = recording__probe_of(rec, last);
+	for (int kind = KERNEL_PROBE_SYSCALL; kind <= KERNEL_PROBE_EXIT && last; kind++)
 		m->behind.may_be_in_kernel |=
 			rec->trigger && kernel_probe_kind__is_in(kind, rec->trigger);
-	m->behind.hit_ns = hit && (pid_t)hit->tid == tid ? hit->time_ns : 0;
+	m->behind.hit_ns = last && (pid_t)last->tid == tid ? last->time_ns : 0;
 	m->stack = stack__new(pid, tid, decoded__thread_name(rec, tid), map);
-	if (!m->stack || collect_hits(m, tid))
+	if (!m->stack)
 		return -ENOMEM;
+	m->hits.n = 0;
+	VEC_EACH(&rec->hits, hit)
+		if ((pid_t)hit->tid == tid && VEC_ADD(&m->hits, hit->time_ns))
+			return -ENOMEM;
+	VEC_SORT_U64(&m->hits);
 	/* The report of a hit reads all calls of its thread. */
-	if (m->decoded->writer && !m->hits.n && take_early(m, pid, tid, map))
+	if (m->decoded->writer && !m->hits.n && take_early(m))
 		return -ENOMEM;
 	stack__set_traps(m->stack, m->options->ocaml_traps);
 	spread__init(&m->spread, m->hits.v, m->hits.n);
 	if (m->selection)
 		selection__begin_thread(m->selection, map);
-	return anchor(m->stack, rec, tid, m->decoded->images);
-}
+	/* Adds the stacks that were taken at the thread's hits. They are of user code. */
+	VEC_EACH_WHILE(&rec->hits, hit, !err && !rec->kernel_only) {
+		struct unwound unwound;
 
-static int take_speed(struct tree_maker *m, const struct speed *speed)
-{
-	if (m->selection &&
-	    !decode_filter__has(&m->decoded->part.decode, speed->begin_ns, speed->end_ns))
-		return 0;
-	return counters__add(&m->decoded->counters, m->pid, m->tid, speed);
+		if ((pid_t)hit->tid != tid)
+			continue;
+		err = hit_stack__find(rec, hit, m->decoded->images, &unwound);
+		if (!err)
+			err = stack__anchor(m->stack, hit->time_ns, unwound.ips.v, unwound.ips.n);
+		unwound__fini(&unwound);
+	}
+	return err;
 }
 
 /* Filters by time only, so that values of PTWRITE between regions of calls stay. */
@@ -206,42 +176,38 @@ static int settle_event(struct tree_maker *m, const struct branch *next)
 	return is_slice || !event.kind || !pt_event__of(event.value) ? 0 : take_note(m, &event);
 }
 
-/* The function that ip is in, as the code is now. */
-static const char *function_at(const struct tree_maker *m, uint64_t ip)
-{
-	struct code_place place;
-
-	if (!ip || !code_map__find(m->map, ip, &place) || !place.function)
-		return NULL;
-	return place.function->name;
-}
-
-static int take_own_note(struct tree_maker *m, struct pt_note *note)
-{
-	int err = settle_event(m, NULL);
-
-	note->in = function_at(m, note->ip);
-	if (note->kind == PT_NOTE_PFA) {
-		m->fault_address = note->value;
-	} else if (note->kind == PT_NOTE_CFE) {
-		if (pt_event__of(note->value) == PT_EVENT_PAGE_FAULT)
-			note->address = m->fault_address;
-		m->event = *note;
-		m->fault_address = 0;
-	} else if (!err) {
-		err = take_note(m, note);
-	}
-	return err;
-}
-
+/* Takes an entry among the thread's branches. */
 static int take_entry(struct tree_maker *m, const struct branch *entry)
 {
+	struct decoded *decoded = m->decoded;
 	struct pt_note note = branch__note(entry, m->pid, m->tid);
-	struct speed speed = branch__speed(entry);
+	struct code_place place;
+	int err;
 
-	if (entry->kind == ENTRY_NOTE)
-		return take_own_note(m, &note);
-	return entry->kind == ENTRY_SPEED ? take_speed(m, &speed) : 0;
+	if (entry->kind == ENTRY_SPEED) {
+		struct speed speed = branch__speed(entry);
+
+		if (m->selection &&
+		    !decode_filter__has(&decoded->part.decode, speed.begin_ns, speed.end_ns))
+			return 0;
+		return VEC_ADD(&decoded->speeds, (struct thread_speed){m->pid, m->tid, speed});
+	}
+	if (entry->kind != ENTRY_NOTE)
+		return 0;
+	err = settle_event(m, NULL);
+	if (note.ip && code_map__find(m->map, note.ip, &place) && place.function)
+		note.in = place.function->name;
+	if (note.kind == PT_NOTE_PFA) {
+		m->fault_address = note.value;
+	} else if (note.kind == PT_NOTE_CFE) {
+		if (pt_event__of(note.value) == PT_EVENT_PAGE_FAULT)
+			note.address = m->fault_address;
+		m->event = note;
+		m->fault_address = 0;
+	} else if (!err) {
+		err = take_note(m, &note);
+	}
+	return err;
 }
 
 /* The branches' times are known: passes those of the part to the stack. */
@@ -272,25 +238,15 @@ static int take_branches(void *ctx, struct branch *v, size_t n)
 	return err;
 }
 
-/* Adds the trees of the thread's own stack and of its coroutines. */
-static int add_trees(struct tree_maker *m)
+/* Takes ownership of the tree's content. 0 or -ENOMEM. */
+static int take_tree(void *ctx, struct call_tree *tree)
 {
-	struct stack *stack = m->stack;
-	struct call_tree tree;
-	int err = stack__finish(stack, &tree), more = !err;
+	struct decoded *decoded = ctx;
 
-	while (more > 0) {
-		struct call_tree *added = VEC_PUSH(&m->decoded->trees);
-
-		if (!added) {
-			call_tree__fini(&tree);
-			return -ENOMEM;
-		}
-		*added = tree;
-		err = call_sites__find_all(&added->sites, added, m->map);
-		more = err ? err : stack__finish_next(stack, &tree);
-	}
-	return err ? err : more;
+	if (!VEC_ADD(&decoded->trees, *tree))
+		return 0;
+	call_tree__fini(tree);
+	return -ENOMEM;
 }
 
 static int end_tree(void *ctx)
@@ -298,14 +254,27 @@ static int end_tree(void *ctx)
 	struct tree_maker *m = ctx;
 	const struct behind_hit *behind = &m->behind;
 	struct branch_batch rest;
-	int err;
+	struct call_tree tree;
+	int err, more = 0;
 
 	spread__finish(&m->spread, &rest);
 	err = take_timed(m, rest);
 	if (!err)
 		err = settle_event(m, NULL);
-	if (!err && !(m->selection && m->selection->is_empty))
-		err = add_trees(m);
+	/* The trees of the thread's own stack, and of its coroutines. */
+	if (!err && !(m->selection && m->selection->is_empty)) {
+		err = stack__finish(m->stack, &tree);
+		more = !err;
+	}
+	while (more > 0) {
+		err = take_tree(m->decoded, &tree);
+		if (!err) {
+			struct call_tree *added = &m->decoded->trees.v[m->decoded->trees.n - 1];
+
+			err = call_sites__find_all(&added->sites, added, m->map);
+		}
+		more = err ? err : stack__finish_next(m->stack, &tree);
+	}
 	stack__free(m->stack);
 	m->stack = NULL;
 	spread__fini(&m->spread);
@@ -313,32 +282,25 @@ static int end_tree(void *ctx)
 		m->decoded->behind_hit = behind->branches;
 		m->decoded->behind_hit_ns = behind->last_ns - behind->seen_ns;
 	}
-	return err;
-}
-
-/* Drops trees of coroutines whose calls were all moved to another thread. */
-static void drop_empty(struct decoded *decoded)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		struct call_tree tree = decoded->trees.v[i];
-
-		if (tree.coroutine && !tree.calls.n)
-			call_tree__fini(&tree);
-		else
-			decoded->trees.v[n++] = tree;
-	}
-	decoded->trees.n = n;
+	return err ? err : more;
 }
 
 int decoded__settle_trees(struct decoded *decoded, bool no_inline)
 {
 	int err = migration_pass__run(decoded->trees.v, decoded->trees.n);
+	size_t n = 0;
 
-	if (!err)
-		drop_empty(decoded);
-	return err || no_inline ? err : inline_pass__run(decoded->trees.v, decoded->trees.n);
+	if (err)
+		return err;
+	/* Drops trees of coroutines whose calls were all moved to another thread. */
+	VEC_EACH(&decoded->trees, tree) {
+		if (tree->coroutine && !tree->calls.n)
+			call_tree__fini(tree);
+		else
+			decoded->trees.v[n++] = *tree;
+	}
+	decoded->trees.n = n;
+	return no_inline ? 0 : inline_pass__run(decoded->trees.v, n);
 }
 
 int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
@@ -376,31 +338,27 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
 
 /* ---- samples */
 
-static int take_tree(void *ctx, struct call_tree *tree)
+int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
+				const struct trace_filter *filter)
 {
-	struct decoded *decoded = ctx;
-	struct call_tree *out = VEC_PUSH(&decoded->trees);
-
-	if (!out) {
-		call_tree__fini(tree);
-		return -ENOMEM;
-	}
-	*out = *tree;
-	return 0;
-}
-
-/* Samples are few: all are read, so that what lasts longer than the part is known. */
-static int cut(struct decoded *decoded, struct recording *rec, const struct trace_filter *filter)
-{
-	struct decode_bounds bounds = {decoded->sampled.first_ns, decoded->sampled.last_ns};
 	struct decode_totals *totals = &decoded->totals;
 	struct filter_part *part = &decoded->part;
 	struct filter_totals left = {0};
-	int err = trace_filter__resolve(filter, rec, &bounds, part);
+	struct decode_bounds bounds;
+	int err;
 
-	for (size_t i = 0; i < decoded->trees.n && !err; i++) {
-		err = filter_part__cut_tree(part, &decoded->trees.v[i]);
-		left.branches += decoded->trees.v[i].calls.n;
+	decoded->sampled.meter = decoded->meter;
+	decoded->ring_bytes = rec->ring_bytes;
+	/* Samples are few: all are read, so that what lasts longer than the part is known. */
+	err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
+	totals->first_ns = bounds.first_ns = decoded->sampled.first_ns;
+	totals->last_ns = bounds.last_ns = decoded->sampled.last_ns;
+	if (err || !decoded->is_filtered)
+		return err;
+	err = trace_filter__resolve(filter, rec, &bounds, part);
+	VEC_EACH_WHILE(&decoded->trees, tree, !err) {
+		err = filter_part__cut_tree(part, tree);
+		left.branches += tree->calls.n;
 	}
 	if (err)
 		return err;
@@ -410,18 +368,4 @@ static int cut(struct decoded *decoded, struct recording *rec, const struct trac
 	if (part->decode.to_ns < totals->last_ns)
 		totals->last_ns = part->decode.to_ns;
 	return filter_part__check(part, &left);
-}
-
-int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
-				const struct trace_filter *filter)
-{
-	int err;
-
-	decoded->sampled.meter = decoded->meter;
-	decoded->ring_bytes = rec->ring_bytes;
-	err = sampled__trees(rec, decoded->images, take_tree, decoded, &decoded->sampled);
-
-	decoded->totals.first_ns = decoded->sampled.first_ns;
-	decoded->totals.last_ns = decoded->sampled.last_ns;
-	return err || !decoded->is_filtered ? err : cut(decoded, rec, filter);
 }

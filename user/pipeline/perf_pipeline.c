@@ -15,22 +15,6 @@
 #define TEXT_HINT                                                                                  \
 	"text is what '" PERF_SCRIPT "' prints of Intel PT, or 'perf script' of 'perf record -g'"
 
-static int refuse(const char *name, const struct perf_text_totals *totals)
-{
-	log__error("%s has %" PRIu64 " line%s, but no branches or stacks: it is neither a "
-		   "recording nor text of perf script",
-		   name, totals->lines, totals->lines == 1 ? "" : "s");
-	log__hint(TEXT_HINT);
-	return -EINVAL;
-}
-
-static int refuse_samples(const char *name)
-{
-	log__error("%s has samples, but no branches", name);
-	log__hint("use -print calls, which prints the slices made from samples");
-	return -EINVAL;
-}
-
 static int report(int err, const char *name)
 {
 	if (err == -ENOMEM) {
@@ -43,17 +27,10 @@ static int report(int err, const char *name)
 	return err;
 }
 
-/* Warns if the kind of no branch was understood. */
-static void warn_of_flags(const struct perf_text_totals *totals, uint64_t branches)
-{
-	if (totals->unknown_flags < branches)
-		return;
-	log__warn("no line gives the kind of its branch: all are treated as jumps");
-	log__hint(TEXT_HINT);
-}
-
+/* Reads all of the text. 0, or -errno after a line and a hint. */
 static int read_text(struct perf_text *text, int fd, const char *name)
 {
+	const struct perf_text_totals *totals = &text->totals;
 	struct meter meter;
 	uint64_t branches;
 	int err;
@@ -64,19 +41,18 @@ static int read_text(struct perf_text *text, int fd, const char *name)
 	if (err)
 		return err;
 	branches = perf_threads__totals(text->threads)->decode.branches;
-	if (!branches && !perf_samples__totals(text->samples)->samples)
-		return refuse(name, &text->totals);
-	if (branches)
-		warn_of_flags(&text->totals, branches);
+	if (!branches && !perf_samples__totals(text->samples)->samples) {
+		log__error("%s has %" PRIu64 " line%s, but no branches or stacks: it is neither a "
+			   "recording nor text of perf script",
+			   name, totals->lines, totals->lines == 1 ? "" : "s");
+		log__hint(TEXT_HINT);
+		return -EINVAL;
+	}
+	if (branches && totals->unknown_flags >= branches) {
+		log__warn("no line gives the kind of its branch: all are treated as jumps");
+		log__hint(TEXT_HINT);
+	}
 	return 0;
-}
-
-static int name_thread(struct recording *rec, const struct call_tree *tree)
-{
-	struct rec_thread thread = {.pid = tree->pid, .tid = tree->tid};
-
-	memcpy(thread.comm, tree->comm, sizeof(thread.comm));
-	return recording__add_thread(rec, &thread);
 }
 
 /* Ends all threads: takes their trees, names and totals. 0 or -ENOMEM. */
@@ -87,15 +63,14 @@ static int take_threads(struct decoded *decoded, struct recording *rec,
 	int err;
 
 	while ((err = perf_threads__next_tree(threads, &tree)) > 0) {
-		struct call_tree *slot = tree.calls.n ? VEC_PUSH(&decoded->trees) : NULL;
+		struct rec_thread thread = {.pid = tree.pid, .tid = tree.tid};
 
-		if (!slot && tree.calls.n)
-			err = -ENOMEM;
-		if (!slot) {
+		if (!tree.calls.n || VEC_ADD(&decoded->trees, tree)) {
+			err = tree.calls.n ? -ENOMEM : 0;
 			call_tree__fini(&tree);
 		} else {
-			*slot = tree;
-			err = name_thread(rec, slot);
+			memcpy(thread.comm, tree.comm, sizeof(thread.comm));
+			err = recording__add_thread(rec, &thread);
 		}
 		if (err < 0)
 			break;
@@ -126,42 +101,35 @@ static int take_samples(struct decoded *decoded, struct recording *rec,
 	return decoded__make_sampled_trees(decoded, rec, NULL);
 }
 
-static int make_from_text(struct decoded *decoded, struct recording *rec,
-			  const struct perf_text_input *input, struct perf_text *text,
-			  struct perf_text_summary *summary)
-{
-	int err = read_text(text, input->fd, input->name);
-
-	if (err)
-		return err;
-	if (perf_threads__totals(text->threads)->decode.branches) {
-		err = take_threads(decoded, rec, text->threads);
-		text->totals.other += text->totals.sampled;
-	} else {
-		err = take_samples(decoded, rec, text->samples);
-		summary->samples = *perf_samples__totals(text->samples);
-		text->totals.other += summary->samples.without;
-	}
-	summary->text = text->totals;
-	summary->moved = perf_threads__totals(text->threads)->moved;
-	return report(err, input->name);
-}
-
 int decoded__make_from_text(struct decoded *decoded, struct recording *rec,
 			    const struct perf_text_input *input, struct perf_text_summary *summary)
 {
 	struct perf_text text = {.threads = perf_threads__new(NULL, NULL),
 				 .samples = perf_samples__new(input->no_inline)};
-	int err = -ENOMEM;
+	int err;
 
 	*summary = (struct perf_text_summary){0};
 	*decoded = (struct decoded){.behind_hit = -1, .perf = text.threads};
-	if (text.threads && text.samples) {
-		perf_threads__set_traps(text.threads, input->traps);
-		err = make_from_text(decoded, rec, input, &text, summary);
-	} else {
-		report(err, input->name);
+	if (!text.threads || !text.samples) {
+		err = report(-ENOMEM, input->name);
+		goto out;
 	}
+	perf_threads__set_traps(text.threads, input->traps);
+	err = read_text(&text, input->fd, input->name);
+	if (err)
+		goto out;
+	if (perf_threads__totals(text.threads)->decode.branches) {
+		err = take_threads(decoded, rec, text.threads);
+		text.totals.other += text.totals.sampled;
+	} else {
+		err = take_samples(decoded, rec, text.samples);
+		summary->samples = *perf_samples__totals(text.samples);
+		text.totals.other += summary->samples.without;
+	}
+	summary->text = text.totals;
+	summary->moved = perf_threads__totals(text.threads)->moved;
+	err = report(err, input->name);
+out:
 	perf_samples__free(text.samples);
 	return err;
 }
@@ -172,38 +140,32 @@ static void print_count(FILE *out, uint64_t n, const char *what)
 		fprintf(out, "%s: %" PRIu64 "\n", what, n);
 }
 
-static void summarise_samples(const struct perf_samples_totals *totals, FILE *out)
-{
-	if (!totals->samples)
-		return;
-	if (!totals->outs)
-		fprintf(out,
-			"no context switches in the text: time off the CPU is not shown "
-			"('perf record --switch-events', 'perf script --show-switch-events')\n");
-	else if (!totals->ins)
-		fprintf(out, "the text says when threads left their CPUs, and not when they were "
-			     "back: they are taken to be off until their next sample\n");
-	if (!totals->has_pids)
-		fprintf(out, "the text lacks process ids: each thread counts as one process ('perf "
-			     "script -F +pid')\n");
-}
-
 void perf_text__summarise(const struct perf_text_summary *summary, FILE *out)
 {
 	const struct perf_text_totals *totals = &summary->text;
+	const struct perf_samples_totals *sampled = &summary->samples;
 
-	summarise_samples(&summary->samples, out);
+	if (sampled->samples && !sampled->outs)
+		fprintf(out,
+			"no context switches in the text: time off the CPU is not shown "
+			"('perf record --switch-events', 'perf script --show-switch-events')\n");
+	else if (sampled->samples && !sampled->ins)
+		fprintf(out, "the text says when threads left their CPUs, and not when they were "
+			     "back: they are taken to be off until their next sample\n");
+	if (sampled->samples && !sampled->has_pids)
+		fprintf(out, "the text lacks process ids: each thread counts as one process ('perf "
+			     "script -F +pid')\n");
 	print_count(out, totals->unknown_flags,
 		    "branches with flags that mean nothing here, taken for jumps");
 	print_count(out, totals->other,
-		    summary->samples.samples ? "lines that are of no sample, left out"
-					     : "lines without branches, ignored");
+		    sampled->samples ? "lines that are of no sample, left out"
+				     : "lines without branches, ignored");
 	print_count(out, totals->too_long,
-		    summary->samples.samples ? "lines too long, left out"
-					     : "lines too long to be branches, left out");
+		    sampled->samples ? "lines too long, left out"
+				     : "lines too long to be branches, left out");
 	print_count(out, totals->not_taken, "branches not taken, left out");
 	print_count(out, totals->left_out, "branches of threads too many, left out");
-	print_count(out, summary->samples.left_out, "samples of threads too many, left out");
+	print_count(out, sampled->left_out, "samples of threads too many, left out");
 	print_count(out, summary->moved,
 		    "branches whose time lay before that of the one before them");
 }
@@ -220,8 +182,11 @@ int perf_text__print_branches(int fd, const char *name, FILE *out)
 				 .samples = perf_samples__new(false)};
 	int err = text.threads && text.samples ? read_text(&text, fd, name) : report(-ENOMEM, name);
 
-	if (!err && !perf_threads__totals(text.threads)->decode.branches)
-		err = refuse_samples(name);
+	if (!err && !perf_threads__totals(text.threads)->decode.branches) {
+		log__error("%s has samples, but no branches", name);
+		log__hint("use -print calls, which prints the slices made from samples");
+		err = -EINVAL;
+	}
 	perf_samples__free(text.samples);
 	perf_threads__free(text.threads);
 	return err;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
+#include "decode/pt_time.h"
 #include "kernel/kernel.h"
 #include "pipeline/make_trees.h"
 #include "stack/stack.h"
@@ -21,7 +22,39 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-/* Names the hits' addresses by the code as it was at the end. */
+/* True if the hit's trigger is in the kernel; other triggers of the recording may not be. */
+static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
+{
+	bool is_in = hit->syscall;
+
+	for (int kind = KERNEL_PROBE_FUNCTION; kind < KERNEL_PROBE_KINDS; kind++)
+		is_in |= kernel_probe_kind__is_in((enum kernel_probe_kind)kind, rec->trigger);
+	return is_in;
+}
+
+/*
+ * The name of the trigger, if it says more than the user function at the hit's address: a USDT
+ * probe or a probe in the kernel, if it was the only trigger, or the hit's system call. NULL
+ * otherwise. If one of several triggers is in the kernel, a hit does not say which of them it was:
+ * it has the names of all.
+ */
+static const char *probe_name(const struct recording *rec, const struct mt_hit *hit)
+{
+	const char *trigger = rec->trigger, *name = NULL;
+
+	if (trigger && !strchr(trigger, ',')) {
+		enum kernel_probe_kind kind = kernel_probe_kind__of(trigger);
+		bool is_usdt = !strncmp(trigger, USDT_PREFIX, strlen(USDT_PREFIX));
+
+		if (kind == KERNEL_PROBE_NONE ? is_usdt : kind != KERNEL_PROBE_SYSCALL)
+			name = trigger;
+	}
+	if (!name)
+		name = syscall__selector(hit->syscall - 1);
+	return name || !is_in_kernel(rec, hit) ? name : trigger;
+}
+
+/* Names the addresses of the process's hits by the code as it was at the end. */
 static int name_hits(struct decoded *decoded, pid_t pid)
 {
 	struct code_map *map = code_map__new();
@@ -38,94 +71,42 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 	return err;
 }
 
-/*
- * The name of the USDT probe or of the probe in the kernel, if it was the only trigger: it says
- * more than the name of the user function there. A hit of a system call has its number instead.
- */
-static const char *telling_name(const struct recording *rec)
+static void set_hit(struct hit_mark *mark, const struct recording *rec, const struct mt_hit *hit)
 {
-	const char *name = rec->trigger;
+	bool is_stall = hit->reason == MT_HIT_STALL;
+	/* -max-hits ends without one that is slow; a percentile may have risen since it was passed.
+	 */
+	bool is_slow = hit->reason && hit->reason != MT_HIT_LAST &&
+		       (rec->cpu_measure || hit->value_ns >= rec->threshold_ns);
 
-	if (!name || strchr(name, ','))
-		return NULL;
-	switch (kernel_probe_kind__of(name)) {
-	case KERNEL_PROBE_NONE:
-		return strncmp(name, USDT_PREFIX, strlen(USDT_PREFIX)) ? NULL : name;
-	case KERNEL_PROBE_SYSCALL:
-		return NULL;
-	default:
-		return name;
-	}
-}
-
-/* True if the hit's trigger is in the kernel; other triggers of the recording may not be. */
-static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
-{
-	bool is_in = hit->syscall;
-
-	for (int kind = KERNEL_PROBE_FUNCTION; kind < KERNEL_PROBE_KINDS; kind++)
-		is_in |= kernel_probe_kind__is_in((enum kernel_probe_kind)kind, rec->trigger);
-	return is_in;
-}
-
-/*
- * NULL: the function at the hit's address tells it. If one of several triggers is in the kernel, a
- * hit does not say which of them it was: it has the names of all.
- */
-static const char *probe_name(const struct recording *rec, const struct mt_hit *hit)
-{
-	const char *name = telling_name(rec) ?: syscall__selector(hit->syscall - 1);
-
-	return name || !is_in_kernel(rec, hit) ? name : rec->trigger;
-}
-
-/* -max-hits ends without one that is slow; a percentile may have risen since it was passed. */
-static uint64_t threshold_of(const struct recording *rec, const struct mt_hit *hit)
-{
-	if (hit->reason == MT_HIT_STALL)
-		return rec->stall_thresh_ns;
-	if (hit->reason && hit->reason != MT_HIT_LAST && rec->cpu_measure)
-		return rec->threshold_ns;
-	return hit->reason && hit->reason != MT_HIT_LAST && hit->value_ns >= rec->threshold_ns
-		       ? rec->threshold_ns
-		       : 0;
-}
-
-static uint64_t unix_ms_of(const struct recording *rec, const struct mt_hit *hit)
-{
-	return rec->unix_zero_ns ? (rec->unix_zero_ns + hit->time_ns) / 1000000 : 0;
-}
-
-static uint8_t counted_in(const struct recording *rec)
-{
-	return (rec->knows_taken ? COUNTED_THROTTLED : 0) |
-	       (rec->knows_interrupts ? COUNTED_INTERRUPTS : 0) |
-	       (rec->steal == REC_STEAL_TOLD ? COUNTED_STOLEN : 0) |
-	       (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0);
-}
-
-static void set_trace_id(struct hit_mark *mark, uint64_t high, uint64_t low)
-{
-	if (high | low)
-		snprintf(mark->trace_id, sizeof(mark->trace_id), "%016" PRIx64 "%016" PRIx64, high,
-			 low);
-}
-
-/* At mtbpf.h's own call, what mtbpf_set_trace_id() was given comes as arguments as well. */
-static void take_trace_id(struct hit_mark *mark)
-{
-	if (mark->n_args != 4 || mark->probe || !mark->function ||
-	    strcmp(mark->function->name, "mtbpf_hit") || (mark->args_read & 0xf) != 0xf)
-		return;
-	set_trace_id(mark, mark->args[1], mark->args[2]);
-	mark->n_args = mark->args[3] != 0;
-}
-
-static void take_prints(struct hit_mark *mark, const struct recording *rec,
-			const struct mt_hit *hit)
-{
-	mark->key = hit->key;
-	mark->since_tid = (pid_t)hit->since_tid;
+	*mark = (struct hit_mark){
+		.time_ns = hit->time_ns,
+		.value_ns = hit->value_ns,
+		.threshold_ns = is_stall  ? rec->stall_thresh_ns
+				: is_slow ? rec->threshold_ns
+					  : 0,
+		.unix_ms = rec->unix_zero_ns ? (rec->unix_zero_ns + hit->time_ns) / 1000000 : 0,
+		.sequence = hit->sequence,
+		.counted = (rec->knows_taken ? COUNTED_THROTTLED : 0) |
+			   (rec->knows_interrupts ? COUNTED_INTERRUPTS : 0) |
+			   (rec->steal == REC_STEAL_TOLD ? COUNTED_STOLEN : 0) |
+			   (rec->steal == REC_STEAL_NOT_TOLD ? COUNTED_NOT_STOLEN : 0),
+		.reason = hit->reason,
+		.cpu_measure = is_stall ? 0 : rec->cpu_measure,
+		.off_cpu_ns = hit->off_cpu_ns,
+		.stall_from = is_stall ? rec->stall_from : 0,
+		.pid = (pid_t)hit->tgid,
+		.tid = (pid_t)hit->tid,
+		.ip = recording__probe_of(rec, hit),
+		.probe = probe_name(rec, hit),
+		.in_kernel = is_in_kernel(rec, hit),
+		.is_syscall = hit->syscall,
+		.n_args = hit->n_args,
+		.args_read = hit->args_read,
+		.args_signed = hit->args_signed,
+		.key = hit->key,
+		.since_tid = (pid_t)hit->since_tid};
+	memcpy(mark->args, hit->args, sizeof(mark->args));
 	for (uint32_t i = 0; i < hit->n_prints && i < MT_PRINTS && i < rec->prints.n; i++) {
 		struct hit_printed *print = &mark->prints[mark->n_prints++];
 
@@ -144,80 +125,57 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 
 		if (!mark)
 			return -ENOMEM;
-		*mark = (struct hit_mark){
-			.time_ns = hit->time_ns,
-			.value_ns = hit->value_ns,
-			.threshold_ns = threshold_of(rec, hit),
-			.unix_ms = unix_ms_of(rec, hit),
-			.sequence = hit->sequence,
-			.counted = counted_in(rec),
-			.reason = hit->reason,
-			.cpu_measure = hit->reason == MT_HIT_STALL ? 0 : rec->cpu_measure,
-			.off_cpu_ns = hit->off_cpu_ns,
-			.stall_from = hit->reason == MT_HIT_STALL ? rec->stall_from : 0,
-			.pid = (pid_t)hit->tgid,
-			.tid = (pid_t)hit->tid,
-			.ip = recording__probe_of(rec, hit),
-			.probe = probe_name(rec, hit),
-			.in_kernel = is_in_kernel(rec, hit),
-			.is_syscall = hit->syscall,
-			.n_args = hit->n_args,
-			.args_read = hit->args_read,
-			.args_signed = hit->args_signed};
-		memcpy(mark->args, hit->args, sizeof(mark->args));
-		set_trace_id(mark, hit->trace_id[0], hit->trace_id[1]);
-		take_prints(mark, rec, hit);
+		set_hit(mark, rec, hit);
 	}
-	for (size_t i = 0; i < decoded->hits.n && !err; i++)
-		if (!decoded->hits.v[i].function)
-			err = name_hits(decoded, decoded->hits.v[i].pid);
-	for (size_t i = 0; i < decoded->hits.n; i++)
-		take_trace_id(&decoded->hits.v[i]);
+	VEC_EACH_WHILE(&decoded->hits, mark, !err) {
+		if (!mark->function)
+			err = name_hits(decoded, mark->pid);
+	}
+	for (size_t i = 0; i < decoded->hits.n; i++) {
+		struct hit_mark *mark = &decoded->hits.v[i];
+		uint64_t high = rec->hits.v[i].trace_id[0], low = rec->hits.v[i].trace_id[1];
+
+		/*
+		 * At mtbpf.h's own call, what mtbpf_set_trace_id() was given comes as arguments as
+		 * well.
+		 */
+		if (mark->n_args == 4 && !mark->probe && mark->function &&
+		    !strcmp(mark->function->name, "mtbpf_hit") && (mark->args_read & 0xf) == 0xf) {
+			if (mark->args[1] | mark->args[2]) {
+				high = mark->args[1];
+				low = mark->args[2];
+			}
+			mark->n_args = mark->args[3] != 0;
+		}
+		if (high | low)
+			snprintf(mark->trace_id, sizeof(mark->trace_id),
+				 "%016" PRIx64 "%016" PRIx64, high, low);
+	}
 	return err;
 }
 
-static bool has_hits(const struct recording *rec, pid_t tid)
-{
-	for (size_t i = 0; i < rec->hits.n; i++)
-		if ((pid_t)rec->hits.v[i].tid == tid)
-			return true;
-	return false;
-}
-
-static bool has_one_ring(const struct recording *rec, pid_t tid)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < rec->aux.n; i++)
-		n += rec->aux.v[i].tid == tid;
-	return n == 1;
-}
-
 /*
- * A thread with a hit gets a report, which needs all of its calls; calls of the other threads need
- * not be kept. If rings belong to CPUs, the branches of threads are first collected in memory.
+ * True if calls can be written while decoding. A thread with a hit gets a report, which needs all
+ * of its calls; calls of the other threads need not be kept. If rings belong to CPUs, or a thread
+ * has several, the branches of threads are first collected in memory.
  */
 static bool can_begin(const struct recording *rec, const struct tree_options *options)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < rec->aux.n; i++) {
-		pid_t tid = rec->aux.v[i].tid;
+	VEC_EACH(&rec->aux, aux) {
+		bool has_hit = false;
+		size_t n_rings = 0;
 
-		if (!tid || !has_one_ring(rec, tid))
+		VEC_EACH(&rec->aux, other)
+			n_rings += other->tid == aux->tid;
+		VEC_EACH(&rec->hits, hit)
+			has_hit |= (pid_t)hit->tid == aux->tid;
+		if (!aux->tid || n_rings != 1)
 			return false;
-		any |= !has_hits(rec, tid);
+		any |= !has_hit;
 	}
 	return options->trace && any && !recording__is_sampled(rec);
-}
-
-static int begin_trace(struct decoded *decoded, const char *path)
-{
-	decoded->writer = trace_writer__open(path, &(struct trace_options){0});
-	if (!decoded->writer)
-		return -errno;
-	decoded->queue = early_queue__new(decoded->writer);
-	return decoded->queue ? 0 : -ENOMEM;
 }
 
 static int make_trees(struct decoded *decoded, struct recording *rec,
@@ -240,45 +198,11 @@ static int make_trees(struct decoded *decoded, struct recording *rec,
 	return err;
 }
 
-/* Finds the time that all times are relative to, before anything is written. */
-static int find_base(struct decoded *decoded, const struct recording *rec)
-{
-	struct decode_bounds bounds = decoded->part.bounds;
-	int err = decoded->is_filtered ? 0 : decode__find_bounds(rec, decoded->images, &bounds);
-
-	decoded->base_ns = bounds.first_ns;
-	return err;
-}
-
-static int filter_sampled(const struct trace_filter *filter)
-{
-	if (!filter->has_functions)
-		return 0;
-	log__error("-filter: a recording of samples does not contain each call of a function");
-	log__hint("use times: " FILTER_HINT);
-	return -EINVAL;
-}
-
-/*
- * Filters once: the recording loses the rest. For samples, the part is only known when their trees
- * exist.
- */
-static int filter(struct decoded *decoded, struct recording *rec, const struct trace_filter *filter,
-		  const struct filter_part *known)
-{
-	decoded->is_filtered = trace_filter__is_set(filter);
-	decoded->part = *known;
-	if (!decoded->is_filtered || known->is_known)
-		return 0;
-	if (decoded->is_sampled)
-		return filter_sampled(filter);
-	return trace_filter__apply(filter, rec, decoded->images, &decoded->part);
-}
-
-/* `known`: what an earlier try has found of the filter. */
+/* `known`: what an earlier try has found of the filter, whose rest the recording has lost. */
 static int make_once(struct decoded *decoded, struct recording *rec,
 		     const struct tree_options *options, const struct filter_part *known)
 {
+	const struct trace_filter *filter = options->filter;
 	bool begins;
 	int err = 0;
 
@@ -286,16 +210,33 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 				    .behind_hit = -1,
 				    .is_sampled = recording__is_sampled(rec)};
 	if (!decoded->images)
-		err = -ENOMEM;
-	if (!err)
-		err = filter(decoded, rec, options->filter, known);
+		return -ENOMEM;
+	decoded->is_filtered = trace_filter__is_set(filter);
+	decoded->part = *known;
+	if (decoded->is_filtered && decoded->is_sampled && filter->has_functions) {
+		log__error("-filter: a recording of samples does not contain each call of a "
+			   "function");
+		log__hint("use times: " FILTER_HINT);
+		return -EINVAL;
+	}
+	/* For samples, the part is only known when their trees exist. */
+	if (decoded->is_filtered && !known->is_known && !decoded->is_sampled)
+		err = trace_filter__apply(filter, rec, decoded->images, &decoded->part);
 	begins = !err && can_begin(rec, options);
-	if (begins && (decoded->is_filtered || rec->aux.n > 1))
-		err = find_base(decoded, rec);
+	/* The time that all times are relative to, before anything is written. */
+	decoded->base_ns = decoded->part.bounds.first_ns;
+	if (begins && !decoded->is_filtered && rec->aux.n > 1) {
+		struct decode_bounds bounds;
+
+		err = decode__find_bounds(rec, decoded->images, &bounds);
+		decoded->base_ns = bounds.first_ns;
+	}
 	if (begins && !err) {
-		err = begin_trace(decoded, options->trace);
-		if (err && !decoded->writer)
-			return err;
+		decoded->writer = trace_writer__open(options->trace, &(struct trace_options){0});
+		if (!decoded->writer)
+			return -errno;
+		decoded->queue = early_queue__new(decoded->writer);
+		err = decoded->queue ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = make_trees(decoded, rec, options);
@@ -304,14 +245,6 @@ static int make_once(struct decoded *decoded, struct recording *rec,
 	if (!err)
 		err = recording__check_cut(rec);
 	return err ? err : add_hits(decoded, rec);
-}
-
-static void say_left_out(const struct recording *rec)
-{
-	log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace are "
-		  "left out",
-		  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
-	log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow more");
 }
 
 /*
@@ -331,8 +264,13 @@ int decoded__make(struct decoded *decoded, struct recording *rec,
 		err = make_once(decoded, rec, options, &part);
 		again = true;
 	}
-	if (again && !err)
-		say_left_out(rec);
+	if (again && !err) {
+		log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace "
+			  "are left out",
+			  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
+		log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow "
+			  "more");
+	}
 	if (err == -ENOMEM) {
 		log__error("out of memory while decoding");
 		log__hint("use a larger -max-memory, or record with a smaller -snapshot-size");
@@ -347,7 +285,7 @@ void decoded__fini(struct decoded *decoded)
 	early_queue__free(decoded->queue);
 	trace_writer__abort(decoded->writer);
 	VEC_FINI_EACH(&decoded->early, e, early_calls__free(*e));
-	counters__fini(&decoded->counters);
+	VEC_FINI(&decoded->speeds);
 	VEC_FINI(&decoded->events);
 	VEC_FINI(&decoded->trees);
 	VEC_FINI(&decoded->hits);
@@ -366,6 +304,8 @@ static uint64_t base_of(const struct decoded *decoded)
 	return decoded->is_filtered ? decoded->part.bounds.first_ns : decoded->totals.first_ns;
 }
 
+/* ---- the trace */
+
 /* A cgroup has several processes. Each gets the name of its main thread. */
 static void name_processes(struct trace_writer *writer, const struct decoded *decoded,
 			   const struct recording *rec)
@@ -374,23 +314,113 @@ static void name_processes(struct trace_writer *writer, const struct decoded *de
 
 	if (rec->pid)
 		trace_writer__process(writer, rec->pid, rec->command ? rec->command : "");
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		pid_t pid = decoded->trees.v[i].pid;
-
-		if (pid != rec->pid && pid != last)
-			trace_writer__process(writer, pid, decoded__thread_name(rec, pid));
-		last = pid;
+	VEC_EACH(&decoded->trees, tree) {
+		if (tree->pid != rec->pid && tree->pid != last)
+			trace_writer__process(writer, tree->pid,
+					      decoded__thread_name(rec, tree->pid));
+		last = tree->pid;
 	}
 }
 
-/* Events whose thread is unknown are shown in the recorded process. */
-static void write_event(struct trace_writer *writer, const struct pt_note *event,
-			const struct recording *rec)
-{
-	struct pt_note of_cpu = *event;
+/* The intel_pt event's format: without one of them the time between two PSBs is not known. */
+#define CONFIG_CYC (1ull << 1)
+#define CONFIG_MTC (1ull << 9)
 
-	of_cpu.pid = rec->pid;
-	trace_writer__event(writer, event->tid ? event : &of_cpu);
+static bool is_same_ring(const struct rec_aux *a, const struct rec_aux *b)
+{
+	return a->tid == b->tid && (a->tid || a->cpu == b->cpu);
+}
+
+/* With a filter, writes only the rates of its times; the last one before its begin is that there.
+ */
+static void write_rates(struct trace_writer *writer, const struct decoded *decoded,
+			const struct recording *rec, const struct rec_aux *aux,
+			const struct clock_rates *rates)
+{
+	const struct decode_filter *filter = &decoded->part.decode;
+	struct trace_counter counter = {.name = "CPU MHz",
+					.of = aux->tid ? "thread" : "cpu",
+					.pid = aux->tid ? aux->pid : rec->pid,
+					.tid = aux->tid ? aux->tid : rec->pid,
+					.id = (uint64_t)(aux->tid ? aux->tid : aux->cpu)};
+
+	for (size_t i = 0; i < rates->all.n; i++) {
+		const struct clock_rate *rate = &rates->all.v[i];
+
+		counter.time_ns = rate->time_ns;
+		counter.value = rate->mhz;
+		if (decoded->is_filtered) {
+			if (rate->time_ns > filter->to_ns ||
+			    (i + 1 < rates->all.n && rate[1].time_ns <= filter->from_ns))
+				continue;
+			if (rate->time_ns < filter->from_ns)
+				counter.time_ns = filter->from_ns;
+		}
+		trace_writer__counter(writer, &counter);
+	}
+}
+
+/*
+ * Writes the instructions per cycle of the stretches that this ring recorded. If no other stretch
+ * follows one at once, the counter ends after it.
+ */
+static void write_speeds(struct trace_writer *writer, const struct decoded *decoded,
+			 const struct rec_aux *aux, const struct clock_rates *rates)
+{
+	for (size_t i = 0; i < decoded->speeds.n; i++) {
+		const struct thread_speed *p = &decoded->speeds.v[i];
+		const struct speed *speed = &p->speed;
+		uint32_t mhz = clock_rates__at(rates, speed->begin_ns);
+		struct trace_counter counter = {.name = "IPC",
+						.of = "thread",
+						.pid = p->pid,
+						.tid = p->tid,
+						.id = (uint64_t)p->tid,
+						.time_ns = speed->begin_ns};
+
+		if (aux->tid ? p->tid != aux->tid : speed->cpu != aux->cpu)
+			continue;
+		if (!mhz || !speed->traced_ns)
+			continue;
+		counter.value = (double)speed->insns / ((double)speed->traced_ns * mhz / 1000);
+		trace_writer__counter(writer, &counter);
+		counter.time_ns = speed->end_ns;
+		counter.value = 0;
+		if (i + 1 == decoded->speeds.n || p[1].tid != p->tid ||
+		    p[1].speed.begin_ns != speed->end_ns)
+			trace_writer__counter(writer, &counter);
+	}
+}
+
+/* Writes the counters of each ring, of all its snapshots at once. 0 or -ENOMEM. */
+static int write_counters(struct trace_writer *writer, const struct decoded *decoded,
+			  const struct recording *rec)
+{
+	int err = 0;
+
+	/* The soft source's CBR packets are of a clock that it makes up. */
+	if (!rec->pt.nom_freq || (rec->source && !strcmp(rec->source, "soft")))
+		return 0;
+	for (size_t i = 0; i < rec->aux.n && !err; i++) {
+		const struct rec_aux *aux = &rec->aux.v[i];
+		struct clock_rates rates = {0};
+		size_t first = 0;
+
+		while (!is_same_ring(&rec->aux.v[first], aux))
+			first++;
+		if (first != i)
+			continue;
+		VEC_EACH_WHILE(&rec->aux, other, !err) {
+			if (is_same_ring(other, aux))
+				err = clock_rates__add(&rates, rec, other);
+		}
+		if (!err)
+			write_rates(writer, decoded, rec, aux, &rates);
+		if (!err && rec->pt.config & (CONFIG_CYC | CONFIG_MTC))
+			write_speeds(writer, decoded, aux, &rates);
+		VEC_FINI(&rates.all);
+	}
+	return err;
 }
 
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path)
@@ -417,11 +447,16 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		trace_writer__thread(writer, &decoded->trees.v[i]);
 	for (size_t i = 0; i < decoded->hits.n; i++)
 		trace_writer__hit(writer, &decoded->hits.v[i]);
-	for (size_t i = 0; i < decoded->events.n; i++)
-		write_event(writer, &decoded->events.v[i], rec);
+	VEC_EACH(&decoded->events, e) {
+		struct pt_note event = *e;
+
+		/* Events whose thread is unknown are shown in the recorded process. */
+		if (!event.tid)
+			event.pid = rec->pid;
+		trace_writer__event(writer, &event);
+	}
 	/* A trace is useful without counters. */
-	if (counters__write(&decoded->counters, rec,
-			    decoded->is_filtered ? &decoded->part.decode : NULL, writer))
+	if (write_counters(writer, decoded, rec))
 		log__warn("out of memory: the counters of clock rates are left out");
 	err = trace_writer__close(writer, &totals);
 	meter__end(&meter);
@@ -455,107 +490,27 @@ int decoded__write_text_file(const struct decoded *decoded, text_format_fn forma
 	return err;
 }
 
-/* The threads that a recording has of a stall, with the names of their functions. */
+/* ---- a trace file, converted back to the data that a report needs */
 
-static const char *name_of(struct code_map *map, uint64_t ip)
+static int read_fxt(struct decoded *decoded, int fd)
 {
-	struct code_place place;
-
-	return code_map__find(map, ip, &place) ? place.function->name : "?";
-}
-
-/* A return address follows the call; the byte before it belongs to the call. */
-static int add_names(struct thread_places *places, const struct recording *rec,
-		     const struct rec_thread_state *state, struct code_map *map)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < state->n_ips && !err; i++) {
-		uint64_t ip = rec->state_ips.v[state->first_ip + i];
-
-		err = VEC_ADD(&places->names, name_of(map, i ? ip - 1 : ip));
-	}
-	return err;
-}
-
-static void set_waits_for(struct thread_place *place, const struct recording *rec,
-			  const struct rec_thread_state *state)
-{
-	const char *name = syscall__name((int)state->syscall), *path = NULL;
-	char number[32];
-
-	if (state->syscall == MT_NO_SYSCALL)
-		return;
-	snprintf(number, sizeof(number), "system call %u", state->syscall);
-	if (syscall__is_of_file((int)state->syscall))
-		path = recording__find_open_file(rec, state->pid, (int)state->arg);
-	if (path)
-		snprintf(place->waits_for, sizeof(place->waits_for), "%s of %s (fd %d)",
-			 name ?: number, path, (int)state->arg);
-	else
-		snprintf(place->waits_for, sizeof(place->waits_for), "%s", name ?: number);
-}
-
-static int add_place(struct thread_places *places, const struct recording *rec,
-		     const struct rec_thread_state *state, struct code_map *map)
-{
-	const struct mt_hit *hit = &rec->hits.v[state->hit];
-	struct thread_place *place = VEC_PUSH(&places->all);
-
-	if (!place)
-		return -ENOMEM;
-	*place = (struct thread_place){.tid = state->tid,
-				       .comm = state->comm,
-				       .doing = state->is_stopped  ? THREAD_STOPPED
-						: state->is_on_cpu ? THREAD_RUNS
-						: state->is_ready  ? THREAD_READY
-								   : THREAD_WAITS,
-				       .is_stalled = state->tid == (pid_t)hit->tid,
-				       .owner = state->owner,
-				       .first_name = places->names.n,
-				       .n_names = state->n_ips,
-				       .is_whole = state->is_whole};
-	set_waits_for(place, rec, state);
-	return add_names(places, rec, state, map);
-}
-
-static int add_all(struct thread_places *places, const struct decoded *decoded,
-		   const struct recording *rec, size_t hit, struct code_map *map)
-{
-	const struct mt_hit *of = &rec->hits.v[hit];
-	size_t next = 0;
-	int err = images__apply(decoded->images, (pid_t)of->tgid, of->time_ns, &next, map);
-
-	for (size_t i = 0; i < rec->thread_states.n && !err; i++)
-		if (rec->thread_states.v[i].hit == hit)
-			err = add_place(places, rec, &rec->thread_states.v[i], map);
-	return err;
-}
-
-int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
-			   struct thread_places *places)
-{
-	struct code_map *map;
+	struct fxt_trees *fxt = calloc(1, sizeof(*fxt));
+	struct meter meter;
 	int err;
 
-	*places = (struct thread_places){0};
-	if (!rec->thread_states.n || !decoded->images || hit >= rec->hits.n)
-		return 0;
-	map = code_map__new();
-	err = map ? add_all(places, decoded, rec, hit, map) : -ENOMEM;
-	code_map__free(map);
-	return err;
-}
-
-/* Converts a trace file back to the data that a report needs. */
-
-/* The trees move over; their functions stay. */
-static int take_over(struct decoded *decoded, struct fxt_trees *fxt)
-{
-	for (size_t i = 0; i < fxt->trees.n; i++) {
-		if (VEC_ADD(&decoded->trees, fxt->trees.v[i]))
+	decoded->fxt = fxt;
+	if (!fxt)
+		return -ENOMEM;
+	meter__begin_file(&meter, "reading", fd);
+	err = fxt_trees__read(fxt, fd, &meter);
+	meter__end(&meter);
+	if (err)
+		return err;
+	/* The trees move over; their functions stay. */
+	VEC_EACH(&fxt->trees, tree) {
+		if (VEC_ADD(&decoded->trees, *tree))
 			return -ENOMEM;
-		fxt->trees.v[i] = (struct call_tree){0};
+		*tree = (struct call_tree){0};
 	}
 	if (VEC_ADD_ALL(&decoded->hits, &fxt->hits))
 		return -ENOMEM;
@@ -565,9 +520,15 @@ static int take_over(struct decoded *decoded, struct fxt_trees *fxt)
 	return 0;
 }
 
-static int refuse(const char *path, int err, bool is_trace)
+int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 {
-	if (err == -EBADMSG && !is_trace)
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	*decoded = (struct decoded){.behind_hit = -1};
+	if (!err)
+		err = read_fxt(decoded, fd);
+	if (!err || (err == -EBADMSG && !decoded->fxt->tracks.n))
 		return err;
 	if (err == -EBADMSG) {
 		log__error("%s: the trace is damaged or truncated", path);
@@ -578,30 +539,4 @@ static int refuse(const char *path, int err, bool is_trace)
 	log__hint("one made with sudo belongs to root; a trace is named NAME.fxt, .fxt.gz or "
 		  ".fxt.zst");
 	return err;
-}
-
-static int read_trees(struct fxt_trees *trees, int fd)
-{
-	struct meter meter;
-	int err;
-
-	meter__begin_file(&meter, "reading", fd);
-	err = fxt_trees__read(trees, fd, &meter);
-	meter__end(&meter);
-	return err;
-}
-
-int decoded__make_from_fxt(struct decoded *decoded, const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
-
-	*decoded = (struct decoded){.behind_hit = -1};
-	if (!err) {
-		decoded->fxt = calloc(1, sizeof(*decoded->fxt));
-		err = decoded->fxt ? read_trees(decoded->fxt, fd) : -ENOMEM;
-	}
-	if (!err)
-		err = take_over(decoded, decoded->fxt);
-	return err ? refuse(path, err, decoded->fxt && decoded->fxt->tracks.n) : 0;
 }

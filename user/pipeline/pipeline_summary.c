@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "kernel/kernel.h"
 #include "pipeline/print_branches.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -14,8 +15,112 @@
 /* Lookbacks that differ by less than this part are shown as one. */
 #define SAME_SHARE 10
 
-static void print_args(const struct hit_mark *hit, FILE *out)
+/* ---- the threads that a recording has of a stall, with the names of their functions */
+
+static int add_place(struct thread_places *places, const struct recording *rec,
+		     const struct rec_thread_state *state, struct code_map *map)
 {
+	const char *call = syscall__name((int)state->syscall), *path = NULL;
+	struct thread_place *place = VEC_PUSH(&places->all);
+	char number[32];
+	int err = 0;
+
+	if (!place)
+		return -ENOMEM;
+	*place = (struct thread_place){.tid = state->tid,
+				       .comm = state->comm,
+				       .doing = state->is_stopped  ? THREAD_STOPPED
+						: state->is_on_cpu ? THREAD_RUNS
+						: state->is_ready  ? THREAD_READY
+								   : THREAD_WAITS,
+				       .is_stalled =
+					       state->tid == (pid_t)rec->hits.v[state->hit].tid,
+				       .owner = state->owner,
+				       .first_name = places->names.n,
+				       .n_names = state->n_ips,
+				       .is_whole = state->is_whole};
+	snprintf(number, sizeof(number), "system call %u", state->syscall);
+	if (syscall__is_of_file((int)state->syscall))
+		path = recording__find_open_file(rec, state->pid, (int)state->arg);
+	if (state->syscall != MT_NO_SYSCALL && path)
+		snprintf(place->waits_for, sizeof(place->waits_for), "%s of %s (fd %d)",
+			 call ?: number, path, (int)state->arg);
+	else if (state->syscall != MT_NO_SYSCALL)
+		snprintf(place->waits_for, sizeof(place->waits_for), "%s", call ?: number);
+	for (uint32_t i = 0; i < state->n_ips && !err; i++) {
+		/* A return address follows the call; the byte before it belongs to the call. */
+		uint64_t ip = rec->state_ips.v[state->first_ip + i] - (i != 0);
+		struct code_place code;
+
+		err = VEC_ADD(&places->names,
+			      code_map__find(map, ip, &code) ? code.function->name : "?");
+	}
+	return err;
+}
+
+int decoded__thread_places(const struct decoded *decoded, const struct recording *rec, size_t hit,
+			   struct thread_places *places)
+{
+	struct code_map *map;
+	size_t next = 0;
+	int err;
+
+	*places = (struct thread_places){0};
+	if (!rec->thread_states.n || !decoded->images || hit >= rec->hits.n)
+		return 0;
+	map = code_map__new();
+	err = map ? images__apply(decoded->images, (pid_t)rec->hits.v[hit].tgid,
+				  rec->hits.v[hit].time_ns, &next, map)
+		  : -ENOMEM;
+	VEC_EACH_WHILE(&rec->thread_states, state, !err) {
+		if (state->hit == hit)
+			err = add_place(places, rec, state, map);
+	}
+	code_map__free(map);
+	return err;
+}
+
+/* ---- the summary */
+
+static void print_hit(const struct hit_mark *hit, FILE *out)
+{
+	char value[UNITS_TEXT_SIZE];
+	const char *function = hit->function ? SHORT_NAME(hit->function->name) : "the trigger";
+	const char *name = hit->probe ? SHORT_NAME(hit->probe) : function;
+	bool is_stall = hit->reason == MT_HIT_STALL, is_off = hit->cpu_measure == MT_CPU_OFF;
+
+	units__format_duration(value, hit->value_ns);
+	/* A stalled thread has not ended what it does. */
+	if (is_stall && hit->stall_from == MT_STALL_CALL)
+		fprintf(out, "thread %d has been in call %" PRIu64 " of %s for %s, and still is",
+			hit->tid, hit->sequence, name, value);
+	else if (is_stall && hit->stall_from == MT_STALL_HIT)
+		fprintf(out, "thread %d has not hit %s for %s, since hit %" PRIu64, hit->tid, name,
+			value, hit->sequence);
+	else if (is_stall && hit->stall_from == MT_STALL_REGION)
+		fprintf(out, "thread %d has not come from -start (%s) to -stop for %s", hit->tid,
+			name, value);
+	else if (is_stall)
+		fprintf(out, "thread %d has been stalled for %s, at %s", hit->tid, value, name);
+	else
+		fprintf(out, "%s %" PRIu64 " of %s, thread %d",
+			hit->reason == MT_HIT_DURATION ? "call" : "hit", hit->sequence, name,
+			hit->tid);
+	if (hit->reason == MT_HIT_DELAY)
+		fprintf(out, ": %s after the one %s", value,
+			hit->since_tid ? "with this key before" : "before");
+	else if (hit->reason == MT_HIT_DURATION)
+		fprintf(out, ": took %s", value);
+	else if (hit->reason == MT_HIT_MARK)
+		fprintf(out, ": %s after mtbpf_mark_start()", value);
+	else if (hit->reason == MT_HIT_REGION)
+		fprintf(out, ": %s after -start", value);
+	else if (hit->reason == MT_HIT_LAST)
+		fprintf(out, ": the last of -max-hits");
+	if (hit->since_tid)
+		fprintf(out, " in thread %d, key %#" PRIx64, hit->since_tid, hit->key);
+	if (hit->probe && hit->function)
+		fprintf(out, ", in %s", function);
 	for (uint32_t i = 0; i < hit->n_args && i < MT_ARGS_MAX; i++) {
 		if (!(hit->args_read >> i & 1))
 			fprintf(out, ", arg%u unknown", i + 1);
@@ -24,13 +129,10 @@ static void print_args(const struct hit_mark *hit, FILE *out)
 		else
 			fprintf(out, ", arg%u %" PRIu64, i + 1, hit->args[i]);
 	}
-}
-
-/* Prints the threshold and the time of the hit, which finds it in other logs. */
-static void print_moment(const struct hit_mark *hit, FILE *out)
-{
-	bool is_off = hit->cpu_measure == MT_CPU_OFF;
-
+	for (uint32_t i = 0; i < hit->n_prints; i++)
+		fprintf(out, ", %s %s", hit->prints[i].name, hit->prints[i].text);
+	if (hit->trace_id[0])
+		fprintf(out, ", trace id %s", hit->trace_id);
 	if (hit->cpu_measure)
 		fprintf(out, ", %s of it %s the CPU",
 			DURATION(is_off ? hit->off_cpu_ns : hit->value_ns - hit->off_cpu_ns),
@@ -40,63 +142,9 @@ static void print_moment(const struct hit_mark *hit, FILE *out)
 			is_off		   ? " off it"
 			: hit->cpu_measure ? " on it"
 					   : "");
+	/* The time finds the hit in other logs. */
 	if (hit->unix_ms)
 		fprintf(out, ", at %s", MOMENT(hit->unix_ms));
-}
-
-/* It goes on. */
-static void print_stall(const struct hit_mark *hit, const char *name, FILE *out)
-{
-	char value[UNITS_TEXT_SIZE];
-
-	units__format_duration(value, hit->value_ns);
-	fprintf(out, "thread %d ", hit->tid);
-	if (hit->stall_from == MT_STALL_CALL)
-		fprintf(out, "has been in call %" PRIu64 " of %s for %s, and still is",
-			hit->sequence, name, value);
-	else if (hit->stall_from == MT_STALL_HIT)
-		fprintf(out, "has not hit %s for %s, since hit %" PRIu64, name, value,
-			hit->sequence);
-	else if (hit->stall_from == MT_STALL_REGION)
-		fprintf(out, "has not come from -start (%s) to -stop for %s", name, value);
-	else
-		fprintf(out, "has been stalled for %s, at %s", value, name);
-}
-
-static void print_hit(const struct hit_mark *hit, FILE *out)
-{
-	char value[UNITS_TEXT_SIZE];
-	const char *function = hit->function ? SHORT_NAME(hit->function->name) : "the trigger";
-	const char *name = hit->probe ? SHORT_NAME(hit->probe) : function;
-
-	units__format_duration(value, hit->value_ns);
-	if (hit->reason == MT_HIT_DELAY)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after the one %s", hit->sequence,
-			name, hit->tid, value, hit->since_tid ? "with this key before" : "before");
-	else if (hit->reason == MT_HIT_DURATION)
-		fprintf(out, "call %" PRIu64 " of %s, thread %d: took %s", hit->sequence, name,
-			hit->tid, value);
-	else if (hit->reason == MT_HIT_MARK)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after mtbpf_mark_start()",
-			hit->sequence, name, hit->tid, value);
-	else if (hit->reason == MT_HIT_REGION)
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d: %s after -start", hit->sequence,
-			name, hit->tid, value);
-	else if (hit->reason == MT_HIT_STALL)
-		print_stall(hit, name, out);
-	else
-		fprintf(out, "hit %" PRIu64 " of %s, thread %d%s", hit->sequence, name, hit->tid,
-			hit->reason == MT_HIT_LAST ? ": the last of -max-hits" : "");
-	if (hit->since_tid)
-		fprintf(out, " in thread %d, key %#" PRIx64, hit->since_tid, hit->key);
-	if (hit->probe && hit->function)
-		fprintf(out, ", in %s", function);
-	print_args(hit, out);
-	for (uint32_t i = 0; i < hit->n_prints; i++)
-		fprintf(out, ", %s %s", hit->prints[i].name, hit->prints[i].text);
-	if (hit->trace_id[0])
-		fprintf(out, ", trace id %s", hit->trace_id);
-	print_moment(hit, out);
 	fputc('\n', out);
 }
 
@@ -126,14 +174,20 @@ static void print_lost(const struct decode_totals *totals, const struct recordin
 			fprintf(out, "lost: %s\n", drop__format(text, (enum drop)i, drops[i]));
 }
 
+/* True if the calls were followed without a gap, as far as the totals tell. */
+static bool has_no_gaps(const struct decode_totals *totals)
+{
+	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
+		if (totals->gaps[reason])
+			return false;
+	return true;
+}
+
 bool decoded__is_whole(const struct decoded *decoded, const struct recording *rec)
 {
 	uint64_t drops[DROPS];
 
-	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
-		if (decoded->totals.gaps[reason])
-			return false;
-	return !recording__drops(rec, drops);
+	return has_no_gaps(&decoded->totals) && !recording__drops(rec, drops);
 }
 
 /* Why the report lacks what it is about. */
@@ -152,9 +206,8 @@ static const char *explain_no_report(const struct decoded *decoded, const struct
 	if (decoded->is_filtered)
 		return "some of it lies outside of -filter, or it had begun before the recording "
 		       "did";
-	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
-		if (decoded->totals.gaps[reason])
-			return "some of it is in a gap";
+	if (!has_no_gaps(&decoded->totals))
+		return "some of it is in a gap";
 	if (decoded->totals.gaps[GAP_OUTSIDE])
 		return "some of it lies outside of -start and -stop";
 	return "it had begun before the recording did";
@@ -169,16 +222,6 @@ const struct hit_mark *decoded__slowest_hit(const struct decoded *decoded)
 		if (hit->reason != MT_HIT_LAST && (!slowest || hit->value_ns >= slowest->value_ns))
 			slowest = hit;
 	return slowest;
-}
-
-static void print_threads(const struct decoded *decoded, const struct recording *rec, size_t hit,
-			  FILE *out)
-{
-	struct thread_places places;
-
-	if (!decoded__thread_places(decoded, rec, hit, &places))
-		thread_places__print(out, &places);
-	thread_places__fini(&places);
 }
 
 /* Makes the report of the slowest hit for this thread; tid 0: the thread that triggered. */
@@ -204,37 +247,6 @@ struct report *decoded__report(const struct decoded *decoded)
 	return report_of(decoded, 0);
 }
 
-/* A request that began in another thread: what that one did in the time. */
-static void print_other_thread(const struct decoded *decoded, const struct hit_mark *hit,
-			       size_t top, FILE *out)
-{
-	struct report *report;
-
-	if (!hit->since_tid || hit->since_tid == hit->tid)
-		return;
-	report = report_of(decoded, hit->since_tid);
-	if (report)
-		report__print(out, report, top);
-	else
-		fprintf(out, "what thread %d did is not in the trace\n", hit->since_tid);
-	report__free(report);
-}
-
-/* Prints the amount of data that the trace was made from; a trace file does not tell. */
-static void print_amount(const struct decoded *decoded, FILE *out)
-{
-	const struct sampled_totals *s = &decoded->sampled;
-	const struct decode_totals *t = &decoded->totals;
-
-	if (s->samples)
-		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches, ", s->samples,
-			s->switches);
-	else if (t->insns)
-		fprintf(out, "%" PRIu64 " instructions, ", t->insns);
-	else if (t->branches) /* of perf's text, which nobody counts them in */
-		fprintf(out, "%" PRIu64 " branches, ", t->branches);
-}
-
 /* No sample was taken before the hit: prints what was recorded at the hit itself. */
 static void print_hit_alone(const struct decoded *decoded, const struct hit_mark *hit, FILE *out)
 {
@@ -256,53 +268,60 @@ static void print_hit_alone(const struct decoded *decoded, const struct hit_mark
 }
 
 /*
- * True if the calls were followed without a gap; false for a trace file, where that is not known.
+ * The time covered by stacks, if the trace covers more; otherwise 0. Exact calls and switches may
+ * be known from before the first sampled stack.
  */
-static bool is_whole(const struct decode_totals *totals)
+static uint64_t stacks_ns(const struct decoded *decoded)
 {
-	uint64_t gaps = 0;
+	const struct decode_totals *t = &decoded->totals;
+	uint64_t span_ns = t->last_ns - t->first_ns, first_ns = t->last_ns, ns;
 
-	for (int reason = GAP_NONE + 1; reason < GAP_BETWEEN; reason++)
-		gaps += totals->gaps[reason];
-	return (totals->insns || totals->branches) && !gaps;
-}
-
-/* The time of the first sampled stack. Exact calls and switches may be known from before. */
-static uint64_t first_stack_ns(const struct decoded *decoded)
-{
-	uint64_t first_ns = decoded->totals.last_ns;
-
+	if (!decoded->is_sampled || decoded->is_filtered)
+		return 0;
 	VEC_EACH(&decoded->trees, tree) {
 		for (size_t k = 0; k < tree->calls.n && tree->calls.v[k].start_ns < first_ns; k++)
 			if (tree->calls.v[k].flags & CALL_INFERRED_START)
 				first_ns = tree->calls.v[k].start_ns;
 	}
-	return first_ns;
-}
-
-/* The time covered by stacks, if the trace covers more; otherwise 0. */
-static uint64_t stacks_ns(const struct decoded *decoded)
-{
-	const struct decode_totals *t = &decoded->totals;
-	uint64_t span_ns = t->last_ns - t->first_ns, ns;
-
-	ns = decoded->is_sampled ? t->last_ns - first_stack_ns(decoded) : 0;
+	ns = t->last_ns - first_ns;
 	return span_ns - ns > span_ns / SAME_SHARE ? ns : 0;
 }
 
-/* Prints the span of the trace; seen_ns, if not 0, is how far stacks look back in it. */
-static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *out)
+/* Prints the span of the trace, and the amount of data it was made from. */
+static void print_span(const struct decoded *decoded, FILE *out)
 {
 	const struct decode_totals *t = &decoded->totals;
+	const struct sampled_totals *s = &decoded->sampled;
 	const struct decode_bounds *all = &decoded->part.bounds;
+	uint64_t stacks = stacks_ns(decoded);
 	char span[UNITS_TEXT_SIZE];
+	size_t calls = 0, threads = 0;
 
-	units__format_duration(span, seen_ns ? seen_ns : t->last_ns - t->first_ns);
+	VEC_EACH(&decoded->early, early)
+		calls += (*early)->n;
+	VEC_EACH(&decoded->trees, tree) {
+		calls += tree->calls.n;
+		threads += !tree->coroutine && tree->calls.n;
+	}
+	units__format_duration(span, stacks ? stacks : t->last_ns - t->first_ns);
 	if (decoded->is_filtered)
 		fprintf(out, "-filter leaves %s of the %s that the trace looks back: ", span,
 			DURATION(all->last_ns - all->first_ns));
 	else
 		fprintf(out, "the trace looks back %s: ", span);
+	/* A trace file does not tell the amount. */
+	if (s->samples)
+		fprintf(out, "%" PRIu64 " samples, %" PRIu64 " switches, ", s->samples,
+			s->switches);
+	else if (t->insns)
+		fprintf(out, "%" PRIu64 " instructions, ", t->insns);
+	else if (t->branches) /* of perf's text, which nobody counts them in */
+		fprintf(out, "%" PRIu64 " branches, ", t->branches);
+	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
+		(t->insns || t->branches) && has_no_gaps(t) ? ", no gaps" : "");
+	if (stacks)
+		fprintf(out, "; of exact calls %s", DURATION(t->last_ns - t->first_ns));
+	fputc('\n', out);
 }
 
 /* One stack in CUT_SHARE may be deeper than its copy: such stacks are not worth a line. */
@@ -325,12 +344,19 @@ static void print_cut(const struct sampled_totals *totals, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_events(const struct decoded *decoded, FILE *out)
+static void print_filtered_and_events(const struct decoded *decoded, FILE *out)
 {
+	const struct decode_totals *t = &decoded->totals;
 	size_t n[PT_NOTE_KINDS] = {0};
 
-	for (size_t i = 0; i < decoded->events.n; i++)
-		n[decoded->events.v[i].kind]++;
+	if (t->gaps[GAP_FILTERED])
+		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
+			DURATION(t->gap_ns[GAP_FILTERED]), t->gaps[GAP_FILTERED]);
+	if (decoded->part.n_hits)
+		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
+			decoded->part.n_hits == 1 ? "" : "s");
+	VEC_EACH(&decoded->events, event)
+		n[event->kind]++;
 	for (int kind = PT_NOTE_PTWRITE; kind < PT_NOTE_KINDS; kind++)
 		if (n[kind])
 			fprintf(out, "%s: %zu\n",
@@ -339,51 +365,48 @@ static void print_events(const struct decoded *decoded, FILE *out)
 				n[kind]);
 }
 
-static void print_filtered(const struct decoded *decoded, FILE *out)
+static void print_reports(const struct decoded *decoded, const struct recording *rec, FILE *out,
+			  size_t top)
 {
-	const struct decode_totals *t = &decoded->totals;
+	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
+	struct report *report = decoded__report(decoded);
 
-	if (t->gaps[GAP_FILTERED])
-		fprintf(out, "left out by -filter, between its regions: %s, %" PRIu64 " times\n",
-			DURATION(t->gap_ns[GAP_FILTERED]), t->gaps[GAP_FILTERED]);
-	if (decoded->part.n_hits)
-		fprintf(out, "left out by -filter: %zu hit%s\n", decoded->part.n_hits,
-			decoded->part.n_hits == 1 ? "" : "s");
+	if (report)
+		report__print(out, report, top);
+	else if (errno == ENODATA)
+		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
+			explain_no_report(decoded, rec, slowest));
+	report__free(report);
+	if (!slowest->since_tid || slowest->since_tid == slowest->tid)
+		return;
+	/* A request that began in another thread: what that one did in the time. */
+	report = report_of(decoded, slowest->since_tid);
+	if (report)
+		report__print(out, report, top);
+	else
+		fprintf(out, "what thread %d did is not in the trace\n", slowest->since_tid);
+	report__free(report);
 }
 
 void decoded__summarise(const struct decoded *decoded, const struct recording *rec, FILE *out,
 			size_t top)
 {
-	const struct decode_totals *t = &decoded->totals;
 	const struct hit_mark *slowest = decoded__slowest_hit(decoded);
-	struct report *report;
-	size_t calls = 0, threads = 0;
-	uint64_t seen_ns;
 
-	for (size_t i = 0; i < decoded->early.n; i++)
-		calls += decoded->early.v[i]->n;
-	for (size_t i = 0; i < decoded->trees.n; i++) {
-		calls += decoded->trees.v[i].calls.n;
-		threads += !decoded->trees.v[i].coroutine && decoded->trees.v[i].calls.n;
-	}
 	for (size_t i = 0; i < decoded->hits.n; i++) {
+		struct thread_places places;
+
 		print_hit(&decoded->hits.v[i], out);
 		if (decoded->images && i < rec->hits.n)
 			last_branches__print(out, &rec->hits.v[i], decoded->images);
-		print_threads(decoded, rec, i, out);
+		if (!decoded__thread_places(decoded, rec, i, &places))
+			thread_places__print(out, &places);
+		thread_places__fini(&places);
 	}
-	seen_ns = decoded->is_filtered ? 0 : stacks_ns(decoded);
-	print_span(decoded, seen_ns, out);
-	print_amount(decoded, out);
-	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
-		is_whole(t) ? ", no gaps" : "");
-	if (seen_ns)
-		fprintf(out, "; of exact calls %s", DURATION(t->last_ns - t->first_ns));
-	fputc('\n', out);
+	print_span(decoded, out);
 	print_cut(&decoded->sampled, out);
-	print_lost(t, rec, out);
-	print_filtered(decoded, out);
-	print_events(decoded, out);
+	print_lost(&decoded->totals, rec, out);
+	print_filtered_and_events(decoded, out);
 	if (!slowest)
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)
@@ -396,12 +419,5 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,
 			DURATION(decoded->behind_hit_ns));
-	report = decoded__report(decoded);
-	if (report)
-		report__print(out, report, top);
-	else if (errno == ENODATA)
-		fprintf(out, "no report: the whole iteration is not in the trace: %s\n",
-			explain_no_report(decoded, rec, slowest));
-	report__free(report);
-	print_other_thread(decoded, slowest, top, out);
+	print_reports(decoded, rec, out, top);
 }

@@ -69,57 +69,34 @@ static int end_printing(void *ctx)
 	return 0;
 }
 
-static int print_all(struct recording *rec, struct images *images, struct branch_printer *printer)
-{
-	struct branch_receiver receiver = {.begin = begin_printing,
-					   .take = take_branches,
-					   .take_notes = take_notes,
-					   .end = end_printing,
-					   .ctx = printer};
-	struct decode_totals totals = {0};
-
-	return decode__threads(rec, images, true, &receiver, &totals);
-}
-
-static int print_part(struct recording *rec, const struct trace_filter *filter,
-		      struct images *images, FILE *out)
-{
-	struct filter_totals found = {0};
-	struct decode_totals totals = {0};
-	struct selection selection;
-	struct branch_printer printer = {.out = out, .selection = &selection};
-	struct filter_part part;
-	int err = trace_filter__apply(filter, rec, images, &part);
-
-	selection__init(&selection, &part.decode, &totals, &found);
-	if (!err)
-		err = print_all(rec, images, &printer);
-	selection__fini(&selection);
-	return err ? err : filter_part__check(&part, &found);
-}
-
 int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out)
 {
 	struct images *images = images__new(rec);
 	struct branch_printer printer = {.out = out};
+	struct branch_receiver receiver = {.begin = begin_printing,
+					   .take = take_branches,
+					   .take_notes = take_notes,
+					   .end = end_printing,
+					   .ctx = &printer};
+	struct decode_totals totals = {0}, selected = {0};
+	struct filter_totals found = {0};
+	struct filter_part part = {0};
+	struct selection selection;
+	bool is_filtered = trace_filter__is_set(filter);
 	int err = images ? 0 : -ENOMEM;
 
-	if (!err && trace_filter__is_set(filter))
-		err = print_part(rec, filter, images, out);
-	else if (!err)
-		err = print_all(rec, images, &printer);
+	if (!err && is_filtered)
+		err = trace_filter__apply(filter, rec, images, &part);
+	selection__init(&selection, &part.decode, &selected, &found);
+	if (is_filtered)
+		printer.selection = &selection;
+	if (!err)
+		err = decode__threads(rec, images, true, &receiver, &totals);
+	if (!err && is_filtered)
+		err = filter_part__check(&part, &found);
+	selection__fini(&selection);
 	images__free(images);
 	return err ? err : recording__check_cut(rec);
-}
-
-static void print_place(FILE *out, struct code_map *map, uint64_t ip)
-{
-	struct code_place place;
-
-	if (code_map__find(map, ip, &place))
-		fprintf(out, "%s+0x%" PRIx64, place.function->name, ip - place.entry);
-	else
-		fprintf(out, "%#" PRIx64, ip);
 }
 
 int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *images)
@@ -134,10 +111,18 @@ int last_branches__print(FILE *out, const struct mt_hit *hit, struct images *ima
 	if (!err)
 		fprintf(out, "the last branches before it (LBR), the newest first:\n");
 	for (size_t i = 0; i < hit->n_branches && i < MT_BRANCHES_MAX && !err; i++) {
-		fprintf(out, "  ");
-		print_place(out, map, hit->branches[i].from);
-		fprintf(out, " -> ");
-		print_place(out, map, hit->branches[i].to);
+		uint64_t ips[] = {hit->branches[i].from, hit->branches[i].to};
+
+		for (size_t k = 0; k < 2; k++) {
+			struct code_place place;
+
+			fputs(k ? " -> " : "  ", out);
+			if (code_map__find(map, ips[k], &place))
+				fprintf(out, "%s+0x%" PRIx64, place.function->name,
+					ips[k] - place.entry);
+			else
+				fprintf(out, "%#" PRIx64, ips[k]);
+		}
 		fputc('\n', out);
 	}
 	code_map__free(map);

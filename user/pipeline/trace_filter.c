@@ -70,22 +70,18 @@ static int parse_time(const char *text, const char *whole, struct filter_point *
 	return 0;
 }
 
-static int refuse_name(const char *whole, const char *name)
+/* The function that `text` names; *name stays NULL for an open end. */
+static int parse_name(const char *text, const char *whole, char **name)
 {
 	static const char *const others[] = {"line:", "addr:", "usdt:", "0x"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strncmp(name, others[i], strlen(others[i])))
+		if (!strncmp(text, others[i], strlen(others[i])))
 			return refuse(whole, "calls are found by the function's name");
-	return strcmp(name, "?") ? 0 : refuse(whole, "there is nothing to pick from");
-}
-
-static int parse_name(const char *text, const char *whole, char **name)
-{
-	int err = refuse_name(whole, text);
-
-	if (err || !*text)
-		return err;
+	if (!strcmp(text, "?"))
+		return refuse(whole, "there is nothing to pick from");
+	if (!*text)
+		return 0;
 	*name = strdup(text);
 	return *name ? 0 : -ENOMEM;
 }
@@ -112,32 +108,6 @@ static int split(char *text, const char *whole, char **from, char **to)
 	return 0;
 }
 
-static int add_times(struct trace_filter *f, const char *whole, const char *from, const char *to)
-{
-	int err = f->has_times ? refuse(whole, "only one range of times can be given") : 0;
-
-	f->has_times = true;
-	if (!err && *from)
-		err = parse_time(from, whole, &f->from);
-	if (!err && *to)
-		err = parse_time(to, whole, &f->to);
-	if (!err && *from && *to && f->from.base == f->to.base &&
-	    f->from.offset_ns > f->to.offset_ns)
-		return refuse(whole, "the end is before the beginning");
-	return err;
-}
-
-static int add_functions(struct trace_filter *f, const char *whole, const char *from,
-			 const char *to)
-{
-	int err = f->has_functions ? refuse(whole, "only one range of functions can be given") : 0;
-
-	f->has_functions = true;
-	if (!err)
-		err = parse_name(from, whole, &f->start);
-	return err ? err : parse_name(to, whole, &f->stop);
-}
-
 int trace_filter__add(struct trace_filter *f, const char *whole)
 {
 	_cleanup_free_ char *text = strdup(whole);
@@ -154,7 +124,24 @@ int trace_filter__add(struct trace_filter *f, const char *whole)
 	if (is_times && is_functions)
 		return refuse(whole, "one end is a time and the other a function: give -filter "
 				     "twice");
-	return is_times ? add_times(f, whole, from, to) : add_functions(f, whole, from, to);
+	if (is_functions) {
+		if (f->has_functions)
+			return refuse(whole, "only one range of functions can be given");
+		f->has_functions = true;
+		err = parse_name(from, whole, &f->start);
+		return err ? err : parse_name(to, whole, &f->stop);
+	}
+	if (f->has_times)
+		return refuse(whole, "only one range of times can be given");
+	f->has_times = true;
+	if (*from)
+		err = parse_time(from, whole, &f->from);
+	if (!err && *to)
+		err = parse_time(to, whole, &f->to);
+	if (!err && *from && *to && f->from.base == f->to.base &&
+	    f->from.offset_ns > f->to.offset_ns)
+		return refuse(whole, "the end is before the beginning");
+	return err;
 }
 
 int trace_filter__parse(struct trace_filter *f, const char *const *texts, size_t n)
@@ -188,13 +175,6 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 	return slowest || !rec->hits.n ? slowest : &rec->hits.v[rec->hits.n - 1];
 }
 
-static int refuse_hit(void)
-{
-	log__error("-filter: 'hit' needs a hit, and this recording does not contain one");
-	log__hint("count from the beginning or the end instead: 10ms..20ms, -20ms..");
-	return -EINVAL;
-}
-
 /* `open` is the result for a point that is not given. */
 static int resolve(const struct filter_point *point, const struct recording *rec,
 		   const struct decode_bounds *bounds, uint64_t open, uint64_t *ns)
@@ -205,8 +185,11 @@ static int resolve(const struct filter_point *point, const struct recording *rec
 	*ns = open;
 	if (point->base == FILTER_OPEN)
 		return 0;
-	if (point->base == FILTER_HIT && !hit)
-		return refuse_hit();
+	if (point->base == FILTER_HIT && !hit) {
+		log__error("-filter: 'hit' needs a hit, and this recording does not contain one");
+		log__hint("count from the beginning or the end instead: 10ms..20ms, -20ms..");
+		return -EINVAL;
+	}
 	if (point->base == FILTER_HIT)
 		base = hit->time_ns;
 	else if (point->base == FILTER_END)
@@ -237,34 +220,29 @@ int trace_filter__resolve(const struct trace_filter *f, const struct recording *
 	return -EINVAL;
 }
 
-static int64_t relative(const struct filter_part *part, uint64_t ns)
-{
-	return (int64_t)(ns - part->bounds.first_ns);
-}
-
 int trace_filter__apply(const struct trace_filter *f, struct recording *rec, struct images *images,
 			struct filter_part *part)
 {
+	const struct decode_filter *filter = &part->decode;
 	struct decode_bounds bounds;
-	uint64_t all = 0, left = 0;
+	uint64_t all = 0, left = 0, to_ns;
 	int err = decode__find_bounds(rec, images, &bounds);
 
 	if (!err)
 		err = trace_filter__resolve(f, rec, &bounds, part);
 	if (err)
 		return err;
-	for (size_t i = 0; i < rec->aux.n; i++)
-		all += rec->aux.v[i].size;
-	decode_filter__narrow(&part->decode, rec);
-	for (size_t i = 0; i < rec->aux.n; i++)
-		left += rec->aux.v[i].size;
+	VEC_EACH(&rec->aux, aux)
+		all += aux->size;
+	decode_filter__narrow(filter, rec);
+	VEC_EACH(&rec->aux, aux)
+		left += aux->size;
+	to_ns = filter->to_ns < UINT64_MAX ? filter->to_ns : bounds.last_ns;
 	log__debug("filter: the trace ends at %" PRId64 " ns; wanted %" PRId64 " to %" PRId64
 		   " ns: %" PRIu64 " of %" PRIu64 " bytes",
-		   relative(part, bounds.last_ns),
-		   part->decode.from_ns ? relative(part, part->decode.from_ns) : 0,
-		   relative(part,
-			    part->decode.to_ns < UINT64_MAX ? part->decode.to_ns : bounds.last_ns),
-		   left, all);
+		   (int64_t)(bounds.last_ns - bounds.first_ns),
+		   filter->from_ns ? (int64_t)(filter->from_ns - bounds.first_ns) : 0,
+		   (int64_t)(to_ns - bounds.first_ns), left, all);
 	filter_part__drop_hits(part, rec);
 	return 0;
 }
@@ -301,23 +279,6 @@ void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 	rec->stacks.n = n_stacks;
 }
 
-static bool cut_call(const struct filter_part *part, struct call *call)
-{
-	uint64_t from_ns = part->decode.from_ns, to_ns = part->decode.to_ns;
-
-	if (call->end_ns < from_ns || call->start_ns > to_ns)
-		return false;
-	if (call->start_ns < from_ns) {
-		call->start_ns = from_ns;
-		call->flags |= CALL_INFERRED_START;
-	}
-	if (call->end_ns > to_ns) {
-		call->end_ns = to_ns;
-		call->flags |= CALL_INFERRED_END;
-	}
-	return true;
-}
-
 #define GONE CALL_NO_PARENT
 
 /* Keeps of a vector what is about calls that are there still, under their new number. */
@@ -340,19 +301,28 @@ static bool cut_call(const struct filter_part *part, struct call *call)
 int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree)
 {
 	_cleanup_free_ uint32_t *numbers = malloc((tree->calls.n + 1) * sizeof(*numbers));
-	uint32_t n = 0;
-	size_t faults = 0, interrupts = 0;
+	uint64_t from_ns = part->decode.from_ns, to_ns = part->decode.to_ns;
+	size_t n = 0;
 
 	if (!numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < tree->calls.n; i++) {
 		struct call call = tree->calls.v[i];
 
-		numbers[i] = cut_call(part, &call) ? n : GONE;
-		if (numbers[i] == GONE)
+		numbers[i] = GONE;
+		if (call.end_ns < from_ns || call.start_ns > to_ns)
 			continue;
+		if (call.start_ns < from_ns) {
+			call.start_ns = from_ns;
+			call.flags |= CALL_INFERRED_START;
+		}
+		if (call.end_ns > to_ns) {
+			call.end_ns = to_ns;
+			call.flags |= CALL_INFERRED_END;
+		}
 		if (call.parent != CALL_NO_PARENT)
 			call.parent = numbers[call.parent];
+		numbers[i] = (uint32_t)n;
 		tree->calls.v[n++] = call;
 	}
 	tree->calls.n = n;
@@ -360,14 +330,16 @@ int filter_part__cut_tree(const struct filter_part *part, struct call_tree *tree
 	RENUMBER(&tree->waits, call, numbers);
 	/* Trees of samples do not have unwinds: only a source that follows each call sees them. */
 	tree->unwinds.n = 0;
-	for (size_t i = 0; i < tree->faults.n; i++)
-		if (decode_filter__has_time(&part->decode, tree->faults.v[i].time_ns))
-			tree->faults.v[faults++] = tree->faults.v[i];
-	tree->faults.n = faults;
-	for (size_t i = 0; i < tree->interrupts.n; i++)
-		if (decode_filter__has_time(&part->decode, tree->interrupts.v[i].start_ns))
-			tree->interrupts.v[interrupts++] = tree->interrupts.v[i];
-	tree->interrupts.n = interrupts;
+	n = 0;
+	VEC_EACH(&tree->faults, fault)
+		if (decode_filter__has_time(&part->decode, fault->time_ns))
+			tree->faults.v[n++] = *fault;
+	tree->faults.n = n;
+	n = 0;
+	VEC_EACH(&tree->interrupts, interrupt)
+		if (decode_filter__has_time(&part->decode, interrupt->start_ns))
+			tree->interrupts.v[n++] = *interrupt;
+	tree->interrupts.n = n;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /* How fast CPUs ran, and how much a thread did in which time. */
 #include "packets_fixture.h"
 
-#include "decode/speed.h"
+#include "decode/pt_time.h"
 
 /* A TSC of 2 GHz; the CPU's ratio is to 20. */
 #define NOM_FREQ 20

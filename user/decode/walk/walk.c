@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* The loop over packets: most of them come in runs that have been walked before. */
+/*
+ * The loop over packets. Most of them come in runs, which programs repeat: a run is TNT packets and
+ * the TIP after them, at most eight bytes. When a run comes for the second time, the walk stores
+ * its effects in the memo, and replays them when the same bytes arrive at the same block with the
+ * same returns pending.
+ */
 #include "decode/walk/walk.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "decode/memo.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
-#include "decode/walk/walk_branches.h"
 #include "decode/walk/walk_packets.h"
 
 /* The walk hands over its branches when there are this many. */
@@ -57,20 +60,32 @@ static inline const uint8_t *walk_packet(struct walker *w, const uint8_t *at)
 
 /* ---- runs are read ahead of the walk, so that the memo's entries are fetched meanwhile */
 
+/* The maximum number of packets per run. */
+#define RUN_PACKETS 8
+
+/* One run of the stream. */
+struct run {
+	uint64_t bytes; /* its packets without the timing packets between them */
+	uint64_t ip;	/* the last IP after it */
+	const uint8_t *at, *end;
+	uint64_t cycles, tsc; /* pt_time's at its begin */
+	uint32_t slot;	      /* its first place in the memo; the other one is slot ^ 1 */
+	uint8_t n_packets;
+	uint8_t tip; /* the header of its TIP, or 0 */
+	/* times[0]: when the thread reached the run's block; then the time of each packet. */
+	uint64_t times[1 + RUN_PACKETS];
+};
+
 /* Enough runs for the memo's entries to be fetched before they are needed. */
 #define BATCH_RUNS 16
 
-/* A place in the stream, with the decoder's state there. */
-struct run_point {
-	const uint8_t *at;
-	uint64_t last_ip, context;
-	struct pt_time time;
-};
-
 struct run_batch {
 	unsigned int n;
-	struct memo_run runs[BATCH_RUNS];
-	struct run_point end; /* after the last run */
+	struct run runs[BATCH_RUNS];
+	/* After the last run. */
+	const uint8_t *at;
+	uint64_t context;
+	struct pt_time time;
 };
 
 #define noinline __attribute__((noinline))
@@ -123,8 +138,6 @@ static inline uint64_t first_bytes(uint64_t bytes, unsigned int n)
 	return bytes & (UINT64_MAX >> (64 - 8 * n));
 }
 
-#define MTC 0x59
-
 /* The members of pt_time that a CYC changes. */
 struct clock {
 	uint64_t ref, ratio, cycles, tsc;
@@ -166,12 +179,6 @@ static noinline struct clock take_mtc(struct mtc *mtc, struct pt_time *time, con
 	return clock_of(&mtc->time);
 }
 
-/* Erratum SKD007: an OVF may have come in the middle of the CYC that ends at `at`. */
-static bool is_cut_cyc(const uint8_t *at)
-{
-	return at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7;
-}
-
 /* The last IP after a TIP of `size` bytes (SDM "FUP/TIP IP Reconstruction"). */
 static inline uint64_t ip_after(uint64_t last_ip, uint64_t tip, unsigned int size)
 {
@@ -196,7 +203,7 @@ struct run_reader {
  * Reads a run without timing packets in one step: TNT packets, and the TIP after them, within eight
  * bytes. Returns its length; 0: another packet comes first.
  */
-static inline unsigned int read_plain_run(struct run_reader *r, struct memo_run *run)
+static inline unsigned int read_plain_run(struct run_reader *r, struct run *run)
 {
 	const uint64_t ones = 0x0101010101010101ull;
 	uint64_t bytes = load(r->at), masked = bytes & ~(2 * ones);
@@ -217,13 +224,40 @@ static inline unsigned int read_plain_run(struct run_reader *r, struct memo_run 
 	run->end = r->at += n;
 	if (size)
 		r->last_ip = ip_after(r->last_ip, run->bytes >> 8 * (n - size), size);
-	for (unsigned int i = 1; i <= MEMO_PACKETS; i++)
+	for (unsigned int i = 1; i <= RUN_PACKETS; i++)
 		run->times[i] = r->clock.tsc;
 	return n;
 }
 
+/*
+ * Reads the CYC at `at`, whose bytes are the first of *bytes, which becomes those after it. Returns
+ * its length; 0: not a valid CYC. The code does not branch on the length, which the CPU cannot
+ * predict. Shifting the next bytes down is faster than loading them again.
+ */
+static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, struct clock *now)
+{
+	uint64_t is_long = *bytes >> 2 & 1, payload = *bytes >> 3 & 0x1fff, ticks;
+	unsigned int len = 1 + (unsigned int)is_long;
+
+	if (UNLIKELY(*bytes & (is_long << 8))) {
+		len = read_long_cyc(at, &ticks);
+		if (!len)
+			return 0;
+		*bytes = load(at + len);
+	} else {
+		/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
+		ticks = payload & 0x1f;
+		ticks = is_long ? (payload + ticks) >> 1 : ticks;
+		*bytes >>= 8 * len;
+	}
+	now->cycles += ticks;
+	ticks = now->ref + (now->cycles * now->ratio >> PT_TIME_RATIO_BITS);
+	now->tsc = ticks > now->tsc ? ticks : now->tsc;
+	return len;
+}
+
 /* Reads a run that contains timing packets. */
-static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
+static inline void read_timed_run(struct run_reader *r, struct run *run)
 {
 	const uint8_t *at = r->at, *end = at;
 	struct clock now = r->clock;
@@ -239,29 +273,12 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 		unsigned int size;
 
 		if ((bytes & 3) == 3) {
-			/*
-			 * This code does not branch on the length, which the CPU cannot predict.
-			 * Shifting the next bytes down is faster than loading them again.
-			 */
-			uint64_t is_long = bytes >> 2 & 1, payload = bytes >> 3 & 0x1fff, ticks;
-			unsigned int len = 1 + (unsigned int)is_long;
+			unsigned int len = read_cyc(at, &bytes, &now);
 
-			if (UNLIKELY(bytes & (is_long << 8))) {
-				len = read_long_cyc(at, &ticks);
-				if (!len)
-					break;
-				bytes = load(at + len);
-			} else {
-				/* In a CYC of two bytes bit 5 is 0, and not part of the number. */
-				ticks = payload & 0x1f;
-				ticks = is_long ? (payload + ticks) >> 1 : ticks;
-				bytes >>= 8 * len;
-			}
+			if (!len)
+				break;
 			at += len;
-			now.cycles += ticks;
-			ticks = now.ref + (now.cycles * now.ratio >> PT_TIME_RATIO_BITS);
-			now.tsc = ticks > now.tsc ? ticks : now.tsc;
-		} else if (UNLIKELY((bytes & 0xff) == MTC)) {
+		} else if (UNLIKELY((bytes & 0xff) == MTC_HEADER)) {
 			now = take_mtc(&mtc, r->time, at, end,
 				       &(struct clock){.cycles = now.cycles, .tsc = now.tsc});
 			at += 2;
@@ -290,7 +307,10 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 			break;
 		}
 		/* Another timing packet may follow directly. */
-		if (((header & 3) != 3 && header != MTC) || (r->skd007 && is_cut_cyc(at)))
+		if (!packet__is_time(header))
+			break;
+		/* Erratum SKD007: an OVF may have come in the middle of the CYC that ends here. */
+		if (r->skd007 && at[0] == 0xf3 && at[-1] == 0x02 && (at[-2] & 7) == 7)
 			break;
 	}
 	run->bytes = run_bytes;
@@ -309,82 +329,120 @@ static inline void read_timed_run(struct run_reader *r, struct memo_run *run)
 	r->clock = now;
 }
 
-/* False: no run begins there. */
-static inline bool read_run(struct run_reader *r, struct memo_run *run)
-{
-	unsigned int n = 0;
-
-	if (r->at > r->last)
-		return false;
-	run->at = r->at;
-	run->tip = 0;
-	run->cycles = r->clock.cycles;
-	run->tsc = r->clock.tsc;
-	if ((*r->at & 3) != 3)
-		n = read_plain_run(r, run);
-	if (!n)
-		read_timed_run(r, run);
-	return run->n_packets;
-}
-
 /*
- * Reads consecutive runs from a place on. It reads none if another packet comes first, or if there
- * are too few bytes before `to` to read without checks for the end.
+ * Reads consecutive runs from `at` on. It reads none if another packet comes first, or if there are
+ * too few bytes before `to` to read without checks for the end.
  */
-static noinline void run_batch__read(struct run_batch *batch, const struct run_point *from,
-				     bool skd007, const struct memo_entry *entries,
-				     const uint8_t *to)
+static noinline void run_batch__read(struct run_batch *batch, const struct walker *w,
+				     const uint8_t *at, const uint8_t *to)
 {
-	struct run_point *end = &batch->end;
-	struct run_reader r = {.at = from->at,
-			       .last = from->at,
-			       .skd007 = skd007,
-			       .clock = clock_of(&from->time),
-			       .last_ip = from->last_ip,
-			       .time = &end->time};
-	uint64_t context = from->context;
+	struct run_reader r = {.at = at,
+			       .last = at,
+			       .skd007 = w->reader.skd007,
+			       .clock = clock_of(&w->time),
+			       .last_ip = w->reader.last_ip,
+			       .time = &batch->time};
+	uint64_t context = w->context;
 	unsigned int n = 0;
 
 	batch->n = 0;
-	if (to - from->at < MAX_READ)
+	if (to - at < MAX_READ)
 		return;
 	r.last = to - MAX_READ;
-	end->time = from->time;
+	batch->time = w->time;
 	/* After an MTC, cycles alone do not determine the time of a run. */
-	for (; n < BATCH_RUNS && !r.has_mtc; n++) {
-		struct memo_run *run = &batch->runs[n];
+	for (; n < BATCH_RUNS && !r.has_mtc && r.at <= r.last; n++) {
+		struct run *run = &batch->runs[n];
+		uint64_t hash;
 
-		if (!read_run(&r, run))
+		run->at = r.at;
+		run->tip = 0;
+		run->cycles = r.clock.cycles;
+		run->tsc = r.clock.tsc;
+		if ((*r.at & 3) == 3 || !read_plain_run(&r, run))
+			read_timed_run(&r, run);
+		/* No run begins there. */
+		if (!run->n_packets)
 			break;
-		run->slot = memo__slot_of(run->bytes, context);
-		__builtin_prefetch(&entries[run->slot]);
-		__builtin_prefetch(&entries[run->slot ^ 1]);
-		context = run->tip ? r.last_ip : memo__context_after(run->bytes, r.last_ip);
+		/*
+		 * The packets before the run nearly always determine its block: the entry can be
+		 * fetched before the block is known.
+		 */
+		hash = (run->bytes ^ context * 0xff51afd7ed558ccdull) * 0x9e3779b97f4a7c15ull;
+		run->slot = (uint32_t)(hash >> (64 - MEMO_BITS));
+		__builtin_prefetch(&w->space->entries[run->slot]);
+		__builtin_prefetch(&w->space->entries[run->slot ^ 1]);
+		/*
+		 * Runs before this one do not count: a loop without TIPs would never come to the
+		 * same context again.
+		 */
+		context = r.last_ip;
+		if (!run->tip)
+			context ^= run->bytes << 7 | run->bytes >> 57;
 		run->ip = r.last_ip;
 	}
-	go_to(&end->time, r.clock.cycles, r.clock.tsc);
-	end->at = r.at;
-	end->last_ip = r.last_ip;
-	end->context = context;
+	go_to(&batch->time, r.clock.cycles, r.clock.tsc);
+	batch->at = r.at;
+	batch->context = context;
 	batch->n = n;
 }
 
 /* ---- known runs are replayed */
 
+/*
+ * Variable-sized, so that frequent ones fit into the cache. The arrays follow it without padding:
+ * n_needs return addresses that must be pending, the newest first (uint64_t); n_pushes calls that
+ * the run leaves pending (struct block_site *); n_events branches (struct branch), whose `packet`
+ * is an index into run.times instead of time_ns.
+ */
+struct memo_effects {
+	uint8_t n_needs, n_pushes, n_events;
+	uint8_t n_drops;    /* 1: one pending return is removed without being used */
+	uint8_t most_calls; /* the most of its own calls that were pending at once */
+	uint8_t pad[3];
+	uint64_t behind[];
+};
+
+/* True if the entry holds this run at this block. */
+static inline bool is_of(const struct memo_entry *entry, const struct block *block,
+			 const struct run *run)
+{
+	return entry->block == block && entry->bytes == run->bytes &&
+	       (!run->tip || entry->ip == run->ip);
+}
+
 /* Replays the entry's effects. False: they do not fit here, and nothing was changed. */
 static inline __attribute__((always_inline)) bool
-replay_effects(struct walker *w, const struct memo_effects *effects, const struct memo_run *run)
+replay_effects(struct walker *w, const struct memo_effects *effects, const struct run *run)
 {
+	struct block_site *const *pushes = (void *)(effects->behind + effects->n_needs);
+	const struct branch *noted = (const void *)(pushes + effects->n_pushes);
+	struct returns *calls = &w->calls;
 	struct branch_buffer *out = w->out;
 	struct branch *events;
 
-	if (!memo_effects__fit(effects, &w->calls))
+	/* Too many calls would drop the oldest, and first those from before a gap. */
+	if (calls->top - calls->floor < effects->n_needs ||
+	    calls->top - calls->stale + effects->most_calls > RETURN_DEPTH)
 		return false;
+	for (unsigned int i = 0; i < effects->n_needs; i++)
+		if (calls->ips[(calls->top - 1 - i) % RETURN_DEPTH] != effects->behind[i])
+			return false;
 	while (UNLIKELY(out->cap - out->n < effects->n_events))
 		if (!branch_buffer__grow(out))
 			return false;
 	events = &out->v[out->n];
-	memo_effects__replay(effects, run, &w->calls, events);
+	for (unsigned int i = 0; i < effects->n_events; i++) {
+		events[i] = noted[i];
+		events[i].time_ns = run->times[noted[i].packet];
+	}
+	calls->top -= effects->n_needs;
+	if (effects->n_drops && calls->top != calls->floor)
+		calls->top--;
+	else if (effects->n_drops)
+		returns__pop_stale(calls);
+	for (unsigned int i = 0; i < effects->n_pushes; i++)
+		returns__push(calls, pushes[i]);
 	if (effects->n_events) {
 		events[0].n_insns += (uint32_t)w->counts;
 		events[0].n_branches += (uint32_t)(w->counts >> 32);
@@ -394,10 +452,9 @@ replay_effects(struct walker *w, const struct memo_effects *effects, const struc
 	return true;
 }
 
-static inline bool replay(struct walker *w, const struct memo_entry *entry,
-			  const struct memo_run *run)
+static inline bool replay(struct walker *w, const struct memo_entry *entry, const struct run *run)
 {
-	if (!memo_entry__is_of(entry, w->block, run) || !memo_entry__has_effects(entry))
+	if (!is_of(entry, w->block, run) || !entry->to)
 		return false;
 	if (entry->effects && !replay_effects(w, entry->effects, run))
 		return false;
@@ -408,43 +465,59 @@ static inline bool replay(struct walker *w, const struct memo_entry *entry,
 	return true;
 }
 
-/* ---- other runs are walked, and noted in the memo */
+/* ---- other runs are walked, and their effects are kept */
 
-/* While a run is noted, this replaces the time at which the thread reached its block. */
-#define BEFORE UINT64_MAX
+/* Limits of an entry. */
+#define MAX_EVENTS 64
+#define MAX_CALLS  16
+/* Effects are never freed one by one: with more memory than this, the memo is cleared. */
+#define MAX_CHUNKS 256
 
-struct noting {
-	size_t n_out, n_marked; /* of the buffer: before it, and marked with their packet */
-	uint8_t n_packets;
-	uint8_t entered; /* the number of the packet with which the thread reached its block; 0:
-			    before all packets */
-};
-
-static void walk_noted_packet(struct walker *w, const uint8_t **at, struct noting *noting)
+/*
+ * Stores what the walk of a run has done to the pending calls, which follows from its events. An
+ * event's `packet` is an index into run.times. NULL: the run cannot be replayed, or no memory.
+ */
+static struct memo_effects *keep_effects(struct walker *w, const struct run *run,
+					 const struct branch *events, size_t n)
 {
-	uint64_t block_tsc = w->block_tsc;
+	struct memo_effects e = {.n_events = (uint8_t)n}, *effects;
+	uint64_t needs[MAX_CALLS];
+	struct block_site **pushes;
+	unsigned int own = 0;
 
-	w->block_tsc = BEFORE;
-	*at = walk_packet(w, *at);
-	noting->n_packets++;
-	for (; noting->n_marked < w->out->n; noting->n_marked++) {
-		struct branch *b = &w->out->v[noting->n_marked];
-		bool before = b->time_ns == BEFORE;
+	for (const struct branch *b = events; b < events + n; b++) {
+		bool by_tip = b + 1 == events + n && run->tip;
 
-		b->packet = before ? noting->entered : noting->n_packets;
-		if (before)
-			b->time_ns = block_tsc;
+		if (b->kind == BRANCH_CALL && b->to != b->from + b->len) {
+			if (++own > e.most_calls)
+				e.most_calls = (uint8_t)own;
+		} else if (b->kind == BRANCH_RETURN && own) {
+			own--;
+		} else if (b->kind == BRANCH_RETURN && by_tip && w->block->ip == b->to) {
+			e.n_drops = 1;
+		} else if (b->kind == BRANCH_RETURN && e.n_needs < MAX_CALLS) {
+			needs[e.n_needs++] = b->to;
+		} else if (b->kind != BRANCH_JUMP && b->kind != BRANCH_COND) {
+			return NULL;
+		}
 	}
-	/* TNT bits may have to wait for a TIP (SDM "Deferred TIPs"). */
-	if (w->block_tsc == BEFORE)
-		w->block_tsc = block_tsc;
-	else
-		noting->entered = noting->n_packets;
-}
-
-static bool tells_time(uint8_t byte)
-{
-	return (byte & 3) == 3 || byte == 0x59;
+	e.n_pushes = (uint8_t)own;
+	if (e.most_calls > MAX_CALLS)
+		return NULL;
+	if (w->space->effects.n_chunks > MAX_CHUNKS)
+		space__forget_runs(w->space);
+	effects = arena__alloc(&w->space->effects,
+			       sizeof(e) + 8ull * (e.n_needs + e.n_pushes) + n * sizeof(*events),
+			       sizeof(uint64_t));
+	if (!effects)
+		return NULL;
+	*effects = e;
+	memcpy(effects->behind, needs, e.n_needs * sizeof(needs[0]));
+	pushes = (void *)(effects->behind + e.n_needs);
+	for (unsigned int i = 0; i < e.n_pushes; i++)
+		pushes[i] = w->calls.sites[(w->calls.top - e.n_pushes + i) % RETURN_DEPTH];
+	memcpy(pushes + e.n_pushes, events, n * sizeof(*events));
+	return effects;
 }
 
 /* A timing packet within a run. Short CYCs are read here, as they are frequent. */
@@ -460,36 +533,64 @@ static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 	return w->next;
 }
 
-static void walk_run(struct walker *w, const struct memo_run *run, struct memo_entry *entry)
+/* While a run is noted, this replaces the time at which the thread reached its block. */
+#define BEFORE UINT64_MAX
+
+/* Walks a run, and keeps its effects in the entry. */
+static void walk_and_keep(struct walker *w, const struct run *run, struct memo_entry *entry)
 {
 	struct branch_buffer *out = w->out;
-	struct noting noting = {.n_out = out->n, .n_marked = out->n};
+	struct memo_effects *effects = NULL;
 	struct block *from = w->block;
 	block_counts counts = w->counts;
 	const uint8_t *at = run->at;
+	size_t first = out->n, marked = first, n_events;
+	/* The current packet; and the one with which the thread reached its block, or 0. */
+	uint8_t number = 0, entered = 0;
 
 	w->counts = 0;
 	while (at < run->end) {
-		if (tells_time(*at))
+		uint64_t block_tsc = w->block_tsc;
+
+		if (packet__is_time(*at)) {
 			at = walk_time(w, at);
+			continue;
+		}
+		w->block_tsc = BEFORE;
+		at = walk_packet(w, at);
+		number++;
+		/* Marks the packet's branches with the packet that tells their time. */
+		for (; marked < out->n; marked++) {
+			struct branch *b = &out->v[marked];
+			bool before = b->time_ns == BEFORE;
+
+			b->packet = before ? entered : number;
+			if (before)
+				b->time_ns = block_tsc;
+		}
+		/* TNT bits may have to wait for a TIP (SDM "Deferred TIPs"). */
+		if (w->block_tsc == BEFORE)
+			w->block_tsc = block_tsc;
 		else
-			walk_noted_packet(w, &at, &noting);
+			entered = number;
 	}
-	if (w->state == WALK_ON && !w->tnt_left && !out->err)
-		memo__keep(w->space->memo,
-			   &(struct memo_walked){.run = run,
-						 .from = from,
-						 .to = w->block,
-						 .counts = w->counts,
-						 .events = &out->v[noting.n_out],
-						 .n_events = out->n - noting.n_out,
-						 .calls = &w->calls},
-			   entry);
-	if (out->n == noting.n_out) {
+	n_events = out->n - first;
+	if (w->state == WALK_ON && !w->tnt_left && !out->err && n_events <= MAX_EVENTS) {
+		if (n_events)
+			effects = keep_effects(w, run, &out->v[first], n_events);
+		if (effects || !n_events)
+			*entry = (struct memo_entry){.block = from,
+						     .bytes = run->bytes,
+						     .to = w->block,
+						     .counts = w->counts,
+						     .effects = effects,
+						     .ip = run->tip ? run->ip : 0};
+	}
+	if (!n_events) {
 		w->counts += counts;
 	} else {
-		out->v[noting.n_out].n_insns += (uint32_t)counts;
-		out->v[noting.n_out].n_branches += (uint32_t)(counts >> 32);
+		out->v[first].n_insns += (uint32_t)counts;
+		out->v[first].n_branches += (uint32_t)(counts >> 32);
 	}
 }
 
@@ -501,36 +602,31 @@ static bool is_plain(const struct walker *w)
 	return w->block && !w->has_fup && !w->tnt_left;
 }
 
-/* Walks a run that may never come again, without keeping its effects. */
-static void walk_once(struct walker *w, const struct memo_run *run)
-{
-	const uint8_t *at = run->at;
-
-	while (at < run->end)
-		at = tells_time(*at) ? walk_time(w, at) : walk_packet(w, at);
-}
-
 /*
  * Takes a run that neither place has the fitting effects of. Its effects are kept when it comes for
  * the second time: in CPython two of three different runs come only once. False: the batch's next
  * runs are invalid.
  */
-static bool take_new_run(struct walker *w, const struct memo_run *run, struct memo_entry *first)
+static bool take_new_run(struct walker *w, const struct run *run)
 {
-	struct memo_entry *second = memo__second(w->space->entries, first);
-	bool is_first = memo_entry__is_of(first, w->block, run);
-	bool is_known = is_first || memo_entry__is_of(second, w->block, run);
+	struct memo_entry *first = &w->space->entries[run->slot];
+	struct memo_entry *second = &w->space->entries[run->slot ^ 1];
+	bool is_first = is_of(first, w->block, run);
+	bool is_known = is_first || is_of(second, w->block, run);
+	const uint8_t *at = run->at;
 
 	/* The newest run is in the first place. */
-	if (!is_first || memo_entry__has_effects(first))
+	if (!is_first || first->to)
 		*second = *first;
 	go_to(&w->time, run->cycles, run->tsc);
 	if (is_known) {
-		walk_run(w, run, first);
-	} else {
-		memo_entry__mark(first, w->block, run);
-		walk_once(w, run);
+		walk_and_keep(w, run, first);
+		return is_plain(w);
 	}
+	*first = (struct memo_entry){
+		.block = w->block, .bytes = run->bytes, .ip = run->tip ? run->ip : 0};
+	while (at < run->end)
+		at = packet__is_time(*at) ? walk_time(w, at) : walk_packet(w, at);
 	return is_plain(w);
 }
 
@@ -538,55 +634,49 @@ static bool take_new_run(struct walker *w, const struct memo_run *run, struct me
  */
 #define AHEAD 4
 
-static inline void fetch_effects(const struct walker *w, const struct memo_run *run)
-{
-	const struct memo_entry *first = &w->space->entries[run->slot];
-	const struct memo_entry *second = memo__second(w->space->entries, first);
-	const struct memo_effects *effects =
-		first->bytes == run->bytes ? first->effects : second->effects;
-
-	__builtin_prefetch(effects);
-	/* A prefetch of an invalid address is harmless. */
-	__builtin_prefetch((const void *)((uintptr_t)effects + 64));
-}
-
 /* Returns where to read on: after the batch, or earlier if its next runs are invalid. */
 static const uint8_t *take_runs(struct walker *w, struct run_batch *batch)
 {
 	for (unsigned int i = 0; i < batch->n; i++) {
-		struct memo_run *run = &batch->runs[i];
-		struct memo_entry *entry = &w->space->entries[run->slot];
+		struct memo_entry *entries = w->space->entries;
+		struct run *run = &batch->runs[i];
+		struct memo_entry *entry = &entries[run->slot];
 
-		if (i + AHEAD < batch->n)
-			fetch_effects(w, &batch->runs[i + AHEAD]);
+		if (i + AHEAD < batch->n) {
+			const struct run *next = &run[AHEAD];
+			bool is_second = entries[next->slot].bytes != next->bytes;
+			struct memo_effects *effects = entries[next->slot ^ is_second].effects;
+
+			__builtin_prefetch(effects);
+			/* A prefetch of an invalid address is harmless. */
+			__builtin_prefetch((const void *)((uintptr_t)effects + 64));
+		}
 		run->times[0] = w->block_tsc;
-		if (LIKELY(replay(w, entry, run) ||
-			   replay(w, memo__second(w->space->entries, entry), run)))
+		if (LIKELY(replay(w, entry, run)) || replay(w, &entries[run->slot ^ 1], run))
 			continue;
-		if (!take_new_run(w, run, entry)) {
+		if (!take_new_run(w, run)) {
 			w->context = w->reader.last_ip;
 			return run->end;
 		}
 	}
-	w->time = batch->end.time;
-	w->context = batch->end.context;
-	return batch->end.at;
+	w->time = batch->time;
+	w->context = batch->context;
+	return batch->at;
 }
 
-static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
+int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
 {
 	struct run_batch batch;
+	const uint8_t *at = from;
 
+	w->state = WALK_OFF;
+	w->sync = from;
 	while (at < to) {
 		const uint8_t *end = UNLIKELY(w->sync > at && w->sync < to) ? w->sync : to;
-		struct run_point from = {.at = at,
-					 .last_ip = w->reader.last_ip,
-					 .context = w->context,
-					 .time = w->time};
 
 		batch.n = 0;
 		if (is_plain(w))
-			run_batch__read(&batch, &from, w->reader.skd007, w->space->entries, end);
+			run_batch__read(&batch, w, at, end);
 		if (batch.n) {
 			at = take_runs(w, &batch);
 		} else {
@@ -598,18 +688,6 @@ static int walk_packets(struct walker *w, const uint8_t *at, const uint8_t *to)
 		if (UNLIKELY(w->out->n >= BATCH || w->out->err) && flush(w))
 			return w->out->err;
 	}
-	return 0;
-}
-
-int walker__run(struct walker *w, const uint8_t *from, const uint8_t *to)
-{
-	int err;
-
-	w->state = WALK_OFF;
-	w->sync = from;
-	err = walk_packets(w, from, to);
-	if (err)
-		return err;
 	walker__end_region(w, to);
 	if (w->counts)
 		walker__emit(w, RAW_REST, 0, 0, 0, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decodes one region of a stream, from one PSB to another. The result does not depend on anything
- * before the first PSB, so that regions can be decoded in any order and joined (join.h).
+ * before the first PSB, so that regions can be decoded in any order and joined (decode.c).
  */
 #ifndef MTBPF_DECODE_WALK_WALK_H
 #define MTBPF_DECODE_WALK_WALK_H

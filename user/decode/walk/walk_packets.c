@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decode/pt_note.h"
-#include "decode/walk/walk_branches.h"
+#include "decode/walk/walker.h"
 #include "util/insn.h"
 
 #define VM_ENTRY_LEN 3
@@ -43,23 +43,20 @@ static enum packet_kind kind_of_next(struct walker *w, const uint8_t *at)
 }
 
 /*
- * True if a FUP will tell where the event happened. SDM "Event Trace": a CFE without the IP bit
- * precedes the FUP of its branch, while branches are traced.
+ * If a FUP will tell where the event happened, the event waits for it. SDM "Event Trace": a CFE
+ * without the IP bit precedes the FUP of its branch, while branches are traced. SDM "Power Event
+ * Tracing": a PWRE may come between an MWAIT and its FUP.
  */
-static bool has_fup(struct walker *w, const struct packet *packet, const uint8_t *next)
-{
-	return packet->kind == PACKET_BEFORE_FUP ||
-	       (packet->kind == PACKET_CFE && w->state != WALK_OFF &&
-		kind_of_next(w, next) == PACKET_FUP);
-}
-
-/* SDM "Power Event Tracing": a PWRE may come between an MWAIT and its FUP. */
 static void on_event(struct walker *w, const struct packet *packet, const uint8_t *next)
 {
+	bool has_fup = packet->kind == PACKET_BEFORE_FUP;
+
 	/* It may be garbage that looks like a packet. */
 	if (walker__doubts(w))
 		return;
-	if (!has_fup(w, packet, next)) {
+	if (packet->kind == PACKET_CFE && w->state != WALK_OFF)
+		has_fup = kind_of_next(w, next) == PACKET_FUP;
+	if (!has_fup) {
 		tell(w, packet->event, 0, packet->value, w->time.tsc);
 		return;
 	}
@@ -71,61 +68,6 @@ static void on_event(struct walker *w, const struct packet *packet, const uint8_
 
 /* ---- tracing begins and ends, and overflows */
 
-/* SKD022: tracing is ended by VMLAUNCH or VMRESUME itself, not by an interrupt before it. */
-static bool is_vm_entry(struct walker *w, uint64_t ip)
-{
-	uint8_t code[3] = {0};
-
-	if (!w->errata.skd022)
-		return false;
-	code_map__read(w->space->map, ip, code, sizeof(code));
-	return code[0] == 0x0f && code[1] == 0x01 && (code[2] == 0xc2 || code[2] == 0xc3);
-}
-
-/*
- * SKL014: a TIP.PGD for a direct branch out of a filter's range may lack its IP. The branch is
- * known only if the block has exactly one; and if the block ends with a system call, that is what
- * ended tracing.
- */
-static bool find_exit(struct walker *w, struct block_reach *reach)
-{
-	return w->errata.skl014 && w->block->end != BLOCK_FAR &&
-	       blocks__reach_only_branch(w->space->blocks, w->block, reach);
-}
-
-/* Tracing ends with a direct branch within the block. */
-static void leave_through(struct walker *w, const struct block_reach *reach)
-{
-	walker__take_reach(w, reach);
-	walker__end_at(w, BRANCH_END, reach->from, reach->len, w->time.tsc);
-}
-
-/* Ends tracing because a branch left the address range of a filter. */
-static void leave_range(struct walker *w, uint64_t ip)
-{
-	struct block_reach reach;
-
-	if (blocks__reach_branch_to(w->space->blocks, w->block, ip, &reach)) {
-		leave_through(w, &reach);
-	} else if (block__may_lead_to(w->block, ip)) {
-		walker__end_with_block(w,
-				       w->block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END,
-				       w->time.tsc);
-	} else {
-		walker__cannot(w);
-	}
-}
-
-static void end_at_fup(struct walker *w)
-{
-	if (is_vm_entry(w, w->fup_ip)) {
-		w->counts++;
-		walker__end_at(w, BRANCH_END_SYSCALL, w->fup_ip, VM_ENTRY_LEN, w->time.tsc);
-	} else {
-		walker__end_at(w, BRANCH_END_ASYNC, w->fup_ip, 0, w->time.tsc);
-	}
-}
-
 /* True for the uprobes page, where probed instructions run; the thread then returns to its code. */
 static bool is_slot(struct walker *w, uint64_t ip)
 {
@@ -133,18 +75,6 @@ static bool is_slot(struct walker *w, uint64_t ip)
 
 	return code_map__find(w->space->map, ip, &place) && place.function &&
 	       !strcmp(place.function->module, "[uprobes]");
-}
-
-/*
- * True if the thread was stopped after the one instruction that the kernel had put into a slot.
- * The recording has the code of one probe in all slots, and with several probes that may not be
- * this instruction. No branch leads to the end of its own instruction.
- */
-static bool has_stepped_slot(struct walker *w)
-{
-	uint64_t slot = w->block->ip;
-
-	return w->fup_ip > slot && w->fup_ip - slot <= INSN_MAX_LEN && is_slot(w, slot);
 }
 
 static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
@@ -170,28 +100,68 @@ static void on_pge(struct walker *w, unsigned int ip_bytes, uint64_t ip)
 		walker__begin(w, ip);
 }
 
+/* Tracing ends before the instruction of the last FUP. */
+static void leave_at_fup(struct walker *w)
+{
+	uint64_t ip = w->fup_ip, slot = w->block->ip;
+	uint8_t code[3] = {0};
+	/*
+	 * The thread was stopped after the one instruction that the kernel had put into a slot. The
+	 * recording has the code of one probe in all slots, and with several probes that may not be
+	 * this instruction. No branch leads to the end of its own instruction.
+	 */
+	bool has_stepped = ip > slot && ip - slot <= INSN_MAX_LEN && is_slot(w, slot);
+
+	if (!has_stepped && !walker__arrive(w, ip))
+		return;
+	/* SKD022: tracing is ended by VMLAUNCH or VMRESUME itself, not by an interrupt before it.
+	 */
+	if (w->errata.skd022)
+		code_map__read(w->space->map, ip, code, sizeof(code));
+	if (code[0] == 0x0f && code[1] == 0x01 && (code[2] == 0xc2 || code[2] == 0xc3)) {
+		w->counts++;
+		walker__end_at(w, BRANCH_END_SYSCALL, ip, VM_ENTRY_LEN, w->time.tsc);
+	} else {
+		walker__end_at(w, BRANCH_END_ASYNC, ip, 0, w->time.tsc);
+	}
+}
+
+/* Tracing ends; an IP is the target outside of the address range of a filter. */
 static void leave(struct walker *w, bool has_ip, uint64_t ip)
 {
 	struct block_reach reach;
+	struct blocks *blocks = w->space->blocks;
+	struct block *block;
+	bool is_within;
 
-	if (w->has_fup) {
-		if (has_stepped_slot(w) || walker__arrive(w, w->fup_ip))
-			end_at_fup(w);
-		return;
-	}
 	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
 		;
-	if (has_ip) {
-		leave_range(w, ip);
-	} else if (w->block->end == BLOCK_FAR && is_slot(w, w->block->last_ip)) {
+	block = w->block;
+	/*
+	 * A direct branch within the block. SKL014: its TIP.PGD may lack its IP. The branch is then
+	 * known only if the block has exactly one; and if the block ends with a system call, that
+	 * is what ended tracing.
+	 */
+	if (has_ip)
+		is_within = blocks__reach_branch_to(blocks, block, ip, &reach);
+	else
+		is_within = w->errata.skl014 && block->end != BLOCK_FAR &&
+			    blocks__reach_only_branch(blocks, block, &reach);
+	if (is_within) {
+		walker__take_reach(w, &reach);
+		walker__end_at(w, BRANCH_END, reach.from, reach.len, w->time.tsc);
+	} else if (has_ip && !block__may_lead_to(block, ip)) {
+		walker__cannot(w);
+	} else if (has_ip) {
+		walker__end_with_block(w, block->end == BLOCK_FAR ? BRANCH_END_SYSCALL : BRANCH_END,
+				       w->time.tsc);
+	} else if (block->end == BLOCK_FAR && is_slot(w, block->last_ip)) {
 		/* The uretprobe's trampoline: the thread goes on in the caller, like a return. */
-		walker__end_with_block(
-			w, w->block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
-			w->time.tsc);
-	} else if (find_exit(w, &reach)) {
-		leave_through(w, &reach);
+		walker__end_with_block(w,
+				       block->flags & BLOCK_TRAPS ? BRANCH_END : BRANCH_END_SYSCALL,
+				       w->time.tsc);
 	} else {
-		w->left = w->block;
+		w->left = block;
 		w->left_tsc = w->time.tsc;
 	}
 }
@@ -202,7 +172,9 @@ static void on_pgd(struct walker *w, bool has_ip, uint64_t ip)
 		return;
 	if (w->state == WALK_START)
 		walker__wake(w);
-	if (w->state == WALK_ON)
+	if (w->state == WALK_ON && w->has_fup)
+		leave_at_fup(w);
+	else if (w->state == WALK_ON)
 		leave(w, has_ip, ip);
 	w->state = WALK_OFF;
 	w->block = NULL;
@@ -263,30 +235,6 @@ struct psb_plus {
 	const uint8_t *at; /* its end */
 };
 
-static void take_fup(struct walker *w, const struct packet *packet, struct psb_plus *psb)
-{
-	if (packet->n == IP_SUPPRESSED)
-		return;
-	psb->ip = packet_reader__ip(&w->reader, packet->n, packet->value);
-	psb->has_ip = true;
-}
-
-/* False for packets that a PSB+ does not contain: then it is damaged. */
-static bool belongs(const struct packet *packet)
-{
-	switch ((enum packet_kind)packet->kind) {
-	case PACKET_TNT:
-	case PACKET_TIP:
-	case PACKET_PGE:
-	case PACKET_PGD:
-	case PACKET_PSB:
-	case PACKET_BAD:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static void read_psb(struct walker *w, const uint8_t *at, struct psb_plus *psb)
 {
 	uint64_t last_ip = w->reader.last_ip;
@@ -299,13 +247,16 @@ static void read_psb(struct walker *w, const uint8_t *at, struct psb_plus *psb)
 	do {
 		psb->at += packet.len;
 		packet__read(&w->reader, psb->at, &packet);
-		if (packet.kind == PACKET_FUP)
-			take_fup(w, &packet, psb);
-		else if (packet.kind == PACKET_MODE_EXEC)
+		if (packet.kind == PACKET_FUP && packet.n != IP_SUPPRESSED) {
+			psb->ip = packet_reader__ip(&w->reader, packet.n, packet.value);
+			psb->has_ip = true;
+		} else if (packet.kind == PACKET_MODE_EXEC)
 			psb->other_mode = (packet.value & 3) != 1;
 		else
 			pt_time__on_packet(&psb->time, &packet);
-		if (!belongs(&packet))
+		/* A PSB+ does not contain packets about branches: it is damaged. */
+		if ((packet.kind >= PACKET_TNT && packet.kind <= PACKET_PGD) ||
+		    packet.kind == PACKET_PSB)
 			packet.kind = PACKET_BAD;
 	} while (packet.kind > PACKET_BAD && packet.kind != PACKET_PSBEND &&
 		 packet.kind != PACKET_OVF);
@@ -314,18 +265,6 @@ static void read_psb(struct walker *w, const uint8_t *at, struct psb_plus *psb)
 		psb->at += packet.len;
 	psb->last_ip = psb->end == PACKET_OVF ? 0 : w->reader.last_ip;
 	w->reader.last_ip = last_ip;
-}
-
-static enum gap_reason reason_of(const struct psb_plus *psb)
-{
-	switch (psb->end) {
-	case PACKET_BAD:
-		return GAP_BAD_PACKET;
-	case PACKET_OVF:
-		return GAP_OVERFLOW;
-	default:
-		return GAP_MISMATCH;
-	}
 }
 
 static void finish(struct walker *w, const struct psb_plus *psb)
@@ -339,7 +278,11 @@ static void finish(struct walker *w, const struct psb_plus *psb)
 	if (psb->has_ip && !w->tnt_left && psb->end != PACKET_BAD)
 		walker__arrive(w, psb->ip);
 	else
-		walker__lose(w, reason_of(psb), w->block->ip, w->time.tsc);
+		walker__lose(w,
+			     psb->end == PACKET_BAD   ? GAP_BAD_PACKET
+			     : psb->end == PACKET_OVF ? GAP_OVERFLOW
+						      : GAP_MISMATCH,
+			     w->block->ip, w->time.tsc);
 }
 
 static void begin_region(struct walker *w, const struct psb_plus *psb)
@@ -371,34 +314,7 @@ static void begin_region(struct walker *w, const struct psb_plus *psb)
 	w->start_tsc = w->time.tsc;
 }
 
-static void end_of_stream(struct walker *w)
-{
-	walker__settle_left(w, 0);
-	if (w->state == WALK_START)
-		walker__wake(w);
-	/* The last packet tells the thread's block, and not how far it ran in it. */
-	if (w->state == WALK_ON)
-		walker__emit(w, BRANCH_END, 0, w->block->ip, 0, w->time.tsc);
-}
-
 /* ---- packets that change how the next ones are read */
-
-/*
- * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it applies to.
- * Elsewhere, damaged bytes look like one. With Event Trace a CLI, STI or POPF that changes the
- * interrupt flag sends one as well, with a FUP that tells where, and nothing else.
- */
-static void on_mode_exec(struct walker *w, uint64_t bits)
-{
-	/* CS.L and not CS.D. */
-	bool is_other = (bits & 3) != 1;
-	enum packet_kind next = is_other || w->has_events ? kind_of_next(w, w->next) : PACKET_OTHER;
-
-	if (!is_other || next != PACKET_TNT)
-		w->is_other_mode = is_other;
-	if (next == PACKET_FUP && w->has_events)
-		w->ignores_fup = true;
-}
 
 /* Returns the next place to try after a bad byte: the next PSB at the latest. */
 static const uint8_t *skip_bad(struct walker *w, const uint8_t *at)
@@ -443,9 +359,24 @@ static bool is_doubtful(const struct walker *w, const struct packet *packet)
 
 static void on_mode(struct walker *w, const struct packet *packet)
 {
+	/* CS.L and not CS.D. */
+	bool is_other = (packet->value & 3) != 1;
+	enum packet_kind next = PACKET_OTHER;
+
 	switch (packet->kind) {
 	case PACKET_MODE_EXEC:
-		on_mode_exec(w, packet->value);
+		/*
+		 * SDM "MODE.Exec Packet": it is sent right before the TIP or TIP.PGE that it
+		 * applies to. Elsewhere, damaged bytes look like one. With Event Trace a CLI, STI
+		 * or POPF that changes the interrupt flag sends one as well, with a FUP that tells
+		 * where, and nothing else.
+		 */
+		if (is_other || w->has_events)
+			next = kind_of_next(w, w->next);
+		if (!is_other || next != PACKET_TNT)
+			w->is_other_mode = is_other;
+		if (next == PACKET_FUP && w->has_events)
+			w->ignores_fup = true;
 		break;
 	case PACKET_MODE_TSX:
 		/* The FUP of an abort is that of an asynchronous branch. */
@@ -542,13 +473,19 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 
 void walker__end_region(struct walker *w, const uint8_t *to)
 {
-	struct psb_plus psb;
+	struct psb_plus psb = {.end = PACKET_END};
 
 	if (to < w->reader.end)
 		read_psb(w, to, &psb);
-	if (to < w->reader.end && psb.end != PACKET_END)
+	if (psb.end != PACKET_END) {
 		finish(w, &psb);
-	else
-		end_of_stream(w);
+	} else {
+		walker__settle_left(w, 0);
+		if (w->state == WALK_START)
+			walker__wake(w);
+		/* The last packet tells the thread's block, and not how far it ran in it. */
+		if (w->state == WALK_ON)
+			walker__emit(w, BRANCH_END, 0, w->block->ip, 0, w->time.tsc);
+	}
 	place_event(w, 0);
 }

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of the packet walk: where the thread is in its code, and the branches and gaps that
- * have been found so far.
+ * The packet walk: where the thread is in its code, and the branches and gaps that have been found
+ * so far. It follows TNT and TIP packets along blocks; after a gap, it finds where packets fit the
+ * code.
  */
 #ifndef MTBPF_DECODE_WALK_WALKER_H
 #define MTBPF_DECODE_WALK_WALKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "capture/recording/recording.h"
 #include "decode/branch.h"
 #include "decode/packet.h"
 #include "decode/pt_time.h"
-#include "decode/returns.h"
 #include "decode/space.h"
 #include "decode/switches.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* The most blocks in a row without a packet: if code needs more, other code ran. */
-#define MAX_GOES_ON 128
-
-/* The branches of a walk, for join.h. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
+/* The branches of a walk, for decode.c. Their time_ns is in TSC ticks (56 bits); 0: unknown. */
 struct branch_buffer {
 	struct branch *v;
 	size_t n, cap;
@@ -49,6 +47,49 @@ enum walk_state {
 	WALK_LOST, /* after a gap: no packet has told where the thread is */
 };
 
+#define RETURN_DEPTH 64
+
+/*
+ * The CPU's stack of calls whose return may be compressed (SDM "Indirect Transfer Compression for
+ * Returns"), as far as the walk knows it.
+ */
+struct returns {
+	/* A ring of the entries from floor to top, at most RETURN_DEPTH. */
+	unsigned int floor, top;
+	unsigned int stale; /* entries from here to floor are from before a gap, and may be wrong */
+	struct block_site *sites[RETURN_DEPTH];
+	uint64_t ips[RETURN_DEPTH]; /* their return addresses */
+};
+
+static inline void returns__push(struct returns *r, struct block_site *site)
+{
+	unsigned int at = r->top++ % RETURN_DEPTH;
+
+	r->sites[at] = site;
+	r->ips[at] = site->ret_ip;
+	if (r->top - r->floor > RETURN_DEPTH)
+		r->floor++;
+	if (__builtin_expect(r->top - r->stale > RETURN_DEPTH, 0))
+		r->stale++;
+}
+
+/* NULL: the stack is empty. */
+static inline struct block_site *returns__pop(struct returns *r)
+{
+	if (r->top == r->floor)
+		return NULL;
+	return r->sites[--r->top % RETURN_DEPTH];
+}
+
+/* A return used an entry from before the gap: removes the newest of these, if there is one. */
+static inline void returns__pop_stale(struct returns *r)
+{
+	if (r->stale == r->floor)
+		return;
+	r->floor--;
+	r->top = r->floor;
+}
+
 struct walker {
 	struct packet_reader reader;
 	struct pt_time time;
@@ -61,7 +102,7 @@ struct walker {
 	int cpu;
 	bool knows_who; /* since its region began */
 	const struct rec_switch *who;
-	uint64_t context; /* of the next run: memo__slot_of() */
+	uint64_t context; /* of the next run: what preceded it (walk.c) */
 	/* The thread is at the first instruction of this block. NULL unless WALK_ON. */
 	struct block *block;
 	uint64_t block_tsc;  /* when it came there */
@@ -78,7 +119,7 @@ struct walker {
 	bool after_ovf;	    /* the next one tells where tracing goes on */
 	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
 	bool lost_calls;    /* after a gap: unknown calls may have pushed a return address */
-	bool is_trial;	    /* this is a copy on trial: walk_branches.c */
+	bool is_trial;	    /* this is a copy on trial: walker.c */
 	bool is_other_mode; /* not 64-bit code */
 	bool has_events;    /* recorded with Event Trace */
 	uint64_t fup_ip;
@@ -118,27 +159,6 @@ static inline void walker__emit(struct walker *w, uint8_t kind, uint8_t len, uin
 	w->counts = 0;
 }
 
-/* Hands on the first n direct branches of a block. */
-static inline void walker__take_steps(struct walker *w, const struct block *block, unsigned int n,
-				      uint64_t tsc)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		struct block_step *step = &block->steps[i];
-
-		w->counts += step->counts;
-		walker__emit(w, step->kind, step->len, step->from, step->to, tsc);
-		if (step->pushes)
-			returns__push(&w->calls, &step->site);
-	}
-}
-
-/* The thread arrives at the block. */
-static inline void walker__enter(struct walker *w, struct block *block)
-{
-	w->block = block;
-	w->block_tsc = w->time.tsc;
-}
-
 /* True if the block's last instruction may go to ip. */
 static inline bool block__may_lead_to(const struct block *block, uint64_t ip)
 {
@@ -147,26 +167,6 @@ static inline bool block__may_lead_to(const struct block *block, uint64_t ip)
 	return block->end <= BLOCK_FAR;
 }
 
-/* Stops the walk because memory has run out. Returns false. */
-bool walker__fail(struct walker *w);
-/* The block at ip; NULL after walker__fail(). */
-struct block *walker__find(struct walker *w, uint64_t ip);
-
-/* next[which] of the block. NULL after walker__fail(). */
-static inline struct block *walker__follow(struct walker *w, struct block *block,
-					   unsigned int which)
-{
-	struct block *next = block->next[which];
-
-	if (UNLIKELY(!next))
-		next = blocks__link(w->space->blocks, block, which);
-	if (UNLIKELY(!next))
-		walker__fail(w);
-	return next;
-}
-
-/* Goes to the block that follows without a packet. False: out of memory. */
-bool walker__go_on(struct walker *w);
 /* The thread came to ip without a packet. False: the code does not allow that; the walk is lost. */
 bool walker__arrive(struct walker *w, uint64_t ip);
 /* The thread ran the first instructions of its block. */
@@ -181,7 +181,7 @@ void walker__end_with_block(struct walker *w, uint8_t kind, uint64_t tsc);
 /* Ends tracing in walker.left, if that is set. ip: where tracing goes on; 0: unknown. */
 void walker__settle_left(struct walker *w, uint64_t ip);
 
-/* Switches to the code of the thread that runs now, and tells join.h if that is another one. */
+/* Switches to the code of the thread that runs now, and tells decode.c if that is another one. */
 void walker__update_space(struct walker *w);
 /* True if the thread on the CPU has changed since the last packet (rings per CPU only). */
 bool walker__is_other_thread(const struct walker *w);
@@ -206,5 +206,50 @@ static inline bool walker__doubts(const struct walker *w)
 {
 	return !w->knows_ip;
 }
+
+/* n bits, the oldest in bit 63. */
+void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n);
+void walker__on_tip(struct walker *w, unsigned int ip_bytes, uint64_t ip);
+/* The stream ends within a TIP, which still tells that the thread came to an indirect branch. */
+void walker__on_cut_tip(struct walker *w);
+
+/* The longest packet that walker__on_branches() reads without checking for the end. */
+#define MAX_TIP 9
+
+/*
+ * Handles a short TNT or a TIP at `at`, and returns the address of the next packet. NULL: it is
+ * another packet.
+ */
+static inline const uint8_t *walker__on_branches(struct walker *w, const uint8_t *at)
+{
+	uint8_t byte = *at;
+	unsigned int n, ip_bytes = byte >> 5;
+	uint64_t value;
+
+	if (packet__is_short_tnt(byte)) {
+		value = packet__short_tnt(byte, &n);
+		w->next = at + 1;
+		walker__on_tnt(w, value, n);
+		return at + 1;
+	}
+	if ((byte & 0x1f) != 0x0d || w->reader.end - at < MAX_TIP ||
+	    packet__ip_size(ip_bytes) - 1 >= 8)
+		return NULL;
+	memcpy(&value, at + 1, sizeof(value));
+	w->next = at + 1 + packet__ip_size(ip_bytes);
+	walker__on_tip(w, ip_bytes, packet_reader__ip(&w->reader, ip_bytes, value));
+	return at + 1 + packet__ip_size(ip_bytes);
+}
+
+/*
+ * After a gap a packet tells an IP. True if the walk goes on there; after bad bytes it does so only
+ * if the packets that follow fit the code.
+ */
+bool walker__resume(struct walker *w, unsigned int ip_bytes, uint64_t ip);
+/*
+ * The bytes before `at` do not form a packet. Returns the place nearby where packets begin that fit
+ * the code as if the bytes had told of no branch, or NULL.
+ */
+const uint8_t *walker__step_over(const struct walker *w, const uint8_t *at);
 
 #endif
