@@ -434,6 +434,8 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 	if (!code_map__find(s->map, ip, &place))
 		return;
 	calls = elf_callers__of(place.function);
+	if (calls.exported_as && code_map__others_name(s->map, place.image, calls.exported_as))
+		calls.n = 0;
 	for (size_t i = 0; i < calls.n; i++)
 		add_caller(s, callers, above, ip - place.vaddr + calls.behind[i]);
 	if (function__is_named(place.function, "main"))
@@ -458,7 +460,7 @@ static void take_callers(struct stack *s, const struct callers *callers,
 	frames__take_stack(s->frames, (struct held_stack){stack, n});
 }
 
-static void find_callers(struct stack *s)
+static void find_callers_of_last(struct stack *s)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
 	const struct held *lowest = stitcher__lowest(stitcher);
@@ -474,6 +476,14 @@ static void find_callers(struct stack *s)
 	}
 	if (callers.n_found == 1)
 		take_callers(s, &callers, stitcher->ends[stitcher->n_ends - 1].stack.v->function);
+}
+
+/* Runs may be on one another: the last is placed before the callers of the one below it matter. */
+static void find_callers(struct stack *s)
+{
+	do
+		find_callers_of_last(s);
+	while (stitcher__settle(&s->frames->stitcher));
 }
 
 /* The end of a segment, and the next one. */

@@ -744,20 +744,27 @@ void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, str
 	}
 }
 
+bool stitcher__settle(struct stitcher *stitcher)
+{
+	size_t n = stitcher->n_ends;
+
+	if (n < 2)
+		return false;
+	find_place(stitcher, BOUNDARY_SETTLED);
+	if (stitcher->n_ends < n)
+		return true;
+	/* It stays apart: runs before it are not below it. */
+	while (stitcher->loose.n &&
+	       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
+		stitcher->loose.n--;
+	stitcher->n_ends--;
+	return true;
+}
+
 void stitcher__finish(struct stitcher *stitcher)
 {
-	while (stitcher->n_ends > 1) {
-		size_t n = stitcher->n_ends;
-
-		find_place(stitcher, BOUNDARY_SETTLED);
-		if (stitcher->n_ends < n)
-			continue;
-		/* It stays apart: runs before it are not below it. */
-		while (stitcher->loose.n &&
-		       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
-			stitcher->loose.n--;
-		stitcher->n_ends--;
-	}
+	while (stitcher__settle(stitcher))
+		;
 	stitcher->n_ends = stitcher->loose.n = 0;
 }
 

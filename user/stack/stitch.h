@@ -210,7 +210,12 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
 /* Adds the next segment, and the frames that ran at its end. */
 void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
-/* After the last segment: runs that no return has placed are put where they fit. */
+/*
+ * After the last segment: puts the last run, which no return has placed, where it fits, or leaves
+ * it apart. The one before becomes the last. False: there is none.
+ */
+bool stitcher__settle(struct stitcher *stitcher);
+/* Does that for all runs. */
 void stitcher__finish(struct stitcher *stitcher);
 /*
  * The outermost frame that is known of the stack on which the last segment ran, as that frame was
