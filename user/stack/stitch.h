@@ -157,6 +157,7 @@ struct stitcher {
 		uint64_t pad;		 /* the last that it has come to; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
+	held_vec shown;			 /* memory of lie_on() */
 	bool failed;			 /* out of memory: what it says is not complete */
 	struct call_edges edges;	 /* of frames that did not return */
 };
