@@ -597,16 +597,18 @@ static void run_passes(struct stack *s, uint64_t before_ns)
 static void begin_loose(struct stack *s, const struct branch *b)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *coroutine = coroutines__add(coroutines, true);
+	struct coroutine *coroutine;
 
 	coroutines->is_lost = false;
 	coroutines->running->left_ns = b->time_ns;
+	coroutine = stack__add_coroutine(s, b->time_ns, true);
 	if (!coroutine) {
 		coroutines->running->state = COROUTINE_RUNS;
 		return;
 	}
 	coroutine->generation = ++coroutines->n_begun;
-	coroutine->is_loose = true;
+	coroutine->is_loose = !coroutine->frames.parts.n;
+	coroutine->is_rootless = !coroutine->is_loose;
 	coroutine->began_at = 0;
 	stack__switch_to(s, coroutine);
 }
