@@ -825,24 +825,23 @@ void stitcher__finish(struct stitcher *stitcher)
 	stitcher->n_ends = stitcher->loose.n = 0;
 }
 
-const struct held *stitcher__lowest(const struct stitcher *stitcher)
+const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end)
 {
-	const struct stitched *end =
-		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	const struct stitched *stitched = &stitcher->ends[end];
 
-	if (!end || !end->stack.n)
+	if (end >= stitcher->n_ends || !stitched->stack.n)
 		return NULL;
-	return lowest_of(&stitcher->runs.v[end->owner]) ?: end->stack.v;
+	return lowest_of(&stitcher->runs.v[stitched->owner]) ?: stitched->stack.v;
 }
 
-void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
+void stitcher__anchor(struct stitcher *stitcher, size_t index, struct held_stack taken)
 {
-	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	struct stitched *end = &stitcher->ends[index];
 	struct held_stack callers;
 	struct fit fit;
 	struct held *v;
 
-	if (!end || !taken.n ||
+	if (index >= stitcher->n_ends || !taken.n ||
 	    !held_stack__fits(held_vec__all(&end->stack), taken, BOUNDARY_GAP, &fit) ||
 	    fit.offset >= 0)
 		return;
@@ -857,5 +856,6 @@ void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));
 	end->base += fit.offset;
-	find_place(stitcher, BOUNDARY_GAP);
+	if (index == stitcher->n_ends - 1)
+		find_place(stitcher, BOUNDARY_GAP);
 }

@@ -219,11 +219,11 @@ bool stitcher__settle(struct stitcher *stitcher);
 /* Does that for all runs. */
 void stitcher__finish(struct stitcher *stitcher);
 /*
- * The outermost frame that is known of the stack on which the last segment ran, as that frame was
- * first seen. NULL: that stack has no frames, or there has been no segment.
+ * The outermost frame that is known of the stack of stitcher->ends[end], as that frame was first
+ * seen. NULL: that stack has no frames, or there is no such end.
  */
-const struct held *stitcher__lowest(const struct stitcher *stitcher);
-/* Adds the stack copied near the end of the last segment. */
-void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
+const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end);
+/* Adds a stack that stitcher->ends[end] turns out to be on. */
+void stitcher__anchor(struct stitcher *stitcher, size_t end, struct held_stack taken);
 
 #endif

@@ -186,6 +186,47 @@ static void test_under_a_run_that_stays_apart(void **state)
 		   "  before 90-90 inferred-end\n");
 }
 
+/* What runs at the end is on outer(): work() is known to have been on run() nevertheless. */
+static void test_between_runs_each_is_on_its_callers(void **state)
+{
+	const struct compiled *f = *state;
+	struct loaded_program p;
+	struct thread *t = &p.t;
+
+	load(f,
+	     PROGRAM("") ".type outer, @function\n"
+			 "outer: call _start\n"
+			 "call late\n"
+			 "ret\n"
+			 ".type late, @function\n"
+			 "late: call tail\n"
+			 "ret\n"
+			 ".type tail, @function\n"
+			 "tail: ret\n",
+	     &p);
+	begin(t, at(f, "outer"));
+	call(t, at(f, "outer"), at(f, "_start"));
+	call(t, at(f, "_start"), at(f, "run"));
+	call(t, at(f, "run"), at(f, "before"));
+	gap(t, GAP_OVERFLOW);
+	begin(t, at(f, "step"));
+	ret(t, at(f, "step"), at(f, "work") + CALL_LEN);
+	gap(t, GAP_OVERFLOW);
+	begin(t, at(f, "tail"));
+	ret(t, at(f, "tail"), at(f, "late") + CALL_LEN);
+	finish(&p, "outer 10-100 inferred-start inferred-end inferred\n"
+		   "  _start 20-80 inferred-end inferred\n"
+		   "    run 30-80 inferred-end inferred\n"
+		   "      before 40-50 inferred-end\n"
+		   "      [gap: overflow] 50-60\n"
+		   "      start 60-80 inferred-start inferred-end inferred\n"
+		   "        work 60-80 inferred-start inferred-end\n"
+		   "          step 60-70 inferred-start\n"
+		   "  [gap: overflow] 80-90\n"
+		   "  late 90-100 inferred-start inferred-end\n"
+		   "    tail 90-100 inferred-start\n");
+}
+
 /* work() is exported: another file that has this name may call it. */
 static void run_exported(const struct compiled *f, const char *name, const char *expected)
 {
@@ -308,6 +349,7 @@ int main(void)
 		TEST(test_of_two_ways_none_is_taken),
 		TEST(test_the_pass_alone_and_all_but_it),
 		TEST(test_under_a_run_that_stays_apart),
+		TEST(test_between_runs_each_is_on_its_callers),
 		TEST(test_an_exported_function_that_no_other_file_names),
 		TEST(test_a_name_that_another_file_has_as_well),
 		TEST(test_main_is_called_by_its_address),
