@@ -396,7 +396,7 @@ static void explain_freeze(enum pt_freeze freeze, struct check_result *result, i
 	if (err == -EACCES || err == -EPERM)
 		check_result__remedy(result, "run as root");
 	else if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
-		check_result__remedy(result, "Linux 6.13 or later has it");
+		check_result__remedy(result, "Linux 6.13 or later has it, and Debian's 6.12");
 }
 
 static void check_freeze(const struct check *check, struct check_result *result)

@@ -50,7 +50,7 @@ int keep_options__check(struct record_options *options, const char *command)
 		return -EINVAL;
 	if (!keep->keep) {
 		log__error("%s: -keep must be at least 1", command);
-		log__hint("without -keep the newest %d recordings stay", KEEP_DEFAULT);
+		log__hint("without -keep the newest %d recordings are kept", KEEP_DEFAULT);
 		return -EINVAL;
 	}
 	if (keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {

@@ -326,8 +326,10 @@ static int settle(struct keeper *k)
 }
 
 /*
- * Waits for the target and sets k->target. 0; -EINTR if mtbpf was told to end; or another -errno
- * after a message and a hint.
+ * With -name and the like: waits for the target, and sets k->target. With -pid the target is
+ * k->target already, and the second call means that its processes have exited: -EINTR after a line
+ * that says so. Returns 0; -EINTR also if mtbpf was told to end; or another -errno after a message
+ * and a hint.
  */
 static int find_target(struct keeper *k)
 {

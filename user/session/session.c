@@ -645,11 +645,11 @@ char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 static void hint_at_sleep(pid_t pid)
 {
 	if (pid && process__stopped(pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
+		log__hint("the target is stopped: 'kill -CONT %d' lets it run", pid);
 	else if (pid)
-		log__hint("it may have been asleep: record again while it works");
+		log__hint("the target may have been asleep: record again while it works");
 	else
-		log__hint("they may have been asleep: record again while they work");
+		log__hint("the targets may have been asleep: record again while they work");
 }
 
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid)

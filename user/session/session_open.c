@@ -212,11 +212,12 @@ static void open_recorder(struct session *s)
 
 	s->recorder = recorder__new(&config);
 	if (!s->recorder)
-		log__info("sample: no recorder per CPU (%s): %s, and wakers and preempters are not "
-			  "known",
+		log__info("sample: cannot record with BPF per CPU (%s): %s, and the trace does not "
+			  "name the threads that wake or preempt others",
 			  strerror(errno),
-			  s->cgroup ? "perf tells the cgroup's threads apart"
-				    : "each thread has a clock, which makes its switches dearer");
+			  s->cgroup ? "perf selects the cgroup's threads"
+				    : "each thread has its own timer, which makes context switches "
+				      "cost more");
 }
 
 /* The probe whose instruction the kernel may step as a copy; the decoder can handle one. */

@@ -107,9 +107,6 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 	return ops->steps ? check_tracer(process) : 0;
 }
 
-/* The default of perf record --call-graph dwarf. */
-#define STACK_BYTES 8192u
-
 #define TRIAL_MS   100
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
@@ -122,9 +119,7 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 
 static uint32_t bytes_of(const struct capture_options *o)
 {
-	uint64_t most = o->no_stack_copy ? 0 : o->stack_copy;
-
-	return (uint32_t)(most < STACK_BYTES ? most : STACK_BYTES) & ~7u;
+	return o->no_stack_copy ? 0 : (uint32_t)o->sample.stack_copy & ~7u;
 }
 
 static int record(const struct source_config *config, struct recording *rec)
@@ -189,12 +184,12 @@ static bool is_enough(const struct chain_count *found)
 
 static void say_choice(const struct chain_count *found, bool calls)
 {
-	log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu stacks: %s "
-		  "(-unwind fp does not)",
+	log__info("unwind: frame pointers lead to the outermost caller in only %zu of %zu stacks: "
+		  "mtbpf %s (-unwind fp turns that off)",
 		  found->reach, found->unwound,
-		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
-			  "when a thread goes to sleep"
-			: "copies of the stack are unwound");
+		  calls ? "records the CPU's call stacks (LBR), and copies the stack when a thread "
+			  "goes to sleep"
+			: "copies stacks and unwinds them later");
 }
 
 static int judge(const struct capture_options *o, const struct process *process,

@@ -47,8 +47,8 @@ static int find_default(struct session *s)
 		return refuse_no_trigger("no function for the threshold to measure");
 	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
 		 o->limits.max_hits)
-		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
-					 "trigger");
+		return refuse_no_trigger(
+			"-after, -min-interval, -skip and -max-hits need a trigger");
 	else
 		log__info("no -symbol, and the program does not contain mtbpf_take_snapshot(): "
 			  "nothing triggers");
@@ -188,8 +188,8 @@ static int check_key(const struct session *s)
 	log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
 				"-off-cpu-thresh, which measure threads"
 			      : "-key is for -delay-thresh, or for the time from -start to -stop");
-	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms measures from A to the B with "
-		  "the same argument, in any thread");
+	log__hint("use -start A -stop B -key arg1 -duration-thresh 50ms, which measures from A to "
+		  "the B with the same argument, in any thread");
 	return -EINVAL;
 }
 
@@ -205,7 +205,8 @@ static int check_cpu_measure(const struct session *s)
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("add -delay-thresh: they then measure the time between two hits of a thread");
+	log__hint("add -delay-thresh: -cpu-thresh and -off-cpu-thresh then measure the time "
+		  "between two hits of a thread");
 	return -EINVAL;
 }
 
@@ -294,7 +295,8 @@ static int refuse_late(const struct session *s, const struct probe *probe)
 	const struct capture_options *o = s->options;
 	bool has_regions = start_stop__bounds(&s->regions);
 
-	log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us later",
+	log__error("%s cannot freeze Intel PT at %s: mtbpf does that from user space, some 50 us "
+		   "later",
 		   has_regions	       ? "-start and -stop pause and resume Intel PT, so that mtbpf"
 		   : o->immediate_stop ? "-immediate-stop"
 				       : "-freeze",

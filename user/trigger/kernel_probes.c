@@ -169,8 +169,8 @@ static int refuse_kinds(void)
 {
 	log__error("the kind of a descriptor cannot be found without the kernel's type information "
 		   "(BTF)");
-	log__hint("leave the kind out, as in syscall:read; it needs CONFIG_DEBUG_INFO_BTF, and "
-		  "/sys/kernel/btf/vmlinux to be readable");
+	log__hint("leave out the kind: syscall:read instead of syscall:read(socket); kinds need a "
+		  "kernel with CONFIG_DEBUG_INFO_BTF, and a readable /sys/kernel/btf/vmlinux");
 	return -EOPNOTSUPP;
 }
 
@@ -441,7 +441,8 @@ static int check_conditions(const struct kernel_probes *set)
 			     a->what.nonzero == b->what.nonzero))
 				continue;
 			log__error("syscall:%s is named twice, with different conditions", a->name);
-			log__hint("name it once; without a condition all of its calls count");
+			log__hint("name the system call once; without a condition all of its calls "
+				  "count");
 			return -EINVAL;
 		}
 	return 0;
@@ -516,8 +517,8 @@ static int refuse_function(const struct kernel_probes *set, const struct kernel_
 	}
 	log__error("cannot set a probe on the kernel's function %s: %s", probe->name,
 		   strerror(-err));
-	hint_rights(err, "code that kprobes use themselves takes no probe: name a function that "
-			 "calls it");
+	hint_rights(err, "the kernel allows no probe in code that kprobes use: name a function "
+			 "that calls it");
 	return err;
 }
 

@@ -252,7 +252,7 @@ static int set_entry(struct probe *probe, const struct function *f, const uint8_
 	if (err) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
 			   f->name);
-		log__hint("it may be data; 'mtbpf list' shows functions");
+		log__hint("the address may be data; 'mtbpf list' shows functions");
 	}
 	return err;
 }

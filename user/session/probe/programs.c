@@ -251,7 +251,7 @@ static int each_in_programs(const struct probe_source *source, const char *symbo
 		err = err == -ENOMEM ? err : 0;
 	}
 	if (n_gone)
-		log__info("%zu of the programs ended meanwhile and are ignored", n_gone);
+		log__info("%zu of the programs have ended and are ignored", n_gone);
 	if (!err && !search.found.n)
 		err = explain(programs, &search);
 	VEC_FINI(&search.found);
