@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pt/pt_ring.h"
+#include "capture/pt/pt_source.h"
 #include "session/session_internal.h"
 #include "target/trace_places.h"
 #include "trigger/recorder.h"
