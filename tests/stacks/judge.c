@@ -14,7 +14,8 @@
  *
  * Prints "calls N", "right N" (calls and returns, and those after which the whole stack is true),
  * "gaps N", "soon N of M" (frames within 100 calls after a gap), "later N of M", "end ok|wrong",
- * "known N of M": as soon, of the frames that a branch shows (shown.h).
+ * "known N of M": as soon, of the frames that a branch shows (shown.h). Last comes "uncalled N":
+ * stacks that are not right, but say nothing false: the outermost callers are missing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -157,10 +158,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "judge: cannot decode or read the log: %d\n", err);
 	printf("calls %" PRIu64 "\nright %" PRIu64 "\ngaps %" PRIu64 "\nsoon %" PRIu64
 	       " of %" PRIu64 "\nlater %" PRIu64 " of %" PRIu64 "\nend %s\nknown %" PRIu64
-	       " of %" PRIu64 "\n",
+	       " of %" PRIu64 "\nuncalled %" PRIu64 "\n",
 	       j.counts.calls, j.counts.right, j.counts.gaps, j.counts.soon_right, j.counts.soon,
 	       j.counts.later_right, j.counts.later, j.counts.is_end_wrong ? "wrong" : "ok",
-	       j.counts.known_right, j.counts.known);
+	       j.counts.known_right, j.counts.known, j.counts.without_callers);
 	images__free(images);
 	recording__fini(&rec);
 	VEC_FINI(&j.seen);

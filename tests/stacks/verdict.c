@@ -65,6 +65,19 @@ static size_t count_same(struct true_frames truth, const struct walk *walk)
 	return same;
 }
 
+/* True if the outermost callers are missing, and all frames above these are right. */
+static bool lacks_only_callers(struct true_frames truth, const struct walk *walk)
+{
+	size_t missing = truth.n - walk->frames.n;
+
+	if (truth.n <= walk->frames.n)
+		return false;
+	for (size_t i = 0; i < walk->frames.n; i++)
+		if (!is_same_function(truth.v[missing + i], walk->frames.v[i]))
+			return false;
+	return true;
+}
+
 static bool is_known(struct verdict *v, size_t event, long depth, const struct function *truth,
 		     bool by_chance)
 {
@@ -155,6 +168,7 @@ static void compare(struct verdict *v, const struct seen *seen, size_t event, si
 		      (struct true_frames){v->walk->frames.v, v->walk->frames.n}, seen->is_call,
 		      seen->to);
 	count(v->counts, seen, count_same(truth, v->walk), more_of(truth, v->walk), since_gap);
+	v->counts->without_callers += lacks_only_callers(truth, v->walk);
 	count_known(v->counts, seen, known_frames, v->walk, since_gap);
 }
 

@@ -33,6 +33,7 @@ struct counts {
 	uint64_t calls, right, gaps;
 	uint64_t soon, soon_right, later, later_right;
 	uint64_t known, known_right; /* as soon, of the frames that a branch shows */
+	uint64_t without_callers;    /* not right, but what is shown of them is */
 	bool is_end_wrong;
 };
 

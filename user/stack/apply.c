@@ -170,8 +170,9 @@ void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *corout
 		stack__push(s, &(struct frame){.call = call});
 	else
 		stack__push_first(s, ip);
-	coroutine->is_loose = !is_entry;
-	coroutine->is_rootless = false;
+	coroutine->is_loose = coroutine->is_rootless = false;
+	if (!is_entry)
+		coroutine__may_join(coroutine);
 	coroutine->began_at = ip;
 }
 

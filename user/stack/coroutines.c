@@ -15,8 +15,10 @@
 
 void coroutines__init(struct coroutines *coroutines, struct frames *own_frames)
 {
-	*coroutines = (struct coroutines){
-		.own_frames = own_frames, .own.state = COROUTINE_RUNS, .system_index = UINT32_MAX};
+	*coroutines = (struct coroutines){.own_frames = own_frames,
+					  .own.state = COROUTINE_RUNS,
+					  .max = COROUTINES_MAX,
+					  .system_index = UINT32_MAX};
 	coroutines->running = &coroutines->own;
 }
 
@@ -111,8 +113,47 @@ static struct coroutine *use_again(struct coroutines *coroutines, struct corouti
 	return coroutine;
 }
 
-struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose)
+/*
+ * Ends the stack that has waited longest, so that another one can have its track. If the thread
+ * goes there after all, it goes to a stack that nobody knows. NULL: none waits.
+ */
+static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 {
+	struct coroutines *coroutines = &s->coroutines;
+	struct coroutine *oldest = NULL;
+
+	for (size_t i = 0; i < coroutines->others.n; i++) {
+		struct coroutine *coroutine = coroutines->others.v[i];
+
+		if ((coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED) &&
+		    coroutine != coroutines->system && coroutine != coroutines->lost_system &&
+		    (!oldest || coroutine->since < oldest->since))
+			oldest = coroutine;
+	}
+	if (!oldest)
+		return NULL;
+	stack__end_wait(s, oldest, time_ns, false);
+	oldest->state = COROUTINE_OVER;
+	oldest->is_loose = false;
+	oldest->pending.n = 0;
+	if (coroutines->recovering == oldest)
+		coroutines->recovering = NULL;
+	if (coroutines->performer == oldest)
+		coroutines->performer = NULL;
+	if (coroutines->resumer == oldest)
+		coroutines->resumer = NULL;
+	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
+		struct coroutine *coroutine = coroutines__at(coroutines, i);
+
+		if (coroutine->performed == oldest)
+			coroutine->performed = NULL;
+	}
+	return oldest;
+}
+
+struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool is_loose)
+{
+	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine **place, *coroutine;
 
 	/*
@@ -123,8 +164,10 @@ struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose)
 	for (size_t i = 0; i < coroutines->others.n; i++)
 		if (is_free(coroutines->others.v[i], is_loose))
 			return use_again(coroutines, coroutines->others.v[i]);
-	if (coroutines->others.n == COROUTINES_MAX)
-		return NULL;
+	if (coroutines->others.n >= coroutines->max) {
+		coroutine = forget_oldest(s, time_ns);
+		return coroutine ? use_again(coroutines, coroutine) : NULL;
+	}
 	coroutine = calloc(1, sizeof(*coroutine));
 	place = coroutine ? VEC_PUSH(&coroutines->others) : NULL;
 	if (!place) {
@@ -250,7 +293,7 @@ void event__go_mcall(struct stack *s, const struct branch *b, struct event *e)
 		find_system(s, b);
 	system = coroutines->system;
 	if (!system)
-		system = coroutines__add(coroutines, false);
+		system = stack__add_coroutine(s, b->time_ns, false);
 	if (!system || system == coroutines->running) {
 		stack__push_call(s, b, e->function);
 		return;
@@ -407,9 +450,9 @@ static void wait_for(struct coroutine *parent, struct coroutine *fiber)
 }
 
 /* is_loose: an earlier fiber that has not been identified. */
-static struct coroutine *add_fiber(struct stack *s, bool is_loose)
+static struct coroutine *add_fiber(struct stack *s, uint64_t time_ns, bool is_loose)
 {
-	struct coroutine *fiber = coroutines__add(&s->coroutines, is_loose);
+	struct coroutine *fiber = stack__add_coroutine(s, time_ns, is_loose);
 
 	if (!fiber)
 		return NULL;
@@ -420,7 +463,7 @@ static struct coroutine *add_fiber(struct stack *s, bool is_loose)
 /* caml_runstack() has a frame on both stacks: the function that is called here returns to it. */
 void event__fiber_begin(struct stack *s, const struct branch *b, struct event *e)
 {
-	struct coroutine *fiber = add_fiber(s, false);
+	struct coroutine *fiber = add_fiber(s, b->time_ns, false);
 	const struct frame base = {.call = {.start_ns = b->time_ns,
 					    .entry_ip = b->from,
 					    .function = frames__top(s->frames)->call.function},
@@ -438,7 +481,7 @@ void event__fiber_begin(struct stack *s, const struct branch *b, struct event *e
 /* The parent is a stack from before a gap: it is identified when it returns. */
 void event__fiber_end_unknown(struct stack *s, const struct branch *b, struct event *e)
 {
-	struct coroutine *parent = add_fiber(s, true);
+	struct coroutine *parent = add_fiber(s, b->time_ns, true);
 
 	e->again = true;
 	if (!parent)
@@ -483,13 +526,13 @@ static void go_unhandled(struct stack *s, const struct branch *b)
 /* Goes to the handler's stack, which a fiber from before the trace has not shown. */
 static bool go_to_unknown(struct stack *s, const struct branch *b, uint64_t waits_at)
 {
-	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, true);
+	struct coroutine *running = s->coroutines.running, *parent = add_fiber(s, b->time_ns, true);
 
 	if (!parent)
 		return false;
 	stack__suspend(s, b->time_ns, waits_at);
 	stack__begin_at(s, b->time_ns, parent, b->to);
-	parent->is_loose = true;
+	coroutine__may_join(parent);
 	parent->performed = running;
 	return true;
 }
@@ -593,13 +636,13 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 		return;
 	}
 	/* The fiber was kept before the trace began. */
-	fiber = add_fiber(s, true);
+	fiber = add_fiber(s, b->time_ns, true);
 	if (!fiber)
 		return;
 	wait_for(running, fiber);
 	stack__suspend(s, b->time_ns, 0);
 	stack__begin_at(s, b->time_ns, fiber, b->to);
-	fiber->is_loose = true;
+	coroutine__may_join(fiber);
 }
 
 /* The next branch tells which fiber it is. */
@@ -712,7 +755,7 @@ void event__switch_new(struct stack *s, const struct branch *b, struct event *e)
 	struct coroutine *coroutine;
 
 	stack__make_switch(s, b, e->frame);
-	coroutine = coroutines__add(&s->coroutines, !e->is_entry);
+	coroutine = stack__add_coroutine(s, b->time_ns, !e->is_entry);
 	e->again = !coroutine;
 	if (!coroutine)
 		return;
@@ -767,7 +810,7 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 static struct coroutine *add_unknown(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *coroutine = coroutines__add(coroutines, true);
+	struct coroutine *coroutine = stack__add_coroutine(s, coroutines->mark.time_ns, true);
 
 	if (!coroutine ||
 	    !frames_mark__begin_like(&coroutines->mark, s->frames, &coroutine->frames))
@@ -776,7 +819,7 @@ static struct coroutine *add_unknown(struct stack *s)
 	coroutine->is_fiber = coroutines->running->is_fiber;
 	coroutine->generation = ++coroutines->n_begun;
 	coroutine->waits_at = coroutine->began_at = coroutines->mark.waits_at;
-	coroutine->is_loose = true;
+	coroutine__may_join(coroutine);
 	return coroutine;
 }
 

@@ -715,8 +715,8 @@ void frames__stitch(struct frames *frames, const struct part *segment)
 	frames->held.n = 0;
 }
 
-void frames__take_stack(struct frames *frames, struct held_stack stack)
+void frames__take_stack(struct frames *frames, size_t end, struct held_stack stack)
 {
-	stitcher__anchor(&frames->stitcher, stack);
+	stitcher__anchor(&frames->stitcher, end, stack);
 	frames->failed |= frames->stitcher.failed;
 }

@@ -212,8 +212,11 @@ void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, 
 /* Adds one for a time in which another stack of the thread ran, before the next segment. */
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns);
 
-/* Adds callers from the stack copied near the end of the last segment, which must have ended. */
-void frames__take_stack(struct frames *frames, struct held_stack stack);
+/*
+ * Adds callers from a stack that shows those of stitcher.ends[end]. The last end is that of the
+ * last segment, which must have ended.
+ */
+void frames__take_stack(struct frames *frames, size_t end, struct held_stack stack);
 
 /*
  * The stack with which the first segment began, as far as it has shown that; or the one of a later

@@ -326,7 +326,7 @@ static void use_stack(struct stack *s, const uint64_t *ips, size_t n)
 			.return_ip = i + 1 < n ? ips[i + 1] : 0,
 			.entry_ip = ips[i],
 		};
-	frames__take_stack(s->frames, (struct held_stack){held, n});
+	frames__take_stack(s->frames, s->frames->stitcher.n_ends - 1, (struct held_stack){held, n});
 	free(held);
 }
 
@@ -355,12 +355,13 @@ struct callers {
 	size_t above[MAX_FRAMES], depth[MAX_FRAMES];
 	size_t n;
 	size_t n_found, found; /* ways to what ran before the gap, of as few calls; the last */
+	size_t end;	       /* whose callers they are: in stitcher.ends */
 };
 
-/* It ran before the gap, and may go on. */
-static bool ran_before(const struct stitcher *stitcher, const struct function *function)
+/* It ran before that end's run, and may go on. */
+static bool ran_before(const struct stitcher *stitcher, size_t end, const struct function *function)
 {
-	for (size_t i = 0; i + 1 < stitcher->n_ends; i++)
+	for (size_t i = 0; i < end; i++)
 		for (size_t k = 0; k < stitcher->ends[i].stack.n; k++)
 			if (stitcher->ends[i].stack.v[k].function == function)
 				return true;
@@ -393,7 +394,7 @@ static void add_caller(struct stack *s, struct callers *callers, size_t above, u
 	callers->above[at] = above;
 	callers->depth[at] = callers->depth[above] + 1;
 	callers->n++;
-	if (!ran_before(&s->frames->stitcher, function))
+	if (!ran_before(&s->frames->stitcher, callers->end, function))
 		return;
 	callers->found = at;
 	callers->n_found++;
@@ -406,9 +407,9 @@ static bool starts_main(const struct function *function)
 	       function__is_named(function, "__libc_start_main_impl");
 }
 
-static const struct held *find_start_main(const struct stitcher *stitcher)
+static const struct held *find_start_main(const struct stitcher *stitcher, size_t end)
 {
-	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
+	for (size_t i = end; i-- > 0;)
 		for (size_t k = 0; k < stitcher->ends[i].stack.n; k++)
 			if (starts_main(stitcher->ends[i].stack.v[k].function))
 				return &stitcher->ends[i].stack.v[k];
@@ -417,7 +418,7 @@ static const struct held *find_start_main(const struct stitcher *stitcher)
 
 static void add_caller_of_main(struct stack *s, struct callers *callers, size_t above)
 {
-	const struct held *start = find_start_main(&s->frames->stitcher);
+	const struct held *start = find_start_main(&s->frames->stitcher, callers->end);
 	uint64_t behind = start ? elf_main__behind_call(start->function) : 0;
 	struct code_place place;
 
@@ -434,6 +435,8 @@ static void add_callers(struct stack *s, struct callers *callers, size_t above)
 	if (!code_map__find(s->map, ip, &place))
 		return;
 	calls = elf_callers__of(place.function);
+	if (calls.exported_as && code_map__others_name(s->map, place.image, calls.exported_as))
+		calls.n = 0;
 	for (size_t i = 0; i < calls.n; i++)
 		add_caller(s, callers, above, ip - place.vaddr + calls.behind[i]);
 	if (function__is_named(place.function, "main"))
@@ -455,16 +458,16 @@ static void take_callers(struct stack *s, const struct callers *callers,
 		stack[i].return_ip = i ? stack[i - 1].entry_ip : 0;
 	}
 	stack[n - 1].function = became;
-	frames__take_stack(s->frames, (struct held_stack){stack, n});
+	frames__take_stack(s->frames, callers->end, (struct held_stack){stack, n});
 }
 
-static void find_callers(struct stack *s)
+static void find_callers_of(struct stack *s, size_t end)
 {
 	struct stitcher *stitcher = &s->frames->stitcher;
-	const struct held *lowest = stitcher__lowest(stitcher);
-	struct callers callers = {.n = 1};
+	const struct held *lowest = stitcher__lowest(stitcher, end);
+	struct callers callers = {.n = 1, .end = end};
 
-	if (stitcher->n_ends < 2 || !lowest || !lowest->function)
+	if (!lowest || !lowest->function)
 		return;
 	callers.frames[0] = *lowest;
 	for (size_t i = 0; i < callers.n; i++) {
@@ -473,7 +476,23 @@ static void find_callers(struct stack *s)
 		add_callers(s, &callers, i);
 	}
 	if (callers.n_found == 1)
-		take_callers(s, &callers, stitcher->ends[stitcher->n_ends - 1].stack.v->function);
+		take_callers(s, &callers, stitcher->ends[end].stack.v->function);
+}
+
+/*
+ * Runs may be on one another: the last is placed before the callers of the one below it matter.
+ * Where that is, is where all runs since are, so that these need their callers before.
+ */
+static void find_callers(struct stack *s)
+{
+	struct stitcher *stitcher = &s->frames->stitcher;
+
+	for (size_t end = 1; end + 1 < stitcher->n_ends; end++)
+		find_callers_of(s, end);
+	do
+		if (stitcher->n_ends > 1)
+			find_callers_of(s, stitcher->n_ends - 1);
+	while (stitcher__settle(stitcher));
 }
 
 /* The end of a segment, and the next one. */
@@ -587,16 +606,18 @@ static void run_passes(struct stack *s, uint64_t before_ns)
 static void begin_loose(struct stack *s, const struct branch *b)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct coroutine *coroutine = coroutines__add(coroutines, true);
+	struct coroutine *coroutine;
 
 	coroutines->is_lost = false;
 	coroutines->running->left_ns = b->time_ns;
+	coroutine = stack__add_coroutine(s, b->time_ns, true);
 	if (!coroutine) {
 		coroutines->running->state = COROUTINE_RUNS;
 		return;
 	}
 	coroutine->generation = ++coroutines->n_begun;
-	coroutine->is_loose = true;
+	coroutine->is_loose = !coroutine->frames.parts.n;
+	coroutine->is_rootless = !coroutine->is_loose;
 	coroutine->began_at = 0;
 	stack__switch_to(s, coroutine);
 }

@@ -21,7 +21,7 @@ struct ocaml_traps;
  * found by the address at which it will continue.
  */
 
-/* Coroutines beyond this number are not distinguished. */
+/* If there are more, the one that has waited longest is forgotten. */
 #define COROUTINES_MAX 16384
 
 enum coroutine_state {
@@ -63,6 +63,7 @@ struct coroutines {
 	struct frames *own_frames;
 	struct coroutine *running;
 	VEC(struct coroutine *) others; /* by number */
+	size_t max;			/* of others: COROUTINES_MAX, in tests less */
 	uint64_t n_switches;
 	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
@@ -302,10 +303,21 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 					   bool is_first);
 
 /*
- * Adds a coroutine, which does not run yet. It may take the memory of one that has
- * ended, but of a loose one only if that has no calls. NULL: no memory, or too many coroutines.
+ * Adds a coroutine, which does not run yet. It may take the track of one that has ended, but a
+ * loose one only if that has no calls. If as many others live as there may be, it takes the track
+ * of the one that has waited longest, whose frames end at time_ns. NULL: no memory, or none waits.
  */
-struct coroutine *coroutines__add(struct coroutines *coroutines, bool is_loose);
+struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool is_loose);
+
+/*
+ * Its first segment has begun with frames that may be those of an earlier stack: a pass after the
+ * next gap may join the two. With calls of another stack on its track it stays apart.
+ */
+static inline void coroutine__may_join(struct coroutine *coroutine)
+{
+	coroutine->is_loose = coroutine->frames.parts.n == 1;
+	coroutine->is_rootless = !coroutine->is_loose;
+}
 
 /* Returns the next one that has calls, without the thread's own; NULL: no more. */
 struct coroutine *coroutines__take_next(struct coroutines *coroutines);

@@ -407,19 +407,42 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 }
 
 /*
+ * The run is on frames that a later segment has shown, the lowest of which has this depth. The
+ * first n_before of them have been placed below an earlier run. Returns how many have been now: of
+ * its own frames only the lowest is known to have outlived the run.
+ */
+static size_t place_on_shown(struct stitcher *stitcher, struct run *run, uint32_t outer,
+			     int64_t depth, struct held_stack shown, size_t n_before,
+			     const struct fit *on)
+{
+	size_t at = (size_t)on->offset;
+
+	if (at < n_before) {
+		place_run(stitcher, run, outer, depth + on->offset, n_before - at);
+		return n_before;
+	}
+	learn_callers(stitcher, run, (struct held_stack){shown.v + n_before, at - n_before},
+		      &shown.v[at]);
+	place_run(stitcher, run, outer, depth + (int64_t)n_before, 0);
+	return at + 1;
+}
+
+/*
  * A segment continues frames of an end. The first `left` frames of its stack ran all the time, so
  * runs since then are on top of these, or of others above them. After an unwind they are on the
- * innermost, since the unwind left it.
+ * innermost, since the unwind left it. A run that is on none of the end's frames may be on frames
+ * that the segment began with, above those: these are `shown`. Returns how many of them ran before
+ * the segment.
  */
-static void place_runs_since(struct stitcher *stitcher, const struct placement *placement,
-			     int64_t base, struct held_stack stack, size_t left,
-			     enum boundary boundary)
+static size_t place_runs_since(struct stitcher *stitcher, const struct placement *placement,
+			       int64_t base, struct held_stack stack, size_t left,
+			       enum boundary boundary, struct held_stack shown)
 {
-	size_t n = stitcher->loose.n;
+	size_t n = stitcher->loose.n, n_shown = 0;
 	/* The last that ran all the time, and those above it, which may have. */
 	size_t last = left ? left - 1 : 0;
 	struct held_stack above = {0};
-	int64_t depth = base + (int64_t)left - 1;
+	int64_t depth = base + (int64_t)left;
 
 	if (left)
 		above = (struct held_stack){stack.v + last, stack.n - last};
@@ -433,13 +456,21 @@ static void place_runs_since(struct stitcher *stitcher, const struct placement *
 			continue;
 		if (above.n && fits_since(stitcher, above, run, boundary, &on)) {
 			above.n = (size_t)on.offset + on.n_agreed;
+			place_run(stitcher, run, placement->run, depth - 1 + on.offset,
+				  on.n_agreed);
+		} else if (boundary == BOUNDARY_SETTLED && left &&
+			   fits_since(stitcher, shown, run, boundary, &on) &&
+			   (size_t)on.offset + on.n_agreed >= n_shown) {
+			above.n = 0;
+			n_shown = place_on_shown(stitcher, run, placement->run, depth, shown,
+						 n_shown, &on);
 		} else {
-			on = (struct fit){.offset = 1};
 			above.n = above.n ? 1 : 0;
+			place_run(stitcher, run, placement->run, depth + (int64_t)n_shown, 0);
 		}
-		place_run(stitcher, run, placement->run, depth + on.offset, on.n_agreed);
 	}
 	stitcher->loose.n = n;
+	return n_shown;
 }
 
 /*
@@ -513,6 +544,7 @@ void stitcher__fini(struct stitcher *stitcher)
 	VEC_FINI(&stitcher->runs);
 	VEC_FINI(&stitcher->loose);
 	VEC_FINI(&stitcher->view);
+	VEC_FINI(&stitcher->shown);
 	call_edges__fini(&stitcher->edges);
 }
 
@@ -569,11 +601,18 @@ static struct stitched *find_outer(struct stitcher *stitcher, enum boundary boun
 	const struct stitched *last = &stitcher->ends[stitcher->n_ends - 1];
 	const struct run *run = &stitcher->runs.v[last->owner];
 
+	bool is_unsure = false;
+
 	if (run->outer != RUN_NONE)
 		return NULL;
-	for (size_t i = stitcher->n_ends - 1; i-- > 0;)
-		if (run_fits(stitcher, &stitcher->ends[i], run, boundary, on))
+	for (size_t i = stitcher->n_ends - 1; i-- > 0;) {
+		bool fits = run_fits(stitcher, &stitcher->ends[i], run, boundary, on);
+
+		/* If it may be on a later one, an earlier one needs more evidence. */
+		if (fits && (on->is_certain || !is_unsure))
 			return &stitcher->ends[i];
+		is_unsure |= on->n_agreed && !fits;
+	}
 	return NULL;
 }
 
@@ -587,11 +626,21 @@ static void lie_on(struct stitcher *stitcher, struct stitched *outer, const stru
 					    .n_joined = (uint32_t)on->n_agreed,
 					    .base = outer->base + (int64_t)below};
 	struct held first = outer->stack.v[below];
+	struct held_stack begun, shown;
+	size_t n_shown;
 
 	hand_callers(stitcher, run, &stitcher->runs.v[outer->owner], on->first);
-	place_run(stitcher, run, placement.run, placement.base, placement.n_joined);
-	place_runs_since(stitcher, &placement, outer->base, held_vec__all(&outer->stack),
-			 below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED));
+	stitcher->shown.n = 0;
+	begun = look(stitcher, run);
+	stitcher->failed |= VEC_ADD_ALL(&stitcher->shown, &begun) != 0;
+	shown = held_vec__all(&stitcher->shown);
+	shown.v += shown.n < on->n_agreed ? shown.n : on->n_agreed;
+	shown.n -= (size_t)(shown.v - stitcher->shown.v);
+	run->outer = outer->run;
+	n_shown =
+		place_runs_since(stitcher, &placement, outer->base, held_vec__all(&outer->stack),
+				 below + on->n_agreed, boundary_to(outer, BOUNDARY_SETTLED), shown);
+	place_run(stitcher, run, placement.run, placement.base, placement.n_joined + n_shown);
 	outer->run = last->run;
 	outer->base = last->base - (int64_t)below;
 	stitcher->n_ends = (size_t)(outer - stitcher->ends) + 1;
@@ -610,10 +659,14 @@ static void find_place(struct stitcher *stitcher, enum boundary boundary)
 		lie_on(stitcher, outer, &on);
 }
 
-/* Runs since the end are on its frames that have been there all the time, or above these. */
-static void place_since(struct stitcher *stitcher, const struct stitched *end,
-			const struct placement *placement, const struct beginning *from)
+/*
+ * Runs since the end are on its frames that have been there all the time, or above these. Returns
+ * how many frames above those have been placed below such a run.
+ */
+static size_t place_since(struct stitcher *stitcher, const struct stitched *end,
+			  const struct placement *placement, const struct beginning *from)
 {
+	struct held_stack shown = from->frames;
 	size_t left = (size_t)(placement->base - end->base + placement->n_joined);
 	struct held_stack stack = held_vec__all(&end->stack);
 	int64_t at = placement->base - end->base + (int64_t)from->n_roots;
@@ -621,9 +674,13 @@ static void place_since(struct stitcher *stitcher, const struct stitched *end,
 	if (from->distance && at >= 0 && at < (int64_t)stack.n)
 		place_at_distance(stitcher, placement, end->base + at, stack, (size_t)at,
 				  from->distance);
-	place_runs_since(stitcher, placement, end->base, stack, left,
-			 boundary_to(end, from->boundary == BOUNDARY_UNWIND ? BOUNDARY_UNWIND
-									    : BOUNDARY_SETTLED));
+	shown.v += placement->n_joined;
+	shown.n -= placement->n_joined;
+	return place_runs_since(stitcher, placement, end->base, stack, left,
+				boundary_to(end, from->boundary == BOUNDARY_UNWIND
+							 ? BOUNDARY_UNWIND
+							 : BOUNDARY_SETTLED),
+				shown);
 }
 
 static void go_on(struct stitcher *stitcher, const struct beginning *from, struct held_stack stack,
@@ -639,7 +696,7 @@ static void go_on(struct stitcher *stitcher, const struct beginning *from, struc
 					.joins = true,
 					.n_joined = (uint32_t)(fit->first + fit->n_agreed),
 					.base = end->base + fit->offset};
-	place_since(stitcher, end, placement, from);
+	placement->n_joined += (uint32_t)place_since(stitcher, end, placement, from);
 	learn_callers(stitcher, &stitcher->runs.v[end->owner], callers,
 		      fit->first < begin.n ? &begin.v[fit->first] : &first);
 	set_stack(stitcher, end, below, stack);
@@ -744,41 +801,47 @@ void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, str
 	}
 }
 
+bool stitcher__settle(struct stitcher *stitcher)
+{
+	size_t n = stitcher->n_ends;
+
+	if (n < 2)
+		return false;
+	find_place(stitcher, BOUNDARY_SETTLED);
+	if (stitcher->n_ends < n)
+		return true;
+	/* It stays apart: runs before it are not below it. */
+	while (stitcher->loose.n &&
+	       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
+		stitcher->loose.n--;
+	stitcher->n_ends--;
+	return true;
+}
+
 void stitcher__finish(struct stitcher *stitcher)
 {
-	while (stitcher->n_ends > 1) {
-		size_t n = stitcher->n_ends;
-
-		find_place(stitcher, BOUNDARY_SETTLED);
-		if (stitcher->n_ends < n)
-			continue;
-		/* It stays apart: runs before it are not below it. */
-		while (stitcher->loose.n &&
-		       stitcher->loose.v[stitcher->loose.n - 1] >= stitcher->ends[n - 1].owner)
-			stitcher->loose.n--;
-		stitcher->n_ends--;
-	}
+	while (stitcher__settle(stitcher))
+		;
 	stitcher->n_ends = stitcher->loose.n = 0;
 }
 
-const struct held *stitcher__lowest(const struct stitcher *stitcher)
+const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end)
 {
-	const struct stitched *end =
-		stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	const struct stitched *stitched = &stitcher->ends[end];
 
-	if (!end || !end->stack.n)
+	if (end >= stitcher->n_ends || !stitched->stack.n)
 		return NULL;
-	return lowest_of(&stitcher->runs.v[end->owner]) ?: end->stack.v;
+	return lowest_of(&stitcher->runs.v[stitched->owner]) ?: stitched->stack.v;
 }
 
-void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
+void stitcher__anchor(struct stitcher *stitcher, size_t index, struct held_stack taken)
 {
-	struct stitched *end = stitcher->n_ends ? &stitcher->ends[stitcher->n_ends - 1] : NULL;
+	struct stitched *end = &stitcher->ends[index];
 	struct held_stack callers;
 	struct fit fit;
 	struct held *v;
 
-	if (!end || !taken.n ||
+	if (index >= stitcher->n_ends || !taken.n ||
 	    !held_stack__fits(held_vec__all(&end->stack), taken, BOUNDARY_GAP, &fit) ||
 	    fit.offset >= 0)
 		return;
@@ -793,5 +856,6 @@ void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken)
 	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));
 	end->base += fit.offset;
-	find_place(stitcher, BOUNDARY_GAP);
+	if (index == stitcher->n_ends - 1)
+		find_place(stitcher, BOUNDARY_GAP);
 }

@@ -157,6 +157,7 @@ struct stitcher {
 		uint64_t pad;		 /* the last that it has come to; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
+	held_vec shown;			 /* memory of lie_on() */
 	bool failed;			 /* out of memory: what it says is not complete */
 	struct call_edges edges;	 /* of frames that did not return */
 };
@@ -210,14 +211,19 @@ void stitcher__sink(struct stitcher *stitcher, uint32_t end, size_t n);
 
 /* Adds the next segment, and the frames that ran at its end. */
 void stitcher__add(struct stitcher *stitcher, const struct beginning *begin, struct held_stack end);
-/* After the last segment: runs that no return has placed are put where they fit. */
+/*
+ * After the last segment: puts the last run, which no return has placed, where it fits, or leaves
+ * it apart. The one before becomes the last. False: there is none.
+ */
+bool stitcher__settle(struct stitcher *stitcher);
+/* Does that for all runs. */
 void stitcher__finish(struct stitcher *stitcher);
 /*
- * The outermost frame that is known of the stack on which the last segment ran, as that frame was
- * first seen. NULL: that stack has no frames, or there has been no segment.
+ * The outermost frame that is known of the stack of stitcher->ends[end], as that frame was first
+ * seen. NULL: that stack has no frames, or there is no such end.
  */
-const struct held *stitcher__lowest(const struct stitcher *stitcher);
-/* Adds the stack copied near the end of the last segment. */
-void stitcher__anchor(struct stitcher *stitcher, struct held_stack taken);
+const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end);
+/* Adds a stack that stitcher->ends[end] turns out to be on. */
+void stitcher__anchor(struct stitcher *stitcher, size_t end, struct held_stack taken);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/elf/elf_callers.h"
 #include "util/vec.h"
 
 struct code_range {
@@ -44,6 +45,15 @@ void code_map__free(struct code_map *map)
 bool code_map__is_empty(const struct code_map *map)
 {
 	return !map->ranges.n;
+}
+
+bool code_map__others_name(const struct code_map *map, const struct elf_image *image,
+			   const char *text)
+{
+	VEC_EACH(&map->ranges, range)
+		if (range->image != image && elf_image__may_hold_text(range->image, text))
+			return true;
+	return false;
 }
 
 /* The first range that ends after ip. */

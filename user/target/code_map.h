@@ -39,6 +39,10 @@ unsigned int code_map__replaced(const struct code_map *map);
 /* True if nothing has been added yet. */
 bool code_map__is_empty(const struct code_map *map);
 
+/* True if another file than this one may import a function of this name, or look it up. */
+bool code_map__others_name(const struct code_map *map, const struct elf_image *image,
+			   const char *text);
+
 /* A place in the code. */
 struct code_place {
 	const struct function *function; /* never NULL */

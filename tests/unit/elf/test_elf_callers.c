@@ -85,10 +85,11 @@ static void test_what_else_names_it_may_call_it(void **state)
 }
 
 /* Other files find it by its symbol, which names its address. */
-static void test_what_a_library_exports_may_be_called_by_anybody(void **state)
+static void test_what_a_library_exports_has_a_name_for_others(void **state)
 {
 	const struct compiled *f = *state;
 	struct elf_image *image;
+	struct elf_callers callers;
 
 	write_source(f, "library.s",
 		     ".text\n"
@@ -96,18 +97,39 @@ static void test_what_a_library_exports_may_be_called_by_anybody(void **state)
 		     "nop\n"
 		     ".endr\n"
 		     "call exported_here\n"
+		     "call bound@plt\n"
+		     "call twice_here\n"
 		     "call kept\n"
 		     "ret\n"
 		     ".globl exported\n"
 		     ".type exported, @function\n"
 		     "exported:\n"
 		     "exported_here: ret\n"
+		     ".globl bound\n"
+		     ".type bound, @function\n"
+		     "bound: ret\n"
+		     ".globl twice\n"
+		     ".globl again\n"
+		     ".type twice, @function\n"
+		     "again:\n"
+		     "twice:\n"
+		     "twice_here: ret\n"
 		     ".type kept, @function\n"
 		     "kept: ret\n");
 	run_in_folder(f, "gcc -nostdlib -shared -Wl,-Ttext=0x123000 -o library library.s");
 	image = open_compiled(f, "library");
-	assert_int_equal(callers_of(image, f, "library", "exported").n, 0);
-	assert_int_equal(callers_of(image, f, "library", "kept").n, 1);
+	callers = callers_of(image, f, "library", "exported");
+	assert_int_equal(callers.n, 1);
+	assert_string_equal(callers.exported_as, "exported");
+	/* Its own calls of it go through the PLT. */
+	assert_int_equal(callers_of(image, f, "library", "bound").n, 0);
+	assert_int_equal(callers_of(image, f, "library", "twice").n, 0);
+	callers = callers_of(image, f, "library", "kept");
+	assert_int_equal(callers.n, 1);
+	assert_null(callers.exported_as);
+	assert_true(elf_image__may_hold_text(image, "exported"));
+	assert_true(elf_image__may_hold_text(image, "ported"));
+	assert_false(elf_image__may_hold_text(image, "export"));
 	elf_image__free(image);
 }
 
@@ -117,7 +139,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 		TEST(test_calls_alone_tell_all_callers),
 		TEST(test_what_else_names_it_may_call_it),
-		TEST(test_what_a_library_exports_may_be_called_by_anybody),
+		TEST(test_what_a_library_exports_has_a_name_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

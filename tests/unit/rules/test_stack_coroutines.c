@@ -2,6 +2,8 @@
 /* Several stacks of one thread: each keeps its frames while another one runs. */
 #include "stack_coroutines_fixture.h"
 
+#include "stack/stack_internal.h"
+
 static void test_there_and_back(void **state)
 {
 	struct thread *t = *state;
@@ -450,6 +452,8 @@ static void test_random_switches_give_trees(void **state)
 	add_longjmp(t);
 	for (int round = 0; round < 1500; round++) {
 		start_anew(t);
+		if (round % 2)
+			t->stack->coroutines.max = (size_t)(1 + round % 5);
 		begin(t, MAIN);
 		for (int i = rand_r(&seed) % 150; i >= 0; i--)
 			do_anything(t, &seed);
@@ -602,6 +606,50 @@ static void test_a_longjmp_that_hands_on(void **state)
 	assert_no_more(t);
 }
 
+/* It is not known any more what called b, and nothing is taken for a call. */
+static void test_of_too_many_the_one_that_waits_longest_is_forgotten(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	t->stack->coroutines.max = 3;
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	go(t, B + 0x10, MAIN + 0x15);
+	for (int i = 0; i < 3; i++) {
+		go(t, MAIN + 0x20, C);
+		assert_on_top(t, "c", 0);
+		go(t, C + 0x10, MAIN + 0x25);
+		assert_on_top(t, "main", 0);
+	}
+	go(t, MAIN + 0x30, B + 0x15);
+	assert_on_top(t, "b", 0);
+	ret(t, B + 0x20, A + 0x15);
+	assert_on_top(t, "a", -1);
+	go(t, A + 0x20, MAIN + 0x35);
+	assert_on_top(t, "main", 0);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	call_tree__fini(&tree);
+	assert_next(t, "coroutine 1",
+		    "a 30-160 inferred-end\n"
+		    "  b 40-160 inferred-end\n"
+		    "    co_switch 50-160 inferred-end\n"
+		    "      [switched out] 60-160 inferred-end\n"
+		    "c 160-230 inferred-end\n"
+		    "  co_switch 170-230 inferred-end\n"
+		    "    [switched out] 180-230 inferred-end\n");
+	/* The stack from which the trace came to b has taken the track of the next one. */
+	assert_next(t, "coroutine 2",
+		    "c 80-200 inferred-end\n"
+		    "  co_switch 90-200 inferred-end\n"
+		    "    [switched out] 100-200 inferred-end\n"
+		    "a 200-230 inferred-start inferred-end\n"
+		    "  b 200-210 inferred-start\n"
+		    "  co_switch 220-230 inferred-end\n"
+		    "    [switched out] 230-230 inferred-end\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -619,6 +667,7 @@ int main(void)
 		TEST(test_a_switch_that_only_its_name_tells_of),
 		TEST(test_setcontext_of_the_stack_that_runs),
 		TEST(test_one_that_comes_back_by_getcontext),
+		TEST(test_of_too_many_the_one_that_waits_longest_is_forgotten),
 		TEST(test_gaps),
 		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),

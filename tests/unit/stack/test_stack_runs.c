@@ -117,6 +117,67 @@ static void test_what_outlived_it_is_below_it(void **state)
 			   "      [gap: overflow] 80-90\n");
 }
 
+/* b has been called since, twice: that it was called only once before says nothing. */
+static void test_what_may_be_on_later_frames_is_not_put_on_earlier_ones(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	ret(t, C + 0x10, HANDLER + 0x25);
+	call(t, HANDLER + 0x30, B);
+	call(t, B + 0x10, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER_2);
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER_2 + 0x10);
+	ret(t, HANDLER_2 + 0x20, B + 0x35);
+	assert_finished(t, "main 10-40 inferred-start inferred-end\n"
+			   "  a 20-40 inferred-end\n"
+			   "    b 30-40 inferred-end\n"
+			   "[gap: overflow] 40-50\n"
+			   "handler 50-130 inferred-start inferred-end inferred\n"
+			   "  c 50-60 inferred-start\n"
+			   "  b 70-130 inferred-end inferred\n"
+			   "    b 80-130 inferred-end inferred\n"
+			   "      [gap: overflow] 90-100\n"
+			   "      handler_2 100-130 inferred-start inferred\n"
+			   "        [gap: overflow] 110-120\n");
+}
+
+/* The last segment began with handler() and c on b: c ran before that, so handler() did. */
+static void test_on_frames_that_a_later_segment_began_with(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER_2);
+	ret(t, HANDLER_2 + 0x20, C + 0x15);
+	ret(t, C + 0x20, HANDLER + 0x15);
+	ret(t, HANDLER + 0x20, A + 0x35);
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	ret(t, A + 0x40, MAIN + 0x15);
+	assert_finished(t, "main 10-140 inferred-start inferred-end inferred\n"
+			   "  a 20-140 inferred\n"
+			   "    b 30-130 inferred\n"
+			   "      a 40-120 inferred\n"
+			   "        [gap: overflow] 50-60\n"
+			   "        handler 60-110 inferred-start inferred\n"
+			   "          c 60-100 inferred-start inferred\n"
+			   "            [gap: overflow] 70-80\n"
+			   "            handler_2 80-90 inferred-start\n");
+}
+
 static uint64_t random_function(unsigned int *seed)
 {
 	return MAIN * (1 + (uint64_t)rand_r(seed) % 5);
@@ -238,6 +299,8 @@ int main(void)
 		TEST(test_callers_that_show_one_by_one),
 		TEST(test_a_run_on_a_run_on_a_run),
 		TEST(test_what_outlived_it_is_below_it),
+		TEST(test_what_may_be_on_later_frames_is_not_put_on_earlier_ones),
+		TEST(test_on_frames_that_a_later_segment_began_with),
 		TEST(test_random_segments_give_trees),
 		TEST(test_what_was_there_all_the_time_has_not_begun_anew),
 		TEST(test_of_those_that_have_ended_the_lowest_ran_between),

@@ -24,6 +24,7 @@
 struct references {
 	struct elf_callers calls;
 	size_t n_others;
+	const uint8_t *exported; /* the value of the symbol that exports it; or NULL */
 };
 
 struct loaded {
@@ -48,7 +49,7 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 				found->calls.behind[found->calls.n++] = at->vaddr + i + REL32_SIZE;
 			else
 				found->n_others++;
-		} else if (is_relative || value == target)
+		} else if (is_relative || (value == target && at->bytes + i != found->exported))
 			found->n_others++;
 	}
 }
@@ -87,18 +88,94 @@ static bool read_loaded(const struct elf_image *image, size_t index, struct load
 	return true;
 }
 
-static struct elf_callers look(const struct elf_image *image, const struct function *function)
+/* The number of segments, loaded or not; 0: there are none, or too much is loaded. */
+static size_t count_segments(const struct elf_image *image)
 {
-	const uint64_t vaddr = function->vaddr;
-	struct references found = {0};
 	struct loaded loaded;
 	size_t n, size = 0;
 
-	if (elf_getphdrnum(image->elf, &n))
-		return found.calls;
+	if (!image->elf || elf_getphdrnum(image->elf, &n))
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		size += read_loaded(image, i, &loaded) ? loaded.len : 0;
-	for (size_t i = 0; i < n && size <= MAX_LOADED; i++) {
+	return size <= MAX_LOADED ? n : 0;
+}
+
+bool elf_image__may_hold_text(const struct elf_image *image, const char *text)
+{
+	size_t n = count_segments(image);
+	struct loaded loaded;
+
+	for (size_t i = 0; i < n; i++)
+		if (read_loaded(image, i, &loaded) &&
+		    memmem(loaded.bytes, loaded.len, text, strlen(text) + 1))
+			return true;
+	return image->elf && !n;
+}
+
+/* Calls through the PLT, and pointers to it, use the symbol. */
+static bool is_relocated(Elf *elf, size_t dynsym, size_t symbol)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		const Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA || shdr.sh_link != dynsym)
+			continue;
+		data = elf_section__data(scn, sizeof(Elf64_Rela));
+		for (size_t i = 0; data && i < data->d_size / sizeof(Elf64_Rela); i++)
+			if (ELF64_R_SYM(((const Elf64_Rela *)data->d_buf)[i].r_info) == symbol)
+				return true;
+	}
+	return false;
+}
+
+/* A symbol of .dynsym, if it exports the function. */
+static void note_export(struct references *found, const struct elf_image *image, Elf_Scn *scn,
+			const GElf_Shdr *shdr, size_t i)
+{
+	const Elf_Data *symbols = elf_section__data(scn, sizeof(Elf64_Sym));
+	const Elf64_Sym *symbol = &((const Elf64_Sym *)symbols->d_buf)[i];
+	const char *name = elf_strptr(image->elf, shdr->sh_link, symbol->st_name);
+
+	/* With a second name, or a use of the first one, the callers are not known. */
+	if (found->exported || !name || shdr->sh_offset > image->size ||
+	    is_relocated(image->elf, elf_ndxscn(scn), i))
+		found->n_others++;
+	found->exported =
+		image->data + shdr->sh_offset + i * sizeof(*symbol) + offsetof(Elf64_Sym, st_value);
+	found->calls.exported_as = name;
+}
+
+static void find_export(struct references *found, const struct elf_image *image, uint64_t vaddr)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(image->elf, scn))) {
+		const Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_DYNSYM)
+			continue;
+		data = elf_section__data(scn, sizeof(Elf64_Sym));
+		for (size_t i = 0; data && i < data->d_size / sizeof(Elf64_Sym); i++)
+			if (((const Elf64_Sym *)data->d_buf)[i].st_value == vaddr)
+				note_export(found, image, scn, &shdr, i);
+	}
+}
+
+static struct elf_callers look(const struct elf_image *image, const struct function *function)
+{
+	const uint64_t vaddr = function->vaddr;
+	size_t n = count_segments(image);
+	struct references found = {0};
+	struct loaded loaded;
+
+	if (n)
+		find_export(&found, image, vaddr);
+	for (size_t i = 0; i < n && !found.n_others; i++) {
 		if (!read_loaded(image, i, &loaded))
 			continue;
 		look_in(&found, &loaded, vaddr);

@@ -40,6 +40,8 @@ struct source_place {
 struct elf_callers {
 	uint64_t behind[ELF_CALLERS_MAX];
 	size_t n;
+	/* NULL: not exported. Otherwise files that contain this name may also call the function. */
+	const char *exported_as;
 };
 
 #endif
