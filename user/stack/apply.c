@@ -154,7 +154,6 @@ void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags)
 
 void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
-	coroutine->generation = ++s->coroutines.n_begun;
 	stack__switch_to(s, coroutine);
 	frames__begin_segment(s->frames, time_ns);
 }

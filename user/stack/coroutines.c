@@ -817,7 +817,6 @@ static struct coroutine *add_unknown(struct stack *s)
 		return NULL;
 	coroutine->is_goroutine = coroutines->running->is_goroutine;
 	coroutine->is_fiber = coroutines->running->is_fiber;
-	coroutine->generation = ++coroutines->n_begun;
 	coroutine->waits_at = coroutine->began_at = coroutines->mark.waits_at;
 	coroutine__may_join(coroutine);
 	return coroutine;

@@ -213,7 +213,6 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	coroutine->waits_at = loose->waits_at;
 	coroutine->slack = loose->slack;
 	coroutine->since = loose->since;
-	coroutine->generation = loose->generation;
 	coroutine->is_goroutine |= loose->is_goroutine;
 	coroutine->is_fiber |= loose->is_fiber;
 	loose->state = COROUTINE_OVER;
@@ -615,7 +614,6 @@ static void begin_loose(struct stack *s, const struct branch *b)
 		coroutines->running->state = COROUTINE_RUNS;
 		return;
 	}
-	coroutine->generation = ++coroutines->n_begun;
 	coroutine->is_loose = !coroutine->frames.parts.n;
 	coroutine->is_rootless = !coroutine->is_loose;
 	coroutine->began_at = 0;

@@ -52,7 +52,6 @@ struct coroutine {
 	bool is_loose;
 	bool is_rootless; /* none was found: there may be anything below it */
 	uint64_t began_at;
-	unsigned int generation; /* how many there were before it, in this place and others */
 	/* If it is parked: */
 	held_vec pending; /* frames */
 	uint64_t left_ns; /* if no frame is open: when it was last seen */
@@ -65,7 +64,6 @@ struct coroutines {
 	VEC(struct coroutine *) others; /* by number */
 	size_t max;			/* of others: COROUTINES_MAX, in tests less */
 	uint64_t n_switches;
-	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct coroutine *system, *recovering;
 	struct coroutine *lost_system; /* the scheduler's, if it ran when a gap began */

@@ -47,8 +47,6 @@ bool cgroup__populated(const struct cgroup *cgroup);
 #define CPU_QUOTA_TEXT_SIZE 256
 
 struct cpu_quota {
-	uint64_t
-		cgroup; /* the process's own: its directory's inode, which is the kernel's number */
 	/* "cgroup /web/a, quota 10.0 ms of 100 ms": the nearest that has one; "": none has. */
 	char text[CPU_QUOTA_TEXT_SIZE];
 };

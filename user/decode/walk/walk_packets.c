@@ -228,8 +228,7 @@ struct psb_plus {
 	struct pt_time time;
 	uint64_t last_ip;
 	uint64_t ip;
-	bool has_ip;   /* the thread is being traced, and about to execute ip */
-	bool overflow; /* it ended with an OVF */
+	bool has_ip; /* the thread is being traced, and about to execute ip */
 	bool other_mode;
 	uint8_t end; /* PACKET_PSBEND, PACKET_OVF; PACKET_BAD or PACKET_END if it was damaged */
 	const uint8_t *at; /* its end */

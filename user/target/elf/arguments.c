@@ -35,16 +35,6 @@ bool function__is_ocaml(const struct function *function)
 	return ocaml_name__is_mangled(function->raw_name);
 }
 
-/* dwarfstd.org, "DWARF language codes"; the last one is of Rust before 1.9. */
-enum {
-	LANG_CPP17 = 0x2a,
-	LANG_CPP20 = 0x2b,
-	LANG_C17 = 0x2c,
-	LANG_CPP23 = 0x3a,
-	LANG_C23 = 0x3e,
-	LANG_OLD_RUST = 0x9000,
-};
-
 /* Walking a value_path. */
 struct walk {
 	Dwarf_Die type; /* of what has been reached */

@@ -308,6 +308,9 @@ static const char *qualify(struct inline_tables *tables, Dwarf_Die *die, const c
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
+	case LANG_CPP17:
+	case LANG_CPP20:
+	case LANG_CPP23:
 		break;
 	default:
 		return name;

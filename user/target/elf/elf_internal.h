@@ -257,4 +257,14 @@ void elf_debug__go_to_split(Dwarf_Die *unit);
 void inline_tables__free(struct inline_tables *tables);
 void elf_image__free_debug(struct elf_image *image);
 
+/* dwarfstd.org, "DWARF language codes" that <dwarf.h> lacks; the last one is of Rust before 1.9. */
+enum {
+	LANG_CPP17 = 0x2a,
+	LANG_CPP20 = 0x2b,
+	LANG_C17 = 0x2c,
+	LANG_CPP23 = 0x3a,
+	LANG_C23 = 0x3e,
+	LANG_OLD_RUST = 0x9000,
+};
+
 #endif

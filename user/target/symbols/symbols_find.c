@@ -320,7 +320,9 @@ bool function__is_meant(const struct function *function, const char *name)
 	bool is_meant = false;
 
 	if (function->kind == FUNCTION_SYMBOL && !query__parse(&query, name)) {
-		is_meant = (!query.module_len || query__names(&query, function->module)) &&
+		/* Of an address there is no name. */
+		is_meant = query.name &&
+			   (!query.module_len || query__names(&query, function->module)) &&
 			   means(&query, function);
 		query__fini(&query);
 	}
