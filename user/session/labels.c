@@ -14,14 +14,9 @@
 
 #define ID_SIZE 64
 
-static bool is_set(const char *text)
-{
-	return text && *text;
-}
-
 static int set(struct recording *rec, const char *key, const char *value)
 {
-	return is_set(value) ? recording__set_label(rec, key, value) : 0;
+	return (value && *value) ? recording__set_label(rec, key, value) : 0;
 }
 
 static int add_machine(struct recording *rec)
@@ -99,11 +94,6 @@ int labels__add_container(struct recording *rec, const char *root, const char *c
 	return err;
 }
 
-static pid_t process_of(const struct recording *rec)
-{
-	return rec->hits.n ? (pid_t)rec->hits.v[rec->hits.n - 1].tgid : rec->pid;
-}
-
 /* Adds the build id of the program: of the mapped file that is /proc/PID/exe. */
 static int add_program(struct recording *rec, pid_t pid)
 {
@@ -127,7 +117,7 @@ static int add_user(struct recording *rec, const char *text)
 
 int labels__add(struct recording *rec, const char *root, const struct option_list *users)
 {
-	pid_t pid = process_of(rec);
+	pid_t pid = rec->hits.n ? (pid_t)rec->hits.v[rec->hits.n - 1].tgid : rec->pid;
 	_cleanup_free_ char *cgroups = NULL;
 	size_t size;
 	int err = add_machine(rec);

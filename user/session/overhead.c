@@ -175,11 +175,6 @@ void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
 /* Rate changes below this many percent are ignored. */
 #define NEAR 20
 
-static bool is_far(unsigned int hz, unsigned int from_hz)
-{
-	return hz * 100ull > from_hz * (100ull + NEAR) || hz * (100ull + NEAR) < from_hz * 100ull;
-}
-
 bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now)
 {
@@ -204,7 +199,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 		o->is_broken = true;
 		warn_broken(options);
 	}
-	if (!is_far(hz, o->hz))
+	if (!(hz * 100ull > o->hz * (100ull + NEAR) || hz * (100ull + NEAR) < o->hz * 100ull))
 		return false;
 	log__debug("sample: %u stacks per second from now on, for -max-overhead %s", hz,
 		   options->max_overhead);

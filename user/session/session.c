@@ -34,26 +34,20 @@ static void tell_observer(const struct session *s)
 		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
 }
 
-/* Counts hits that passed the threshold since the last arming without a snapshot. */
-static void count_busy(struct session *s)
-{
-	struct mt_stats stats;
-
-	if (trigger__stats(s->gate.trigger, &stats))
-		return;
-	if (s->snapshots)
-		s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
-	s->at_arm = stats;
-}
-
 static int arm(struct session *s)
 {
+	struct mt_stats stats;
 	int err;
 
 	if (!s->gate.trigger || s->armed || clock__now_ns() < s->hold_ns)
 		return 0;
 	tell_observer(s);
-	count_busy(s);
+	/* Hits that passed the threshold since the last arming got no snapshot. */
+	if (!trigger__stats(s->gate.trigger, &stats)) {
+		if (s->snapshots)
+			s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
+		s->at_arm = stats;
+	}
 	err = trigger__arm(s->gate.trigger);
 	s->armed = !err;
 	s->hold_ns = 0;
@@ -103,8 +97,8 @@ static int look(struct session *s, enum session_end *end)
 	return 1;
 }
 
-/* Reads the counters once a second. Sets *next to the next wake-up. */
-static int tick(struct session *s, uint64_t *next)
+/* Reads the counters once a second. Returns the time of the next wake-up in *next. */
+static int look_each_second(struct session *s, uint64_t *next)
 {
 	uint64_t now = clock__now_ns();
 	char cost[OVERHEAD_TEXT_SIZE];
@@ -129,27 +123,25 @@ static int tick(struct session *s, uint64_t *next)
 	return err;
 }
 
-static int sleep_until(struct session *s, uint64_t until_ns)
-{
-	uint64_t now = clock__now_ns();
-	int timeout_ms = until_ns > now ? (int)((until_ns - now) / 1000000) + 1 : 0;
-	struct epoll_event events[4];
-
-	return epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
-}
-
 static int wait_for_end(struct session *s, enum session_end *end)
 {
-	uint64_t next;
 	int over;
 
 	*end = SESSION_INTERRUPTED;
 	while (!(over = look(s, end))) {
-		int err = tick(s, &next);
+		struct epoll_event events[4];
+		uint64_t next, now;
+		int timeout_ms;
 
-		if (!err)
-			err = sleep_until(s, next);
-		over = err ? err : arm(s);
+		over = look_each_second(s, &next);
+		if (over)
+			break;
+		now = clock__now_ns();
+		timeout_ms = next > now ? (int)((next - now) / 1000000) + 1 : 0;
+		if (epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR)
+			over = -errno;
+		else
+			over = arm(s);
 		if (over)
 			break;
 	}
@@ -167,23 +159,21 @@ int session__watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int open_command(struct session *s)
-{
-	if (!s->start->command)
-		return 0;
-	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
-	return s->command_fd < 0 ? -errno : session__watch_fd(s, s->command_fd);
-}
-
 static int open_loop(struct session *s)
 {
+	int err;
+
 	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	return session__watch_fd(s, s->signal_fd) ?: open_command(s);
+	err = session__watch_fd(s, s->signal_fd);
+	if (err || !s->start->command)
+		return err;
+	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
+	return s->command_fd < 0 ? -errno : session__watch_fd(s, s->command_fd);
 }
 
 /* Opens the process, unless it is `run`'s, which is not started yet. With several processes
@@ -204,7 +194,14 @@ static int open_target(struct session *s)
 	else if (!err)
 		return programs__open(&s->programs, target);
 	s->has_process = !err;
-	return err;
+	if (err || !s->process.is_kernel_thread ||
+	    (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n))
+		return err;
+	/* A kernel thread runs only kernel functions, which cannot have uprobes. */
+	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
+		   s->process.pid, s->process.comm);
+	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
+	return -EINVAL;
 }
 
 static int choose_sampling(struct session *s)
@@ -213,20 +210,16 @@ static int choose_sampling(struct session *s)
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->unwind);
 
-	return err ? err
-		   : overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
-				       s->start->target ? &s->pids : &none, &s->overhead);
-}
-
-/* A kernel thread runs only kernel functions, which cannot have uprobes. */
-static int check_kernel_thread(const struct session *s)
-{
-	if (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n)
-		return 0;
-	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
-		   s->process.pid, s->process.comm);
-	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
-	return -EINVAL;
+	if (!err)
+		err = overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
+					s->start->target ? &s->pids : &none, &s->overhead);
+	if (err)
+		return err;
+	/* The CPU records last branches or call stacks, not both. */
+	s->branches = !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
+	if (!s->branches && !s->unwind.calls)
+		log__debug("sample: no last branches (LBR): the CPU lacks or hides them");
+	return 0;
 }
 
 static int prepare(struct session *s)
@@ -237,8 +230,7 @@ static int prepare(struct session *s)
 	if (!s->ops)
 		return -errno;
 	err = open_target(s);
-	if (!err && s->process.is_kernel_thread)
-		err = check_kernel_thread(s);
+
 	if (!err)
 		err = session__choose_symbols(s);
 	if (!err)
@@ -247,11 +239,6 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops->samples)
 		err = choose_sampling(s);
-	/* The CPU records last branches or call stacks, not both. */
-	s->branches =
-		!err && s->ops->samples && !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
-	if (!err && s->ops->samples && !s->branches && !s->unwind.calls)
-		log__debug("sample: no last branches (LBR): the CPU lacks or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = session__open_gate(s);
@@ -331,54 +318,38 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* Notes the stop probes, for Intel PT: samples show the ends of regions themselves. */
-static int note_stops(const struct session *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
-		err = VEC_ADD(&s->rec->stops, s->regions.stop_places.v[i]);
-	return err;
-}
-
-static int note_reads(const struct session *s)
-{
-	const struct capture_options *o = s->options;
-	int err = 0;
-
-	if (o->key) {
-		s->rec->key = strdup(o->key);
-		if (!s->rec->key)
-			return -ENOMEM;
-		label__clean_in_place(s->rec->key);
-	}
-	for (uint32_t i = 0; i < o->reads.n_prints && !err; i++)
-		err = recording__add_print(s->rec, o->reads.prints[i].text);
-	return err;
-}
-
-static int describe(struct session *s)
+/* Fills in what a recording has before its first snapshot. */
+static int begin_recording(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
+	const struct capture_options *o = s->options;
 	struct recording *rec = s->rec;
-	const char *command = process ? process->comm : s->start->exec_path;
+	int err = 0;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
 	rec->trigger = strdup(s->probes.name);
-	rec->command = strdup(command);
+	rec->command = strdup(process ? process->comm : s->start->exec_path);
+	rec->key = o->key ? strdup(o->key) : NULL;
+	if (!rec->source || !rec->trigger || !rec->command || (o->key && !rec->key))
+		return -ENOMEM;
+	if (rec->key)
+		label__clean_in_place(rec->key);
 	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
-	rec->portable = s->options->portable;
+	rec->portable = o->portable;
 	rec->reason = reason_of(s);
-	return rec->source && rec->trigger && rec->command && !note_reads(s) ? note_stops(s)
-									     : -ENOMEM;
-}
-
-static int let_go(struct session *s)
-{
-	if (!child_of(s) || s->snapshots)
-		return 0;
-	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
+	for (uint32_t i = 0; i < o->reads.n_prints && !err; i++)
+		err = recording__add_print(rec, o->reads.prints[i].text);
+	/* Samples show the ends of regions themselves; for Intel PT they are noted. */
+	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
+		err = VEC_ADD(&rec->stops, s->regions.stop_places.v[i]);
+	if (!err && s->gate.trigger)
+		err = trigger__stats(s->gate.trigger, &s->at_begin);
+	if (!err)
+		err = vdso_image__add(rec, process);
+	if (!err && process)
+		err = live_code__take(rec, &s->pids, s->cgroup);
+	return err;
 }
 
 /* Counts hits that the trigger has missed since the recording began. */
@@ -398,21 +369,10 @@ static void count_drops(struct session *s)
 	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
 }
 
-static int take_records(struct session *s, size_t first_sample)
-{
-	uint64_t ring_since_ns = s->rec->complete_ns;
-	int err = sampling__take_records(s->recorder, s->rec, first_sample);
-
-	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
-		log__info("sample: the logs of context switches are full and look back only %s; "
-			  "-snapshot-size sets their size",
-			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
-	return err;
-}
-
 static int read_snapshot(struct session *s)
 {
 	size_t first_sample = s->rec->samples.n;
+	uint64_t ring_since_ns;
 	int err;
 
 	s->rec->threshold_ns =
@@ -434,8 +394,13 @@ static int read_snapshot(struct session *s)
 		err = gate__take_entries(&s->gate, s->rec);
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
+	ring_since_ns = s->rec->complete_ns;
 	if (!err)
-		err = take_records(s, first_sample);
+		err = sampling__take_records(s->recorder, s->rec, first_sample);
+	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
+		log__info("sample: the logs of context switches are full and look back only %s; "
+			  "-snapshot-size sets their size",
+			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
 	if (!err)
 		err = stall__settle_threads(s);
 	if (!s->ops->resume)
@@ -478,8 +443,9 @@ static int record_one(struct session *s, enum session_end *end)
 		gate__begin(&s->gate);
 	if (!err)
 		err = arm(s);
-	if (!err)
-		err = let_go(s);
+	/* Lets the child go on that waits for us. */
+	if (!err && child_of(s) && !s->snapshots && write(s->start->go_fd, "g", 1) != 1)
+		err = -errno;
 	if (err)
 		return err;
 	/* The time limit starts here: loading BPF programs can take seconds on a busy machine. */
@@ -501,21 +467,6 @@ static int record_one(struct session *s, enum session_end *end)
 	if (!err)
 		err = live_code__take(s->rec, pids ? pids : &s->pids, s->cgroup);
 	return err ? err : read_snapshot(s);
-}
-
-/* Fills in what a recording has before its first snapshot. */
-static int begin_recording(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = describe(s);
-
-	if (!err && s->gate.trigger)
-		err = trigger__stats(s->gate.trigger, &s->at_begin);
-	if (!err)
-		err = vdso_image__add(s->rec, process);
-	if (!err && process)
-		err = live_code__take(s->rec, &s->pids, s->cgroup);
-	return err;
 }
 
 int session__next(struct session *s, struct recording *rec, enum session_end *end)
@@ -552,26 +503,6 @@ static int capture_once(const struct capture_options *options, const struct sess
 	return err;
 }
 
-/* True if the next process of this name is to be recorded: the session has a trigger, and no hit
- * triggered before the process exited. */
-static bool goes_on(const struct capture_options *options, const struct recording *rec)
-{
-	return target_options__name(&options->target) && rec->trigger && *rec->trigger &&
-	       !rec->hits.n;
-}
-
-static int refuse(int err, const char *name)
-{
-	if (err == -EINTR)
-		log__error("nothing was recorded: interrupted before %s was running again", name);
-	else if (err == -ETIME)
-		log__error("nothing was recorded: %s was not running again in time", name);
-	else
-		return err;
-	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
-	return -ENOMSG;
-}
-
 static int wait_for_target(const struct capture_options *options, struct target *target,
 			   uint64_t deadline_ns)
 {
@@ -587,7 +518,14 @@ static int wait_for_target(const struct capture_options *options, struct target 
 			  "again");
 	err = target__wait(target, &options->target, fd, deadline_ns);
 	close(fd);
-	return refuse(err, name);
+	if (err == -EINTR)
+		log__error("nothing was recorded: interrupted before %s was running again", name);
+	else if (err == -ETIME)
+		log__error("nothing was recorded: %s was not running again in time", name);
+	else
+		return err;
+	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
+	return -ENOMSG;
 }
 
 int session__capture_again(const struct capture_options *options, struct session_start *start,
@@ -598,7 +536,10 @@ int session__capture_again(const struct capture_options *options, struct session
 		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
 	int err = capture_once(&left, start, rec, end);
 
-	while (!err && *end == SESSION_EXITED && !start->command && goes_on(options, rec)) {
+	/* If no hit triggered before the process exited, its successor of this name is recorded. */
+	while (!err && *end == SESSION_EXITED && !start->command &&
+	       target_options__name(&options->target) && rec->trigger && *rec->trigger &&
+	       !rec->hits.n) {
 		uint64_t now;
 
 		recording__fini(rec);
@@ -642,16 +583,6 @@ char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 	return text;
 }
 
-static void hint_at_sleep(pid_t pid)
-{
-	if (pid && process__stopped(pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
-	else if (pid)
-		log__hint("it may have been asleep: record again while it works");
-	else
-		log__hint("they may have been asleep: record again while they work");
-}
-
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 {
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
@@ -659,11 +590,15 @@ int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
 
 	log__error("%s", empty_snapshot__format(text, rec, pid));
-	if (is_short && !(pid && process__stopped(pid)))
+	if (pid && process__stopped(pid))
+		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
+	else if (is_short)
 		log__hint("stacks are taken after each %s of running time and when a thread goes "
 			  "to sleep: record for longer, or raise -sample-rate",
 			  DURATION(rec->sample_period_ns));
+	else if (pid)
+		log__hint("it may have been asleep: record again while it works");
 	else
-		hint_at_sleep(pid);
+		log__hint("they may have been asleep: record again while they work");
 	return -ENOMSG;
 }

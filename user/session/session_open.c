@@ -234,12 +234,6 @@ static int add_pid(void *ctx, pid_t pid)
 	return pid_set__add(ctx, pid);
 }
 
-/* True if user space has to freeze the source at some of the trigger's hits. */
-static bool is_frozen_late(const struct session *s)
-{
-	return s->gate.trigger && session__find_unfrozen(s);
-}
-
 void session__close_source(struct session *s)
 {
 	if (s->source)
@@ -279,7 +273,9 @@ int session__open_source(struct session *s)
 		.kernel = o->kernel,
 		.kernel_only = o->kernel_only,
 		.timing = o->timing,
-		.freeze_method = is_frozen_late(s) ? 1 + PT_FREEZE_DISABLE : o->freeze_method,
+		.freeze_method = (s->gate.trigger && session__find_unfrozen(s))
+					 ? 1 + PT_FREEZE_DISABLE
+					 : o->freeze_method,
 		.immediate_stop = o->immediate_stop,
 		.freeze_fd = s->gate.trigger ? trigger__fd(s->gate.trigger) : -1,
 		.from_exec = s->start->exec_path && !s->snapshots,

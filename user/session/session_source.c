@@ -12,42 +12,32 @@
 #include "sampled/sample_stack.h"
 #include "util/log.h"
 
-/* True without Intel PT, unless an option needs it: then source_pt.probe() reports that it is
- * missing. */
-static bool may_sample(const struct capture_options *options)
-{
-	struct pt_pmu pmu;
-
-	return !options->immediate_stop && !options->power && !options->freeze_method &&
-	       !options->kernel_only && !options->full && pt_pmu__read(&pmu);
-}
-
-static const struct source_ops *ops_of(const struct capture_options *options)
+static const struct source_ops *ops_of(const struct capture_options *o)
 {
 #define SOURCE_OPS(number, name) &source_##name,
 	/* In the order of their numbers, after SOURCE_AUTO. */
 	static const struct source_ops *const all[] = {SOURCES(SOURCE_OPS)};
+	struct pt_pmu pmu;
 
-	if (options->source != SOURCE_AUTO)
-		return all[options->source - 1];
-	if (!may_sample(options))
+	if (o->source != SOURCE_AUTO)
+		return all[o->source - 1];
+	/* If an option needs Intel PT, source_pt.probe() reports that it is missing. */
+	if (o->immediate_stop || o->power || o->freeze_method || o->kernel_only || o->full ||
+	    !pt_pmu__read(&pmu))
 		return &source_pt;
 	log__info("no Intel PT here: using -source sample, which records stacks, not every call");
 	return &source_sample;
 }
 
-/* An option of one source only. */
-struct own_option {
-	bool is_given;
-	const char *name;
-	const struct source_ops *of;
-	const char *others; /* why the others do not need it; or NULL */
-};
-
 /* Warns of options that this source ignores. */
 static void say_without_effect(const struct capture_options *o, const struct source_ops *ops)
 {
-	const struct own_option all[] = {
+	const struct {
+		bool is_given;
+		const char *name;
+		const struct source_ops *of;
+		const char *others; /* why the others do not need it; or NULL */
+	} all[] = {
 		{o->multi_thread && !o->full, "-multi-thread", &source_pt,
 		 "it records every thread anyway"},
 		{strcmp(o->resolution, "normal"), "-timer-resolution", &source_pt, NULL},
@@ -82,12 +72,20 @@ const struct source_ops *source_choice__make(const struct capture_options *optio
 	return NULL;
 }
 
-/* Checks this before probes are set in the target; ptrace itself would only report EPERM. */
-static int check_tracer(const struct process *process)
+int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
 {
-	pid_t tracer = process__tracer(process->pid);
 	char name[PROCESS_COMM_SIZE];
+	pid_t tracer;
 
+	if (!ops->steps)
+		return 0;
+	if (n != 1) {
+		log__error("-source soft traces one process, but several were given");
+		log__hint("choose one with -pid PID");
+		return -EINVAL;
+	}
+	/* Checked before probes are set in the target; ptrace itself would only report EPERM. */
+	tracer = process__tracer(process->pid);
 	if (!tracer)
 		return 0;
 	process__thread_name(tracer, tracer, name);
@@ -95,16 +93,6 @@ static int check_tracer(const struct process *process)
 		   process->comm, tracer, name);
 	log__hint("a process can have only one tracer: end that one, or wait for its end");
 	return -EBUSY;
-}
-
-int source_choice__check(const struct source_ops *ops, const struct process *process, size_t n)
-{
-	if (ops->steps && n != 1) {
-		log__error("-source soft traces one process, but several were given");
-		log__hint("choose one with -pid PID");
-		return -EINVAL;
-	}
-	return ops->steps ? check_tracer(process) : 0;
 }
 
 /* The default of perf record --call-graph dwarf. */
@@ -127,21 +115,6 @@ static uint32_t bytes_of(const struct capture_options *o)
 	return (uint32_t)(most < STACK_BYTES ? most : STACK_BYTES) & ~7u;
 }
 
-static int record(const struct source_config *config, struct recording *rec)
-{
-	struct source *source = source_sample.open(config);
-	int err = source ? source_sample.start(source) : -1;
-
-	if (!err) {
-		usleep(1000 * TRIAL_MS);
-		err = source_sample.freeze(source);
-	}
-	if (!err)
-		err = source_sample.read(source, rec);
-	source_sample.close(source);
-	return err;
-}
-
 /* Records samples with both kinds of stacks for TRIAL_MS; adds the counts to *found. */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
@@ -157,6 +130,7 @@ static int try_both(const struct capture_options *o, const struct process *proce
 				       .freeze_fd = -1};
 	pid_t pid = process->pid;
 	struct pid_set pids = {.v = &pid, .n = 1};
+	struct source *source = NULL;
 	struct images *images;
 	struct recording rec;
 	int err;
@@ -166,8 +140,17 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	err = vdso_image__add(&rec, process);
 	if (!err)
 		err = live_code__take(&rec, &pids, NULL);
+	if (!err) {
+		source = source_sample.open(&config);
+		err = source ? source_sample.start(source) : -1;
+	}
+	if (!err) {
+		usleep(1000 * TRIAL_MS);
+		err = source_sample.freeze(source);
+	}
 	if (!err)
-		err = record(&config, &rec);
+		err = source_sample.read(source, &rec);
+	source_sample.close(source);
 	*samples += rec.samples.n;
 	images = err ? NULL : images__new(&rec);
 	if (!err)
@@ -175,26 +158,6 @@ static int try_both(const struct capture_options *o, const struct process *proce
 	images__free(images);
 	recording__fini(&rec);
 	return err;
-}
-
-/*
- * True if frame pointers reach as far as unwinding in nine of ten stacks. The others may be deeper
- * than their copy, or end at a switch of stacks.
- */
-static bool is_enough(const struct chain_count *found)
-{
-	return found->unwound >= TRIAL_STACKS &&
-	       found->reach >= found->unwound - found->unwound / 10;
-}
-
-static void say_choice(const struct chain_count *found, bool calls)
-{
-	log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu stacks: %s "
-		  "(-unwind fp does not)",
-		  found->reach, found->unwound,
-		  calls ? "takes the calls that the CPU notes (LBR), and copies of the stack "
-			  "when a thread goes to sleep"
-			: "copies of the stack are unwound");
 }
 
 static int judge(const struct capture_options *o, const struct process *process,
@@ -210,32 +173,29 @@ static int judge(const struct capture_options *o, const struct process *process,
 		return err;
 	log__debug("unwind: %zu stacks; %zu could be unwound, %zu as far by frame pointers",
 		   samples, found.unwound, found.reach);
-	if (is_enough(&found))
+	/*
+	 * Frame pointers suffice if they reach as far as unwinding in nine of ten stacks. The
+	 * others may be deeper than their copy, or end at a switch of stacks.
+	 */
+	if (found.unwound >= TRIAL_STACKS && found.reach >= found.unwound - found.unwound / 10)
 		return 0;
 	choice->stack = bytes_of(o);
 	choice->calls = !counting__try(COUNTING_CALLS);
 	if (found.unwound >= TRIAL_STACKS)
-		say_choice(&found, choice->calls);
+		log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu "
+			  "stacks: %s (-unwind fp does not)",
+			  found.reach, found.unwound,
+			  choice->calls ? "takes the calls that the CPU notes (LBR), and copies of "
+					  "the stack when a thread goes to sleep"
+					: "copies of the stack are unwound");
 	return 0;
-}
-
-/* Fails without LBR: falling back to frame pointers would show less without a visible reason. */
-static int insist_on_calls(struct unwind_choice *choice)
-{
-	int err = counting__try(COUNTING_CALLS);
-
-	choice->calls = !err;
-	if (!err)
-		return 0;
-	log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
-	log__hint("Intel CPUs since Haswell have them, but hypervisors rarely pass them on; use "
-		  "-unwind auto");
-	return -ENODEV;
 }
 
 int unwind_choice__make(const struct capture_options *o, const struct process *process,
 			const struct cgroup *cgroup, struct unwind_choice *choice)
 {
+	int err;
+
 	*choice = (struct unwind_choice){0};
 	switch (o->sample.unwind) {
 	case UNWIND_FP:
@@ -245,7 +205,15 @@ int unwind_choice__make(const struct capture_options *o, const struct process *p
 		return 0;
 	case UNWIND_LBR:
 		choice->stack = bytes_of(o);
-		return insist_on_calls(choice);
+		err = counting__try(COUNTING_CALLS);
+		choice->calls = !err;
+		if (!err)
+			return 0;
+		/* Frame pointers instead would show less without a visible reason. */
+		log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
+		log__hint("Intel CPUs since Haswell have them, but hypervisors rarely pass them "
+			  "on; use -unwind auto");
+		return -ENODEV;
 	default:
 		return bytes_of(o) && process ? judge(o, process, cgroup, choice) : 0;
 	}

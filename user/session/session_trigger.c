@@ -14,11 +14,6 @@
 #include "util/log.h"
 #include "util/units.h"
 
-static bool measures_calls(const struct session *s)
-{
-	return session__has_ends(s) && !s->regions.stop_triggers;
-}
-
 static int refuse_no_trigger(const char *what)
 {
 	log__error("%s, and the program does not contain mtbpf_take_snapshot()", what);
@@ -89,20 +84,6 @@ static int add_if_left(void *also, const struct probe *probe)
 	return probe->exits_err ? 0 : probes__add(also, probe);
 }
 
-/* A file in which one of the two is missing would show waits without an end. */
-static int find_waits(struct go_waits *waits, const struct probe_source *in)
-{
-	int err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
-			  ?: probe__each_function(in, "runtime.execute", probes__add,
-						  &waits->execute);
-
-	if (waits->park.all.n != waits->execute.all.n) {
-		probes__fini(&waits->park);
-		probes__fini(&waits->execute);
-	}
-	return err;
-}
-
 /*
  * Finds the functions of Go's runtime that split a goroutine's call: those of its waits, and
  * between the two of `world` no goroutine runs.
@@ -113,18 +94,24 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 					    "runtime.startTheWorldWithSema"};
 	const size_t n = sizeof(world) / sizeof(world[0]);
 	bool is_of_calls = session__has_ends(s) && s->ops->samples;
+	struct go_waits *waits = &s->go_waits;
 	int err;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
 	    s->also.all.n + n >= ALSO_MAX)
 		return 0;
-	err = find_waits(&s->go_waits, in);
-	if (err || !s->go_waits.park.all.n ||
-	    !find_offsets(&s->go_waits.park, &s->go_waits.offsets))
+	err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
+		      ?: probe__each_function(in, "runtime.execute", probes__add, &waits->execute);
+	/* A file in which one of the two is missing would show waits without an end. */
+	if (waits->park.all.n != waits->execute.all.n) {
+		probes__fini(&waits->park);
+		probes__fini(&waits->execute);
+	}
+	if (err || !waits->park.all.n || !find_offsets(&waits->park, &waits->offsets))
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
 		err = probe__each_function(in, world[i], add_if_left, &s->also);
-	return err ?: probe__each_function(in, "runtime.ready", probes__add, &s->go_waits.ready);
+	return err ?: probe__each_function(in, "runtime.ready", probes__add, &waits->ready);
 }
 
 static int find_also(struct session *s, const struct probe_source *in)
@@ -146,11 +133,17 @@ static int find_also(struct session *s, const struct probe_source *in)
 	return err ? err : find_runtime(s, in);
 }
 
-static void warn_unprobed(const struct session *s)
+/* With several programs: opens one process, which represents them. */
+static int choose_process(struct session *s)
 {
 	const struct process *first = NULL;
-	size_t n = programs__unprobed(&s->programs, &first);
+	size_t n;
+	int err;
 
+	if (!s->programs.all.n)
+		return 0;
+	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
+	n = s->probes.all.n && !s->cgroup ? programs__unprobed(&s->programs, &first) : 0;
 	if (n == 1)
 		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
 			  first->comm, s->probes.shown);
@@ -158,18 +151,6 @@ static void warn_unprobed(const struct session *s)
 		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
 			  "hit it",
 			  n, first->pid, first->comm, s->probes.shown);
-}
-
-/* With several programs: opens one process, which represents them. */
-static int choose_process(struct session *s)
-{
-	int err;
-
-	if (!s->programs.all.n)
-		return 0;
-	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
-	if (s->probes.all.n && !s->cgroup)
-		warn_unprobed(s);
 	err = process__open(&s->process, programs__first(&s->programs)->pid);
 	s->has_process = !err;
 	return err;
@@ -209,61 +190,16 @@ static int check_cpu_measure(const struct session *s)
 	return -EINVAL;
 }
 
-static struct probe_source source_of(struct session *s)
-{
-	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
-				     .exec_path = s->start->exec_path,
-				     .programs = s->programs.all.n ? &s->programs : NULL,
-				     .reads = &s->options->reads};
-}
-
-static int find_places(struct session *s)
-{
-	const struct probe_source source = source_of(s);
-	int err = probes__find(&s->probes, &s->symbols, &source);
-
-	if (!err)
-		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
-	if (!err)
-		err = choose_process(s);
-	if (!err)
-		err = start_stop__find(&s->regions, s->options, &source);
-	if (!err)
-		err = check_key(s);
-	if (!err)
-		err = stall__choose(s);
-	if (!err)
-		err = check_cpu_measure(s);
-	return err ? err : find_also(s, &source);
-}
-
-/* The first probe in the kernel of this kind; KERNEL_PROBE_NONE: of any kind. */
-static const struct probe *in_kernel(const struct probes *probes, enum kernel_probe_kind kind)
-{
-	VEC_EACH(&probes->all, probe)
-		if (probe__in_kernel(probe) && (!kind || probe->kernel.kind == kind))
-			return probe;
-	return NULL;
-}
-
-static int check_jit(const struct session *s)
-{
-	bool is_one = !s->cgroup && s->pids.n == 1 && !s->options->children;
-	int err = probes__check_jit(&s->probes, &s->regions, is_one);
-
-	if (err)
-		return err;
-	return session__has_jit_moved(s) ? -ESTALE : 0;
-}
-
 /* A process is killed only once, and the hit may be in a thread of any process. */
 static int check_oom(const struct session *s)
 {
 	const struct capture_options *o = s->options;
+	bool is_oom = false;
 
-	if (!in_kernel(&s->probes, KERNEL_PROBE_OOM) ||
-	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
-	      o->limits.max_hits))
+	VEC_EACH(&s->probes.all, probe)
+		is_oom |= probe->kernel.kind == KERNEL_PROBE_OOM;
+	if (!is_oom || !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
+			 o->limits.max_hits))
 		return 0;
 	log__error("-delay-thresh, -stall-thresh and -max-hits cannot be used with " OOM_PREFIX
 		   ", which happens once");
@@ -287,21 +223,6 @@ const struct probe *session__find_unfrozen(const struct session *s)
 	if (s->regions.stop_triggers && start_stop__bounds(&s->regions))
 		return NULL;
 	return gate__find_unfrozen(s->probes.all.v, s->probes.all.n);
-}
-
-static int refuse_late(const struct session *s, const struct probe *probe)
-{
-	const struct capture_options *o = s->options;
-	bool has_regions = start_stop__bounds(&s->regions);
-
-	log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us later",
-		   has_regions	       ? "-start and -stop pause and resume Intel PT, so that mtbpf"
-		   : o->immediate_stop ? "-immediate-stop"
-				       : "-freeze",
-		   probe->name);
-	log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
-		  has_regions ? "leave out -start and -stop" : "leave it out");
-	return -EINVAL;
 }
 
 /* The first probe inside the kernel; breakpoints are in user code. */
@@ -341,37 +262,70 @@ static int check_kernel_probes(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	int err = check_bounds(s);
-	bool insists = o->immediate_stop ||
-		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE) ||
-		       start_stop__bounds(&s->regions);
+	bool has_regions = start_stop__bounds(&s->regions);
+	bool insists = o->immediate_stop || has_regions ||
+		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE);
 	const struct probe *late =
 		insists && s->ops == &source_pt ? session__find_unfrozen(s) : NULL;
 
 	if (err)
 		return err;
-	if (late)
-		return refuse_late(s, late);
-	return check_oom(s) ?: check_jit(s);
+	if (late) {
+		log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us "
+			   "later",
+			   has_regions ? "-start and -stop pause and resume Intel PT, so that mtbpf"
+			   : o->immediate_stop ? "-immediate-stop"
+					       : "-freeze",
+			   late->name);
+		log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
+			  has_regions ? "leave out -start and -stop" : "leave it out");
+		return -EINVAL;
+	}
+	err = check_oom(s);
+	if (!err)
+		err = probes__check_jit(&s->probes, &s->regions,
+					!s->cgroup && s->pids.n == 1 && !o->children);
+	return !err && session__has_jit_moved(s) ? -ESTALE : err;
 }
 
 int session__find_trigger(struct session *s)
 {
-	bool is_running = s->has_process || s->programs.all.n;
-	const struct probe_source source = source_of(s);
-	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
+	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
+					    .exec_path = s->start->exec_path,
+					    .programs = s->programs.all.n ? &s->programs : NULL,
+					    .reads = &s->options->reads};
+	int err = source.process || source.programs
+			  ? source_choice__check(s->ops, &s->process, s->pids.n)
+			  : 0;
 
 	if (!err)
 		err = find_default(s);
 	if (!err)
 		err = selectors__replace_dot(&s->symbols, &source);
 	if (!err)
-		err = find_places(s);
+		err = probes__find(&s->probes, &s->symbols, &source);
+	if (!err)
+		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
+	if (!err)
+		err = choose_process(s);
+	if (!err)
+		err = start_stop__find(&s->regions, s->options, &source);
+	if (!err)
+		err = check_key(s);
+	if (!err)
+		err = stall__choose(s);
+	if (!err)
+		err = check_cpu_measure(s);
+	if (!err)
+		err = find_also(s, &source);
 	if (!err)
 		err = check_kernel_probes(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped until 'kill -CONT %d'", s->process.pid,
 			  s->process.pid);
-	return err || !measures_calls(s) ? err : probes__check_calls(&s->probes);
+	if (err || !session__has_ends(s) || s->regions.stop_triggers)
+		return err;
+	return probes__check_calls(&s->probes);
 }
 
 static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
@@ -399,6 +353,8 @@ void session__say_waiting(const struct session *s)
 	const char *now = s->start->observer ? "SIGUSR1 takes the snapshot now"
 					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
+	const struct probe *bound =
+		inside_kernel(&s->regions.starts) ?: inside_kernel(&s->regions.stops);
 
 	if (s->ops->memory)
 		log__info("%s: %s; %s", s->ops->name, s->ops->about,
@@ -414,10 +370,7 @@ void session__say_waiting(const struct session *s)
 		log__info("-source %s cannot start or stop recording at %s, which is in the "
 			  "kernel: it "
 			  "records all the time, and measures the time from -start to -stop",
-			  s->ops->name,
-			  (inside_kernel(&s->regions.starts) ? inside_kernel(&s->regions.starts)
-							     : inside_kernel(&s->regions.stops))
-				  ->name);
+			  s->ops->name, bound->name);
 	else if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
 			  s->regions.stops.shown);

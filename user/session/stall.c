@@ -159,14 +159,6 @@ static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left
 	return 0;
 }
 
-static const struct mt_thread *find(const struct mt_thread *threads, size_t n, uint32_t tid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (threads[i].tid == tid)
-			return &threads[i];
-	return NULL;
-}
-
 /* If a thread has not switched since, its registers and its stack, as read, belong together. */
 static int note_moved(struct thread_reader *reader, struct stalled_threads *threads)
 {
@@ -175,7 +167,10 @@ static int note_moved(struct thread_reader *reader, struct stalled_threads *thre
 	int err = thread_reader__read(reader, &now, &n);
 
 	VEC_EACH(threads, thread) {
-		const struct mt_thread *later = find(now, n, thread->at.tid);
+		const struct mt_thread *later = NULL;
+
+		for (size_t i = 0; i < n && !later; i++)
+			later = now[i].tid == thread->at.tid ? &now[i] : NULL;
 
 		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
 				    later->on_cpu || thread->at.on_cpu;
@@ -209,18 +204,6 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 	return err ? err : note_moved(reader, threads);
 }
 
-/* The hit gets the copy of its thread's stack, if the thread still has the hit's registers. */
-static int give_hit_stack(struct recording *rec, const struct stalled_threads *threads)
-{
-	struct mt_hit *hit = &rec->hits.v[threads->hit];
-
-	VEC_EACH(threads, thread)
-		if (thread->at.tid == hit->tid && thread->size && !thread->has_moved &&
-		    thread->at.regs[REG_SP] == hit->sp && thread->at.regs[REG_IP] == hit->ip)
-			return recording__add_stack(rec, thread->stack, thread->size);
-	return 0;
-}
-
 int stall__take_threads(struct session *s)
 {
 	struct recording *rec = s->rec;
@@ -241,8 +224,16 @@ int stall__take_threads(struct session *s)
 		s->stalled->hit = rec->hits.n - 1;
 		err = take(s, reader, s->stalled);
 	}
-	if (!err)
-		err = give_hit_stack(rec, s->stalled);
+	/* The hit gets the copy of its thread's stack, if the thread still has its registers. */
+	for (size_t i = 0; !err && i < s->stalled->n; i++) {
+		const struct stalled_thread *thread = &s->stalled->v[i];
+
+		if (thread->at.tid != hit->tid || !thread->size || thread->has_moved ||
+		    thread->at.regs[REG_SP] != hit->sp || thread->at.regs[REG_IP] != hit->ip)
+			continue;
+		err = recording__add_stack(rec, thread->stack, thread->size);
+		break;
+	}
 	thread_reader__free(reader);
 	if (!err || err == -ENOMEM)
 		return err;

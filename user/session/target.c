@@ -18,21 +18,6 @@
 /* A message names at most this many processes. */
 #define NAMED_MAX 8
 
-static int check_pids(const char *text, const char *command)
-{
-	struct pid_set pids = {0};
-	int err = pid_set__parse(&pids, text);
-
-	pid_set__fini(&pids);
-	if (err == -ERANGE)
-		log__error("%s: -pid '%s' is too large", command, text);
-	else if (err)
-		log__error("%s: -pid '%s' is not a number or a list like 17,4", command, text);
-	if (err)
-		log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
-	return err ? -EINVAL : 0;
-}
-
 int target_options__check(const struct target_options *options, const char *command)
 {
 	const struct {
@@ -43,6 +28,8 @@ int target_options__check(const struct target_options *options, const char *comm
 		   {"-k8s-pod", options->pod},
 		   {"-cgroup", options->cgroup}},
 	  *first = NULL;
+	struct pid_set pids = {0};
+	int err;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!all[i].text)
@@ -55,7 +42,19 @@ int target_options__check(const struct target_options *options, const char *comm
 		}
 		first = &all[i];
 	}
-	return options->pids ? check_pids(options->pids, command) : 0;
+	if (!options->pids)
+		return 0;
+	err = pid_set__parse(&pids, options->pids);
+	pid_set__fini(&pids);
+	if (!err)
+		return 0;
+	if (err == -ERANGE)
+		log__error("%s: -pid '%s' is too large", command, options->pids);
+	else
+		log__error("%s: -pid '%s' is not a number or a list like 17,4", command,
+			   options->pids);
+	log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
+	return -EINVAL;
 }
 
 /* -pid 0 means that no pid was given. */
@@ -68,25 +67,6 @@ bool target_options__any(const struct target_options *o)
 const char *target_options__name(const struct target_options *o)
 {
 	return o->name ? o->name : o->container ? o->container : o->pod ? o->pod : o->cgroup;
-}
-
-static int refuse_name(const struct process_list *list, const char *name)
-{
-	struct nearest nearest = {.word = name};
-	const char *meant;
-
-	for (size_t i = 0; i < list->n; i++) {
-		nearest__offer(&nearest, list->v[i].comm);
-		nearest__offer(&nearest, list->v[i].program);
-	}
-	meant = nearest__result(&nearest);
-	log__error("no process has the name '%s'", name);
-	if (meant)
-		log__hint("did you mean '%s'?", meant);
-	else
-		log__hint("use the name in ps or the name of the program file (a script has its "
-			  "interpreter's); globs match the whole name");
-	return -ESRCH;
 }
 
 /* Lists the processes found: a glob may match more than was meant. */
@@ -121,16 +101,29 @@ static int read_processes(struct process_list *list)
 
 static int choose_name(struct target *target, const char *name)
 {
+	struct nearest nearest = {.word = name};
 	struct process_list list;
+	const char *meant;
 	int err = read_processes(&list);
 
-	for (size_t i = 0; i < list.n && !err; i++)
+	for (size_t i = 0; i < list.n && !err; i++) {
 		if (process_entry__matches(&list.v[i], name))
 			err = pid_set__add(&target->pids, list.v[i].pid);
-	if (!err && !target->pids.n)
-		err = refuse_name(&list, name);
-	else if (!err)
+		nearest__offer(&nearest, list.v[i].comm);
+		nearest__offer(&nearest, list.v[i].program);
+	}
+	meant = nearest__result(&nearest);
+	if (!err && target->pids.n) {
 		say_found(&list, &target->pids, name);
+	} else if (!err) {
+		log__error("no process has the name '%s'", name);
+		if (meant)
+			log__hint("did you mean '%s'?", meant);
+		else
+			log__hint("use the name in ps or the name of the program file (a script "
+				  "has its interpreter's); globs match the whole name");
+		err = -ESRCH;
+	}
 	process_list__fini(&list);
 	return err;
 }
