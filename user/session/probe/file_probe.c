@@ -23,14 +23,6 @@
 
 const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
 
-static bool is_default_trigger(const char *symbol)
-{
-	for (size_t i = 0; default_triggers[i]; i++)
-		if (!strcmp(symbol, default_triggers[i]))
-			return true;
-	return false;
-}
-
 const char *default_trigger__find(const struct process *process, const char *exec_path)
 {
 	LOG_SILENTLY;
@@ -134,37 +126,6 @@ static int try_layers(struct probe *probe, const struct process *process,
 }
 
 /*
- * A mapping's path starts at the root of the mount namespace as we see it; mountinfo's paths start
- * at the process's own root, which differs after a chroot.
- */
-static const char *path_inside(pid_t pid, const char *path)
-{
-	char root[PATH_MAX];
-	size_t n;
-
-	fs__read_proc_link(pid, "root", root);
-	n = strlen(root);
-	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
-}
-
-static int find_layer(struct probe *probe, const struct process *process,
-		      const struct mapping *mapping)
-{
-	_cleanup_free_ char *mountinfo = NULL;
-	struct layer_paths paths = {0};
-	size_t len;
-	int err = fs__read_proc(process->pid, "mountinfo", &mountinfo, &len);
-
-	if (!err)
-		err = overlay__lower_paths(&paths, mountinfo,
-					   path_inside(process->pid, mapping->path));
-	if (!err)
-		err = try_layers(probe, process, &paths);
-	VEC_FINI(&paths);
-	return err;
-}
-
-/*
  * On an overlay (a container's file system) the path may lead to a copy that was made after the
  * process started: a probe in it would never hit. Checks this with a trial probe. If it does not
  * appear in the process, sets probe->path to the layer from which the process runs, and prints a
@@ -173,6 +134,11 @@ static int find_layer(struct probe *probe, const struct process *process,
 static int settle_file(struct probe *probe, const struct process *process,
 		       const struct mapping *mapping)
 {
+	_cleanup_free_ char *mountinfo = NULL;
+	const char *path = mapping->path;
+	struct layer_paths paths = {0};
+	char root[PATH_MAX];
+	size_t len;
 	int got, err;
 
 	if (!overlay__has(probe->path))
@@ -180,7 +146,20 @@ static int settle_file(struct probe *probe, const struct process *process,
 	got = is_it(probe, process, probe->path);
 	if (got)
 		return got < 0 ? got : 0;
-	err = find_layer(probe, process, mapping);
+	/*
+	 * A mapping's path starts at the root of the mount namespace as we see it; mountinfo's
+	 * paths start at the process's own root, which differs after a chroot.
+	 */
+	fs__read_proc_link(process->pid, "root", root);
+	len = strlen(root);
+	if (len > 1 && !strncmp(path, root, len) && path[len] == '/')
+		path += len;
+	err = fs__read_proc(process->pid, "mountinfo", &mountinfo, &len);
+	if (!err)
+		err = overlay__lower_paths(&paths, mountinfo, path);
+	if (!err)
+		err = try_layers(probe, process, &paths);
+	VEC_FINI(&paths);
 	if (!err) {
 		log__info("%s was modified since process %d started: the probe is in the file that "
 			  "the process runs, %s",
@@ -234,45 +213,33 @@ static int make_usdt(struct probe *probe, const struct usdt_match *match)
 	return 0;
 }
 
-static int refuse_resolver(const struct function *f)
+/*
+ * Sets the site: to the instruction that the user has named, or to the best one at the function's
+ * entry that leaves the registers `kept`.
+ */
+static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
+		    size_t len, uint8_t kept)
 {
-	log__error("'%s' of %s is an IFUNC: a variant for this CPU is called instead", f->name,
-		   f->module);
-	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or its "
-		  "caller",
-		  f->name);
-	return -EINVAL;
-}
+	const struct function *f = match->function;
+	int err = match->offset ? probe_site__at(code, len, f->vaddr, match->offset, &probe->site)
+				: probe_site__choose(code, len, f->vaddr, kept, &probe->site);
 
-static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len,
-		     uint8_t kept)
-{
-	int err = probe_site__choose(code, len, f->vaddr, kept, &probe->site);
-
-	if (err) {
+	if (!err)
+		return 0;
+	if (!match->offset) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
 			   f->name);
 		log__hint("it may be data; 'mtbpf list' shows functions");
+		return err;
 	}
-	return err;
-}
-
-/* Sets the site to the instruction that the user has named. */
-static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
-		    size_t len)
-{
-	const struct function *f = match->function;
-	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
-
 	if (err == -EILSEQ)
 		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
-	else if (err)
+	else
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a lock, es, cs, ss or ds prefix",
 			   f->name, match->offset);
-	if (err)
-		log__hint("choose another instruction: 'objdump -d --disassemble=%s %s' shows them",
-			  f->raw_name, elf_image__name(f->image));
+	log__hint("choose another instruction: 'objdump -d --disassemble=%s %s' shows them",
+		  f->raw_name, elf_image__name(f->image));
 	return err;
 }
 
@@ -311,8 +278,15 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, ui
 	size_t len;
 	int err;
 
-	if (f->is_resolver)
-		return refuse_resolver(f);
+	if (f->is_resolver) {
+		log__error("'%s' of %s is an IFUNC: a variant for this CPU is called instead",
+			   f->name, f->module);
+		log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), "
+			  "or its "
+			  "caller",
+			  f->name);
+		return -EINVAL;
+	}
 	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
 	code = probe->entry_offset == UINT64_MAX
 		       ? NULL
@@ -325,8 +299,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, ui
 	if (len > f->size)
 		len = f->size;
 	probe->is_library = !match->offset && is_library(f, &probe->args);
-	err = match->offset ? set_site(probe, match, code, len)
-			    : set_entry(probe, f, code, len, probe->is_library ? UINT8_MAX : kept);
+	err = set_site(probe, match, code, len, probe->is_library ? UINT8_MAX : kept);
 	if (err)
 		return err;
 	if (!probe->site.emulated)
@@ -372,38 +345,30 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
-/* The C library has unwind tables only for its clean-up when a thread is cancelled. */
-static bool is_libc(const struct module *module)
-{
-	const char *name = module__name(module);
-
-	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
-	       !strncmp(name, "libpthread", 10);
-}
-
-/*
- * Exceptions unwind through files with exception tables. If the program has such tables, they may
- * also unwind through C libraries that call it back. A C program is not expected to throw through
- * its own functions, even if it uses a C++ library.
- */
-static bool can_be_unwound(const struct symbols *symbols, const struct module *of)
-{
-	if (!is_libc(of) && elf_image__has_exception_tables(of->image))
-		return true;
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable)
-			return elf_image__has_exception_tables(symbols->modules[i].image);
-	return true;
-}
-
 static enum return_reader find_return_reader(const struct symbols *symbols, const struct module *of)
 {
+	const char *name = module__name(of);
+	/* The C library has unwind tables only for its clean-up when a thread is cancelled. */
+	bool is_libc = !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
+		       !strncmp(name, "libpthread", 10);
+
 	/* OCaml's collector finds return addresses in its frame tables, HotSpot in its code. */
 	if (symbols__have(symbols, "runtime.gopanic") ||
-	    symbols__have(symbols, "caml_garbage_collection") ||
-	    !strncmp(module__name(of), "libjvm.so", 9))
+	    symbols__have(symbols, "caml_garbage_collection") || !strncmp(name, "libjvm.so", 9))
 		return RETURN_READER_RUNTIME;
-	return can_be_unwound(symbols, of) ? RETURN_READER_UNWINDER : RETURN_READER_NONE;
+	/*
+	 * Exceptions unwind through files with exception tables. If the program has such tables,
+	 * they may also unwind through C libraries that call it back. A C program is not expected
+	 * to throw through its own functions, even if it uses a C++ library.
+	 */
+	if (!is_libc && elf_image__has_exception_tables(of->image))
+		return RETURN_READER_UNWINDER;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable)
+			return elf_image__has_exception_tables(symbols->modules[i].image)
+				       ? RETURN_READER_UNWINDER
+				       : RETURN_READER_NONE;
+	return RETURN_READER_UNWINDER;
 }
 
 /* Adds the registers of arguments in which the value begins: see probe_site__choose(). */
@@ -437,24 +402,11 @@ static uint8_t read_registers(const struct probe *probe)
 	return kept;
 }
 
-/* The values are bound: if the site is behind code that overwrites them, chooses another one. */
-static int keep_arguments(struct probe *probe, const struct symbol_match *match)
-{
-	const struct mt_args args = probe->args;
-	uint8_t kept = read_registers(probe);
-	int err;
-
-	if (!(probe->site.changed & kept))
-		return 0;
-	err = choose_site(probe, match, kept);
-	probe->args = args;
-	return err;
-}
-
 static int make_probe(struct probe *probe, const struct probe_source *source,
 		      const struct symbols *symbols, const struct symbol_match *match)
 {
 	bool reads = source->reads && hit_reads__any(source->reads);
+	uint8_t kept = 0;
 	int err;
 
 	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic"),
@@ -465,21 +417,20 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 	if (err)
 		return err;
 	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
-	if (reads)
+	if (reads) {
 		hit_reads__bind(source->reads, match->function, probe, source->is_start);
-	err = reads ? keep_arguments(probe, match) : 0;
+		kept = read_registers(probe);
+	}
+	/* If the site is behind code that overwrites what is read, another one is chosen. */
+	if (probe->site.changed & kept) {
+		const struct mt_args args = probe->args;
+
+		err = choose_site(probe, match, kept);
+		probe->args = args;
+	}
 	if (err)
 		return err;
 	return set_place(probe, source, match->module, match->function->vaddr);
-}
-
-static int take_function(const struct probe_source *source, const struct symbols *symbols,
-			 const struct symbol_match *match, probe_fn fn, void *ctx)
-{
-	struct probe probe;
-	int err = make_probe(&probe, source, symbols, match);
-
-	return err ? err : fn(ctx, &probe);
 }
 
 /* Context of take_match(): whom to hand the probes to, and how many matches there were. */
@@ -494,9 +445,11 @@ struct match_ctx {
 static int take_match(void *ctx, const struct symbol_match *match)
 {
 	struct match_ctx *matches = ctx;
+	struct probe probe;
+	int err = make_probe(&probe, matches->source, matches->symbols, match);
 
 	matches->n++;
-	return take_function(matches->source, matches->symbols, match, matches->fn, matches->ctx);
+	return err ? err : matches->fn(matches->ctx, &probe);
 }
 
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
@@ -506,12 +459,13 @@ static int each_function(const struct probe_source *source, const struct symbols
 	struct symbol_match match;
 	int err = 0;
 
-	if (is_default_trigger(symbol))
-		err = symbols__each_of_name(symbols, symbol, take_match, &matches);
+	for (size_t i = 0; default_triggers[i]; i++)
+		if (!strcmp(symbol, default_triggers[i]))
+			err = symbols__each_of_name(symbols, symbol, take_match, &matches);
 	if (err || matches.n)
 		return err;
 	err = symbols__find(symbols, symbol, &match);
-	return err ? err : take_function(source, symbols, &match, fn, ctx);
+	return err ? err : take_match(&matches, &match);
 }
 
 static int each_usdt(const struct probe_source *source, const struct symbols *symbols,

@@ -44,24 +44,10 @@ static int refuse_kind(const char *text, const char *kind)
 	return -EINVAL;
 }
 
-static int take_kind(struct selector *selector, const char *text)
-{
-	char *open = strchr(selector->names, '('), *close = open ? strchr(open, ')') : NULL;
-
-	if (!open)
-		return 0;
-	if (!close || close[1])
-		return refuse_kind(text, open);
-	*open = *close = 0;
-	for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
-		if (!strcmp(open + 1, kind_names[i]))
-			selector->kind = (enum mt_file_kind)i;
-	return selector->kind == MT_FILE_ANY ? refuse_kind(text, open + 1) : 0;
-}
-
 static int take_apart(struct selector *selector, const char *text)
 {
 	const char *names = text + strlen(SYSCALL_PREFIX);
+	char *open, *close;
 
 	*selector = (struct selector){0};
 	if (strlen(names) >= sizeof(selector->names)) {
@@ -71,7 +57,17 @@ static int take_apart(struct selector *selector, const char *text)
 		return -EINVAL;
 	}
 	strcpy(selector->names, names);
-	return take_kind(selector, text);
+	open = strchr(selector->names, '(');
+	if (!open)
+		return 0;
+	close = strchr(open, ')');
+	if (!close || close[1])
+		return refuse_kind(text, open);
+	*open = *close = 0;
+	for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
+		if (!strcmp(open + 1, kind_names[i]))
+			selector->kind = (enum mt_file_kind)i;
+	return selector->kind == MT_FILE_ANY ? refuse_kind(text, open + 1) : 0;
 }
 
 /* If one of these returns 0, the file has ended, the connection is closed, or nothing is ready. */
@@ -87,23 +83,6 @@ static bool is_reading(const char *name)
 		if (!strcmp(name, names[i]))
 			return true;
 	return false;
-}
-
-/* A call begins a region when it has returned. */
-static int refuse_closed(const char *name)
-{
-	log__error("-start " SYSCALL_PREFIX
-		   "%s(...): the kind of the descriptor is not known, since "
-		   "it is closed when the call returns and the region begins",
-		   name);
-	log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
-	return -EINVAL;
-}
-
-/* The thread, or the process, ends there. */
-static bool never_returns(int number)
-{
-	return number == SYS_exit || number == SYS_exit_group;
 }
 
 static int refuse_end(const char *name)
@@ -122,8 +101,15 @@ static int take(struct search *search, const char *name, int number)
 	enum mt_file_kind kind = search->selector->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
-	if (kind && search->is_start && number == SYS_close)
-		return refuse_closed(name);
+	/* A call begins a region when it has returned. */
+	if (kind && search->is_start && number == SYS_close) {
+		log__error("-start " SYSCALL_PREFIX
+			   "%s(...): the kind of the descriptor is not known, since "
+			   "it is closed when the call returns and the region begins",
+			   name);
+		log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
+		return -EINVAL;
+	}
 	probe.args.n = sizeof(places) / sizeof(places[0]);
 	for (size_t i = 0; i < probe.args.n; i++)
 		probe.args.v[i] =
@@ -150,7 +136,7 @@ static int each_match(struct search *search, const char *glob)
 
 		if (!name || fnmatch(glob, name, 0))
 			continue;
-		if (search->is_start && never_returns(i)) {
+		if (search->is_start && (i == SYS_exit || i == SYS_exit_group)) {
 			if (!strcmp(glob, name))
 				return refuse_end(syscall__selector(i));
 			continue;
@@ -309,22 +295,16 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 /* Without the real-time signals. */
 #define N_SIGNALS 32
 
-static int signal_of(const char *name)
-{
-	name += strncmp(name, "SIG", 3) ? 0 : 3;
-	for (int i = 1; i < N_SIGNALS; i++)
-		if (!strcmp(sigabbrev_np(i) ?: "", name))
-			return i;
-	return 0;
-}
-
 static int each_signal(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	int signal = signal_of(text + strlen(SIGNAL_PREFIX));
-	struct kernel_probe kernel = {
-		.kind = KERNEL_PROBE_SIGNAL, .name = "signal_deliver", .signals = 1ull << signal};
+	const char *name = text + strlen(SIGNAL_PREFIX);
+	struct kernel_probe kernel = {.kind = KERNEL_PROBE_SIGNAL, .name = "signal_deliver"};
 
-	if (signal)
+	name += strncmp(name, "SIG", 3) ? 0 : 3;
+	for (int i = 1; i < N_SIGNALS && !kernel.signals; i++)
+		if (!strcmp(sigabbrev_np(i) ?: "", name))
+			kernel.signals = 1ull << i;
+	if (kernel.signals)
 		return take_named(text, &kernel, fn, ctx);
 	log__error("'%s': no such signal", text);
 	log__hint("mtbpf list '" SIGNAL_PREFIX "*' shows them: " SIGNAL_PREFIX
@@ -427,20 +407,6 @@ static void match_function(struct kernel_functions *functions, const char *name,
 	functions->n++;
 }
 
-static int refuse_unknown_function(const char *text, struct kernel_functions *functions)
-{
-	const char *meant = nearest__result(&functions->nearest);
-
-	log__error("'%s': the kernel has no such function that takes a probe", text);
-	if (meant && strcmp(meant, functions->glob))
-		log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
-	else
-		log__hint("it may be inlined everywhere; 'mtbpf list \"" FUNCTION_PREFIX
-			  "*%s*\"' shows those with a similar name",
-			  functions->glob);
-	return -ENOENT;
-}
-
 static int refuse_several(const char *text, const struct kernel_functions *functions)
 {
 	bool is_one_name = !strcmp(functions->first_others[0], functions->first_others[1]);
@@ -476,8 +442,18 @@ static int each_function(const struct probe_source *source, const char *text, pr
 			   strerror(-err));
 		return err;
 	}
-	if (!functions.n)
-		return refuse_unknown_function(text, &functions);
+	if (!functions.n) {
+		const char *meant = nearest__result(&functions.nearest);
+
+		log__error("'%s': the kernel has no such function that takes a probe", text);
+		if (meant && strcmp(meant, functions.glob))
+			log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
+		else
+			log__hint("it may be inlined everywhere; 'mtbpf list \"" FUNCTION_PREFIX
+				  "*%s*\"' shows those with a similar name",
+				  functions.glob);
+		return -ENOENT;
+	}
 	if (functions.n > 1)
 		return refuse_several(text, &functions);
 	snprintf(kernel.name, sizeof(kernel.name), "%s", functions.first_others[0]);

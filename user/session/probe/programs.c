@@ -61,19 +61,10 @@ static void name_target(const struct programs *programs, char *name, size_t size
 		snprintf(name, size, "those");
 }
 
-static int refuse_none(const struct programs *programs)
-{
-	char where[PATH_MAX + 32];
-
-	name_target(programs, where, sizeof(where));
-	log__error("cannot look at the processes of %s", where);
-	log__hint("run as root, or with CAP_SYS_PTRACE");
-	return -ESRCH;
-}
-
 int programs__open(struct programs *programs, const struct target *target)
 {
 	_cleanup_free_ pid_t *pids = NULL;
+	char where[PATH_MAX + 32];
 	size_t n;
 	int err;
 
@@ -83,7 +74,12 @@ int programs__open(struct programs *programs, const struct target *target)
 		err = target__refuse_empty(target);
 	for (size_t i = 0; !err && i < n; i++)
 		err = add_process(programs, pids[i]);
-	return err ? err : programs->all.n ? 0 : refuse_none(programs);
+	if (err || programs->all.n)
+		return err;
+	name_target(programs, where, sizeof(where));
+	log__error("cannot look at the processes of %s", where);
+	log__hint("run as root, or with CAP_SYS_PTRACE");
+	return -ESRCH;
 }
 
 void programs__fini(struct programs *programs)
