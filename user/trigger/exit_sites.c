@@ -51,29 +51,25 @@ static int add_part(struct function_code *f, const struct exit_part *code)
 	return 0;
 }
 
-/* Adds the other part of the function that a jump leads to. */
-static int follow(struct function_code *f, const struct insn *insn)
-{
-	struct exit_part part;
-
-	if ((insn->cls != INSN_JUMP && insn->cls != INSN_COND) || part_of(f, insn->target) ||
-	    !f->find_part || !f->find_part(f->ctx, insn->target, &part))
-		return 0;
-	return add_part(f, &part);
-}
-
+/* Marks where instructions begin, and adds the other parts of the function that jumps lead to. */
 static int mark_starts(struct function_code *f, size_t number)
 {
+	struct exit_part other;
 	struct insn insn;
-	int err = 0;
 
-	for (size_t at = 0; at < f->parts[number].code.len && !err; at += insn.len) {
+	for (size_t at = 0; at < f->parts[number].code.len; at += insn.len) {
+		int err = 0;
+
 		if (decode(&f->parts[number], at, &insn))
 			return -EILSEQ;
 		f->parts[number].is_start[at] = 1;
-		err = follow(f, &insn);
+		if ((insn.cls == INSN_JUMP || insn.cls == INSN_COND) && !part_of(f, insn.target) &&
+		    f->find_part && f->find_part(f->ctx, insn.target, &other))
+			err = add_part(f, &other);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 /* If data among the code was decoded, jumps lead into the middle of instructions. */
@@ -162,19 +158,6 @@ static int collect(struct function_code *f, const struct code_part *part, struct
 	return err;
 }
 
-static int find(struct function_code *f, struct exit_sites *sites)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < f->n && !err; i++)
-		err = mark_starts(f, i);
-	for (size_t i = 0; i < f->n && !err; i++)
-		err = check_targets(f, &f->parts[i]);
-	for (size_t i = 0; i < f->n && !err; i++)
-		err = collect(f, &f->parts[i], sites);
-	return err ? err : sites->n ? 0 : -ENOENT;
-}
-
 int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
 		     struct exit_sites *sites)
 {
@@ -182,8 +165,14 @@ int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part
 	int err = add_part(&f, entry);
 
 	*sites = (struct exit_sites){0};
-	if (!err)
-		err = find(&f, sites);
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = mark_starts(&f, i);
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = check_targets(&f, &f.parts[i]);
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = collect(&f, &f.parts[i], sites);
+	if (!err && !sites->n)
+		err = -ENOENT;
 	for (size_t i = 0; i < f.n; i++)
 		free(f.parts[i].is_start);
 	return err;

@@ -2,6 +2,7 @@
 #include "trigger/probe_site.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "util/insn.h"
 
@@ -17,31 +18,14 @@ struct entry_block {
 	uint8_t kept; /* see probe_site__choose() */
 };
 
-static bool is_legacy_prefix(uint8_t byte)
-{
-	switch (byte) {
-	case 0x26: /* es */
-	case 0x2e: /* cs */
-	case 0x36: /* ss */
-	case 0x3e: /* ds */
-	case 0x64: /* fs */
-	case 0x65: /* gs */
-	case 0x66: /* operand size */
-	case 0x67: /* address size */
-	case 0xf0: /* lock */
-	case 0xf2:
-	case 0xf3:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static size_t count_prefixes(const uint8_t *bytes, size_t len)
 {
+	/* es, cs, ss, ds, fs, gs; operand size, address size; lock, repne, rep */
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					   0x66, 0x67, 0xf0, 0xf2, 0xf3};
 	size_t n = 0;
 
-	while (n < len && is_legacy_prefix(bytes[n]))
+	while (n < len && memchr(prefixes, bytes[n], sizeof(prefixes)))
 		n++;
 	return n;
 }
@@ -187,15 +171,6 @@ static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t
 	return last;
 }
 
-static void set_check(const struct entry_block *block, size_t at, uint64_t target,
-		      struct probe_site *site)
-{
-	size_t last = last_of_check(block, at, target);
-
-	set_site(block, last, true, site);
-	site->condition = insn__condition(block->code + last, block->len - last) ^ 1;
-}
-
 /* True if the entry block has an instruction that the kernel emulates. */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
@@ -210,8 +185,12 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
 			site->changed = changed;
-			if (insn.cls == INSN_COND && restarts_function(block, insn.target))
-				set_check(block, at, insn.target, site);
+			if (insn.cls == INSN_COND && restarts_function(block, insn.target)) {
+				at = last_of_check(block, at, insn.target);
+				set_site(block, at, true, site);
+				site->condition =
+					insn__condition(block->code + at, block->len - at) ^ 1;
+			}
 			return true;
 		}
 		changed |= insn__changed_arguments(bytes, insn.len);
@@ -223,42 +202,33 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 	return false;
 }
 
-static bool is_passed_over(const uint8_t *bytes, const struct insn *insn)
-{
-	return insn->cls == INSN_OTHER && (insn->is_endbr || is_refused(bytes, insn));
-}
-
-/* Chooses the first instruction that can be probed, after an endbr64 unless the function jumps back
- * to there. */
-static void choose_any(const struct entry_block *block, struct probe_site *site)
-{
-	bool moved = false, moves = false;
-	size_t chosen = 0;
-	struct insn insn;
-
-	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
-		chosen = at;
-		moved = moves;
-		if (!is_passed_over(block->code + at, &insn))
-			break;
-		moves = moves || insn__changes_sp(block->code + at, insn.len);
-	}
-	set_site(block, chosen, false, site);
-	site->at_entry = !moved;
-}
-
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t kept,
 		       struct probe_site *site)
 {
 	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr, .kept = kept};
+	bool moved = false, moves = false;
+	size_t chosen = 0;
 	struct insn insn;
 
 	*site = (struct probe_site){0};
 	if (insn__decode(code, len, vaddr, &insn))
 		return -EILSEQ;
 	block.end = first_branch_target(code, len, vaddr);
-	if (!choose_emulated(&block, site))
-		choose_any(&block, site);
+	if (choose_emulated(&block, site))
+		return 0;
+	/*
+	 * The first instruction that can be probed, after an endbr64 unless the function jumps back
+	 * to there.
+	 */
+	for (size_t at = 0; decode_next(&block, at, &insn); at += insn.len) {
+		chosen = at;
+		moved = moves;
+		if (insn.cls != INSN_OTHER || (!insn.is_endbr && !is_refused(code + at, &insn)))
+			break;
+		moves = moves || insn__changes_sp(code + at, insn.len);
+	}
+	set_site(&block, chosen, false, site);
+	site->at_entry = !moved;
 	return 0;
 }
 

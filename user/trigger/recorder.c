@@ -73,36 +73,6 @@ static bool shares_targets(const struct recorder_config *config)
 	return config->trigger && config->n_tgids;
 }
 
-static int set_targets(struct recorder *r, const struct recorder_config *config)
-{
-	int tgids = bpf_map__fd(r->skel->maps.target_tgids);
-	const uint8_t value = 1;
-
-	if (shares_targets(config))
-		return 0;
-	for (size_t i = 0; i < config->n_tgids; i++)
-		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
-			return -errno;
-	if (config->with_children)
-		r->children = children__new(tgids);
-	return config->with_children && !r->children ? -errno : 0;
-}
-
-/*
- * The tracepoints of system calls slow down every process of the machine, so they are loaded only
- * if needed.
- */
-static int select_syscalls(struct recorder_bpf *skel, const struct recorder_config *config)
-{
-	bool wanted = config->syscall_thresh_ns != 0;
-	int err = bpf_program__set_autoload(skel->progs.on_sys_enter, wanted);
-
-	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
-	if (!err)
-		err = bpf_program__set_autoload(skel->progs.on_sys_exit, wanted);
-	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
-}
-
 /* Shares the trigger's maps: its freezer, its targets, and the threads in regions. */
 static int share(struct recorder_bpf *skel, const struct recorder_config *config)
 {
@@ -127,30 +97,13 @@ static int share(struct recorder_bpf *skel, const struct recorder_config *config
 /* The verifier follows no offset in a map's value that is larger (BPF_MAX_VAR_OFF). */
 #define RING_MAX (256u << 20)
 
-static int size_rings(struct recorder *r, const struct recorder_config *config)
+static int size_maps(struct recorder *r, const struct recorder_config *config)
 {
 	const size_t longest =
 		config->stack_copy ? MT_STACK_MAX : sizeof(struct mt_stack) + 8 * MT_STACK_IPS;
-	struct bpf_map *map = r->skel->maps.stacks;
-	int err;
-
-	if (!config->stacks_size)
-		return 0;
-	r->ring_size = 4096;
-	while (r->ring_size < config->stacks_size && r->ring_size < RING_MAX)
-		r->ring_size *= 2;
-	r->ring_step = r->ring_size + (longest + 7) / 8 * 8;
-	r->skel->rodata->stacks_size = r->ring_size;
-	r->skel->rodata->stack_copy = config->stack_copy;
-	err = bpf_map__set_value_size(map, (uint32_t)r->ring_step);
-	return err ? err : bpf_map__set_max_entries(map, (uint32_t)r->n_slots);
-}
-
-static int size_maps(struct recorder *r, const struct recorder_config *config)
-{
+	struct recorder_bpf *skel = r->skel;
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	int n = libbpf_num_possible_cpus();
-	int err;
+	int err, n = libbpf_num_possible_cpus();
 
 	if (n < 0)
 		return n;
@@ -159,18 +112,27 @@ static int size_maps(struct recorder *r, const struct recorder_config *config)
 	r->log_size = 1;
 	while (r->log_size * sizeof(struct mt_record) < config->log_size)
 		r->log_size *= 2;
-	r->skel->rodata->log_size = r->log_size;
-	err = bpf_map__set_max_entries(r->skel->maps.cpus, (uint32_t)n);
+	skel->rodata->log_size = r->log_size;
+	err = bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)n);
 	if (!err)
-		err = size_rings(r, config);
-	return err ? err
-		   : bpf_map__set_max_entries(r->skel->maps.cpu_logs,
-					      (uint32_t)r->n_slots * r->log_size);
+		err = bpf_map__set_max_entries(skel->maps.cpu_logs,
+					       (uint32_t)r->n_slots * r->log_size);
+	if (err || !config->stacks_size)
+		return err;
+	r->ring_size = 4096;
+	while (r->ring_size < config->stacks_size && r->ring_size < RING_MAX)
+		r->ring_size *= 2;
+	r->ring_step = r->ring_size + (longest + 7) / 8 * 8;
+	skel->rodata->stacks_size = r->ring_size;
+	skel->rodata->stack_copy = config->stack_copy;
+	err = bpf_map__set_value_size(skel->maps.stacks, (uint32_t)r->ring_step);
+	return err ? err : bpf_map__set_max_entries(skel->maps.stacks, (uint32_t)r->n_slots);
 }
 
 static int configure(struct recorder *r, const struct recorder_config *config)
 {
 	struct recorder_bpf *skel = r->skel;
+	bool logs_calls = config->syscall_thresh_ns != 0;
 	struct stat st = {0};
 	int err;
 
@@ -186,8 +148,17 @@ static int configure(struct recorder *r, const struct recorder_config *config)
 	err = bpf_program__set_autoload(skel->progs.on_exec, config->from_exec);
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, false);
+	/*
+	 * The tracepoints of system calls slow down every process of the machine, so they are
+	 * loaded only if needed.
+	 */
+	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
 	if (!err)
-		err = select_syscalls(skel, config);
+		err = bpf_program__set_autoload(skel->progs.on_sys_enter, logs_calls);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.on_sys_exit, logs_calls);
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.begun_calls, logs_calls);
 	if (!err)
 		err = share(skel, config);
 	return err ? err : size_maps(r, config);
@@ -198,43 +169,12 @@ static size_t logs_bytes(const struct recorder *r)
 	return r->n_slots * r->log_size * sizeof(struct mt_record);
 }
 
-static int map_all(struct recorder *r)
+/* Returns NULL, with errno, on failure. */
+static void *map(const struct bpf_map *map, size_t size, int prot)
 {
-	void *p = mmap(NULL, r->n_cpus * sizeof(struct mt_cpu), PROT_READ | PROT_WRITE, MAP_SHARED,
-		       bpf_map__fd(r->skel->maps.cpus), 0);
+	void *p = mmap(NULL, size, prot, MAP_SHARED, bpf_map__fd(map), 0);
 
-	if (p == MAP_FAILED)
-		return -errno;
-	r->cpus = p;
-	p = mmap(NULL, logs_bytes(r), PROT_READ, MAP_SHARED, bpf_map__fd(r->skel->maps.cpu_logs),
-		 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->logs = p;
-	if (!r->ring_size)
-		return 0;
-	p = mmap(NULL, r->n_slots * r->ring_step, PROT_READ, MAP_SHARED,
-		 bpf_map__fd(r->skel->maps.stacks), 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->rings = p;
-	return 0;
-}
-
-/* Assigns slots only to CPUs that are online. */
-static void give_slots(struct recorder *r)
-{
-	uint32_t slot = 0;
-
-	for (size_t cpu = 0; cpu < r->n_cpus && slot < r->n_slots; cpu++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* A record with position 0 has no stack. */
-		r->cpus[cpu].stacks_end = 8;
-		if (fs__read_number(path, 1) == 1)
-			r->cpus[cpu].slot = ++slot;
-	}
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static void detach(struct recorder *r, size_t n)
@@ -266,9 +206,53 @@ static bool attach_pair(struct recorder *r, size_t i)
 	return r->links[i][0] != NULL;
 }
 
-/* A kernel without all of them would show too little interrupt time, so then none is shown. */
-static void attach_pairs(struct recorder *r)
+static int load(struct recorder *r, const struct recorder_config *config)
 {
+	const uint8_t value = 1;
+	struct recorder_bpf *skel;
+	uint32_t slot = 0;
+	int tgids, err;
+
+	skel = r->skel = recorder_bpf__open();
+	if (!skel)
+		return -errno;
+	err = configure(r, config);
+	if (!err)
+		err = recorder_bpf__load(skel);
+	/* As in trigger_load.c. */
+	if (!err && !skel->data)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	r->cpus = map(skel->maps.cpus, r->n_cpus * sizeof(*r->cpus), PROT_READ | PROT_WRITE);
+	r->logs = r->cpus ? map(skel->maps.cpu_logs, logs_bytes(r), PROT_READ) : NULL;
+	if (r->logs && r->ring_size)
+		r->rings = map(skel->maps.stacks, r->n_slots * r->ring_step, PROT_READ);
+	if (!r->logs || (r->ring_size && !r->rings))
+		return -errno;
+	/* Slots are only for CPUs that are online. */
+	for (size_t cpu = 0; cpu < r->n_cpus && slot < r->n_slots; cpu++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
+		/* A record with position 0 has no stack. */
+		r->cpus[cpu].stacks_end = 8;
+		if (fs__read_number(path, 1) == 1)
+			r->cpus[cpu].slot = ++slot;
+	}
+	tgids = bpf_map__fd(skel->maps.target_tgids);
+	for (size_t i = 0; i < config->n_tgids && !shares_targets(config); i++)
+		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
+			return -errno;
+	if (config->with_children && !shares_targets(config)) {
+		r->children = children__new(tgids);
+		if (!r->children)
+			return -errno;
+	}
+	err = recorder_bpf__attach(skel);
+	if (err)
+		return err;
+	/* A kernel without all of them would show too little interrupt time: then none is shown. */
 	r->counts_interrupts = true;
 	for (size_t i = 0; i < INTERRUPTS && r->counts_interrupts; i++)
 		r->counts_interrupts = attach_pair(r, i);
@@ -276,32 +260,7 @@ static void attach_pairs(struct recorder *r)
 		detach(r, INTERRUPTS);
 	for (size_t i = INTERRUPTS; i < TRACEPOINTS; i++)
 		attach_pair(r, i);
-}
-
-static int load(struct recorder *r, const struct recorder_config *config)
-{
-	int err;
-
-	r->skel = recorder_bpf__open();
-	if (!r->skel)
-		return -errno;
-	err = configure(r, config);
-	if (!err)
-		err = recorder_bpf__load(r->skel);
-	/* As in trigger_load.c. */
-	if (!err && !r->skel->data)
-		err = -ENOMEM;
-	if (!err)
-		err = map_all(r);
-	if (err)
-		return err;
-	give_slots(r);
-	err = set_targets(r, config);
-	if (!err)
-		err = recorder_bpf__attach(r->skel);
-	if (!err)
-		attach_pairs(r);
-	return err;
+	return 0;
 }
 
 struct recorder *recorder__new(const struct recorder_config *config)

@@ -70,9 +70,9 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* True for the end of a call or region. */
 /* True for a probe on Go's runtime. */
 bool trigger_event__is_go_wait(const struct trigger_event *event);
+/* True for the end of a call or region. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
