@@ -61,6 +61,11 @@ static const char *check__strerror(int err)
 	return name ? name : strerror(-err);
 }
 
+static bool is_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
 /* ---- the kernel: version, BTF, lockdown, and -trace-include-kernel */
 
 #define BTF "/sys/kernel/btf/vmlinux"
@@ -130,17 +135,6 @@ static void check_lockdown(const struct check *check, struct check_result *resul
 	}
 }
 
-static void explain_no_kernel_code(struct check_result *result, int err)
-{
-	if (err == -EOPNOTSUPP) {
-		check_result__set(result, CHECK_MISSING, "this PMU records user code only");
-		return;
-	}
-	check_result__set(result, CHECK_MISSING, "not recorded: %s", check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
-}
-
 static void check_kernel_code(const struct check *check, struct check_result *result)
 {
 	const struct kernel_refusal *refusal = kernel_access__try(true);
@@ -157,12 +151,16 @@ static void check_kernel_code(const struct check *check, struct check_result *re
 		return;
 	}
 	err = pt_probe__open(&pmu, true);
-	if (err)
-		explain_no_kernel_code(result, err);
-	else
+	if (!err)
 		check_result__set(result, CHECK_OK,
 				  "can be recorded, and read: "
 				  "-trace-include-kernel");
+	else if (err == -EOPNOTSUPP)
+		check_result__set(result, CHECK_MISSING, "this PMU records user code only");
+	else
+		check_result__set(result, CHECK_MISSING, "not recorded: %s", check__strerror(err));
+	if (is_refusal(err))
+		check_result__remedy(result, "run as root (CAP_PERFMON)");
 }
 
 /* ---- virtual machines: hardly any hypervisor passes Intel PT to its guests */
@@ -198,22 +196,15 @@ static bool vm__is_one(void)
 	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx >> 31;
 }
 
-static void read_signature(char signature[static 13])
-{
-	unsigned int eax, words[3];
-
-	__cpuid(0x40000000, eax, words[0], words[1], words[2]);
-	memcpy(signature, words, 12);
-	signature[12] = '\0';
-}
-
 /* By CPUID; if that signature is unknown, as the kernel names it. */
 static void find_name(char *name, size_t size)
 {
-	char signature[13];
+	unsigned int eax, words[3];
+	char signature[12];
 	const char *known;
 
-	read_signature(signature);
+	__cpuid(0x40000000, eax, words[0], words[1], words[2]);
+	memcpy(signature, words, sizeof(signature));
 	known = vm__hypervisor(signature);
 	if (known)
 		snprintf(name, size, "%s", known);
@@ -221,30 +212,16 @@ static void find_name(char *name, size_t size)
 		snprintf(name, size, "an unknown hypervisor");
 }
 
-/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
-static void find_product(char *product, size_t size)
-{
-	char vendor[40] = "", model[40] = "";
-
-	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
-	check__read_line(DMI "product_name", model, sizeof(model));
-	snprintf(product, size, "%s%s%s", vendor, vendor[0] && model[0] ? " " : "", model);
-}
-
-static void cut_at(char *text, const char *what)
-{
-	char *found = strstr(text, what);
-
-	if (found)
-		*found = '\0';
-}
-
 static void check_vm(const struct check *check, struct check_result *result)
 {
-	char name[40], product[84];
+	char name[40], product[84], vendor[40] = "", model[40] = "", *details;
 	bool has_pt = !access(PT_PMU_PATH, F_OK);
 
-	find_product(product, sizeof(product));
+	/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
+	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
+	check__read_line(DMI "product_name", model, sizeof(model));
+	snprintf(product, sizeof(product), "%s%s%s", vendor, vendor[0] && model[0] ? " " : "",
+		 model);
 	if (product[0])
 		check_result__add_text(result, "product", product);
 	check_result__add_number(result, "is_vm", vm__is_one());
@@ -256,7 +233,9 @@ static void check_vm(const struct check *check, struct check_result *result)
 	find_name(name, sizeof(name));
 	check_result__add_text(result, "hypervisor", name);
 	/* "QEMU Standard PC (i440FX + PIIX, 1996)": the model's name is enough. */
-	cut_at(product, " (");
+	details = strstr(product, " (");
+	if (details)
+		*details = '\0';
 	check_result__set(result, has_pt ? CHECK_OK : CHECK_LIMITED, "%s%s%s: %s Intel PT", name,
 			  product[0] ? ", " : "", product, has_pt ? "with" : "without");
 	if (!has_pt)
@@ -287,31 +266,17 @@ static bool is_intel(void)
 	return intel;
 }
 
-static void explain_no_pmu(struct check_result *result)
-{
-	check_result__set(result, CHECK_MISSING, "no PMU: %s",
-			  vm__is_one() ? "a virtual machine"
-			  : is_intel() ? "not in this CPU, kernel or BIOS setting"
-				       : "the CPU is not Intel's");
-	check_result__remedy(result, "-source sample");
-}
-
-static void explain_open(struct check_result *result, int err)
-{
-	check_result__set(result, CHECK_MISSING, "cannot be opened: %s", check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
-	else if (err == -EBUSY)
-		check_result__remedy(result, "end the perf, mtbpf or debugger that uses it");
-}
-
 static void check_intel_pt(const struct check *check, struct check_result *result)
 {
 	struct pt_pmu pmu;
 	int err;
 
 	if (pt_pmu__read(&pmu)) {
-		explain_no_pmu(result);
+		check_result__set(result, CHECK_MISSING, "no PMU: %s",
+				  vm__is_one() ? "a virtual machine"
+				  : is_intel() ? "not in this CPU, kernel or BIOS setting"
+					       : "the CPU is not Intel's");
+		check_result__remedy(result, "-source sample");
 		return;
 	}
 	check_result__add_number(result, "type", pmu.type);
@@ -319,10 +284,15 @@ static void check_intel_pt(const struct check *check, struct check_result *resul
 	check_result__add_number(result, "tsc_art_num", pmu.tsc_art_num);
 	check_result__add_number(result, "tsc_art_den", pmu.tsc_art_den);
 	err = pt_probe__open(&pmu, false);
-	if (err)
-		explain_open(result, err);
-	else
+	if (!err) {
 		check_result__set(result, CHECK_OK, "the PMU is there, and can be opened");
+		return;
+	}
+	check_result__set(result, CHECK_MISSING, "cannot be opened: %s", check__strerror(err));
+	if (is_refusal(err))
+		check_result__remedy(result, "run as root (CAP_PERFMON)");
+	else if (err == -EBUSY)
+		check_result__remedy(result, "end the perf, mtbpf or debugger that uses it");
 }
 
 static uint32_t cap(const char *name)
@@ -381,24 +351,6 @@ static void check_pt_caps(const struct check *check, struct check_result *result
 		check_result__set(result, CHECK_OK, "%s", list);
 }
 
-static void explain_freeze(enum pt_freeze freeze, struct check_result *result, int err)
-{
-	if (err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG)
-		check_result__set(result, CHECK_MISSING, "not on this kernel: %s",
-				  check__strerror(err));
-	else if (err == -ENODATA)
-		check_result__set(result, CHECK_MISSING, "tried: %s",
-				  freeze == PT_FREEZE_DISABLE ? "the trace is empty"
-							      : "the trace went on after the hit");
-	else
-		check_result__set(result, CHECK_MISSING, "cannot be tried: %s",
-				  check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root");
-	else if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
-		check_result__remedy(result, "Linux 6.13 or later has it");
-}
-
 static void check_freeze(const struct check *check, struct check_result *result)
 {
 	enum pt_freeze freeze = (enum pt_freeze)check->which;
@@ -410,10 +362,22 @@ static void check_freeze(const struct check *check, struct check_result *result)
 		return;
 	}
 	err = pt_probe__freeze(&pmu, freeze);
-	if (err)
-		explain_freeze(freeze, result, err);
-	else
+	if (!err)
 		check_result__set(result, CHECK_OK, "tried: %s", pt_freeze__name(freeze));
+	else if (err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG)
+		check_result__set(result, CHECK_MISSING, "not on this kernel: %s",
+				  check__strerror(err));
+	else if (err == -ENODATA)
+		check_result__set(result, CHECK_MISSING, "tried: %s",
+				  freeze == PT_FREEZE_DISABLE ? "the trace is empty"
+							      : "the trace went on after the hit");
+	else
+		check_result__set(result, CHECK_MISSING, "cannot be tried: %s",
+				  check__strerror(err));
+	if (is_refusal(err))
+		check_result__remedy(result, "run as root");
+	else if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
+		check_result__remedy(result, "Linux 6.13 or later has it");
 }
 
 /* ---- samples, and what the CPU adds to them */
@@ -474,11 +438,6 @@ static void check_branch_snapshot(const struct check *check, struct check_result
 }
 
 /* ---- the trigger: BPF programs, uprobes, and tracefs for uprobes of several threads */
-
-static bool is_refusal(int err)
-{
-	return err == -EPERM || err == -EACCES;
-}
 
 /* Loads the programs, because version numbers say little. */
 static void check_bpf(const struct check *check, struct check_result *result)
@@ -545,16 +504,12 @@ static void check_tracefs(const struct check *check, struct check_result *result
 
 /* ---- rights: capabilities, settings of perf and ptrace, locked memory */
 
-/* The kernel accepts CAP_SYS_ADMIN instead of these (include/linux/capability.h). */
-static bool is_part_of_sys_admin(int capability)
-{
-	return capability == CAP_BPF || capability == CAP_PERFMON ||
-	       capability == CAP_CHECKPOINT_RESTORE;
-}
-
 static void check_capability(const struct check *check, struct check_result *result)
 {
-	bool part = is_part_of_sys_admin(check->which) && capability__has(CAP_SYS_ADMIN);
+	/* The kernel accepts CAP_SYS_ADMIN instead of these (include/linux/capability.h). */
+	bool part = (check->which == CAP_BPF || check->which == CAP_PERFMON ||
+		     check->which == CAP_CHECKPOINT_RESTORE) &&
+		    capability__has(CAP_SYS_ADMIN);
 
 	check_result__add_number(result, "number", check->which);
 	check_result__add_number(result, "effective", capability__effective(check->which));
@@ -645,25 +600,11 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 		check_result__remedy(result, "run as root");
 }
 
-static void explain_limit(struct check_result *result, uint64_t fits)
-{
-	char size[UNITS_TEXT_SIZE];
-	uint64_t threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
-
-	units__format_size(size, fits);
-	check_result__add_number(result, "fits", (int64_t)fits);
-	check_result__add_number(result, "threads", (int64_t)threads);
-	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
-			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
-			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
-	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
-			     threads ? "" : ", or a smaller -snapshot-size");
-}
-
 static void check_memlock(const struct check *check, struct check_result *result)
 {
 	struct memlock_limits limits;
-	uint64_t fits;
+	char size[UNITS_TEXT_SIZE];
+	uint64_t fits, threads;
 
 	memlock__read(&limits);
 	fits = memlock__fits(&limits);
@@ -672,11 +613,20 @@ static void check_memlock(const struct check *check, struct check_result *result
 		check_result__add_text(result, "rlimit_memlock", "unlimited");
 	else
 		check_result__add_number(result, "rlimit_memlock", (int64_t)limits.rlimit);
-	if (fits == UINT64_MAX)
+	if (fits == UINT64_MAX) {
 		check_result__set(result, CHECK_OK, "as much trace as there is memory%s",
 				  limits.ipc_lock ? ": CAP_IPC_LOCK lifts the limit" : "");
-	else
-		explain_limit(result, fits);
+		return;
+	}
+	threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
+	units__format_size(size, fits);
+	check_result__add_number(result, "fits", (int64_t)fits);
+	check_result__add_number(result, "threads", (int64_t)threads);
+	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
+			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
+			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
+	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
+			     threads ? "" : ", or a smaller -snapshot-size");
 }
 
 static bool is_on_path(const char *program)

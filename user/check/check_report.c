@@ -79,8 +79,16 @@ void check_report__print(const struct check_report *report, FILE *out)
 	}
 }
 
-static void add_facts(cJSON *facts, const struct check_result *result)
+static void add_result(cJSON *array, const struct check_result *result)
 {
+	cJSON *object = json__append_object(array), *facts;
+
+	cJSON_AddStringToObject(object, "name", result->name);
+	cJSON_AddStringToObject(object, "state", state_names[result->state]);
+	cJSON_AddStringToObject(object, "reason", result->reason);
+	json__add_text_or_null(object, "remedy", result->remedy[0] ? result->remedy : NULL);
+	cJSON_AddBoolToObject(object, "needed", result->needed);
+	facts = cJSON_AddObjectToObject(object, "facts");
 	for (size_t i = 0; i < result->n_facts; i++) {
 		const struct check_fact *fact = &result->facts[i];
 
@@ -89,18 +97,6 @@ static void add_facts(cJSON *facts, const struct check_result *result)
 		else
 			cJSON_AddNumberToObject(facts, fact->name, (double)fact->number);
 	}
-}
-
-static void add_result(cJSON *array, const struct check_result *result)
-{
-	cJSON *object = json__append_object(array);
-
-	cJSON_AddStringToObject(object, "name", result->name);
-	cJSON_AddStringToObject(object, "state", state_names[result->state]);
-	cJSON_AddStringToObject(object, "reason", result->reason);
-	json__add_text_or_null(object, "remedy", result->remedy[0] ? result->remedy : NULL);
-	cJSON_AddBoolToObject(object, "needed", result->needed);
-	add_facts(cJSON_AddObjectToObject(object, "facts"), result);
 }
 
 char *check_report__json(const struct check_report *report)

@@ -95,6 +95,7 @@ static bool begins_with(const char *name, const char *prefix)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
+/* Removes an incomplete recording without a writer, or the remains of a removed one. */
 static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 {
 	char path[PATH_MAX];
@@ -110,12 +111,6 @@ static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 	fs__remove_dir(path);
 	close(fd);
 	return 0;
-}
-
-/* Removes incomplete recordings without a writer, and remains of removed ones. 0 or -errno. */
-static int sweep(const struct folder *folder)
-{
-	return each(folder, sweep_one, NULL);
 }
 
 static int add_item(const struct folder *folder, const char *name, void *ctx)
@@ -231,29 +226,22 @@ static int refuse(const char *dir, int err)
 	return err;
 }
 
-static int make_dir(const char *dir)
-{
-	struct stat st;
-
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return -errno;
-	if (stat(dir, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	return access(dir, W_OK | X_OK) ? -errno : 0;
-}
-
 int folder__open(struct folder *folder, const char *dir, size_t keep, uint64_t max_bytes)
 {
-	int err;
+	struct stat st;
+	int err = 0;
 
 	*folder = (struct folder){.keep = keep, .max_bytes = max_bytes};
 	if (snprintf(folder->dir, sizeof(folder->dir), "%s", dir) >= PATH_MAX - NAME_MAX)
 		return refuse(dir, -ENAMETOOLONG);
-	err = make_dir(dir);
+	if ((mkdir(dir, 0700) && errno != EEXIST) || stat(dir, &st))
+		err = -errno;
+	else if (!S_ISDIR(st.st_mode))
+		err = -ENOTDIR;
+	else if (access(dir, W_OK | X_OK))
+		err = -errno;
 	if (!err)
-		err = sweep(folder);
+		err = each(folder, sweep_one, NULL);
 	return err ? refuse(dir, err) : 0;
 }
 
@@ -294,7 +282,7 @@ int folder__begin(const struct folder *folder, const char *process, uint64_t uni
 	return err;
 }
 
-static int give_name(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
+int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
 {
 	int err = fs__tree_size(slot->partial, bytes);
 
@@ -304,13 +292,6 @@ static int give_name(const struct folder *folder, struct folder_slot *slot, uint
 		err = make_room(folder, *bytes);
 	if (!err && rename(slot->partial, slot->path))
 		err = -errno;
-	return err;
-}
-
-int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
-{
-	int err = give_name(folder, slot, bytes);
-
 	if (err)
 		folder__abandon(slot);
 	else

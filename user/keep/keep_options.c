@@ -5,18 +5,6 @@
 
 #include "util/log.h"
 
-static int check_alone(const struct keep_options *keep, const char *command)
-{
-	if (keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET && !keep->max_size &&
-	    !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
-		return 0;
-	log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
-		   "a folder",
-		   command);
-	log__hint("add -dir DIR, which continues after each capture and keeps recordings there");
-	return -EINVAL;
-}
-
 /* Refuses options for a single capture. */
 static int check_capture(const struct capture_options *capture, const char *command)
 {
@@ -44,8 +32,17 @@ int keep_options__check(struct record_options *options, const char *command)
 {
 	struct keep_options *keep = &options->keep;
 
-	if (!keep->dir)
-		return check_alone(keep, command);
+	if (!keep->dir && keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET &&
+	    !keep->max_size && !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
+		return 0;
+	if (!keep->dir) {
+		log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
+			   "a folder",
+			   command);
+		log__hint("add -dir DIR, which continues after each capture and keeps recordings "
+			  "there");
+		return -EINVAL;
+	}
 	if (check_capture(&options->capture, command))
 		return -EINVAL;
 	if (!keep->keep) {

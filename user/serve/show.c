@@ -110,11 +110,6 @@ static int give_back_root(void)
 	return -EPERM;
 }
 
-static bool can_open_browser(void)
-{
-	return geteuid() && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
-}
-
 static bool open_browser(const char *link)
 {
 	char *const words[] = {"xdg-open", (char *)link, NULL};
@@ -132,40 +127,6 @@ static bool open_browser(const char *link)
 	return ok;
 }
 
-static void say_hit(const struct shown_hit *hit)
-{
-	if (!hit->found) {
-		log__info("this trace does not contain a hit: Perfetto shows all of it");
-		return;
-	}
-	log__info("%s%s%s%s", hit->name, hit->end_ns > hit->begin_ns ? ", " : "",
-		  hit->end_ns > hit->begin_ns ? DURATION(hit->end_ns - hit->begin_ns) : "",
-		  hit->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
-}
-
-static int say_link(const struct trace_server *server, const struct shown_hit *hit, bool has_ui,
-		    bool no_open)
-{
-	const char *ui = has_ui ? trace_server__root(server) : PERFETTO_ORIGIN "/";
-	_cleanup_free_ char *link = deep_link(ui, trace_server__url(server), hit);
-
-	if (!link)
-		return -ENOMEM;
-	say_hit(hit);
-	puts(link);
-	fflush(stdout);
-	if (!has_ui)
-		log__info("the page comes from " PERFETTO_ORIGIN
-			  ", the trace stays here; Chrome asks "
-			  "whether the page may reach this device");
-	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
-		  "Ctrl-C ends",
-		  trace_server__port(server));
-	if (!no_open && can_open_browser() && !open_browser(link))
-		log__info("xdg-open is missing: open the address in a browser");
-	return 0;
-}
-
 static void wait_for_interrupt(void)
 {
 	_cleanup_close_ int fd = interrupts__open();
@@ -179,80 +140,79 @@ static void wait_for_interrupt(void)
 		log__debug("no signal was read");
 }
 
-/* Perfetto's own page reads from one port only. */
-static uint16_t port_of(const struct show_options *options, int ui_fd)
-{
-	return (uint16_t)(options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT);
-}
-
-static int serve(int trace_fd, int ui_fd, const struct shown_hit *hit,
+/* Serves `pages`, or the trace if that is NULL, until Ctrl-C. */
+static int serve(const struct trace_pages *pages, int trace_fd, const struct shown_hit *hit,
 		 const struct show_options *options)
 {
+	_cleanup_close_ int ui_fd = -1;
+	_cleanup_free_ char *link = NULL;
 	struct trace_server *server;
-	int err = give_back_root();
+	uint16_t port;
+	int err = open_ui(options->ui, &ui_fd);
 
 	if (err)
 		return err;
-	server = trace_server__start(trace_fd, ui_fd, port_of(options, ui_fd));
+	/* Perfetto's own page reads from one port only. */
+	port = (uint16_t)(options->port || ui_fd >= 0 ? options->port : PERFETTO_PORT);
+	err = give_back_root();
+	if (err)
+		return err;
+	server = pages ? trace_server__start_pages(pages, ui_fd, port)
+		       : trace_server__start(trace_fd, ui_fd, port);
 	if (!server)
 		return -EADDRINUSE;
-	err = say_link(server, hit, ui_fd >= 0, options->no_open);
-	if (!err)
-		wait_for_interrupt();
+	if (pages)
+		link = strdup(trace_server__url(server));
+	else
+		link = deep_link(ui_fd >= 0 ? trace_server__root(server) : PERFETTO_ORIGIN "/",
+				 trace_server__url(server), hit);
+	if (!link) {
+		trace_server__stop(server);
+		return -ENOMEM;
+	}
+	if (!pages && !hit->found)
+		log__info("this trace does not contain a hit: Perfetto shows all of it");
+	else if (!pages)
+		log__info("%s%s%s%s", hit->name, hit->end_ns > hit->begin_ns ? ", " : "",
+			  hit->end_ns > hit->begin_ns ? DURATION(hit->end_ns - hit->begin_ns) : "",
+			  hit->n_hits > 1 ? ": the slowest of the hits in the trace" : "");
+	puts(link);
+	fflush(stdout);
+	if (!pages && ui_fd < 0)
+		log__info("the page comes from " PERFETTO_ORIGIN
+			  ", the trace stays here; Chrome asks "
+			  "whether the page may reach this device");
+	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
+		  "Ctrl-C ends",
+		  trace_server__port(server));
+	if (!options->no_open && geteuid() && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) &&
+	    !open_browser(link))
+		log__info("xdg-open is missing: open the address in a browser");
+	wait_for_interrupt();
 	trace_server__stop(server);
-	return err;
+	return 0;
 }
 
 int show__trace(const char *path, const struct show_options *options)
 {
 	struct shown_hit hit;
 	_cleanup_close_ int trace_fd = show__open_trace(path, &hit);
-	_cleanup_close_ int ui_fd = -1;
 	int err;
 
 	if (trace_fd < 0)
 		return trace_fd;
-	err = open_ui(options->ui, &ui_fd);
-	if (err)
-		return err;
 	interrupts__hold();
-	err = serve(trace_fd, ui_fd, &hit, options);
+	err = serve(NULL, trace_fd, &hit, options);
 	interrupts__release();
 	return err;
 }
 
-static int serve_pages(const struct trace_pages *pages, int ui_fd,
-		       const struct show_options *options)
-{
-	struct trace_server *server;
-	int err = give_back_root();
-
-	if (err)
-		return err;
-	server = trace_server__start_pages(pages, ui_fd, port_of(options, ui_fd));
-	if (!server)
-		return -EADDRINUSE;
-	puts(trace_server__url(server));
-	fflush(stdout);
-	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
-		  "Ctrl-C ends",
-		  trace_server__port(server));
-	if (!options->no_open && can_open_browser() && !open_browser(trace_server__url(server)))
-		log__info("no xdg-open here: open the address yourself");
-	wait_for_interrupt();
-	trace_server__stop(server);
-	return 0;
-}
-
 int show__pages(const struct trace_pages *pages, const struct show_options *options)
 {
-	_cleanup_close_ int ui_fd = -1;
-	int err = open_ui(options->ui, &ui_fd);
+	int err;
 
-	if (err)
-		return err;
 	interrupts__hold();
-	err = serve_pages(pages, ui_fd, options);
+	err = serve(pages, -1, NULL, options);
 	interrupts__release();
 	return err;
 }

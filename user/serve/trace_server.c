@@ -212,20 +212,6 @@ static const struct served_trace *open_trace(struct trace_server *server, size_t
 	return NULL;
 }
 
-/* Redirects to Perfetto, which then requests the trace. */
-static void redirect(const struct trace_server *server, const struct served_trace *trace,
-		     struct http_answer *answer)
-{
-	const char *ui = server->ui_fd >= 0 ? server->root : PERFETTO_ORIGIN "/";
-	char url[192];
-
-	snprintf(url, sizeof(url), "%strace-%zu.fxt%s", server->url, trace->index,
-		 trace->packing == PACKED_GZIP ? ".gz" : "");
-	answer->location = deep_link(ui, url, &trace->hit);
-	if (answer->location)
-		answer->status = 302;
-}
-
 /* Parses the number after `what` in "open/12" or "trace-12.fxt.gz". */
 static bool parse_number(const char *path, const char *what, size_t *index)
 {
@@ -242,6 +228,7 @@ static bool parse_number(const char *path, const char *what, size_t *index)
 static void send_below(struct trace_server *server, const char *path, struct http_answer *answer)
 {
 	const struct served_trace *trace;
+	char url[192];
 	size_t index;
 	bool opens = parse_number(path, "open/", &index);
 
@@ -253,23 +240,22 @@ static void send_below(struct trace_server *server, const char *path, struct htt
 		return;
 	}
 	trace = opens || parse_number(path, "trace-", &index) ? open_trace(server, index) : NULL;
-	if (trace && opens)
-		redirect(server, trace, answer);
-	else if (trace)
-		send_trace(answer, trace);
-	else
+	if (!trace) {
 		http_answer__say(answer, 404,
 				 "this capture cannot be shown: mtbpf's terminal says why\n");
-}
-
-static void send_ui(const struct trace_server *server, const char *path, struct http_answer *answer)
-{
-	int fd = server->ui_fd < 0 ? -ENOENT : ui_folder__open(server->ui_fd, path);
-
-	if (fd == -ENOENT)
-		http_answer__say(answer, 404, "not here\n");
-	else
-		send_fd(answer, fd, ui_folder__content_type(path));
+		return;
+	}
+	if (!opens) {
+		send_trace(answer, trace);
+		return;
+	}
+	/* Redirects to Perfetto, which then requests the trace. */
+	snprintf(url, sizeof(url), "%strace-%zu.fxt%s", server->url, trace->index,
+		 trace->packing == PACKED_GZIP ? ".gz" : "");
+	answer->location = deep_link(server->ui_fd >= 0 ? server->root : PERFETTO_ORIGIN "/", url,
+				     &trace->hit);
+	if (answer->location)
+		answer->status = 302;
 }
 
 static void answer_request(void *ctx, const struct http_request *request,
@@ -277,6 +263,7 @@ static void answer_request(void *ctx, const struct http_request *request,
 {
 	struct trace_server *server = ctx;
 	const char *method = request->method, *path = request->path;
+	int fd;
 
 	add_headers(server, answer);
 	if (!is_our_host(server, request) || !is_our_origin(server, request))
@@ -290,26 +277,10 @@ static void answer_request(void *ctx, const struct http_request *request,
 		send_below(server, path + strlen(server->path), answer);
 	else if (!server->pages && !strcmp(path, server->path))
 		send_trace(answer, &server->trace);
+	else if (server->ui_fd < 0 || (fd = ui_folder__open(server->ui_fd, path)) == -ENOENT)
+		http_answer__say(answer, 404, "not here\n");
 	else
-		send_ui(server, path, answer);
-}
-
-static int name_trace(struct trace_server *server)
-{
-	unsigned char token[16];
-	size_t n = (size_t)snprintf(server->url, sizeof(server->url), "%s", server->root);
-
-	if (getrandom(token, sizeof(token), 0) != sizeof(token))
-		return -errno;
-	server->path = &server->url[n - 1];
-	for (size_t i = 0; i < sizeof(token); i++)
-		n += (size_t)snprintf(&server->url[n], sizeof(server->url) - n, "%02x", token[i]);
-	if (server->pages)
-		snprintf(&server->url[n], sizeof(server->url) - n, "/");
-	else
-		snprintf(&server->url[n], sizeof(server->url) - n, "/trace.fxt%s",
-			 server->trace.packing == PACKED_GZIP ? ".gz" : "");
-	return 0;
+		send_fd(answer, fd, ui_folder__content_type(path));
 }
 
 static int start(struct trace_server *server, uint16_t port)
@@ -319,9 +290,13 @@ static int start(struct trace_server *server, uint16_t port)
 					     .connections_max = MAX_CONNECTIONS,
 					     .timeout_s = CONNECTION_SECONDS};
 	struct listener listener;
+	unsigned char token[16];
 	char address[32];
+	size_t n;
 	int err;
 
+	if (getrandom(token, sizeof(token), 0) != sizeof(token))
+		return -errno;
 	snprintf(address, sizeof(address), "127.0.0.1:%u", port);
 	err = listener__open(&listener, address);
 	if (err)
@@ -330,13 +305,18 @@ static int start(struct trace_server *server, uint16_t port)
 	snprintf(server->host, sizeof(server->host), "127.0.0.1:%u", server->port);
 	snprintf(server->localhost, sizeof(server->localhost), "localhost:%u", server->port);
 	snprintf(server->root, sizeof(server->root), "http://%s/", server->host);
-	err = name_trace(server);
-	if (!err) {
-		server->http = http_server__start(&listener, &options);
-		err = server->http ? 0 : -ENOMEM;
-	}
+	n = (size_t)snprintf(server->url, sizeof(server->url), "%s", server->root);
+	server->path = &server->url[n - 1];
+	for (size_t i = 0; i < sizeof(token); i++)
+		n += (size_t)snprintf(&server->url[n], sizeof(server->url) - n, "%02x", token[i]);
+	if (server->pages)
+		snprintf(&server->url[n], sizeof(server->url) - n, "/");
+	else
+		snprintf(&server->url[n], sizeof(server->url) - n, "/trace.fxt%s",
+			 server->trace.packing == PACKED_GZIP ? ".gz" : "");
+	server->http = http_server__start(&listener, &options);
 	listener__close(&listener);
-	return err;
+	return server->http ? 0 : -ENOMEM;
 }
 
 /* Takes over the server: frees it on error. */
