@@ -138,12 +138,12 @@ static int wait_for_end(const struct watch_options *options, const struct target
 		now = clock__now_ns();
 		show(trigger, &stats, now - began);
 		if (!options->common.children && !target__is_alive(target)) {
-			status__end();
+			log__end_line();
 			log__info("the target has exited");
 			break;
 		}
 	}
-	status__end();
+	log__end_line();
 	close(fds[0].fd);
 	return 0;
 }

@@ -90,18 +90,14 @@ static int lock(const char *path)
 	return err;
 }
 
-static bool begins_with(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
-
 /* Removes an incomplete recording without a writer, or the remains of a removed one. */
 static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	if (!begins_with(name, WRITING) && !begins_with(name, REMOVING))
+	if (!!strncmp(name, WRITING, strlen(WRITING)) &&
+	    !!strncmp(name, REMOVING, strlen(REMOVING)))
 		return 0;
 	join_path(folder, path, "", name);
 	fd = lock(path);

@@ -392,22 +392,12 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 #define EXIT_LOOKS	 100
 #define EXIT_INTERVAL_MS 10
 
-/*
- * True if the process has exited. Waits up to a second for that: perf_event_open(2) fails as soon
- * as the process begins to exit, a moment before the exit is visible.
- */
-static bool has_gone(pid_t pid)
-{
-	for (int i = 0; i < EXIT_LOOKS && process__alive(pid); i++)
-		poll(NULL, 0, EXIT_INTERVAL_MS);
-	return !process__alive(pid);
-}
-
 /* Captures until the target exits, or until a signal ends mtbpf. */
 static int follow_target(struct keeper *k, enum session_end *end)
 {
 	struct session *s = session__open(&k->options->capture, &k->start);
 	int err = 0;
+	pid_t pid;
 
 	/* The target has exited since it was found. */
 	if (!s && k->has_settled) {
@@ -421,7 +411,14 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	k->metrics.attaches++;
 	while (!capture_one(k, s, end, &err))
 		;
-	if (err && has_gone(session__pid(s))) {
+	/*
+	 * perf_event_open(2) fails as soon as the process begins to exit, a moment before the exit
+	 * is visible: wait up to a second for that.
+	 */
+	pid = session__pid(s);
+	for (int i = 0; err && i < EXIT_LOOKS && process__alive(pid); i++)
+		poll(NULL, 0, EXIT_INTERVAL_MS);
+	if (err && !process__alive(pid)) {
 		*end = SESSION_EXITED;
 		err = 0;
 	}

@@ -145,14 +145,6 @@ static int add_all(struct gate *gate, const struct probe *v, size_t n,
 	return err || !gate->by_return ? err : add_probes(gate, v, n, entries);
 }
 
-static bool has_conditions(const struct gate *gate)
-{
-	for (size_t i = 0; i < gate->events.n; i++)
-		if (gate->events.v[i].kind != TRIGGER_RETURN && gate->events.v[i].condition)
-			return true;
-	return false;
-}
-
 /* Programs at these call MT_FREEZE_CALL in the thread that hit. */
 static bool may_freeze_by_call(const struct probe *probe)
 {
@@ -283,7 +275,9 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 		err = check_breakpoints(gate, probes->n_breakpoints);
 	if (err)
 		return err;
-	all.conditional_entries = has_conditions(gate);
+	all.conditional_entries = false;
+	VEC_EACH(&gate->events, event)
+		all.conditional_entries |= event->kind != TRIGGER_RETURN && event->condition;
 	all.function_events = gate->function_events;
 	all.freezes_by_call = gate->freezes_by_call;
 	all.kernel_probes = gate->kernel_probes.v;
@@ -306,12 +300,6 @@ static int check_gone(size_t n_gone, size_t n_set)
 	return n_gone && !n_set ? -ESRCH : 0;
 }
 
-/* True after gate__stop_go_waits(): the gate may be attached again. */
-static bool is_stopped(const struct gate *gate, const struct trigger_event *event)
-{
-	return trigger_event__is_go_wait(event) && !gate->go_waits;
-}
-
 /* Opens the ends first: the end of a call that was already entered must not be missed. */
 static int open_links(struct gate *gate)
 {
@@ -323,7 +311,8 @@ static int open_links(struct gate *gate)
 			uint64_t cookie;
 			int program;
 
-			if (trigger_event__is_end(event) != ends || is_stopped(gate, event))
+			if (trigger_event__is_end(event) != ends ||
+			    (trigger_event__is_go_wait(event) && !gate->go_waits))
 				continue;
 			program = trigger__program(gate->trigger, event, &cookie);
 			event->fd = uprobe_link__open(&gate->specs.v[i], program, cookie);
@@ -347,7 +336,7 @@ static int attach_events(struct gate *gate,
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
-		if (is_stopped(gate, &gate->events.v[i]))
+		if (trigger_event__is_go_wait(&gate->events.v[i]) && !gate->go_waits)
 			continue;
 		of_source |= theirs >= 0;
 		if (theirs < 0)
@@ -552,10 +541,10 @@ int gate__take_entries(struct gate *gate, struct recording *rec)
 	if (err || !gate->go_waits)
 		return err;
 	first = rec->entries.n;
-	err = trigger__ready(gate->trigger, take_go_stack, &of_ready);
+	err = trigger__go_stacks(gate->trigger, false, take_go_stack, &of_ready);
 	note_latest(rec, first, &gate->ready_until_ns);
 	reader.of_parks = true;
-	return err ? err : trigger__parks(gate->trigger, take_go_stack, &reader);
+	return err ? err : trigger__go_stacks(gate->trigger, true, take_go_stack, &reader);
 }
 
 static int take_region(void *ctx, const struct mt_entry *entry)
@@ -671,16 +660,6 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	return err ? err : 1;
 }
 
-static void close_those(struct gate *gate, bool ends)
-{
-	VEC_EACH(&gate->events, event) {
-		if (event->fd < 0 || trigger_event__is_end(event) != ends)
-			continue;
-		close(event->fd);
-		event->fd = -1;
-	}
-}
-
 void gate__stop_go_waits(struct gate *gate)
 {
 	trigger__stop_go_waits(gate->trigger);
@@ -698,8 +677,14 @@ void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)
 		trigger__detach(gate->trigger);
-	close_those(gate, false);
-	close_those(gate, true);
+	/* The entries first: otherwise the end of a call that was entered would be missed. */
+	for (int ends = 0; ends <= 1; ends++)
+		VEC_EACH(&gate->events, event) {
+			if (event->fd < 0 || trigger_event__is_end(event) != ends)
+				continue;
+			close(event->fd);
+			event->fd = -1;
+		}
 	gate->attached = false;
 }
 

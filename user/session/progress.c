@@ -59,11 +59,6 @@ void status__show(const struct status_view *view)
 	log__line(status__format(text, view));
 }
 
-void status__end(void)
-{
-	log__end_line();
-}
-
 void progress__init(struct progress *progress, const struct capture_options *o)
 {
 	enum mt_cpu_measure measure = capture_options__cpu_measure(o);
@@ -79,25 +74,13 @@ void progress__init(struct progress *progress, const struct capture_options *o)
 	learner__init(&progress->learner, t->percent);
 }
 
-static bool is_learning(const struct progress *progress)
-{
-	return progress->learner.percent > 0;
-}
-
 void progress__format_threshold(const struct progress *progress,
 				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE])
 {
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		threshold__format_percent(text, progress->learner.percent);
 	else
 		units__format_duration(text, progress->threshold_ns);
-}
-
-void progress__say_needed(const struct progress *progress)
-{
-	if (is_learning(progress) && progress->threshold_ns == UINT64_MAX)
-		log__info("nothing triggers until %llu values have been measured",
-			  (unsigned long long)progress->learner.needed);
 }
 
 static void learn(struct progress *progress, struct trigger *trigger, const struct mt_stats *stats,
@@ -114,7 +97,7 @@ static void learn(struct progress *progress, struct trigger *trigger, const stru
 	trigger__set_threshold(trigger, threshold);
 	if (!is_first)
 		return;
-	status__end();
+	log__end_line();
 	log__info("threshold %s = %s (%llu values); armed, updating",
 		  threshold__format_percent(percent, progress->learner.percent),
 		  DURATION(threshold), (unsigned long long)progress->learner.learned);
@@ -142,7 +125,7 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 	progress->last_ns = now_ns;
 	if (!trigger || trigger__stats(trigger, &stats))
 		return;
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		learn(progress, trigger, &stats, elapsed_ns);
 	view = view_of(progress, &stats, stats.hits - progress->last_stats.hits, elapsed_ns);
 	view.cost = cost;
@@ -158,7 +141,7 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 
 	if (!trigger || trigger__stats(trigger, &stats))
 		return;
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		learner__update(&progress->learner, &stats, 0);
 	view = view_of(progress, &stats, stats.hits, clock__now_ns() - progress->began_ns);
 	if (stats.hits)

@@ -264,6 +264,7 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 {
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
 	size_t first_taken = rec->taken.n;
+	struct recorder_abilities counts;
 	struct steal_facts facts;
 	uint64_t since_ns;
 	struct record_reader reader = {rec, recorder};
@@ -271,14 +272,14 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 
 	if (err || !recorder)
 		return err;
-	rec->knows_interrupts = recorder__counts_interrupts(recorder);
-	rec->knows_taken = recorder__counts_throttled(recorder);
+	counts = recorder__abilities(recorder);
+	rec->knows_interrupts = counts.interrupts;
+	rec->knows_taken = counts.throttled;
 	facts = steal__facts();
 	/* The kernel must count stolen time, and the hypervisor must report it. */
-	rec->steal =
-		(!facts.is_guest || recorder__counts_stolen(recorder)) && steal__is_told(&facts)
-			? REC_STEAL_TOLD
-			: REC_STEAL_NOT_TOLD;
+	rec->steal = (!facts.is_guest || counts.stolen) && steal__is_told(&facts)
+			     ? REC_STEAL_TOLD
+			     : REC_STEAL_NOT_TOLD;
 	if (since_ns > rec->complete_ns) {
 		rec->complete_ns = since_ns;
 		if (recorder__ring_size(recorder) > rec->ring_bytes)

@@ -145,7 +145,7 @@ static int wait_for_end(struct session *s, enum session_end *end)
 		if (over)
 			break;
 	}
-	status__end();
+	log__end_line();
 	overhead__say(&s->overhead, &s->options->sample);
 	tell_observer(s);
 	s->armed = false;

@@ -100,20 +100,6 @@ static bool has_function(const struct session *s, const struct programs *program
 	return false;
 }
 
-/* True if the function is in a program that did not run at the start. */
-static bool is_program_new(const struct session *s, const struct target *target)
-{
-	struct programs programs;
-	bool is_new = !programs__open(&programs, target);
-
-	if (is_new) {
-		programs__remove(&programs, &s->programs);
-		is_new = has_function(s, &programs);
-	}
-	programs__fini(&programs);
-	return is_new;
-}
-
 /* True if a process that started later has the function. */
 static bool is_process_new(const struct session *s, const struct target *target)
 {
@@ -134,15 +120,20 @@ static bool is_process_new(const struct session *s, const struct target *target)
 static bool look(struct session *s)
 {
 	LOG_SILENTLY;
+	struct programs programs = {0};
 	struct target target;
 	bool replaced = false;
 
-	if (target__choose(&target, &s->options->target))
+	if (target__choose(&target, &s->options->target)) {
 		replaced = false;
-	else if (target__is_cgroup(&target))
-		replaced = count_unmapped(s, &target) && is_program_new(s, &target);
-	else
+	} else if (!target__is_cgroup(&target)) {
 		replaced = is_process_new(s, &target);
+	} else if (count_unmapped(s, &target) && !programs__open(&programs, &target)) {
+		/* The function is in a program that did not run at the start. */
+		programs__remove(&programs, &s->programs);
+		replaced = has_function(s, &programs);
+	}
+	programs__fini(&programs);
 	target__close(&target);
 	return replaced;
 }

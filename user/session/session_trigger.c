@@ -341,12 +341,6 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 		  is_alone ? "; " : "", is_alone ? now : "");
 }
 
-/* True if finished calls, delays or regions may trigger, not only stalls. */
-static bool has_threshold(const struct session *s)
-{
-	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
-}
-
 void session__say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
@@ -355,6 +349,8 @@ void session__say_waiting(const struct session *s)
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
 	const struct probe *bound =
 		inside_kernel(&s->regions.starts) ?: inside_kernel(&s->regions.stops);
+	/* Finished calls, delays or regions may trigger, not only stalls. */
+	bool has_threshold = threshold__is_set(&o->delay_thresh) || session__measures_duration(s);
 
 	if (s->ops->memory)
 		log__info("%s: %s; %s", s->ops->name, s->ops->about,
@@ -382,7 +378,7 @@ void session__say_waiting(const struct session *s)
 							      : "a call of",
 			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
-	else if (s->options->limits.stall_thresh_ns && !has_threshold(s))
+	else if (o->limits.stall_thresh_ns && !has_threshold)
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
@@ -405,7 +401,9 @@ void session__say_waiting(const struct session *s)
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
-	if (s->options->limits.stall_thresh_ns && has_threshold(s))
+	if (o->limits.stall_thresh_ns && has_threshold)
 		say_waiting_for_stall(s, false, now);
-	progress__say_needed(&s->progress);
+	if (s->progress.threshold_ns == UINT64_MAX)
+		log__info("nothing triggers until %llu values have been measured",
+			  (unsigned long long)s->progress.learner.needed);
 }

@@ -58,18 +58,6 @@ void stalled_threads__free(struct stalled_threads *threads)
 	free(threads);
 }
 
-static enum mt_stall_from from_of(const struct session *s)
-{
-	if (s->regions.stop_triggers)
-		return MT_STALL_REGION;
-	if (threshold__is_set(&s->options->delay_thresh) || probes__are_library(&s->probes))
-		return MT_STALL_HIT;
-	for (size_t i = 0; i < s->probes.all.n; i++)
-		if (s->probes.all.v[i].is_inside)
-			return MT_STALL_HIT;
-	return MT_STALL_CALL;
-}
-
 int stall__refuse_go(const struct probes *probes)
 {
 	if (!probes__are_go(probes))
@@ -83,9 +71,18 @@ int stall__refuse_go(const struct probes *probes)
 
 int stall__choose(struct session *s)
 {
+	bool is_inside = false;
+
 	if (!s->options->limits.stall_thresh_ns)
 		return 0;
-	s->stall_from = from_of(s);
+	VEC_EACH(&s->probes.all, probe)
+		is_inside |= probe->is_inside;
+	s->stall_from = MT_STALL_CALL;
+	if (s->regions.stop_triggers)
+		s->stall_from = MT_STALL_REGION;
+	else if (threshold__is_set(&s->options->delay_thresh) || probes__are_library(&s->probes) ||
+		 is_inside)
+		s->stall_from = MT_STALL_HIT;
 	return s->stall_from == MT_STALL_CALL ? stall__refuse_go(&s->probes) : 0;
 }
 

@@ -279,12 +279,6 @@ static int choose_again(struct target *target, const struct target_options *opti
 	return err ? err : target__is_alive(target) ? 0 : -ESRCH;
 }
 
-/* True if the next attempt may succeed. */
-static bool may_come(int err)
-{
-	return err && err != -ENOTUNIQ && err != -ENOMEM;
-}
-
 int target__wait(struct target *target, const struct target_options *options, int signal_fd,
 		 uint64_t deadline_ns)
 {
@@ -295,11 +289,13 @@ int target__wait(struct target *target, const struct target_options *options, in
 	for (;;) {
 		int err = choose_again(target, options, true);
 		bool is_known = !err && target->pids.n && target->pids.v[0] == known;
+		bool is_over = !err || err == -ENOTUNIQ || err == -ENOMEM;
 
 		/* Repeat it with messages, unless they would be those of the last time. */
-		if (!may_come(err) && !is_known)
+		if (is_over && !is_known)
 			err = choose_again(target, options, false);
-		if (!may_come(err))
+		/* Any other attempt may succeed later. */
+		if (!err || err == -ENOTUNIQ || err == -ENOMEM)
 			return err;
 		if (!said)
 			log__info("waiting for a process of %s to start; Ctrl-C ends mtbpf",

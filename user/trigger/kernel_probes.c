@@ -558,26 +558,21 @@ bool kernel_probes__need_tasks(const struct trigger_config *config)
 	return false;
 }
 
-static bool has_kind(const struct kernel_probes *set, int kind)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if ((int)set->v[i].kind == kind)
-			return true;
-	return false;
-}
-
 struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 					    const struct kernel_probe *all, size_t n)
 {
 	struct kernel_probes *set = calloc(1, sizeof(*set));
+	bool has[KERNEL_PROBE_KINDS] = {false};
 	int err = set ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < n; i++)
+		has[all[i].kind] = true;
 	if (set)
 		*set = (struct kernel_probes){.skel = skel, .v = all, .n = n};
 	for (int kind = KERNEL_PROBE_NONE + 1; kind < KERNEL_PROBE_KINDS && !err; kind++)
 		if (kinds[kind].attach_one)
 			err = attach_each(set, kind, kinds[kind].attach_one);
-		else if (kinds[kind].attach && has_kind(set, kind))
+		else if (kinds[kind].attach && has[kind])
 			err = kinds[kind].attach(set);
 	if (!err)
 		return set;

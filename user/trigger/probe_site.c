@@ -232,18 +232,6 @@ int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t 
 	return 0;
 }
 
-/* True if straight code leads from the entry to `at` without changing the stack pointer. */
-static bool is_still_entry(const struct entry_block *block, size_t at)
-{
-	struct insn insn;
-
-	for (size_t i = 0; i < at; i += insn.len)
-		if (!decode_next(block, i, &insn) || insn.cls != INSN_OTHER ||
-		    insn__changes_sp(block->code + i, insn.len))
-			return false;
-	return at < block->end;
-}
-
 int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
 		   struct probe_site *site)
 {
@@ -266,7 +254,11 @@ int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offse
 	block.end = first_branch_target(code, len, vaddr);
 	emulated = is_emulated_straight(code + at, &insn) || is_emulated_branch(code + at, &insn);
 	set_site(&block, at, emulated, site);
-	site->at_entry = is_still_entry(&block, at);
+	/* Straight code must lead from the entry to there without changing the stack pointer. */
+	site->at_entry = at < block.end;
+	for (size_t i = 0; i < at && site->at_entry; i += insn.len)
+		site->at_entry = decode_next(&block, i, &insn) && insn.cls == INSN_OTHER &&
+				 !insn__changes_sp(code + i, insn.len);
 	return 0;
 }
 

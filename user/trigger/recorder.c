@@ -303,19 +303,11 @@ void recorder__free(struct recorder *r)
 	free(r);
 }
 
-bool recorder__counts_interrupts(const struct recorder *r)
+struct recorder_abilities recorder__abilities(const struct recorder *r)
 {
-	return r->counts_interrupts;
-}
-
-bool recorder__counts_throttled(const struct recorder *r)
-{
-	return r->skel->bss->counts_throttled;
-}
-
-bool recorder__counts_stolen(const struct recorder *r)
-{
-	return r->skel->bss->counts_stolen;
+	return (struct recorder_abilities){.interrupts = r->counts_interrupts,
+					   .throttled = r->skel->bss->counts_throttled,
+					   .stolen = r->skel->bss->counts_stolen};
 }
 
 int recorder__gate(const struct recorder *r)

@@ -11,8 +11,6 @@
 
 #include "kernel/kernel.h"
 #include "threads.skel.h"
-#include "trigger.skel.h"
-#include "trigger/trigger.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -180,17 +178,4 @@ int thread_reader__read(struct thread_reader *reader, struct mt_thread **threads
 	*threads = all.v;
 	*n = all.n;
 	return err;
-}
-
-void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open)
-{
-	const struct bpf_map *map = trigger->skel->maps.open_stalls;
-	uint64_t value[32]; /* begins as struct open_stall of bpf/stall.bpf.h, with its time */
-
-	if (is_open && question->sequence - 1 < MT_ANSWERS)
-		trigger->skel->bss->stall_answers[question->sequence - 1] = question->time_ns;
-	else if (!is_open && bpf_map__value_size(map) <= sizeof(value) &&
-		 !bpf_map_lookup_elem(bpf_map__fd(map), &question->tid, value) &&
-		 value[0] == question->time_ns)
-		bpf_map_delete_elem(bpf_map__fd(map), &question->tid);
 }

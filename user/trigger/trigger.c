@@ -213,6 +213,19 @@ int trigger__next(struct trigger *trigger, struct mt_hit *hit)
 	return err < 0 ? err : 0;
 }
 
+void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open)
+{
+	const struct bpf_map *map = trigger->skel->maps.open_stalls;
+	uint64_t value[32]; /* begins as struct open_stall of bpf/stall.bpf.h, with its time */
+
+	if (is_open && question->sequence - 1 < MT_ANSWERS)
+		trigger->skel->bss->stall_answers[question->sequence - 1] = question->time_ns;
+	else if (!is_open && bpf_map__value_size(map) <= sizeof(value) &&
+		 !bpf_map_lookup_elem(bpf_map__fd(map), &question->tid, value) &&
+		 value[0] == question->time_ns)
+		bpf_map_delete_elem(bpf_map__fd(map), &question->tid);
+}
+
 bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit)
 {
 	return hit->arming == trigger->freezer->arming;
@@ -579,11 +592,12 @@ static int take_log(const struct bpf_map *map, int (*take)(void *ctx, const stru
 	return err;
 }
 
-static int take_go_stacks(const struct bpf_map *map,
-			  int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx)
+int trigger__go_stacks(const struct trigger *trigger, bool of_parks,
+		       int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx)
 {
 	const size_t size = sizeof(struct mt_go_stack) * MT_GO_STACKS;
-	const struct mt_go_stack *log = map_log(map, size);
+	const struct mt_go_stack *log = map_log(
+		of_parks ? trigger->skel->maps.park_stacks : trigger->skel->maps.ready_log, size);
 	struct mt_go_stack stack;
 	int err = 0;
 
@@ -594,18 +608,6 @@ static int take_go_stacks(const struct bpf_map *map,
 			err = take(ctx, &stack);
 	munmap((void *)log, size);
 	return err;
-}
-
-int trigger__ready(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *ready), void *ctx)
-{
-	return take_go_stacks(trigger__skel(trigger)->maps.ready_log, take, ctx);
-}
-
-int trigger__parks(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *park), void *ctx)
-{
-	return take_go_stacks(trigger__skel(trigger)->maps.park_stacks, take, ctx);
 }
 
 uint64_t trigger__also_calls(const struct trigger *trigger)

@@ -151,12 +151,10 @@ int trigger__entries(const struct trigger *trigger,
 
 /*
  * Like trigger__entries(), with config.go_waits: the latest MT_GO_STACKS wake-ups of goroutines, or
- * the stacks of as many waits.
+ * the stacks of as many waits (of_parks).
  */
-int trigger__ready(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *ready), void *ctx);
-int trigger__parks(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *park), void *ctx);
+int trigger__go_stacks(const struct trigger *trigger, bool of_parks,
+		       int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx);
 
 /*
  * Like trigger__entries(), with config.regions: the latest MT_ENTRY_LOG ended regions and all open

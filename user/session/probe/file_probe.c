@@ -488,18 +488,13 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 	return err;
 }
 
-static int open_symbols(struct symbols *symbols, const struct probe_source *source)
-{
-	return source->exec_path ? symbols__open_file(symbols, source->exec_path)
-				 : symbols__open(symbols, source->process);
-}
-
 int file_probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
 {
 	struct symbols symbols;
 	int err;
 
-	err = open_symbols(&symbols, source);
+	err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				: symbols__open(&symbols, source->process);
 	if (err)
 		return err;
 	if (usdt__is_selector(symbol))
@@ -533,7 +528,8 @@ int file_probe__each_function(const struct probe_source *source, const char *sym
 	struct match_ctx matches = {source, &symbols, fn, ctx, 0};
 	int err;
 
-	err = open_symbols(&symbols, source);
+	err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				: symbols__open(&symbols, source->process);
 	if (err)
 		return err;
 	err = symbols__each_meant(&symbols, symbol,

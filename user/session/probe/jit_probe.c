@@ -318,24 +318,12 @@ static int refuse_map(pid_t pid)
 	return -ENOENT;
 }
 
-static int take_all(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-		    const struct wanted *wanted, probe_fn fn, void *ctx)
-{
-	char name[LABEL_SIZE];
-	int err = 0;
-
-	for (size_t i = 0; i < map->n && !err; i++)
-		if (wanted__has(wanted, plain_name(&map->v[i], name)) &&
-		    is_called(pid, maps, &map->v[i]))
-			err = take_entry(pid, &map->v[i], name, fn, ctx);
-	return err;
-}
-
 int jit_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 	struct jit_match match = {0};
 	struct wanted wanted = {.text = text + strlen(JIT_PREFIX)};
+	char name[LABEL_SIZE];
 	struct jit_map map;
 	pid_t pid;
 	int err;
@@ -355,8 +343,10 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 		find_matches(&map, &maps, pid, &wanted, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
 		err = refuse_matches(pid, wanted.text, &match);
-	if (!err)
-		err = take_all(&map, &maps, pid, &wanted, fn, ctx);
+	for (size_t i = 0; i < map.n && !err; i++)
+		if (wanted__has(&wanted, plain_name(&map.v[i], name)) &&
+		    is_called(pid, &maps, &map.v[i]))
+			err = take_entry(pid, &map.v[i], name, fn, ctx);
 	close_map(&map);
 	return err;
 }

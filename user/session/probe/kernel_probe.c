@@ -237,42 +237,13 @@ static int note_category(void *category, const char *found, const char *event)
 	return 1;
 }
 
-/*
- * The kernel finds a tracepoint by its name, which is unique without its category. Tracepoints
- * without an event are not in tracefs, and have no category. Without tracefs nothing is checked.
- */
-static int check_category(const char *text, const char *category, const char *name)
-{
-	char found[NAME_MAX] = "";
-
-	each_event("*", name, note_category, found);
-	if (!*found || !strcmp(found, category))
-		return 0;
-	log__error("'%s': the tracepoint %s has the category %s", text, name, found);
-	log__hint("use " TRACEPOINT_PREFIX "%s:%s", found, name);
-	return -EINVAL;
-}
-
-/* The events of this category are made by the tracepoints of all system calls. */
-static int refuse_syscall_event(const char *text, const char *name)
-{
-	bool is_exit = !strncmp(name, "sys_exit_", 9), is_entry = !strncmp(name, "sys_enter_", 10);
-
-	log__error("'%s' is an event, and not a tracepoint", text);
-	if (is_entry || is_exit)
-		log__hint("the system call is " SYSCALL_PREFIX "%s", name + (is_exit ? 9 : 10));
-	else
-		log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
-	return -EINVAL;
-}
-
 static int each_tracepoint(const struct probe_source *source, const char *text, probe_fn fn,
 			   void *ctx)
 {
 	const char *category = text + strlen(TRACEPOINT_PREFIX), *colon = strchr(category, ':');
 	struct kernel_probe kernel = {.kind = KERNEL_PROBE_TRACEPOINT};
-	char of[NAME_MAX];
-	int err;
+	char of[NAME_MAX], found[NAME_MAX] = "";
+	const char *name;
 
 	(void)source;
 	if (!colon || colon == category || !colon[1] || strpbrk(category, "*?[/") ||
@@ -283,12 +254,31 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 		return -EINVAL;
 	}
 	snprintf(of, sizeof(of), "%.*s", (int)(colon - category), category);
-	if (!has_tracepoints(of))
-		return refuse_syscall_event(text, colon + 1);
-	err = check_category(text, of, colon + 1);
-	if (err)
-		return err;
-	snprintf(kernel.name, sizeof(kernel.name), "%s", colon + 1);
+	name = colon + 1;
+	if (!has_tracepoints(of)) {
+		/* These events are made by the tracepoints of all system calls. */
+		bool is_exit = !strncmp(name, "sys_exit_", 9);
+
+		log__error("'%s' is an event, and not a tracepoint", text);
+		if (is_exit || !strncmp(name, "sys_enter_", 10))
+			log__hint("the system call is " SYSCALL_PREFIX "%s",
+				  name + (is_exit ? 9 : 10));
+		else
+			log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
+		return -EINVAL;
+	}
+	/*
+	 * The kernel finds a tracepoint by its name, which is unique without its category.
+	 * Tracepoints without an event are not in tracefs, and have no category. Without tracefs
+	 * nothing is checked.
+	 */
+	each_event("*", name, note_category, found);
+	if (*found && strcmp(found, of)) {
+		log__error("'%s': the tracepoint %s has the category %s", text, name, found);
+		log__hint("use " TRACEPOINT_PREFIX "%s:%s", found, name);
+		return -EINVAL;
+	}
+	snprintf(kernel.name, sizeof(kernel.name), "%s", name);
 	return take_named(text, &kernel, fn, ctx);
 }
 

@@ -129,32 +129,25 @@ static int hand_on(void *ctx, const struct probe *probe)
 	return VEC_ADD(&search->found, *probe) ? -ENOMEM : search->fn(search->ctx, probe);
 }
 
-static struct probe_source source_in(const struct search *search, const struct program *program)
+/*
+ * Searches one program: with messages, and the user may pick a function; or quietly, to count its
+ * places that are new.
+ */
+static int search_in(struct search *search, const struct program *program, bool quietly)
 {
 	struct probe_source source = search->source ? *search->source : (struct probe_source){0};
+	enum log_level level = log__level();
+	int err;
 
 	source.process = &program->process;
 	source.programs = NULL;
-	return source;
-}
-
-static int look(struct search *search, const struct program *program)
-{
-	LOG_SILENTLY;
-	const struct probe_source source = source_in(search, program);
-
 	search->process = &program->process;
 	search->n_new = 0;
-	return search->each(&source, search->symbol, count_new, search);
-}
-
-/* Searches again with messages; the user may pick a function. */
-static int take(struct search *search, const struct program *program)
-{
-	const struct probe_source source = source_in(search, program);
-
-	search->process = &program->process;
-	return search->each(&source, search->symbol, hand_on, search);
+	if (quietly)
+		log__set_level(LOG_SILENT);
+	err = search->each(&source, search->symbol, quietly ? count_new : hand_on, search);
+	log__set_level(level);
+	return err;
 }
 
 /* Replaces a process that has ended by another one of the same program. False without any. */
@@ -186,7 +179,7 @@ static bool replace_process(const struct programs *programs, struct program *pro
 /* Returns 0 also if the program lacks the symbol: another may have it. */
 static int search_program(struct search *search, struct program *program)
 {
-	int err = look(search, program);
+	int err = search_in(search, program, true);
 	bool is_ambiguous = err == -ENOTUNIQ;
 
 	if (is_ambiguous && search->found.n) {
@@ -199,7 +192,7 @@ static int search_program(struct search *search, struct program *program)
 	program->is_probed = true;
 	if (!is_ambiguous && !search->n_new)
 		return 0;
-	err = take(search, program);
+	err = search_in(search, program, false);
 	if (err || !is_ambiguous)
 		return err;
 	snprintf(search->picked, sizeof(search->picked), "%s", search->found.v[0].name);
@@ -211,7 +204,7 @@ static int search_program(struct search *search, struct program *program)
 static int explain(const struct programs *programs, struct search *search)
 {
 	char where[PATH_MAX + 32];
-	int err = programs->all.n == 1 ? take(search, &programs->all.v[0]) : 0;
+	int err = programs->all.n == 1 ? search_in(search, &programs->all.v[0], false) : 0;
 
 	if (err)
 		return err;
@@ -281,7 +274,7 @@ bool programs__have(const struct programs *programs, const char *symbol)
 	bool found = false;
 
 	for (size_t i = 0; i < programs->all.n && !found; i++) {
-		int err = look(&search, &programs->all.v[i]);
+		int err = search_in(&search, &programs->all.v[i], true);
 
 		found = !err || err == -ENOTUNIQ;
 	}
