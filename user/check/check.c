@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,44 @@
 #include "trigger/trigger.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/json.h"
 #include "util/log.h"
 #include "util/units.h"
+
+void check_result__set(struct check_result *result, enum check_state state, const char *reason, ...)
+{
+	va_list ap;
+
+	result->state = state;
+	va_start(ap, reason);
+	vsnprintf(result->reason, sizeof(result->reason), reason, ap);
+	va_end(ap);
+}
+
+void check_result__remedy(struct check_result *result, const char *remedy, ...)
+{
+	va_list ap;
+
+	va_start(ap, remedy);
+	vsnprintf(result->remedy, sizeof(result->remedy), remedy, ap);
+	va_end(ap);
+}
+
+void check_result__add_number(struct check_result *result, const char *name, int64_t number)
+{
+	if (result->n_facts < CHECK_MAX_FACTS)
+		result->facts[result->n_facts++] =
+			(struct check_fact){.name = name, .number = number};
+}
+
+void check_result__add_text(struct check_result *result, const char *name, const char *text)
+{
+	struct check_fact fact = {.name = name};
+
+	snprintf(fact.text, sizeof(fact.text), "%.*s", (int)sizeof(fact.text) - 1, text);
+	if (result->n_facts < CHECK_MAX_FACTS)
+		result->facts[result->n_facts++] = fact;
+}
 
 /*
  * A check fills state, reason, remedy and facts of a result that is OK and empty. It prints
@@ -64,6 +101,14 @@ static const char *check__strerror(int err)
 static bool is_refusal(int err)
 {
 	return err == -EPERM || err == -EACCES;
+}
+
+/* Sets "WHAT: EPERM" as missing; the remedy is for an error of rights. */
+static void set_missing(struct check_result *result, int err, const char *what, const char *remedy)
+{
+	check_result__set(result, CHECK_MISSING, "%s: %s", what, check__strerror(err));
+	if (is_refusal(err))
+		check_result__remedy(result, "%s", remedy);
 }
 
 /* ---- the kernel: version, BTF, lockdown, and -trace-include-kernel */
@@ -158,9 +203,7 @@ static void check_kernel_code(const struct check *check, struct check_result *re
 	else if (err == -EOPNOTSUPP)
 		check_result__set(result, CHECK_MISSING, "this PMU records user code only");
 	else
-		check_result__set(result, CHECK_MISSING, "not recorded: %s", check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
+		set_missing(result, err, "not recorded", "run as root (CAP_PERFMON)");
 }
 
 /* ---- virtual machines: hardly any hypervisor passes Intel PT to its guests */
@@ -255,15 +298,10 @@ static const char *const cap_names[] = {
 
 static bool is_intel(void)
 {
-	char line[64] = "";
-	FILE *cpuinfo = fopen("/proc/cpuinfo", "re");
-	bool intel = false;
+	unsigned int eax, ebx, ecx, edx;
 
-	while (cpuinfo && !intel && fgets(line, sizeof(line), cpuinfo))
-		intel = strstr(line, "GenuineIntel");
-	if (cpuinfo)
-		fclose(cpuinfo);
-	return intel;
+	return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == signature_INTEL_ebx &&
+	       ecx == signature_INTEL_ecx && edx == signature_INTEL_edx;
 }
 
 static void check_intel_pt(const struct check *check, struct check_result *result)
@@ -288,10 +326,8 @@ static void check_intel_pt(const struct check *check, struct check_result *resul
 		check_result__set(result, CHECK_OK, "the PMU is there, and can be opened");
 		return;
 	}
-	check_result__set(result, CHECK_MISSING, "cannot be opened: %s", check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
-	else if (err == -EBUSY)
+	set_missing(result, err, "cannot be opened", "run as root (CAP_PERFMON)");
+	if (err == -EBUSY)
 		check_result__remedy(result, "end the perf, mtbpf or debugger that uses it");
 }
 
@@ -372,11 +408,8 @@ static void check_freeze(const struct check *check, struct check_result *result)
 				  freeze == PT_FREEZE_DISABLE ? "the trace is empty"
 							      : "the trace went on after the hit");
 	else
-		check_result__set(result, CHECK_MISSING, "cannot be tried: %s",
-				  check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root");
-	else if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
+		set_missing(result, err, "cannot be tried", "run as root");
+	if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
 		check_result__remedy(result, "Linux 6.13 or later has it");
 }
 
@@ -393,10 +426,7 @@ static void check_sample(const struct check *check, struct check_result *result)
 				  (unsigned int)(1000000000 / period_ns));
 		return;
 	}
-	check_result__set(result, CHECK_MISSING, "stacks cannot be sampled: %s",
-			  check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
+	set_missing(result, err, "stacks cannot be sampled", "run as root (CAP_PERFMON)");
 }
 
 static const struct {
@@ -419,7 +449,7 @@ static void check_counting(const struct check *check, struct check_result *resul
 	else
 		check_result__set(result, CHECK_MISSING, "not here (%s): %s", check__strerror(err),
 				  counted[check->which].instead);
-	if (err == -EACCES || err == -EPERM)
+	if (is_refusal(err))
 		check_result__remedy(result, "run as root");
 }
 
@@ -453,11 +483,8 @@ static void check_bpf(const struct check *check, struct check_result *result)
 		trigger__free(trigger);
 		return;
 	}
-	check_result__set(result, CHECK_MISSING, "the programs do not load: %s",
-			  check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_BPF, CAP_PERFMON)");
-	else
+	set_missing(result, err, "the programs do not load", "run as root (CAP_BPF, CAP_PERFMON)");
+	if (!is_refusal(err))
 		check_result__remedy(result, "Linux 6.1 or later");
 }
 
@@ -477,10 +504,7 @@ static void check_uprobe(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_MISSING,
 				  "tried: a probe can be set, but is not hit");
 	else
-		check_result__set(result, CHECK_MISSING, "no probe can be set: %s",
-				  check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_SYS_ADMIN)");
+		set_missing(result, err, "no probe can be set", "run as root (CAP_SYS_ADMIN)");
 }
 
 static void check_tracefs(const struct check *check, struct check_result *result)
@@ -705,18 +729,9 @@ static void add_word(char *list, size_t size, const char *word)
 	snprintf(list + len, size - len, "%s%s", len ? ", " : "", word);
 }
 
-static bool is_missing(const struct check_report *report, const char *name)
-{
-	for (size_t i = 0; i < report->n; i++)
-		if (!strcmp(report->results[i].name, name))
-			return report->results[i].state == CHECK_MISSING;
-	return true;
-}
-
 /* Adds the result `attach`, which follows from the others. */
 static void sum_up(struct check_report *report)
 {
-	static const char *const for_samples[] = {"sample", "bpf", "uprobe"};
 	struct check_result *sum = &report->results[report->n];
 	char missing[CHECK_TEXT_SIZE] = "", by_samples[CHECK_TEXT_SIZE] = "";
 
@@ -724,12 +739,14 @@ static void sum_up(struct check_report *report)
 	for (size_t i = 0; i < report->n; i++) {
 		const struct check_result *r = &report->results[i];
 
-		if (r->needed && r->state == CHECK_MISSING)
+		if (r->state != CHECK_MISSING)
+			continue;
+		if (r->needed)
 			add_word(missing, sizeof(missing), r->name);
+		if (!strcmp(r->name, "sample") || !strcmp(r->name, "bpf") ||
+		    !strcmp(r->name, "uprobe"))
+			add_word(by_samples, sizeof(by_samples), r->name);
 	}
-	for (size_t i = 0; i < sizeof(for_samples) / sizeof(for_samples[0]); i++)
-		if (is_missing(report, for_samples[i]))
-			add_word(by_samples, sizeof(by_samples), for_samples[i]);
 	if (missing[0] && !by_samples[0])
 		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
 				  missing);
@@ -772,4 +789,66 @@ struct check_report *check_report__new(void)
 		run(&checks[i], &report->results[report->n++]);
 	sum_up(report);
 	return report;
+}
+
+/* ---- the report */
+
+void check_report__free(struct check_report *report)
+{
+	free(report);
+}
+
+bool check_report__good(const struct check_report *report)
+{
+	for (size_t i = 0; i < report->n; i++)
+		if (report->results[i].needed && report->results[i].state == CHECK_MISSING)
+			return false;
+	return true;
+}
+
+static const char *const state_names[] = {
+	[CHECK_OK] = "ok", [CHECK_LIMITED] = "limited", [CHECK_MISSING] = "missing"};
+
+void check_report__print(const struct check_report *report, FILE *out)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < report->n; i++)
+		if ((int)strlen(report->results[i].name) > width)
+			width = (int)strlen(report->results[i].name);
+	for (size_t i = 0; i < report->n; i++) {
+		const struct check_result *r = &report->results[i];
+
+		fprintf(out, "%-*s  %-7s  %s%s%s\n", width, r->name, state_names[r->state],
+			r->reason, r->remedy[0] ? "; " : "", r->remedy);
+	}
+}
+
+static void add_result(cJSON *array, const struct check_result *result)
+{
+	cJSON *object = json__append_object(array), *facts;
+
+	cJSON_AddStringToObject(object, "name", result->name);
+	cJSON_AddStringToObject(object, "state", state_names[result->state]);
+	cJSON_AddStringToObject(object, "reason", result->reason);
+	json__add_text_or_null(object, "remedy", result->remedy[0] ? result->remedy : NULL);
+	cJSON_AddBoolToObject(object, "needed", result->needed);
+	facts = cJSON_AddObjectToObject(object, "facts");
+	for (size_t i = 0; i < result->n_facts; i++) {
+		const struct check_fact *fact = &result->facts[i];
+
+		if (fact->text[0])
+			cJSON_AddStringToObject(facts, fact->name, fact->text);
+		else
+			cJSON_AddNumberToObject(facts, fact->name, (double)fact->number);
+	}
+}
+
+char *check_report__json(const struct check_report *report)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < report->n; i++)
+		add_result(array, &report->results[i]);
+	return json__finish(array);
 }

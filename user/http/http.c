@@ -226,26 +226,6 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
 	return response;
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection,
-				   const struct http_answer *answer)
-{
-	struct MHD_Response *response = make_response(answer);
-	enum MHD_Result result;
-
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				answer->type ? answer->type : "text/plain");
-	if (answer->location)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, answer->location);
-	for (size_t i = 0; i < answer->n_headers; i++)
-		MHD_add_response_header(response, answer->headers[i].name,
-					answer->headers[i].value);
-	result = MHD_queue_response(connection, answer->status, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
 				  const char *method, const char *version, const char *data,
 				  size_t *data_size, void **state)
@@ -253,7 +233,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	const struct http_server *server = ctx;
 	const struct http_request request = {method, path, connection};
 	struct http_answer answer = {.fd = -1, .text = ""};
-	enum MHD_Result result;
+	struct MHD_Response *response = NULL;
+	enum MHD_Result result = MHD_NO;
 
 	/* The first call comes after the headers, the last one after the whole body. */
 	if (!*state) {
@@ -265,7 +246,20 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	server->options.answer(server->options.ctx, &request, &answer);
-	result = answer.status ? send_answer(connection, &answer) : MHD_NO;
+	if (answer.status)
+		response = make_response(&answer);
+	if (response) {
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					answer.type ? answer.type : "text/plain");
+		if (answer.location)
+			MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION,
+						answer.location);
+		for (size_t i = 0; i < answer.n_headers; i++)
+			MHD_add_response_header(response, answer.headers[i].name,
+						answer.headers[i].value);
+		result = MHD_queue_response(connection, answer.status, response);
+		MHD_destroy_response(response);
+	}
 	free(answer.location);
 	return result;
 }

@@ -171,25 +171,11 @@ static int remove_item(const struct folder *folder, const char *name)
 	return err;
 }
 
-static void say_stays(const struct folder *folder, const char *name, int err)
-{
-	char path[PATH_MAX];
-
-	join_path(folder, path, "", name);
-	if (err != -EWOULDBLOCK)
-		log__warn("%s stays: %s", path, strerror(-err));
-	else if (folder->in_work && !strcmp(name, strrchr(folder->in_work, '/') + 1))
-		log__warn("%s stays for now: its summary is being made, or -on-capture runs with "
-			  "it",
-			  path);
-	else
-		log__warn("%s stays: another process reads it", path);
-}
-
 /* Removes the oldest recordings to make room for one of this size. 0, -EFBIG or another -errno. */
 static int make_room(const struct folder *folder, uint64_t bytes)
 {
 	struct folder_content content;
+	char path[PATH_MAX];
 	size_t n;
 	int err;
 
@@ -203,12 +189,20 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 		if (n < folder->keep && content.bytes + bytes <= folder->max_bytes)
 			break;
 		err = remove_item(folder, item->name);
-		if (err && err != -ENOENT) {
-			say_stays(folder, item->name, err);
+		if (!err || err == -ENOENT) {
+			n--;
+			content.bytes -= item->bytes;
 			continue;
 		}
-		n--;
-		content.bytes -= item->bytes;
+		join_path(folder, path, "", item->name);
+		if (err != -EWOULDBLOCK)
+			log__warn("%s stays: %s", path, strerror(-err));
+		else if (folder->in_work && !strcmp(item->name, strrchr(folder->in_work, '/') + 1))
+			log__warn("%s stays for now: its summary is being made, or -on-capture "
+				  "runs with it",
+				  path);
+		else
+			log__warn("%s stays: another process reads it", path);
 	}
 	folder_content__fini(&content);
 	return 0;

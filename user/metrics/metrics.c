@@ -99,23 +99,6 @@ static void print_hits(const struct printer *p, const struct metrics *m)
 		fprintf(p->out, "mtbpf_threshold_seconds %.9g\n", (double)m->threshold_ns / 1e9);
 }
 
-static void print_captures(const struct printer *p, const struct metrics *m)
-{
-	head(p, "mtbpf_captures_total", "counter", "Recordings made, of triggers.");
-	fprintf(p->out, "mtbpf_captures_total %" PRIu64, m->captures);
-	end_sample(p, &m->capture, 1);
-	number(p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
-	       m->requests);
-	head(p, "mtbpf_captures_skipped_total", "counter",
-	     "Hits over the threshold that left no recording.");
-	labelled(p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped, N_SKIPPED);
-	head(p, "mtbpf_lost_total", "counter", "Data missing from recordings.");
-	labelled(p, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
-	head(p, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
-	labelled(p, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
-		 N_ON_CAPTURE);
-}
-
 void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
 {
 	struct metrics_cause *other = &m->causes[METRICS_CAUSES_MAX], *to = other;
@@ -173,23 +156,6 @@ static void print_causes(const struct printer *p, const struct metrics *m)
 	}
 }
 
-static void print_state(const struct printer *p, const struct metrics *m)
-{
-	head(p, "mtbpf_build_info", "gauge", "The version; its value is 1.");
-	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", p->out);
-	number(p, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
-	       m->attached);
-	number(p, "mtbpf_attaches_total", "counter", "Targets that were attached to.", m->attaches);
-	number(p, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
-	number(p, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
-	if (!m->newest_unix_ms)
-		return;
-	head(p, "mtbpf_newest_recording_timestamp_seconds", "gauge",
-	     "When the newest of them was taken.");
-	fprintf(p->out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
-		m->newest_unix_ms / 1000, (unsigned int)(m->newest_unix_ms % 1000));
-}
-
 char *metrics__print(const struct metrics *m, enum metrics_format format)
 {
 	char *text = NULL;
@@ -199,9 +165,35 @@ char *metrics__print(const struct metrics *m, enum metrics_format format)
 
 	if (!p.out)
 		return NULL;
-	print_state(&p, m);
+	head(&p, "mtbpf_build_info", "gauge", "The version; its value is 1.");
+	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", p.out);
+	number(&p, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
+	       m->attached);
+	number(&p, "mtbpf_attaches_total", "counter", "Targets that were attached to.",
+	       m->attaches);
+	number(&p, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
+	number(&p, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
+	if (m->newest_unix_ms) {
+		head(&p, "mtbpf_newest_recording_timestamp_seconds", "gauge",
+		     "When the newest of them was taken.");
+		fprintf(p.out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
+			m->newest_unix_ms / 1000, (unsigned int)(m->newest_unix_ms % 1000));
+	}
 	print_hits(&p, m);
-	print_captures(&p, m);
+	head(&p, "mtbpf_captures_total", "counter", "Recordings made, of triggers.");
+	fprintf(p.out, "mtbpf_captures_total %" PRIu64, m->captures);
+	end_sample(&p, &m->capture, 1);
+	number(&p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
+	       m->requests);
+	head(&p, "mtbpf_captures_skipped_total", "counter",
+	     "Hits over the threshold that left no recording.");
+	labelled(&p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped,
+		 N_SKIPPED);
+	head(&p, "mtbpf_lost_total", "counter", "Data missing from recordings.");
+	labelled(&p, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
+	head(&p, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
+	labelled(&p, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
+		 N_ON_CAPTURE);
 	print_causes(&p, m);
 	if (format == METRICS_OPEN)
 		fputs("# EOF\n", p.out);

@@ -124,21 +124,18 @@ struct trace_server {
 	const char *path; /* of the trace, or the page: the end of url */
 };
 
-/* False for other names, which may resolve to 127.0.0.1 (DNS rebinding). */
-static bool is_our_host(const struct trace_server *server, const struct http_request *request)
+/*
+ * True if the page may read the trace. Other host names may resolve to 127.0.0.1 (DNS rebinding).
+ * Without an Origin header the address was typed, or the page has the same origin.
+ */
+static bool may_read(const struct trace_server *server, const struct http_request *request)
 {
 	const char *host = http_request__header(request, "Host");
-
-	return host && (!strcmp(host, server->host) || !strcasecmp(host, server->localhost));
-}
-
-/* True if the page may read the trace. Without an Origin header the address was typed, or the page
- * has the same origin. */
-static bool is_our_origin(const struct trace_server *server, const struct http_request *request)
-{
 	const char *origin = http_request__header(request, "Origin");
 	const char *http = "http://";
 
+	if (!host || (strcmp(host, server->host) && strcasecmp(host, server->localhost)))
+		return false;
 	if (!origin)
 		return true;
 	if (server->ui_fd < 0)
@@ -277,7 +274,7 @@ static void answer_request(void *ctx, const struct http_request *request,
 	int fd;
 
 	add_headers(server, answer);
-	if (!is_our_host(server, request) || !is_our_origin(server, request))
+	if (!may_read(server, request))
 		http_answer__say(answer, 403, "not for this host or origin\n");
 	else if (!strcmp(method, "OPTIONS"))
 		http_answer__say(answer, 204, "");

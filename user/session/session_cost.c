@@ -490,19 +490,6 @@ void session__say_cost(const struct session *s)
 #define HITS_SHARE   0.2
 #define HITS_SECONDS 2
 
-static bool probes_are_dear(struct session *s)
-{
-	const struct sample_options *o = &s->options->sample;
-	double most = (double)o->max_overhead_ppm / 1e6;
-
-	if (hits_share(&s->overhead) + go_waits_share(&s->overhead) >
-	    (most > HITS_SHARE ? most : HITS_SHARE))
-		s->overhead.n_dear++;
-	else
-		s->overhead.n_dear = 0;
-	return !o->insists && s->overhead.n_dear >= HITS_SECONDS;
-}
-
 /*
  * Removes the probes that cost too much: those on Go's runtime, without which the trigger works, or
  * the trigger's own, which ends the recording with -EDQUOT.
@@ -540,6 +527,7 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 {
 	const struct sample_options *options = &s->options->sample;
 	struct overhead *o = &s->overhead;
+	double most = (double)options->max_overhead_ppm / 1e6;
 	struct sample_load load;
 
 	text[0] = '\0';
@@ -547,7 +535,11 @@ int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 		return 0;
 	if (take_counts(s)) {
 		format_cost(text, o);
-		if (probes_are_dear(s))
+		o->n_dear =
+			hits_share(o) + go_waits_share(o) > (most > HITS_SHARE ? most : HITS_SHARE)
+				? o->n_dear + 1
+				: 0;
+		if (!options->insists && o->n_dear >= HITS_SECONDS)
 			return remove_probes(s);
 	}
 	if (!s->ops->set_rate || !options->max_overhead_ppm)

@@ -120,7 +120,7 @@ void session__close_source(struct session *s);
  */
 const struct probe *session__find_unfrozen(const struct session *s);
 
-/* session_source.c */
+/* session_open.c */
 /*
  * Returns the source that the options name. The default is Intel PT; without Intel PT it is
  * samples, after a message. NULL with errno after a message and a hint if this machine lacks the

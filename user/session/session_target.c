@@ -17,15 +17,6 @@ static bool is_of(const struct probe *probe, const struct mapping *m)
 	       m->min == probe->file.min;
 }
 
-static bool maps_probe(const struct process *process, const struct probe *probe)
-{
-	for (size_t i = 0; i < process->maps.n; i++)
-		if (is_of(probe, &process->maps.v[i]))
-			return true;
-	/* Every process can make a system call. */
-	return probe__in_kernel(probe);
-}
-
 static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
@@ -66,12 +57,15 @@ static size_t note_mapped(struct session *s, pid_t pid)
 	size_t left = 0;
 
 	for (size_t i = 0; i < s->probes.all.n; i++) {
-		pid_t *mapped_by = &s->mapped_by[i];
+		const struct probe *probe = &s->probes.all.v[i];
+		/* Every process can make a system call. */
+		bool maps = probe__in_kernel(probe);
 
-		if (is_open && !process__alive(*mapped_by) &&
-		    maps_probe(&process, &s->probes.all.v[i]))
-			*mapped_by = pid;
-		left += !process__alive(*mapped_by);
+		for (size_t m = 0; is_open && m < process.maps.n && !maps; m++)
+			maps = is_of(probe, &process.maps.v[m]);
+		if (is_open && maps && !process__alive(s->mapped_by[i]))
+			s->mapped_by[i] = pid;
+		left += !process__alive(s->mapped_by[i]);
 	}
 	if (is_open)
 		process__close(&process);

@@ -156,32 +156,30 @@ static int choose_process(struct session *s)
 	return err;
 }
 
-/* Calls, stalls and times on or off the CPU belong to threads, and not to keys. */
-static int check_key(const struct session *s)
+/*
+ * Calls, stalls and times on or off the CPU belong to threads, and not to keys. A thread's CPU time
+ * at a mark is not known; a goroutine may run on several threads.
+ */
+static int check_threads(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool of_threads = o->limits.stall_thresh_ns || capture_options__cpu_measure(o);
+	bool measures_cpu = capture_options__cpu_measure(o);
+	bool of_threads = o->limits.stall_thresh_ns || measures_cpu;
 	bool of_delays = threshold__is_set(&o->delay_thresh) && !o->start;
 	bool of_regions = s->regions.stop_triggers && !threshold__is_set(&o->delay_thresh);
+	bool measures_calls = session__measures_duration(s) && s->probes.all.n;
+	bool is_go = measures_calls && probes__are_go(&s->probes) && !s->regions.stop_triggers;
 
-	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
-		return 0;
-	log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
-				"-off-cpu-thresh, which measure threads"
-			      : "-key is for -delay-thresh, or for the time from -start to -stop");
-	log__hint("-start A -stop B -key arg1 -duration-thresh 50ms measures from A to the B with "
-		  "the same argument, in any thread");
-	return -EINVAL;
-}
-
-/* A thread's CPU time at a mark is not known; a goroutine may run on several threads. */
-static int check_cpu_measure(const struct session *s)
-{
-	bool is_go = probes__are_go(&s->probes) && session__measures_duration(s) &&
-		     !s->regions.stop_triggers;
-
-	if (!capture_options__cpu_measure(s->options) || !s->probes.all.n ||
-	    !(is_go || (session__measures_duration(s) && probes__are_library(&s->probes))))
+	if (o->reads.has_key && (of_threads || (!of_delays && !of_regions))) {
+		log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
+					"-off-cpu-thresh, which measure threads"
+				      : "-key is for -delay-thresh, or for the time from -start to "
+					"-stop");
+		log__hint("-start A -stop B -key arg1 -duration-thresh 50ms measures from A to the "
+			  "B with the same argument, in any thread");
+		return -EINVAL;
+	}
+	if (!measures_cpu || !measures_calls || (!is_go && !probes__are_library(&s->probes)))
 		return 0;
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
@@ -311,11 +309,9 @@ int session__find_trigger(struct session *s)
 	if (!err)
 		err = start_stop__find(&s->regions, s->options, &source);
 	if (!err)
-		err = check_key(s);
+		err = check_threads(s);
 	if (!err)
 		err = stall__choose(s);
-	if (!err)
-		err = check_cpu_measure(s);
 	if (!err)
 		err = find_also(s, &source);
 	if (!err)

@@ -156,32 +156,11 @@ static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left
 	return 0;
 }
 
-/* If a thread has not switched since, its registers and its stack, as read, belong together. */
-static int note_moved(struct thread_reader *reader, struct stalled_threads *threads)
-{
-	_cleanup_free_ struct mt_thread *now = NULL;
-	size_t n = 0;
-	int err = thread_reader__read(reader, &now, &n);
-
-	VEC_EACH(threads, thread) {
-		const struct mt_thread *later = NULL;
-
-		for (size_t i = 0; i < n && !later; i++)
-			later = now[i].tid == thread->at.tid ? &now[i] : NULL;
-
-		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
-				    later->on_cpu || thread->at.on_cpu;
-		if (thread->has_moved)
-			thread->owner = 0;
-	}
-	return err;
-}
-
 static int take(struct session *s, struct thread_reader *reader, struct stalled_threads *threads)
 {
 	const struct capture_options *o = s->options;
-	_cleanup_free_ struct mt_thread *at = NULL;
-	size_t n = 0, left = COPIES_MOST;
+	_cleanup_free_ struct mt_thread *at = NULL, *now = NULL;
+	size_t n = 0, n_now = 0, left = COPIES_MOST;
 	int err = thread_reader__read(reader, &at, &n);
 
 	if (err)
@@ -198,7 +177,21 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 		err = copy_stack(thread, o->no_stack_copy ? 0 : (uint32_t)o->stack_copy, &left);
 		thread->owner = tid_of(threads, owner_of(&thread->at));
 	}
-	return err ? err : note_moved(reader, threads);
+	if (err)
+		return err;
+	/* If a thread has not switched since, its registers and its stack belong together. */
+	err = thread_reader__read(reader, &now, &n_now);
+	VEC_EACH(threads, thread) {
+		const struct mt_thread *later = NULL;
+
+		for (size_t i = 0; i < n_now && !later; i++)
+			later = now[i].tid == thread->at.tid ? &now[i] : NULL;
+		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
+				    later->on_cpu || thread->at.on_cpu;
+		if (thread->has_moved)
+			thread->owner = 0;
+	}
+	return err;
 }
 
 int stall__take_threads(struct session *s)

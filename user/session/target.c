@@ -187,23 +187,10 @@ static int pick(struct target *target)
 	return err ? err : pid_set__add(&target->pids, pid);
 }
 
-/* If several pids were given, each must exist. */
-static int choose_pids(struct target *target, const char *text)
-{
-	int err = pid_set__parse(&target->pids, text);
-
-	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
-		struct process process;
-
-		err = process__open(&process, target->pids.v[i]);
-		if (!err)
-			process__close(&process);
-	}
-	return err;
-}
-
 int target__choose(struct target *target, const struct target_options *options)
 {
+	int err;
+
 	*target = (struct target){.cgroup.fd = -1};
 	if (!target_options__any(options))
 		return pick(target);
@@ -213,7 +200,16 @@ int target__choose(struct target *target, const struct target_options *options)
 		return choose_container(target, options);
 	if (options->cgroup)
 		return cgroup__open(&target->cgroup, options->cgroup);
-	return choose_pids(target, options->pids);
+	err = pid_set__parse(&target->pids, options->pids);
+	/* If several pids were given, each must exist. */
+	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
+		struct process process;
+
+		err = process__open(&process, target->pids.v[i]);
+		if (!err)
+			process__close(&process);
+	}
+	return err;
 }
 
 void target__close(struct target *target)

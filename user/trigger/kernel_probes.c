@@ -377,44 +377,6 @@ static int attach_to_all(struct kernel_probes *set, const struct kernel_probe *p
 			  program_of(set->skel, MEANS_SYSCALL, probe->what.roles), at_return);
 }
 
-/* A system call may have several roles, but the program compares one set of conditions. */
-static int check_conditions(const struct kernel_probes *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < i; k++) {
-			const struct kernel_probe *a = &set->v[i], *b = &set->v[k];
-
-			if (a->kind != KERNEL_PROBE_SYSCALL || b->kind != KERNEL_PROBE_SYSCALL ||
-			    a->number != b->number ||
-			    (a->what.file_kind == b->what.file_kind &&
-			     a->what.nonzero == b->what.nonzero))
-				continue;
-			log__error("syscall:%s is named twice, with different conditions", a->name);
-			log__hint("name it once; without a condition all of its calls count");
-			return -EINVAL;
-		}
-	return 0;
-}
-
-/* One system call may have several roles. */
-static int fill_map(const struct kernel_probes *set)
-{
-	int map = bpf_map__fd(set->skel->maps.probed_syscalls);
-
-	for (size_t i = 0; i < set->n; i++) {
-		struct mt_syscall what = set->v[i].what, before;
-		uint32_t key = (uint32_t)set->v[i].number;
-
-		if (set->v[i].kind != KERNEL_PROBE_SYSCALL)
-			continue;
-		if (!bpf_map_lookup_elem(map, &key, &before))
-			what.roles |= before.roles;
-		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
-			return -errno;
-	}
-	return 0;
-}
-
 static void hint_rights(int err, const char *otherwise)
 {
 	log__hint("%s", err == -EPERM || err == -EACCES ? "needs CAP_BPF and CAP_PERFMON, or root"
@@ -423,11 +385,29 @@ static void hint_rights(int err, const char *otherwise)
 
 static int attach_syscalls(struct kernel_probes *set)
 {
-	int err = check_conditions(set);
+	int err = 0, map = bpf_map__fd(set->skel->maps.probed_syscalls);
 
-	if (err)
-		return err;
-	err = fill_map(set);
+	for (size_t i = 0; i < set->n && !err; i++) {
+		const struct kernel_probe *probe = &set->v[i];
+		struct mt_syscall what = probe->what, before;
+		uint32_t key = (uint32_t)probe->number;
+
+		if (probe->kind != KERNEL_PROBE_SYSCALL)
+			continue;
+		/* It may have several roles, but the program compares one set of conditions. */
+		if (bpf_map_lookup_elem(map, &key, &before))
+			before = (struct mt_syscall){0};
+		if (before.roles &&
+		    (before.file_kind != what.file_kind || before.nonzero != what.nonzero)) {
+			log__error("syscall:%s is named twice, with different conditions",
+				   probe->name);
+			log__hint("name it once; without a condition all of its calls count");
+			return -EINVAL;
+		}
+		what.roles |= before.roles;
+		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
+			err = -errno;
+	}
 	if (!err) {
 		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_copy);
 		if (!err)

@@ -400,20 +400,6 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 	return true;
 }
 
-/* A ring that has come round begins with its oldest stack. */
-static uint64_t oldest_stack_ns(const struct recorder *r, size_t cpu, const record_vec *records,
-				size_t first)
-{
-	bool is_round = r->cpus[cpu].stacks_end - r->cpus[cpu].stacks_begun > r->ring_size;
-	struct recorder_stack stack;
-	uint64_t ns = UINT64_MAX;
-
-	for (size_t i = first; i < records->n && is_round && r->ring_size; i++)
-		if (records->v[i].time_ns < ns && recorder__find_stack(r, &records->v[i], &stack))
-			ns = records->v[i].time_ns;
-	return ns == UINT64_MAX ? 0 : ns;
-}
-
 /* The time at which a record was written: its end. */
 static uint64_t written_ns(const struct mt_record *record)
 {
@@ -425,13 +411,19 @@ static uint64_t written_ns(const struct mt_record *record)
 
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
-/* A log that has come round begins where its oldest record was written. */
+/*
+ * Adds a CPU's records. A log that has come round begins where its oldest record was written, a
+ * ring of stacks with its oldest stack: *since_ns is not before that.
+ */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
 		    uint64_t *since_ns)
 {
 	const struct mt_record *log = &r->logs[(size_t)(cpu->slot - 1) * r->log_size];
 	bool is_round = cpu->n_records > r->log_size;
-	uint64_t oldest_ns = UINT64_MAX;
+	bool is_ring_round = r->ring_size && cpu->stacks_end - cpu->stacks_begun > r->ring_size;
+	uint64_t oldest_ns = UINT64_MAX, oldest_stack_ns = UINT64_MAX;
+	struct recorder_stack stack;
+	size_t first = out->n;
 
 	for (uint32_t i = 0; i < r->log_size && (is_round || i < cpu->n_records); i++) {
 		struct mt_record *record = VEC_PUSH(out);
@@ -449,23 +441,12 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 	}
 	if (is_round && oldest_ns != UINT64_MAX && oldest_ns > *since_ns)
 		*since_ns = oldest_ns;
-	return 0;
-}
-
-/* Adds the interrupt time that had no record yet when the recorder stopped. */
-static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
-{
-	struct mt_record *record = cpu->interrupts_ns ? VEC_PUSH(out) : NULL;
-
-	if (!record)
-		return cpu->interrupts_ns ? -ENOMEM : 0;
-	*record = (struct mt_record){.time_ns = cpu->interrupts_from_ns,
-				     .end_ns = cpu->interrupts_to_ns,
-				     .arg = cpu->interrupts_ns,
-				     .tid = cpu->interrupts_tid,
-				     .tgid = cpu->interrupts_tgid,
-				     .kind = MT_RECORD_INTERRUPTS,
-				     .syscall = MT_NO_SYSCALL};
+	for (size_t i = first; i < out->n && is_ring_round; i++)
+		if (out->v[i].time_ns < oldest_stack_ns &&
+		    recorder__find_stack(r, &out->v[i], &stack))
+			oldest_stack_ns = out->v[i].time_ns;
+	if (oldest_stack_ns != UINT64_MAX && oldest_stack_ns > *since_ns)
+		*since_ns = oldest_stack_ns;
 	return 0;
 }
 
@@ -478,16 +459,21 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 	recorder__stop(r);
 	*since_ns = r->since_ns;
 	for (size_t i = 0; i < r->n_cpus && !err; i++) {
-		size_t first = records.n;
-		uint64_t oldest_ns;
+		const struct mt_cpu *cpu = &r->cpus[i];
+		/* The interrupt time that had no record yet when the recorder stopped. */
+		const struct mt_record interrupts = {.time_ns = cpu->interrupts_from_ns,
+						     .end_ns = cpu->interrupts_to_ns,
+						     .arg = cpu->interrupts_ns,
+						     .tid = cpu->interrupts_tid,
+						     .tgid = cpu->interrupts_tgid,
+						     .kind = MT_RECORD_INTERRUPTS,
+						     .syscall = MT_NO_SYSCALL};
 
-		if (r->cpus[i].slot)
-			err = copy_log(r, &r->cpus[i], &records, since_ns);
-		oldest_ns = err ? 0 : oldest_stack_ns(r, i, &records, first);
-		if (oldest_ns > *since_ns)
-			*since_ns = oldest_ns;
-		if (r->cpus[i].slot && !err)
-			err = add_interrupts(&r->cpus[i], &records);
+		if (!cpu->slot)
+			continue;
+		err = copy_log(r, cpu, &records, since_ns);
+		if (!err && cpu->interrupts_ns)
+			err = VEC_ADD(&records, interrupts);
 	}
 	VEC_SORT(&records, by_time);
 	for (size_t i = 0; i < records.n && !err; i++)

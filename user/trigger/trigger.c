@@ -257,42 +257,34 @@ static void add_counters(struct mt_stats *sum, const struct mt_counters *cpu)
 	}
 }
 
-/* Entries of the map of requests, which changes meanwhile; UINT64_MAX: they cannot be counted. */
-static uint64_t count_requests(const struct bpf_map *map)
-{
-	const uint32_t room = bpf_map__max_entries(map);
-	_cleanup_free_ char *keys = calloc(room, bpf_map__key_size(map));
-	_cleanup_free_ char *values = calloc(room, bpf_map__value_size(map));
-	uint32_t next, *last = NULL, n = room;
-	uint64_t sum = 0;
-
-	while (keys && values) {
-		int err =
-			bpf_map_lookup_batch(bpf_map__fd(map), last, &next, keys, values, &n, NULL);
-
-		if (err && errno != ENOENT)
-			break;
-		sum += n;
-		if (err || !n)
-			return sum;
-		last = &next;
-		n = room;
-	}
-	return UINT64_MAX;
-}
-
 /* Requests that were put into the map, have not ended, and are not there. */
 static uint64_t count_evicted(const struct trigger *trigger, const struct mt_counters *cpus,
 			      int n_cpus)
 {
-	uint64_t open = 0, there;
+	const struct bpf_map *map = trigger->skel->maps.requests;
+	const uint32_t room = bpf_map__max_entries(map);
+	_cleanup_free_ char *keys = NULL, *values = NULL;
+	uint32_t next, *last = NULL;
+	uint64_t open = 0, there = 0;
+	int err = 0;
 
 	if (!trigger->skel->rodata->has_key)
+		return 0;
+	keys = calloc(room, bpf_map__key_size(map));
+	values = calloc(room, bpf_map__value_size(map));
+	if (!keys || !values)
 		return 0;
 	/* This comes first: a request that begins later is then not taken for an evicted one. */
 	for (int i = 0; i < n_cpus; i++)
 		open += cpus[i].begun - cpus[i].ended;
-	there = count_requests(trigger->skel->maps.requests);
+	for (uint32_t n = room; n && !err; last = &next) {
+		n = room;
+		err = bpf_map_lookup_batch(bpf_map__fd(map), last, &next, keys, values, &n, NULL);
+		/* The map changes meanwhile. */
+		if (err && errno != ENOENT)
+			return 0;
+		there += n;
+	}
 	return open > there ? open - there : 0;
 }
 

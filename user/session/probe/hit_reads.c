@@ -718,29 +718,23 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 	}
 }
 
-/*
- * True if something about the hit is read that is not known. Of most hits the thread and its name
- * are known, but the victim of the OOM killer is not the current thread.
- */
-static bool reads_unknown(const struct hit_reads *reads, const struct probe *probe, bool is_start)
-{
-	bool any = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
-		   (reads->n_prints && !is_start);
-
-	for (uint32_t i = 0; i < reads->filter.n && !any && !is_start; i++)
-		any = reads->filter.terms[i].field <= MT_FIELD_RETVAL;
-	return any;
-}
-
 int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t n, bool is_start)
 {
 	for (size_t i = 0; i < n && hit_reads__any(reads); i++) {
 		struct probe *probe = &probes[i];
 		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
+		/*
+		 * Of most hits the thread and its name are known, but the victim of the OOM killer
+		 * is not the current thread.
+		 */
+		bool reads_unknown = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
+				     (reads->n_prints && !is_start);
 
-		if (probe__in_kernel(probe) && probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
-		    probe->kernel.kind != KERNEL_PROBE_EXIT &&
-		    reads_unknown(reads, probe, is_start)) {
+		for (uint32_t k = 0; k < reads->filter.n && !is_start; k++)
+			reads_unknown |= reads->filter.terms[k].field <= MT_FIELD_RETVAL;
+		if (reads_unknown && probe__in_kernel(probe) &&
+		    probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
+		    probe->kernel.kind != KERNEL_PROBE_EXIT) {
 			log__error("-if, -key and -print: the arguments of %s are not known",
 				   probe->name);
 			log__hint("leave them out, or name a function or a system call");

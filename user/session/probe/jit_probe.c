@@ -170,25 +170,6 @@ static bool has_virtual_threads(pid_t pid)
 	return false;
 }
 
-/* Sets the probe's exits, for durations. */
-static void find_exits(struct probe *probe, const struct perf_map_entry *entry, pid_t pid,
-		       const struct exit_part *code)
-{
-	/*
-	 * V8's interpreter and its baseline compiler mark their code in the map. V8 also enters
-	 * such code in its middle, when it leaves optimised code.
-	 */
-	if (entry->name_len > 4 && !memcmp(entry->name, "JS:", 3) &&
-	    (entry->name[3] == '~' || entry->name[3] == '^'))
-		probe->exits_err = JIT_EXITS_ENTERED;
-	else if (has_virtual_threads(pid))
-		probe->exits_err = JIT_EXITS_VIRTUAL;
-	else
-		probe->exits_err = exit_sites__find_returns(code, &probe->exits);
-	log__debug("breakpoint: %s at %#llx, %u returns", probe->name,
-		   (unsigned long long)probe->ip, probe->exits.n);
-}
-
 static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char *name, probe_fn fn,
 		      void *ctx)
 {
@@ -210,8 +191,21 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 	memcpy(probe.code, code + probe.site.skip, probe.jit_code_len);
 	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
 	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
-	find_exits(&probe, entry, pid,
-		   &(struct exit_part){code + probe.site.skip, (size_t)len, probe.ip});
+	/*
+	 * V8's interpreter and its baseline compiler mark their code in the map. V8 also enters
+	 * such code in its middle, when it leaves optimised code.
+	 */
+	if (entry->name_len > 4 && !memcmp(entry->name, "JS:", 3) &&
+	    (entry->name[3] == '~' || entry->name[3] == '^'))
+		probe.exits_err = JIT_EXITS_ENTERED;
+	else if (has_virtual_threads(pid))
+		probe.exits_err = JIT_EXITS_VIRTUAL;
+	else
+		probe.exits_err = exit_sites__find_returns(
+			&(struct exit_part){code + probe.site.skip, (size_t)len, probe.ip},
+			&probe.exits);
+	log__debug("breakpoint: %s at %#llx, %u returns", probe.name, (unsigned long long)probe.ip,
+		   probe.exits.n);
 	return fn(ctx, &probe);
 }
 

@@ -184,10 +184,11 @@ static int each_syscall(const struct probe_source *source, const char *text, pro
 	return err;
 }
 
-/* A probe that is not on a system call: arguments of its hits are not read. */
+/* A probe of whose hits no arguments are read. */
 static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
 {
-	struct probe probe = {.site = {.emulated = true}, .kernel = *kernel};
+	struct probe probe = {
+		.offset = (uint64_t)kernel->number, .site = {.emulated = true}, .kernel = *kernel};
 
 	probe.is_inside = kernel->kind != KERNEL_PROBE_FUNCTION;
 	snprintf(probe.name, sizeof(probe.name), "%s", text);
@@ -304,13 +305,10 @@ static int each_signal(const struct probe_source *source, const char *text, prob
 
 static int each_exit(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	struct probe probe = {.offset = SYS_exit_group,
-			      .site = {.emulated = true},
-			      .is_inside = true,
-			      .kernel = {.kind = KERNEL_PROBE_SYSCALL,
-					 .name = "exit_group",
-					 .number = SYS_exit_group,
-					 .what = {.nonzero = true}}};
+	const struct kernel_probe kernel = {.kind = KERNEL_PROBE_SYSCALL,
+					    .name = "exit_group",
+					    .number = SYS_exit_group,
+					    .what = {.nonzero = true}};
 
 	if (strcmp(text, EXIT_PREFIX "nonzero")) {
 		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
@@ -318,11 +316,7 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 			  "exit_group, which hits at every exit, also at one with 0");
 		return -EINVAL;
 	}
-	if (source->is_start)
-		return refuse_end(text);
-	snprintf(probe.name, sizeof(probe.name), "%s", text);
-	snprintf(probe.path, sizeof(probe.path), "%s", text);
-	return fn(ctx, &probe);
+	return source->is_start ? refuse_end(text) : take_named(text, &kernel, fn, ctx);
 }
 
 static int each_oom(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)

@@ -248,26 +248,6 @@ bool probes__are_go(const struct probes *probes)
 	return false;
 }
 
-/* Durations are measured per goroutine in Go and per thread elsewhere: not both at once. */
-static int check_kinds(const struct probes *probes)
-{
-	const struct probe *first = probes->all.v;
-
-	for (size_t i = 1; i < probes->all.n; i++) {
-		const struct probe *other = &probes->all.v[i];
-
-		if (other->is_go == first->is_go)
-			continue;
-		log__error("%s is in a Go program and %s is not: durations are measured "
-			   "differently there",
-			   first->is_go ? first->name : other->name,
-			   first->is_go ? other->name : first->name);
-		log__hint("record only the processes of one of them, or use -delay-thresh");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int refuse_uretprobe(const struct probe *probe)
 {
 	log__error(
@@ -302,6 +282,7 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 			   bool *by_insn)
 {
 	const struct probe *read = NULL; /* its return address is the most likely to be read */
+	const struct probe *first = probes->all.v;
 
 	VEC_EACH(&probes->all, probe)
 		if (probe->return_reader > (read ? read->return_reader : RETURN_READER_NONE))
@@ -320,7 +301,18 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 		if (reads_retval && probe->exits.n_jumps)
 			return refuse_retval(probe, reads_retval);
 	}
-	return *by_insn ? check_kinds(probes) : 0;
+	/* Durations are measured per goroutine in Go and per thread elsewhere: not both at once. */
+	VEC_EACH_WHILE(&probes->all, other, *by_insn) {
+		if (other->is_go == first->is_go)
+			continue;
+		log__error("%s is in a Go program and %s is not: durations are measured "
+			   "differently there",
+			   first->is_go ? first->name : other->name,
+			   first->is_go ? other->name : first->name);
+		log__hint("record only the processes of one of them, or use -delay-thresh");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* State while the functions of one name of -also are added. */
@@ -415,22 +407,6 @@ static bool is_same_place(const struct probe *a, const struct probe *b, const ch
 	return place.ino == other.ino && place.offset == other.offset;
 }
 
-static int check_places(const struct start_stop *r, const struct capture_options *options,
-			const char *exec_path)
-{
-	VEC_EACH(&r->starts.all, start)
-		VEC_EACH(&r->stops.all, stop) {
-			if (!is_same_place(start, stop, exec_path))
-				continue;
-			log__error("-start %s and -stop %s are the same address or event",
-				   options->start, options->stop);
-			log__hint("choose a -stop that comes later: a function that is called "
-				  "then, or a line (line:FILE:N)");
-			return -EINVAL;
-		}
-	return 0;
-}
-
 /* The OOM killer runs in the thread that asks for memory, whichever process it chooses. */
 static int check_oom(const struct start_stop *r)
 {
@@ -503,8 +479,16 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 		err = probe__each(source, options->stop, probes__add, &r->stops);
 	if (!err)
 		err = check_oom(r);
-	if (!err)
-		err = check_places(r, options, source->exec_path);
+	VEC_EACH_WHILE(&r->starts.all, start, !err)
+		VEC_EACH(&r->stops.all, stop) {
+			if (!is_same_place(start, stop, source->exec_path))
+				continue;
+			log__error("-start %s and -stop %s are the same address or event",
+				   options->start, options->stop);
+			log__hint("choose a -stop that comes later: a function that is called "
+				  "then, or a line (line:FILE:N)");
+			return -EINVAL;
+		}
 	if (!err && r->by_key)
 		err = hit_reads__check(&options->reads, r->starts.all.v, r->starts.all.n, true);
 	if (!err)
