@@ -73,7 +73,4 @@ struct record_options {
 			"metrics", OPT_STRING, "ADDRESS", metrics,                                 \
 			"with -dir: Prometheus metrics at 127.0.0.1:9464 or unix:/run/mtbpf.sock")
 
-/* Sets defaults and checks combinations. 0, or -EINVAL after a message and a hint. */
-int keep_options__check(struct record_options *options, const char *command);
-
 #endif

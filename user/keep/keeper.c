@@ -52,16 +52,6 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 }
 
-/* The time of the hit; without a hit, now. */
-static uint64_t time_of(const struct recording *rec)
-{
-	const struct mt_hit *hit = hit_of(rec);
-	uint64_t now = clock__now_ns();
-	uint64_t ago_ns = hit && hit->time_ns < now ? now - hit->time_ns : 0;
-
-	return unix_now_ms() - ago_ns / 1000000;
-}
-
 static const char *reason_of(const struct mt_hit *hit)
 {
 	switch (hit->reason) {
@@ -180,13 +170,16 @@ static void put_capture(struct keeper *k, struct recording *rec, enum session_en
 	struct metrics_exemplar *exemplar = &k->metrics.capture;
 	const struct mt_hit *hit = hit_of(rec);
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
-	uint64_t unix_ms = time_of(rec);
+	uint64_t now_ns = clock__now_ns(), unix_ms = unix_now_ms();
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
 		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
 		return;
 	}
+	/* The time of the hit; without a hit, now. */
+	if (hit && hit->time_ns < now_ns)
+		unix_ms -= (now_ns - hit->time_ns) / 1000000;
 	err = put(k, rec, unix_ms);
 	if (err)
 		refuse(k, err);
@@ -541,4 +534,73 @@ int keeper__run(const struct record_options *options)
 		close(k.signal_fd);
 	interrupts__release();
 	return err;
+}
+
+/* Options. */
+
+/* Refuses options for a single capture. */
+static int check_capture(const struct capture_options *capture, const char *command)
+{
+	if (capture->output) {
+		log__error("%s: -o and -dir cannot both be given", command);
+		log__hint("leave out -o: recordings in a folder are named after the process and "
+			  "the time");
+		return -EINVAL;
+	}
+	if (capture->multi_snapshot != 1) {
+		log__error("%s: -multi-snapshot and -dir cannot both be given", command);
+		log__hint("with -dir each trigger makes its own recording; Ctrl-C, SIGTERM or "
+			  "-timeout ends mtbpf");
+		return -EINVAL;
+	}
+	if (capture->strict) {
+		log__error("%s: -strict and -dir cannot both be given", command);
+		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int keep_options__check(struct record_options *options, const char *command)
+{
+	struct keep_options *keep = &options->keep;
+
+	if (!keep->dir && keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET &&
+	    !keep->max_size && !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
+		return 0;
+	if (!keep->dir) {
+		log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
+			   "a folder",
+			   command);
+		log__hint("add -dir DIR, which continues after each capture and keeps recordings "
+			  "there");
+		return -EINVAL;
+	}
+	if (check_capture(&options->capture, command))
+		return -EINVAL;
+	if (!keep->keep) {
+		log__error("%s: -keep must be at least 1", command);
+		log__hint("without -keep the newest %d recordings stay", KEEP_DEFAULT);
+		return -EINVAL;
+	}
+	if (keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {
+		log__error("%s: -max-per-hour must be at most %d", command, KEEP_MAX_PER_HOUR_MAX);
+
+		log__hint("-max-per-hour 0 sets no limit");
+		return -EINVAL;
+	}
+	if (keep->keep == KEEP_UNSET)
+		keep->keep = KEEP_DEFAULT;
+	if (keep->max_per_hour == KEEP_UNSET)
+		keep->max_per_hour = KEEP_MAX_PER_HOUR_DEFAULT;
+	if (!keep->max_size)
+		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
+	if (!keep->on_capture_timeout_ns)
+		keep->on_capture_timeout_ns = KEEP_ON_CAPTURE_TIMEOUT_DEFAULT_NS;
+	if (keep->no_summary)
+		keep->summarise = NULL;
+	/* -timeout is for all captures together. */
+	keep->timeout_ns = options->capture.timeout_ns;
+	options->capture.timeout_ns = 0;
+	return 0;
 }

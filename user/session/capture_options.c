@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "session/labels.h"
 #include "session/probe/kernel_probe.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -173,9 +172,15 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");
-	if (target_options__check(&o->target, command) || check_recorded(o, command) ||
-	    labels__check(&o->labels, command))
+	if (target_options__check(&o->target, command) || check_recorded(o, command))
 		return -EINVAL;
+	for (size_t i = 0; i < o->labels.n; i++) {
+		if (strchr(o->labels.v[i], '=') && o->labels.v[i][0] != '=')
+			continue;
+		log__error("%s: -label %s is not KEY=VALUE", command, o->labels.v[i]);
+		log__hint("for example -label zone=eu-1");
+		return -EINVAL;
+	}
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
 			   command, source_names[o->source]);

@@ -10,7 +10,6 @@
 #include "target/container.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
-#include "util/log.h"
 
 #define ID_SIZE 64
 
@@ -112,16 +111,4 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
 		err = key ? recording__set_label(rec, key, equals + 1) : -ENOMEM;
 	}
 	return err;
-}
-
-int labels__check(const struct option_list *users, const char *command)
-{
-	for (size_t i = 0; i < users->n; i++) {
-		if (strchr(users->v[i], '=') && users->v[i][0] != '=')
-			continue;
-		log__error("%s: -label %s is not KEY=VALUE", command, users->v[i]);
-		log__hint("for example -label zone=eu-1");
-		return -EINVAL;
-	}
-	return 0;
 }

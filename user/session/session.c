@@ -23,6 +23,164 @@
 #include "util/log.h"
 #include "util/units.h"
 
+/* Whether the target's processes have been replaced by others. */
+
+/* A check may take at most 1/LOOK_SHARE of our time. */
+#define LOOK_SHARE 20
+
+static bool is_of(const struct probe *probe, const struct mapping *m)
+{
+	return !probe__in_kernel(probe) && m->ino == probe->file.ino && m->maj == probe->file.maj &&
+	       m->min == probe->file.min;
+}
+
+static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		for (size_t p = 0; p < probes->all.n && mapping__is_memory(&maps->v[i]); p++)
+			if (is_of(&probes->all.v[p], &maps->v[i]))
+				return true;
+	return false;
+}
+
+static bool are_copied_of(const struct session *s, pid_t pid)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+
+	/*
+	 * Another process has exited, so its code cannot be copied any more. For the session's own
+	 * process, assume that code is copied.
+	 */
+	if (mappings__read(&maps, pid))
+		return pid == session__pid(s);
+	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	       are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
+}
+
+/*
+ * True if the recording copies code with a probe from memory, since no file has it: the probe must
+ * be removed first.
+ */
+static bool probes_are_copied(const struct session *s)
+{
+	bool are = !s->programs.all.n && are_copied_of(s, session__pid(s));
+
+	for (size_t i = 0; i < s->programs.all.n && !are; i++)
+		are = are_copied_of(s, s->programs.all.v[i].process.pid);
+	return are;
+}
+
+/* Notes which of the probes without a living process this one maps. Returns how many are left. */
+static size_t note_mapped(struct session *s, pid_t pid)
+{
+	struct process process;
+	bool is_open = !process__open(&process, pid);
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->probes.all.n; i++) {
+		const struct probe *probe = &s->probes.all.v[i];
+		/* Every process can make a system call. */
+		bool maps = probe__in_kernel(probe);
+
+		for (size_t m = 0; is_open && m < process.maps.n && !maps; m++)
+			maps = is_of(probe, &process.maps.v[m]);
+		if (is_open && maps && !process__alive(s->mapped_by[i]))
+			s->mapped_by[i] = pid;
+		left += !process__alive(s->mapped_by[i]);
+	}
+	if (is_open)
+		process__close(&process);
+	return left;
+}
+
+/* The number of probes whose file no process of the cgroup maps. */
+static size_t count_unmapped(struct session *s, const struct target *target)
+{
+	size_t n, left = s->probes.all.n;
+	pid_t *pids;
+
+	if (target__processes(target, &pids, &n))
+		return 0;
+	for (size_t i = 0; i < n && left; i++)
+		left = note_mapped(s, pids[i]);
+	free(pids);
+	return left;
+}
+
+static bool has_function(const struct session *s, const struct programs *programs)
+{
+	for (size_t i = 0; i < s->symbols.names.n; i++)
+		if (programs__have(programs, s->symbols.names.v[i]))
+			return true;
+	return false;
+}
+
+/* True if a process that started later has the function. */
+static bool is_process_new(const struct session *s, const struct target *target)
+{
+	struct target fresh = {.cgroup.fd = -1};
+	struct programs programs = {0};
+	bool is_new = true;
+
+	for (size_t i = 0; i < target->pids.n && is_new; i++)
+		is_new = pid_set__has(&s->pids, target->pids.v[i]) ||
+			 !pid_set__add(&fresh.pids, target->pids.v[i]);
+	is_new = is_new && fresh.pids.n && !programs__open(&programs, &fresh) &&
+		 has_function(s, &programs);
+	programs__fini(&programs);
+	target__close(&fresh);
+	return is_new;
+}
+
+static bool look_for_new(struct session *s)
+{
+	LOG_SILENTLY;
+	struct programs programs = {0};
+	struct target target;
+	bool replaced = false;
+
+	if (target__choose(&target, &s->options->target)) {
+		replaced = false;
+	} else if (!target__is_cgroup(&target)) {
+		replaced = is_process_new(s, &target);
+	} else if (count_unmapped(s, &target) && !programs__open(&programs, &target)) {
+		/* The function is in a program that did not run at the start. */
+		programs__remove(&programs, &s->programs);
+		replaced = has_function(s, &programs);
+	}
+	programs__fini(&programs);
+	target__close(&target);
+	return replaced;
+}
+
+/*
+ * True if some processes have exited, and new processes have the function but no probe. In a cgroup
+ * only new programs count. Cheap while all processes live.
+ */
+static bool is_replaced(struct session *s)
+{
+	uint64_t now = clock__now_ns();
+	bool replaced, is_gone = false;
+
+	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
+	    now < s->look_ns)
+		return false;
+	if (!s->mapped_by)
+		s->mapped_by = calloc(s->probes.all.n, sizeof(*s->mapped_by));
+	/* A cheap check before look_for_new(). */
+	for (size_t i = 0; i < s->pids.n && !is_gone; i++)
+		is_gone = !process__alive(s->pids.v[i]);
+	for (size_t i = 0; i < s->probes.all.n && s->cgroup && s->mapped_by && !is_gone; i++)
+		is_gone = !process__alive(s->mapped_by[i]);
+	if (!s->mapped_by || !is_gone)
+		return false;
+	replaced = look_for_new(s);
+	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
+	return replaced;
+}
+
+/* Waiting. */
+
 #define STATUS_INTERVAL_NS 1000000000ull
 
 static void tell_observer(const struct session *s)
@@ -60,20 +218,11 @@ static pid_t child_of(const struct session *s)
 	return s->start->exec_path ? s->start->pid : s->start->command;
 }
 
-/* WNOWAIT leaves the exit status to the code that started the command. */
-static bool has_command_ended(const struct session *s)
-{
-	siginfo_t info = {0};
-
-	return s->start->command &&
-	       !waitid(P_PID, (id_t)s->start->command, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	       info.si_pid;
-}
-
 /* Returns 1 and sets *end if the wait is over, 0 if it goes on, or -errno. */
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
+	siginfo_t ended = {0};
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	if (got < 0)
@@ -88,7 +237,10 @@ static int look(struct session *s, enum session_end *end)
 		/* A terminal sends the signal to the program too; kill(1) sends it only to us. */
 		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
-	} else if (has_command_ended(s))
+	} else if (s->start->command &&
+		   /* WNOWAIT leaves the exit status to the code that started the command. */
+		   !waitid(P_PID, (id_t)s->start->command, &ended, WEXITED | WNOHANG | WNOWAIT) &&
+		   ended.si_pid)
 		*end = SESSION_COMMAND_ENDED;
 	else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
@@ -110,7 +262,7 @@ static int look_each_second(struct session *s, uint64_t *next)
 		progress__look(&s->progress, session__trigger(s), now, cost);
 		overhead__say_near(&s->overhead, s->progress.threshold_ns);
 		tell_observer(s);
-		s->replaced = session__is_replaced(s);
+		s->replaced = is_replaced(s);
 		session__check_lookback(s);
 		if (!s->has_jit_moved)
 			s->has_jit_moved = session__has_jit_moved(s);
@@ -429,7 +581,7 @@ static void leave_gate(struct session *s, enum session_end end)
 
 	if (s->gate.trigger)
 		gate__freeze(&s->gate);
-	if (!goes_on || s->ops->probe_event || session__probes_are_copied(s))
+	if (!goes_on || s->ops->probe_event || probes_are_copied(s))
 		gate__detach(&s->gate);
 }
 
@@ -474,7 +626,7 @@ int session__next(struct session *s, struct recording *rec, enum session_end *en
 	int err = 0;
 
 	s->rec = rec;
-	if (s->gate.attached && session__probes_are_copied(s))
+	if (s->gate.attached && probes_are_copied(s))
 		gate__detach(&s->gate);
 	if (!rec->source)
 		err = begin_recording(s);

@@ -63,7 +63,7 @@ struct session {
 	struct go_waits go_waits;
 	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
-	bool replaced;			 /* see session__is_replaced() */
+	bool replaced;			 /* by others: is_replaced() */
 	bool has_jit_moved;		 /* jit_probe__check() has warned */
 	pid_t *mapped_by;	/* per probe: a process that maps its file; NULL: not read yet */
 	uint64_t look_ns;	/* time of the next check for replaced processes */
@@ -147,16 +147,6 @@ bool session__has_jit_moved(const struct session *s);
 int session__find_trigger(struct session *s);
 /* Says what the source records and what the session waits for. */
 void session__say_waiting(const struct session *s);
-/*
- * session_target.c: true if some processes have exited, and new processes have the function but no
- * probe. In a cgroup only new programs count. Cheap while all processes live.
- */
-bool session__is_replaced(struct session *s);
-/*
- * True if the recording copies code with a probe from memory, since no file has it: the probe must
- * be removed first.
- */
-bool session__probes_are_copied(const struct session *s);
 /* session_cost.c */
 
 /*

@@ -400,15 +400,6 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 	return true;
 }
 
-/* The time at which a record was written: its end. */
-static uint64_t written_ns(const struct mt_record *record)
-{
-	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS ||
-			       record->kind == MT_RECORD_RECLAIM
-		       ? record->end_ns
-		       : record->time_ns;
-}
-
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
 /*
@@ -427,6 +418,7 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 
 	for (uint32_t i = 0; i < r->log_size && (is_round || i < cpu->n_records); i++) {
 		struct mt_record *record = VEC_PUSH(out);
+		uint64_t written_ns;
 
 		if (!record)
 			return -ENOMEM;
@@ -434,9 +426,15 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 			out->n--;
 			continue;
 		}
-		if (written_ns(record) < oldest_ns)
-			oldest_ns = written_ns(record);
-		if (written_ns(record) < r->since_ns)
+		/* A record of something that took time was written at its end. */
+		written_ns = record->kind == MT_RECORD_LONG ||
+					     record->kind == MT_RECORD_INTERRUPTS ||
+					     record->kind == MT_RECORD_RECLAIM
+				     ? record->end_ns
+				     : record->time_ns;
+		if (written_ns < oldest_ns)
+			oldest_ns = written_ns;
+		if (written_ns < r->since_ns)
 			out->n--;
 	}
 	if (is_round && oldest_ns != UINT64_MAX && oldest_ns > *since_ns)

@@ -109,12 +109,6 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	bpf_program__set_autoload(skel->progs.on_freeze, config->freezes_by_call);
 }
 
-/* Goroutines are not tasks: they need the LRU hash. */
-static bool has_goroutines(const struct trigger_config *config)
-{
-	return config->by_goroutine || config->also_by_goroutine;
-}
-
 /* Goroutines whose open calls are remembered. */
 #define GOROUTINES 16384
 
@@ -128,7 +122,7 @@ static int size_lru(struct bpf_map *map, const struct trigger_config *config)
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
 
-	if (has_goroutines(config) && size < GOROUTINES)
+	if ((config->by_goroutine || config->also_by_goroutine) && size < GOROUTINES)
 		size = GOROUTINES;
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
@@ -347,7 +341,7 @@ int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 	int err;
 
 	libbpf_set_print(trigger__print_libbpf);
-	if (has_goroutines(config))
+	if (config->by_goroutine || config->also_by_goroutine)
 		latch = TRIGGER_LATCH_LRU_HASH;
 	err = load_variant(trigger, config,
 			   latch == TRIGGER_LATCH_AUTO ? TRIGGER_LATCH_TASK_STORAGE : latch);

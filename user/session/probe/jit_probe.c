@@ -81,21 +81,12 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
-static bool is_meant(const char *name, const char *text)
+/* If `is_whole`, the text is the whole name of an entry, and means no other one. */
+static bool is_meant(const char *name, const char *text, bool is_whole)
 {
-	return !strcmp(name, text) ||
-	       (strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text));
-}
-
-/* What a selector means in a map: if it is the whole name of an entry, no other one. */
-struct wanted {
-	const char *text;
-	bool is_whole;
-};
-
-static bool wanted__has(const struct wanted *wanted, const char *name)
-{
-	return wanted->is_whole ? !strcmp(name, wanted->text) : is_meant(name, wanted->text);
+	if (is_whole || !strcmp(name, text))
+		return !strcmp(name, text);
+	return strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text);
 }
 
 /*
@@ -212,22 +203,20 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 /* The entries of the map that a selector names. */
 struct jit_match {
 	size_t n;
+	bool is_whole;				  /* the selector is the whole name of an entry */
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
-/*
- * Sets whether the selector is the whole name of an entry, and counts its matches. Erlang's map has
- * "handle/1", and "handle/1-CodeInfoPrologue" for the data before it.
- */
+/* Erlang's map has "handle/1", and "handle/1-CodeInfoPrologue" for the data before it. */
 static void find_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-			 struct wanted *wanted, struct jit_match *match)
+			 const char *text, struct jit_match *match)
 {
 	char name[LABEL_SIZE];
 
-	for (size_t i = 0; i < map->n && !wanted->is_whole; i++)
-		wanted->is_whole = !strcmp(plain_name(&map->v[i], name), wanted->text);
+	for (size_t i = 0; i < map->n && !match->is_whole; i++)
+		match->is_whole = !strcmp(plain_name(&map->v[i], name), text);
 	for (size_t i = 0; i < map->n; i++) {
-		if (!wanted__has(wanted, plain_name(&map->v[i], name)) ||
+		if (!is_meant(plain_name(&map->v[i], name), text, match->is_whole) ||
 		    !is_called(pid, maps, &map->v[i]))
 			continue;
 		if (!match->n)
@@ -316,12 +305,12 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 	struct jit_match match = {0};
-	struct wanted wanted = {.text = text + strlen(JIT_PREFIX)};
 	char name[LABEL_SIZE];
 	struct jit_map map;
 	pid_t pid;
 	int err;
 
+	text += strlen(JIT_PREFIX);
 	if (!source->process) {
 		log__error("a JIT's function is known only while its program runs");
 		log__hint("start the program first, and name it with -pid");
@@ -334,11 +323,11 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 	if (!err)
 		err = mappings__read(&maps, pid);
 	if (!err)
-		find_matches(&map, &maps, pid, &wanted, &match);
+		find_matches(&map, &maps, pid, text, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
-		err = refuse_matches(pid, wanted.text, &match);
+		err = refuse_matches(pid, text, &match);
 	for (size_t i = 0; i < map.n && !err; i++)
-		if (wanted__has(&wanted, plain_name(&map.v[i], name)) &&
+		if (is_meant(plain_name(&map.v[i], name), text, match.is_whole) &&
 		    is_called(pid, &maps, &map.v[i]))
 			err = take_entry(pid, &map.v[i], name, fn, ctx);
 	close_map(&map);
@@ -358,7 +347,7 @@ size_t jit_probe__list(pid_t pid, const char *text)
 	if (mappings__read(&maps, pid))
 		map.n = 0;
 	for (size_t i = 0; i < map.n; i++) {
-		if (!is_meant(plain_name(&map.v[i], name), text) ||
+		if (!is_meant(plain_name(&map.v[i], name), text, false) ||
 		    !is_called(pid, &maps, &map.v[i]))
 			continue;
 		printf("%016llx %6llu %-20s " JIT_PREFIX "%s\n", (unsigned long long)map.v[i].start,

@@ -102,29 +102,19 @@ struct search {
 	char picked[sizeof(((struct probe *)NULL)->name)];
 	VEC(struct probe) found; /* in all programs so far */
 	size_t n_new;		 /* places in this program that no earlier one has */
+	bool is_quiet;		 /* they are only counted */
 };
 
-static bool is_found(const struct search *search, const struct probe *probe)
+/* Counts a place that is new, or hands it on. */
+static int take(void *ctx, const struct probe *probe)
 {
+	struct search *search = ctx;
+
 	for (size_t i = 0; i < search->found.n; i++)
 		if (file_probe__is_same(&search->found.v[i], probe, search->process))
-			return true;
-	return false;
-}
-
-static int count_new(void *ctx, const struct probe *probe)
-{
-	struct search *search = ctx;
-
-	search->n_new += !is_found(search, probe);
-	return 0;
-}
-
-static int hand_on(void *ctx, const struct probe *probe)
-{
-	struct search *search = ctx;
-
-	if (is_found(search, probe))
+			return 0;
+	search->n_new++;
+	if (search->is_quiet)
 		return 0;
 	return VEC_ADD(&search->found, *probe) ? -ENOMEM : search->fn(search->ctx, probe);
 }
@@ -143,9 +133,10 @@ static int search_in(struct search *search, const struct program *program, bool 
 	source.programs = NULL;
 	search->process = &program->process;
 	search->n_new = 0;
+	search->is_quiet = quietly;
 	if (quietly)
 		log__set_level(LOG_SILENT);
-	err = search->each(&source, search->symbol, quietly ? count_new : hand_on, search);
+	err = search->each(&source, search->symbol, take, search);
 	log__set_level(level);
 	return err;
 }
