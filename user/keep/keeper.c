@@ -536,8 +536,6 @@ int keeper__run(const struct record_options *options)
 	return err;
 }
 
-/* Options. */
-
 /* Refuses options for a single capture. */
 static int check_capture(const struct capture_options *capture, const char *command)
 {

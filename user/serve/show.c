@@ -367,8 +367,6 @@ static void trace_server__stop(struct trace_server *server)
 	free(server);
 }
 
-/* What is served, and to whom it is shown. */
-
 #define UI_VARIABLE "MTBPF_PERFETTO_UI"
 #define UI_FOLDER   "/usr/share/mtbpf/perfetto-ui"
 

@@ -179,8 +179,6 @@ static bool is_replaced(struct session *s)
 	return replaced;
 }
 
-/* Waiting. */
-
 #define STATUS_INTERVAL_NS 1000000000ull
 
 static void tell_observer(const struct session *s)
@@ -595,7 +593,7 @@ static int record_one(struct session *s, enum session_end *end)
 		gate__begin(&s->gate);
 	if (!err)
 		err = arm(s);
-	/* Lets the child go on that waits for us. */
+	/* The child waits for this byte. */
 	if (!err && child_of(s) && !s->snapshots && write(s->start->go_fd, "g", 1) != 1)
 		err = -errno;
 	if (err)

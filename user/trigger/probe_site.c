@@ -263,8 +263,6 @@ int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offse
 	return 0;
 }
 
-/* Exits. */
-
 /* The most instructions between the load from a jump table and the indirect jump. */
 #define TABLE_LOAD_DISTANCE 6
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the probed instructions of a function: at its entry, and where it is left. A uprobe is cheap on instructions that the kernel
- * emulates (push, one-byte nop, call, jmp, jcc); on others it costs a single-step.
+ * Chooses the probed instructions of a function: at its entry, and where it is left. A uprobe is
+ * cheap on instructions that the kernel emulates (push, one-byte nop, call, jmp, jcc); on others it
+ * costs a single-step.
  */
 #ifndef MTBPF_TRIGGER_PROBE_SITE_H
 #define MTBPF_TRIGGER_PROBE_SITE_H

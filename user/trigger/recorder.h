@@ -77,7 +77,6 @@ bool recorder__find_stack(const struct recorder *recorder, const struct mt_recor
 /* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
 int recorder__gate(const struct recorder *recorder);
 
-/* Starts and stops recording. */
 void recorder__begin(struct recorder *recorder);
 void recorder__stop(struct recorder *recorder);
 

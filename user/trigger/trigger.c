@@ -20,8 +20,6 @@
 #include "util/page.h"
 #include "util/vec.h"
 
-/* The ring of hits. */
-
 /*
  * Copies one hit to ring->next, without the bytes of its stack below the stack pointer and beyond
  * stack_max. Returns an error, which stops libbpf: it would take more hits.
@@ -47,8 +45,6 @@ static int copy_hit(void *ctx, void *data, size_t size)
 	ring->next = NULL;
 	return -ECANCELED;
 }
-
-/* Life. */
 
 static int refuse_map(const char *what, int err)
 {
@@ -348,8 +344,6 @@ const char *trigger__latch_name(const struct trigger *trigger)
 	return trigger->latch == TRIGGER_LATCH_LRU_HASH ? "LRU hash" : "task storage";
 }
 
-/* Attaching. */
-
 static void close_go_wait_links(struct trigger *trigger)
 {
 	while (trigger->go_wait_links.n)
@@ -524,8 +518,6 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event)
 
 	return trigger__attach_all(trigger, events, return_event < 0 ? 1 : 2);
 }
-
-/* The logs of a source that samples. */
 
 static uint64_t time_of(const void *entry)
 {
