@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows a trace in the browser: serves it over HTTP on 127.0.0.1 until Ctrl-C, with a local build of
- * Perfetto's UI if there is one. A request needs the path (with 128 random bits), our host name, and
- * an allowed origin: this keeps out other users of the machine, other pages in the browser, and DNS
- * rebinding.
+ * Shows a trace in the browser: serves it over HTTP on 127.0.0.1 until Ctrl-C, with a local build
+ * of Perfetto's UI if there is one. A request needs the path (with 128 random bits), our host name,
+ * and an allowed origin: this keeps out other users of the machine, other pages in the browser, and
+ * DNS rebinding.
  */
 #ifndef MTBPF_SERVE_SHOW_H
 #define MTBPF_SERVE_SHOW_H

@@ -336,6 +336,7 @@ static int attach_events(struct gate *gate,
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
+		/* gate__stop_go_waits() has removed it. */
 		if (trigger_event__is_go_wait(&gate->events.v[i]) && !gate->go_waits)
 			continue;
 		of_source |= theirs >= 0;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "trigger/kernel_probes.h"
+/*
+ * The trigger's probes in the kernel: on system calls, functions, tracepoints, signals and the OOM
+ * killer. System calls and functions are probed by fentry and fexit if the kernel allows it.
+ * Otherwise system calls are probed by the tracepoints that all of them share, and functions by
+ * kprobes.
+ */
+#include "trigger/trigger_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

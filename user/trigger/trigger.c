@@ -11,7 +11,6 @@
 
 #include "trigger.skel.h"
 #include "trigger/histogram.h"
-#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -11,7 +11,6 @@
 #include "children.skel.h"
 #include "trigger.skel.h"
 #include "trigger/stall.h"
-#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
