@@ -23,12 +23,10 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* Whether the target's processes have been replaced by others. */
-
 /* A check may take at most 1/LOOK_SHARE of our time. */
 #define LOOK_SHARE 20
 
-static bool is_of(const struct probe *probe, const struct mapping *m)
+static bool is_mapping_of(const struct probe *probe, const struct mapping *m)
 {
 	return !probe__in_kernel(probe) && m->ino == probe->file.ino && m->maj == probe->file.maj &&
 	       m->min == probe->file.min;
@@ -38,7 +36,7 @@ static bool are_in_memory(const struct probes *probes, const struct mappings *ma
 {
 	for (size_t i = 0; i < maps->n; i++)
 		for (size_t p = 0; p < probes->all.n && mapping__is_memory(&maps->v[i]); p++)
-			if (is_of(&probes->all.v[p], &maps->v[i]))
+			if (is_mapping_of(&probes->all.v[p], &maps->v[i]))
 				return true;
 	return false;
 }
@@ -83,7 +81,7 @@ static size_t note_mapped(struct session *s, pid_t pid)
 		bool maps = probe__in_kernel(probe);
 
 		for (size_t m = 0; is_open && m < process.maps.n && !maps; m++)
-			maps = is_of(probe, &process.maps.v[m]);
+			maps = is_mapping_of(probe, &process.maps.v[m]);
 		if (is_open && maps && !process__alive(s->mapped_by[i]))
 			s->mapped_by[i] = pid;
 		left += !process__alive(s->mapped_by[i]);
@@ -115,40 +113,31 @@ static bool has_function(const struct session *s, const struct programs *program
 	return false;
 }
 
-/* True if a process that started later has the function. */
-static bool is_process_new(const struct session *s, const struct target *target)
-{
-	struct target fresh = {.cgroup.fd = -1};
-	struct programs programs = {0};
-	bool is_new = true;
-
-	for (size_t i = 0; i < target->pids.n && is_new; i++)
-		is_new = pid_set__has(&s->pids, target->pids.v[i]) ||
-			 !pid_set__add(&fresh.pids, target->pids.v[i]);
-	is_new = is_new && fresh.pids.n && !programs__open(&programs, &fresh) &&
-		 has_function(s, &programs);
-	programs__fini(&programs);
-	target__close(&fresh);
-	return is_new;
-}
-
+/* True if a process that started later, or in a cgroup a new program, has the function. */
 static bool look_for_new(struct session *s)
 {
 	LOG_SILENTLY;
+	struct target target, fresh = {.cgroup.fd = -1};
 	struct programs programs = {0};
-	struct target target;
 	bool replaced = false;
 
 	if (target__choose(&target, &s->options->target)) {
 		replaced = false;
-	} else if (!target__is_cgroup(&target)) {
-		replaced = is_process_new(s, &target);
-	} else if (count_unmapped(s, &target) && !programs__open(&programs, &target)) {
-		/* The function is in a program that did not run at the start. */
-		programs__remove(&programs, &s->programs);
-		replaced = has_function(s, &programs);
+	} else if (target__is_cgroup(&target)) {
+		replaced = count_unmapped(s, &target) && !programs__open(&programs, &target);
+		if (replaced)
+			programs__remove(&programs, &s->programs);
+	} else {
+		int err = 0;
+
+		for (size_t i = 0; i < target.pids.n && !err; i++)
+			if (!pid_set__has(&s->pids, target.pids.v[i]))
+				err = pid_set__add(&fresh.pids, target.pids.v[i]);
+		replaced = !err && fresh.pids.n && !programs__open(&programs, &fresh);
 	}
+	replaced = replaced && has_function(s, &programs);
 	programs__fini(&programs);
+	target__close(&fresh);
 	target__close(&target);
 	return replaced;
 }
@@ -220,7 +209,7 @@ static pid_t child_of(const struct session *s)
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
-	siginfo_t ended = {0};
+	siginfo_t ended = {0}; /* WNOWAIT leaves it to the code that started the command */
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	if (got < 0)
@@ -236,7 +225,6 @@ static int look(struct session *s, enum session_end *end)
 		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
 	} else if (s->start->command &&
-		   /* WNOWAIT leaves the exit status to the code that started the command. */
 		   !waitid(P_PID, (id_t)s->start->command, &ended, WEXITED | WNOHANG | WNOWAIT) &&
 		   ended.si_pid)
 		*end = SESSION_COMMAND_ENDED;
@@ -380,7 +368,6 @@ static int prepare(struct session *s)
 	if (!s->ops)
 		return -errno;
 	err = open_target(s);
-
 	if (!err)
 		err = session__choose_symbols(s);
 	if (!err)
