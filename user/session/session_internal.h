@@ -8,7 +8,7 @@
 #include "session/capture_options.h"
 #include "session/gate.h"
 #include "session/probe/probes.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "session/progress.h"
 #include "target/process.h"
 

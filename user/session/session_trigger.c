@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "capture/pt/pt_ring.h"
-#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "session/session.h"
 #include "session/session_internal.h"
 #include "target/go_runtime.h"

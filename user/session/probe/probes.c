@@ -7,10 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "target/usdt.h"
 #include "util/log.h"
 

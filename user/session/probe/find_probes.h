@@ -3,8 +3,8 @@
  * Finds probes by selector, in one process or in several: a function is then probed in each program
  * that has it.
  */
-#ifndef MTBPF_SESSION_PROBE_PROGRAMS_H
-#define MTBPF_SESSION_PROBE_PROGRAMS_H
+#ifndef MTBPF_SESSION_PROBE_FIND_PROBES_H
+#define MTBPF_SESSION_PROBE_FIND_PROBES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +61,17 @@ void programs__remove(struct programs *programs, const struct programs *others);
 const struct process *programs__first(const struct programs *programs);
 /* Returns the number of processes of programs that are not probed, and sets *first. */
 size_t programs__unprobed(const struct programs *programs, const struct process **first);
+
+/*
+ * The functions that are the default for -symbol, in order of preference, NULL at the end: that of
+ * include/mtbpf.h, which also has an argument and a mark, and that of magic-trace's library.
+ */
+extern const char *const default_triggers[];
+
+/*
+ * Finds the first of these in the process or, with exec_path, in the file that will be run. NULL
+ * without such a function. Prints nothing.
+ */
+const char *default_trigger__find(const struct process *process, const char *exec_path);
 
 #endif
