@@ -25,7 +25,11 @@
 /* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
 #define OUR_TRIGGER "mtbpf_hit"
 
-const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
+/*
+ * The functions that are the default for -symbol, in order of preference, NULL at the end: that of
+ * include/mtbpf.h, which also has an argument and a mark, and that of magic-trace's library.
+ */
+static const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
 
 const char *default_trigger__find(const struct process *process, const char *exec_path)
 {

@@ -51,7 +51,7 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 
 /* True if one of the programs has the symbol. Prints nothing. */
 bool programs__have(const struct programs *programs, const char *symbol);
-/* The first of default_triggers[] that any of the programs has; NULL: none. Prints nothing. */
+/* The first of the default triggers that any of the programs has; NULL: none. Prints nothing. */
 const char *programs__default_trigger(const struct programs *programs);
 
 /* Removes the programs that `others` also has. */
@@ -63,14 +63,8 @@ const struct process *programs__first(const struct programs *programs);
 size_t programs__unprobed(const struct programs *programs, const struct process **first);
 
 /*
- * The functions that are the default for -symbol, in order of preference, NULL at the end: that of
- * include/mtbpf.h, which also has an argument and a mark, and that of magic-trace's library.
- */
-extern const char *const default_triggers[];
-
-/*
- * Finds the first of these in the process or, with exec_path, in the file that will be run. NULL
- * without such a function. Prints nothing.
+ * Finds the first of the default triggers for -symbol in the process or, with exec_path, in the
+ * file that will be run. NULL without such a function. Prints nothing.
  */
 const char *default_trigger__find(const struct process *process, const char *exec_path);
 
