@@ -208,10 +208,9 @@ static bool attach_pair(struct recorder *r, size_t i)
 
 static int load(struct recorder *r, const struct recorder_config *config)
 {
-	const uint8_t value = 1;
 	struct recorder_bpf *skel;
 	uint32_t slot = 0;
-	int tgids, err;
+	int err;
 
 	skel = r->skel = recorder_bpf__open();
 	if (!skel)
@@ -240,7 +239,15 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
 	}
-	tgids = bpf_map__fd(skel->maps.target_tgids);
+	return 0;
+}
+
+/* Begins to look at the target's threads, and at what takes time from any thread. */
+static int attach(struct recorder *r, const struct recorder_config *config)
+{
+	int err, tgids = bpf_map__fd(r->skel->maps.target_tgids);
+	const uint8_t value = 1;
+
 	for (size_t i = 0; i < config->n_tgids && !shares_targets(config); i++)
 		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
 			return -errno;
@@ -249,7 +256,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		if (!r->children)
 			return -errno;
 	}
-	err = recorder_bpf__attach(skel);
+	err = recorder_bpf__attach(r->skel);
 	if (err)
 		return err;
 	/* A kernel without all of them would show too little interrupt time: then none is shown. */
@@ -279,6 +286,8 @@ struct recorder *recorder__new(const struct recorder_config *config)
 		return NULL;
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(r, config);
+	if (!err)
+		err = attach(r, config);
 	if (!err)
 		return r;
 	log__debug("no recorder in the kernel: %s", strerror(-err));
