@@ -93,22 +93,6 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		 DURATION(hit->reason == MT_HIT_STALL ? rec->stall_thresh_ns : rec->threshold_ns));
 }
 
-static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
-{
-	const struct mt_hit *from = hit_of(rec);
-	char hit[128], text[PRINTED_SIZE];
-	/* ", str(arg1) \"GET /\"": what -print has read. */
-	char prints[MT_PRINTS * (PRINTED_SIZE + 160)] = "";
-	size_t n = 0;
-
-	format_hit(hit, sizeof(hit), rec);
-	for (uint32_t i = 0; from && i < from->n_prints && i < rec->prints.n && n < sizeof(prints);
-	     i++)
-		n += (size_t)snprintf(prints + n, sizeof(prints) - n, ", %s %s", rec->prints.v[i],
-				      printed__format(text, &from->prints[i]));
-	log__info("%s %s%s %s %s", MOMENT(unix_ms), hit, prints, BYTES(bytes), path);
-}
-
 static void refuse(struct keeper *k, int err)
 {
 	const struct keep_options *o = &k->options->keep;
@@ -127,13 +111,17 @@ static void refuse(struct keeper *k, int err)
 
 static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 {
+	const struct mt_hit *hit = hit_of(rec);
+	char of_hit[128], text[PRINTED_SIZE];
+	/* ", str(arg1) \"GET /\"": what -print has read. */
+	char prints[MT_PRINTS * (PRINTED_SIZE + 160)] = "";
 	struct folder_slot slot;
 	uint64_t bytes;
+	size_t n = 0;
 	int err;
 
 	k->folder.in_work = after__current(&k->after);
 	err = folder__begin(&k->folder, rec->command, unix_ms, &slot);
-
 	if (err)
 		return err;
 	err = labels__add(rec, "", &k->options->capture.labels);
@@ -145,7 +133,12 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 		err = folder__finish(&k->folder, &slot, &bytes);
 	if (err)
 		return err;
-	say_put(rec, unix_ms, bytes, slot.path);
+	format_hit(of_hit, sizeof(of_hit), rec);
+	for (uint32_t i = 0; hit && i < hit->n_prints && i < rec->prints.n && n < sizeof(prints);
+	     i++)
+		n += (size_t)snprintf(prints + n, sizeof(prints) - n, ", %s %s", rec->prints.v[i],
+				      printed__format(text, &hit->prints[i]));
+	log__info("%s %s%s %s %s", MOMENT(unix_ms), of_hit, prints, BYTES(bytes), slot.path);
 	after__add(&k->after, slot.path, &k->metrics);
 	return 0;
 }

@@ -66,25 +66,6 @@ struct answer {
 	struct shown_hit hit;
 };
 
-static void find_and_exit(struct answer *answer, int trace_fd, pid_t parent)
-{
-	int err;
-
-	/* End with the parent, which reads the answer. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	err = landlock__confine(NULL, false, NULL, 0);
-	if (!err)
-		err = capability__keep_for_our_files();
-	else
-		capability__keep_for_files();
-	if (err)
-		log__debug("reading is not confined: %s", strerror(-err));
-	answer->err = find_slowest(&answer->hit, trace_fd);
-	_exit(0);
-}
-
 int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
 {
 	struct answer *answer = mmap(NULL, sizeof(*answer), PROT_READ | PROT_WRITE,
@@ -99,8 +80,21 @@ int shown_hit__find_apart(struct shown_hit *hit, int trace_fd)
 	fflush(NULL);
 	pid = fork();
 	err = pid < 0 ? -errno : 0;
-	if (!pid)
-		find_and_exit(answer, trace_fd, parent);
+	if (!pid) {
+		/* End with the parent, which reads the answer. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(0);
+		err = landlock__confine(NULL, false, NULL, 0);
+		if (!err)
+			err = capability__keep_for_our_files();
+		else
+			capability__keep_for_files();
+		if (err)
+			log__debug("reading is not confined: %s", strerror(-err));
+		answer->err = find_slowest(&answer->hit, trace_fd);
+		_exit(0);
+	}
 	while (!err && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!err)

@@ -172,17 +172,6 @@ const struct probe *gate__find_unfrozen(const struct probe *probes, size_t n)
 	return NULL;
 }
 
-/* Decides by which events a source that freezes by its own can do so at hits in the kernel. */
-static void choose_events(struct gate *gate, const struct gate_probes *probes)
-{
-	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
-
-	VEC_EACH_WHILE(probes, probe, freezes) {
-		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
-		gate->freezes_by_call |= may_freeze_by_call(probe);
-	}
-}
-
 /* The source pauses and resumes by breakpoints of its own, beside those that the programs need. */
 static int add_to_source(struct gate *gate)
 {
@@ -245,6 +234,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 {
 	struct trigger_event also = {.kind = TRIGGER_RETURN, .is_also = true};
 	struct trigger_config all = *config;
+	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
 	int err;
 
 	*gate = (struct gate){.pid = config->tgid ? config->tgid : -1,
@@ -259,7 +249,11 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .go_waits = config->go_waits,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
-	choose_events(gate, probes);
+	/* By which events a source that freezes by its own can do so at hits in the kernel. */
+	VEC_EACH_WHILE(probes, probe, freezes) {
+		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
+		gate->freezes_by_call |= may_freeze_by_call(probe);
+	}
 	err = add_all(gate, probes->v, config->stop_triggers ? 0 : probes->n,
 		      config->regions ? probes->regions : NULL);
 	if (!err)

@@ -13,18 +13,11 @@
 #include "util/log.h"
 #include "util/units.h"
 
-static int refuse_no_trigger(const char *what)
-{
-	log__error("%s, and the program does not contain mtbpf_take_snapshot()", what);
-	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-	return -EINVAL;
-}
-
 /* Uses the program's own trigger if the user has named nothing. */
 static int find_default(struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL;
+	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL, *lacking = NULL;
 
 	if (o->symbols.n || o->stop || s->start->spool_dir)
 		return 0;
@@ -38,15 +31,18 @@ static int find_default(struct session *s)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
 		 o->limits.stall_thresh_ns)
-		return refuse_no_trigger("no function for the threshold to measure");
+		lacking = "no function for the threshold to measure";
 	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
 		 o->limits.max_hits)
-		return refuse_no_trigger("-after, -min-interval, -skip and -max-hits are about a "
-					 "trigger");
+		lacking = "-after, -min-interval, -skip and -max-hits are about a trigger";
 	else
 		log__info("no -symbol, and the program does not contain mtbpf_take_snapshot(): "
 			  "nothing triggers");
-	return 0;
+	if (!lacking)
+		return 0;
+	log__error("%s, and the program does not contain mtbpf_take_snapshot()", lacking);
+	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+	return -EINVAL;
 }
 
 int session__choose_symbols(struct session *s)

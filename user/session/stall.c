@@ -129,15 +129,6 @@ static uint32_t owner_of(const struct mt_thread *thread)
 		       : 0;
 }
 
-/* Translates to our own pid namespace; 0 if no thread of the process has that tid. */
-static pid_t tid_of(const struct stalled_threads *threads, uint32_t inner_tid)
-{
-	for (size_t i = 0; i < threads->n && inner_tid; i++)
-		if (threads->v[i].at.inner_tid == inner_tid)
-			return (pid_t)threads->v[i].at.tid;
-	return 0;
-}
-
 static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left)
 {
 	ssize_t got;
@@ -173,9 +164,14 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 		threads->v[i].at = at[i];
 	for (size_t i = 0; i < n && !err; i++) {
 		struct stalled_thread *thread = &threads->v[i];
+		uint32_t inner_tid;
 
 		err = copy_stack(thread, o->no_stack_copy ? 0 : (uint32_t)o->stack_copy, &left);
-		thread->owner = tid_of(threads, owner_of(&thread->at));
+		/* The tid of the owner as we see it; 0 if it is no thread of the process. */
+		inner_tid = owner_of(&thread->at);
+		for (size_t k = 0; k < n && inner_tid; k++)
+			if (at[k].inner_tid == inner_tid)
+				thread->owner = (pid_t)at[k].tid;
 	}
 	if (err)
 		return err;

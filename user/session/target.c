@@ -145,46 +145,41 @@ static int choose_container(struct target *target, const struct target_options *
 	return err;
 }
 
-static int pick_from(const struct process_list *list, char **lines, pid_t *pid)
-{
-	int picked;
-
-	for (size_t i = 0; i < list->n; i++)
-		if (asprintf(&lines[i], "%7d  %-15s  %.150s", list->v[i].pid, list->v[i].comm,
-			     list->v[i].command) < 0) {
-			lines[i] = NULL;
-			return -ENOMEM;
-		}
-	picked = picker__pick("process", (const char *const *)lines, list->n);
-	if (picked == -ECANCELED) {
-		log__error("no process was picked");
-		log__hint("name one with -pid PID, -name NAME or -container NAME");
-		return -EINVAL;
-	}
-	if (picked >= 0)
-		*pid = list->v[picked].pid;
-	return picked < 0 ? picked : 0;
-}
-
 static int pick(struct target *target)
 {
 	struct process_list list;
 	char **lines = NULL;
-	pid_t pid = 0;
-	int err;
+	int err, picked = 0;
 
 	if (!picker__is_possible())
 		return -ENODATA;
 	err = read_processes(&list);
-	if (!err)
+	if (!err) {
 		lines = calloc(list.n + 1, sizeof(*lines));
+		err = lines ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < list.n && !err; i++)
+		if (asprintf(&lines[i], "%7d  %-15s  %.150s", list.v[i].pid, list.v[i].comm,
+			     list.v[i].command) < 0) {
+			lines[i] = NULL;
+			err = -ENOMEM;
+		}
+	if (!err) {
+		picked = picker__pick("process", (const char *const *)lines, list.n);
+		err = picked < 0 ? picked : 0;
+	}
 	if (!err)
-		err = lines ? pick_from(&list, lines, &pid) : -ENOMEM;
+		err = pid_set__add(&target->pids, list.v[picked].pid);
+	if (err == -ECANCELED) {
+		log__error("no process was picked");
+		log__hint("name one with -pid PID, -name NAME or -container NAME");
+		err = -EINVAL;
+	}
 	for (size_t i = 0; lines && i < list.n; i++)
 		free(lines[i]);
 	free(lines);
 	process_list__fini(&list);
-	return err ? err : pid_set__add(&target->pids, pid);
+	return err;
 }
 
 int target__choose(struct target *target, const struct target_options *options)

@@ -164,11 +164,6 @@ static int configure(struct recorder *r, const struct recorder_config *config)
 	return err ? err : size_maps(r, config);
 }
 
-static size_t logs_bytes(const struct recorder *r)
-{
-	return r->n_slots * r->log_size * sizeof(struct mt_record);
-}
-
 /* Returns NULL, with errno, on failure. */
 static void *map(const struct bpf_map *map, size_t size, int prot)
 {
@@ -224,7 +219,9 @@ static int load(struct recorder *r, const struct recorder_config *config)
 	if (err)
 		return err;
 	r->cpus = map(skel->maps.cpus, r->n_cpus * sizeof(*r->cpus), PROT_READ | PROT_WRITE);
-	r->logs = r->cpus ? map(skel->maps.cpu_logs, logs_bytes(r), PROT_READ) : NULL;
+	r->logs = r->cpus ? map(skel->maps.cpu_logs,
+				r->n_slots * r->log_size * sizeof(struct mt_record), PROT_READ)
+			  : NULL;
 	if (r->logs && r->ring_size)
 		r->rings = map(skel->maps.stacks, r->n_slots * r->ring_step, PROT_READ);
 	if (!r->logs || (r->ring_size && !r->rings))
@@ -305,7 +302,7 @@ void recorder__free(struct recorder *r)
 	if (r->cpus)
 		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
 	if (r->logs)
-		munmap((void *)r->logs, logs_bytes(r));
+		munmap((void *)r->logs, r->n_slots * r->log_size * sizeof(struct mt_record));
 	if (r->rings)
 		munmap((void *)r->rings, r->n_slots * r->ring_step);
 	recorder_bpf__destroy(r->skel);

@@ -23,14 +23,8 @@ static const char *const kind_names[] = {
 };
 #define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
 
-/* The parts of a selector of system calls. */
-struct selector {
-	char names[256]; /* with | between them */
-	enum mt_file_kind kind;
-};
-
 struct search {
-	const struct selector *selector;
+	enum mt_file_kind kind; /* of the descriptor */
 	probe_fn fn;
 	void *ctx;
 	size_t n;
@@ -42,32 +36,6 @@ static int refuse_kind(const char *text, const char *kind)
 	log__error("'%s': unknown kind of descriptor '%s'", text, kind);
 	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
 	return -EINVAL;
-}
-
-static int take_apart(struct selector *selector, const char *text)
-{
-	const char *names = text + strlen(SYSCALL_PREFIX);
-	char *open, *close;
-
-	*selector = (struct selector){0};
-	if (strlen(names) >= sizeof(selector->names)) {
-		log__error("a list of system calls has more than %zu characters",
-			   sizeof(selector->names) - 1);
-		log__hint("use a pattern: '" SYSCALL_PREFIX "recv*(socket)'");
-		return -EINVAL;
-	}
-	strcpy(selector->names, names);
-	open = strchr(selector->names, '(');
-	if (!open)
-		return 0;
-	close = strchr(open, ')');
-	if (!close || close[1])
-		return refuse_kind(text, open);
-	*open = *close = 0;
-	for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
-		if (!strcmp(open + 1, kind_names[i]))
-			selector->kind = (enum mt_file_kind)i;
-	return selector->kind == MT_FILE_ANY ? refuse_kind(text, open + 1) : 0;
 }
 
 /* If one of these returns 0, the file has ended, the connection is closed, or nothing is ready. */
@@ -98,7 +66,7 @@ static int take(struct search *search, const char *name, int number)
 	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
 					  offsetof(struct user_regs_struct, rsi),
 					  offsetof(struct user_regs_struct, rdx)};
-	enum mt_file_kind kind = search->selector->kind;
+	enum mt_file_kind kind = search->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
 	/* A call begins a region when it has returned. */
@@ -141,7 +109,7 @@ static int each_match(struct search *search, const char *glob)
 				return refuse_end(syscall__selector(i));
 			continue;
 		}
-		if (!search->selector->kind || syscall__is_of_file(i))
+		if (!search->kind || syscall__is_of_file(i))
 			err = take(search, name, i);
 	}
 	return err;
@@ -157,7 +125,7 @@ static int refuse_unknown(const struct search *search, const char *name)
 			nearest__offer(&nearest, syscall__name(i));
 	meant = nearest__result(&nearest);
 	log__error("'" SYSCALL_PREFIX "%s': no such system call%s", name,
-		   search->selector->kind ? " that takes a descriptor first" : "");
+		   search->kind ? " that takes a descriptor first" : "");
 	if (meant && strcmp(meant, name))
 		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
 	else
@@ -168,13 +136,30 @@ static int refuse_unknown(const struct search *search, const char *name)
 
 static int each_syscall(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	struct selector selector;
-	struct search search = {
-		.selector = &selector, .fn = fn, .ctx = ctx, .is_start = source->is_start};
-	char names[sizeof(selector.names)], *rest = names, *name;
-	int err = take_apart(&selector, text);
+	struct search search = {.fn = fn, .ctx = ctx, .is_start = source->is_start};
+	const char *all = text + strlen(SYSCALL_PREFIX);
+	char names[256], *rest = names, *name, *open, *close;
+	int err = 0;
 
-	strcpy(names, selector.names);
+	if (strlen(all) >= sizeof(names)) {
+		log__error("a list of system calls has more than %zu characters",
+			   sizeof(names) - 1);
+		log__hint("use a pattern: '" SYSCALL_PREFIX "recv*(socket)'");
+		return -EINVAL;
+	}
+	strcpy(names, all);
+	open = strchr(names, '(');
+	close = open ? strchr(open, ')') : NULL;
+	if (open && (!close || close[1]))
+		return refuse_kind(text, open);
+	if (open) {
+		*open = *close = 0;
+		for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
+			if (!strcmp(open + 1, kind_names[i]))
+				search.kind = (enum mt_file_kind)i;
+		if (search.kind == MT_FILE_ANY)
+			return refuse_kind(text, open + 1);
+	}
 	while (!err && (name = strsep(&rest, "|"))) {
 		search.n = 0;
 		err = each_match(&search, name);
