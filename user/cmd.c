@@ -16,7 +16,7 @@ static void say_unsaid(int err)
 	if (err == -ENOMEM)
 		log__hint("use a smaller -snapshot-size, or record fewer threads");
 	else
-		log__hint("run it again with -v for details");
+		log__hint("run the command again with -v for details");
 }
 
 int exit_code_for(int err)

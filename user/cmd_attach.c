@@ -445,7 +445,7 @@ static void wait_and_exec(int go_fd, int status_fd, const char *path, char **arg
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 		execv(path, argv);
 		log__error("cannot run %s: %s", path, strerror(errno));
-		log__hint("'file %s' says what it is", path);
+		log__hint("'file %s' shows what kind of file it is", path);
 	}
 	_exit(write(status_fd, &not_started, 1) == 1 ? 127 : 126);
 }
@@ -677,7 +677,7 @@ static int capture_target(const struct option_table *table, const struct capture
 static int refuse_command_for_weeks(const struct option_table *table)
 {
 	log__error("%s: -dir records for weeks, and not while a command runs", table->command);
-	log__hint("leave -dir out, or the command behind '--'");
+	log__hint("leave out -dir, or the command after '--'");
 	return EXIT_USAGE;
 }
 

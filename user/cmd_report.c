@@ -113,7 +113,9 @@ static int refuse_report(const char *path)
 		log__hint("use a larger -max-memory, or a part of the recording: -filter");
 		return -ENOMEM;
 	}
-	log__error("%s: no report: it lacks a hit, or a part of the iteration before it", path);
+	log__error(
+		"%s: no report: the trace lacks a hit, or a part of the iteration before the hit",
+		path);
 	log__hint("'mtbpf report' without options prints what it contains");
 	return -ENODATA;
 }
@@ -195,7 +197,7 @@ static int parse_since(const char *text, uint64_t *ms)
 	if (!units__parse_moment(moment, ms))
 		return 0;
 	log__error("report: -since %s is not a time", text);
-	log__hint("-since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
+	log__hint("use -since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
 	return -EINVAL;
 }
 
@@ -218,7 +220,7 @@ static int check_labels(const struct option_list *labels)
 		if (strchr(labels->v[i], '='))
 			continue;
 		log__error("report: -label %s lacks a value", labels->v[i]);
-		log__hint("-label KEY=VALUE, as it was given to record, or host=NAME");
+		log__hint("use -label KEY=VALUE, as it was given to record, or host=NAME");
 		return -EINVAL;
 	}
 	return 0;
@@ -259,7 +261,7 @@ static int refuse_none(size_t n_found, const struct summaries *s)
 		log__error("no capture could be read");
 	} else {
 		log__error("no capture is left: -since or -label leaves all %zu out", n_found);
-		log__hint("without them, all are in the report");
+		log__hint("without -since and -label the report contains all captures");
 	}
 	return -ENODATA;
 }
@@ -388,7 +390,7 @@ static int check(const struct report_options *options, int n_words, bool is_many
 {
 	if (options->json + options->folded + options->csv + !!options->html > 1) {
 		log__error("report: only one of -json, -csv, -folded and -html can be given");
-		log__hint("leave all of them out but one");
+		log__hint("choose one of the four");
 		return -EINVAL;
 	}
 	if (options->diff && (n_words != 2 || options->csv || options->folded || options->html)) {

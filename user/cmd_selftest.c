@@ -106,7 +106,7 @@ int cmd_selftest(int argc, char **argv)
 		options.sources[i] = true;
 	if (command.bundle && command.replay) {
 		log__error("-bundle and -replay cannot both be given");
-		log__hint("-replay reads a bundle, and -bundle writes one");
+		log__hint("-replay reads a bundle, -bundle writes one: choose one");
 		return EXIT_USAGE;
 	}
 	options.only = command.only.v;

@@ -277,10 +277,9 @@ static void hint_at_no_hits(const struct capture_options *o, const struct target
 	}
 	/* A plain name is a function's. */
 	if (o->symbols.n && !strchr(o->symbols.v[0], ':'))
-		log__hint(
-			"no thread called it meanwhile: the compiler may have inlined it, or the "
-			"work is done elsewhere; 'mtbpf list' shows other functions, and a server "
-			"can be measured without one: -requests");
+		log__hint("no thread called the function while mtbpf watched: the compiler may "
+			  "have inlined it, or the work is done elsewhere; 'mtbpf list' shows "
+			  "other functions, and a server can be measured without one: -requests");
 }
 
 static int watch(const struct watch_options *options, const struct target *target,
@@ -323,7 +322,8 @@ static int refuse_cpu_measure(bool is_go)
 	log__error("watch: -on-cpu and -off-cpu: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("without -durations they measure the time between two hits of a thread");
+	log__hint("leave out -durations: -on-cpu and -off-cpu then measure the time between two "
+		  "hits of a thread");
 	return -EINVAL;
 }
 
@@ -496,19 +496,20 @@ static int check(struct watch_options *options)
 
 	if (!err && options->on_cpu && options->off_cpu) {
 		log__error("watch: -on-cpu and -off-cpu cannot both be given");
-		log__hint("the one is the time on a CPU, the other the rest");
+		log__hint("-on-cpu is the time on a CPU, -off-cpu the rest: choose one");
 		return -EINVAL;
 	}
 	if (!err && options->common.reads.has_key &&
 	    (options->durations || options->on_cpu || options->off_cpu ||
 	     options->common.limits.stall_thresh_ns)) {
-		log__error("watch: -key: calls, and times on or off the CPU, belong to threads");
-		log__hint("-start A -stop B -key arg1 counts from the one to the other, by the "
-			  "value of an argument");
+		log__error("watch: -key cannot be combined with -durations, -on-cpu, -off-cpu and "
+			   "-stall-thresh, which measure threads");
+		log__hint("use -start A -stop B -key arg1, which measures from A to the B with the "
+			  "same argument");
 		return -EINVAL;
 	}
 	if (!err && hit_reads__of_return(&options->common.reads) && !options->durations) {
-		log__error("watch: -if: retval is that of a call");
+		log__error("watch: -if: retval is known only when a call returns");
 		log__hint("add -durations");
 		return -EINVAL;
 	}

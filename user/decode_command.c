@@ -56,7 +56,7 @@ static int name_text(const struct decode_options *options, struct decode_output 
 	if (is_text_name(output->path))
 		return 0;
 	log__error("'%s' is not a name for a text file", output->path);
-	log__hint("it must end in .txt, .txt.gz or .txt.zst; -o - is stdout");
+	log__hint("the name must end in .txt, .txt.gz or .txt.zst; -o - is stdout");
 	return -EINVAL;
 }
 

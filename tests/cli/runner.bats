@@ -32,6 +32,14 @@ last_line() {
 	[[ $output == *"ok     unit/test_good "*"ok     cli/good "* ]]
 }
 
+@test "what each VM took is shown with the verdict" {
+	program vms <<<'echo 1..1; echo "# 6.1: 12.3 s in all"; echo "# another note"; echo ok 1 - a'
+	run_suites unit
+	[ "$status" -eq 0 ]
+	[[ $output == *$'\n       6.1: 12.3 s in all\n'* ]]
+	[[ $output != *"another note"* ]]
+}
+
 @test "only the named suites run" {
 	program good <<<'echo 1..1; echo ok 1 - a'
 	echo '@test "c" { false; }' >"$TESTS_DIR/cli/bad.bats"

@@ -130,7 +130,7 @@ keep_until() {
 @test "a recording that -on-capture works on stays beyond -keep, and the line says why" {
 	hook 'sleep 4'
 	rm -rf d
-	keep_until has stays-for-now -- -keep 1 -on-capture ./hook
+	keep_until has not-removed-yet -- -keep 1 -on-capture ./hook
 	[ "$status" -eq 0 ]
 	[[ $output != *"another process reads it"* ]]
 }

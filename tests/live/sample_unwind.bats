@@ -37,7 +37,7 @@ stacks() {
 }
 
 copies() {
-	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ 0\ of\ [1-9] ]]
+	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ only\ 0\ of\ [1-9] ]]
 }
 
 @test "glibc: through its qsort, in another library, to _start" {
@@ -48,6 +48,16 @@ copies() {
 	end_started
 	watch_it "$O/programs/sorts" -unwind fp
 	! stacks weigh | grep -q 'main'
+}
+
+@test "copies that are too short for the outermost callers are told, and longer ones have them" {
+	watch_it "$O/programs/sorts" -unwind dwarf -stack-copy 200
+	says callers-cut "*" "*" "200 B"
+	! stacks weigh | grep -q '^_start '
+	end_started
+	watch_it "$O/programs/sorts" -unwind dwarf -stack-copy 20K
+	[[ $output != *"outer callers are missing"* ]]
+	stacks weigh | grep -Eq '^_start .*main one_iter sort_keys .*compare_keys $'
 }
 
 @test "musl, static: up to its own functions, which cannot be unwound" {

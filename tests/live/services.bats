@@ -154,7 +154,7 @@ record_slow() {
 		printf '%x 10 JS:*handleRequest %s/s.js:2:23\n' $((0x$address + 0x400)) "$dir"
 	} >map
 	mv map "/tmp/perf-$target.map"
-	eventually 60 grep -q 'was compiled again, and is at' log
+	eventually 60 grep -q 'has compiled .* again, at' log
 	kill -INT "$recording"
 	rm -f "/tmp/perf-$target.map"
 }

@@ -244,16 +244,16 @@ static void opened__say_missing(const struct opened *file, const struct rec_map 
 		log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
 			  strerror(file->error));
 		if (map->build_id[0])
-			log__hint(
-				"its build ID is %s; with -portable a recording contains its files",
-				map->build_id);
+			log__hint("put the file with build ID %s at that path ('debuginfod-find "
+				  "executable' may fetch it), or record with -portable",
+				  map->build_id);
 		return;
 	}
 	log__warn("%s is not the file that ran: it has build ID %s instead of %s; its code shows "
 		  "as gaps",
 		  map->path, file->other_id[0] ? file->other_id : "none", map->build_id);
-	log__hint("put the file that ran there ('debuginfod-find executable %s' may have it), or "
-		  "record with -portable",
+	log__hint("put the original file back at that path ('debuginfod-find executable %s' may "
+		  "fetch it), or record with -portable",
 		  map->build_id);
 }
 

@@ -220,8 +220,9 @@ void after__end(struct after *after, struct metrics *m)
 	uint64_t until_ns = clock__now_ns() + after->options->on_capture_timeout_ns;
 
 	if (after->n > 1 || (after->n && after->options->on_capture))
-		log__info("waiting for what is done with %zu recording%s", after->n,
-			  after->n == 1 ? "" : "s");
+		log__info(
+			"waiting until the summaries and -on-capture of %zu recording%s have ended",
+			after->n, after->n == 1 ? "" : "s");
 	while (after->n && clock__now_ns() < until_ns) {
 		after__look(after, m);
 		if (after->n)

@@ -198,11 +198,11 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 		if (err != -EWOULDBLOCK)
 			log__warn("%s stays: %s", path, strerror(-err));
 		else if (folder->in_work && !strcmp(item->name, strrchr(folder->in_work, '/') + 1))
-			log__warn("%s stays for now: its summary is being made, or -on-capture "
-				  "runs with it",
+			log__warn("%s is not removed yet: its summary is being made, or the "
+				  "-on-capture command uses it",
 				  path);
 		else
-			log__warn("%s stays: another process reads it", path);
+			log__warn("%s is not removed: another process reads it", path);
 	}
 	folder_content__fini(&content);
 	return 0;
@@ -211,7 +211,7 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 static int refuse(const char *dir, int err)
 {
 	log__error("cannot keep recordings in %s: %s", dir, strerror(-err));
-	log__hint(err == -ENOENT ? "its parent folder must exist"
+	log__hint(err == -ENOENT ? "the parent folder must exist"
 				 : "choose a folder with -dir that mtbpf may write to");
 	return err;
 }

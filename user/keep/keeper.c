@@ -257,8 +257,10 @@ static int settle(struct keeper *k)
 }
 
 /*
- * Waits for the target and sets k->target. 0; -EINTR if mtbpf was told to end; or another -errno
- * after a message and a hint.
+ * With -name and the like: waits for the target, and sets k->target. With -pid the target is
+ * k->target already, and the second call means that its processes have exited: -EINTR after a line
+ * that says so. Returns 0; -EINTR also if mtbpf was told to end; or another -errno after a message
+ * and a hint.
  */
 static int find_target(struct keeper *k)
 {
@@ -571,7 +573,7 @@ int keep_options__check(struct record_options *options, const char *command)
 		return -EINVAL;
 	if (!keep->keep) {
 		log__error("%s: -keep must be at least 1", command);
-		log__hint("without -keep the newest %d recordings stay", KEEP_DEFAULT);
+		log__hint("without -keep the newest %d recordings are kept", KEEP_DEFAULT);
 		return -EINVAL;
 	}
 	if (keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {

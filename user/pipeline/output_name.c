@@ -30,7 +30,8 @@ int output_names__from(struct output_names *names, const char *output)
 		output = "trace" DEFAULT_SUFFIX;
 	if (strlen(output) + sizeof(DEFAULT_SUFFIX) > PATH_MAX) {
 		log__error("the output name is too long: %zu bytes", strlen(output));
-		log__hint("a path can have at most %d", PATH_MAX - 1);
+		log__hint("use at most %zu bytes: mtbpf may append " DEFAULT_SUFFIX,
+			  PATH_MAX - sizeof(DEFAULT_SUFFIX));
 		return -ENAMETOOLONG;
 	}
 	n = stem(output, RECORDING_SUFFIX);
@@ -48,7 +49,8 @@ int output_names__from(struct output_names *names, const char *output)
 		return 0;
 	}
 	log__error("'%s' is not a valid output name", output);
-	log__hint("it must end in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the recording)");
+	log__hint("the name must end in .fxt, .fxt.gz or .fxt.zst (the trace) or .mtbpf (the "
+		  "recording)");
 	return -EINVAL;
 }
 

@@ -27,7 +27,7 @@ static int refuse(const char *name, const struct perf_text_totals *totals)
 static int refuse_samples(const char *name)
 {
 	log__error("%s has samples, but no branches", name);
-	log__hint("use -print calls for the slices that are made from them");
+	log__hint("use -print calls, which prints the slices made from samples");
 	return -EINVAL;
 }
 

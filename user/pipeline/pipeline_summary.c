@@ -305,6 +305,26 @@ static void print_span(const struct decoded *decoded, uint64_t seen_ns, FILE *ou
 		fprintf(out, "the trace looks back %s: ", span);
 }
 
+/* One stack in CUT_SHARE may be deeper than its copy: such stacks are not worth a line. */
+#define CUT_SHARE 20
+
+static void print_cut(const struct sampled_totals *totals, FILE *out)
+{
+	size_t size = totals->copy_size;
+
+	if (totals->cut_copies <= totals->copies / CUT_SHARE)
+		return;
+	fprintf(out,
+		"outer callers are missing in %" PRIu64 " of %" PRIu64
+		" stacks: they are beyond the %s that were copied of each stack",
+		totals->cut_copies, totals->copies, BYTES(size));
+	if (size < MT_COPY_MAX)
+		fprintf(out, "; -stack-copy %zuK copies more",
+			4 * size < MT_COPY_MAX ? (4 * size + 1023) / 1024
+					       : (size_t)MT_COPY_MAX / 1024);
+	fputc('\n', out);
+}
+
 static void print_events(const struct decoded *decoded, FILE *out)
 {
 	size_t n[PT_NOTE_KINDS] = {0};
@@ -360,6 +380,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 	if (seen_ns)
 		fprintf(out, "; of exact calls %s", DURATION(t->last_ns - t->first_ns));
 	fputc('\n', out);
+	print_cut(&decoded->sampled, out);
 	print_lost(t, rec, out);
 	print_filtered(decoded, out);
 	print_events(decoded, out);

@@ -65,7 +65,7 @@ static int parse_time(const char *text, const char *whole, struct filter_point *
 	if (err == -ERANGE)
 		return refuse(whole, "the maximum duration is 292 years");
 	if (err)
-		return refuse(whole, "a time takes a unit: 10us, 10ms or 1.5s");
+		return refuse(whole, "a time needs a unit: 10us, 10ms or 1.5s");
 	point->offset_ns = is_before ? -(int64_t)ns : (int64_t)ns;
 	return 0;
 }
@@ -114,7 +114,7 @@ static int split(char *text, const char *whole, char **from, char **to)
 
 static int add_times(struct trace_filter *f, const char *whole, const char *from, const char *to)
 {
-	int err = f->has_times ? refuse(whole, "there is another time already") : 0;
+	int err = f->has_times ? refuse(whole, "only one range of times can be given") : 0;
 
 	f->has_times = true;
 	if (!err && *from)
@@ -123,14 +123,14 @@ static int add_times(struct trace_filter *f, const char *whole, const char *from
 		err = parse_time(to, whole, &f->to);
 	if (!err && *from && *to && f->from.base == f->to.base &&
 	    f->from.offset_ns > f->to.offset_ns)
-		return refuse(whole, "it ends before it begins");
+		return refuse(whole, "the end is before the beginning");
 	return err;
 }
 
 static int add_functions(struct trace_filter *f, const char *whole, const char *from,
 			 const char *to)
 {
-	int err = f->has_functions ? refuse(whole, "there are other functions already") : 0;
+	int err = f->has_functions ? refuse(whole, "only one range of functions can be given") : 0;
 
 	f->has_functions = true;
 	if (!err)
@@ -269,7 +269,10 @@ int trace_filter__apply(const struct trace_filter *f, struct recording *rec, str
 	return 0;
 }
 
-/* A stack is of the hit with its number: those that stay get new ones. */
+/*
+ * Stacks and thread states refer to a hit by its index: those of hits that stay get the new index,
+ * states of other hits one that no hit has.
+ */
 void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 {
 	size_t n = 0, n_stacks = 0, stack = 0;
@@ -286,6 +289,10 @@ void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 			else
 				free(kept.data);
 		}
+		/* A new index is at most i, so that no state is found twice. */
+		VEC_EACH(&rec->thread_states, state)
+			if (state->hit == i)
+				state->hit = stays ? n : SIZE_MAX;
 		if (stays)
 			rec->hits.v[n++] = rec->hits.v[i];
 	}

@@ -33,7 +33,7 @@ struct known_probe {
 struct sampled_thread {
 	const struct recording *rec;
 	struct images *images;
-	struct meter *meter; /* counts samples */
+	struct sampled_totals *totals; /* counts samples and copies */
 	struct code_map *map;
 	size_t next_map; /* see images__apply() */
 	pid_t pid, tid;
@@ -564,14 +564,20 @@ static void find_calls(struct sampled_thread *t, uint64_t time_ns)
 static int take_stack(struct sampled_thread *t, const struct rec_sample *sample)
 {
 	struct unwound unwound;
+	size_t size;
 	int err;
 
 	if (!sample->user)
 		return add_chain(t, sample);
+	size = t->rec->sample_users.v[sample->user - 1].size;
 	find_calls(t, sample->time_ns);
 	err = sample_stack__unwind(t->rec, sample, t->map, &t->calls, &unwound);
 	if (!err)
 		err = add_stack(t, sample, unwound.ips.v, unwound.ips.n, !unwound.is_whole);
+	t->totals->copies++;
+	t->totals->cut_copies += unwound.is_cut && !unwound.is_whole;
+	if (size > t->totals->copy_size)
+		t->totals->copy_size = size;
 	unwound__fini(&unwound);
 	return err;
 }
@@ -775,7 +781,7 @@ static int read_events(struct sampled_thread *t, const struct event *events, siz
 		err = follow_maps(t, noted_ns(events, n));
 
 	for (size_t i = 0; i < n && !err; i++) {
-		meter__add(t->meter, events[i].kind == EVENT_SAMPLE);
+		meter__add(t->totals->meter, events[i].kind == EVENT_SAMPLE);
 		end_snapshots(t, events[i].time_ns);
 		err = follow_maps(t, events[i].time_ns);
 		if (!err)
@@ -802,7 +808,7 @@ static int make_tree(const struct sampled_thread *blank, const struct event *eve
 	const struct recording *rec = blank->rec;
 	struct sampled_thread t = {.rec = rec,
 				   .images = blank->images,
-				   .meter = blank->meter,
+				   .totals = blank->totals,
 				   .map = code_map__new(),
 				   .cpu = -1,
 				   .pid = events->pid,
@@ -844,7 +850,7 @@ static int make_trees(const struct recording *rec, struct images *images,
 		      const struct events *events, sampled_taker take, void *ctx,
 		      struct sampled_totals *totals, struct thread_trees *threads)
 {
-	const struct sampled_thread blank = {.rec = rec, .images = images, .meter = totals->meter};
+	const struct sampled_thread blank = {.rec = rec, .images = images, .totals = totals};
 	int err = 0;
 
 	for (size_t i = 0, n; i < events->all.n && !err; i += n) {

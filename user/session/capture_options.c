@@ -33,7 +33,7 @@ static int check_sampling(struct capture_options *all, const char *command)
 			      "leave -no-stack-copy out, or use -unwind fp");
 	if (o->rate < 1 && o->rate != SAMPLE_RATE_AUTO)
 		return refuse(command, "-sample-rate must be at least 1",
-			      "it is in samples per second: -sample-rate 1000");
+			      "the rate is in samples per second: -sample-rate 1000");
 	o->insists = most && !strcmp(most, "none");
 	if (!most || o->insists ||
 	    (!units__parse_percent(most, &o->max_overhead_ppm) && o->max_overhead_ppm))
@@ -50,7 +50,7 @@ static int check_recorded(struct capture_options *o, const char *command)
 
 	if (o->source == SOURCE_SOFT && (t->cgroup || t->container || t->pod))
 		return refuse(command, "-source soft cannot record a cgroup",
-			      "it steps one process: -pid PID");
+			      "-source soft steps one process: -pid PID");
 	if (o->source == SOURCE_SOFT && o->children)
 		return refuse(command, "-source soft follows no children",
 			      "it steps one process: leave -children out");
@@ -58,8 +58,8 @@ static int check_recorded(struct capture_options *o, const char *command)
 		return refuse(command, "-children belongs to -pid and -name",
 			      "what a cgroup's processes fork is in it: leave -children out");
 	if (o->requests && (o->start || o->stop))
-		return refuse(command, "-requests is a -start and a -stop of its own",
-			      "leave -start and -stop out, or -requests");
+		return refuse(command, "-requests sets -start and -stop itself",
+			      "leave out -start and -stop, or -requests");
 	/* Regions by system calls work with any server library. */
 	if (o->requests) {
 		o->start = SYSCALL_REQUEST_START;
@@ -94,14 +94,13 @@ static int check_full(struct capture_options *o, const char *command)
 	if (triggers)
 		return refuse(
 			command,
-			"-full-execution records everything, and nothing triggers or freezes it",
+			"-full-execution records the whole run, without a trigger or a freeze",
 			"leave out one of the two; 'decode -filter A..B' finds calls in what was "
 			"recorded");
 	if (o->source == SOURCE_SAMPLE || o->sample.also.n)
-		return refuse(command,
-			      "-full-execution records everything, and samples are not everything",
-			      "-source pt or soft follows every call; without "
-			      "-full-execution, samples look back");
+		return refuse(command, "-full-execution records every call, which samples cannot",
+			      "use -source pt or soft, which follow every call; or leave out "
+			      "-full-execution");
 	o->multi_thread = true;
 	return 0;
 }
@@ -137,8 +136,9 @@ static int check_condition(struct capture_options *o, const char *command)
 	if (!option)
 		return err;
 	if (threshold__is_set(&o->delay_thresh) || o->start) {
-		log__error("%s: %s: retval is that of a call, and needs its end", command, option);
-		log__hint("with -duration-thresh, or without any threshold");
+		log__error("%s: %s: retval is known only when a call returns", command, option);
+		log__hint("use -duration-thresh, or no threshold: -delay-thresh, -start and -stop "
+			  "do not wait for the return");
 		return -EINVAL;
 	}
 	if (!threshold__is_set(&o->duration_thresh))
@@ -154,11 +154,13 @@ static int check_cpu(struct capture_options *o, const char *command)
 
 	if (threshold__is_set(&o->cpu_thresh) && threshold__is_set(&o->off_cpu_thresh))
 		return refuse(command, "-cpu-thresh and -off-cpu-thresh cannot both be given",
-			      "one counts the time on a CPU, the other the rest: choose one");
+			      "-cpu-thresh counts the time on a CPU, -off-cpu-thresh the rest: "
+			      "choose one");
 	if (capture_options__cpu_measure(o) && whole->percent > 0)
 		return refuse(command,
-			      "-cpu-thresh and -off-cpu-thresh cannot be beside a percentile",
-			      "they may be one themselves: -cpu-thresh p99");
+			      "-cpu-thresh and -off-cpu-thresh cannot be combined with a "
+			      "percentile of -delay-thresh or -duration-thresh",
+			      "give the percentile to them instead: -cpu-thresh p99");
 	if (capture_options__cpu_measure(o) && !whole->ns)
 		whole->ns = 1;
 	return 0;
@@ -169,6 +171,9 @@ int capture_options__check(struct capture_options *o, const char *command)
 	int err;
 
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
+	/* Many samples and one hit: a sample's copy is as small as perf's by default. */
+	o->sample.stack_copy = o->stack_copy == STACK_COPY_AUTO ? 8 << 10 : o->stack_copy;
+	o->stack_copy = o->stack_copy == STACK_COPY_AUTO ? 16 << 10 : o->stack_copy;
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");

@@ -21,6 +21,7 @@ struct sample_options {
 	int unwind;		    /* UNWIND_... */
 	uint64_t syscall_thresh_ns; /* 0: record none */
 	struct option_list also;    /* functions whose calls are all recorded */
+	uint64_t stack_copy;	    /* bytes of the user stack; set by capture_options__check() */
 };
 
 enum { UNWIND_AUTO, UNWIND_FP, UNWIND_DWARF, UNWIND_LBR };
@@ -53,7 +54,8 @@ struct capture_options {
 	struct option_list labels; /* KEY=VALUE */
 	int source;		   /* SOURCE_...: index into source_names */
 	uint64_t snapshot_size, max_memory;
-	uint64_t stack_copy; /* bytes of the user stack at a hit */
+	/* Bytes of the user stack at a hit; capture_options__check() replaces STACK_COPY_AUTO. */
+	uint64_t stack_copy;
 	bool no_stack_copy;
 	uint64_t timeout_ns; /* 0: none */
 	int multi_snapshot;  /* number of triggers to capture; 0: until Ctrl-C */
@@ -80,13 +82,13 @@ extern const char *const freeze_names[];
 
 #define SNAPSHOT_SIZE_DEFAULT (4u << 20)
 #define MAX_MEMORY_DEFAULT    (1u << 30)
-#define STACK_COPY_DEFAULT    (16u << 10)
+#define STACK_COPY_AUTO	      UINT64_MAX
 
 #define CAPTURE_DEFAULTS                                                                           \
 	{                                                                                          \
 		.snapshot_size = SNAPSHOT_SIZE_DEFAULT, .max_memory = MAX_MEMORY_DEFAULT,          \
-		.stack_copy = STACK_COPY_DEFAULT, .sample = SAMPLE_DEFAULTS,                       \
-		.resolution = "normal", .multi_snapshot = 1                                        \
+		.stack_copy = STACK_COPY_AUTO, .sample = SAMPLE_DEFAULTS, .resolution = "normal",  \
+		.multi_snapshot = 1                                                                \
 	}
 
 /* A row of a table of options; `field` is one of struct capture_options. */
@@ -242,8 +244,8 @@ extern const char *const return_probe_names[];
 			"portable", portable,                                                      \
 			"store the programs in the recording, to decode it on another machine"),   \
 		OPTION_VALUE("stack-copy", OPT_SIZE, "SIZE", stack_copy,                           \
-			     "bytes of the stack to copy at a hit, to find callers (default 16K, " \
-			     "at most 60K)"),                                                      \
+			     "bytes of the stack to copy, to find callers (default 16K at a hit, " \
+			     "8K for a sample; at most 60K)"),                                     \
 		OPTION_FLAG("no-stack-copy", no_stack_copy,                                        \
 			    "store no memory of the program in the recording: callers by frame "   \
 			    "pointer only"),                                                       \

@@ -209,7 +209,8 @@ static int check_breakpoints(const struct gate *gate, size_t n_of_source)
 		   n_of_source ? ", with those that begin and end the trace at -start and -stop"
 			       : "",
 		   BREAKPOINTS_MAX);
-	log__hint("name fewer of them; a function that was compiled N times needs N times as many");
+	log__hint("name fewer functions; one that was compiled N times needs N times as many "
+		  "breakpoints");
 	return -ENOSPC;
 }
 
@@ -375,7 +376,7 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
 			log__hint(
 				event == -ENOSPC
-					? "its four are in use: by a debugger, perf or another "
+					? "all four are in use: by a debugger, perf or another "
 					  "mtbpf"
 					: "needs CAP_PERFMON, or root; some VMs lack breakpoints");
 		} else {
@@ -470,9 +471,8 @@ static int take_entry(void *ctx, const struct mt_entry *entry)
 		return end_ns && end_ns < reader->began_ns ? 0
 							   : VEC_ADD(&reader->rec->entries, *entry);
 	/*
-	 * A call that was open at the snapshot before: the kernel writes nothing to the log while
-	 * the recording is frozen, so that an entry which ends later has not been taken with its
-	 * end.
+	 * If the call ended after recording was resumed, the previous snapshot has it as still
+	 * open, since the log is not written while the recording is frozen.
 	 */
 	if (!reader->began_ns || entry->end_ns < reader->began_ns)
 		return 0;

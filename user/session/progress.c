@@ -151,7 +151,7 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 			  "called",
 			  name);
 	else
-		log__info("%s: no hits; 'mtbpf watch' shows whether there ever are any", name);
+		log__info("%s: no hits; 'mtbpf watch' shows whether it is ever hit", name);
 }
 
 struct status_view hit_status__view(const struct mt_stats *stats, uint64_t hits, uint64_t span_ns)

@@ -728,14 +728,14 @@ int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 
 	log__error("%s", empty_snapshot__format(text, rec, pid));
 	if (pid && process__stopped(pid))
-		log__hint("it is stopped: 'kill -CONT %d' lets it run", pid);
+		log__hint("the target is stopped: 'kill -CONT %d' lets it run", pid);
 	else if (is_short)
 		log__hint("stacks are taken after each %s of running time and when a thread goes "
 			  "to sleep: record for longer, or raise -sample-rate",
 			  DURATION(rec->sample_period_ns));
 	else if (pid)
-		log__hint("it may have been asleep: record again while it works");
+		log__hint("the target may have been asleep: record again while it works");
 	else
-		log__hint("they may have been asleep: record again while they work");
+		log__hint("the targets may have been asleep: record again while they work");
 	return -ENOMSG;
 }

@@ -144,9 +144,10 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 		err = measure_load(pids, &load);
 	if (err && o->max_overhead_ppm) {
 		log__error("cannot measure what a sample costs: %s",
-			   err == -EBUSY ? "other work on this machine disturbs it"
+			   err == -EBUSY ? "other work on this machine disturbs the measurement"
 					 : strerror(-err));
-		log__hint("set the rate with -sample-rate HZ, which needs no measurement");
+		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
+			  "leave out -max-overhead");
 		return err;
 	}
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
@@ -179,7 +180,7 @@ void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
 		  units__format_duration(threshold, threshold_ns),
 		  units__format_duration(sample, o->cost.sample_ns));
 	if (o->hz / 10 >= SAMPLE_RATE_LEAST)
-		log__hint("-sample-rate %u takes fewer stacks, so that this is less frequent",
+		log__hint("use -sample-rate %u: with fewer stacks this is less frequent",
 			  o->hz / 10);
 }
 

@@ -101,9 +101,6 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 	return -EBUSY;
 }
 
-/* The default of perf record --call-graph dwarf. */
-#define STACK_BYTES 8192u
-
 #define TRIAL_MS   100
 #define TRIAL_HZ   1000
 #define TRIAL_RING (256u << 10)
@@ -116,9 +113,7 @@ int source_choice__check(const struct source_ops *ops, const struct process *pro
 
 static uint32_t bytes_of(const struct capture_options *o)
 {
-	uint64_t most = o->no_stack_copy ? 0 : o->stack_copy;
-
-	return (uint32_t)(most < STACK_BYTES ? most : STACK_BYTES) & ~7u;
+	return o->no_stack_copy ? 0 : (uint32_t)o->sample.stack_copy & ~7u;
 }
 
 /* Records samples with both kinds of stacks for TRIAL_MS; adds the counts to *found. */
@@ -188,12 +183,13 @@ static int judge(const struct capture_options *o, const struct process *process,
 	choice->stack = bytes_of(o);
 	choice->calls = !counting__try(COUNTING_CALLS);
 	if (found.unwound >= TRIAL_STACKS)
-		log__info("unwind: frame pointers lead to the outermost caller in %zu of %zu "
-			  "stacks: %s (-unwind fp does not)",
+		log__info("unwind: frame pointers lead to the outermost caller in only %zu of %zu "
+			  "stacks: mtbpf %s (-unwind fp turns that off)",
 			  found.reach, found.unwound,
-			  choice->calls ? "takes the calls that the CPU notes (LBR), and copies of "
-					  "the stack when a thread goes to sleep"
-					: "copies of the stack are unwound");
+			  choice->calls
+				  ? "records the CPU's call stacks (LBR), and copies the stack "
+				    "when a thread goes to sleep"
+				  : "copies stacks and unwinds them later");
 	return 0;
 }
 
@@ -424,11 +420,12 @@ static void open_recorder(struct session *s)
 
 	s->recorder = recorder__new(&config);
 	if (!s->recorder)
-		log__info("sample: no recorder per CPU (%s): %s, and wakers and preempters are not "
-			  "known",
+		log__info("sample: cannot record with BPF per CPU (%s): %s, and the trace does not "
+			  "name the threads that wake or preempt others",
 			  strerror(errno),
-			  s->cgroup ? "perf tells the cgroup's threads apart"
-				    : "each thread has a clock, which makes its switches dearer");
+			  s->cgroup ? "perf selects the cgroup's threads"
+				    : "each thread has its own timer, which makes context switches "
+				      "cost more");
 }
 
 /* The probe whose instruction the kernel may step as a copy; the decoder can handle one. */

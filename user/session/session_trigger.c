@@ -34,7 +34,7 @@ static int find_default(struct session *s)
 		lacking = "no function for the threshold to measure";
 	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
 		 o->limits.max_hits)
-		lacking = "-after, -min-interval, -skip and -max-hits are about a trigger";
+		lacking = "-after, -min-interval, -skip and -max-hits need a trigger";
 	else
 		log__info("no -symbol, and the program does not contain mtbpf_take_snapshot(): "
 			  "nothing triggers");
@@ -170,8 +170,8 @@ static int check_threads(const struct session *s)
 					"-off-cpu-thresh, which measure threads"
 				      : "-key is for -delay-thresh, or for the time from -start to "
 					"-stop");
-		log__hint("-start A -stop B -key arg1 -duration-thresh 50ms measures from A to the "
-			  "B with the same argument, in any thread");
+		log__hint("use -start A -stop B -key arg1 -duration-thresh 50ms, which measures "
+			  "from A to the B with the same argument, in any thread");
 		return -EINVAL;
 	}
 	if (!measures_cpu || !measures_calls || (!is_go && !probes__are_library(&s->probes)))
@@ -179,7 +179,8 @@ static int check_threads(const struct session *s)
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
-	log__hint("add -delay-thresh: they then measure the time between two hits of a thread");
+	log__hint("add -delay-thresh: -cpu-thresh and -off-cpu-thresh then measure the time "
+		  "between two hits of a thread");
 	return -EINVAL;
 }
 
@@ -264,8 +265,8 @@ static int check_kernel_probes(struct session *s)
 	if (err)
 		return err;
 	if (late) {
-		log__error("%s cannot freeze Intel PT at %s: user space does that, some 50 us "
-			   "later",
+		log__error("%s cannot freeze Intel PT at %s: mtbpf does that from user space, some "
+			   "50 us later",
 			   has_regions ? "-start and -stop pause and resume Intel PT, so that mtbpf"
 			   : o->immediate_stop ? "-immediate-stop"
 					       : "-freeze",

@@ -64,8 +64,8 @@ int stall__refuse_go(const struct probes *probes)
 		return 0;
 	log__error("-stall-thresh cannot measure calls of Go functions: they belong to goroutines, "
 		   "not to threads");
-	log__hint("-duration-thresh D triggers when such a call returns; -start and -stop, or "
-		  "-delay-thresh with it, are a thread's");
+	log__hint("use -duration-thresh D, which triggers when the call returns; or -stall-thresh "
+		  "together with -start and -stop or with -delay-thresh, which measure threads");
 	return -EINVAL;
 }
 

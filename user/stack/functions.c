@@ -75,7 +75,10 @@ static void follow(struct switch_search *search, const uint8_t *code, uint8_t le
 	search->before = move;
 }
 
-/* True if only a few moves are between the load of SP and the jump to the other stack's code. */
+/*
+ * True if the code loads SP from elsewhere and then, without another branch in between, returns or
+ * jumps indirectly: to the other stack's code.
+ */
 static bool loads_sp_and_goes(const uint8_t *code, size_t len, uint64_t ip)
 {
 	struct switch_search search = {0};

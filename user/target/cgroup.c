@@ -60,7 +60,8 @@ static int open_dir(struct cgroup *cgroup)
 static int refuse_no_cgroup2(void)
 {
 	log__error("no cgroup v2 hierarchy is mounted here");
-	log__hint("mount -t cgroup2 none /sys/fs/cgroup/unified; or record a process: -pid PID");
+	log__hint("-cgroup needs cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1); or "
+		  "record processes: -pid PID or -name NAME");
 	return -EINVAL;
 }
 
@@ -70,7 +71,7 @@ static int refuse_path(const char *name, const char *path, int err)
 		log__error("no cgroup '%s' (%s): %s", name, path, strerror(err));
 	else
 		log__error("no cgroup '%s': %s", name, strerror(err));
-	log__hint("/proc/PID/cgroup shows it after '0::', 'systemd-cgls' shows all");
+	log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
 	return -EINVAL;
 }
 

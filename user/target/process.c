@@ -100,7 +100,7 @@ static int refuse_kernel_thread(pid_t pid, const char *comm)
 
 static int refuse_access(pid_t pid, const char *comm, int err)
 {
-	log__error("cannot look at process %d (%s): %s", (int)pid, comm, strerror(-err));
+	log__error("cannot inspect process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
 		log__hint("run as its user or as root, or with CAP_SYS_PTRACE");
 	return err == -EPERM ? -EACCES : err;
@@ -120,7 +120,8 @@ static int refuse_dead(pid_t pid, const struct task_status *status)
 		log__hint("mtbpf can only look at a process while its main thread runs");
 	} else {
 		log__error("process %d has exited (zombie)", (int)pid);
-		log__hint("its parent has not collected its exit status yet; start it again");
+		log__hint("the process has ended, and its parent has not collected the exit status "
+			  "yet; start the program again");
 	}
 	return -ESRCH;
 }

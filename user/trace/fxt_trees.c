@@ -605,8 +605,8 @@ static void end(struct fxt_trees *trees, struct fxt_track *track, uint64_t time_
 }
 
 /*
- * A slice is in two records, or in one. Its begin names the threads that it waited for; its end
- * tells how long.
+ * A slice is a BEGIN and an END record, or one COMPLETE record. The arguments are in BEGIN and
+ * COMPLETE: who ended the wait or took the CPU (by), and what the thread waited for (waits_for).
  */
 static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 {

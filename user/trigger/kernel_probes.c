@@ -140,9 +140,9 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 		log__error("the kind of a descriptor cannot be found without the kernel's type "
 			   "information "
 			   "(BTF)");
-		log__hint("leave the kind out, as in syscall:read; it needs CONFIG_DEBUG_INFO_BTF, "
-			  "and "
-			  "/sys/kernel/btf/vmlinux to be readable");
+		log__hint("leave out the kind: syscall:read instead of syscall:read(socket); kinds "
+			  "need a kernel with CONFIG_DEBUG_INFO_BTF, and a readable "
+			  "/sys/kernel/btf/vmlinux");
 		return -EOPNOTSUPP;
 	}
 	skel->rodata->file_offsets = offsets;
@@ -407,7 +407,8 @@ static int attach_syscalls(struct kernel_probes *set)
 		    (before.file_kind != what.file_kind || before.nonzero != what.nonzero)) {
 			log__error("syscall:%s is named twice, with different conditions",
 				   probe->name);
-			log__hint("name it once; without a condition all of its calls count");
+			log__hint("name the system call once; without a condition all of its calls "
+				  "count");
 			return -EINVAL;
 		}
 		what.roles |= before.roles;
@@ -458,8 +459,8 @@ static int attach_kprobe(struct kernel_probes *set, const struct kernel_probe *p
 	}
 	log__error("cannot set a probe on the kernel's function %s: %s", probe->name,
 		   strerror(-err));
-	hint_rights(err, "code that kprobes use themselves takes no probe: name a function that "
-			 "calls it");
+	hint_rights(err, "the kernel allows no probe in code that kprobes use: name a function "
+			 "that calls it");
 	return err;
 }
 

@@ -58,8 +58,8 @@ static int watch_switches(struct trigger *trigger)
 	trigger->switches = bpf_program__attach(trigger->skel->progs.on_switch);
 	if (trigger->switches)
 		return 0;
-	log__error("cannot look at context switches: %s", strerror(errno));
-	log__hint("-cpu-thresh and -off-cpu-thresh need them; -duration-thresh does without");
+	log__error("cannot attach a BPF program to context switches: %s", strerror(errno));
+	log__hint("use -duration-thresh, which does not need context switches");
 	return -errno;
 }
 

@@ -129,7 +129,7 @@ struct trigger_config {
 	bool only_measured;
 	/* Read the last branches at a trigger; perf events must have turned LBR on. */
 	bool branches;
-	/* The source samples: load the filter of samples and the log of entries. */
+	/* For -source sample: load the filter of samples and the log of entries. */
 	bool sampling;
 	/* Log calls of other functions as well: of events with is_also. */
 	bool also;

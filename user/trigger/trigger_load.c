@@ -356,16 +356,16 @@ int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 		log__error(
 			"-stall-thresh, -cpu-thresh, -off-cpu-thresh, and -print with a duration "
 			"need the kernel's type information (BTF), which is not there");
-		log__hint("a kernel with CONFIG_DEBUG_INFO_BTF has it; -duration-thresh does "
-			  "without");
+		log__hint("use a kernel with CONFIG_DEBUG_INFO_BTF, or -duration-thresh without "
+			  "-print, which needs no BTF");
 		return err;
 	}
 	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));
 	if (err == -EPERM)
 		log__hint("needs CAP_BPF and CAP_PERFMON, or root");
 	else if (log__level() < LOG_VERBOSE)
-		log__hint("run it with -v to see the verifier's log; mtbpf works on Linux 6.1 or "
-			  "later");
+		log__hint("run mtbpf with -v to see the verifier's log; mtbpf works on Linux 6.1 "
+			  "or later");
 	return err;
 }
 
@@ -387,7 +387,7 @@ struct children *children__new(int tgids_fd)
 	if (pid_namespace__is_own(&dev, &ino)) {
 		log__error("-children: mtbpf runs in its own pid namespace and does not see the "
 			   "host's pids");
-		log__hint("run it on the host, or with the host's pids (hostPID, --pid=host)");
+		log__hint("run mtbpf on the host, or with the host's pids (hostPID, --pid=host)");
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -54,7 +54,10 @@ int fs__remove_dir(const char *path);
 
 /* Sums the sizes of all files in a directory and below it. 0 or -errno. */
 int fs__tree_size(const char *path, uint64_t *bytes);
-/* When it returns, they are on the disk. 0 or -errno: what could not be written, too. */
+/*
+ * Writes the directory and all files below it to the disk (fsync). 0 or -errno, also if data
+ * written earlier could not be stored.
+ */
 int fs__tree_sync(const char *path);
 
 #endif

@@ -24,7 +24,7 @@ void interrupts__release(void);
 /* SIGUSR1, by which a snapshot is asked for: from here on it does not end mtbpf, but waits. */
 void interrupts__hold_requests(void);
 
-/* For what must not be left half done: they wait until it is done, in this thread. */
+/* Blocks these signals in this thread, around work that must not be left half done. */
 void interrupts__block(sigset_t *before);
 void interrupts__unblock(const sigset_t *before);
 

@@ -260,7 +260,7 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
 
-	/* A threshold for a part of the time cannot be compared with theirs, either. */
+	/* -cpu-thresh and -off-cpu-thresh cannot be compared with an iteration's length. */
 	if (!hit->threshold_ns || hit->reason == MT_HIT_MARK || hit->cpu_measure)
 		return;
 	for (size_t i = 0; i < last; i++)

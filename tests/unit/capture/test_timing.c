@@ -115,7 +115,7 @@ static void test_levels_take_what_there_is(void **state)
 	assert_int_equal(config_of("low", &broadwell), BASE);
 	stderr_capture__begin(&capture);
 	assert_int_equal(config_of("high", &broadwell), BASE);
-	assert_non_null(strstr(stderr_capture__end(&capture), "lacks cycle packets"));
+	assert_non_null(strstr(stderr_capture__end(&capture), "cycle packets and MTC packets"));
 	/* Only period 6: the nearest to 3. */
 	coarse.cap_mtc_periods = 1u << 6;
 	assert_int_equal(config_of("low", &coarse), BASE | 1u << 9 | 6u << 14);
@@ -166,12 +166,18 @@ static void test_what_is_no_timing(void **state)
 
 static void test_what_the_pmu_lacks(void **state)
 {
+	struct pt_pmu coarse = skylake;
+
 	assert_refused("custom:cyc", &broadwell, "not support 'cyc'");
 	assert_refused("custom:mtc", &broadwell, "not support 'mtc'");
 	assert_refused("custom:mtc,mtc_period=4", &skylake, "supported: 0 3 6 9");
 	assert_refused("custom:psb_period=6", &skylake, "not support psb_period=6");
 	assert_refused("custom:cyc_thresh=13", &skylake, "not support cyc_thresh=13");
-	assert_refused("custom:psb_period=2", &broadwell, "supported: none at all");
+	assert_refused("custom:psb_period=2", &broadwell, "supported: 0");
+	assert_refused("custom:mtc_period=3", &broadwell, "supported: none at all");
+	/* The kernel refuses a period of 0 that is not listed. */
+	coarse.cap_mtc_periods = 1u << 6;
+	assert_refused("custom:mtc", &coarse, "supported: 6");
 }
 
 int main(void)

@@ -50,8 +50,8 @@ static void expect_hint(const struct recording *rec, const char *hint)
 static void test_hint(void **state)
 {
 	expect_hint(&short_one, "stacks are taken after each 1.00 ms of running time");
-	expect_hint(&long_one, "it may have been asleep");
-	expect_hint(&of_pt, "it may have been asleep");
+	expect_hint(&long_one, "the target may have been asleep");
+	expect_hint(&of_pt, "the target may have been asleep");
 }
 
 int main(void)

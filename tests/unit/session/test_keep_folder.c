@@ -194,7 +194,7 @@ static void test_one_that_is_read_stays(void **state)
 	stderr_capture__begin(&said);
 	for (int i = 1; i < 4; i++)
 		assert_int_equal(put(f, i, 10), 0);
-	ASSERT_WARNING(stderr_capture__end(&said), TEXT_stays_while_read, slot.path);
+	ASSERT_WARNING(stderr_capture__end(&said), TEXT_not_removed_while_read, slot.path);
 	assert_string_equal(kept(f), "0 3");
 	close(fd);
 	assert_int_equal(put(f, 4, 10), 0);

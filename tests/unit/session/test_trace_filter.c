@@ -203,7 +203,17 @@ static void test_hits_outside_of_it_are_gone(void **state)
 	add_stack(&rec, 4);
 	add_hit(&rec, 31, 0, MT_HIT_DELAY);
 	add_stack(&rec, 5);
+	for (size_t i = 0; i < rec.hits.n; i++)
+		assert_int_equal(VEC_ADD(&rec.thread_states,
+					 ((struct rec_thread_state){.hit = i, .tid = (pid_t)i})),
+				 0);
 	filter_part__drop_hits(&part, &rec);
+	for (size_t i = 0; i < rec.thread_states.n; i++) {
+		const struct rec_thread_state *state_of = &rec.thread_states.v[i];
+
+		assert_true(state_of->hit == SIZE_MAX ? state_of->tid == 0 || state_of->tid == 4
+						      : (pid_t)state_of->hit == state_of->tid - 1);
+	}
 	assert_int_equal(part.n_hits, 2);
 	assert_int_equal(rec.hits.n, 3);
 	assert_int_equal(rec.hits.v[0].time_ns, 20);

@@ -427,6 +427,6 @@ int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kerne
 	log__error("cannot copy the kernel's %s from %s/%s: %s", with_code ? "code" : "symbols",
 		   proc, with_code ? "kcore" : "kallsyms", strerror(-err));
 	log__hint(err == -ENOSPC ? "free 50 MB in /var/tmp"
-				 : "without -trace-include-kernel it is not needed");
+				 : "without -trace-include-kernel this copy is not needed");
 	return err;
 }

@@ -478,7 +478,7 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	if (!find_file(&file, map)) {
 		log__warn("%s has changed since it ran: the recording does not contain it",
 			  map->path);
-		log__hint("put the file that ran there; its build ID is %s",
+		log__hint("put the original file (build ID %s) back at that path",
 			  map->build_id[0] ? map->build_id : "not known");
 	}
 	if (!old)
@@ -714,7 +714,7 @@ static int take(struct recording *rec, pid_t pid)
 		err = data_maps__take(rec, pid);
 	for (size_t i = 0; i < rec->images.n; i++)
 		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
-			left -= rec->images.v[i].size;
+			left -= rec->images.v[i].size < left ? rec->images.v[i].size : left;
 	if (!err)
 		err = code_copy__take(rec, pid, left);
 	return err ? err : take_patched_code(rec, pid);

@@ -232,14 +232,14 @@ static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 static int refuse_flag(const char *name)
 {
 	log__error("-timer-resolution: this CPU's Intel PT does not support '%s'", name);
-	log__hint("leave it out, or use low, normal or high, which adapt to the CPU");
+	log__hint("use low, normal or high, which adapt to the CPU");
 	return -EINVAL;
 }
 
 static int refuse_power(void)
 {
 	log__error("-trace-power: this CPU's Intel PT does not record power events");
-	log__hint("leave it out: the counter \"CPU MHz\" shows how fast the CPU runs on any");
+	log__hint("leave out -trace-power: the counter \"CPU MHz\" shows how fast any CPU runs");
 	return -EINVAL;
 }
 
@@ -263,12 +263,13 @@ static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
 }
 
 /* The kernel takes 0 of each for "as it comes". */
+/* Bit n of `legal`: value n is possible. */
 static int check_legal(const char *name, uint32_t legal, unsigned int value)
 {
 	char list[16 * 3 + 1] = "";
 	size_t n = 0;
 
-	if (!value || legal >> value & 1)
+	if (legal >> value & 1)
 		return 0;
 	for (unsigned int i = 0; i < 16; i++)
 		if (legal >> i & 1)
@@ -283,11 +284,13 @@ static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 	int err = check_flags(t, pmu);
 
 	if (!err)
-		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds, t->cyc_thresh);
-	if (!err)
+		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds | 1, t->cyc_thresh);
+	/* Only of MTC does the kernel refuse a period of 0 that caps/ does not list
+	 * (pt_event_valid()). */
+	if (!err && (t->mtc || t->mtc_period))
 		err = check_legal("mtc_period", pmu->cap_mtc_periods, t->mtc_period);
 	if (!err)
-		err = check_legal("psb_period", pmu->cap_psb_periods, t->psb_period);
+		err = check_legal("psb_period", pmu->cap_psb_periods | 1, t->psb_period);
 	return err;
 }
 
@@ -301,7 +304,10 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 	bool pwr_evt = t->pwr_evt;
 
 	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width)) {
-		log__warn("this CPU lacks cycle packets: times are only exact to about 1 us");
+		log__warn(pmu->cap_mtc ? "this CPU lacks cycle packets: times are only exact to "
+					 "about 1 us"
+				       : "this CPU lacks cycle packets and MTC packets: times are "
+					 "known only at the sync points, some KiB of trace apart");
 		*t = levels[0].timing;
 		t->pwr_evt = pwr_evt;
 	}

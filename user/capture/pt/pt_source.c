@@ -52,10 +52,11 @@ static void explain_memlock(size_t aux_size)
 	struct rlimit rlimit = {0};
 
 	getrlimit(RLIMIT_MEMLOCK, &rlimit);
-	log__error("cannot lock %s per thread for the trace: the limit is %s, and "
-		   "kernel.perf_event_mlock_kb %ld per CPU",
-		   BYTES(aux_size), BYTES(rlimit.rlim_cur),
-		   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
+	log__error(
+		"cannot lock %s per thread for the trace: other processes of this user use a part "
+		"of the limit (RLIMIT_MEMLOCK %s, and kernel.perf_event_mlock_kb: %ld KiB per CPU)",
+		BYTES(aux_size), BYTES(rlimit.rlim_cur),
+		fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
 	log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' lifts the "
 		  "limit");
 }
@@ -79,8 +80,8 @@ static void explain_open(int err, size_t aux_size)
 static void explain_no_controller(const char *path)
 {
 	log__error("the cgroup %s lacks the perf_event controller", path);
-	log__hint("enable any controller in its parent: 'echo +cpu >%s/../cgroup.subtree_control' "
-		  "(not possible if a v1 hierarchy has perf_event)",
+	log__hint("enable any controller in the parent cgroup: 'echo +cpu "
+		  ">%s/../cgroup.subtree_control' (not possible if a v1 hierarchy has perf_event)",
 		  path);
 }
 
@@ -276,12 +277,12 @@ static int open_rings(struct source *s)
 	err = try_methods(s);
 	if (is_unsupported(err) && s->ring_config.start_paused) {
 		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
-		log__hint("this needs Linux 6.13 or later; -source sample and soft can do it on "
-			  "any kernel");
+		log__hint("needs Linux 6.13 or later, or Debian's 6.12; -source sample and soft "
+			  "can do it on any kernel");
 	} else if (is_unsupported(err) && s->config.immediate_stop) {
 		log__error("-immediate-stop: this kernel cannot freeze Intel PT at a probe");
-		log__hint("without it the trace is frozen from user space, about 50 us after the "
-			  "hit");
+		log__hint("without -immediate-stop the trace is frozen from user space, about 50 "
+			  "us after the hit");
 	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
 		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
 		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");

@@ -619,10 +619,10 @@ static const struct {
 	const char *name, *one, *many, *why;
 } drops[DROPS] = {
 	[DROP_TRIGGERS] = {"triggers", "trigger", "triggers", "the kernel's buffer was full"},
-	[DROP_BUSY] = {"busy", "trigger", "triggers", "the snapshot before was still taken"},
+	[DROP_BUSY] = {"busy", "trigger", "triggers",
+		       "the previous snapshot was still being taken"},
 	[DROP_UNMEASURED] = {"unmeasured", "hit", "hits",
-			     "not measured: in an interrupt, too many calls in each other, or no "
-			     "memory"},
+			     "not measured: in an interrupt, too many nested calls, or no memory"},
 	[DROP_KEYS] = {"keys", "request", "requests",
 		       "of -key: evicted, since there were too many at once"},
 	[DROP_KEYLESS] = {"keyless", "hit", "hits", "its -key could not be read"},

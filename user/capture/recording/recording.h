@@ -174,7 +174,7 @@ struct rec_image {
 	uint8_t *data;
 	size_t size;
 	bool is_elf; /* otherwise raw bytes at start */
-	pid_t pid;   /* process whose memory was copied; 0: not a copy */
+	pid_t pid;   /* process that has this code; 0: all that map `path` */
 };
 
 /* A file that was mapped executable. */

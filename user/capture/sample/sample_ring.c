@@ -227,7 +227,7 @@ size_t sample_ring__locked_size(size_t size)
 
 void sample_ring__set_period(struct sample_ring *r, const struct sample_ring_config *config)
 {
-	/* With a rate limit (attr.freq) the value is in Hz. */
+	/* The cycles event is in perf's frequency mode (attr.freq): its value is in Hz. */
 	uint64_t value = config->calls ? 1000000000 / config->period_ns : config->period_ns;
 
 	ioctl(r->events[SAMPLE_EVENT_CLOCK], PERF_EVENT_IOC_PERIOD, &value);

@@ -166,7 +166,8 @@ static int soft__read(struct source *source, struct recording *rec)
 			  "missing or too long",
 			  strerror(source->shared->breakpoint_error));
 	if (source->shared->waited_ns > 10000000)
-		log__info("the program waited for the disk for %s",
+		log__info("the target was stopped for %s in all, while mtbpf read the trace from "
+			  "its full buffers",
 			  DURATION(source->shared->waited_ns));
 	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
 	return err;

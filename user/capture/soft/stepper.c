@@ -41,7 +41,7 @@ struct stepper {
 	address_vec starts, stops;
 };
 
-/* The threads of the target, from seizing them to letting them go. */
+/* ---- threads: seizing, adding, removing */
 
 /* clone: new threads are stepped too; exec: the mappings are new. Never EXITKILL. */
 #define SEIZE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
@@ -137,7 +137,7 @@ static int seize_all(struct stepper *s)
 	return s->n ? 0 : -ESRCH;
 }
 
-/* The target as /proc shows it. */
+/* ---- the target as /proc shows it: mappings, names; then stops, regions and detaching */
 
 /* include/linux/errno.h: the kernel's own, never seen by a program. */
 #define ERESTARTSYS	      512

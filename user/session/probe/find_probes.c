@@ -241,7 +241,7 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 	if (!match->offset) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
 			   f->name);
-		log__hint("it may be data; 'mtbpf list' shows functions");
+		log__hint("the address may be data; 'mtbpf list' shows functions");
 		return err;
 	}
 	if (err == -EILSEQ)
@@ -774,7 +774,7 @@ static int each_in_programs(const struct probe_source *source, const char *symbo
 		err = err == -ENOMEM ? err : 0;
 	}
 	if (n_gone)
-		log__info("%zu of the programs ended meanwhile and are ignored", n_gone);
+		log__info("%zu of the programs have ended and are ignored", n_gone);
 	if (!err && !search.found.n)
 		err = explain(programs, &search);
 	VEC_FINI(&search.found);

@@ -737,7 +737,8 @@ int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t
 		    probe->kernel.kind != KERNEL_PROBE_EXIT) {
 			log__error("-if, -key and -print: the arguments of %s are not known",
 				   probe->name);
-			log__hint("leave them out, or name a function or a system call");
+			log__hint("leave out -if, -key and -print, or name a function or a system "
+				  "call");
 			return -EINVAL;
 		}
 		if (is_told)
@@ -745,8 +746,8 @@ int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t
 		if (!*probe->refused)
 			continue;
 		log__error("%s", probe->refused);
-		log__hint("arguments are those of a C or C++ function at its entry, of a system "
-			  "call, of a USDT probe, or of mtbpf_take_snapshot_with_arg()");
+		log__hint("arguments are known for a C or C++ function at its entry, a system "
+			  "call, a USDT probe and mtbpf_take_snapshot_with_arg()");
 		return -EINVAL;
 	}
 	return 0;

@@ -411,14 +411,15 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 		    process__read_memory(pid, probes[i].ip, code, size) < (ssize_t)size ||
 		    !memcmp(code, probes[i].code, size))
 			continue;
-		log__warn("the code of %s is no longer at %#llx: its calls are not hits any more",
+		log__warn("the JIT has replaced the code of %s at %#llx: mtbpf no longer sees its "
+			  "calls",
 			  probes[i].name, (unsigned long long)probes[i].ip);
 		return false;
 	}
 	if (!name)
 		return true;
-	log__warn("%s was compiled again, and is at %#llx as well now: calls of it there are not "
-		  "hits",
+	log__warn("the JIT has compiled %s again, at %#llx: mtbpf does not see the calls of that "
+		  "code",
 		  name, (unsigned long long)moved);
 	return false;
 }
@@ -430,8 +431,8 @@ static int refuse_calls(const struct probe *probe)
 		log__error("the code of %s is not optimised: V8 enters it in its middle as well, "
 			   "so that its calls have no duration",
 			   probe->name);
-		log__hint("-delay-thresh measures from call to call; node --no-sparkplug makes "
-			  "optimised code only");
+		log__hint("use -delay-thresh, which measures from call to call; or start node with "
+			  "--no-sparkplug, which makes optimised code only");
 		break;
 	case JIT_EXITS_VIRTUAL:
 		log__error("%s: calls of Java's virtual threads change threads, so that their "
@@ -471,7 +472,6 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 		log__hint("java -XX:-UseOnStackReplacement compiles a method fewer times; or "
 			  "-delay-thresh measures from call to call, without the returns");
 	else
-		log__hint("-delay-thresh measures from call to call, without the returns; so does "
-			  "a -start and a -stop");
+		log__hint("use -delay-thresh, or -start and -stop: they need no returns");
 	return -EINVAL;
 }

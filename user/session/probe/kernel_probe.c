@@ -298,7 +298,7 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 	if (strcmp(text, EXIT_PREFIX "nonzero")) {
 		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
 		log__hint("use " SYSCALL_PREFIX
-			  "exit_group, which hits at every exit, also at one with 0");
+			  "exit_group, which is hit at every exit, also with status 0");
 		return -EINVAL;
 	}
 	return source->is_start ? refuse_end(text) : take_named(text, &kernel, fn, ctx);
@@ -388,10 +388,10 @@ static int refuse_several(const char *text, const struct kernel_functions *funct
 			   functions->n > 2 ? ", " : "",
 			   functions->n > 2 ? functions->first_others[2] : "",
 			   functions->n > 3 ? ", ..." : "");
-	log__hint(is_one_name ? "which of them would be probed is not known: name a function that "
-				"calls it"
-			      : "each one costs the whole machine: name those that you mean, with "
-				"commas between them");
+	log__hint(is_one_name ? "the kernel does not tell them apart: name a function that calls "
+				"the one you mean"
+			      : "each probed system call costs every process a little: name those "
+				"that you need, with commas between them");
 	return -EINVAL;
 }
 

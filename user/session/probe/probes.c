@@ -83,8 +83,8 @@ int selectors__replace_dot(struct selectors *selectors, const struct probe_sourc
 		own = source->programs ? programs__default_trigger(source->programs)
 				       : default_trigger__find(source->process, source->exec_path);
 		if (!own) {
-			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and it "
-				   "has none");
+			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and the "
+				   "program does not contain one");
 			log__hint("-symbol '?' lets you pick a function, -symbol NAME names one");
 			return -EINVAL;
 		}
@@ -203,7 +203,7 @@ int probes__check_calls(const struct probes *probes)
 		if (!probes->all.v[i].is_inside)
 			continue;
 		log__error(probe__in_kernel(&probes->all.v[i])
-				   ? "%s is a moment, without a duration"
+				   ? "%s is a single moment and has no duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
 			   probes->all.v[i].name);
@@ -346,7 +346,7 @@ static int add_also(void *ctx, const struct probe *probe)
 	}
 	if (by_insn && probe->exits_err) {
 		log__error("-also %s: its returns cannot be probed", probe->name);
-		log__hint("leave it out, or name a function that it calls");
+		log__hint("leave out -also, or name a function that this one calls");
 		return -EINVAL;
 	}
 	if (probes__have(adder->have, probe))
@@ -415,10 +415,12 @@ static int check_oom(const struct start_stop *r)
 		for (size_t k = 0; k < all[i]->all.n; k++) {
 			if (all[i]->all.v[k].kernel.kind != KERNEL_PROBE_OOM)
 				continue;
-			log__error("-start and -stop cannot be " OOM_PREFIX
-				   ": the thread that asks "
-				   "for memory comes to it, and not the process that is killed");
-			log__hint("-stop " SIGNAL_PREFIX "KILL is the end of that process");
+			log__error(
+				"-start and -stop cannot be " OOM_PREFIX ", which is hit by "
+				"the thread that asks for memory, and not by the process that is "
+				"killed");
+			log__hint("use -stop " SIGNAL_PREFIX
+				  "KILL, the end of the process that is killed");
 			return -EINVAL;
 		}
 	return 0;

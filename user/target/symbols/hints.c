@@ -386,8 +386,8 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 	log__hint("%s is stripped, and its debug symbols are not installed (%s%s)",
 		  module__name(module), *id ? "build id " : "it lacks a build ID", id);
 	if (!deb_package__owning(root, module->mapping.path, package))
-		log__hint("it belongs to the package %s: install %s-dbgsym (or -dbg), if that is "
-			  "published",
+		log__hint("the file belongs to the package %s: install %s-dbgsym (or -dbg), if "
+			  "that is published",
 			  package, package);
 	else
 		log__hint("install them (-dbgsym, -dbg, -debuginfo), or a file that is not "

@@ -143,7 +143,7 @@ static int refuse_file(const char *path, int fd, int err)
 		log__hint("run its interpreter, with the script as argument");
 	} else if (err == ENOEXEC) {
 		log__error("%s is not a 64-bit x86 program", path);
-		log__hint("'file %s' says what it is", path);
+		log__hint("'file %s' shows what kind of file it is", path);
 	} else if (err == EIO) {
 		log__error("%s is damaged: its ELF headers point beyond its end", path);
 		log__hint("'readelf -lS %s' shows them", path);

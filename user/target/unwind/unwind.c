@@ -32,11 +32,16 @@ enum step {
 
 static bool read_stack(void *ctx, uint64_t address, uint64_t *word)
 {
-	const struct unwind_start *start = ctx;
+	struct unwinder *u = ctx;
+	const struct unwind_start *start = u->start;
 	uint64_t offset = address - start->sp;
 
-	if (address < start->sp || offset > start->size || start->size - offset < sizeof(*word))
+	if (address < start->sp)
 		return false;
+	if (offset > start->size || start->size - offset < sizeof(*word)) {
+		u->out->is_cut = true;
+		return false;
+	}
 	memcpy(word, start->stack + offset, sizeof(*word));
 	return true;
 }
@@ -493,7 +498,7 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 	struct unwinder u = {
 		.map = map,
 		.out = out,
-		.frame = {.read = read_stack, .ctx = (void *)start},
+		.frame = {.read = read_stack, .ctx = &u},
 		.ip = start->ip,
 		.sp = start->sp,
 		.start = start,
