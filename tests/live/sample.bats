@@ -153,7 +153,7 @@ callers() {
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 20ms \
 		-timeout 15s -o slow.fxt
 	[ "$status" -eq 0 ]
-	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ 0\ of\ [1-9][0-9]*\ stacks ]]
+	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ only\ 0\ of\ [1-9][0-9]*\ stacks ]]
 	callers slow.mtbpf serve | grep -Eq '^_start .*main $'
 	command -v perf >/dev/null || skip "the rest needs perf"
 	perf script -i slow.mtbpf --no-inline -F event,ip,sym >script 2>err 3>&-

@@ -15,7 +15,7 @@
 #include "capture/perf/perf_ring.h"
 #include "capture/probe/uprobe_event.h"
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_ring.h"
+#include "capture/pt/pt_source.h"
 #include "capture/sample/sample_ring.h"
 #include "capture/source.h"
 #include "kernel/rights.h"

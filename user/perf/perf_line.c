@@ -71,22 +71,21 @@ static size_t take_number(const char *text, size_t len, uint64_t *value)
 	return n;
 }
 
-static int hex_digit(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static size_t take_hex(const char *text, size_t len, uint64_t *value)
 {
 	size_t n = 0;
-	int digit;
 
 	*value = 0;
-	for (; n < len && n < 16 && (digit = hex_digit(text[n])) >= 0; n++)
-		*value = *value << 4 | (uint64_t)digit;
+	for (; n < len && n < 16; n++) {
+		char letter = text[n] | 0x20;
+
+		if (is_digit(text[n]))
+			*value = *value << 4 | (uint64_t)(text[n] - '0');
+		else if (letter >= 'a' && letter <= 'f')
+			*value = *value << 4 | (uint64_t)(letter - 'a' + 10);
+		else
+			break;
+	}
 	return n;
 }
 
@@ -184,15 +183,6 @@ static bool is_event(struct perf_span token)
 	return token.len && token.text[token.len - 1] == ':';
 }
 
-/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
-static bool is_branches(struct perf_span event)
-{
-	static const char name[] = "branches";
-	const char *at = memmem(event.text, event.len, name, strlen(name));
-
-	return at && (at == event.text || at[-1] == '/');
-}
-
 /* The optional name of the event, and its period. */
 static void parse_event(struct perf_line *line, struct cursor *c)
 {
@@ -261,8 +251,9 @@ static void parse_error(struct perf_line *line, struct cursor *c)
 
 enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, size_t len)
 {
-	static const char error[] = "instruction trace error";
+	static const char error[] = "instruction trace error", branches[] = "branches";
 	struct cursor c = {text, text + len};
+	const char *name;
 
 	*line = (struct perf_line){0};
 	skip_spaces(&c);
@@ -274,7 +265,11 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
 	if (!parse_start(line, &c))
 		return PERF_LINE_OTHER;
 	parse_event(line, &c);
-	if ((line->event.len && !is_branches(line->event)) || !parse_flags(line, &c))
+	/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
+	name = memmem(line->event.text, line->event.len, branches, strlen(branches));
+	if (line->event.len && (!name || (name != line->event.text && name[-1] != '/')))
+		return PERF_LINE_EVENT;
+	if (!parse_flags(line, &c))
 		return PERF_LINE_EVENT;
 	line->rest = (struct perf_span){c.at, (size_t)(c.end - c.at)};
 	return PERF_LINE_BRANCH;
@@ -298,16 +293,6 @@ bool perf_line__parse_frame(struct perf_span text, uint64_t *ip, struct perf_spa
 	if (!parse_address(next_token(&c), ip))
 		return false;
 	*place = (struct perf_span){c.at, (size_t)(c.end - c.at)};
-	return true;
-}
-
-/* "PERF_RECORD_SWITCH OUT preempt", "PERF_RECORD_SWITCH_CPU_WIDE IN   prev pid/tid: 0/0" */
-static bool parse_record(struct cursor c, struct perf_switch *out)
-{
-	if (!starts_with(next_token(&c), "PERF_RECORD_SWITCH"))
-		return false;
-	out->is_in = starts_with(next_token(&c), "IN");
-	out->is_preempted = starts_with(peek_token(&c), "preempt");
 	return true;
 }
 
@@ -349,13 +334,17 @@ static bool parse_sched_switch(struct perf_span body, struct perf_switch *out)
 bool perf_line__parse_switch(const struct perf_line *line, struct perf_switch *out)
 {
 	static const char sched_switch[] = "sched:sched_switch";
+	struct cursor c = {line->body.text, line->body.text + line->body.len};
 
 	*out = (struct perf_switch){0};
 	if (line->event.len == strlen(sched_switch) && starts_with(line->event, sched_switch))
 		return parse_sched_switch(line->body, out);
-	return !line->event.len &&
-	       parse_record((struct cursor){line->body.text, line->body.text + line->body.len},
-			    out);
+	/* "PERF_RECORD_SWITCH OUT preempt", "PERF_RECORD_SWITCH_CPU_WIDE IN   prev pid/tid: 0/0" */
+	if (line->event.len || !starts_with(next_token(&c), "PERF_RECORD_SWITCH"))
+		return false;
+	out->is_in = starts_with(next_token(&c), "IN");
+	out->is_preempted = starts_with(peek_token(&c), "preempt");
+	return true;
 }
 
 void perf_extra__parse(struct perf_extra *extra, const char *text, size_t len)
@@ -411,6 +400,7 @@ static size_t after_spaces(const char *text, size_t at, size_t len)
 	return at;
 }
 
+/* Lower case, as perf prints it: "A => B" is part of a name. */
 static size_t count_hex(const char *text, size_t len, uint64_t *value)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -450,29 +440,6 @@ static size_t find_offset(const char *text, size_t len, uint64_t *offset, size_t
 	return len;
 }
 
-/* The length up to and including the parenthesis that matches text[0]; 0 without one. */
-static size_t skip_parentheses(const char *text, size_t len)
-{
-	size_t depth = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		depth += text[i] == '(';
-		depth -= text[i] == ')';
-		if (!depth)
-			return i + 1;
-	}
-	return 0;
-}
-
-/* Without offsets, a name ends where the last parentheses begin: those of the module. */
-static size_t find_module(const char *text, size_t len)
-{
-	for (size_t at = len; at-- > 1;)
-		if (text[at] == '(' && text[at - 1] == ' ')
-			return at - 1;
-	return len;
-}
-
 static void set_symbol(struct named_place *place, const char *text, size_t len)
 {
 	while (len && text[len - 1] == ' ')
@@ -496,7 +463,12 @@ static size_t take_symbol(struct named_place *place, const char *text, size_t at
 		set_symbol(place, text + at, plus - at);
 		return at + end;
 	}
-	end = at + find_module(text + at, len - at);
+	/* Without an offset, the name ends where the last parentheses begin: those of the module.
+	 */
+	for (end = len; end > at + 1; end--)
+		if (text[end - 1] == '(' && text[end - 2] == ' ')
+			break;
+	end = end > at + 1 ? end - 2 : len;
 	set_symbol(place, text + at, end - at);
 	return end;
 }
@@ -505,7 +477,7 @@ static size_t take_symbol(struct named_place *place, const char *text, size_t at
 static size_t take_module(struct named_place *place, const char *text, size_t at, size_t len)
 {
 	static const char inlined[] = "(inlined)";
-	size_t start = after_spaces(text, at, len), n, plus, end;
+	size_t start = after_spaces(text, at, len), after, depth = 1, plus, end;
 	uint64_t offset;
 
 	if (begins(text + start, len - start, inlined)) {
@@ -514,15 +486,18 @@ static size_t take_module(struct named_place *place, const char *text, size_t at
 	}
 	if (start == len || text[start] != '(')
 		return at;
-	n = skip_parentheses(text + start, len - start);
-	if (!n)
+	for (after = start + 1; after < len && depth; after++) {
+		depth += text[after] == '(';
+		depth -= text[after] == ')';
+	}
+	if (depth)
 		return at;
 	place->module = text + start + 1;
-	place->module_len = n - 2;
+	place->module_len = after - start - 2;
 	plus = find_offset(place->module, place->module_len, &offset, &end);
 	if (plus && plus < place->module_len && end == place->module_len)
 		place->module_len = plus;
-	return start + n;
+	return after;
 }
 
 /* The arrow in front of an address; OCaml's operators have others in their names. NULL: none. */
@@ -630,24 +605,6 @@ static void take_word(struct perf_words *words, const char *text, size_t len)
 		words->has_unknown = true;
 }
 
-/*
- * Takes the machine's state after a branch: in a transaction, interrupts off (D), or switched (t).
- */
-static void take_state(struct perf_words *words, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == 'x')
-			words->flags |= PERF_IN_TRANSACTION;
-		else if (text[i] != 'D' && text[i] != 't')
-			words->has_unknown = true;
-	}
-}
-
-static bool is_separator(char c)
-{
-	return c == ' ' || c == '/' || c == ',' || c == '(' || c == ')';
-}
-
 void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 {
 	static const char missed[] = "br miss";
@@ -661,34 +618,38 @@ void perf_words__parse(struct perf_words *words, const char *text, size_t len)
 		size_t start = at;
 		bool is_state = at && text[at - 1] == '(';
 
-		while (at < len && !is_separator(text[at]))
+		while (at < len && !memchr(" /,()", text[at], 5))
 			at++;
-		if (at > start && is_state)
-			take_state(words, text + start, at - start);
-		else if (at > start)
+		if (at > start && !is_state)
 			take_word(words, text + start, at - start);
+		/*
+		 * The machine's state after the branch: in a transaction (x), interrupts off (D),
+		 * or switched (t).
+		 */
+		for (size_t i = start; i < at && is_state; i++) {
+			if (text[i] == 'x')
+				words->flags |= PERF_IN_TRANSACTION;
+			else if (text[i] != 'D' && text[i] != 't')
+				words->has_unknown = true;
+		}
 		at++;
 	}
 }
 
-static uint8_t kind_of_end(uint32_t flags)
+uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
 {
 	const uint32_t not_how = PERF_IS_BRANCH | PERF_IS_END | PERF_IN_TRANSACTION;
 
-	/* perf before 6.2 (2023) prints no other flag for page faults and interrupts. */
-	if (flags & PERF_IS_ASYNC || (flags & PERF_IS_END && !(flags & ~not_how)))
-		return BRANCH_END_ASYNC;
-	if (flags & PERF_IS_CALL && flags & (PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
-		return BRANCH_END_SYSCALL;
-	return BRANCH_END;
-}
-
-uint8_t perf_flags__kind(uint32_t flags, uint64_t from, uint64_t to)
-{
 	if (flags & PERF_IS_BEGIN || (!from && to))
 		return BRANCH_BEGIN;
-	if (flags & PERF_IS_END || !to)
-		return kind_of_end(flags);
+	if (flags & PERF_IS_END || !to) {
+		/* perf before 6.2 (2023) prints no other flag for page faults and interrupts. */
+		if (flags & PERF_IS_ASYNC || (flags & PERF_IS_END && !(flags & ~not_how)))
+			return BRANCH_END_ASYNC;
+		if (flags & PERF_IS_CALL && flags & (PERF_IS_SYSCALL | PERF_IS_INTERRUPT))
+			return BRANCH_END_SYSCALL;
+		return BRANCH_END;
+	}
 	if (flags & (PERF_IS_ASYNC | PERF_IS_SYSCALL | PERF_IS_INTERRUPT)) {
 		/* Into the kernel, out of it, or into a signal handler. */
 		if (flags & PERF_IS_ASYNC)

@@ -89,20 +89,6 @@ static struct rec_thread *find_thread(const struct perf_samples *s, pid_t tid)
 	return NULL;
 }
 
-static struct rec_thread *add_thread(struct perf_samples *s, const struct perf_line *line)
-{
-	struct rec_thread *thread = VEC_PUSH(&s->rec.threads);
-
-	if (!thread)
-		return NULL;
-	*thread = (struct rec_thread){.pid = line->pid, .tid = line->tid};
-	if (!hash_index__add(&s->by_tid, hash__mix(0, (uint64_t)line->tid),
-			     (uint32_t)s->rec.threads.n))
-		return thread;
-	s->rec.threads.n--;
-	return NULL;
-}
-
 /* 1; 0: it is one too many; -ENOMEM. */
 static int note_thread(struct perf_samples *s, const struct perf_line *line)
 {
@@ -113,9 +99,17 @@ static int note_thread(struct perf_samples *s, const struct perf_line *line)
 		s->totals.left_out++;
 		return 0;
 	}
-	thread = thread ?: add_thread(s, line);
-	if (!thread)
-		return -ENOMEM;
+	if (!thread) {
+		thread = VEC_PUSH(&s->rec.threads);
+		if (!thread)
+			return -ENOMEM;
+		*thread = (struct rec_thread){.pid = line->pid, .tid = line->tid};
+		if (hash_index__add(&s->by_tid, hash__mix(0, (uint64_t)line->tid),
+				    (uint32_t)s->rec.threads.n)) {
+			s->rec.threads.n--;
+			return -ENOMEM;
+		}
+	}
 	if (len > sizeof(thread->comm) - 1)
 		len = sizeof(thread->comm) - 1;
 	memset(thread->comm, 0, sizeof(thread->comm));
@@ -125,23 +119,8 @@ static int note_thread(struct perf_samples *s, const struct perf_line *line)
 	return 1;
 }
 
-static int add_function(struct perf_samples *s, const char *text, size_t len, uint64_t hash)
-{
-	struct perf_function *added = VEC_PUSH(&s->functions);
-
-	if (!added)
-		return -ENOMEM;
-	*added = (struct perf_function){malloc(len), len};
-	if (added->text && !hash_index__add(&s->by_text, hash, (uint32_t)s->functions.n)) {
-		memcpy(added->text, text, len);
-		return 0;
-	}
-	free(added->text);
-	s->functions.n--;
-	return -ENOMEM;
-}
-
-/* Its number, from 1 on; 0: out of memory. */
+/* Returns the function's number, from 1 on, and adds the function if it is new. 0: out of memory.
+ */
 static uint32_t number_of(struct perf_samples *s, const struct named_place *place)
 {
 	size_t len = place->symbol_len + 1 + place->module_len, at = 0;
@@ -159,7 +138,14 @@ static uint32_t number_of(struct perf_samples *s, const struct named_place *plac
 		if (s->functions.v[number - 1].len == len &&
 		    !memcmp(s->functions.v[number - 1].text, text, len))
 			return number;
-	return add_function(s, text, len, hash) ? 0 : (uint32_t)s->functions.n;
+	if (VEC_ADD(&s->functions, (struct perf_function){text, len}))
+		return 0;
+	if (hash_index__add(&s->by_text, hash, (uint32_t)s->functions.n)) {
+		s->functions.n--;
+		return 0;
+	}
+	text = NULL;
+	return (uint32_t)s->functions.n;
 }
 
 static bool is(const char *text, size_t len, const char *what)
@@ -339,11 +325,14 @@ int perf_samples__take(struct perf_samples *s, enum perf_line_kind kind,
 	return err || kind != PERF_LINE_EVENT ? err : take_event(s, line);
 }
 
-/* Threads that are known by a number only: theirs is the process of their lines. */
-static void settle_switches(struct perf_samples *s)
+int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct named_image **image)
 {
+	int err = close_sample(s);
 	size_t n = 0;
 
+	if (err)
+		return err;
+	/* Threads that are known by a number only: theirs is the process of their lines. */
 	VEC_EACH(&s->rec.scheds, sched) {
 		const struct rec_thread *thread = find_thread(s, sched->tid);
 
@@ -356,15 +345,6 @@ static void settle_switches(struct perf_samples *s)
 		s->rec.scheds.v[n++] = *sched;
 	}
 	s->rec.scheds.n = n;
-}
-
-int perf_samples__finish(struct perf_samples *s, struct recording *rec, struct named_image **image)
-{
-	int err = close_sample(s);
-
-	if (err)
-		return err;
-	settle_switches(s);
 	recording__fini(rec);
 	*rec = s->rec;
 	recording__init(&s->rec);

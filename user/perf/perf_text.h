@@ -8,11 +8,43 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "decode/decode.h"
 #include "perf/perf_samples.h"
-#include "perf/perf_threads.h"
+#include "stack/call_tree.h"
 
 struct meter;
+struct ocaml_traps;
+
+/*
+ * The threads of the text's branches, and their call trees. For a recording, decode and stack make
+ * these.
+ */
+struct perf_threads;
+
+/* Called with each branch of a thread, instead of the stack. A non-zero result ends decoding. */
+typedef int (*perf_tap_fn)(void *ctx, pid_t tid, const struct branch *branch);
+
+/* `tap` may be NULL. NULL: out of memory. */
+struct perf_threads *perf_threads__new(perf_tap_fn tap, void *ctx);
+/* Sets the OCaml handlers for threads added later; must outlive them. NULL: not known. */
+void perf_threads__set_traps(struct perf_threads *threads, const struct ocaml_traps *traps);
+/* Also frees the functions that the trees point to. */
+void perf_threads__free(struct perf_threads *threads);
+
+struct perf_totals {
+	struct decode_totals decode;
+	uint64_t moved; /* branches earlier than the branch before them */
+};
+
+const struct perf_totals *perf_threads__totals(const struct perf_threads *threads);
+
+/*
+ * Each call fills a tree (call_tree__fini()), of a thread or of one of its coroutines; the thread
+ * takes no more branches. In the order of their first ones. 1; 0: there are no more; -ENOMEM.
+ */
+int perf_threads__next_tree(struct perf_threads *threads, struct call_tree *tree);
 
 struct perf_text_totals {
 	uint64_t lines, bytes;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "decode/decode.h"
-#include "perf/perf_threads.h"
+#include "perf/perf_text.h"
 #include "pipeline/counters.h"
 #include "pipeline/early_calls.h"
 #include "pipeline/trace_filter.h"

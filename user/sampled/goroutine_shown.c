@@ -22,18 +22,6 @@ static int emit_not_recorded(struct goroutine *g, uint64_t start_ns, uint64_t en
 	return start_ns < end_ns ? goroutine__emit(g, &call, depth) : 0;
 }
 
-static int emit_stopped(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth)
-{
-	const struct call call = {.start_ns = start_ns,
-				  .end_ns = end_ns,
-				  .kind = CALL_OFF_CPU,
-				  .reason = OFF_BLOCKED,
-				  .flags = CALL_SAMPLED};
-	int err = goroutine__emit(g, &call, depth);
-
-	return err ? err : goroutine__emit_wait(g, "stop-the-world");
-}
-
 /*
  * Adds a stretch in which no stack shows the goroutine. left_ns: when it left its thread; 0: it may
  * still run. A goroutine that leaves its thread while the world is being stopped does not run again
@@ -42,6 +30,7 @@ static int emit_stopped(struct goroutine *g, uint64_t start_ns, uint64_t end_ns,
 static int emit_unknown(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth,
 			uint64_t left_ns)
 {
+	struct call stopped = {.kind = CALL_OFF_CPU, .reason = OFF_BLOCKED, .flags = CALL_SAMPLED};
 	const struct world_stop *stops = g->calls->stops.v;
 	size_t i = VEC_PARTITION_POINT(
 		&g->calls->stops, s,
@@ -58,20 +47,16 @@ static int emit_unknown(struct goroutine *g, uint64_t start_ns, uint64_t end_ns,
 			from = start_ns;
 		if (from >= to)
 			continue;
+		stopped.start_ns = from;
+		stopped.end_ns = to;
 		err = emit_not_recorded(g, start_ns, from, depth);
 		if (!err)
-			err = emit_stopped(g, from, to, depth);
+			err = goroutine__emit(g, &stopped, depth);
+		if (!err)
+			err = goroutine__emit_wait(g, "stop-the-world");
 		start_ns = to;
 	}
 	return err ? err : emit_not_recorded(g, start_ns, end_ns, depth);
-}
-
-static const struct call_tree *find_thread(const struct goroutine *g, pid_t tid)
-{
-	for (size_t i = 0; i < g->threads->n; i++)
-		if (g->threads->v[i].tid == tid && g->threads->v[i].pid == g->tree.pid)
-			return &g->threads->v[i];
-	return NULL;
 }
 
 /* Copies what the thread waited for in that call, and who caused it. */
@@ -81,24 +66,21 @@ static int copy_notes(struct goroutine *g, const struct call_tree *thread, const
 	const struct done_by *by = call_tree__done_by(thread, call);
 	const struct done_by *end = by ? thread->done_by.v + thread->done_by.n : NULL;
 	uint32_t from = (uint32_t)(call - thread->calls.v), to = (uint32_t)(g->tree.calls.n - 1);
+	int err = 0;
 
 	if (wait) {
-		struct waits_for *out = VEC_PUSH(&g->tree.waits);
+		struct waits_for copy = *wait;
 
-		if (!out)
-			return -ENOMEM;
-		*out = *wait;
-		out->call = to;
+		copy.call = to;
+		err = VEC_ADD(&g->tree.waits, copy);
 	}
-	for (; by && by < end && by->call == from; by++) {
-		struct done_by *out = VEC_PUSH(&g->tree.done_by);
+	for (; by && by < end && by->call == from && !err; by++) {
+		struct done_by copy = *by;
 
-		if (!out)
-			return -ENOMEM;
-		*out = *by;
-		out->call = to;
+		copy.call = to;
+		err = VEC_ADD(&g->tree.done_by, copy);
 	}
-	return 0;
+	return err;
 }
 
 bool go_function__is(const struct function *function, const char *name)
@@ -251,10 +233,15 @@ struct stretch {
  */
 static int fill_from(struct goroutine *g, struct stretch *s, pid_t tid, bool moves)
 {
-	const struct call_tree *thread = find_thread(g, tid);
-	size_t n = thread ? VEC_PARTITION_POINT(&thread->calls, c, c->start_ns < s->end_ns) : 0;
+	const struct call_tree *thread = NULL;
+	size_t n = 0;
 	int err = 0;
 
+	VEC_EACH_WHILE(g->threads, t, !thread)
+		if (t->tid == tid && t->pid == g->tree.pid)
+			thread = t;
+	if (thread)
+		n = VEC_PARTITION_POINT(&thread->calls, c, c->start_ns < s->end_ns);
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct call *call = &thread->calls.v[i], *scheduler;
 		uint64_t from = call->start_ns > s->start_ns ? call->start_ns : s->start_ns;
@@ -332,27 +319,14 @@ static uint64_t time_outside(const interval_vec *open, const struct call *call)
 #define EDGE_PERIODS 4
 
 /*
- * Sets has_others if threads show calls of the function that are not in the log: they began before
- * the probe was set, or their entries have been overwritten.
+ * Finds the threads' calls of the function. Sets has_others if some are not in the log: they began
+ * before the probe was set, or their entries have been overwritten.
  */
-static int look_for_others(struct goroutine *g, uint64_t entry_ip)
-{
-	struct goroutine_calls *calls = g->calls;
-	interval_vec open = {0};
-	int err = find_open(g, entry_ip, &open);
-
-	calls->shown.has_others = calls->all.n >= MT_ENTRY_LOG;
-	VEC_EACH_WHILE(&calls->shown.all, shown, !err)
-		if (time_outside(&open, &shown->thread->calls.v[shown->index]) >
-		    EDGE_PERIODS * g->rec->sample_period_ns)
-			calls->shown.has_others = true;
-	VEC_FINI(&open);
-	return err;
-}
-
 static int find_shown(struct goroutine *g, const struct function *function, uint64_t entry_ip)
 {
 	struct goroutine_calls *calls = g->calls;
+	interval_vec open = {0};
+	int err;
 
 	if (calls->shown.function == function && calls->shown.tgid == (uint32_t)g->tree.pid)
 		return 0;
@@ -369,7 +343,14 @@ static int find_shown(struct goroutine *g, const struct function *function, uint
 		}
 	}
 	VEC_SORT(&calls->shown.all, compare_shown);
-	return look_for_others(g, entry_ip);
+	err = find_open(g, entry_ip, &open);
+	calls->shown.has_others = calls->all.n >= MT_ENTRY_LOG;
+	VEC_EACH_WHILE(&calls->shown.all, shown, !err)
+		if (time_outside(&open, &shown->thread->calls.v[shown->index]) >
+		    EDGE_PERIODS * g->rec->sample_period_ns)
+			calls->shown.has_others = true;
+	VEC_FINI(&open);
+	return err;
 }
 
 /*
@@ -485,31 +466,29 @@ static int fill_from_all(struct goroutine *g, struct stretch *s)
 	return err ? err : fill_unshown(g, s, s->end_ns);
 }
 
-/* ran_in: the threads that the stretch began and ended in. */
-static int fill(struct goroutine *g, struct stretch *s, struct ran_in ran_in)
-{
-	/* Shorter calls hardly ever change threads: a search through all threads does not pay. */
-	bool is_long = s->end_ns - s->start_ns > g->rec->sample_period_ns;
-	int err = is_long ? find_shown(g, s->function, s->entry_ip) : 0;
-
-	if (err || (is_long && is_only_one(g, s)))
-		return err ? err : fill_from_all(g, s);
-	err = ran_in.first != ran_in.last ? fill_from(g, s, ran_in.first, true) : 0;
-	if (!err)
-		err = fill_from(g, s, ran_in.last, false);
-	return err ? err : emit_unknown(g, s->start_ns, s->end_ns, s->depth, s->left_ns);
-}
-
 int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
 			uint64_t end_ns)
 {
 	const struct call *in = &g->exact.v[call];
-	struct stretch stretch = {.function = in->function,
-				  .entry_ip = in->entry_ip,
-				  .start_ns = start_ns,
-				  .end_ns = end_ns,
-				  .depth = in->depth + 1};
+	struct stretch s = {.function = in->function,
+			    .entry_ip = in->entry_ip,
+			    .start_ns = start_ns,
+			    .end_ns = end_ns,
+			    .depth = in->depth + 1};
+	/* Shorter calls hardly ever change threads: a search through all threads does not pay. */
+	bool is_long = end_ns - start_ns > g->rec->sample_period_ns;
+	int err = 0;
 
 	/* Nothing runs in a park. */
-	return start_ns >= end_ns || is_park(in) ? 0 : fill(g, &stretch, ran_in);
+	if (start_ns >= end_ns || is_park(in))
+		return 0;
+	if (is_long)
+		err = find_shown(g, s.function, s.entry_ip);
+	if (!err && is_long && is_only_one(g, &s))
+		return fill_from_all(g, &s);
+	if (!err && ran_in.first != ran_in.last)
+		err = fill_from(g, &s, ran_in.first, true);
+	if (!err)
+		err = fill_from(g, &s, ran_in.last, false);
+	return err ? err : emit_unknown(g, s.start_ns, s.end_ns, s.depth, s.left_ns);
 }

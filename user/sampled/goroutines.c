@@ -24,17 +24,6 @@ ORDER(compare, struct mt_entry *,
 ORDER(compare_stacks, struct rec_sample *,
       COMPARE((*x)->tid, (*y)->tid) ?: COMPARE((*x)->time_ns, (*y)->time_ns))
 
-static int collect_stacks(struct goroutine_calls *calls, const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->samples.n && calls->all.n; i++)
-		if (rec->samples.v[i].at_park ? VEC_ADD(&calls->parks, &rec->samples.v[i])
-					      : VEC_ADD(&calls->stacks, &rec->samples.v[i]))
-			return -ENOMEM;
-	VEC_SORT(&calls->stacks, compare_stacks);
-	VEC_SORT(&calls->parks, compare_stacks);
-	return 0;
-}
-
 static int collect(struct goroutine_calls *calls, const struct recording *rec)
 {
 	VEC_EACH(&rec->entries, entry) {
@@ -44,9 +33,15 @@ static int collect(struct goroutine_calls *calls, const struct recording *rec)
 						  : VEC_ADD(&calls->all, entry))
 			return -ENOMEM;
 	}
+	for (size_t i = 0; i < rec->samples.n && calls->all.n; i++)
+		if (rec->samples.v[i].at_park ? VEC_ADD(&calls->parks, &rec->samples.v[i])
+					      : VEC_ADD(&calls->stacks, &rec->samples.v[i]))
+			return -ENOMEM;
 	VEC_SORT(&calls->all, compare);
 	VEC_SORT(&calls->ready, compare);
-	return collect_stacks(calls, rec);
+	VEC_SORT(&calls->stacks, compare_stacks);
+	VEC_SORT(&calls->parks, compare_stacks);
+	return 0;
 }
 
 #define STOP_WORLD  "runtime.stopTheWorldWithSema"
@@ -54,17 +49,6 @@ static int collect(struct goroutine_calls *calls, const struct recording *rec)
 
 ORDER(compare_stops, struct world_stop,
       COMPARE(x->tgid, y->tgid) ?: COMPARE(x->start_ns, y->start_ns))
-
-/* The latest stop of the process before the moment lasts until then. */
-static void end_stop(struct goroutine_calls *calls, const struct mt_entry *start)
-{
-	const struct world_stop key = {.tgid = start->tgid, .start_ns = start->start_ns};
-	size_t n = VEC_PARTITION_POINT(&calls->stops, s, compare_stops(s, &key) <= 0);
-	struct world_stop *stop = n ? &calls->stops.v[n - 1] : NULL;
-
-	if (stop && stop->tgid == start->tgid && start->start_ns < stop->end_ns)
-		stop->end_ns = start->start_ns;
-}
 
 /*
  * The process's calls that stop and start the world run on the scheduler's stack: they
@@ -95,8 +79,16 @@ static int take_stops(struct goroutine_calls *calls, size_t from, size_t n, stru
 	}
 	if (calls->stops.n)
 		VEC_SORT(&calls->stops, compare_stops);
-	for (size_t i = 0; i < starts.n; i++)
-		end_stop(calls, starts.v[i]);
+	/* The latest stop of the process before the start lasts until then. */
+	for (size_t i = 0; i < starts.n; i++) {
+		uint64_t start_ns = starts.v[i]->start_ns;
+		const struct world_stop key = {.tgid = starts.v[i]->tgid, .start_ns = start_ns};
+		size_t at = VEC_PARTITION_POINT(&calls->stops, s, compare_stops(s, &key) <= 0);
+		struct world_stop *stop = at ? &calls->stops.v[at - 1] : NULL;
+
+		if (stop && stop->tgid == key.tgid && start_ns < stop->end_ns)
+			stop->end_ns = start_ns;
+	}
 	VEC_FINI(&starts);
 	memmove(&calls->all.v[kept], &calls->all.v[from + n],
 		(calls->all.n - from - n) * sizeof(*calls->all.v));
@@ -126,51 +118,45 @@ static int find_stops(struct goroutine_calls *calls, const struct recording *rec
 	return err;
 }
 
-/* The end of the snapshot that time_ns is in. */
-static uint64_t frozen_after(const struct recording *rec, uint64_t time_ns)
-{
-	uint64_t end_ns = rec->frozen_ns > time_ns ? rec->frozen_ns : time_ns;
-
-	for (size_t i = 0; i < rec->hits.n; i++)
-		if (rec->hits.v[i].time_ns >= time_ns && rec->hits.v[i].time_ns < end_ns)
-			end_ns = rec->hits.v[i].time_ns;
-	return end_ns;
-}
-
+/*
+ * Makes a call from the log's entry. Calls that have not returned end with the snapshot that they
+ * began in.
+ */
 static struct call make_call(const struct goroutine *g, const struct mt_entry *entry)
 {
-	bool is_known = entry->end_ns >= entry->start_ns && entry->end_ns;
 	struct call call = {.start_ns = entry->start_ns,
-			    .end_ns = is_known ? entry->end_ns
-					       : frozen_after(g->rec, entry->start_ns),
+			    .end_ns = entry->end_ns,
 			    .entry_ip = entry->ip,
 			    .kind = CALL_FUNCTION,
 			    .flags = CALL_SAMPLED,
 			    .parent = CALL_NO_PARENT};
+	const struct recording *rec = g->rec;
+	bool has_returned = entry->end_ns >= entry->start_ns && entry->end_ns;
 	struct code_place place;
 
-	if (!is_known || entry->kind == MT_ENTRY_LEFT)
+	if (!has_returned || entry->kind == MT_ENTRY_LEFT)
 		call.flags |= CALL_INFERRED_END;
+	if (!has_returned) {
+		call.end_ns = rec->frozen_ns > call.start_ns ? rec->frozen_ns : call.start_ns;
+		VEC_EACH(&rec->hits, hit)
+			if (hit->time_ns >= call.start_ns && hit->time_ns < call.end_ns)
+				call.end_ns = hit->time_ns;
+	}
 	if (code_map__find(g->map, entry->ip, &place))
 		call.function = place.function;
 	return call;
 }
 
-static void end_before(struct goroutine *g, uint64_t time_ns)
-{
-	while (g->open.n && g->exact.v[g->open.v[g->open.n - 1]].end_ns <= time_ns)
-		g->open.n--;
-}
-
 static int add_call(struct goroutine *g, const struct mt_entry *entry)
 {
-	struct call call = make_call(g, entry), *out;
+	struct call call = make_call(g, entry);
 	pid_t first = (pid_t)(entry->returns_to >> 8);
-	struct ran_in *ran_in;
-	const char **reason;
-	uint32_t *open;
+	const struct ran_in ran_in = {first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
+	const char *reason = NULL;
+	int err;
 
-	end_before(g, call.start_ns);
+	while (g->open.n && g->exact.v[g->open.v[g->open.n - 1]].end_ns <= call.start_ns)
+		g->open.n--;
 	call.depth = (uint32_t)g->open.n;
 	if (g->open.n) {
 		const struct call *parent;
@@ -183,20 +169,15 @@ static int add_call(struct goroutine *g, const struct mt_entry *entry)
 			call.flags |= CALL_INFERRED_END;
 		}
 	}
-	out = VEC_PUSH(&g->exact);
-	ran_in = out ? VEC_PUSH(&g->ran_in) : NULL;
-	reason = ran_in ? VEC_PUSH(&g->reasons) : NULL;
-	open = reason ? VEC_PUSH(&g->open) : NULL;
-	if (!open)
-		return -ENOMEM;
-	*ran_in = (struct ran_in){first ? first : (pid_t)entry->tid, (pid_t)entry->tid};
-	*reason = is_park(&call)
-			  ? go_runtime__wait_reason(elf_image__go_minor(call.function->image),
-						    entry->returns_to & 0xff)
-			  : NULL;
-	*out = call;
-	*open = (uint32_t)(g->exact.n - 1);
-	return 0;
+	if (is_park(&call))
+		reason = go_runtime__wait_reason(elf_image__go_minor(call.function->image),
+						 entry->returns_to & 0xff);
+	err = VEC_ADD(&g->exact, call);
+	if (!err)
+		err = VEC_ADD(&g->ran_in, ran_in);
+	if (!err)
+		err = VEC_ADD(&g->reasons, reason);
+	return err ? err : VEC_ADD(&g->open, (uint32_t)(g->exact.n - 1));
 }
 
 int goroutine__emit(struct goroutine *g, const struct call *call, uint32_t depth)
@@ -249,6 +230,16 @@ static bool is_helper(const struct function *function)
 	       !strncmp(function->name, "internal/", strlen("internal/"));
 }
 
+/* The stack that the thread had at exactly that time; NULL: it was not recorded. */
+static const struct rec_sample *find_stack(const struct rec_sample *const *stacks, size_t n,
+					   pid_t tid, uint64_t time_ns)
+{
+	const struct rec_sample key = {.tid = tid, .time_ns = time_ns}, *at = &key;
+	size_t i = PARTITION_POINT(stacks, n, e, compare_stacks(e, &at) < 0);
+
+	return i < n && !compare_stacks(&stacks[i], &at) ? stacks[i] : NULL;
+}
+
 /*
  * The function that made the goroutine ready, by the stack of that moment: the innermost one
  * outside of the runtime and its helpers. For a goroutine of the runtime, its outermost function.
@@ -256,15 +247,11 @@ static bool is_helper(const struct function *function)
  */
 static const char *waker_function(const struct goroutine *g, const struct mt_entry *ready)
 {
-	const struct rec_sample key = {.tid = (pid_t)ready->tid, .time_ns = ready->start_ns};
-	const struct rec_sample *at = &key, *s;
-	size_t n = VEC_PARTITION_POINT(&g->calls->stacks, e, compare_stacks(e, &at) < 0);
+	const struct rec_sample *s = find_stack(g->calls->stacks.v, g->calls->stacks.n,
+						(pid_t)ready->tid, ready->start_ns);
 	const struct function *outermost = NULL;
 
-	if (n == g->calls->stacks.n || compare_stacks(&g->calls->stacks.v[n], &at))
-		return NULL;
-	s = g->calls->stacks.v[n];
-	for (uint32_t i = 0; i < s->n_ips; i++) {
+	for (uint32_t i = 0; s && i < s->n_ips; i++) {
 		uint64_t ip = g->rec->sample_ips.v[s->first_ip + i];
 		struct code_place place;
 
@@ -320,15 +307,12 @@ static bool is_of_runtime(const struct function *function)
 static void find_park_path(const struct goroutine *g, size_t i, struct park_path *path)
 {
 	const struct call *park = &g->exact.v[i];
-	const struct rec_sample key = {.tid = g->ran_in.v[i].first, .time_ns = park->start_ns};
-	const struct rec_sample *at = &key, *s;
-	size_t n = VEC_PARTITION_POINT(&g->calls->parks, e, compare_stacks(e, &at) < 0);
+	const struct rec_sample *s = find_stack(g->calls->parks.v, g->calls->parks.n,
+						g->ran_in.v[i].first, park->start_ns);
 
 	path->n = 0;
-	if (park->parent == CALL_NO_PARENT || n == g->calls->parks.n ||
-	    compare_stacks(&g->calls->parks.v[n], &at))
+	if (park->parent == CALL_NO_PARENT || !s)
 		return;
-	s = g->calls->parks.v[n];
 	/* The innermost is runtime.gopark() itself. */
 	for (uint32_t k = 1; k < s->n_ips && k < MT_GO_STACK_DEPTH; k++) {
 		struct code_place place;
@@ -418,18 +402,10 @@ static int emit_park(struct goroutine *g, size_t i)
 	return err ? err : goroutine__emit_wait(g, "a thread of Go's runtime");
 }
 
-static int emit_exact(struct goroutine *g, size_t i)
-{
-	const struct call *call = &g->exact.v[i];
-
-	return is_park(call) ? emit_park(g, i) : goroutine__emit(g, call, call->depth);
-}
-
 /* Adds the measured calls, and fills the time between them. */
 static int finish_tree(struct goroutine *g)
 {
 	uint64_t now_ns = 0;
-	uint32_t *open;
 	pid_t tid = 0;
 	int err = 0;
 
@@ -453,11 +429,10 @@ static int finish_tree(struct goroutine *g)
 						  (struct ran_in){tid, g->ran_in.v[i].first},
 						  now_ns, next->start_ns);
 		if (!err)
-			err = emit_exact(g, i);
-		open = err ? NULL : VEC_PUSH(&g->open);
-		if (!open)
-			return err ? err : -ENOMEM;
-		*open = (uint32_t)i;
+			err = is_park(next) ? emit_park(g, i)
+					    : goroutine__emit(g, next, next->depth);
+		if (!err)
+			err = VEC_ADD(&g->open, (uint32_t)i);
 		now_ns = next->start_ns;
 		tid = is_park(next) ? g->ran_in.v[i].last : g->ran_in.v[i].first;
 	}
@@ -468,10 +443,15 @@ static int finish_tree(struct goroutine *g)
  * Names the track by Go's numbers, as far as they are known: after a goroutine has ended, the
  * runtime uses its memory, and so the track, for another one.
  */
-static void name_coroutine(struct call_tree *tree, const struct mt_entry *const *entries, size_t n)
+static void name_tree(struct call_tree *tree, const struct recording *rec,
+		      const struct mt_entry *const *entries, size_t n, uint32_t number)
 {
+	const struct rec_thread *known;
 	uint64_t first = 0, last = 0;
 
+	tree->pid = (pid_t)entries[0]->tgid;
+	tree->tid = (pid_t)entries[0]->tid;
+	tree->coroutine = number;
 	for (size_t i = 0; i < n; i++) {
 		first = first ? first : entries[i]->goid;
 		last = entries[i]->goid ? entries[i]->goid : last;
@@ -482,18 +462,6 @@ static void name_coroutine(struct call_tree *tree, const struct mt_entry *const 
 	else
 		snprintf(tree->coroutine_name, sizeof(tree->coroutine_name), "goroutine %" PRIu64,
 			 first ? first : tree->coroutine);
-}
-
-static void name_tree(struct call_tree *tree, const struct recording *rec,
-		      const struct mt_entry *const *entries, size_t n, uint32_t number)
-{
-	const struct mt_entry *first = entries[0];
-	const struct rec_thread *known;
-
-	tree->pid = (pid_t)first->tgid;
-	tree->tid = (pid_t)first->tid;
-	tree->coroutine = number;
-	name_coroutine(tree, entries, n);
 	known = recording__find_thread(rec, tree->pid, tree->tid);
 	if (known)
 		snprintf(tree->comm, sizeof(tree->comm), "%s", known->comm);
@@ -513,34 +481,21 @@ static uint64_t noted_ns(const struct recording *rec)
 	return first_ns;
 }
 
-static int follow_maps(struct goroutine *g, struct images *images, uint64_t time_ns)
-{
-	return images__apply(images, g->tree.pid, time_ns > g->noted_ns ? time_ns : g->noted_ns,
-			     &g->next_map, g->map);
-}
-
 static int make_tree(struct goroutine *g, struct images *images,
 		     const struct mt_entry *const *entries, size_t n)
 {
 	int err = g->map ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		err = follow_maps(g, images, entries[i]->start_ns);
+		uint64_t start_ns = entries[i]->start_ns;
+
+		err = images__apply(images, g->tree.pid,
+				    start_ns > g->noted_ns ? start_ns : g->noted_ns, &g->next_map,
+				    g->map);
 		if (!err)
 			err = add_call(g, entries[i]);
 	}
 	return err ? err : finish_tree(g);
-}
-
-static size_t count_same(const struct goroutine_calls *calls, size_t from)
-{
-	const struct mt_entry *first = calls->all.v[from];
-	size_t n = 1;
-
-	while (from + n < calls->all.n && calls->all.v[from + n]->tgid == first->tgid &&
-	       calls->all.v[from + n]->goroutine == first->goroutine)
-		n++;
-	return n;
 }
 
 static int make_trees(struct goroutine_calls *calls, const struct recording *rec,
@@ -552,16 +507,20 @@ static int make_trees(struct goroutine_calls *calls, const struct recording *rec
 	int err = 0;
 
 	for (size_t i = 0, n; i < calls->all.n && !err; i += n) {
+		const struct mt_entry *const *first = &calls->all.v[i];
 		struct goroutine g = {.rec = rec,
 				      .calls = calls,
 				      .threads = threads,
-				      .number = calls->all.v[i]->goroutine,
+				      .number = first[0]->goroutine,
 				      .noted_ns = since_ns,
 				      .map = code_map__new()};
 
-		n = count_same(calls, i);
-		name_tree(&g.tree, rec, &calls->all.v[i], n, ++number);
-		err = make_tree(&g, images, &calls->all.v[i], n);
+		for (n = 1; i + n < calls->all.n && first[n]->tgid == first[0]->tgid &&
+			    first[n]->goroutine == first[0]->goroutine;
+		     n++)
+			;
+		name_tree(&g.tree, rec, first, n, ++number);
+		err = make_tree(&g, images, first, n);
 		VEC_FINI(&g.open);
 		VEC_FINI(&g.exact);
 		VEC_FINI(&g.ran_in);

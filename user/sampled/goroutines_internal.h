@@ -70,7 +70,8 @@ int goroutine__emit_wait(struct goroutine *g, const char *text);
 
 /*
  * Fills [start_ns, end_ns) of exact.v[call], in which no exact call is open: with calls that
- * threads show, with stop-the-world, and the rest as not recorded. 0 or -ENOMEM.
+ * threads show, with stop-the-world, and the rest as not recorded. ran_in: the threads that it
+ * began and ended in. 0 or -ENOMEM.
  */
 int goroutine__fill_gap(struct goroutine *g, uint32_t call, struct ran_in ran_in, uint64_t start_ns,
 			uint64_t end_ns);

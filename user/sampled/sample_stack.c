@@ -6,20 +6,15 @@
 
 #include "util/insn.h"
 
-/* A hit at the return is already in the caller; at the entry the caller is the second frame. */
-static uint64_t caller_of(const struct mt_hit *hit)
-{
-	if (hit->reason == MT_HIT_DURATION)
-		return hit->ip;
-	return hit->stack_depth > 1 ? hit->stack[1] : 0;
-}
-
 uint64_t sample_stack__returns_to(const struct recording *rec, pid_t tid, uint64_t time_ns)
 {
 	uint64_t ip = 0;
 
 	VEC_EACH(&rec->hits, hit) {
-		ip = caller_of(hit);
+		/* A hit at the return is in the caller; at the entry the caller is frame 1. */
+		ip = hit->reason == MT_HIT_DURATION ? hit->ip
+		     : hit->stack_depth > 1	    ? hit->stack[1]
+						    : 0;
 		if (hit->time_ns >= time_ns && (pid_t)hit->tid == tid)
 			break;
 	}
@@ -72,35 +67,27 @@ int sample_stack__unwind(const struct recording *rec, const struct rec_sample *s
  */
 #define OUTERMOST 3
 
-static bool reaches(const struct unwound *unwound, const uint64_t *ips, size_t n)
-{
-	size_t last = unwound->is_whole ? OUTERMOST : 1;
-	size_t from = unwound->ips.n > last ? unwound->ips.n - last : 1;
-
-	for (size_t i = from; i < unwound->ips.n; i++)
-		for (size_t j = 1; j < n; j++)
-			if (ips[j] == unwound->ips.v[i])
-				return true;
-	return false;
-}
-
 static int count_one(const struct recording *rec, const struct rec_sample *sample,
 		     struct code_map *map, struct chain_count *count)
 {
+	const uint64_t *ips = sample->n_ips ? &rec->sample_ips.v[sample->first_ip] : NULL;
 	const probed_calls none = {0};
 	struct unwound unwound;
 	int err = sample_stack__unwind(rec, sample, map, &none, &unwound);
+	size_t last = unwound.is_whole ? OUTERMOST : 1, n = unwound.ips.n;
+	bool reaches = false;
 
 	/*
 	 * Counts stacks with enough unwind information (musl lacks it). A stack with a single
 	 * caller does not count, because frame pointers miss the caller of a function without a
 	 * frame.
 	 */
-	if (!err && (unwound.is_whole || unwound.ips.n > 2)) {
+	if (!err && (unwound.is_whole || n > 2)) {
+		for (size_t i = n > last ? n - last : 1; i < n; i++)
+			for (size_t j = 1; j < sample->n_ips && !reaches; j++)
+				reaches = ips[j] == unwound.ips.v[i];
 		count->unwound++;
-		count->reach += reaches(&unwound,
-					sample->n_ips ? &rec->sample_ips.v[sample->first_ip] : NULL,
-					sample->n_ips);
+		count->reach += reaches;
 	}
 	unwound__fini(&unwound);
 	return err;
@@ -120,57 +107,32 @@ int sample_stack__count(const struct recording *rec, struct images *images,
 	return err;
 }
 
-static int add_ip(struct unwound *out, uint64_t ip)
-{
-	return VEC_ADD(&out->ips, ip);
-}
-
-static int unwind_hit(const struct recording *rec, const struct mt_hit *hit, struct code_map *map,
-		      struct unwound *out)
-{
-	struct rec_user user = recording__hit_user(rec, hit);
-	struct unwind_start start = start_of(&user);
-
-	return user.stack ? unwind__stack(map, &start, out) : add_ip(out, hit->ip);
-}
-
-/* The index of the last unwound address in the chain; stack_depth: not found. */
-static uint32_t find_junction(const struct mt_hit *hit, const struct unwound *out)
-{
-	uint64_t last = out->ips.v[out->ips.n - 1];
-	uint32_t i = 0;
-
-	while (i < hit->stack_depth && hit->stack[i] != last)
-		i++;
-	return i;
-}
-
-/* Stops at an address that follows no call: %rbp may hold something else than a frame pointer. */
-static int append_chain(const struct mt_hit *hit, struct code_map *map, struct unwound *out)
-{
-	int err = 0;
-
-	for (uint32_t i = find_junction(hit, out) + 1; !err && i < hit->stack_depth; i++) {
-		if (!unwind__is_behind_call(map, hit->stack[i]))
-			break;
-		err = add_ip(out, hit->stack[i]);
-	}
-	return err;
-}
-
 int hit_stack__find(const struct recording *rec, const struct mt_hit *hit, struct images *images,
 		    struct unwound *out)
 {
+	const struct rec_user user = recording__hit_user(rec, hit);
+	const struct unwind_start start = start_of(&user);
 	struct code_map *map = code_map__new();
+	uint32_t junction = 0;
 	size_t next = 0;
 	int err;
 
 	*out = (struct unwound){0};
 	err = map ? images__apply(images, (pid_t)hit->tgid, hit->time_ns, &next, map) : -ENOMEM;
 	if (!err)
-		err = unwind_hit(rec, hit, map, out);
-	if (!err && !out->is_whole)
-		err = append_chain(hit, map, out);
+		err = user.stack ? unwind__stack(map, &start, out) : VEC_ADD(&out->ips, hit->ip);
+	if (err || out->is_whole)
+		goto out;
+	/* The chain goes on where it has the last address that was unwound. */
+	while (junction < hit->stack_depth && hit->stack[junction] != out->ips.v[out->ips.n - 1])
+		junction++;
+	for (uint32_t i = junction + 1; !err && i < hit->stack_depth; i++) {
+		/* %rbp may hold something else than a frame pointer. */
+		if (!unwind__is_behind_call(map, hit->stack[i]))
+			break;
+		err = VEC_ADD(&out->ips, hit->stack[i]);
+	}
+out:
 	code_map__free(map);
 	return err;
 }
@@ -188,15 +150,6 @@ static uint64_t after_call(struct code_map *map, uint64_t ip)
 	return ip + insn.len;
 }
 
-static void settle_sample(struct recording *rec, struct rec_sample *sample, struct code_map *map)
-{
-	uint64_t *ips = &rec->sample_ips.v[sample->first_ip];
-
-	for (uint32_t i = 1; i <= sample->n_calls && i < sample->n_ips; i++)
-		ips[i] = after_call(map, ips[i]);
-	sample->n_calls = 0;
-}
-
 /* Settles all samples of one process, with its last mappings. */
 static int settle_process(struct recording *rec, struct images *images, pid_t pid)
 {
@@ -204,9 +157,15 @@ static int settle_process(struct recording *rec, struct images *images, pid_t pi
 	size_t next = 0;
 	int err = map ? images__apply(images, pid, UINT64_MAX, &next, map) : -ENOMEM;
 
-	for (size_t i = 0; i < rec->samples.n && !err; i++)
-		if (rec->samples.v[i].pid == pid && rec->samples.v[i].n_calls)
-			settle_sample(rec, &rec->samples.v[i], map);
+	VEC_EACH_WHILE(&rec->samples, sample, !err) {
+		uint64_t *ips = &rec->sample_ips.v[sample->first_ip];
+
+		if (sample->pid != pid || !sample->n_calls)
+			continue;
+		for (uint32_t i = 1; i <= sample->n_calls && i < sample->n_ips; i++)
+			ips[i] = after_call(map, ips[i]);
+		sample->n_calls = 0;
+	}
 	code_map__free(map);
 	return err;
 }

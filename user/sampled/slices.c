@@ -103,22 +103,13 @@ static bool seen__is_same(const struct seen *a, const struct seen *b)
 	       (a->function || a->kind != CALL_FUNCTION || a->ip == b->ip);
 }
 
+static struct call *innermost(const struct slices *s)
+{
+	return &s->tree->calls.v[s->open.v[s->open.n - 1].call];
+}
+
 /* Time on the CPU without a stack, in periods, that a late sample does not explain. */
 #define UNKNOWN_PERIODS 4
-
-/* Since when it is not known what ran; 0: it is known up to until_ns. */
-static uint64_t unknown_since(const struct slices *s, uint64_t until_ns)
-{
-	uint64_t since_ns = s->known_ns + s->period_ns / 2;
-
-	if (!s->period_ns || s->off || !s->last_ns)
-		return 0;
-	if (!s->known_ns)
-		return s->last_ns;
-	if (until_ns < s->known_ns || until_ns - s->known_ns <= UNKNOWN_PERIODS * s->period_ns)
-		return 0;
-	return since_ns > s->last_ns ? since_ns : s->last_ns;
-}
 
 /*
  * The thread is on its CPU up to until_ns. If no stack was seen for much longer than the sampling
@@ -127,9 +118,16 @@ static uint64_t unknown_since(const struct slices *s, uint64_t until_ns)
 static void fill_unknown(struct slices *s, size_t keep, uint64_t until_ns)
 {
 	struct seen seen = {.kind = CALL_NOT_RECORDED};
-	uint64_t since_ns = unknown_since(s, until_ns);
+	uint64_t since_ns = s->known_ns + s->period_ns / 2;
 
-	if (!since_ns || since_ns >= until_ns)
+	if (!s->period_ns || s->off || !s->last_ns)
+		return;
+	if (s->known_ns &&
+	    (until_ns < s->known_ns || until_ns - s->known_ns <= UNKNOWN_PERIODS * s->period_ns))
+		return;
+	if (!s->known_ns || since_ns < s->last_ns)
+		since_ns = s->last_ns;
+	if (since_ns >= until_ns)
 		return;
 	/* A system call's own slice says all about its time. */
 	if (keep && s->open.v[keep - 1].seen.kind == CALL_SYSCALL)
@@ -154,14 +152,11 @@ static void push_rest(struct slices *s, const struct view *view, size_t from, si
 
 static void add_wait(struct slices *s, const struct waits_for *wait)
 {
-	struct waits_for *out = VEC_PUSH(&s->tree->waits);
+	struct waits_for copy = *wait;
 
-	if (!out) {
+	copy.call = s->open.v[s->open.n - 1].call;
+	if (VEC_ADD(&s->tree->waits, copy))
 		s->failed = true;
-		return;
-	}
-	*out = *wait;
-	out->call = s->open.v[s->open.n - 1].call;
 }
 
 /* exit_ns of a call that is open until a stack shows its end, or until slices__end(). */
@@ -250,16 +245,6 @@ static size_t place_missing(const struct view *view, struct walk *walk, bool has
 	return walk->plain;
 }
 
-static void step_plain(const struct open_slice *open, const struct view *view, struct walk *walk,
-		       bool *differs)
-{
-	if (*differs || walk->plain == seen__user(view->stack, view->n) ||
-	    !seen__is_same(&open->seen, &view->stack[walk->plain]))
-		*differs = true;
-	else
-		walk->plain++;
-}
-
 static void place_open(struct open_slice *open, const struct view *view, struct walk *walk,
 		       bool has_caller)
 {
@@ -282,21 +267,23 @@ static void place_open(struct open_slice *open, const struct view *view, struct 
 
 static struct walk walk_open(struct slices *s, uint64_t time_ns, const struct view *view)
 {
+	size_t i = 0, n_user = seen__user(view->stack, view->n);
 	struct walk walk = {0};
 	bool differs = false;
-	size_t i = 0;
 
 	for (; i < s->open.n; i++) {
 		struct open_slice *open = &s->open.v[i];
 
 		if (open->exit_ns && open->exit_ns <= time_ns)
 			break;
-		if (!open->exit_ns) {
-			step_plain(open, view, &walk, &differs);
+		if (open->exit_ns) {
+			place_open(open, view, &walk, i > 0);
+			differs = !open->exit_ns;
 			continue;
 		}
-		place_open(open, view, &walk, i > 0);
-		differs = !open->exit_ns;
+		differs = differs || walk.plain == n_user ||
+			  !seen__is_same(&open->seen, &view->stack[walk.plain]);
+		walk.plain += !differs;
 	}
 	for (; i < s->open.n; i++)
 		s->open.v[i].next = NOT_IN_STACK;
@@ -313,24 +300,19 @@ static bool is_last_of_function(const struct slices *s, size_t i)
 	return true;
 }
 
-/* For a call whose end is not known: the innermost frame is the latest activation. */
-static struct place find_innermost(const struct view *view, const struct function *function,
-				   size_t from)
-{
-	for (size_t i = view->n; i-- > from;)
-		if (view->stack[i].function == function)
-			return (struct place){i, true, false};
-	return (struct place){from, false, false};
-}
-
 static struct place find_entered(const struct slices *s, size_t i, uint64_t time_ns,
 				 const struct view *view, struct walk *walk)
 {
 	const struct entered *e = &s->entered.v[i];
 	struct place place;
 
-	if (e->end == END_UNKNOWN && is_last_of_function(s, i))
-		return find_innermost(view, e->function, walk->exact);
+	if (e->end == END_UNKNOWN && is_last_of_function(s, i)) {
+		/* Its end is not known: the innermost frame is the latest activation. */
+		for (size_t k = view->n; k-- > walk->exact;)
+			if (view->stack[k].function == e->function)
+				return (struct place){k, true, false};
+		return (struct place){walk->exact, false, false};
+	}
 	if (ends_by(e, time_ns))
 		return (struct place){0};
 	if (e->kind == CALL_SYSCALL)
@@ -404,30 +386,12 @@ static void leave_returned(struct slices *s, uint64_t time_ns)
 	}
 }
 
-/* An entered call cannot have a kernel frame as its caller: drops those at the end. */
-static struct common leave_kernel(const struct slices *s, struct common c, size_t exact)
-{
-	while (c.open > exact && s->open.v[c.open - 1].seen.kind == CALL_IN_KERNEL) {
-		c.open--;
-		c.stack -= c.stack != NOT_IN_STACK;
-	}
-	return c;
-}
-
 /* False: the stack is missing, or lacks both the call and its callers. */
 static bool tells_caller(const struct view *view, const struct entered *e)
 {
 	bool is_in_front = e->is_placed && e->is_hidden && !e->at;
 
 	return view->is_known && !(view->is_cut && is_in_front);
-}
-
-static bool has_waited(const struct slices *s, size_t from)
-{
-	for (size_t i = from; i < s->open.n; i++)
-		if (s->open.v[i].has_blocked)
-			return true;
-	return false;
 }
 
 /*
@@ -440,6 +404,7 @@ static struct common leave_callees(const struct slices *s, const struct entered 
 				   size_t exact)
 {
 	size_t n = e->caller ? c.open : exact;
+	bool has_waited = false;
 
 	for (; n > exact; n--) {
 		const struct seen *seen = &s->open.v[n - 1].seen;
@@ -447,7 +412,9 @@ static struct common leave_callees(const struct slices *s, const struct entered 
 		if (seen->kind == CALL_FUNCTION && (!seen->function || seen->function == e->caller))
 			break;
 	}
-	if (n == exact || (e->is_usual && !has_waited(s, n)))
+	for (size_t i = n; i < s->open.n; i++)
+		has_waited |= s->open.v[i].has_blocked;
+	if (n == exact || (e->is_usual && !has_waited))
 		return c;
 	if (c.stack != NOT_IN_STACK)
 		c.stack -= c.open - n;
@@ -478,16 +445,12 @@ static struct common kept(const struct slices *s, const struct entered *e, const
 	}
 	if (!e->is_placed || !tells_caller(view, e))
 		c = leave_callees(s, e, c, exact);
-	return leave_kernel(s, c, exact);
-}
-
-/* An exact call ends no later than its exact caller. */
-static uint64_t exit_of(const struct slices *s, const struct entered *e)
-{
-	size_t n = count_exact(s);
-	uint64_t exit_ns = e->end == END_OPEN ? NO_EXIT : e->end_ns;
-
-	return n && s->open.v[n - 1].exit_ns < exit_ns ? s->open.v[n - 1].exit_ns : exit_ns;
+	/* An entered call cannot have a kernel frame as its caller. */
+	while (c.open > exact && s->open.v[c.open - 1].seen.kind == CALL_IN_KERNEL) {
+		c.open--;
+		c.stack -= c.stack != NOT_IN_STACK;
+	}
+	return c;
 }
 
 static void push_entered(struct slices *s, const struct entered *e, const struct view *view)
@@ -496,11 +459,17 @@ static void push_entered(struct slices *s, const struct entered *e, const struct
 	bool is_shown = e->is_placed && !e->is_hidden;
 	/* No stack was taken in this system call: its caller is inferred. */
 	uint8_t flags = e->kind == CALL_SYSCALL && !e->is_placed ? CALL_INFERRED : 0;
-	/* A call that the stack should show, and does not, is not exact. */
-	uint64_t exit_ns = e->end == END_UNKNOWN || e->is_lost ? 0 : exit_of(s, e);
-	struct open_slice *open =
-		push(s, is_shown ? &view->stack[e->at] : &seen, e->start_ns, flags);
+	uint64_t exit_ns = e->end == END_OPEN ? NO_EXIT : e->end_ns;
+	size_t n = count_exact(s);
+	struct open_slice *open;
 
+	/* An exact call ends no later than its exact caller. */
+	if (n && s->open.v[n - 1].exit_ns < exit_ns)
+		exit_ns = s->open.v[n - 1].exit_ns;
+	/* A call that the stack should show, and does not, is not exact. */
+	if (e->end == END_UNKNOWN || e->is_lost)
+		exit_ns = 0;
+	open = push(s, is_shown ? &view->stack[e->at] : &seen, e->start_ns, flags);
 	if (!open)
 		return;
 	open->exit_ns = exit_ns;
@@ -510,7 +479,7 @@ static void push_entered(struct slices *s, const struct entered *e, const struct
 	open->next = e->is_placed ? e->at + !e->is_hidden : NOT_IN_STACK;
 	s->last_ns = e->start_ns;
 	if (e->kind == CALL_SYSCALL) {
-		s->tree->calls.v[open->call].reason = e->reason;
+		innermost(s)->reason = e->reason;
 		add_wait(s, &e->what);
 	}
 	if (e->end == END_UNKNOWN && !e->is_placed)
@@ -553,23 +522,19 @@ static void take_entered(struct slices *s, uint64_t time_ns, const struct view *
 static void find_running(struct slices *s, uint64_t time_ns)
 {
 	/* It is not known when it became ready. */
-	if (s->off && s->tree->calls.v[s->open.v[s->open.n - 1].call].reason == OFF_BLOCKED)
+	if (s->off && innermost(s)->reason == OFF_BLOCKED)
 		s->woken_ns = 0;
 	slices__on(s, time_ns);
 }
 
 void slices__enter(struct slices *s, const struct entered *entered)
 {
-	struct entered *out;
+	struct entered copy = *entered;
 
 	find_running(s, entered->start_ns);
-	out = VEC_PUSH(&s->entered);
-	if (!out) {
+	copy.is_placed = copy.is_lost = false;
+	if (VEC_ADD(&s->entered, copy))
 		s->failed = true;
-		return;
-	}
-	*out = *entered;
-	out->is_placed = out->is_lost = false;
 }
 
 size_t slices__count_calls(const struct slices *s, const struct function *function,
@@ -582,11 +547,6 @@ size_t slices__count_calls(const struct slices *s, const struct function *functi
 	for (size_t i = 0; i < s->entered.n; i++)
 		n += s->entered.v[i].function == function && !ends_by(&s->entered.v[i], time_ns);
 	return n;
-}
-
-bool slices__has_call(const struct slices *s, const struct function *function, uint64_t time_ns)
-{
-	return slices__count_calls(s, function, time_ns) > 0;
 }
 
 static void add_running(struct slices *s, const struct function *function, uint64_t returns_to,
@@ -608,50 +568,38 @@ void slices__running(struct slices *s, uint64_t time_ns, probed_calls *out)
 			add_running(s, s->open.v[i].seen.function, s->open.v[i].returns_to, out);
 }
 
-/* Adds the frames of the stack that are not exact calls. */
-static void see_rest(struct slices *s, uint64_t time_ns, const struct view *view)
-{
-	uint64_t start_ns = edge_before(s, s->last_ns, time_ns);
-	struct common same = find_common(s, view);
-
-	/* Within a period of the last stack, that stack still holds. */
-	if (s->is_begun || time_ns - s->last_ns > s->period_ns)
-		fill_unknown(s, same.open, start_ns);
-	pop_to(s, same.open, edge_after(s, s->last_ns, time_ns), CALL_INFERRED_END);
-	push_rest(s, view, same.stack, view->n, start_ns);
-	s->last_ns = s->known_ns = time_ns;
-	s->is_begun = false;
-}
-
-/* Returns the same stack, marked as lacking its outermost callers. */
-static struct view cut_view(struct slices *s, const struct view *view)
-{
-	struct seen *first;
-
-	s->cut.n = 0;
-	first = VEC_PUSH(&s->cut);
-	if (first)
-		*first = SEEN_NO_CALLERS;
-	for (size_t i = 0; i < view->n && !s->failed; i++)
-		s->failed = !first || VEC_ADD(&s->cut, view->stack[i]);
-	return (struct view){
-		.stack = s->cut.v, .n = s->cut.n, .is_known = true, .is_cut = s->cut.n != 0};
-}
-
 void slices__see(struct slices *s, uint64_t time_ns, const struct seen *stack, size_t n)
 {
 	struct view view = {.stack = stack,
 			    .n = n,
 			    .is_known = true,
 			    .is_cut = n && stack[0].kind == CALL_NO_CALLERS};
+	struct common same;
+	uint64_t start_ns;
 
 	find_running(s, time_ns);
 	if (!place_calls(s, time_ns, &view)) {
-		view = cut_view(s, &view);
+		/* The same stack, marked as lacking its outermost callers. */
+		s->cut.n = 0;
+		s->failed = s->failed || VEC_ADD(&s->cut, SEEN_NO_CALLERS);
+		for (size_t i = 0; i < n && !s->failed; i++)
+			s->failed = VEC_ADD(&s->cut, stack[i]);
+		view.stack = s->cut.v;
+		view.n = s->cut.n;
+		view.is_cut = s->cut.n != 0;
 		place_calls(s, time_ns, &view);
 	}
 	take_entered(s, time_ns, &view);
-	see_rest(s, time_ns, &view);
+	/* Adds the frames that are not exact calls. */
+	start_ns = edge_before(s, s->last_ns, time_ns);
+	same = find_common(s, &view);
+	/* Within a period of the last stack, that stack still holds. */
+	if (s->is_begun || time_ns - s->last_ns > s->period_ns)
+		fill_unknown(s, same.open, start_ns);
+	pop_to(s, same.open, edge_after(s, s->last_ns, time_ns), CALL_INFERRED_END);
+	push_rest(s, &view, same.stack, view.n, start_ns);
+	s->last_ns = s->known_ns = time_ns;
+	s->is_begun = false;
 }
 
 void slices__begin(struct slices *s, uint64_t time_ns)
@@ -680,11 +628,10 @@ void slices__end(struct slices *s, uint64_t time_ns)
 void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_GAP};
-	struct open_slice *open = push(s, &seen, start_ns, 0);
 
-	if (!open)
+	if (!push(s, &seen, start_ns, 0))
 		return;
-	s->tree->calls.v[open->call].reason = reason;
+	innermost(s)->reason = reason;
 	pop_to(s, 0, end_ns, 0);
 	s->last_ns = s->known_ns = 0;
 }
@@ -694,11 +641,10 @@ void slices__gap(struct slices *s, uint64_t start_ns, uint64_t end_ns, uint8_t r
 static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
 {
 	struct seen seen = {.kind = CALL_OFF_CPU};
-	struct open_slice *open = push(s, &seen, time_ns, 0);
 
-	if (!open)
+	if (!push(s, &seen, time_ns, 0))
 		return;
-	s->tree->calls.v[open->call].reason = reason;
+	innermost(s)->reason = reason;
 	s->last_ns = time_ns;
 	s->off = true;
 }
@@ -706,21 +652,23 @@ static void push_off(struct slices *s, uint64_t time_ns, uint8_t reason)
 /* Notes that `by` caused `ns` of the innermost slice. */
 static void add_by(struct slices *s, const struct done_by *by, uint64_t ns)
 {
-	uint32_t call = s->open.v[s->open.n - 1].call;
-	struct done_by *out;
+	struct done_by copy = *by;
 
-	for (size_t i = s->tree->done_by.n; i-- > 0 && s->tree->done_by.v[i].call == call;) {
-		if (s->tree->done_by.v[i].tid == by->tid) {
-			s->tree->done_by.v[i].ns += ns;
+	copy.call = s->open.v[s->open.n - 1].call;
+	copy.ns = ns;
+	for (size_t i = s->tree->done_by.n; i-- > 0;) {
+		struct done_by *known = &s->tree->done_by.v[i];
+
+		if (known->call != copy.call)
+			break;
+		if (known->tid == by->tid) {
+			known->ns += ns;
 			return;
 		}
 	}
-	out = by->tid ? VEC_PUSH(&s->tree->done_by) : NULL;
-	if (!out)
-		return;
-	*out = *by;
-	out->call = call;
-	out->ns = ns;
+	/* It is only left out if memory runs out. */
+	if (by->tid)
+		(void)VEC_ADD(&s->tree->done_by, copy);
 }
 
 void slices__waits(struct slices *s, const struct waits_for *wait)
@@ -749,18 +697,16 @@ void slices__off(struct slices *s, uint64_t time_ns, uint8_t reason)
 	s->next_ns = time_ns;
 }
 
+static bool waits_for_cpu(const struct slices *s)
+{
+	return s->off &&
+	       (innermost(s)->reason == OFF_PREEMPTED || innermost(s)->reason == OFF_RUNNABLE);
+}
+
 /* Notes the thread that ran on its CPU instead until now. */
 static void add_runner(struct slices *s, uint64_t until_ns)
 {
 	add_by(s, &s->next, until_ns > s->next_ns ? until_ns - s->next_ns : 0);
-}
-
-static bool waits_for_cpu(const struct slices *s)
-{
-	uint8_t reason =
-		s->off ? s->tree->calls.v[s->open.v[s->open.n - 1].call].reason : OFF_BLOCKED;
-
-	return reason == OFF_PREEMPTED || reason == OFF_RUNNABLE;
 }
 
 void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *by)
@@ -773,29 +719,15 @@ void slices__replaced(struct slices *s, uint64_t time_ns, const struct done_by *
 
 ORDER(by_time, struct done_by, COMPARE(y->ns, x->ns))
 
-/* Sorts the threads that ran instead: the longest time first. */
-static void sort_runners(struct slices *s)
-{
-	uint32_t call = s->open.v[s->open.n - 1].call;
-	size_t n = 0, all = s->tree->done_by.n;
-
-	while (n < all && s->tree->done_by.v[all - n - 1].call == call)
-		n++;
-	if (n > 1)
-		qsort(&s->tree->done_by.v[all - n], n, sizeof(struct done_by), by_time);
-}
-
 void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 {
-	size_t n = s->open.n;
-
 	/* A wake-up before the thread has left its CPU keeps it there, or makes it ready at once.
 	 */
 	s->woken_ns = time_ns;
-	if (!s->off || s->tree->calls.v[s->open.v[n - 1].call].reason != OFF_BLOCKED)
+	if (!s->off || innermost(s)->reason != OFF_BLOCKED)
 		return;
-	add_by(s, by, time_ns - s->tree->calls.v[s->open.v[n - 1].call].start_ns);
-	pop_to(s, n - 1, time_ns, 0);
+	add_by(s, by, time_ns - innermost(s)->start_ns);
+	pop_to(s, s->open.n - 1, time_ns, 0);
 	push_off(s, time_ns, OFF_RUNNABLE);
 	/* From now on it waits for the thread that runs there. */
 	s->next_ns = time_ns;
@@ -803,26 +735,20 @@ void slices__woken(struct slices *s, uint64_t time_ns, const struct done_by *by)
 
 uint64_t slices__waits_since(const struct slices *s)
 {
-	return waits_for_cpu(s) ? s->tree->calls.v[s->open.v[s->open.n - 1].call].start_ns : 0;
-}
-
-/* Forgets who ran instead: a throttled thread could not have run anyway. */
-static void forget_runners(struct slices *s)
-{
-	uint32_t call = s->open.v[s->open.n - 1].call;
-
-	while (s->tree->done_by.n && s->tree->done_by.v[s->tree->done_by.n - 1].call == call)
-		s->tree->done_by.n--;
-	s->next.tid = 0;
+	return waits_for_cpu(s) ? innermost(s)->start_ns : 0;
 }
 
 void slices__throttled(struct slices *s, uint64_t time_ns, uint64_t ns, const char *text)
 {
 	struct waits_for wait = {.fd = -1, .text = text};
 	uint64_t start_ns = slices__waits_since(s);
+	uint32_t call = s->open.v[s->open.n - 1].call;
 
-	forget_runners(s);
-	s->tree->calls.v[s->open.v[s->open.n - 1].call].reason = OFF_THROTTLED;
+	/* Forgets who ran instead: a throttled thread could not have run anyway. */
+	while (s->tree->done_by.n && s->tree->done_by.v[s->tree->done_by.n - 1].call == call)
+		s->tree->done_by.n--;
+	s->next.tid = 0;
+	s->tree->calls.v[call].reason = OFF_THROTTLED;
 	if (text)
 		add_wait(s, &wait);
 	if (start_ns + ns >= time_ns)
@@ -840,32 +766,36 @@ void slices__stolen(struct slices *s, uint64_t start_ns, uint64_t end_ns)
 	s->stolen_until_ns = end_ns;
 }
 
-/* A thread runs again only after a wake-up: if that came before the switch, the thread was ready
- * all the time and did not block. */
-static void settle_early_wake(struct slices *s)
-{
-	uint32_t call = s->open.v[s->open.n - 1].call;
-
-	if (!s->woken_ns || s->tree->calls.v[call].reason != OFF_BLOCKED)
-		return;
-	s->woken_ns = 0;
-	s->tree->calls.v[call].reason = OFF_RUNNABLE;
-	if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
-		s->tree->waits.n--;
-}
-
 void slices__on(struct slices *s, uint64_t time_ns)
 {
+	size_t n = 0, all;
+	uint32_t call;
+
 	/* The switch off the CPU may not have been recorded. */
 	if (!s->off)
 		return;
-	settle_early_wake(s);
+	call = s->open.v[s->open.n - 1].call;
+	/*
+	 * A thread runs again only after a wake-up: if that came before the switch, the thread was
+	 * ready all the time and did not block.
+	 */
+	if (s->woken_ns && innermost(s)->reason == OFF_BLOCKED) {
+		s->woken_ns = 0;
+		innermost(s)->reason = OFF_RUNNABLE;
+		if (s->tree->waits.n && s->tree->waits.v[s->tree->waits.n - 1].call == call)
+			s->tree->waits.n--;
+	}
 	if (s->stolen_until_ns && s->stolen_until_ns < time_ns)
 		time_ns = s->stolen_until_ns;
 	s->stolen_until_ns = 0;
 	if (waits_for_cpu(s)) {
 		add_runner(s, time_ns);
-		sort_runners(s);
+		/* The thread that ran longest instead comes first. */
+		all = s->tree->done_by.n;
+		while (n < all && s->tree->done_by.v[all - n - 1].call == call)
+			n++;
+		if (n > 1)
+			qsort(&s->tree->done_by.v[all - n], n, sizeof(struct done_by), by_time);
 	}
 	pop_to(s, s->open.n - 1, time_ns, 0);
 	s->off = false;

@@ -83,7 +83,7 @@ struct slices {
 	uint64_t stolen_until_ns;    /* the hypervisor has the CPU until then; 0: it does not */
 	VEC(struct open_slice) open; /* outermost first */
 	VEC(struct entered) entered; /* since the last stack, in ascending order */
-	VEC(struct seen) cut;	     /* buffer of cut_view() */
+	VEC(struct seen) cut;	     /* buffer of slices__see() */
 	struct done_by next;	     /* who runs on its CPU instead; tid 0: not known */
 	uint64_t next_ns;	     /* since when `next` runs there */
 	struct waits_for wait;	     /* what the thread waits for if it leaves its CPU next */
@@ -109,10 +109,7 @@ void slices__see(struct slices *slices, uint64_t time_ns, const struct seen *sta
  * functions.
  */
 void slices__enter(struct slices *slices, const struct entered *entered);
-/* True if a call of the function whose start is exact is known to be running at time_ns. */
-bool slices__has_call(const struct slices *slices, const struct function *function,
-		      uint64_t time_ns);
-/* The number of such calls. */
+/* The number of the function's calls with an exact start that are known to run at time_ns. */
 size_t slices__count_calls(const struct slices *s, const struct function *function,
 			   uint64_t time_ns);
 /* Appends the exact calls that run at time_ns and whose return address is known, latest first. */

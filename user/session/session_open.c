@@ -9,7 +9,7 @@
 
 #include "capture/code/live_code.h"
 #include "capture/pt/pmu.h"
-#include "capture/pt/pt_ring.h"
+#include "capture/pt/pt_source.h"
 #include "capture/sample/sample_ring.h"
 #include "sampled/sample_stack.h"
 #include "session/session_internal.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "capture/pt/pt_ring.h"
+#include "capture/pt/pt_source.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
 #include "session/probe/find_probes.h"

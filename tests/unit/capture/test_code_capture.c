@@ -327,6 +327,27 @@ static void test_too_much_is_cut_and_said(void **state)
 	munmap(p, 64 * PAGE);
 }
 
+/* Calls in patched code are copied in any case: all copies can be larger than the limit. */
+static void test_no_process_copies_more_than_is_left(void **state)
+{
+	struct fixture *f = *state;
+	const struct rec_image other = {.size = CODE_COPY_MAX + 5, .pid = 1};
+	uint8_t *code = map_memory(2, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct pid_set own = {0};
+
+	memset(code, 0xc3, 2 * PAGE);
+	assert_int_equal(VEC_ADD(&f->rec.images, other), 0);
+	f->rec.images.v[0].path = strdup("[heap]");
+	assert_int_equal(pid_set__add(&own, getpid()), 0);
+	stderr_capture__begin(&f->said);
+	assert_int_equal(live_code__take(&f->rec, &own, NULL), 0);
+	stderr_capture__end(&f->said);
+	assert_null(find_start(&f->rec, code));
+	assert_non_null(strstr(f->said.text, "more code in memory than the limit"));
+	pid_set__fini(&own);
+	munmap(code, 2 * PAGE);
+}
+
 static void test_the_perf_map_comes_along(void **state)
 {
 	struct fixture *f = *state;
@@ -378,6 +399,7 @@ int main(void)
 		TEST(test_files_are_not_copied_from_memory),
 		TEST(test_a_file_that_cannot_be_opened_is_copied),
 		TEST(test_too_much_is_cut_and_said),
+		TEST(test_no_process_copies_more_than_is_left),
 		TEST(test_the_perf_map_comes_along),
 		TEST(test_a_process_that_is_gone),
 	};

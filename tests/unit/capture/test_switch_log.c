@@ -58,14 +58,22 @@ static const char *text_of(struct fixture *f)
 	return f->text;
 }
 
+static void note(struct fixture *f, enum switch_event event, int cpu, uint64_t time_ns, pid_t pid,
+		 pid_t tid)
+{
+	const struct rec_switch sw = {.time_ns = time_ns, .cpu = cpu, .pid = pid, .tid = tid};
+
+	assert_int_equal(switch_log__note(&f->log, event, &sw), 0);
+}
+
 static void on(struct fixture *f, int cpu, uint64_t time_ns, pid_t tid)
 {
-	assert_int_equal(switch_log__on(&f->log, cpu, time_ns, tid / 10 * 10, tid), 0);
+	note(f, SWITCH_ON, cpu, time_ns, tid / 10 * 10, tid);
 }
 
 static void off(struct fixture *f, int cpu, uint64_t time_ns, pid_t tid)
 {
-	assert_int_equal(switch_log__off(&f->log, cpu, time_ns, tid / 10 * 10, tid), 0);
+	note(f, SWITCH_OFF, cpu, time_ns, tid / 10 * 10, tid);
 }
 
 static void test_cpus_are_merged_by_time(void **state)
@@ -96,7 +104,7 @@ static void test_who_left_before_the_start_is_nobody(void **state)
 
 	off(f, 0, 90, 11);
 	/* A thread that is being released has no tid. */
-	assert_int_equal(switch_log__off(&f->log, 1, 130, -1, -1), 0);
+	note(f, SWITCH_OFF, 1, 130, -1, -1);
 	assert_string_equal(text_of(f), "90/0:0 130/1:0");
 }
 
@@ -104,9 +112,9 @@ static void test_began_counts_where_nothing_else_is_known(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(switch_log__began(&f->log, 0, 105, 10, 11), 0);
+	note(f, SWITCH_BEGAN, 0, 105, 10, 11);
 	on(f, 1, 110, 21);
-	assert_int_equal(switch_log__began(&f->log, 1, 120, 10, 11), 0);
+	note(f, SWITCH_BEGAN, 1, 120, 10, 11);
 	assert_string_equal(text_of(f), "105/0:11 110/1:21");
 }
 
@@ -115,7 +123,7 @@ static void test_after_a_loss_nobody_is_known(void **state)
 	struct fixture *f = *state;
 
 	on(f, 0, 110, 11);
-	assert_int_equal(switch_log__lost(&f->log, 0, 200), 0);
+	note(f, SWITCH_LOST, 0, 200, 0, 0);
 	on(f, 0, 210, 12);
 	assert_string_equal(text_of(f), "110/0:11 110/0:0 210/0:12");
 }

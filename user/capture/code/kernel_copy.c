@@ -39,35 +39,6 @@ static int add_range(kernel_range_vec *ranges, uint64_t start, uint64_t end)
 	return VEC_ADD(ranges, range);
 }
 
-static int add_text(const char *kallsyms, kernel_range_vec *ranges)
-{
-	uint64_t start, end;
-
-	if (!kallsyms__find(kallsyms, "_stext", &start) ||
-	    !kallsyms__find(kallsyms, "_etext", &end) || start < TEXT_AREA || end <= start ||
-	    end - start > TEXT_MAX)
-		return -ENODATA;
-	return add_range(ranges, start, end);
-}
-
-/* "name 16384 1 user, Live 0xffffffffc0000000": kernel/module/procfs.c: m_show(). */
-static int add_modules(const char *modules, kernel_range_vec *ranges)
-{
-	int err = 0;
-
-	while (!err && *modules) {
-		const char *end = strchrnul(modules, '\n');
-		unsigned long long size, address;
-
-		if (sscanf(modules, "%*s %llu %*s %*s %*s %llx", &size, &address) == 2 &&
-		    address >= TEXT_AREA)
-			err = add_range(ranges, address,
-					address + (size < MODULE_MAX ? size : MODULE_MAX));
-		modules = *end ? end + 1 : end;
-	}
-	return err;
-}
-
 /* "[bpf]": JIT code; "[__builtin__ftrace]", "[__builtin__kprobes]": trampolines and slots. */
 static bool is_made(const struct kallsym *sym)
 {
@@ -80,21 +51,33 @@ static bool is_made(const struct kallsym *sym)
 	return false;
 }
 
-static int add_made(const char *kallsyms, kernel_range_vec *ranges)
+int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)
 {
+	uint64_t start, end;
 	struct kallsym sym;
-	int err = 0;
+	size_t out = 0;
+	int err;
 
+	if (!kallsyms__find(kallsyms, "_stext", &start) ||
+	    !kallsyms__find(kallsyms, "_etext", &end) || start < TEXT_AREA || end <= start ||
+	    end - start > TEXT_MAX)
+		return -ENODATA;
+	err = add_range(ranges, start, end);
+	/* "name 16384 1 user, Live 0xffffffffc0000000": kernel/module/procfs.c: m_show(). */
+	while (!err && *modules) {
+		const char *eol = strchrnul(modules, '\n');
+		unsigned long long size, address;
+
+		if (sscanf(modules, "%*s %llu %*s %*s %*s %llx", &size, &address) == 2 &&
+		    address >= TEXT_AREA)
+			err = add_range(ranges, address,
+					address + (size < MODULE_MAX ? size : MODULE_MAX));
+		modules = *eol ? eol + 1 : eol;
+	}
 	while (!err && kallsyms__next(&kallsyms, &sym))
 		if (is_made(&sym) && kallsym__is_code(&sym) && sym.address <= UINT64_MAX - MADE_MAX)
 			err = add_range(ranges, sym.address, sym.address + MADE_MAX);
-	return err;
-}
-
-static void merge_ranges(kernel_range_vec *ranges)
-{
-	size_t out = 0;
-
+	/* Ranges that touch become one. */
 	VEC_SORT_BY(ranges, start);
 	for (size_t i = 0; i < ranges->n; i++) {
 		struct kernel_range range = ranges->v[i], *last = out ? &ranges->v[out - 1] : NULL;
@@ -105,17 +88,6 @@ static void merge_ranges(kernel_range_vec *ranges)
 			last->end = range.end;
 	}
 	ranges->n = out;
-}
-
-int kernel_ranges__find(const char *kallsyms, const char *modules, kernel_range_vec *ranges)
-{
-	int err = add_text(kallsyms, ranges);
-
-	if (!err)
-		err = add_modules(modules, ranges);
-	if (!err)
-		err = add_made(kallsyms, ranges);
-	merge_ranges(ranges);
 	return err;
 }
 
@@ -133,50 +105,23 @@ static const struct kernel_refusal refusals[] = {
 	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
 };
 
-static const struct kernel_refusal *judge_kcore(const struct kernel_facts *facts)
-{
-	if (!facts->kcore_err)
-		return NULL;
-	if (facts->kcore_err == -ENOENT)
-		return &refusals[NO_KCORE];
-	/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
-	if (facts->kcore_err == -EPERM && facts->lockdown == LOCKDOWN_CONFIDENTIALITY)
-		return &refusals[LOCKED];
-	if (facts->kcore_err == -EPERM || facts->kcore_err == -EACCES)
-		return &refusals[NO_RIGHT];
-	return &refusals[UNREADABLE];
-}
-
 /* Lockdown first: under it the addresses may be hidden too, and no sysctl helps. */
 const struct kernel_refusal *kernel_access__judge(const struct kernel_facts *facts)
 {
-	const struct kernel_refusal *refusal = judge_kcore(facts);
+	int err = facts->kcore_err;
 
-	if (refusal == &refusals[LOCKED] || refusal == &refusals[NO_KCORE])
-		return refusal;
+	if (err == -ENOENT)
+		return &refusals[NO_KCORE];
+	/* fs/proc/kcore.c: open_kcore() asks for the capability first, then lockdown. */
+	if (err == -EPERM && facts->lockdown == LOCKDOWN_CONFIDENTIALITY)
+		return &refusals[LOCKED];
 	if (facts->kallsyms_err)
 		return &refusals[NO_KALLSYMS];
 	if (!facts->has_addresses)
 		return &refusals[facts->kptr_restrict >= 2 ? HIDDEN_FROM_ALL : HIDDEN];
-	return refusal;
-}
-
-/* The first symbols, those of the per-CPU section, may be 0 even if addresses are shown. */
-static int look_for_addresses(bool *found)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512];
-
-	*found = false;
-	if (!f)
-		return -errno;
-	while (!*found && fgets(line, sizeof(line), f)) {
-		const char *text = line;
-		struct kallsym sym;
-
-		*found = kallsyms__next(&text, &sym) && sym.address >> 63;
-	}
-	return 0;
+	if (err == -EPERM || err == -EACCES)
+		return &refusals[NO_RIGHT];
+	return err ? &refusals[UNREADABLE] : NULL;
 }
 
 const struct kernel_refusal *kernel_access__try(bool with_code)
@@ -184,9 +129,18 @@ const struct kernel_refusal *kernel_access__try(bool with_code)
 	_cleanup_close_ int kcore = with_code ? open("/proc/kcore", O_RDONLY | O_CLOEXEC) : -1;
 	struct kernel_facts facts = {.kcore_err = with_code && kcore < 0 ? -errno : 0,
 				     .lockdown = lockdown__read()};
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512];
 
+	facts.kallsyms_err = f ? 0 : -errno;
+	/* The first symbols, those of the per-CPU section, may be 0 even if addresses are shown. */
+	while (f && !facts.has_addresses && fgets(line, sizeof(line), f)) {
+		const char *text = line;
+		struct kallsym sym;
+
+		facts.has_addresses = kallsyms__next(&text, &sym) && sym.address >> 63;
+	}
 	facts.kptr_restrict = fs__read_number("/proc/sys/kernel/kptr_restrict", 0);
-	facts.kallsyms_err = look_for_addresses(&facts.has_addresses);
 	return kernel_access__judge(&facts);
 }
 
@@ -259,11 +213,6 @@ static ssize_t kcore__read(const struct kcore *kcore, uint64_t vaddr, uint8_t *b
 	return 0;
 }
 
-static bool is_zero(const uint8_t *p, size_t len)
-{
-	return !p[0] && !memcmp(p, p + 1, len - 1);
-}
-
 /* Gaps in the kernel's memory become holes of the file, whose whole length is set first. */
 static int copy_range(const struct kcore *kcore, struct kernel_range range, int out,
 		      uint64_t offset)
@@ -282,7 +231,7 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 			continue;
 		}
 		any = true;
-		put = is_zero(buf, (size_t)n)
+		put = !buf[0] && !memcmp(buf, buf + 1, (size_t)n - 1)
 			      ? n
 			      : pwrite(out, buf, (size_t)n, (off_t)(offset + (at - range.start)));
 		if (put < n)
@@ -292,21 +241,11 @@ static int copy_range(const struct kcore *kcore, struct kernel_range range, int 
 	return any ? 0 : -ENODATA;
 }
 
-static size_t headers_size(const kernel_range_vec *ranges)
-{
-	return sizeof(Elf64_Ehdr) + ranges->n * sizeof(Elf64_Phdr);
-}
-
-static uint64_t data_offset(const kernel_range_vec *ranges)
-{
-	return (headers_size(ranges) + PAGE - 1) / PAGE * PAGE;
-}
-
 /* As `perf record --kcore` makes it, so that perf reads it. */
-static int write_headers(const kernel_range_vec *ranges, int out)
+static int write_headers(const kernel_range_vec *ranges, int out, uint64_t *data)
 {
-	size_t headers = headers_size(ranges);
-	uint64_t offset = data_offset(ranges);
+	size_t headers = sizeof(Elf64_Ehdr) + ranges->n * sizeof(Elf64_Phdr);
+	uint64_t offset = (headers + PAGE - 1) / PAGE * PAGE;
 	_cleanup_free_ uint8_t *buf = calloc(1, headers);
 	Elf64_Ehdr ehdr = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -320,6 +259,7 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 		.e_phnum = (Elf64_Half)ranges->n,
 	};
 
+	*data = offset;
 	if (!buf)
 		return -ENOMEM;
 	memcpy(buf, &ehdr, sizeof(ehdr));
@@ -344,34 +284,6 @@ static int write_headers(const kernel_range_vec *ranges, int out)
 	return fs__write_fd(out, buf, headers);
 }
 
-/* A copy in memory would double what the capture needs, so it goes to a disk with enough room. */
-static int open_nameless(void)
-{
-	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
-	struct spool spool;
-	int err = -ENOENT;
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && err; i++)
-		err = spool__open(&spool, folders[i]);
-	return err ? err : spool.fd;
-}
-
-static int copy_all(const struct kcore *kcore, const kernel_range_vec *ranges, int out)
-{
-	uint64_t offset = data_offset(ranges);
-	bool any = false;
-	int err = write_headers(ranges, out);
-
-	for (size_t i = 0; i < ranges->n && !err; i++) {
-		err = copy_range(kcore, ranges->v[i], out, offset);
-		any |= !err;
-		if (err == -ENODATA)
-			err = 0;
-		offset += ranges->v[i].end - ranges->v[i].start;
-	}
-	return err ? err : any ? 0 : -ENODATA;
-}
-
 static int read_text(const char *proc, const char *name, char **text)
 {
 	char path[PATH_MAX];
@@ -384,21 +296,36 @@ static int read_text(const char *proc, const char *name, char **text)
 /* Without the code, the whole file is a hole. */
 static int make_file(const char *proc, bool with_code, struct rec_kernel *kernel)
 {
+	/* A copy in memory would double what the capture needs: it goes to a disk with room. */
+	static const char *const folders[] = {"/var/tmp", "/tmp", "."};
 	struct kcore kcore = {.fd = -1};
+	struct spool spool = SPOOL_NONE;
 	kernel_range_vec ranges = {0};
+	bool any = !with_code;
 	char path[PATH_MAX];
-	int err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+	int spool_err = -ENOENT, err;
+	uint64_t offset;
 
-	if (!err) {
-		kernel->kcore = open_nameless();
-		err = kernel->kcore < 0 ? kernel->kcore : 0;
-	}
+	err = kernel_ranges__find(kernel->kallsyms, kernel->modules, &ranges);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !err && spool_err; i++)
+		spool_err = spool__open(&spool, folders[i]);
+	if (!err)
+		err = spool_err;
+	kernel->kcore = spool.fd;
 	snprintf(path, sizeof(path), "%s/kcore", proc);
 	if (!err && with_code)
 		err = kcore__open(&kcore, path);
 	if (!err)
-		err = with_code ? copy_all(&kcore, &ranges, kernel->kcore)
-				: write_headers(&ranges, kernel->kcore);
+		err = write_headers(&ranges, kernel->kcore, &offset);
+	for (size_t i = 0; i < ranges.n && !err && with_code; i++) {
+		err = copy_range(&kcore, ranges.v[i], kernel->kcore, offset);
+		any |= !err;
+		if (err == -ENODATA)
+			err = 0;
+		offset += ranges.v[i].end - ranges.v[i].start;
+	}
+	if (!err && !any)
+		err = -ENODATA;
 	if (kcore.fd >= 0)
 		close(kcore.fd);
 	free(kcore.phdrs);

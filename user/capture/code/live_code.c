@@ -35,29 +35,15 @@ static const struct mapping *find_path(const struct mappings *maps, const char *
 	return NULL;
 }
 
-/* Copies from this process's mapping of that name. Returns the number of bytes. */
-static size_t copy_own(const char *path, uint8_t *page, size_t size)
-{
-	_cleanup_mappings_ struct mappings maps = {0};
-	const struct mapping *m;
-
-	mappings__read(&maps, getpid());
-	m = find_path(&maps, path);
-	if (!m)
-		return 0;
-	if (m->end - m->start < size)
-		size = m->end - m->start;
-	memcpy(page, (const void *)(uintptr_t)m->start, size);
-	return size;
-}
-
 /* Copies the page that the kernel maps under `path` for a probe on the function; 0 if it maps none.
  */
 static size_t read_page_of(void (*function)(void), bool on_return, const char *path, uint8_t *page,
 			   size_t size)
 {
 	const struct uprobe_group group = {.place = event_place__of_thread(0), .leader = -1};
+	_cleanup_mappings_ struct mappings maps = {0};
 	_cleanup_close_ int fd = -1;
+	const struct mapping *m;
 	struct uprobe_spec spec;
 
 	if (own_probe__spec_of(&spec, (uintptr_t)function))
@@ -69,7 +55,14 @@ static size_t read_page_of(void (*function)(void), bool on_return, const char *p
 	/* From the first hit on an instruction may be optimised. */
 	function();
 	function();
-	return copy_own(path, page, size);
+	mappings__read(&maps, getpid());
+	m = find_path(&maps, path);
+	if (!m)
+		return 0;
+	if (m->end - m->start < size)
+		size = m->end - m->start;
+	memcpy(page, (const void *)(uintptr_t)m->start, size);
+	return size;
 }
 
 size_t uprobes_page__read(uint8_t *page, size_t size)
@@ -122,34 +115,26 @@ static int add_map(struct recording *rec, pid_t pid, const struct mapping *m, ui
 static const struct mapping usual_place = {
 	.start = 0x7fffffffe000, .end = 0x7ffffffff000, .path = (char *)"[uprobes]"};
 
-static int add_page(struct recording *rec, const struct mapping *m, const uint8_t *own_page,
-		    size_t own_page_len, const uint8_t *probed)
-{
-	uint8_t page[UPROBES_PAGE_SIZE] = {0};
-	struct rec_image image = {
-		.path = "[uprobes]", .start = m->start, .data = page, .size = sizeof(page)};
-
-	memcpy(page, own_page, own_page_len < SLOT_SIZE ? own_page_len : SLOT_SIZE);
-	for (size_t at = SLOT_SIZE; at < sizeof(page); at += SLOT_SIZE)
-		memcpy(page + at, probed, UPROBES_INSN_SIZE);
-	return recording__add_image(rec, &image);
-}
-
 int uprobes_page__add(struct recording *rec, pid_t pid, uint64_t time_ns, const uint8_t *own_page,
 		      size_t own_page_len, const uint8_t probed[static UPROBES_INSN_SIZE])
 {
-	const struct mapping *m;
+	uint8_t page[UPROBES_PAGE_SIZE] = {0};
+	struct rec_image image = {.path = "[uprobes]", .data = page, .size = sizeof(page)};
 	_cleanup_mappings_ struct mappings maps = {0};
-	int err = 0;
+	const struct mapping *m;
+	int err;
 
 	mappings__read(&maps, pid);
 	/* /proc shows no mappings after an exit. */
 	m = maps.n ? find_path(&maps, "[uprobes]") : &usual_place;
-	if (m)
-		err = add_map(rec, pid, m, time_ns);
-	if (m && !err)
-		err = add_page(rec, m, own_page, own_page_len, probed);
-	return err;
+	if (!m)
+		return 0;
+	err = add_map(rec, pid, m, time_ns);
+	image.start = m->start;
+	memcpy(page, own_page, own_page_len < SLOT_SIZE ? own_page_len : SLOT_SIZE);
+	for (size_t at = SLOT_SIZE; at < sizeof(page); at += SLOT_SIZE)
+		memcpy(page + at, probed, UPROBES_INSN_SIZE);
+	return err ? err : recording__add_image(rec, &image);
 }
 
 /* A "call rel32". Since Linux 7.2 a "lea -0x80(%rsp),%rsp" precedes it, to skip the red zone. */
@@ -163,38 +148,35 @@ struct patch_search {
 	int pagemap;
 };
 
-static bool is_trampoline(const struct mapping *m)
+/* Adds the calls to a trampoline in a page of the file's mapping `m`. 0 or -ENOMEM. */
+static int search_page(const struct patch_search *s, const struct mapping *m, int fd,
+		       uint64_t start)
 {
-	return !strcmp(m->path, UPROBES_TRAMPOLINE);
-}
-
-static bool calls_trampoline(const struct patch_search *s, const uint8_t *code, uint64_t ip)
-{
-	const struct mapping *m;
-	int32_t distance;
-
-	if (code[0] != 0xe8)
-		return false;
-	memcpy(&distance, code + 1, sizeof(distance));
-	m = mappings__find(s->maps, ip + CALL_SIZE + (uint64_t)(int64_t)distance);
-	return m && is_trampoline(m);
-}
-
-/* The page as it is in memory and in the file, both PAGE bytes long. 0 or -ENOMEM. */
-static int compare_page(const struct patch_search *s, const struct mapping *m, uint64_t start,
-			const uint8_t *now, const uint8_t *file)
-{
+	uint8_t now[PAGE], file[PAGE];
+	uint64_t entry;
 	int err = 0;
 
+	/* A probed page is the process's own copy of the file's. */
+	if (pread(s->pagemap, &entry, 8, (off_t)(start / PAGE * 8)) != 8 ||
+	    !(entry & PAGE_PRESENT) || entry & PAGE_FILE ||
+	    pread(fd, file, PAGE, (off_t)(m->pgoff + start - m->start)) != PAGE ||
+	    process__read_memory(s->pid, start, now, PAGE) != PAGE)
+		return 0;
 	for (size_t at = 0; at + CALL_SIZE <= PAGE && !err; at++) {
 		struct rec_image patch = {.path = m->path,
 					  .start = start + at,
-					  .data = (uint8_t *)now + at,
+					  .data = now + at,
 					  .size = CALL_SIZE,
 					  .pid = s->pid};
+		const struct mapping *called;
+		int32_t distance;
 
-		if (!memcmp(now + at, file + at, CALL_SIZE) ||
-		    !calls_trampoline(s, now + at, start + at))
+		if (now[at] != 0xe8 || !memcmp(now + at, file + at, CALL_SIZE))
+			continue;
+		memcpy(&distance, now + at + 1, sizeof(distance));
+		called = mappings__find(s->maps,
+					start + at + CALL_SIZE + (uint64_t)(int64_t)distance);
+		if (!called || strcmp(called->path, UPROBES_TRAMPOLINE))
 			continue;
 		if (at >= sizeof(over_red_zone) && !memcmp(now + at - sizeof(over_red_zone),
 							   over_red_zone, sizeof(over_red_zone))) {
@@ -203,38 +185,6 @@ static int compare_page(const struct patch_search *s, const struct mapping *m, u
 			patch.size += sizeof(over_red_zone);
 		}
 		err = recording__add_image(s->rec, &patch);
-	}
-	return err;
-}
-
-/* A probed page is the process's own copy of the file's. */
-static int search_page(const struct patch_search *s, const struct mapping *m, int fd,
-		       uint64_t start)
-{
-	uint8_t now[PAGE], file[PAGE];
-	uint64_t entry;
-
-	if (pread(s->pagemap, &entry, 8, (off_t)(start / PAGE * 8)) != 8 ||
-	    !(entry & PAGE_PRESENT) || entry & PAGE_FILE ||
-	    pread(fd, file, PAGE, (off_t)(m->pgoff + start - m->start)) != PAGE ||
-	    process__read_memory(s->pid, start, now, PAGE) != PAGE)
-		return 0;
-	return compare_page(s, m, start, now, file);
-}
-
-static int search_files(const struct patch_search *s)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(s->maps, m, !err) {
-		const struct rec_file *file = NULL;
-
-		if (m->prot & PROT_EXEC && m->path[0] == '/')
-			file = recording__find_file(s->rec, m->path, m->ino);
-		if (!file || file->fd < 0)
-			continue;
-		for (uint64_t at = m->start; at < m->end && !err; at += PAGE)
-			err = search_page(s, m, file->fd, at);
 	}
 	return err;
 }
@@ -249,7 +199,7 @@ static int add_trampolines(struct recording *rec, pid_t pid, const struct mappin
 	VEC_EACH(maps, m) {
 		struct rec_image image = {.path = m->path, .start = m->start, .data = page};
 
-		if (!is_trampoline(m))
+		if (strcmp(m->path, UPROBES_TRAMPOLINE))
 			continue;
 		if (!size)
 			size = uprobes_trampoline__read(page, sizeof(page));
@@ -274,19 +224,28 @@ static int take_patched_code(struct recording *rec, pid_t pid)
 {
 	_cleanup_close_ int pagemap = -1;
 	_cleanup_mappings_ struct mappings maps = {0};
+	struct patch_search search = {.rec = rec, .pid = pid, .maps = &maps};
 	char path[64];
-	int found;
+	int found, err = 0;
 
 	if (mappings__read(&maps, pid))
 		return 0;
 	found = add_trampolines(rec, pid, &maps);
-	if (found > 0) {
-		snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
-		pagemap = open(path, O_RDONLY | O_CLOEXEC);
-		found = search_files(&(struct patch_search){
-			.rec = rec, .pid = pid, .maps = &maps, .pagemap = pagemap});
+	if (found <= 0)
+		return found;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	search.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	VEC_EACH_WHILE(&maps, m, !err) {
+		const struct rec_file *file = NULL;
+
+		if (m->prot & PROT_EXEC && m->path[0] == '/')
+			file = recording__find_file(rec, m->path, m->ino);
+		if (!file || file->fd < 0)
+			continue;
+		for (uint64_t at = m->start; at < m->end && !err; at += PAGE)
+			err = search_page(&search, m, file->fd, at);
 	}
-	return found;
+	return err;
 }
 
 /* Entries of a pagemap that are read at once. */
@@ -364,16 +323,6 @@ static int copy_mapping(struct copier *c, const struct mapping *m)
 	return err || !run ? err : add_run(c, m, run, m->end - run);
 }
 
-/* Not the kernel's own pages, nor what is read from a file. */
-static bool is_wanted(const struct copier *c, const struct mapping *m)
-{
-	if (!(m->prot & PROT_EXEC))
-		return false;
-	if (m->path[0] == '/')
-		return !recording__find_file(c->rec, m->path, m->ino);
-	return mapping__is_memory(m);
-}
-
 static int copy_perf_map(const struct copier *c)
 {
 	size_t left = PERF_MAPS_MAX;
@@ -389,26 +338,14 @@ static int copy_perf_map(const struct copier *c)
 	return text ? recording__add_perf_map(c->rec, c->pid, text) : 0;
 }
 
-static int copy_memory(struct copier *c, const struct mappings *maps)
-{
-	size_t before = c->rec->images.n;
-	int err = 0;
-
-	for (size_t i = 0; i < maps->n && !err; i++)
-		if (is_wanted(c, &maps->v[i]))
-			err = copy_mapping(c, &maps->v[i]);
-	if (!err && c->rec->images.n > before)
-		err = copy_perf_map(c);
-	return err;
-}
-
 int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 {
 	_cleanup_close_ int pagemap = -1;
 	struct copier copier = {.rec = rec, .pid = pid, .left = limit};
 	char path[64];
 	_cleanup_mappings_ struct mappings maps = {0};
-	int err;
+	size_t before;
+	int err = 0;
 
 	if (mappings__read(&maps, pid))
 		return 0;
@@ -417,7 +354,17 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 		recording__drop_copies(rec, pid);
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
 	copier.pagemap = pagemap = open(path, O_RDONLY | O_CLOEXEC);
-	err = copy_memory(&copier, &maps);
+	before = rec->images.n;
+	VEC_EACH_WHILE(&maps, m, !err) {
+		/* Not the kernel's own pages, nor what is read from a file. */
+		bool is_in_memory = m->path[0] == '/' ? !recording__find_file(rec, m->path, m->ino)
+						      : mapping__is_memory(m);
+
+		if (m->prot & PROT_EXEC && is_in_memory)
+			err = copy_mapping(&copier, m);
+	}
+	if (!err && rec->images.n > before)
+		err = copy_perf_map(&copier);
 	if (copier.cut)
 		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
 			  "not recorded and show as gaps",
@@ -457,25 +404,20 @@ static bool try_path(struct rec_file *file, const struct rec_map *map, const cha
 	return is_it;
 }
 
-static bool find_file(struct rec_file *file, const struct rec_map *map)
-{
-	char path[PATH_MAX];
-	bool found = try_path(file, map, map->path);
-
-	for (unsigned int i = 0; !found && !build_id__path(map->build_id, i, path, sizeof(path));
-	     i++)
-		found = try_path(file, map, path);
-	return found;
-}
-
 static int add_found(struct recording *rec, const struct rec_map *map)
 {
 	struct rec_file file = {.path = map->path, .ino = map->ino, .fd = -1, .debug_fd = -1};
 	struct rec_file *old = (struct rec_file *)recording__find_file(rec, map->path, map->ino);
+	char path[PATH_MAX];
+	bool found;
 
 	if (old && old->fd >= 0)
 		return 0;
-	if (!find_file(&file, map)) {
+	found = try_path(&file, map, map->path);
+	for (unsigned int i = 0; !found && !build_id__path(map->build_id, i, path, sizeof(path));
+	     i++)
+		found = try_path(&file, map, path);
+	if (!found) {
 		log__warn("%s has changed since it ran: the recording does not contain it",
 			  map->path);
 		log__hint("put the original file (build ID %s) back at that path",
@@ -486,17 +428,6 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	old->fd = file.fd;
 	old->debug_fd = file.debug_fd;
 	return 0;
-}
-
-/* Each file is looked for once, so that a missing one is reported once. */
-static bool is_first(const struct recording *rec, size_t i)
-{
-	const struct rec_map *map = &rec->maps.v[i];
-
-	for (size_t k = 0; k < i; k++)
-		if (rec->maps.v[k].ino == map->ino && !strcmp(rec->maps.v[k].path, map->path))
-			return false;
-	return true;
 }
 
 int found_files__add(struct recording *rec)
@@ -511,9 +442,15 @@ int found_files__add(struct recording *rec)
 		rec->files.v[i].name = rec->files.v[i].debug_name = NULL;
 	}
 	fs__allow_open_files(2 * rec->maps.n);
-	for (size_t i = 0; i < rec->maps.n && !err; i++)
-		if (rec->maps.v[i].path[0] == '/' && is_first(rec, i))
-			err = add_found(rec, &rec->maps.v[i]);
+	VEC_EACH_WHILE(&rec->maps, map, !err) {
+		const struct rec_map *first = rec->maps.v;
+
+		/* Each file is looked for once, so that a missing one is reported once. */
+		while (first->ino != map->ino || strcmp(first->path, map->path))
+			first++;
+		if (map->path[0] == '/' && first == map)
+			err = add_found(rec, map);
+	}
 	return err;
 }
 
@@ -541,51 +478,32 @@ int vdso_image__add(struct recording *rec, const struct process *process)
 	return err;
 }
 
-static bool has_build_id(const struct rec_image *vdso, const char *build_id)
-{
-	struct elf_image *image = elf_image__from_bytes(vdso->data, vdso->size, vdso->path);
-	bool is_it = image && !strcmp(elf_image__build_id(image), build_id);
-
-	elf_image__free(image);
-	return is_it;
-}
-
-static bool runs_release(const char *release)
-{
-	struct utsname name;
-
-	return release && !uname(&name) && !strcmp(name.release, release);
-}
-
-static const struct rec_map *find_vdso_map(const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->maps.n; i++)
-		if (!strcmp(rec->maps.v[i].path, "[vdso]"))
-			return &rec->maps.v[i];
-	return NULL;
-}
-
-static bool has_vdso(const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->images.n; i++)
-		if (!strcmp(rec->images.v[i].path, "[vdso]"))
-			return true;
-	return false;
-}
-
 int vdso_image__add_running(struct recording *rec)
 {
-	const struct rec_map *map = find_vdso_map(rec);
+	const struct rec_map *map = NULL;
+	struct elf_image *image = NULL;
 	struct recording own;
-	bool is_ours;
+	struct utsname name;
+	bool is_ours = false;
 	int err;
 
-	if (!map || has_vdso(rec))
+	VEC_EACH_WHILE(&rec->maps, m, !map)
+		if (!strcmp(m->path, "[vdso]"))
+			map = m;
+	if (!map)
 		return 0;
+	VEC_EACH(&rec->images, known)
+		if (!strcmp(known->path, "[vdso]"))
+			return 0;
 	recording__init(&own);
 	err = vdso_image__add(&own, NULL);
-	is_ours = own.images.n && (map->build_id[0] ? has_build_id(own.images.v, map->build_id)
-						    : runs_release(rec->os_release));
+	if (own.images.n && map->build_id[0]) {
+		image = elf_image__from_bytes(own.images.v->data, own.images.v->size, "[vdso]");
+		is_ours = image && !strcmp(elf_image__build_id(image), map->build_id);
+		elf_image__free(image);
+	} else if (own.images.n && rec->os_release && !uname(&name)) {
+		is_ours = !strcmp(name.release, rec->os_release);
+	}
 	if (!err && is_ours)
 		err = recording__add_image(rec, own.images.v);
 	recording__fini(&own);
@@ -671,53 +589,31 @@ int code_files__note(struct recording *rec, pid_t pid)
 	return err;
 }
 
-static bool is_known(const struct recording *rec, pid_t pid, const struct mapping *m)
-{
-	VEC_EACH(&rec->data_maps, known)
-		if (known->pid == pid && known->start == m->start && known->ino == m->ino)
-			return true;
-	return false;
-}
-
-static int add(struct recording *rec, pid_t pid, const struct mapping *m)
-{
-	struct rec_map map = process_note__map(pid, m, 0);
-
-	map.path = strdup(m->path);
-	if (map.path && !VEC_ADD(&rec->data_maps, map))
-		return 0;
-	free(map.path);
-	return -ENOMEM;
-}
-
 int data_maps__take(struct recording *rec, pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
-	int err = 0;
 
 	if (mappings__read(&maps, pid))
 		return 0;
-	VEC_EACH_WHILE(&maps, m, !err)
-		if ((m->prot & (PROT_READ | PROT_EXEC)) == PROT_READ && m->ino &&
-		    recording__find_file(rec, m->path, m->ino) && !is_known(rec, pid, m))
-			err = add(rec, pid, m);
-	return err;
-}
+	VEC_EACH(&maps, m) {
+		struct rec_map map = process_note__map(pid, m, 0);
+		bool is_known = false;
 
-static int take(struct recording *rec, pid_t pid)
-{
-	size_t left = CODE_COPY_MAX;
-	int err = code_files__note(rec, pid);
-
-	/* Only stacks are unwound. */
-	if (!err && rec->stacks.n)
-		err = data_maps__take(rec, pid);
-	for (size_t i = 0; i < rec->images.n; i++)
-		if (rec->images.v[i].pid && rec->images.v[i].pid != pid)
-			left -= rec->images.v[i].size < left ? rec->images.v[i].size : left;
-	if (!err)
-		err = code_copy__take(rec, pid, left);
-	return err ? err : take_patched_code(rec, pid);
+		if ((m->prot & (PROT_READ | PROT_EXEC)) != PROT_READ || !m->ino ||
+		    !recording__find_file(rec, m->path, m->ino))
+			continue;
+		VEC_EACH(&rec->data_maps, known)
+			is_known |= known->pid == pid && known->start == m->start &&
+				    known->ino == m->ino;
+		if (is_known)
+			continue;
+		map.path = strdup(m->path);
+		if (!map.path || VEC_ADD(&rec->data_maps, map)) {
+			free(map.path);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 int live_code__take(struct recording *rec, const struct pid_set *pids, const struct cgroup *cgroup)
@@ -729,7 +625,21 @@ int live_code__take(struct recording *rec, const struct pid_set *pids, const str
 	/* All of its processes may have ended, and the cgroup may have been removed. */
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; !err && i < n; i++)
-		err = take(rec, cgroup ? in_it[i] : pids->v[i]);
+	for (size_t i = 0; !err && i < n; i++) {
+		pid_t pid = cgroup ? in_it[i] : pids->v[i];
+		size_t left = CODE_COPY_MAX;
+
+		err = code_files__note(rec, pid);
+		/* Only stacks are unwound. */
+		if (!err && rec->stacks.n)
+			err = data_maps__take(rec, pid);
+		VEC_EACH(&rec->images, image)
+			if (image->pid && image->pid != pid)
+				left -= image->size < left ? image->size : left;
+		if (!err)
+			err = code_copy__take(rec, pid, left);
+		if (!err)
+			err = take_patched_code(rec, pid);
+	}
 	return err;
 }

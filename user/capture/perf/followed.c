@@ -119,11 +119,6 @@ static bool is_alive(struct followed *f)
 	return f->processes.n;
 }
 
-static struct source *source_of(struct followed *f)
-{
-	return (struct source *)f;
-}
-
 int followed__fd(const struct source *source)
 {
 	return ((const struct followed *)source)->epoll_fd;
@@ -164,21 +159,6 @@ int followed__freeze(struct source *source)
 	return err ? source__refuse_read("the kernel's records of the process", err) : 0;
 }
 
-/* Adds what the sideband has reported so far. */
-static int add_pending(const struct followed *f, struct recording *rec)
-{
-	const struct recording *pending = &f->pending;
-	int err = 0;
-
-	for (size_t i = 0; i < pending->threads.n && !err; i++)
-		err = recording__add_thread(rec, &pending->threads.v[i]);
-	for (size_t i = 0; i < pending->maps.n && !err; i++)
-		err = recording__add_map(rec, &pending->maps.v[i]);
-	for (size_t i = 0; i < pending->losses.n && !err; i++)
-		err = recording__add_loss(rec, &pending->losses.v[i]);
-	return err;
-}
-
 /* Adds the [uprobes] page of each known process, if config has probes. */
 static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct recording *rec)
 {
@@ -197,27 +177,28 @@ static int add_uprobes_pages(const struct followed *f, uint64_t time_ns, struct 
 	return err;
 }
 
-static void count_left_out(const struct followed *f, struct recording *rec)
+int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
+			  bool with_kernel_code, struct recording *rec)
 {
+	const struct recording *pending = &f->pending;
 	uint64_t n = f->left_out.n + f->n_left_out;
-	bool one = n == 1;
 
+	/* Adds what the sideband has reported so far. */
+	for (size_t i = 0; i < pending->threads.n && !err; i++)
+		err = recording__add_thread(rec, &pending->threads.v[i]);
+	for (size_t i = 0; i < pending->maps.n && !err; i++)
+		err = recording__add_map(rec, &pending->maps.v[i]);
+	for (size_t i = 0; i < pending->losses.n && !err; i++)
+		err = recording__add_loss(rec, &pending->losses.v[i]);
+	if (!err)
+		err = add_uprobes_pages(f, time_ns, rec);
 	rec->drops[DROP_THREADS] += n;
 	rec->drops[DROP_RECORDS] += f->n_errors;
 	if (n)
 		log__warn("%" PRIu64
 			  " thread%s that started later %s not recorded: -max-memory %s was full",
-			  n, one ? "" : "s", one ? "was" : "were", BYTES(f->config->max_memory));
-}
-
-int followed__finish_read(const struct followed *f, int err, uint64_t time_ns,
-			  bool with_kernel_code, struct recording *rec)
-{
-	if (!err)
-		err = add_pending(f, rec);
-	if (!err)
-		err = add_uprobes_pages(f, time_ns, rec);
-	count_left_out(f, rec);
+			  n, n == 1 ? "" : "s", n == 1 ? "was" : "were",
+			  BYTES(f->config->max_memory));
 	if (err)
 		source__refuse_read("the mappings and threads of the target", err);
 	else if (f->config->kernel && !rec->kernel.kallsyms)
@@ -232,26 +213,24 @@ struct followed_thread {
 };
 typedef VEC(struct followed_thread) thread_vec;
 
-static int add_all(thread_vec *vec, pid_t pid, bool main_only)
-{
-	_cleanup_free_ pid_t *tids = NULL;
-	size_t n;
-	int err = process__threads(pid, &tids, &n);
-
-	for (size_t i = 0; !err && i < n; i++)
-		if (!main_only || tids[i] == pid)
-			err = VEC_ADD(vec, (struct followed_thread){.pid = pid, .tid = tids[i]});
-	return err == -ESRCH ? 0 : err;
-}
-
 /* Lists the threads, or the main threads, of all processes that are alive. -ESRCH: none is. */
 static int list_threads(const struct followed *f, thread_vec *vec)
 {
 	int err = 0;
 
 	*vec = (thread_vec){0};
-	for (size_t i = 0; i < f->pids.n && !err; i++)
-		err = add_all(vec, f->pids.v[i], f->main_only);
+	for (size_t i = 0; i < f->pids.n && !err; i++) {
+		_cleanup_free_ pid_t *tids = NULL;
+		pid_t pid = f->pids.v[i];
+		size_t n;
+
+		err = process__threads(pid, &tids, &n);
+		for (size_t k = 0; !err && k < n; k++)
+			if (!f->main_only || tids[k] == pid)
+				err = VEC_ADD(vec, (struct followed_thread){pid, tids[k]});
+		if (err == -ESRCH)
+			err = 0;
+	}
 	if (!err && !vec->n)
 		err = -ESRCH;
 	if (err)
@@ -290,24 +269,20 @@ int followed__note_process(struct followed *f, pid_t pid, uint64_t time_ns)
 	return err == -ESRCH ? 0 : err;
 }
 
-static int note_cgroup(struct followed *f, const struct cgroup *cgroup, uint64_t time_ns)
-{
-	_cleanup_free_ pid_t *pids = NULL;
-	size_t n;
-	int err = cgroup__processes(cgroup, &pids, &n);
-
-	for (size_t i = 0; !err && i < n; i++)
-		err = followed__note_process(f, pids[i], time_ns);
-	return err;
-}
-
 int followed__note(struct followed *f, uint64_t time_ns)
 {
 	thread_vec threads;
 	int err;
 
-	if (f->config->cgroup)
-		return note_cgroup(f, f->config->cgroup, time_ns);
+	if (f->config->cgroup) {
+		_cleanup_free_ pid_t *pids = NULL;
+		size_t n;
+
+		err = cgroup__processes(f->config->cgroup, &pids, &n);
+		for (size_t i = 0; !err && i < n; i++)
+			err = followed__note_process(f, pids[i], time_ns);
+		return err;
+	}
 	err = list_threads(f, &threads);
 	for (size_t i = 0; i < threads.n && !err; i++)
 		err = process_note__thread(&f->pending, threads.v[i].pid, threads.v[i].tid,
@@ -348,10 +323,13 @@ int followed__reopen(struct followed *f, const struct source_config *config)
 static int add_ring(struct followed *f, const struct event_place *place, pid_t pid)
 {
 	struct followed_ring *ring = calloc(1, f->ops->ring_size);
-	int err = ring ? f->ops->open_ring(source_of(f), ring, place) : -ENOMEM;
+	int err = ring ? f->ops->open_ring((struct source *)f, ring, place) : -ENOMEM;
 
-	if (!err)
+	if (!err) {
 		err = VEC_ADD(&f->rings, ring);
+		if (err)
+			f->ops->close_ring(ring);
+	}
 	if (err) {
 		free(ring);
 		return err;
@@ -403,32 +381,24 @@ int followed__add_cpus(struct followed *f, const struct event_place *place, cons
 	return err;
 }
 
-static void add_all_cpus(cpu_set_t *cpus)
-{
-	long n = sysconf(_SC_NPROCESSORS_CONF);
-
-	for (int cpu = 0; cpu < n && cpu < CPU_SETSIZE; cpu++)
-		CPU_SET(cpu, cpus);
-}
-
 void followed__cpus(const struct followed *f, const struct cgroup *cgroup, cpu_set_t *cpus)
 {
 	thread_vec threads;
 	cpu_set_t own;
+	long n;
 
 	if (cgroup && !cgroup__cpus(cgroup, cpus))
 		return;
 	CPU_ZERO(cpus);
-	if (!f->sideband.pids || list_threads(f, &threads)) {
-		add_all_cpus(cpus);
-		return;
+	if (f->sideband.pids && !list_threads(f, &threads)) {
+		for (size_t i = 0; i < threads.n; i++)
+			if (!sched_getaffinity(threads.v[i].tid, sizeof(own), &own))
+				CPU_OR(cpus, cpus, &own);
+		VEC_FINI(&threads);
 	}
-	for (size_t i = 0; i < threads.n; i++)
-		if (!sched_getaffinity(threads.v[i].tid, sizeof(own), &own))
-			CPU_OR(cpus, cpus, &own);
-	VEC_FINI(&threads);
-	if (!CPU_COUNT(cpus))
-		add_all_cpus(cpus);
+	n = CPU_COUNT(cpus) ? 0 : sysconf(_SC_NPROCESSORS_CONF);
+	for (int cpu = 0; cpu < n && cpu < CPU_SETSIZE; cpu++)
+		CPU_SET(cpu, cpus);
 }
 
 bool followed__has_ring(const struct followed *f, pid_t pid)
@@ -441,12 +411,13 @@ bool followed__has_ring(const struct followed *f, pid_t pid)
 
 static bool make_room(struct followed *f, pid_t tid)
 {
-	if (f->ops->fits(source_of(f), f->rings.n + 1))
+	if (f->ops->fits((struct source *)f, f->rings.n + 1))
 		return true;
 	for (size_t i = 0; i < f->rings.n; i++) {
 		struct followed_ring *ring = f->rings.v[i];
 
-		if (!ring->ended || (f->ops->may_close && !f->ops->may_close(source_of(f), ring)))
+		if (!ring->ended ||
+		    (f->ops->may_close && !f->ops->may_close((struct source *)f, ring)))
 			continue;
 		close_ring(f, ring);
 		VEC_REMOVE(&f->rings, i);
@@ -458,44 +429,28 @@ static bool make_room(struct followed *f, pid_t tid)
 }
 
 /* A thread that began after the start: some microseconds of it are missing. */
-static int open_late(struct followed *f, pid_t pid, pid_t tid)
-{
-	uint64_t now_ns;
-	int err;
-
-	if ((f->main_only && tid != pid) || f->frozen || !make_room(f, tid))
-		return 0;
-	err = add_thread(f, pid, tid);
-	if (!err)
-		err = f->ops->enable_ring(source_of(f), f->rings.v[f->rings.n - 1], &now_ns);
-	if (!err)
-		err = process_note__thread(&f->pending, pid, tid, now_ns);
-	/* It may have executed another program before its events were open. */
-	return err || tid != pid ? err : process_note__maps(&f->pending, pid, now_ns);
-}
-
 static void begin(struct followed *f, pid_t pid, pid_t tid)
 {
+	uint64_t now_ns;
 	int err = 0;
 
 	if (pid_set__has(&f->tids, tid))
 		return;
 	if (f->sideband.children && tid == pid)
 		err = add_process(f, pid);
-	if (!err)
-		err = open_late(f, pid, tid);
+	if (!err && (!f->main_only || tid == pid) && !f->frozen && make_room(f, tid)) {
+		err = add_thread(f, pid, tid);
+		if (!err)
+			err = f->ops->enable_ring((struct source *)f, f->rings.v[f->rings.n - 1],
+						  &now_ns);
+		if (!err)
+			err = process_note__thread(&f->pending, pid, tid, now_ns);
+		/* It may have executed another program before its events were open. */
+		if (!err && tid == pid)
+			err = process_note__maps(&f->pending, pid, now_ns);
+	}
 	if (err && err != -ESRCH)
 		log__warn("thread %d is not recorded: %s", tid, strerror(-err));
-}
-
-static void end(struct followed *f, pid_t tid)
-{
-	for (size_t i = 0; i < f->rings.n; i++)
-		if (f->rings.v[i]->place.pid == tid)
-			f->rings.v[i]->ended = true;
-	pid_set__remove(&f->tids, tid);
-	f->n_left_out += pid_set__has(&f->left_out, tid);
-	pid_set__remove(&f->left_out, tid);
 }
 
 void followed__threads(struct followed *f)
@@ -503,8 +458,14 @@ void followed__threads(struct followed *f)
 	struct sideband *s = &f->sideband;
 	thread_vec threads = {0};
 
-	for (size_t i = 0; i < s->ended.n; i++)
-		end(f, s->ended.v[i]);
+	VEC_EACH(&s->ended, tid) {
+		for (size_t i = 0; i < f->rings.n; i++)
+			if (f->rings.v[i]->place.pid == *tid)
+				f->rings.v[i]->ended = true;
+		pid_set__remove(&f->tids, *tid);
+		f->n_left_out += pid_set__has(&f->left_out, *tid);
+		pid_set__remove(&f->left_out, *tid);
+	}
 	for (size_t i = 0; i < s->started.n; i++)
 		begin(f, s->started.v[i].pid, s->started.v[i].tid);
 	/*

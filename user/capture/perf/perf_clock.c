@@ -20,22 +20,6 @@
  */
 #define POINTS 8
 
-static int open_comm_event(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.comm = 1,
-	};
-	struct event_place place = event_place__of_thread(0);
-
-	return event_place__open(&place, &attr, -1);
-}
-
 /*
  * Setting one's own name writes a COMM record, whose last word is its time. *took_ns: from the
  * first reading to the last.
@@ -66,49 +50,61 @@ static int read_point(struct perf_ring *ring, struct clock_point *point, uint64_
 	return last ? 0 : -ENODATA;
 }
 
-static int read_best_point(struct perf_ring *ring, struct clock_point *best)
+int perf_clock__now(struct clock_point *best)
 {
-	uint64_t least_ns = UINT64_MAX;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.comm = 1,
+	};
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
+	uint64_t least_ns = UINT64_MAX, took_ns;
+	struct clock_point point;
+	struct perf_ring ring;
+	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, PERF_RING_NORMAL);
 
-	for (int i = 0; i < POINTS; i++) {
-		struct clock_point point;
-		uint64_t took_ns;
-		int err = read_point(ring, &point, &took_ns);
-
-		if (err)
-			return err;
-		if (took_ns < least_ns) {
+	if (err)
+		return err;
+	for (int i = 0; i < POINTS && !err; i++) {
+		err = read_point(&ring, &point, &took_ns);
+		if (!err && took_ns < least_ns) {
 			least_ns = took_ns;
 			*best = point;
 		}
 	}
-	return 0;
-}
-
-int perf_clock__now(struct clock_point *point)
-{
-	struct perf_ring ring;
-	_cleanup_close_ int fd = open_comm_event();
-	int err = fd < 0 ? fd : perf_ring__map(&ring, fd, RING_SIZE, 0, false);
-
-	if (!err) {
-		err = read_best_point(&ring, point);
-		perf_ring__unmap(&ring);
-	}
+	perf_ring__unmap(&ring);
 	return err;
 }
 
 /* Thirty-two fraction bits hold a rate to 10^-9 for TSCs from 0.3 to 10 GHz. */
 #define FIT_SHIFT 32
 
-static void fit(struct rec_pt_config *config, const struct clock_point *a,
-		const struct clock_point *b)
+void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
+			  const struct clock_point *first, const struct clock_point *last)
 {
-	uint64_t ticks = b->tsc - a->tsc, ns = b->perf_ns - a->perf_ns;
-	unsigned __int128 scaled = (unsigned __int128)ns << FIT_SHIFT;
+	uint64_t ticks = last->tsc - first->tsc, mult = 0;
+	unsigned __int128 scaled = (unsigned __int128)(last->perf_ns - first->perf_ns) << FIT_SHIFT;
 	unsigned int shift = FIT_SHIFT;
-	uint64_t mult = ticks ? (uint64_t)(scaled / ticks) : 0;
+	uint32_t sequence;
 
+	if (page->cap_user_time_zero) {
+		/* The page's seqlock (include/uapi/linux/perf_event.h). */
+		do {
+			sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+			config->time_shift = page->time_shift;
+			config->time_mult = page->time_mult;
+			config->time_zero = page->time_zero;
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		} while (page->lock != sequence || sequence & 1);
+		return;
+	}
+	if (ticks)
+		mult = (uint64_t)(scaled / ticks);
 	while (mult >> 32) {
 		mult >>= 1;
 		shift--;
@@ -116,26 +112,7 @@ static void fit(struct rec_pt_config *config, const struct clock_point *a,
 	config->time_shift = (uint16_t)shift;
 	config->time_mult = (uint32_t)mult;
 	config->time_zero = 0;
-	config->time_zero = b->perf_ns - rec_pt__tsc_to_ns(config, b->tsc);
-}
-
-void perf_clock__describe(struct rec_pt_config *config, const struct perf_event_mmap_page *page,
-			  const struct clock_point *first, const struct clock_point *last)
-{
-	uint32_t sequence;
-
-	if (!page->cap_user_time_zero) {
-		fit(config, first, last);
-		return;
-	}
-	/* The page's seqlock (include/uapi/linux/perf_event.h). */
-	do {
-		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		config->time_shift = page->time_shift;
-		config->time_mult = page->time_mult;
-		config->time_zero = page->time_zero;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (page->lock != sequence || sequence & 1);
+	config->time_zero = last->perf_ns - rec_pt__tsc_to_ns(config, last->tsc);
 }
 
 int perf_clock__open_timer(uint64_t period_ns)

@@ -15,10 +15,12 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* The kernel overwrites old data in a buffer that is mapped without PROT_WRITE. */
-static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size, int data_prot,
-	       int aux_prot)
+int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
+		   enum perf_ring_use use)
 {
+	/* The kernel overwrites old data in a buffer that is mapped without PROT_WRITE. */
+	int data_prot = use == PERF_RING_BACKWARD ? PROT_READ : PROT_READ | PROT_WRITE;
+	int aux_prot = use == PERF_RING_DRAINED ? PROT_READ | PROT_WRITE : PROT_READ;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *p = mmap(NULL, page + data_size, data_prot, MAP_SHARED, event, 0);
 
@@ -42,18 +44,6 @@ static int map(struct perf_ring *ring, int event, size_t data_size, size_t aux_s
 	ring->aux = p;
 	ring->aux_size = aux_size;
 	return 0;
-}
-
-int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
-		   bool drained)
-{
-	return map(ring, event, data_size, aux_size, PROT_READ | PROT_WRITE,
-		   drained ? PROT_READ | PROT_WRITE : PROT_READ);
-}
-
-int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size)
-{
-	return map(ring, event, data_size, 0, PROT_READ, 0);
 }
 
 void perf_ring__unmap(struct perf_ring *ring)
@@ -156,15 +146,6 @@ size_t perf_ring__drain_aux(struct perf_ring *ring, struct spool *spool)
 	return n;
 }
 
-/* The area starts as zeroes, and no PT packet but PAD is zero: anything beyond the head is old. */
-static bool has_old_data(const uint8_t *from, const uint8_t *end)
-{
-	for (; from < end; from++)
-		if (*from)
-			return true;
-	return false;
-}
-
 int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *size, bool *wrapped)
 {
 	/* In overwrite mode the head is an offset in the area (perf_aux_output_end()). */
@@ -172,7 +153,10 @@ int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *si
 	const uint8_t *end = ring->aux + ring->aux_size;
 	size_t behind = 0;
 
-	*wrapped = has_old_data(ring->aux + head, end);
+	/* The area starts as zeroes, and no PT packet but PAD is zero: the rest is old. */
+	*wrapped = false;
+	for (const uint8_t *byte = ring->aux + head; byte < end && !*wrapped; byte++)
+		*wrapped = *byte;
 	if (*wrapped)
 		behind = ring->aux_size - head;
 	*size = behind + head;
@@ -251,20 +235,10 @@ uint64_t memlock__fits(const struct memlock_limits *limits)
 	return share + limits->rlimit;
 }
 
-/* The largest AUX area that n buffers fit with; 0: not even the smallest. */
-static size_t fitting(uint64_t fits, size_t n, size_t each, size_t aux_size)
-{
-	size_t rest = each - aux_size;
-
-	while (aux_size >= AUX_MIN && n * (rest + aux_size) > fits)
-		aux_size /= 2;
-	return aux_size >= AUX_MIN ? aux_size : 0;
-}
-
 int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, size_t aux_size)
 {
 	uint64_t fits = memlock__fits(limits);
-	size_t size;
+	size_t size = aux_size;
 
 	if (n * each <= fits)
 		return 0;
@@ -272,8 +246,9 @@ int memlock__check(const struct memlock_limits *limits, size_t n, size_t each, s
 		   "kernel.perf_event_mlock_kb %llu x %u CPUs, and RLIMIT_MEMLOCK",
 		   BYTES(n * each), n, n == 1 ? "" : "s", BYTES(fits),
 		   (unsigned long long)limits->mlock_kb, limits->cpus);
-	size = fitting(fits, n, each, aux_size);
-	if (size)
+	while (size >= AUX_MIN && n * (each - aux_size + size) > fits)
+		size /= 2;
+	if (size >= AUX_MIN)
 		log__hint("-snapshot-size %zuK fits (%s); CAP_IPC_LOCK lifts the limit (or ulimit "
 			  "-l)",
 			  size / 1024, BYTES(size));

@@ -23,20 +23,24 @@ struct perf_ring {
 	uint64_t mark; /* for a backward ring: older data is not read */
 };
 
+enum perf_ring_use {
+	PERF_RING_NORMAL, /* records are read while they come; a full AUX area is overwritten */
+	/* perf_ring__drain_aux() reads the AUX area; the kernel stops when it is full. */
+	PERF_RING_DRAINED,
+	/*
+	 * For an event with attr.write_backward: the kernel overwrites the oldest records. It
+	 * writes from the end to the start: the newest record is at data_head, and older ones
+	 * follow it (kernel/events/ring_buffer.c: __perf_output_begin).
+	 */
+	PERF_RING_BACKWARD,
+};
+
 /*
  * Maps the event's buffers. aux_size 0: no AUX area; otherwise a power of two of at least a page.
- * When the area is full, the kernel overwrites the oldest bytes, or, if perf_ring__drain_aux() is
- * to drain it, stops. 0, or -errno: -EPERM: over the limits of locked memory; -ENOMEM; -EBUSY.
- * Prints nothing.
+ * 0, or -errno: -EPERM: over the limits of locked memory; -ENOMEM; -EBUSY. Prints nothing.
  */
 int perf_ring__map(struct perf_ring *ring, int event, size_t data_size, size_t aux_size,
-		   bool drained);
-/*
- * Maps the ring of an event with attr.write_backward, in which the kernel overwrites the oldest
- * records. It writes from the end to the start: the newest record is at data_head, and older ones
- * follow it (kernel/events/ring_buffer.c: __perf_output_begin).
- */
-int perf_ring__map_backward(struct perf_ring *ring, int event, size_t data_size);
+		   enum perf_ring_use use);
 void perf_ring__unmap(struct perf_ring *ring);
 
 /*

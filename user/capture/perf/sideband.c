@@ -31,67 +31,28 @@ static struct cpu_switches *of_cpu(struct switch_log *log, int cpu)
 	return c;
 }
 
-static int add_switch(struct cpu_switches *c, uint64_t time_ns, pid_t pid, pid_t tid)
+int switch_log__note(struct switch_log *log, enum switch_event event, const struct rec_switch *sw)
 {
-	return VEC_ADD(
-		&c->list,
-		(struct rec_switch){.time_ns = time_ns, .cpu = c->cpu, .pid = pid, .tid = tid});
-}
-
-int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-
-	if (!c)
-		return -ENOMEM;
-	return c->list.n ? 0 : switch_log__on(log, cpu, time_ns, pid, tid);
-}
-
-int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-
-	if (!c)
-		return -ENOMEM;
-	c->last_ns = time_ns;
-	return add_switch(c, time_ns, pid, tid);
-}
-
-int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
+	struct cpu_switches *c = of_cpu(log, sw->cpu);
+	struct rec_switch add = *sw, before = *sw;
 	int err = 0;
 
 	if (!c)
 		return -ENOMEM;
+	if (event == SWITCH_BEGAN && c->list.n)
+		return 0;
+	/* The first record of a CPU tells who ran before it. */
+	before.time_ns = log->start_ns;
 	/* The tid is -1 if the thread has exited and the kernel is releasing it. */
-	if (!c->list.n && pid > 0 && tid > 0 && time_ns > log->start_ns)
-		err = add_switch(c, log->start_ns, pid, tid);
-	c->last_ns = time_ns;
-	return err ? err : add_switch(c, time_ns, 0, 0);
-}
-
-int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns)
-{
-	struct cpu_switches *c = of_cpu(log, cpu);
-	uint64_t since_ns;
-
-	if (!c)
-		return -ENOMEM;
-	since_ns = c->last_ns;
-	c->last_ns = time_ns;
-	return add_switch(c, since_ns, 0, 0);
-}
-
-/* Keeps the latest switch before from_ns: its thread ran at from_ns. */
-static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
-{
-	size_t n = 0;
-
-	while (n + 1 < c->list.n && c->list.v[n + 1].time_ns <= from_ns)
-		n++;
-	memmove(c->list.v, c->list.v + n, (c->list.n - n) * sizeof(*c->list.v));
-	c->list.n -= n;
+	if (event == SWITCH_OFF && !c->list.n && sw->pid > 0 && sw->tid > 0 &&
+	    sw->time_ns > log->start_ns)
+		err = VEC_ADD(&c->list, before);
+	if (event == SWITCH_OFF || event == SWITCH_LOST)
+		add.pid = add.tid = 0;
+	if (event == SWITCH_LOST)
+		add.time_ns = c->last_ns;
+	c->last_ns = sw->time_ns;
+	return err ? err : VEC_ADD(&c->list, add);
 }
 
 /*
@@ -101,6 +62,7 @@ static void forget_switches(struct cpu_switches *c, uint64_t from_ns)
 int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64_t head)
 {
 	struct cpu_switches *c = of_cpu(log, cpu);
+	size_t n = 0;
 
 	if (!c)
 		return -ENOMEM;
@@ -108,7 +70,11 @@ int switch_log__traced(struct switch_log *log, int cpu, uint64_t time_ns, uint64
 	c->head = head;
 	if (c->written - c->mark_written < log->ring_size)
 		return 0;
-	forget_switches(c, c->mark_ns);
+	/* Keeps the latest switch before mark_ns: its thread ran at mark_ns. */
+	while (n + 1 < c->list.n && c->list.v[n + 1].time_ns <= c->mark_ns)
+		n++;
+	memmove(c->list.v, c->list.v + n, (c->list.n - n) * sizeof(*c->list.v));
+	c->list.n -= n;
 	c->mark_written = c->written;
 	c->mark_ns = time_ns;
 	return 0;
@@ -124,31 +90,29 @@ bool switch_log__has(const struct switch_log *log, pid_t pid)
 	return false;
 }
 
-/* Returns the CPU whose next switch is the earliest; -1: there are no more. */
-static ssize_t earliest(const struct switch_log *log, const size_t *next)
-{
-	const struct rec_switch *best = NULL;
-	ssize_t at = -1;
-
-	for (size_t i = 0; i < log->cpus.n; i++) {
-		const struct cpu_switches *c = &log->cpus.v[i];
-
-		if (next[i] >= c->list.n || (best && c->list.v[next[i]].time_ns >= best->time_ns))
-			continue;
-		best = &c->list.v[next[i]];
-		at = (ssize_t)i;
-	}
-	return at;
-}
-
 int switch_log__add_to(const struct switch_log *log, struct recording *rec)
 {
 	size_t *next = calloc(log->cpus.n + 1, sizeof(*next));
-	ssize_t i;
 	int err = next ? 0 : -ENOMEM;
 
-	while (!err && (i = earliest(log, next)) >= 0)
-		err = recording__add_switch(rec, &log->cpus.v[i].list.v[next[i]++]);
+	while (!err) {
+		const struct rec_switch *earliest = NULL;
+		size_t from = 0;
+
+		for (size_t i = 0; i < log->cpus.n; i++) {
+			const struct cpu_switches *c = &log->cpus.v[i];
+
+			if (next[i] >= c->list.n ||
+			    (earliest && c->list.v[next[i]].time_ns >= earliest->time_ns))
+				continue;
+			earliest = &c->list.v[next[i]];
+			from = i;
+		}
+		if (!earliest)
+			break;
+		next[from]++;
+		err = recording__add_switch(rec, earliest);
+	}
 	free(next);
 	return err;
 }
@@ -184,7 +148,8 @@ struct lost_record {
 	uint64_t id, lost;
 };
 
-/* At every record's end: TID, TIME, CPU, IDENTIFIER, as pt_ring.c asks for them. */
+/* At every record's end: TID, TIME, CPU, IDENTIFIER, as sideband_ring__open() and pt_source.c ask
+ * for them. */
 struct record_id {
 	uint32_t pid, tid;
 	uint64_t time_ns, cpu, identifier;
@@ -264,32 +229,22 @@ static int on_comm(struct sideband *s, const struct comm_record *r, uint64_t tim
 	return recording__add_thread(s->rec, &thread);
 }
 
-/* A new process is no longer its parent's, and is followed only if wanted. */
-static int on_process_begin(struct sideband *s, const struct task_record *r,
-			    const struct rec_thread *child)
-{
-	int err;
-
-	if (!s->children || is_foreign(s, r->ppid))
-		return 0;
-	err = pid_set__add(s->pids, child->pid);
-	if (!err)
-		err = recording__add_fork(s->rec, child, (pid_t)r->ppid, (pid_t)r->ptid);
-	return err ? err : VEC_ADD(&s->started, *child);
-}
-
 static int on_task_begin(struct sideband *s, const struct task_record *r)
 {
 	struct rec_thread child = {.pid = (pid_t)r->pid, .tid = (pid_t)r->tid, .start_ns = r->time};
+	bool is_process = r->pid != r->ppid;
+	int err = 0;
 
-	if (!s->pids)
-		return recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
-	if (r->pid != r->ppid)
-		return on_process_begin(s, r, &child);
-	if (is_foreign(s, r->pid))
+	/* A new process is no longer its parent's, and is followed only if wanted. */
+	if (s->pids && (is_foreign(s, r->ppid) || (is_process && !s->children)))
 		return 0;
-	return s->of_cpus ? recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid)
-			  : VEC_ADD(&s->started, child);
+	if (s->pids && is_process)
+		err = pid_set__add(s->pids, child.pid);
+	if (!err && (!s->pids || is_process || s->of_cpus))
+		err = recording__add_fork(s->rec, &child, (pid_t)r->ppid, (pid_t)r->ptid);
+	if (!err && s->pids && (is_process || !s->of_cpus))
+		err = VEC_ADD(&s->started, child);
+	return err;
 }
 
 static int on_task_end(struct sideband *s, const struct task_record *r)
@@ -303,17 +258,6 @@ static int on_task_end(struct sideband *s, const struct task_record *r)
 	return err || !s->pids || s->of_cpus ? err : VEC_ADD(&s->ended, (pid_t)r->tid);
 }
 
-/* One that nothing has told of began elsewhere, and was moved into the cgroup. */
-static int on_switched_in(struct sideband *s, const struct record_id *id)
-{
-	struct rec_thread thread = {
-		.pid = (pid_t)id->pid, .tid = (pid_t)id->tid, .start_ns = id->time_ns};
-
-	if (!recording__find_thread(s->rec, thread.pid, thread.tid) && VEC_ADD(&s->joined, thread))
-		return -ENOMEM;
-	return switch_log__on(&s->log, (int)id->cpu, id->time_ns, thread.pid, thread.tid);
-}
-
 /*
  * For a cgroup: enters into the switch log what the record tells about who ran on its CPU, and when
  * that CPU was traced.
@@ -322,27 +266,33 @@ static int on_cpu_record(struct sideband *s, const struct perf_event_header *hea
 			 const struct record_id *id, bool of_pt)
 {
 	const struct aux_record *aux = (const void *)header;
-	pid_t pid = (pid_t)id->pid, tid = (pid_t)id->tid;
-	int cpu = (int)id->cpu;
+	const struct rec_switch sw = {.time_ns = id->time_ns,
+				      .cpu = (int)id->cpu,
+				      .pid = (pid_t)id->pid,
+				      .tid = (pid_t)id->tid};
+	const struct rec_thread thread = {.pid = sw.pid, .tid = sw.tid, .start_ns = sw.time_ns};
 
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return header->misc & PERF_RECORD_MISC_SWITCH_OUT
-			       ? switch_log__off(&s->log, cpu, id->time_ns, pid, tid)
-			       : on_switched_in(s, id);
+		if (header->misc & PERF_RECORD_MISC_SWITCH_OUT)
+			return switch_log__note(&s->log, SWITCH_OFF, &sw);
+		/* A thread without a record of its begin was moved into the cgroup. */
+		if (!recording__find_thread(s->rec, sw.pid, sw.tid) && VEC_ADD(&s->joined, thread))
+			return -ENOMEM;
+		return switch_log__note(&s->log, SWITCH_ON, &sw);
 	case PERF_RECORD_ITRACE_START:
 		/*
 		 * The record names the current thread, which during a switch between cgroups is
 		 * still the old one (kernel/events/core.c: perf_cgroup_switch).
 		 */
-		return recording__find_thread(s->rec, pid, tid)
-			       ? switch_log__began(&s->log, cpu, id->time_ns, pid, tid)
+		return recording__find_thread(s->rec, sw.pid, sw.tid)
+			       ? switch_log__note(&s->log, SWITCH_BEGAN, &sw)
 			       : 0;
 	case PERF_RECORD_AUX:
-		return switch_log__traced(&s->log, cpu, id->time_ns, aux->aux_offset);
+		return switch_log__traced(&s->log, sw.cpu, sw.time_ns, aux->aux_offset);
 	case PERF_RECORD_LOST:
-		return of_pt ? 0 : switch_log__lost(&s->log, cpu, id->time_ns);
+		return of_pt ? 0 : switch_log__note(&s->log, SWITCH_LOST, &sw);
 	}
 	return 0;
 }
@@ -418,26 +368,10 @@ int sideband__collect(struct sideband *s, struct perf_ring *ring)
 /* Records of the same time keep the order in which they were collected. */
 ORDER(by_time, struct waiting_record, COMPARE(x->time_ns, y->time_ns) ?: COMPARE(x->at, y->at))
 
-/* Keeps the records from the first one on, with their bytes. */
-static void keep_rest(struct sideband *s, size_t first)
-{
-	size_t begin = s->bytes.n, n = 0;
-
-	for (size_t i = first; i < s->waiting.n; i++)
-		if (s->waiting.v[i].at < begin)
-			begin = s->waiting.v[i].at;
-	for (size_t i = first; i < s->waiting.n; i++, n++)
-		s->waiting.v[n] = (struct waiting_record){s->waiting.v[i].time_ns,
-							  s->waiting.v[i].at - begin};
-	memmove(s->bytes.v, s->bytes.v + begin, s->bytes.n - begin);
-	s->bytes.n -= begin;
-	s->waiting.n = n;
-}
-
 int sideband__settle(struct sideband *s, bool last)
 {
 	uint64_t until_ns = last ? UINT64_MAX : s->collect_ns;
-	size_t i = 0;
+	size_t begin = s->bytes.n, n = 0, i = 0;
 	int err = 0;
 
 	s->collect_ns = 0;
@@ -451,7 +385,16 @@ int sideband__settle(struct sideband *s, bool last)
 				((const struct perf_event_header *)(const void *)record)->size,
 				false);
 	}
-	keep_rest(s, i);
+	/* The other records are kept, with their bytes. */
+	for (size_t k = i; k < s->waiting.n; k++)
+		if (s->waiting.v[k].at < begin)
+			begin = s->waiting.v[k].at;
+	for (; i < s->waiting.n; i++, n++)
+		s->waiting.v[n] = (struct waiting_record){s->waiting.v[i].time_ns,
+							  s->waiting.v[i].at - begin};
+	memmove(s->bytes.v, s->bytes.v + begin, s->bytes.n - begin);
+	s->bytes.n -= begin;
+	s->waiting.n = n;
 	return err;
 }
 
@@ -531,15 +474,15 @@ int sideband__tidy(struct sideband *s, bool (*holds)(const struct source *source
 	return 0;
 }
 
-/* The ids at a record's end are what sideband.c reads. */
-static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
+int sideband_ring__open(struct sideband_ring *r, const struct event_place *place,
+			const struct sideband_ring_config *config)
 {
-	return (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-			       PERF_SAMPLE_IDENTIFIER,
+			       PERF_SAMPLE_IDENTIFIER, /* struct record_id */
 		.sample_id_all = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
@@ -554,18 +497,12 @@ static struct perf_event_attr attr_of(const struct sideband_ring_config *config)
 		.watermark = 1,
 		.wakeup_watermark = config->at_once ? 1 : (__u32)config->size / 4,
 	};
-}
-
-int sideband_ring__open(struct sideband_ring *r, const struct event_place *place,
-			const struct sideband_ring_config *config)
-{
-	struct perf_event_attr attr = attr_of(config);
 	int err;
 
 	*r = (struct sideband_ring){.event = event_place__open(place, &attr, -1)};
 	if (r->event < 0)
 		return r->event;
-	err = perf_ring__map(&r->ring, r->event, config->size, 0, false);
+	err = perf_ring__map(&r->ring, r->event, config->size, 0, PERF_RING_NORMAL);
 	if (err)
 		sideband_ring__close(r);
 	return err;

@@ -67,16 +67,16 @@ struct switch_log {
 
 void switch_log__fini(struct switch_log *log);
 
-/* Calls for one CPU must be in order of time. Each returns 0 or -ENOMEM. */
+/* The meaning of a record for its CPU and its thread. */
+enum switch_event {
+	SWITCH_BEGAN, /* the thread runs; used only as the first record of the CPU */
+	SWITCH_ON,    /* it runs from now on; 0 and 0: no recorded thread */
+	SWITCH_OFF,   /* it has run until now */
+	SWITCH_LOST,  /* records are missing since the CPU's last one: it is unknown who ran */
+};
 
-/* pid and tid run; used only as the first record of the CPU. */
-int switch_log__began(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* pid and tid run from now on; 0 and 0: no recorded thread. */
-int switch_log__on(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* They have run until now. The first record of a CPU tells who ran before it. */
-int switch_log__off(struct switch_log *log, int cpu, uint64_t time_ns, pid_t pid, pid_t tid);
-/* Records are missing between the CPU's last one and this time: it is unknown who ran. */
-int switch_log__lost(struct switch_log *log, int cpu, uint64_t time_ns);
+/* Calls for one CPU must be in order of time. 0 or -ENOMEM. */
+int switch_log__note(struct switch_log *log, enum switch_event event, const struct rec_switch *sw);
 /*
  * The trace has reached `head` in the CPU's ring; forgets switches before the part that the ring
  * still has.

@@ -27,17 +27,19 @@
 #include "util/fs.h"
 #include "util/log.h"
 
-#define PMU	   "/sys/bus/event_source/devices/uprobe"
-#define KPROBE_PMU "/sys/bus/event_source/devices/kprobe"
+#define PMUS "/sys/bus/event_source/devices/"
 
 /* ENOTSUPP: the kernel's own, which uapi headers and strerror() don't have. */
 #define KERNEL_ENOTSUPP 524
 
-/* Reads one number from a sysfs file by its format. 0 or -errno. */
-static int read_number(const char *path, const char *format, unsigned int *number)
+/* Reads one number from a file of the PMU "uprobe" or "kprobe" by its format. 0 or -errno. */
+static int read_number(const char *pmu, const char *name, const char *format, unsigned int *number)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[96];
 
+	snprintf(path, sizeof(path), PMUS "%s/%s", pmu, name);
+	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	return fscanf(file, format, number) == 1 ? 0 : -EINVAL;
@@ -54,14 +56,14 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 
 	if (!spec->semaphore)
 		return 0;
-	err = read_number(PMU "/format/ref_ctr_offset", "config:%u", &shift);
+	err = read_number("uprobe", "format/ref_ctr_offset", "config:%u", &shift);
 	if (!err && spec->semaphore <= UINT32_MAX && shift <= 32) {
 		attr->config |= spec->semaphore << shift;
 		return 0;
 	}
 	if (err || spec->semaphore <= UINT32_MAX)
-		log__error("the USDT probe's semaphore cannot be used: cannot read " PMU
-			   "/format/ref_ctr_offset: %s",
+		log__error("the USDT probe's semaphore cannot be used: cannot read " PMUS
+			   "uprobe/format/ref_ctr_offset: %s",
 			   strerror(err ? -err : EINVAL));
 	else
 		log__error("the USDT probe's semaphore cannot be used: it is at %#llx of %s, more "
@@ -73,17 +75,14 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 
 static int fill_attr(const struct uprobe_spec *spec, struct perf_event_attr *attr)
 {
+	const char *pmu = spec->function ? "kprobe" : "uprobe";
 	unsigned int type, retprobe_bit;
-	int err = read_number(spec->function ? KPROBE_PMU "/type" : PMU "/type", "%u", &type);
+	int err = read_number(pmu, "type", "%u", &type);
 
 	if (!err)
-		err = read_number(spec->function ? KPROBE_PMU "/format/retprobe"
-						 : PMU "/format/retprobe",
-				  "config:%u", &retprobe_bit);
+		err = read_number(pmu, "format/retprobe", "config:%u", &retprobe_bit);
 	if (err) {
-		log__error("the kernel lacks %s events (%s): %s",
-			   spec->function ? "kprobe" : "uprobe", spec->function ? KPROBE_PMU : PMU,
-			   strerror(-err));
+		log__error("the kernel lacks %s events (" PMUS "%s): %s", pmu, pmu, strerror(-err));
 		log__hint("needs Linux 4.17 or later with CONFIG_%s_EVENTS",
 			  spec->function ? "KPROBE" : "UPROBE");
 		return err;
@@ -233,7 +232,7 @@ bool kprobe_event__try(const char *function)
 	struct perf_event_attr attr;
 	_cleanup_close_ int fd = -1;
 
-	if (access(KPROBE_PMU, F_OK) || fill_attr(&spec, &attr))
+	if (access(PMUS "kprobe", F_OK) || fill_attr(&spec, &attr))
 		return false;
 	attr.disabled = 1;
 	fd = event_place__open(&place, &attr, -1);
@@ -314,8 +313,7 @@ int own_probe__try(void)
 
 /* Probes that several events share. */
 
-#define GROUP "mtbpf"
-/* Closed events release the probe a little later (RCU). */
+#define GROUP		"mtbpf"
 #define REMOVE_TRIES	200
 #define REMOVE_PAUSE_US 10000
 
@@ -327,42 +325,29 @@ struct tracefs_probe {
 	int janitor_pipe; /* end of file here means that mtbpf has ended */
 };
 
-static bool is_tracefs(int dir)
-{
-	struct stat st;
-
-	return dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0);
-}
-
-/* A private mount, which ends with its descriptor. */
-static int mount_private(void)
-{
-	_cleanup_close_ int fs = fsopen("tracefs", FSOPEN_CLOEXEC);
-	int dir;
-
-	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-		return -errno;
-	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
-	return dir < 0 ? -errno : dir;
-}
-
-/* place: the mount point; NULL: a mount of our own. */
+/* place: the mount point; NULL: a private mount, which ends with its descriptor. */
 static int open_tracefs(const char **place)
 {
 	static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	_cleanup_close_ int fs = -1;
+	struct stat st;
+	int dir;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		/* Without O_DIRECTORY: debugfs would mount it for good, for everybody. */
-		int dir = open(places[i], O_PATH | O_CLOEXEC);
-
+		dir = open(places[i], O_PATH | O_CLOEXEC);
 		*place = places[i];
-		if (is_tracefs(dir))
+		if (dir >= 0 && !fstatat(dir, "uprobe_events", &st, 0))
 			return dir;
 		if (dir >= 0)
 			close(dir);
 	}
 	*place = NULL;
-	return mount_private();
+	fs = fsopen("tracefs", FSOPEN_CLOEXEC);
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -errno;
+	dir = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	return dir < 0 ? -errno : dir;
 }
 
 /* O_APPEND: O_TRUNC would remove every probe on the machine. */
@@ -375,53 +360,11 @@ static int write_command(const struct tracefs_probe *p, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-static int remove_entry(const struct tracefs_probe *p)
-{
-	char text[96];
-	int err = -EBUSY;
-
-	snprintf(text, sizeof(text), "-:" GROUP "/%s", p->name);
-	for (int i = 0; i < REMOVE_TRIES && err && err != -ENOENT; i++) {
-		if (i)
-			usleep(REMOVE_PAUSE_US);
-		err = write_command(p, text);
-	}
-	return err;
-}
-
-static int read_id(const struct tracefs_probe *p, uint32_t *id)
-{
-	char path[128], text[32] = "";
-	_cleanup_close_ int fd = -1;
-
-	snprintf(path, sizeof(path), "events/" GROUP "/%s/id", p->name);
-	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return -errno;
-	*id = (uint32_t)strtoul(text, NULL, 10);
-	return *id ? 0 : -EINVAL;
-}
-
-/* In the child: closes everything except these two, so that the probe is released. */
-static void run_janitor(const struct tracefs_probe *p, int pipe_end)
-{
-	sigset_t all;
-	char byte;
-
-	setsid();
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, "probe-janitor");
-	fs__close_all_but(0, p->dir, pipe_end);
-	while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)
-		;
-	remove_entry(p);
-	_exit(0);
-}
-
 static int start_janitor(struct tracefs_probe *p)
 {
-	int fds[2];
+	char byte, text[96];
+	int err = -EBUSY, fds[2];
+	sigset_t all;
 
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
@@ -432,49 +375,56 @@ static int start_janitor(struct tracefs_probe *p)
 		close(fds[1]);
 		return -errno;
 	}
-	if (!p->janitor) {
-		close(fds[1]);
-		run_janitor(p, fds[0]);
+	if (p->janitor) {
+		close(fds[0]);
+		p->janitor_pipe = fds[1];
+		return 0;
 	}
-	close(fds[0]);
-	p->janitor_pipe = fds[1];
-	return 0;
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "probe-janitor");
+	/* Closes everything else, so that the probe is released. */
+	fs__close_all_but(0, p->dir, fds[0]);
+	while (read(fds[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	/* Closed events release the probe a little later (RCU). */
+	snprintf(text, sizeof(text), "-:" GROUP "/%s", p->name);
+	for (int i = 0; i < REMOVE_TRIES && err && err != -ENOENT; i++) {
+		if (i)
+			usleep(REMOVE_PAUSE_US);
+		err = write_command(p, text);
+	}
+	_exit(0);
 }
 
-static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number)
+/* Creates the probe, and reads its id. 0 or -errno. */
+static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number,
+			uint32_t *id)
 {
-	char text[PATH_MAX + 128];
-	size_t len;
+	char text[PATH_MAX + 128], kind = spec->on_return ? 'r' : 'p', path[128], digits[32] = "";
+	_cleanup_close_ int fd = -1;
+	int len, err;
 
 	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
-	if (spec->function) {
-		snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", spec->on_return ? 'r' : 'p',
-			 p->name, spec->function);
-		return write_command(p, text);
-	}
-	snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", spec->on_return ? 'r' : 'p',
-		 p->name, spec->path, (unsigned long long)spec->offset);
-	len = strlen(text);
-	if (spec->semaphore)
-		snprintf(text + len, sizeof(text) - len, "(0x%llx)",
-			 (unsigned long long)spec->semaphore);
-	return write_command(p, text);
-}
-
-static void explain_tracefs(const struct uprobe_spec *spec, int err)
-{
-	log__error("cannot set a probe at %s+0x%llx through tracefs: %s",
-		   spec->function ?: spec->path,
-		   (unsigned long long)(spec->function ? 0 : spec->offset), strerror(-err));
-	if (err == -EPERM || err == -EACCES)
-		log__hint("run as root, without kernel lockdown");
-	else if (!spec->function && strchr(spec->path, ' '))
-		log__hint("probes of several threads or processes need tracefs, which does not "
-			  "accept "
-			  "paths with spaces: record one thread (-pid, without -multi-thread), or "
-			  "move the program");
+	if (spec->function)
+		len = snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", kind, p->name,
+			       spec->function);
 	else
-		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
+		len = snprintf(text, sizeof(text), "%c:" GROUP "/%s %s:0x%llx", kind, p->name,
+			       spec->path, (unsigned long long)spec->offset);
+	if (!spec->function && spec->semaphore)
+		snprintf(text + len, sizeof(text) - (size_t)len, "(0x%llx)",
+			 (unsigned long long)spec->semaphore);
+	err = write_command(p, text);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "events/" GROUP "/%s/id", p->name);
+	fd = openat(p->dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, digits, sizeof(digits) - 1) <= 0)
+		return -errno;
+	*id = (uint32_t)strtoul(digits, NULL, 10);
+	return *id ? 0 : -EINVAL;
 }
 
 int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *spec, size_t number,
@@ -492,14 +442,22 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)
-		err = create_entry(p, spec, number);
-	if (!err)
-		err = read_id(p, id);
+		err = create_entry(p, spec, number, id);
 	if (!err) {
 		*out = p;
 		return 0;
 	}
-	explain_tracefs(spec, err);
+	log__error("cannot set a probe at %s+0x%llx through tracefs: %s",
+		   spec->function ?: spec->path,
+		   (unsigned long long)(spec->function ? 0 : spec->offset), strerror(-err));
+	if (err == -EPERM || err == -EACCES)
+		log__hint("run as root, without kernel lockdown");
+	else if (!spec->function && strchr(spec->path, ' '))
+		log__hint("probes of several threads or processes need tracefs, which does not "
+			  "accept paths with spaces: record one thread (-pid, without "
+			  "-multi-thread), or move the program");
+	else
+		log__hint("mount tracefs: mount -t tracefs tracefs /sys/kernel/tracing");
 	tracefs_probe__remove(p);
 	return err;
 }

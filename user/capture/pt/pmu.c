@@ -187,24 +187,21 @@ static int parse_term(struct pt_timing *timing, char *term)
 	return 0;
 }
 
-static int parse_terms(const char *text, struct pt_timing *timing)
-{
-	_cleanup_free_ char *copy = strdup(text);
-	char *rest = copy, *term;
-	int err = copy ? 0 : -ENOMEM;
-
-	*timing = (struct pt_timing){.exact = true};
-	if (!*text)
-		return bad_term("");
-	while (!err && (term = strsep(&rest, ",")))
-		err = parse_term(timing, term);
-	return err;
-}
-
 int pt_timing__parse(const char *text, struct pt_timing *timing)
 {
-	if (!strncmp(text, CUSTOM, strlen(CUSTOM)))
-		return parse_terms(text + strlen(CUSTOM), timing);
+	bool is_custom = !strncmp(text, CUSTOM, strlen(CUSTOM));
+	_cleanup_free_ char *copy = is_custom ? strdup(text + strlen(CUSTOM)) : NULL;
+	char *rest = copy, *term;
+	int err = 0;
+
+	if (is_custom) {
+		*timing = (struct pt_timing){.exact = true};
+		if (!copy)
+			return -ENOMEM;
+		while (!err && (term = strsep(&rest, ",")))
+			err = parse_term(timing, term);
+		return err;
+	}
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		if (strcmp(levels[i].name, text))
 			continue;
@@ -229,40 +226,6 @@ static unsigned int nearest_legal(uint32_t legal, unsigned int wanted)
 	return 0;
 }
 
-static int refuse_flag(const char *name)
-{
-	log__error("-timer-resolution: this CPU's Intel PT does not support '%s'", name);
-	log__hint("use low, normal or high, which adapt to the CPU");
-	return -EINVAL;
-}
-
-static int refuse_power(void)
-{
-	log__error("-trace-power: this CPU's Intel PT does not record power events");
-	log__hint("leave out -trace-power: the counter \"CPU MHz\" shows how fast any CPU runs");
-	return -EINVAL;
-}
-
-static int check_flags(const struct pt_timing *t, const struct pt_pmu *pmu)
-{
-	if (t->cyc && !(pmu->cap_psb_cyc && pmu->cyc.width))
-		return refuse_flag("cyc");
-	if (t->mtc && !(pmu->cap_mtc && pmu->mtc.width))
-		return refuse_flag("mtc");
-	if (t->noretcomp && !pmu->noretcomp.width)
-		return refuse_flag("noretcomp");
-	if (t->ptw && !(pmu->cap_ptwrite && pmu->ptw.width))
-		return refuse_flag("ptw");
-	if (t->fup_on_ptw && !(t->ptw && pmu->fup_on_ptw.width))
-		return refuse_flag("fup_on_ptw without ptw");
-	if (t->pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
-		return refuse_flag("pwr_evt");
-	if (t->event && !(pmu->cap_event_trace && pmu->event.width))
-		return refuse_flag("event");
-	return 0;
-}
-
-/* The kernel takes 0 of each for "as it comes". */
 /* Bit n of `legal`: value n is possible. */
 static int check_legal(const char *name, uint32_t legal, unsigned int value)
 {
@@ -281,12 +244,30 @@ static int check_legal(const char *name, uint32_t legal, unsigned int value)
 
 static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 {
-	int err = check_flags(t, pmu);
+	const struct {
+		const char *name;
+		bool is_wanted, is_supported;
+	} flags[] = {
+		{"cyc", t->cyc, pmu->cap_psb_cyc && pmu->cyc.width},
+		{"mtc", t->mtc, pmu->cap_mtc && pmu->mtc.width},
+		{"noretcomp", t->noretcomp, pmu->noretcomp.width},
+		{"ptw", t->ptw, pmu->cap_ptwrite && pmu->ptw.width},
+		{"fup_on_ptw without ptw", t->fup_on_ptw, t->ptw && pmu->fup_on_ptw.width},
+		{"pwr_evt", t->pwr_evt, pmu->cap_power_events && pmu->pwr_evt.width},
+		{"event", t->event, pmu->cap_event_trace && pmu->event.width},
+	};
+	int err;
 
-	if (!err)
-		err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds | 1, t->cyc_thresh);
-	/* Only of MTC does the kernel refuse a period of 0 that caps/ does not list
-	 * (pt_event_valid()). */
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!flags[i].is_wanted || flags[i].is_supported)
+			continue;
+		log__error("-timer-resolution: this CPU's Intel PT does not support '%s'",
+			   flags[i].name);
+		log__hint("use low, normal or high, which adapt to the CPU");
+		return -EINVAL;
+	}
+	/* The kernel takes 0 for "as it comes", except for MTC (pt_event_valid()). */
+	err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds | 1, t->cyc_thresh);
 	if (!err && (t->mtc || t->mtc_period))
 		err = check_legal("mtc_period", pmu->cap_mtc_periods, t->mtc_period);
 	if (!err)
@@ -327,12 +308,16 @@ int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, 
 	struct pt_timing t = *timing;
 	int err = 0;
 
-	if (t.exact)
+	if (t.exact) {
 		err = check_exact(&t, pmu);
-	else if (t.pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width))
-		err = refuse_power();
-	else
+	} else if (t.pwr_evt && !(pmu->cap_power_events && pmu->pwr_evt.width)) {
+		log__error("-trace-power: this CPU's Intel PT does not record power events");
+		log__hint("leave out -trace-power: the counter \"CPU MHz\" shows how fast any CPU "
+			  "runs");
+		err = -EINVAL;
+	} else {
 		fit(&t, pmu);
+	}
 	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
 		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt) |
 		  put(pmu->event, t.event);

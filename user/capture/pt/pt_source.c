@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* The pt source: Intel PT through perf, with one ring per thread or per CPU. */
+#include "capture/pt/pt_source.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,8 +20,6 @@
 #include "capture/perf/perf_clock.h"
 #include "capture/perf/perf_ring.h"
 #include "capture/probe/uprobe_event.h"
-#include "capture/pt/pmu.h"
-#include "capture/pt/pt_ring.h"
 #include "capture/source.h"
 #include "target/process.h"
 #include "util/cleanup.h"
@@ -25,20 +27,16 @@
 #include "util/log.h"
 #include "util/units.h"
 
-static bool cpuinfo_has(const char *word)
+static void explain_no_pmu(void)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len;
+	bool is_known = !fs__read("/proc/cpuinfo", &text, &len);
 
-	return !fs__read("/proc/cpuinfo", &text, &len) && strstr(text, word);
-}
-
-static void explain_no_pmu(void)
-{
-	if (cpuinfo_has("hypervisor"))
+	if (is_known && strstr(text, "hypervisor"))
 		log__error("no Intel PT: this is a virtual machine, and hypervisors rarely pass PT "
 			   "to guests");
-	else if (!cpuinfo_has("GenuineIntel"))
+	else if (!is_known || !strstr(text, "GenuineIntel"))
 		log__error("no Intel PT: this is not an Intel CPU");
 	else
 		log__error("no Intel PT: the kernel lacks the intel_pt PMU (" PT_PMU_PATH ")");
@@ -46,25 +44,20 @@ static void explain_no_pmu(void)
 		  "call, but the target runs about 10,000 times slower)");
 }
 
-/* memlock__check() passed, but the user's other processes have locked memory as well. */
-static void explain_memlock(size_t aux_size)
+static void explain_open(int err, size_t aux_size)
 {
 	struct rlimit rlimit = {0};
 
-	getrlimit(RLIMIT_MEMLOCK, &rlimit);
-	log__error(
-		"cannot lock %s per thread for the trace: other processes of this user use a part "
-		"of the limit (RLIMIT_MEMLOCK %s, and kernel.perf_event_mlock_kb: %ld KiB per CPU)",
-		BYTES(aux_size), BYTES(rlimit.rlim_cur),
-		fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
-	log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' lifts the "
-		  "limit");
-}
-
-static void explain_open(int err, size_t aux_size)
-{
 	if (err == -EPERM && aux_size) {
-		explain_memlock(aux_size);
+		getrlimit(RLIMIT_MEMLOCK, &rlimit);
+		/* memlock__check() has passed. */
+		log__error("cannot lock %s per thread for the trace: other processes of this user "
+			   "use a part of the limit (RLIMIT_MEMLOCK %s, and "
+			   "kernel.perf_event_mlock_kb: %ld KiB per CPU)",
+			   BYTES(aux_size), BYTES(rlimit.rlim_cur),
+			   fs__read_number("/proc/sys/kernel/perf_event_mlock_kb", -1));
+		log__hint("use a smaller -snapshot-size; CAP_IPC_LOCK or a higher 'ulimit -l' "
+			  "lifts the limit");
 	} else if (err == -EBUSY) {
 		log__error("Intel PT is in use already: EBUSY");
 		log__hint(
@@ -75,14 +68,6 @@ static void explain_open(int err, size_t aux_size)
 	} else {
 		ring_limits__explain(err, "record with Intel PT");
 	}
-}
-
-static void explain_no_controller(const char *path)
-{
-	log__error("the cgroup %s lacks the perf_event controller", path);
-	log__hint("enable any controller in the parent cgroup: 'echo +cpu "
-		  ">%s/../cgroup.subtree_control' (not possible if a v1 hierarchy has perf_event)",
-		  path);
 }
 
 static void explain_open_kernel(int err)
@@ -99,6 +84,196 @@ static void explain_open_kernel(int err)
 	} else {
 		explain_open(err, 0);
 	}
+}
+
+/* The descriptors and mappings of one ring with one probe. */
+#define PT_RING_FDS	 3
+#define PT_RING_MAPPINGS 3
+
+struct pt_ring_config {
+	/* Uses the target, the probes (none: nothing triggers), and what is traced. */
+	const struct source_config *source;
+	uint32_t pmu_type;
+	uint64_t pt_config;
+	size_t aux_size;
+	enum pt_freeze freeze;
+	bool from_exec;		     /* record from the process's execve on, not before */
+	const uint32_t *tracepoints; /* id per probe, see uprobe_group; NULL: not shared */
+};
+
+struct pt_ring {
+	struct followed_ring of;
+	int pt;		 /* the intel_pt event */
+	VEC(int) probes; /* the gated uprobe events in its group */
+	struct perf_ring ring;
+	struct spool spool; /* if the ring is drained */
+};
+
+#define SIDEBAND_DATA_SIZE (256u << 10)
+
+/*
+ * These records do not wake mtbpf, but those of the sideband do. Each time the kernel takes Intel
+ * PT from a CPU, it writes one record of 64 bytes here, and at least one of 56 bytes to the
+ * sideband.
+ */
+static size_t pt_data_size(bool by_cpu)
+{
+	return by_cpu ? 128u << 10 : 16u << 10;
+}
+
+const char *pt_freeze__name(enum pt_freeze freeze)
+{
+	static const char *const names[] = {
+		[PT_FREEZE_PAUSE] = "in the kernel, by aux_pause",
+		[PT_FREEZE_REFRESH] = "in the kernel, by an event limit",
+		[PT_FREEZE_DISABLE] = "from user space",
+	};
+
+	return names[freeze];
+}
+
+static int open_pt(struct pt_ring *r, const struct pt_ring_config *config, int leader)
+{
+	struct perf_event_attr attr = {
+		.type = config->pmu_type,
+		.config = config->pt_config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.sample_id_all = 1,
+		/* A sibling goes with its leader. */
+		.disabled = leader < 0,
+		.enable_on_exec = leader < 0 && config->from_exec,
+		.exclude_kernel = !config->source->kernel,
+		.exclude_user = config->source->kernel_only,
+		.exclude_hv = 1,
+	};
+
+	if (config->source->n_starts)
+		aux_action__set(&attr, AUX_START_PAUSED);
+	r->pt = event_place__open(&r->of.place, &attr, leader);
+	return r->pt < 0 ? r->pt : 0;
+}
+
+static int open_probe(struct pt_ring *r, const struct pt_ring_config *config, size_t i, int leader)
+{
+	struct uprobe_group group = {
+		.place = r->of.place,
+		.leader = leader,
+		.action = config->freeze != PT_FREEZE_PAUSE		    ? 0
+			  : config->source->probes[i].role == UPROBE_STARTS ? AUX_RESUME
+									    : AUX_PAUSE,
+		.disabled = config->freeze == PT_FREEZE_REFRESH,
+		.enable_on_exec = config->freeze == PT_FREEZE_REFRESH && config->from_exec,
+		.tracepoint = config->tracepoints ? config->tracepoints[i] : 0,
+	};
+	int *fd = VEC_PUSH(&r->probes);
+
+	if (!fd)
+		return -ENOMEM;
+	*fd = uprobe_event__open_in_group(&config->source->probes[i], &group);
+	if (*fd >= 0)
+		return 0;
+	return r->probes.v[--r->probes.n];
+}
+
+static void close_ring(struct followed_ring *of)
+{
+	struct pt_ring *r = (struct pt_ring *)of;
+
+	perf_ring__unmap(&r->ring);
+	spool__close(&r->spool);
+	sideband_ring__close(&r->of.sideband);
+	VEC_FINI_EACH(&r->probes, e, close(*e));
+	if (r->pt >= 0)
+		close(r->pt);
+	r->pt = -1;
+}
+
+/*
+ * Opens all events at a place, disabled, and maps their buffers. 0, or -errno: -ESRCH: the thread
+ * has ended; -EINVAL, -EOPNOTSUPP: the kernel lacks PT_FREEZE_PAUSE, or PT_FREEZE_REFRESH cannot
+ * have several probes; -EBUSY: Intel PT is in use; -EPERM: locked memory; -ENODEV: the CPU is
+ * offline; -ENOENT: the cgroup lacks the perf_event controller. Prints nothing.
+ */
+static int open_ring_at(struct pt_ring *r, const struct event_place *place,
+			const struct pt_ring_config *config)
+{
+	const struct sideband_ring_config sideband = {.size = SIDEBAND_DATA_SIZE,
+						      .at_once = !config->source->cgroup,
+						      .switches = config->source->cgroup};
+	int err;
+
+	*r = (struct pt_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
+			      .pt = -1,
+			      .spool = SPOOL_NONE};
+	err = config->source->spool_dir ? spool__open(&r->spool, config->source->spool_dir) : 0;
+	if (!err)
+		err = sideband_ring__open(&r->of.sideband, place, &sideband);
+	if (!err && config->source->n_probes && config->freeze == PT_FREEZE_REFRESH) {
+		/* One probe's event leads Intel PT's group: its limit ends the whole group. */
+		err = config->source->n_probes > 1 ? -EOPNOTSUPP : open_probe(r, config, 0, -1);
+		if (!err)
+			err = open_pt(r, config, r->probes.v[0]);
+	} else if (!err) {
+		err = open_pt(r, config, -1);
+		for (size_t i = 0; i < config->source->n_probes && !err; i++)
+			err = open_probe(r, config, i,
+					 config->freeze == PT_FREEZE_PAUSE ? r->pt : -1);
+	}
+	if (!err)
+		err = perf_ring__map(
+			&r->ring, r->pt, pt_data_size(config->source->cgroup), config->aux_size,
+			config->source->spool_dir ? PERF_RING_DRAINED : PERF_RING_NORMAL);
+	if (err)
+		close_ring(&r->of);
+	return err;
+}
+
+/* Begins recording. 0 or -errno. */
+static int enable(struct pt_ring *r, const struct pt_ring_config *config)
+{
+	if (config->freeze == PT_FREEZE_REFRESH && config->source->n_probes) {
+		int probe = r->probes.v[0];
+
+		if (ioctl(probe, PERF_EVENT_IOC_REFRESH, 1))
+			return -errno;
+		/* The limit stays; execve enables. */
+		return config->from_exec && ioctl(probe, PERF_EVENT_IOC_DISABLE, 0) ? -errno : 0;
+	}
+	if (config->from_exec)
+		return 0;
+	return ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+/* Ends recording; the AUX head is final then. */
+static void disable_ring(struct followed_ring *of)
+{
+	struct pt_ring *r = (struct pt_ring *)of;
+
+	/*
+	 * Disable Intel PT first: the hit's message may arrive while the target is still in the
+	 * probe's handler, and without the probe's event nothing would pause the trace.
+	 */
+	if (r->pt >= 0)
+		ioctl(r->pt, PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < r->probes.n; i++)
+		ioctl(r->probes.v[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/*
+ * Writes the new data to the ring's spool, if it has one, and resumes a ring that was full: the
+ * kernel disables an event whose buffer is full (kernel/events/ring_buffer.c:
+ * perf_aux_output_begin()); only user space enables it again. Enabling an active event does
+ * nothing.
+ */
+static void drain(struct pt_ring *r, bool runs)
+{
+	size_t n = perf_ring__drain_aux(&r->ring, &r->spool);
+
+	if (n >= r->ring.aux_size / 2 && runs)
+		ioctl(r->pt, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 #define AUX_MIN (4u << 10)
@@ -128,22 +303,6 @@ static struct pt_ring *ring_at(const struct source *s, size_t i)
 	return (struct pt_ring *)s->followed.rings.v[i];
 }
 
-/* Notes the threads that were moved into the cgroup. 0 or -errno. */
-static int note_joined(struct source *s)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
-		if (!followed__knows(&s->followed, t->pid))
-			err = followed__note_process(&s->followed, t->pid, t->start_ns);
-		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
-			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
-						   t->start_ns);
-	}
-	s->followed.sideband.joined.n = 0;
-	return err;
-}
-
 /* Opening rings, and choosing how they freeze. */
 
 static const struct followed_ops followed_ops;
@@ -151,34 +310,12 @@ static const struct followed_ops followed_ops;
 static int open_ring(struct source *s, struct followed_ring *of, const struct event_place *place)
 {
 	struct pt_ring *ring = (struct pt_ring *)of;
-	int err = pt_ring__open(ring, place, &s->ring_config);
+	int err = open_ring_at(ring, place, &s->ring_config);
 
 	/* The event wakes when the buffer is half full. */
 	if (s->config.spool_dir)
 		of->wakes = ring->pt;
 	return err;
-}
-
-static void close_ring(struct followed_ring *ring)
-{
-	pt_ring__close((struct pt_ring *)ring);
-}
-
-static void disable_ring(struct followed_ring *ring)
-{
-	pt_ring__disable((struct pt_ring *)ring);
-}
-
-static int add_cpus(struct source *s)
-{
-	struct event_place place = event_place__of_cgroup(s->config.cgroup->fd, 0);
-	cpu_set_t cpus;
-	int err;
-
-	followed__cpus(&s->followed, NULL, &cpus);
-	err = followed__add_cpus(&s->followed, &place, &cpus);
-
-	return err ? err : s->followed.rings.n ? 0 : -ENODEV;
 }
 
 static bool is_unsupported(int err)
@@ -189,8 +326,15 @@ static bool is_unsupported(int err)
 /* Chosen by trying, best first: version numbers say little (6.12.117 has AUX pause too). */
 static int try_methods(struct source *s)
 {
+	const struct cgroup *cgroup = s->config.cgroup;
+	struct event_place place = {0};
+	cpu_set_t cpus;
 	int err = -EINVAL;
 
+	if (cgroup) {
+		place = event_place__of_cgroup(cgroup->fd, 0);
+		followed__cpus(&s->followed, NULL, &cpus);
+	}
 	for (enum pt_freeze freeze = PT_FREEZE_PAUSE;
 	     is_unsupported(err) && freeze <= PT_FREEZE_DISABLE; freeze++) {
 		if (s->config.freeze_method && (int)freeze != s->config.freeze_method - 1)
@@ -198,13 +342,23 @@ static int try_methods(struct source *s)
 		if (s->config.immediate_stop && freeze == PT_FREEZE_DISABLE)
 			break;
 		/* A freeze that cannot be undone cannot stop and start the trace. */
-		if (s->ring_config.start_paused && freeze != PT_FREEZE_PAUSE)
+		if (s->config.n_starts && freeze != PT_FREEZE_PAUSE)
 			break;
 		followed__close_rings(&s->followed);
 		s->ring_config.freeze = freeze;
-		err = s->config.cgroup ? add_cpus(s) : followed__add_threads(&s->followed);
+		err = cgroup ? followed__add_cpus(&s->followed, &place, &cpus)
+			     : followed__add_threads(&s->followed);
+		if (!err && !s->followed.rings.n)
+			err = -ENODEV;
 	}
 	return err;
+}
+
+size_t pt_ring__locked_size(size_t aux_size, bool by_cpu)
+{
+	size_t pages = 2 * (size_t)sysconf(_SC_PAGESIZE);
+
+	return pages + SIDEBAND_DATA_SIZE + pt_data_size(by_cpu) + aux_size;
 }
 
 /* Checks this before anything is opened: the kernel only reports EPERM. */
@@ -224,42 +378,33 @@ static int check_memory(const struct source *s)
 					PT_RING_FDS - 1 + s->config.n_probes, PT_RING_MAPPINGS);
 }
 
-static int add_tracefs(struct source *s, size_t i)
-{
-	struct tracefs_probe **probe;
-	uint32_t *id = VEC_PUSH(&s->tracepoints);
-	int err;
-
-	/* Each ring has a breakpoint of its own: no program is attached to them. */
-	if (id && s->config.probes[i].breakpoint) {
-		*id = 0;
-		return 0;
-	}
-	probe = VEC_PUSH(&s->tracefs);
-	if (!probe || !id) {
-		s->tracefs.n -= probe != NULL;
-		return -ENOMEM;
-	}
-	err = tracefs_probe__create(probe, &s->config.probes[i], i, id);
-	if (err)
-		s->tracefs.n--;
-	return err;
-}
-
 /* With events of the uprobe PMU, each hit would run the BPF program once per ring. */
 static int open_tracefs(struct source *s)
 {
 	const struct source_config *c = &s->config;
 	bool has_several =
 		c->multi_thread || c->cgroup || c->children || (c->pids && c->pids->n > 1);
-	int err = 0;
 
-	if (!has_several)
-		return 0;
-	for (size_t i = 0; i < s->config.n_probes && !err; i++)
-		err = add_tracefs(s, i);
+	for (size_t i = 0; i < c->n_probes && has_several; i++) {
+		struct tracefs_probe *probe;
+		uint32_t id = 0;
+		int err;
+
+		/* Each ring has a breakpoint of its own: no program is attached to them. */
+		if (!c->probes[i].breakpoint) {
+			err = tracefs_probe__create(&probe, &c->probes[i], i, &id);
+			if (err)
+				return err;
+			if (VEC_ADD(&s->tracefs, probe)) {
+				tracefs_probe__remove(probe);
+				return -ENOMEM;
+			}
+		}
+		if (VEC_ADD(&s->tracepoints, id))
+			return -ENOMEM;
+	}
 	s->ring_config.tracepoints = s->tracepoints.v;
-	return err;
+	return 0;
 }
 
 /*
@@ -275,7 +420,7 @@ static int open_rings(struct source *s)
 	if (err)
 		return err;
 	err = try_methods(s);
-	if (is_unsupported(err) && s->ring_config.start_paused) {
+	if (is_unsupported(err) && s->config.n_starts) {
 		log__error("-start and -stop: this kernel cannot resume Intel PT at a probe");
 		log__hint("needs Linux 6.13 or later, or Debian's 6.12; -source sample and soft "
 			  "can do it on any kernel");
@@ -287,7 +432,11 @@ static int open_rings(struct source *s)
 		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
 		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");
 	} else if (err == -ENOENT && s->config.cgroup) {
-		explain_no_controller(s->config.cgroup->path);
+		log__error("the cgroup %s lacks the perf_event controller", s->config.cgroup->path);
+		log__hint("enable any controller in the parent cgroup: 'echo +cpu "
+			  ">%s/../cgroup.subtree_control' (not possible if a v1 hierarchy has "
+			  "perf_event)",
+			  s->config.cgroup->path);
 	} else if (err) {
 		explain_open(err, s->ring_config.aux_size);
 	}
@@ -299,131 +448,85 @@ static int open_rings(struct source *s)
 /* Shorter than a scheduler's time slice: the thread may have spent all of it in the kernel. */
 #define SOON_NS 20000000
 
-/* Warns if Intel PT ran for a shorter time than its threads: another program uses the PMU. */
-static void warn_not_running(const struct pt_ring *r, size_t size)
+/*
+ * Warns if Intel PT ran for a shorter time than its threads, since another program uses the PMU
+ * (the kernel's multiplexing), and if it recorded nothing of a thread that triggered. That thread
+ * has run since the ring was armed, so the ring must have some of it, unless the thread was in the
+ * probe's handler by then and executed none of its own code after it.
+ */
+static void warn_missing(const struct source *s, const struct recording *rec,
+			 const struct rec_aux *aux, const struct pt_ring *r)
 {
 	bool of_thread = r->of.place.cpu < 0;
 	const char *what = of_thread ? "thread" : "CPU";
 	int number = of_thread ? r->of.place.pid : r->of.place.cpu;
-	uint64_t enabled, running;
+	struct {
+		uint64_t value, enabled, running;
+	} ns;
 
-	if (pt_ring__times(r, &enabled, &running))
+	if (read(r->pt, &ns, sizeof(ns)) != sizeof(ns))
 		return;
-	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number, size,
-		   (unsigned long long)enabled, (unsigned long long)running);
-	if (enabled - running <= enabled / 20)
+	log__debug("pt: %s %d: %zu bytes; enabled %llu ns, running %llu ns", what, number,
+		   aux->size, (unsigned long long)ns.enabled, (unsigned long long)ns.running);
+	if (ns.enabled - ns.running > ns.enabled / 20)
+		log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as "
+			  "well",
+			  what, number, DURATION(ns.running), DURATION(ns.enabled));
+	if (aux->size || s->config.spool_dir)
 		return;
-	log__warn("%s %d was recorded for only %s of %s: another process uses Intel PT as well",
-		  what, number, DURATION(running), DURATION(enabled));
-}
-
-/*
- * The thread whose hit froze the ring has run since it was armed, so the ring must have some of it,
- * unless that thread was in the probe's handler by then and executed none of its own code after it.
- */
-static void warn_empty(const struct recording *rec, size_t first_hit, const struct rec_aux *aux,
-		       const struct pt_ring *r)
-{
-	uint64_t enabled, running;
-
-	if (aux->size || pt_ring__times(r, &enabled, &running))
-		return;
-	for (size_t i = first_hit; i < rec->hits.n; i++) {
+	for (size_t i = s->config.first_hit; i < rec->hits.n; i++) {
 		const struct mt_hit *hit = &rec->hits.v[i];
 
 		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
 			continue;
 		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
 			  "only %s",
-			  hit->tid, DURATION(running));
-		if (running < SOON_NS)
+			  hit->tid, DURATION(ns.running));
+		if (ns.running < SOON_NS)
 			log__hint("the hit came as soon as recording began: capture again");
 	}
-}
-
-static struct rec_aux aux_of(const struct source *s, const struct pt_ring *ring, uint64_t tsc)
-{
-	if (ring->of.place.cpu >= 0)
-		return (struct rec_aux){.cpu = ring->of.place.cpu, .tsc = tsc};
-	return (struct rec_aux){.pid = ring->of.pid, .tid = ring->of.place.pid, .tsc = tsc};
-}
-
-/* Keeps the spool of a ring that will be closed. 0 or -ENOMEM. */
-static int keep_spool(struct source *s, struct pt_ring *ring)
-{
-	struct ended_spool *ended = VEC_PUSH(&s->spools);
-
-	if (!ended)
-		return -ENOMEM;
-	pt_ring__drain(ring, false);
-	*ended = (struct ended_spool){ring->of.pid, ring->of.place.pid, ring->spool};
-	ring->spool = (struct spool)SPOOL_NONE;
-	return 0;
 }
 
 /* Reads the ring, or finishes its file if it was drained to disk while recording. */
 static int read_ring(struct source *s, struct pt_ring *ring, struct recording *rec, uint64_t tsc)
 {
-	struct rec_aux aux = aux_of(s, ring, tsc);
+	struct rec_aux aux = {.tsc = tsc};
 	int err;
 
+	if (ring->of.place.cpu >= 0) {
+		aux.cpu = ring->of.place.cpu;
+	} else {
+		aux.pid = ring->of.pid;
+		aux.tid = ring->of.place.pid;
+	}
 	if (s->config.spool_dir) {
 		err = spool__finish(&ring->spool, &aux, rec);
-		warn_not_running(ring, aux.size);
+		warn_missing(s, rec, &aux, ring);
 		return err;
 	}
 	err = perf_ring__read_aux(&ring->ring, &aux.data, &aux.size, &aux.wrapped);
 	if (err)
 		return err;
-	warn_not_running(ring, aux.size);
-	warn_empty(rec, s->config.first_hit, &aux, ring);
+	warn_missing(s, rec, &aux, ring);
 	return recording__add_aux(rec, &aux);
 }
 
-static int read_rings(struct source *s, struct recording *rec, uint64_t tsc)
+static int read_switches(struct source *s, struct recording *rec)
 {
+	bool is_later = rec->switches.n;
 	int err = 0;
 
-	VEC_EACH_WHILE(&s->spools, ended, !err) {
-		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = tsc};
-
-		err = spool__finish(&ended->spool, &aux, rec);
-	}
-	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
-		err = read_ring(s, ring_at(s, i), rec, tsc);
-	return err;
-}
-
-/*
- * After an earlier snapshot: the thread that ran at its end may not run at the start of this one.
- */
-static int forget_who_ran(const struct source *s, struct recording *rec)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->followed.rings.n && !err; i++) {
+	/*
+	 * After an earlier snapshot: the thread that ran at its end may not run at the start of
+	 * this one.
+	 */
+	for (size_t i = 0; i < s->followed.rings.n && !err && is_later; i++) {
 		struct rec_switch nobody = {.time_ns = s->first.perf_ns,
 					    .cpu = s->followed.rings.v[i]->place.cpu};
 
 		err = recording__add_switch(rec, &nobody);
 	}
-	return err;
-}
-
-static int read_switches(struct source *s, struct recording *rec)
-{
-	int err = rec->switches.n ? forget_who_ran(s, rec) : 0;
-
 	return err ? err : switch_log__add_to(&s->followed.sideband.log, rec);
-}
-
-/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
-static void convert_hits(struct recording *rec, size_t first, const struct clock_point *now)
-{
-	for (size_t i = first; i < rec->hits.n; i++)
-		rec->hits.v[i].time_ns += now->perf_ns - now->monotonic_ns;
-	rec->frozen_ns = now->perf_ns;
-	rec->unix_zero_ns += now->monotonic_ns - now->perf_ns;
 }
 
 static int pt__read(struct source *s, struct recording *rec)
@@ -435,13 +538,95 @@ static int pt__read(struct source *s, struct recording *rec)
 	rec->kernel_only = s->config.kernel_only;
 	if (!err) {
 		perf_clock__describe(&rec->pt, ring_at(s, 0)->ring.page, &s->first, &last);
-		convert_hits(rec, s->config.first_hit, &last);
+		/* BPF's times are CLOCK_MONOTONIC; the trace has perf's clock. */
+		for (size_t i = s->config.first_hit; i < rec->hits.n; i++)
+			rec->hits.v[i].time_ns += last.perf_ns - last.monotonic_ns;
+		rec->frozen_ns = last.perf_ns;
+		rec->unix_zero_ns += last.monotonic_ns - last.perf_ns;
 		err = read_switches(s, rec);
 	}
-	if (!err)
-		err = read_rings(s, rec, last.tsc);
+	VEC_EACH_WHILE(&s->spools, ended, !err) {
+		struct rec_aux aux = {.pid = ended->pid, .tid = ended->tid, .tsc = last.tsc};
+
+		err = spool__finish(&ended->spool, &aux, rec);
+	}
+	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
+		err = read_ring(s, ring_at(s, i), rec, last.tsc);
 	/* Our BPF program is still loaded: its code is in the trace too. */
 	return followed__finish_read(&s->followed, err, s->first.perf_ns, true, rec);
+}
+
+#define PROBE_AUX_SIZE (128u << 10)
+/* Far more than what runs from the start to the hit. */
+#define BRANCHES 12000
+/* A TNT packet holds up to 6 branches per byte, or 47 in 8 bytes (Intel SDM vol. 3, 33.4.2.1). */
+#define BRANCHES_SIZE (BRANCHES / 8)
+
+/* Config bits that every PMU takes. */
+static uint64_t config_of(const struct pt_pmu *pmu)
+{
+	static const struct pt_timing none = {0};
+	uint64_t config;
+
+	pt_timing__config(&none, pmu, &config);
+	return config;
+}
+
+int pt_probe__open(const struct pt_pmu *pmu, bool kernel)
+{
+	struct perf_event_attr attr = {
+		.type = pmu->type,
+		.config = config_of(pmu),
+		.disabled = 1,
+		.exclude_kernel = !kernel,
+		.exclude_hv = 1,
+	};
+	struct event_place place = event_place__of_thread(0);
+	_cleanup_close_ int fd = event_place__open(&place, &attr, -1);
+
+	return fd < 0 ? fd : 0;
+}
+
+__attribute__((noinline, noipa)) static void run_branches(void)
+{
+	for (unsigned int n = BRANCHES; n; n--)
+		__asm__ volatile("" : "+r"(n));
+}
+
+int pt_probe__freeze(const struct pt_pmu *pmu, enum pt_freeze freeze)
+{
+	struct uprobe_spec spec;
+	const struct source_config source = {.probes = &spec, .n_probes = 1};
+	struct pt_ring_config config = {
+		.source = &source,
+		.pmu_type = pmu->type,
+		.pt_config = config_of(pmu),
+		.aux_size = PROBE_AUX_SIZE,
+		.freeze = freeze,
+	};
+	struct event_place place = event_place__of_thread(gettid());
+	struct pt_ring ring;
+	uint64_t size = 0;
+	int err = own_probe__spec_of(&spec, (uintptr_t)own_probe__hit);
+
+	if (!err)
+		err = open_ring_at(&ring, &place, &config);
+	if (err)
+		return err;
+	err = enable(&ring, &config);
+	if (!err) {
+		own_probe__hit();
+		run_branches();
+		disable_ring(&ring.of);
+		/* The buffer does not come round: its head is the trace's size. */
+		size = __atomic_load_n(&ring.ring.page->aux_head, __ATOMIC_ACQUIRE);
+	}
+	close_ring(&ring.of);
+	if (err)
+		return err;
+	if (freeze == PT_FREEZE_DISABLE)
+		return size >= BRANCHES_SIZE ? 0 : -ENODATA;
+	return size && size < BRANCHES_SIZE ? 0 : -ENODATA;
 }
 
 static int pt__probe(void)
@@ -472,18 +657,6 @@ static int check_kernel(const struct source *s)
 	return err == -EOPNOTSUPP ? -ENODEV : err;
 }
 
-/*
- * Refuses regions with rings per CPU: the threads of one ring are in different regions, or in none.
- */
-static int check_regions(const struct source_config *config)
-{
-	if (!config->n_starts || !config->cgroup)
-		return 0;
-	log__error("-start and -stop: Intel PT records cgroups per CPU, not per thread");
-	log__hint("use -pid or -name with -multi-thread, or -source sample");
-	return -EINVAL;
-}
-
 static int open_all(struct source *s)
 {
 	int err;
@@ -492,9 +665,13 @@ static int open_all(struct source *s)
 		explain_no_pmu();
 		return -ENODEV;
 	}
-	err = check_regions(&s->config);
-	if (!err && s->config.kernel)
-		err = check_kernel(s);
+	if (s->config.n_starts && s->config.cgroup) {
+		/* The threads of one CPU's ring are in different regions, or in none. */
+		log__error("-start and -stop: Intel PT records cgroups per CPU, not per thread");
+		log__hint("use -pid or -name with -multi-thread, or -source sample");
+		return -EINVAL;
+	}
+	err = s->config.kernel ? check_kernel(s) : 0;
 	if (err)
 		return err;
 	err = followed__open(&s->followed, &s->config, &followed_ops);
@@ -503,16 +680,10 @@ static int open_all(struct source *s)
 		return err;
 	}
 	s->ring_config = (struct pt_ring_config){
+		.source = &s->config,
 		.pmu_type = s->pmu.type,
 		.aux_size = source__ring_size(s->config.snapshot_size, AUX_MIN, AUX_MAX),
-		.probes = s->config.probes,
-		.n_probes = s->config.n_probes,
-		.kernel = s->config.kernel,
-		.kernel_only = s->config.kernel_only,
 		.from_exec = s->config.from_exec,
-		.start_paused = s->config.n_starts,
-		.spool_dir = s->config.spool_dir,
-		.by_cpu = s->config.cgroup != NULL,
 	};
 	s->followed.main_only = !s->config.multi_thread;
 	s->followed.sideband.log.ring_size = s->ring_config.aux_size;
@@ -563,7 +734,7 @@ static int pt__start(struct source *s)
 	if (!err)
 		err = followed__note(&s->followed, s->first.perf_ns);
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
-		err = pt_ring__enable(ring_at(s, i), &s->ring_config);
+		err = enable(ring_at(s, i), &s->ring_config);
 	/* Threads that begin later do so after the execve. */
 	s->ring_config.from_exec = false;
 	if (err)
@@ -580,11 +751,23 @@ static bool fits(const struct source *s, size_t n)
 	return budget__allows(s->config.max_memory, n, s->ring_config.aux_size);
 }
 
-/* The event of the first ring has the BPF program. */
-static bool may_close(struct source *s, struct followed_ring *ring)
+/* Keeps the spool of a ring that will be closed. The event of the first one has the BPF program. */
+static bool may_close(struct source *s, struct followed_ring *of)
 {
-	return ring != s->followed.rings.v[0] &&
-	       (!s->config.spool_dir || !keep_spool(s, (struct pt_ring *)ring));
+	struct pt_ring *ring = (struct pt_ring *)of;
+	struct ended_spool *ended;
+
+	if (of == s->followed.rings.v[0])
+		return false;
+	if (!s->config.spool_dir)
+		return true;
+	ended = VEC_PUSH(&s->spools);
+	if (!ended)
+		return false;
+	drain(ring, false);
+	*ended = (struct ended_spool){of->pid, of->place.pid, ring->spool};
+	ring->spool = (struct spool)SPOOL_NONE;
+	return true;
 }
 
 static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *time_ns)
@@ -593,22 +776,7 @@ static int enable_ring(struct source *s, struct followed_ring *ring, uint64_t *t
 	int err = perf_clock__now(&now);
 
 	*time_ns = now.perf_ns;
-	return err ? err : pt_ring__enable((struct pt_ring *)ring, &s->ring_config);
-}
-
-/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
-static void say_full(struct source *s)
-{
-	const struct recording *pending = &s->followed.pending;
-	bool is_full = false;
-
-	for (size_t i = 0; i < pending->losses.n && !s->said_full && s->config.spool_dir; i++)
-		is_full |= pending->losses.v[i].aux_flags != 0;
-	if (!is_full)
-		return;
-	s->said_full = true;
-	log__warn("the disk is too slow: a buffer was full, and a part of the trace is lost");
-	log__hint("use a larger -snapshot-size, which buffers more");
+	return err ? err : enable((struct pt_ring *)ring, &s->ring_config);
 }
 
 /* For a cgroup one CPU's ring has the traces of many processes. */
@@ -627,7 +795,7 @@ static int look(struct source *s)
 		struct pt_ring *ring = ring_at(s, i);
 
 		if (s->config.spool_dir)
-			pt_ring__drain(ring, !s->followed.frozen && !ring->of.ended);
+			drain(ring, !s->followed.frozen && !ring->of.ended);
 		err = sideband__drain(&s->followed.sideband, &ring->ring);
 		if (!err)
 			err = sideband__drain(&s->followed.sideband, &ring->of.sideband.ring);
@@ -635,10 +803,26 @@ static int look(struct source *s)
 	if (err)
 		return err;
 	followed__threads(&s->followed);
-	err = note_joined(s);
+	/* The threads that were moved into the cgroup. */
+	VEC_EACH_WHILE(&s->followed.sideband.joined, t, !err) {
+		if (!followed__knows(&s->followed, t->pid))
+			err = followed__note_process(&s->followed, t->pid, t->start_ns);
+		else if (!recording__find_thread(&s->followed.pending, t->pid, t->tid))
+			err = process_note__thread(&s->followed.pending, t->pid, t->tid,
+						   t->start_ns);
+	}
+	s->followed.sideband.joined.n = 0;
 	if (!err)
 		err = sideband__tidy(&s->followed.sideband, holds, s);
-	say_full(s);
+	/* The kernel marks what it writes after the buffer was full (PERF_AUX_FLAG_TRUNCATED). */
+	VEC_EACH_WHILE(&s->followed.pending.losses, loss, s->config.spool_dir && !s->said_full) {
+		if (!loss->aux_flags)
+			continue;
+		s->said_full = true;
+		log__warn("the disk is too slow: a buffer was full, and a part of the trace is "
+			  "lost");
+		log__hint("use a larger -snapshot-size, which buffers more");
+	}
 	return err;
 }
 

@@ -259,15 +259,6 @@ static void put_hit(struct perf_writer *w, const struct mt_hit *hit)
 
 /* The records of a source that samples: as the kernel writes them, and entries as raw data. */
 
-static enum event_index event_of(const struct rec_sample *s)
-{
-	if (s->faults)
-		return s->is_major ? EVENT_MAJOR_FAULTS : EVENT_MINOR_FAULTS;
-	if (s->at_park)
-		return EVENT_PARKS;
-	return s->at_switch ? EVENT_SWITCHES : EVENT_CLOCK;
-}
-
 /* If perf unwinds a copy of the stack, it would show the frame-pointer chain before it. */
 static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 {
@@ -277,8 +268,14 @@ static void put_sample(struct perf_writer *w, const struct rec_sample *s)
 	const uint64_t *kernel = s->n_kernel ? &w->rec->sample_ips.v[s->first_kernel] : NULL;
 	uint32_t n_kernel = s->n_kernel ? 1 + s->n_kernel : 0;
 	uint32_t chain = s->user ? 0 : s->n_ips;
-	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, event_of(s)};
+	struct sample_id_fields id = {s->pid, s->tid, s->time_ns, s->cpu, EVENT_CLOCK};
 
+	if (s->faults)
+		id.event = s->is_major ? EVENT_MAJOR_FAULTS : EVENT_MINOR_FAULTS;
+	else if (s->at_park)
+		id.event = EVENT_PARKS;
+	else if (s->at_switch)
+		id.event = EVENT_SWITCHES;
 	begin_record(w, PERF_RECORD_SAMPLE,
 		     s->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 	put_head(w, &id, s->in_kernel && kernel ? kernel[0] : s->n_ips ? ips[0] : 0);
@@ -395,29 +392,6 @@ static void put_itrace_start(struct perf_writer *w, const struct sample_id_field
 	end_with_id(w, id);
 }
 
-/* The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
- * it. */
-static void put_switch(struct perf_writer *w, const struct rec_switch *sw,
-		       const struct rec_switch *before)
-{
-	bool out = !sw->tid;
-	struct sample_id_fields id = {.pid = out && before ? before->pid : sw->pid,
-				      .tid = out && before ? before->tid : sw->tid,
-				      .time_ns = sw->time_ns,
-				      .cpu = sw->cpu,
-				      .event = EVENT_SIDEBAND};
-
-	if (!out && !before) {
-		id.event = EVENT_PT;
-		put_itrace_start(w, &id);
-		return;
-	}
-	begin_record(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0);
-	put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
-	put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
-	end_with_id(w, &id);
-}
-
 static void put_mmap2(struct perf_writer *w, const struct rec_map *m, bool is_data)
 {
 	begin_record(w, PERF_RECORD_MMAP2,
@@ -497,35 +471,40 @@ static void put_auxtrace(struct perf_writer *w, const struct rec_aux *aux, uint3
 	put_padded(w, aux->data, aux->size); /* zeroes are PAD packets */
 }
 
-/* The last switch of each CPU so far. */
-typedef VEC(const struct rec_switch *) last_switches;
-
-static const struct rec_switch **last_of(last_switches *last, int cpu)
-{
-	const struct rec_switch **slot;
-
-	for (size_t i = 0; i < last->n; i++)
-		if (last->v[i]->cpu == cpu)
-			return &last->v[i];
-	slot = VEC_PUSH(last);
-	if (slot)
-		*slot = NULL;
-	return slot;
-}
-
+/*
+ * The thread that ran when a CPU's trace began has a record of another kind, as the kernel writes
+ * it.
+ */
 static void put_switches(struct perf_writer *w)
 {
-	last_switches all = {0};
+	VEC(const struct rec_switch *) last = {0}; /* of each CPU so far */
 
 	VEC_EACH(&w->rec->switches, sw) {
-		const struct rec_switch **last = last_of(&all, sw->cpu);
+		const struct rec_switch *before = NULL;
+		struct sample_id_fields id = {.time_ns = sw->time_ns, .cpu = sw->cpu};
+		bool out = !sw->tid;
+		size_t i = 0;
 
-		if (!last)
+		while (i < last.n && last.v[i]->cpu != sw->cpu)
+			i++;
+		if (i < last.n)
+			before = last.v[i];
+		else if (VEC_ADD(&last, sw))
 			break;
-		put_switch(w, sw, *last);
-		*last = sw;
+		last.v[i] = sw;
+		id.pid = out && before ? before->pid : sw->pid;
+		id.tid = out && before ? before->tid : sw->tid;
+		id.event = out || before ? EVENT_SIDEBAND : EVENT_PT;
+		if (!out && !before) {
+			put_itrace_start(w, &id);
+			continue;
+		}
+		begin_record(w, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0);
+		put_u32(w, out || !before ? 0 : (uint32_t)before->pid);
+		put_u32(w, out || !before ? 0 : (uint32_t)before->tid);
+		end_with_id(w, &id);
 	}
-	VEC_FINI(&all);
+	VEC_FINI(&last);
 }
 
 /* All records: the data section. */
@@ -563,7 +542,7 @@ static const struct {
 	uint64_t own;	 /* attr.config1: enum perf_own_data */
 	uint64_t sample_type;
 } events[EVENT_COUNT] = {
-	[EVENT_PT] = {"intel_pt//u"},
+	[EVENT_PT] = {"intel_pt//u"}, /* put_event_desc() */
 	[EVENT_SIDEBAND] = {"dummy:u", PERF_COUNT_SW_DUMMY},
 	[EVENT_HIT] = {"mtbpf:hit", PERF_COUNT_SW_BPF_OUTPUT, PERF_OWN_HIT,
 		       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW},
@@ -654,15 +633,12 @@ static void put_string(struct perf_writer *w, const char *text)
 	put_zeroes(w, pad);
 }
 
-static const char *pt_event_name(const struct recording *rec)
-{
-	if (rec->kernel_only)
-		return "intel_pt//k";
-	return rec->kernel.kallsyms ? "intel_pt//" : events[EVENT_PT].name;
-}
-
 static void put_event_desc(struct perf_writer *w)
 {
+	const char *pt_name = w->rec->kernel_only	? "intel_pt//k"
+			      : w->rec->kernel.kallsyms ? "intel_pt//"
+							: "intel_pt//u";
+
 	put_u32(w, count_events(w));
 	put_u32(w, PERF_DATA_ATTR_SIZE);
 	for (int i = 0; i < EVENT_COUNT; i++) {
@@ -673,44 +649,34 @@ static void put_event_desc(struct perf_writer *w)
 		fill_attr(w, (enum event_index)i, &attr);
 		put(w, &attr, PERF_DATA_ATTR_SIZE);
 		put_u32(w, 1);
-		put_string(w, i == EVENT_PT ? pt_event_name(w->rec) : events[i].name);
+		put_string(w, i == EVENT_PT ? pt_name : events[i].name);
 		put_u64(w, perf_event_ids[i]);
 	}
 }
 
-static bool is_build_id_put(const struct recording *rec, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (!strcmp(rec->files.v[j].path, rec->files.v[i].path))
-			return true;
-	return false;
-}
-
-static void put_build_id(const struct rec_file *file, FILE *out)
-{
-	/* tools/perf/util/build-id.c: write_buildid(), NAME_ALIGN */
-	size_t len = (strlen(file->path) + 1 + 63) & ~(size_t)63;
-	struct build_id_record record = {
-		.header = {.misc = PERF_RECORD_MISC_USER | MISC_BUILD_ID_SIZE}, .pid = -1};
-	char name[PATH_MAX + 64] = {0};
-	unsigned int byte;
-
-	if (len > sizeof(name))
-		return;
-	while (record.size < sizeof(record.id) &&
-	       sscanf(file->build_id + 2 * record.size, "%2x", &byte) == 1)
-		record.id[record.size++] = (uint8_t)byte;
-	record.header.size = (uint16_t)(sizeof(record) + len);
-	strcpy(name, file->path);
-	fwrite(&record, sizeof(record), 1, out);
-	fwrite(name, len, 1, out);
-}
-
 void perf_data__write_build_ids(const struct recording *rec, FILE *out)
 {
-	for (size_t i = 0; i < rec->files.n; i++)
-		if (rec->files.v[i].build_id[0] && !is_build_id_put(rec, i))
-			put_build_id(&rec->files.v[i], out);
+	VEC_EACH(&rec->files, file) {
+		/* tools/perf/util/build-id.c: write_buildid(), NAME_ALIGN */
+		size_t len = (strlen(file->path) + 1 + 63) & ~(size_t)63;
+		struct build_id_record record = {
+			.header = {.misc = PERF_RECORD_MISC_USER | MISC_BUILD_ID_SIZE}, .pid = -1};
+		char name[PATH_MAX + 64] = {0};
+		const struct rec_file *first = rec->files.v;
+		unsigned int byte;
+
+		while (strcmp(first->path, file->path))
+			first++;
+		if (!file->build_id[0] || first != file || len > sizeof(name))
+			continue;
+		while (record.size < sizeof(record.id) &&
+		       sscanf(file->build_id + 2 * record.size, "%2x", &byte) == 1)
+			record.id[record.size++] = (uint8_t)byte;
+		record.header.size = (uint16_t)(sizeof(record) + len);
+		strcpy(name, file->path);
+		fwrite(&record, sizeof(record), 1, out);
+		fwrite(name, len, 1, out);
+	}
 }
 
 static void put_feature(struct perf_writer *w, enum perf_feature feature)
@@ -753,13 +719,6 @@ static void put_feature(struct perf_writer *w, enum perf_feature feature)
 	}
 }
 
-static bool has_feature(const struct perf_writer *w, enum perf_feature feature)
-{
-	if (feature == PERF_FEATURE_CPUID)
-		return w->rec->pt.cpu_family;
-	return feature != PERF_FEATURE_AUXTRACE || !w->sampled;
-}
-
 /* A table of sections, in the order of their bits, then the sections. */
 static void put_features(struct perf_writer *w, struct perf_data_header *header)
 {
@@ -772,16 +731,18 @@ static void put_features(struct perf_writer *w, struct perf_data_header *header)
 		PERF_FEATURE_ARCH,     PERF_FEATURE_CPUID,     PERF_FEATURE_EVENT_DESC,
 		PERF_FEATURE_AUXTRACE,
 	};
-	struct perf_data_section sections[sizeof(all) / sizeof(all[0])];
-	size_t n = 0;
+	struct perf_data_section sections[sizeof(all) / sizeof(all[0])] = {0};
 	long table = ftell(w->out);
+	size_t n = 0;
 
-	memset(sections, 0, sizeof(sections));
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (has_feature(w, all[i]))
-			header->features[0] |= 1ull << all[i];
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		n += header->features[0] >> all[i] & 1;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i] == PERF_FEATURE_CPUID && !w->rec->pt.cpu_family)
+			continue;
+		if (all[i] == PERF_FEATURE_AUXTRACE && w->sampled)
+			continue;
+		header->features[0] |= 1ull << all[i];
+		n++;
+	}
 	put(w, sections, n * sizeof(sections[0]));
 	n = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -816,23 +777,16 @@ static void put_attrs(struct perf_writer *w, struct perf_data_header *header)
 	}
 }
 
-static bool has_parks(const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->samples.n; i++)
-		if (rec->samples.v[i].at_park)
-			return true;
-	return false;
-}
-
 void perf_data__write(const struct recording *rec, FILE *out)
 {
 	struct perf_writer w = {.out = out,
 				.rec = rec,
 				.by_cpu = recording__is_by_cpu(rec),
-				.sampled = recording__is_sampled(rec),
-				.has_parks = has_parks(rec)};
+				.sampled = recording__is_sampled(rec)};
 	struct perf_data_header header = {.magic = PERF_DATA_MAGIC, .size = sizeof(header)};
 
+	VEC_EACH(&rec->samples, sample)
+		w.has_parks |= sample->at_park;
 	put(&w, &header, sizeof(header));
 	put_attrs(&w, &header);
 	header.data.offset = (uint64_t)ftell(out);

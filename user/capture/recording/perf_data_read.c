@@ -75,27 +75,11 @@ static void set_build_id(struct rec_map *map, const uint8_t *id, size_t size)
 		snprintf(map->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
-/* Identifies the file: by its inode or, if perf was told to, by its build id. */
-static void read_file_id(struct cursor *c, bool is_build_id, struct rec_map *map)
-{
-	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
-
-	if (!is_build_id) {
-		map->maj = take_u32(c);
-		map->min = take_u32(c);
-		map->ino = take_u64(c);
-		take_u64(c); /* inode generation */
-		return;
-	}
-	cursor__take(c, id, sizeof(id));
-	if (id[0] <= 20)
-		set_build_id(map, id + 4, id[0]);
-}
-
 static int read_mmap(struct perf_reader *r, struct cursor *c,
 		     const struct perf_event_header *header, uint64_t time_ns)
 {
 	struct rec_map map = {.time_ns = time_ns};
+	uint8_t id[24]; /* its length, 3 reserved bytes, 20 of it */
 
 	map.pid = (pid_t)take_u32(c);
 	map.tid = (pid_t)take_u32(c);
@@ -103,7 +87,17 @@ static int read_mmap(struct perf_reader *r, struct cursor *c,
 	map.len = take_u64(c);
 	map.pgoff = take_u64(c);
 	if (header->type == PERF_RECORD_MMAP2) {
-		read_file_id(c, header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID, &map);
+		/* Identifies the file: by its inode or, if perf was told to, by its build id. */
+		if (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+			cursor__take(c, id, sizeof(id));
+			if (id[0] <= 20)
+				set_build_id(&map, id + 4, id[0]);
+		} else {
+			map.maj = take_u32(c);
+			map.min = take_u32(c);
+			map.ino = take_u64(c);
+			take_u64(c); /* inode generation */
+		}
 		take_u64(c); /* prot, flags */
 	}
 	map.path = (char *)take_string(c);
@@ -193,19 +187,6 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 ORDER(compare_switches, struct perf_reader_switch,
       COMPARE(x->sw.time_ns, y->sw.time_ns) ?: COMPARE(x->order, y->order))
 
-/* Sorts the switches, which came in the order of buffers. 0 or -ENOMEM. */
-static int finish_switches(struct perf_reader *r)
-{
-	int err = 0;
-
-	if (!recording__is_by_cpu(r->rec) || !r->switches.n)
-		return 0;
-	VEC_SORT(&r->switches, compare_switches);
-	for (size_t i = 0; i < r->switches.n && !err; i++)
-		err = recording__add_switch(r->rec, &r->switches.v[i].sw);
-	return err;
-}
-
 /* Reads records of the kernel. 0 or -errno, with r->why. Ignores other types. */
 static int read_kernel_record(struct perf_reader *r, const struct perf_event_header *header,
 			      struct cursor *c)
@@ -289,22 +270,6 @@ static int read_auxtrace_info(struct perf_reader *r, struct cursor *c)
 	return 0;
 }
 
-static pid_t process_of(const struct recording *rec, pid_t tid)
-{
-	for (size_t i = 0; i < rec->threads.n; i++)
-		if (rec->threads.v[i].tid == tid)
-			return rec->threads.v[i].pid;
-	return tid;
-}
-
-/* Whole words are written: what is beyond the next one's start is padding. */
-static bool is_continued(const struct perf_reader *r, const struct perf_reader_stream *s,
-			 uint64_t offset)
-{
-	return offset && s->end >= offset && s->end - offset < 8 &&
-	       s->end - offset <= r->rec->aux.v[s->aux].size;
-}
-
 static const uint8_t *find_psb(const uint8_t *from, const uint8_t *end)
 {
 	static const uint8_t psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
@@ -343,55 +308,20 @@ static size_t find_overlap(const struct rec_aux *last, const struct rec_aux *nex
 	return 0;
 }
 
-/* The stream of the same thread or CPU; or NULL. */
-static struct perf_reader_stream *find_stream(struct perf_reader *r, const struct rec_aux *aux)
-{
-	for (size_t i = 0; i < r->streams.n; i++)
-		if (r->streams.v[i].tid == aux->tid && r->streams.v[i].cpu == aux->cpu)
-			return &r->streams.v[i];
-	return NULL;
-}
-
-/* A snapshot that does not continue the one before is a stream of its own. */
-static int start_stream(struct perf_reader *r, struct rec_aux *aux, uint64_t end)
-{
-	struct perf_reader_stream *s = find_stream(r, aux);
-
-	if (!s)
-		s = VEC_PUSH(&r->streams);
-	if (!s) {
-		rec_aux__fini(aux);
-		return -ENOMEM;
-	}
-	*s = (struct perf_reader_stream){
-		.tid = aux->tid, .cpu = aux->cpu, .aux = r->rec->aux.n, .end = end};
-	return recording__add_aux(r->rec, aux);
-}
-
-/* Makes room for `size` bytes and keeps the present ones. */
-static uint8_t *grow(struct rec_aux *aux, size_t size)
-{
-	uint8_t *data = realloc(aux->is_mapped ? NULL : aux->data, size);
-
-	if (!data)
-		return NULL;
-	if (aux->is_mapped)
-		memcpy(data, aux->data, aux->size);
-	aux->is_mapped = false;
-	aux->data = data;
-	return data;
-}
-
 /* The first `known` of the new bytes are there already. */
 static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, size_t known,
 			   struct rec_aux *more, uint64_t end)
 {
 	struct rec_aux *aux = &r->rec->aux.v[s->aux];
 	size_t n = more->size - known;
-	uint8_t *data = grow(aux, aux->size + n + 1);
+	uint8_t *data = realloc(aux->is_mapped ? NULL : aux->data, aux->size + n + 1);
 
 	if (data) {
+		if (aux->is_mapped)
+			memcpy(data, aux->data, aux->size);
 		memcpy(data + aux->size, more->data + known, n);
+		aux->is_mapped = false;
+		aux->data = data;
 		aux->size += n;
 		aux->tsc = more->tsc;
 		s->end = end;
@@ -402,16 +332,35 @@ static int continue_stream(struct perf_reader *r, struct perf_reader_stream *s, 
 
 static int add_bytes(struct perf_reader *r, struct rec_aux *aux, uint64_t offset)
 {
-	struct perf_reader_stream *s = find_stream(r, aux);
+	struct perf_reader_stream *s = NULL;
+	struct rec_aux *last = NULL;
 	uint64_t end = offset + aux->size;
 	size_t known;
 
-	if (s && is_continued(r, s, offset)) {
-		r->rec->aux.v[s->aux].size -= s->end - offset;
+	VEC_EACH_WHILE(&r->streams, stream, !s)
+		if (stream->tid == aux->tid && stream->cpu == aux->cpu)
+			s = stream;
+	if (s)
+		last = &r->rec->aux.v[s->aux];
+	/* Whole words are written: what is beyond the next one's start is padding. */
+	if (s && offset && s->end >= offset && s->end - offset < 8 &&
+	    s->end - offset <= last->size) {
+		last->size -= s->end - offset;
 		return continue_stream(r, s, 0, aux, end);
 	}
-	known = s ? find_overlap(&r->rec->aux.v[s->aux], aux) : 0;
-	return known ? continue_stream(r, s, known, aux, end) : start_stream(r, aux, end);
+	known = s ? find_overlap(last, aux) : 0;
+	if (known)
+		return continue_stream(r, s, known, aux, end);
+	/* A snapshot that does not continue the one before is a stream of its own. */
+	if (!s)
+		s = VEC_PUSH(&r->streams);
+	if (!s) {
+		rec_aux__fini(aux);
+		return -ENOMEM;
+	}
+	*s = (struct perf_reader_stream){
+		.tid = aux->tid, .cpu = aux->cpu, .aux = r->rec->aux.n, .end = end};
+	return recording__add_aux(r->rec, aux);
 }
 
 /* Reads the PT bytes after the record; `left` are in the file. Sets *size to their number. */
@@ -440,7 +389,13 @@ static int read_auxtrace(struct perf_reader *r, struct cursor *c, const uint8_t 
 		aux.tid = 0;
 	else
 		aux.cpu = 0;
-	aux.pid = aux.tid ? process_of(r->rec, aux.tid) : 0;
+	aux.pid = aux.tid;
+	VEC_EACH_WHILE(&r->rec->threads, thread, aux.tid) {
+		if (thread->tid == aux.tid) {
+			aux.pid = thread->pid;
+			break;
+		}
+	}
 	aux.size = *size;
 	aux.is_mapped = r->rec->mapped.data == r->data;
 	aux.data = aux.is_mapped ? (uint8_t *)data : malloc(*size);
@@ -536,32 +491,26 @@ static int read_record(struct perf_reader *r, const uint8_t *at, uint64_t left, 
 	return err;
 }
 
-static void apply_build_id(struct recording *rec, const struct build_id_record *record,
-			   const char *path, size_t path_size)
-{
-	size_t size = sizeof(record->id);
-
-	if (record->header.misc & MISC_BUILD_ID_SIZE)
-		size = record->size;
-	VEC_EACH(&rec->maps, map)
-		if (!map->build_id[0] && strlen(map->path) < path_size && !strcmp(map->path, path))
-			set_build_id(map, record->id, size);
-}
-
 void perf_data__read_build_ids(struct recording *rec, const uint8_t *bytes, size_t size)
 {
 	struct build_id_record record;
 
 	while (size >= sizeof(record)) {
 		const char *path = (const char *)bytes + sizeof(record);
+		size_t id_size = sizeof(record.id);
 
 		memcpy(&record, bytes, sizeof(record));
 		if (record.header.size <= sizeof(record) || record.header.size > size)
 			return;
-		if (memchr(path, 0, record.header.size - sizeof(record)))
-			apply_build_id(rec, &record, path, record.header.size - sizeof(record));
+		if (record.header.misc & MISC_BUILD_ID_SIZE)
+			id_size = record.size;
 		bytes += record.header.size;
 		size -= record.header.size;
+		if (!memchr(path, 0, record.header.size - sizeof(record)))
+			continue;
+		VEC_EACH(&rec->maps, map)
+			if (!map->build_id[0] && !strcmp(map->path, path))
+				set_build_id(map, record.id, id_size);
 	}
 }
 
@@ -583,12 +532,10 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4) {
 			/* The CPU decides which errata a decoder works around. */
 			struct rec_pt_config *pt = &r->rec->pt;
-			char text[64];
-			size_t n;
+			char text[64] = "";
 
-			n = s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1;
-			memcpy(text, r->data + s.offset + 4, n);
-			text[n] = 0;
+			memcpy(text, r->data + s.offset + 4,
+			       s.size - 4 < sizeof(text) - 1 ? s.size - 4 : sizeof(text) - 1);
 			sscanf(text, "GenuineIntel,%u,%u,%u", &pt->cpu_family, &pt->cpu_model,
 			       &pt->cpu_stepping);
 		}
@@ -607,11 +554,10 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 
 static int read_all(struct perf_reader *r)
 {
-	struct perf_data_header header;
+	struct perf_data_header header = {0};
 	uint64_t at, end;
 	int err;
 
-	header = (struct perf_data_header){0};
 	memcpy(&header, r->data, r->size < sizeof(header) ? r->size : sizeof(header));
 	if (header.magic != PERF_DATA_MAGIC)
 		return damaged(r, "it is not a perf.data file");
@@ -630,8 +576,12 @@ static int read_all(struct perf_reader *r)
 	}
 	if (!err)
 		err = read_features(r, &header);
-	if (!err)
-		err = finish_switches(r);
+	if (!err && recording__is_by_cpu(r->rec)) {
+		/* They came in the order of buffers. */
+		VEC_SORT(&r->switches, compare_switches);
+		VEC_EACH_WHILE(&r->switches, sw, !err)
+			err = recording__add_switch(r->rec, &sw->sw);
+	}
 	if (err)
 		return err;
 	if (!r->have_info && !recording__is_sampled(r->rec) && !r->rec->hits.n) {

@@ -25,26 +25,7 @@ static int damaged_hit(struct perf_reader *r)
 	return damaged(r, "a hit's record is damaged");
 }
 
-static int take_print(struct cursor *raw, struct mt_printed *print)
-{
-	uint64_t word;
-	size_t padding;
-
-	print->number = take_u64(raw);
-	word = take_u64(raw);
-	print->length = (uint16_t)word;
-	print->kind = (uint8_t)(word >> 16);
-	print->is_signed = word >> 24 & 1;
-	print->is_cut = word >> 32 & 1;
-	if (print->length > MT_TEXT_MAX || print->kind > MT_PRINT_BYTES)
-		return -EINVAL;
-	cursor__take(raw, print->text, print->length);
-	padding = -(size_t)print->length & 7;
-	take_part(raw, padding);
-	return raw->failed ? -EINVAL : 0;
-}
-
-/* They follow the time off the CPU. */
+/* The key, the thread where it began, and the values of -print. */
 static int take_prints(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
 {
 	uint64_t word;
@@ -57,36 +38,47 @@ static int take_prints(struct perf_reader *r, struct cursor *raw, struct mt_hit 
 	if (word >> 32 > MT_PRINTS)
 		return damaged_hit(r);
 	hit->n_prints = (uint32_t)(word >> 32);
-	for (uint32_t i = 0; i < hit->n_prints; i++)
-		if (take_print(raw, &hit->prints[i]))
+	for (uint32_t i = 0; i < hit->n_prints; i++) {
+		struct mt_printed *print = &hit->prints[i];
+
+		print->number = take_u64(raw);
+		word = take_u64(raw);
+		print->length = (uint16_t)word;
+		print->kind = (uint8_t)(word >> 16);
+		print->is_signed = word >> 24 & 1;
+		print->is_cut = word >> 32 & 1;
+		if (print->length > MT_TEXT_MAX || print->kind > MT_PRINT_BYTES)
 			return damaged_hit(r);
+		cursor__take(raw, print->text, print->length);
+		take_part(raw, -(size_t)print->length & 7);
+		if (raw->failed)
+			return damaged_hit(r);
+	}
 	return 0;
 }
 
-/* They follow the arguments, if there are arguments. */
-static int take_branches(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
+/*
+ * The stack by frame pointer is the chain, after PERF_CONTEXT_USER, or in the raw data. Each part
+ * after it may be missing, and all parts that follow; at most 4 bytes of padding are there then.
+ */
+static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
+		    struct mt_hit *hit)
 {
-	uint64_t n;
-
-	if (raw->end - raw->at < 8)
-		return 0;
-	n = take_u64(raw);
-	if (n > MT_BRANCHES_MAX)
-		return damaged_hit(r);
-	hit->n_branches = (uint32_t)n;
-	cursor__take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
-	if (!raw->failed && raw->end - raw->at >= 8)
-		hit->off_cpu_ns = take_u64(raw);
-	if (!raw->failed && (size_t)(raw->end - raw->at) >= sizeof(hit->trace_id))
-		cursor__take(raw, hit->trace_id, sizeof(hit->trace_id));
-	return raw->failed ? damaged_hit(r) : take_prints(r, raw, hit);
-}
-
-/* They follow the stack; otherwise at most 4 bytes of padding do. */
-static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *hit)
-{
+	size_t in_chain = (size_t)(chain->end - chain->at) / 8;
 	uint64_t word;
 
+	if ((size_t)(raw->end - raw->at) < FIXED)
+		return damaged(r, "a hit's record is of another version");
+	cursor__take(raw, hit, FIXED);
+	take_u64(chain);
+	if (hit->stack_depth > MT_STACK_DEPTH ||
+	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
+		return damaged_hit(r);
+	cursor__take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
+	if (chain->failed || raw->failed)
+		return damaged_hit(r);
+
+	/* The arguments. */
 	if (raw->end - raw->at < 8)
 		return 0;
 	word = take_u64(raw);
@@ -97,27 +89,27 @@ static int take_args(struct perf_reader *r, struct cursor *raw, struct mt_hit *h
 	if (hit->n_args > MT_ARGS_MAX)
 		return damaged_hit(r);
 	cursor__take(raw, hit->args, 8 * hit->n_args);
-	return raw->failed ? damaged_hit(r) : take_branches(r, raw, hit);
-}
-
-/* The stack by frame pointer is the chain, behind PERF_CONTEXT_USER, or in the raw data. */
-static int read_raw(struct perf_reader *r, struct cursor *chain, struct cursor *raw,
-		    struct mt_hit *hit)
-{
-	size_t in_chain = (size_t)(chain->end - chain->at) / 8;
-
-	if ((size_t)(raw->end - raw->at) < FIXED)
-		return damaged(r, "a hit's record is of another version");
-	cursor__take(raw, hit, FIXED);
-	take_u64(chain);
-	if (hit->stack_depth > MT_STACK_DEPTH ||
-	    (in_chain != 1 && in_chain != 1 + hit->stack_depth))
+	if (raw->failed)
 		return damaged_hit(r);
-	cursor__take(in_chain == 1 ? raw : chain, hit->stack, 8 * hit->stack_depth);
-	return chain->failed || raw->failed ? damaged_hit(r) : take_args(r, raw, hit);
+
+	/* The last branches, the time off the CPU, and the trace id. */
+	if (raw->end - raw->at < 8)
+		return 0;
+	word = take_u64(raw);
+	if (word > MT_BRANCHES_MAX)
+		return damaged_hit(r);
+	hit->n_branches = (uint32_t)word;
+	cursor__take(raw, hit->branches, sizeof(hit->branches[0]) * hit->n_branches);
+	if (!raw->failed && raw->end - raw->at >= 8)
+		hit->off_cpu_ns = take_u64(raw);
+	if (!raw->failed && (size_t)(raw->end - raw->at) >= sizeof(hit->trace_id))
+		cursor__take(raw, hit->trace_id, sizeof(hit->trace_id));
+	return raw->failed ? damaged_hit(r) : take_prints(r, raw, hit);
 }
 
-static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
+/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
+static void take_user(const struct perf_reader_event *event, struct cursor *c,
+		      struct rec_user *user)
 {
 	/* As struct rec_user begins. */
 	static const uint8_t wanted[] = {PERF_REG_X86_BX,  PERF_REG_X86_BP,  PERF_REG_X86_SP,
@@ -125,38 +117,26 @@ static void take_regs(struct cursor *c, uint64_t mask, struct rec_user *user)
 					 PERF_REG_X86_R14, PERF_REG_X86_R15};
 	uint64_t regs[64] = {0};
 
-	if (!take_u64(c))
-		return; /* PERF_SAMPLE_REGS_ABI_NONE */
-	for (int i = 0; i < 64; i++)
-		if (mask >> i & 1)
-			regs[i] = take_u64(c);
-	for (size_t i = 0; i < sizeof(wanted); i++)
-		memcpy((uint64_t *)(void *)user + i, &regs[wanted[i]], sizeof(regs[0]));
-}
-
-static void take_stack(struct cursor *c, struct rec_user *user)
-{
-	uint64_t room = take_u64(c);
-	struct cursor stack = take_part(c, room);
-	uint64_t size = room ? take_u64(c) : 0;
-
-	if (size > room || c->failed) {
-		c->failed = true;
-		return;
-	}
-	user->stack = (uint8_t *)stack.at;
-	user->size = size;
-}
-
-/* PERF_SAMPLE_REGS_USER and PERF_SAMPLE_STACK_USER, whose bytes stay the record's. */
-static void take_user(const struct perf_reader_event *event, struct cursor *c,
-		      struct rec_user *user)
-{
 	*user = (struct rec_user){0};
-	if (event->sample_type & PERF_SAMPLE_REGS_USER)
-		take_regs(c, event->regs_user, user);
-	if (event->sample_type & PERF_SAMPLE_STACK_USER)
-		take_stack(c, user);
+	/* The ABI, then the registers, unless it is PERF_SAMPLE_REGS_ABI_NONE. */
+	if (event->sample_type & PERF_SAMPLE_REGS_USER && take_u64(c)) {
+		for (int i = 0; i < 64; i++)
+			if (event->regs_user >> i & 1)
+				regs[i] = take_u64(c);
+		for (size_t i = 0; i < sizeof(wanted); i++)
+			memcpy((uint64_t *)(void *)user + i, &regs[wanted[i]], sizeof(regs[0]));
+	}
+	if (event->sample_type & PERF_SAMPLE_STACK_USER) {
+		uint64_t room = take_u64(c);
+		struct cursor stack = take_part(c, room);
+		uint64_t size = room ? take_u64(c) : 0;
+
+		c->failed |= size > room;
+		if (c->failed)
+			return;
+		user->stack = (uint8_t *)stack.at;
+		user->size = size;
+	}
 }
 
 static int read_hit(struct perf_reader *r, const struct perf_reader_event *event, struct cursor *c)

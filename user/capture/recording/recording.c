@@ -121,35 +121,22 @@ void recording__fini(struct recording *rec)
 	rec_kernel__fini(&rec->kernel);
 }
 
-static bool has_image(const struct recording *rec, const struct rec_image *image)
-{
-	for (size_t i = 0; i < rec->images.n; i++)
-		if (rec->images.v[i].start == image->start && rec->images.v[i].pid == image->pid &&
-		    !strcmp(rec->images.v[i].path, image->path))
-			return true;
-	return false;
-}
-
 int recording__add_image(struct recording *rec, const struct rec_image *image)
 {
-	struct rec_image *out;
-	uint8_t *data;
-	char *path;
+	struct rec_image copy = *image;
 
-	if (has_image(rec, image))
-		return 0;
-	path = strdup(image->path);
-	data = malloc(image->size ? image->size : 1);
-	out = path && data ? VEC_PUSH(&rec->images) : NULL;
-	if (!out) {
-		free(path);
-		free(data);
+	VEC_EACH(&rec->images, known)
+		if (known->start == image->start && known->pid == image->pid &&
+		    !strcmp(known->path, image->path))
+			return 0;
+	copy.path = strdup(image->path);
+	copy.data = malloc(image->size ? image->size : 1);
+	if (!copy.path || !copy.data || VEC_ADD(&rec->images, copy)) {
+		free(copy.path);
+		free(copy.data);
 		return -ENOMEM;
 	}
-	*out = *image;
-	out->path = path;
-	out->data = data;
-	memcpy(data, image->data, image->size);
+	memcpy(copy.data, image->data, image->size);
 	return 0;
 }
 
@@ -160,13 +147,6 @@ static size_t plain_length(const char *path)
 	size_t len = strlen(path), cut = sizeof(remark) - 1;
 
 	return len > cut && !strcmp(path + len - cut, remark) ? len - cut : len;
-}
-
-static bool is_same_path(const char *a, const char *b)
-{
-	size_t len = plain_length(a);
-
-	return len == plain_length(b) && !memcmp(a, b, len);
 }
 
 int recording__add_file(struct recording *rec, const struct rec_file *file)
@@ -190,27 +170,31 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
 {
 	struct rec_perf_map map = {pid, strdup(text)};
-	int err = map.text ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < rec->perf_maps.n && !err; i++)
-		if (rec->perf_maps.v[i].pid == pid) {
-			free(rec->perf_maps.v[i].text);
-			rec->perf_maps.v[i] = map;
+	if (!map.text)
+		return -ENOMEM;
+	VEC_EACH(&rec->perf_maps, known) {
+		if (known->pid == pid) {
+			free(known->text);
+			*known = map;
 			return 0;
 		}
-	if (!err)
-		err = VEC_ADD(&rec->perf_maps, map);
-	if (err)
-		free(map.text);
-	return err;
+	}
+	if (!VEC_ADD(&rec->perf_maps, map))
+		return 0;
+	free(map.text);
+	return -ENOMEM;
 }
 
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino)
 {
-	for (size_t i = 0; i < rec->files.n; i++)
-		if (rec->files.v[i].ino == ino && is_same_path(rec->files.v[i].path, path))
-			return &rec->files.v[i];
+	size_t len = plain_length(path);
+
+	VEC_EACH(&rec->files, file)
+		if (file->ino == ino && plain_length(file->path) == len &&
+		    !memcmp(file->path, path, len))
+			return file;
 	return NULL;
 }
 
@@ -241,15 +225,13 @@ void recording__drop_copies(struct recording *rec, pid_t pid)
 
 int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
-	struct rec_stack *out = copy ? VEC_PUSH(&rec->stacks) : NULL;
+	struct rec_stack copy = {rec->hits.n - 1, malloc(size ? size : 1), size};
 
-	if (!out) {
-		free(copy);
+	if (!copy.data || VEC_ADD(&rec->stacks, copy)) {
+		free(copy.data);
 		return -ENOMEM;
 	}
-	memcpy(copy, data, size);
-	*out = (struct rec_stack){rec->hits.n - 1, copy, size};
+	memcpy(copy.data, data, size);
 	return 0;
 }
 
@@ -311,18 +293,6 @@ size_t recording__traced_bytes(const struct recording *rec)
 	return bytes;
 }
 
-/* The latest of the process's that holds the address. */
-static const struct rec_map *find_map(const struct recording *rec, pid_t pid, uint64_t address)
-{
-	for (size_t i = rec->maps.n; i-- > 0;) {
-		const struct rec_map *map = &rec->maps.v[i];
-
-		if (map->pid == pid && address >= map->start && address - map->start < map->len)
-			return map;
-	}
-	return NULL;
-}
-
 bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint64_t *ip)
 {
 	bool is_file =
@@ -341,7 +311,7 @@ bool rec_map__has(const struct rec_map *map, const struct rec_place *place, uint
 
 uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *hit)
 {
-	const struct rec_map *known = find_map(rec, rec->pid, rec->probe_ip);
+	const struct rec_map *known = NULL;
 	struct rec_place place;
 	uint64_t ip;
 
@@ -351,6 +321,10 @@ uint64_t recording__probe_of(const struct recording *rec, const struct mt_hit *h
 	/* `run` knows the address from the hit only. */
 	if (!rec->probe_ip)
 		return hit->ip;
+	VEC_EACH(&rec->maps, map)
+		if (map->pid == rec->pid && rec->probe_ip >= map->start &&
+		    rec->probe_ip - map->start < map->len)
+			known = map;
 	if (!known || (pid_t)hit->tgid == rec->pid)
 		return rec->probe_ip;
 	place = (struct rec_place){.ino = known->ino,
@@ -411,18 +385,14 @@ const struct rec_thread *recording__find_thread(const struct recording *rec, pid
 
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread)
 {
-	struct rec_thread *out =
+	struct rec_thread *known =
 		(struct rec_thread *)recording__find_thread(rec, thread->pid, thread->tid);
+	struct rec_thread named = *thread;
 
-	if (out) {
-		memcpy(out->comm, thread->comm, sizeof(out->comm));
-	} else {
-		out = VEC_PUSH(&rec->threads);
-		if (!out)
-			return -ENOMEM;
-		*out = *thread;
-	}
-	label__clean_in_place(out->comm);
+	label__clean_in_place(named.comm);
+	if (!known)
+		return VEC_ADD(&rec->threads, named);
+	memcpy(known->comm, named.comm, sizeof(known->comm));
 	return 0;
 }
 
@@ -478,16 +448,15 @@ static int add_ips(struct recording *rec, const uint64_t *ips, uint32_t n)
 int recording__add_sample(struct recording *rec, const struct rec_sample *sample,
 			  const uint64_t *ips)
 {
-	struct rec_sample *out = VEC_PUSH(&rec->samples);
+	struct rec_sample copy = *sample;
 	int err;
 
-	if (!out)
-		return -ENOMEM;
-	*out = *sample;
-	out->first_ip = (uint32_t)rec->sample_ips.n;
-	err = add_ips(rec, ips, sample->n_ips);
+	copy.first_ip = (uint32_t)rec->sample_ips.n;
+	err = VEC_ADD(&rec->samples, copy);
 	if (err)
-		rec->samples.n--;
+		return err;
+	err = add_ips(rec, ips, sample->n_ips);
+	rec->samples.n -= err != 0;
 	return err;
 }
 
@@ -506,17 +475,15 @@ int recording__add_sample_kernel(struct recording *rec, const uint64_t *ips, uin
 
 int recording__add_sample_user(struct recording *rec, const struct rec_user *user)
 {
-	uint8_t *stack = malloc(user->size ? user->size : 1);
-	struct rec_user *out = stack ? VEC_PUSH(&rec->sample_users) : NULL;
+	struct rec_user copy = *user;
 
-	if (!out) {
-		free(stack);
+	copy.stack = malloc(user->size ? user->size : 1);
+	if (!copy.stack || VEC_ADD(&rec->sample_users, copy)) {
+		free(copy.stack);
 		return -ENOMEM;
 	}
-	*out = *user;
-	out->stack = stack;
 	if (user->size)
-		memcpy(stack, user->stack, user->size);
+		memcpy(copy.stack, user->stack, user->size);
 	rec->samples.v[rec->samples.n - 1].user = (uint32_t)rec->sample_users.n;
 	return 0;
 }
@@ -560,47 +527,39 @@ const char *recording__find_quota(const struct recording *rec, pid_t pid, bool o
 
 int recording__set_quota(struct recording *rec, pid_t pid, bool of_memory, const char *text)
 {
-	struct rec_quota *out;
+	struct rec_quota quota = {.pid = pid, .of_memory = of_memory};
 
 	if (recording__find_quota(rec, pid, of_memory))
 		return 0;
-	out = VEC_PUSH(&rec->quotas);
-	if (!out)
-		return -ENOMEM;
-	*out = (struct rec_quota){.pid = pid, .of_memory = of_memory, .text = strdup(text)};
-	return out->text ? 0 : -ENOMEM;
-}
-
-static struct rec_label *find_label(const struct recording *rec, const char *key)
-{
-	for (size_t i = 0; i < rec->labels.n; i++)
-		if (!strcmp(rec->labels.v[i].key, key))
-			return &rec->labels.v[i];
-	return NULL;
+	quota.text = strdup(text);
+	if (quota.text && !VEC_ADD(&rec->quotas, quota))
+		return 0;
+	free(quota.text);
+	return -ENOMEM;
 }
 
 int recording__set_label(struct recording *rec, const char *key, const char *value)
 {
-	struct rec_label *label = find_label(rec, key);
-	char *copy = strdup(value);
+	struct rec_label label = {.key = strdup(key), .value = strdup(value)};
 
-	if (!copy)
-		return -ENOMEM;
-	label__clean_in_place(copy);
-	if (!label) {
-		label = VEC_PUSH(&rec->labels);
-		if (label)
-			*label = (struct rec_label){.key = strdup(key)};
+	if (!label.key || !label.value)
+		goto no_memory;
+	label__clean_in_place(label.value);
+	VEC_EACH(&rec->labels, known) {
+		if (!strcmp(known->key, key)) {
+			free(known->value);
+			known->value = label.value;
+			free(label.key);
+			return 0;
+		}
 	}
-	if (!label || !label->key) {
-		rec->labels.n -= label != NULL;
-		free(copy);
-		return -ENOMEM;
-	}
-	label__clean_in_place(label->key);
-	free(label->value);
-	label->value = copy;
-	return 0;
+	label__clean_in_place(label.key);
+	if (!VEC_ADD(&rec->labels, label))
+		return 0;
+no_memory:
+	free(label.key);
+	free(label.value);
+	return -ENOMEM;
 }
 
 int recording__add_print(struct recording *rec, const char *name)
@@ -689,41 +648,27 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Opens the root folder of a process if it differs from ours. -1: the same, or the process ended.
+/*
+ * Holds the root folder of a process, if it is still running and has another one than ours.
+ * Processes of one container share a descriptor.
  */
-static int open_root(pid_t pid, struct stat *st)
+static int add_root(struct recording *rec, pid_t pid)
 {
+	struct rec_root root = {.pid = pid, .is_owner = true};
+	_cleanup_close_ int fd = -1;
+	struct stat st, other;
 	char path[REC_ROOT_SIZE];
-	struct stat ours;
-	int fd;
 
 	format_root(pid, path);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || (!fstat(fd, st) && !stat("/", &ours) && !is_same(st, &ours)))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Processes of one container share a descriptor. */
-static int add_root(struct recording *rec, pid_t pid)
-{
-	_cleanup_close_ int fd = -1;
-	struct rec_root *root;
-	struct stat st, other;
-
-	fd = open_root(pid, &st);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) || stat("/", &other) || is_same(&st, &other))
 		return 0;
-	root = VEC_PUSH(&rec->roots);
-	if (!root)
+	root.fd = fd;
+	VEC_EACH(&rec->roots, held)
+		if (held->is_owner && !fstat(held->fd, &other) && is_same(&st, &other))
+			return VEC_ADD(&rec->roots, (struct rec_root){.pid = pid, .fd = held->fd});
+	if (VEC_ADD(&rec->roots, root))
 		return -ENOMEM;
-	*root = (struct rec_root){.pid = pid, .fd = fd, .is_owner = true};
-	for (struct rec_root *i = rec->roots.v; i < root; i++)
-		if (i->is_owner && !fstat(i->fd, &other) && is_same(&st, &other)) {
-			*root = (struct rec_root){.pid = pid, .fd = i->fd};
-			return 0;
-		}
 	fd = -1;
 	return 0;
 }
@@ -792,23 +737,20 @@ void spool__write(struct spool *spool, const void *bytes, size_t n)
 
 int spool__finish(struct spool *spool, struct rec_aux *aux, struct recording *rec)
 {
-	struct rec_spool *kept;
-	void *data;
+	struct rec_spool kept = {.size = spool->size};
 
 	rec->drops[DROP_DISK] += spool->err != 0;
 	if (!spool->size)
 		return 0;
-	data = mmap(NULL, spool->size, PROT_READ, MAP_PRIVATE, spool->fd, 0);
-	if (data == MAP_FAILED)
+	kept.data = mmap(NULL, spool->size, PROT_READ, MAP_PRIVATE, spool->fd, 0);
+	if (kept.data == MAP_FAILED)
 		return -errno;
-	kept = VEC_PUSH(&rec->spools);
-	if (!kept) {
-		munmap(data, spool->size);
+	if (VEC_ADD(&rec->spools, kept)) {
+		munmap(kept.data, kept.size);
 		return -ENOMEM;
 	}
-	*kept = (struct rec_spool){data, spool->size};
-	aux->data = data;
-	aux->size = spool->size;
+	aux->data = kept.data;
+	aux->size = kept.size;
 	aux->is_mapped = true;
 	return recording__add_aux(rec, aux);
 }

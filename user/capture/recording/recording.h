@@ -532,9 +532,6 @@ int recording_meta__parse(struct recording *rec, const char *text,
  * of a portable recording.
  */
 uint64_t recording_files__size(const struct recording *rec);
-/* True if meta.json may contain this file name. */
-bool recording_files__is_name(const char *name);
-
 /* The name of image i's file in images/. */
 void recording_image__file(size_t i, char name[static 32]);
 /* The name of a perf map's file in images/. */

@@ -62,11 +62,6 @@ static int write_file(const char *dir, const char *name, const void *data, size_
 	return err ? err : fs__write(path, data, size);
 }
 
-static int write_text(const char *dir, const char *name, const char *text)
-{
-	return write_file(dir, name, text, strlen(text));
-}
-
 static int write_images(const struct recording *rec, const char *dir)
 {
 	char path[PATH_MAX], name[64];
@@ -80,12 +75,11 @@ static int write_images(const struct recording *rec, const char *dir)
 	}
 	for (size_t i = 0; i < rec->perf_maps.n && !err; i++) {
 		recording_perf_map__file(rec->perf_maps.v[i].pid, name);
-		err = write_text(dir, name, rec->perf_maps.v[i].text);
+		err = write_file(dir, name, rec->perf_maps.v[i].text,
+				 strlen(rec->perf_maps.v[i].text));
 	}
 	return err;
 }
-
-#define HEX "0123456789abcdef"
 
 /* FNV-1a: it only has to tell apart the files of one recording. */
 static int hash_file(int fd, uint64_t *hash)
@@ -101,15 +95,6 @@ static int hash_file(int fd, uint64_t *hash)
 		at += n;
 	}
 	return n ? -errno : 0;
-}
-
-/* True if a decoder on this machine finds the same file by its path. */
-static bool is_found_again(const struct rec_file *file)
-{
-	struct stat held, there;
-
-	return !fstat(file->fd, &held) && !stat(file->path, &there) &&
-	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 static int put_file(int fd, const char *dir, const char *name)
@@ -159,9 +144,15 @@ static int put(struct rec_file *file, const char *dir)
 			 &file->debug_name);
 }
 
+/* True if images/ has to have the file: a decoder on this machine may not find it by its path. */
 static bool is_to_go(const struct recording *rec, const struct rec_file *file)
 {
-	return file->fd >= 0 && !file->name && (rec->portable || !is_found_again(file));
+	struct stat held, there;
+
+	if (file->fd < 0 || file->name)
+		return false;
+	return rec->portable || fstat(file->fd, &held) || stat(file->path, &there) ||
+	       held.st_dev != there.st_dev || held.st_ino != there.st_ino;
 }
 
 static uint64_t size_of(int fd)
@@ -181,41 +172,6 @@ uint64_t recording_files__size(const struct recording *rec)
 	return size;
 }
 
-static int write_files(struct recording *rec, const char *dir, struct meter *meter)
-{
-	int err = 0;
-
-	VEC_EACH_WHILE(&rec->files, file, !err) {
-		if (!is_to_go(rec, file))
-			continue;
-		err = put(file, dir);
-		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
-	}
-	return err;
-}
-
-static bool take_hex(const char **text, size_t least)
-{
-	size_t n = strspn(*text, HEX);
-
-	*text += n;
-	return n >= least;
-}
-
-/* True for names that we generate: others, in an untrusted recording, could lead out of it. */
-bool recording_files__is_name(const char *name)
-{
-	if (strncmp(name, "images/", 7))
-		return false;
-	name += 7;
-	if (!strncmp(name, ".build-id/", 10)) {
-		name += 10;
-		return take_hex(&name, 2) && *name++ == '/' && take_hex(&name, 1) &&
-		       (!strcmp(name, "/elf") || !strcmp(name, "/debug"));
-	}
-	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
-}
-
 /*
  * Writes the kernel's code, if it was traced: kcore_dir/, in perf's own layout
  * (tools/perf/util/data.c).
@@ -231,9 +187,11 @@ static int write_kernel(const struct rec_kernel *kernel, const char *dir)
 	if (!err && mkdir(path, 0700) && errno != EEXIST)
 		err = -errno;
 	if (!err)
-		err = write_text(dir, "kcore_dir/kallsyms", kernel->kallsyms);
+		err = write_file(dir, "kcore_dir/kallsyms", kernel->kallsyms,
+				 strlen(kernel->kallsyms));
 	if (!err)
-		err = write_text(dir, "kcore_dir/modules", kernel->modules);
+		err = write_file(dir, "kcore_dir/modules", kernel->modules,
+				 strlen(kernel->modules));
 	if (!err)
 		err = put_file(kernel->kcore, dir, "kcore_dir/kcore");
 	return err;
@@ -247,14 +205,18 @@ static int save(struct recording *rec, const char *path, struct meter *meter)
 	meter__add(meter, recording__traced_bytes(rec));
 	if (!err)
 		err = write_images(rec, path);
-	if (!err)
-		err = write_files(rec, path, meter);
+	VEC_EACH_WHILE(&rec->files, file, !err) {
+		if (!is_to_go(rec, file))
+			continue;
+		err = put(file, path);
+		meter__add(meter, size_of(file->fd) + size_of(file->debug_fd));
+	}
 	if (!err)
 		err = write_kernel(&rec->kernel, path);
 	if (!err)
 		text = recording_meta__print(rec);
 	if (!err)
-		err = text ? write_text(path, "meta.json", text) : -ENOMEM;
+		err = text ? write_file(path, "meta.json", text, strlen(text)) : -ENOMEM;
 	return err;
 }
 
@@ -318,18 +280,6 @@ static int read_inside(void *dir, const char *name, char **data, size_t *size)
 	return fd < 0 ? fd : fs__read_fd(fd, SIZE_MAX, data, size);
 }
 
-static int open_files(struct recording *rec, const char *dir)
-{
-	fs__allow_open_files(2 * rec->files.n);
-	VEC_EACH(&rec->files, file) {
-		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
-			return file->fd;
-		if (file->debug_name && (file->debug_fd = open_inside(dir, file->debug_name)) < 0)
-			return file->debug_fd;
-	}
-	return 0;
-}
-
 static void hint_unread(int err, const char *otherwise)
 {
 	if (err == -EACCES)
@@ -357,8 +307,14 @@ static int read_meta(struct recording *rec, const char *dir)
 	}
 	if (!err)
 		err = recording_meta__parse(rec, text, read_inside, (void *)dir);
-	if (!err)
-		err = open_files(rec, dir);
+	fs__allow_open_files(2 * rec->files.n);
+	VEC_EACH_WHILE(&rec->files, file, !err) {
+		if (file->name && (file->fd = open_inside(dir, file->name)) < 0)
+			err = file->fd;
+		else if (file->debug_name &&
+			 (file->debug_fd = open_inside(dir, file->debug_name)) < 0)
+			err = file->debug_fd;
+	}
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
 		log__hint("this is " MTBPF_VERSION "; use the one that made it");
@@ -452,37 +408,32 @@ static int read_kernel(struct recording *rec, const char *dir)
 	return err;
 }
 
-static int read_dir(struct recording *rec, const char *dir)
-{
-	char data[PATH_MAX];
-	int err = path_in(data, dir, "data");
-
-	if (!err && is_perfs_own(dir)) {
-		rec->source = strdup("perf");
-		err = rec->source ? 0 : -ENOMEM;
-	} else if (!err) {
-		err = read_meta(rec, dir);
-	}
-	if (!err)
-		err = read_kernel(rec, dir);
-	if (!err)
-		err = read_data(rec, data);
-	recording__settle_build_ids(rec);
-	if (!err && is_perfs_own(dir))
-		err = vdso_image__add_running(rec);
-	return err;
-}
-
 int recording__read(struct recording *rec, const char *path)
 {
+	char data[PATH_MAX];
 	struct stat st;
 	int err;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return read_dir(rec, path);
-	rec->source = strdup("perf");
-	err = rec->source ? read_data(rec, path) : -ENOMEM;
-	return err ? err : vdso_image__add_running(rec);
+	if (stat(path, &st) || !S_ISDIR(st.st_mode)) {
+		rec->source = strdup("perf");
+		err = rec->source ? read_data(rec, path) : -ENOMEM;
+		return err ? err : vdso_image__add_running(rec);
+	}
+	err = path_in(data, path, "data");
+	if (!err && is_perfs_own(path)) {
+		rec->source = strdup("perf");
+		err = rec->source ? 0 : -ENOMEM;
+	} else if (!err) {
+		err = read_meta(rec, path);
+	}
+	if (!err)
+		err = read_kernel(rec, path);
+	if (!err)
+		err = read_data(rec, data);
+	recording__settle_build_ids(rec);
+	if (!err && is_perfs_own(path))
+		err = vdso_image__add_running(rec);
+	return err;
 }
 
 /* True if the path may be moved out of the way: a recording, complete or not, or a file. */
@@ -521,15 +472,15 @@ static int make_way(const char *path, char old[static PATH_MAX])
 
 static int refuse(const char *path, int err)
 {
-	if (err == -EEXIST) {
+	if (err == -EEXIST)
 		log__error("cannot create the recording %s: it or %s.old exists and is not a "
 			   "recording",
 			   path, path);
+	else
+		log__error("cannot create the recording %s: %s", path, strerror(-err));
+	if (err == -EEXIST)
 		log__hint("choose another name with -o");
-		return err;
-	}
-	log__error("cannot create the recording %s: %s", path, strerror(-err));
-	if (err == -ENOSPC || err == -EDQUOT)
+	else if (err == -ENOSPC || err == -EDQUOT)
 		log__hint("the disk is full: choose another path with -o");
 	else
 		log__hint("choose another path with -o");
@@ -548,29 +499,23 @@ int recording_dir__create(const char *path)
 	return err ? refuse(path, err) : 0;
 }
 
-/* Signals are blocked, so that their handler knows of each partial folder that exists. */
-static int create_partial(const char *path, char partial[static PATH_MAX])
+int recording__write_whole(struct recording *rec, const char *path)
 {
+	char partial[PATH_MAX], old[PATH_MAX];
 	sigset_t before;
-	int err = 0;
+	int err;
 
-	if (snprintf(partial, PATH_MAX, "%s.part.XXXXXX", path) >= PATH_MAX)
-		return -ENAMETOOLONG;
+	if (snprintf(partial, sizeof(partial), "%s.part.XXXXXX", path) >= (int)sizeof(partial))
+		return refuse(path, -ENAMETOOLONG);
+	/* Signals are blocked, so that their handler knows of each partial folder that exists. */
 	interrupts__block(&before);
-	if (mkdtemp(partial))
+	err = mkdtemp(partial) ? 0 : -errno;
+	if (!err)
 		stop__set_partial(partial);
-	else
-		err = -errno;
 	interrupts__unblock(&before);
-	return err;
-}
-
-static int save_whole(struct recording *rec, const char *partial, const char *path)
-{
-	char old[PATH_MAX];
-	sigset_t before;
-	int err = save_metered(rec, partial);
-
+	if (err)
+		return refuse(path, err);
+	err = save_metered(rec, partial);
 	/* From here on, another process may use that name. */
 	interrupts__block(&before);
 	stop__set_partial(NULL);
@@ -581,15 +526,5 @@ static int save_whole(struct recording *rec, const char *partial, const char *pa
 	if (err)
 		fs__remove_dir(partial);
 	interrupts__unblock(&before);
-	return err;
-}
-
-int recording__write_whole(struct recording *rec, const char *path)
-{
-	char partial[PATH_MAX];
-	int err = create_partial(path, partial);
-
-	if (!err)
-		err = save_whole(rec, partial, path);
 	return err ? refuse(path, err) : 0;
 }

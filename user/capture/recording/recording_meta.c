@@ -27,21 +27,15 @@ static uint64_t get_u64(const cJSON *object, const char *name)
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
-static char *get_string(const cJSON *object, const char *name)
-{
-	const char *text = json__text(object, name);
-
-	return text ? strdup(text) : NULL;
-}
-
 /* Returns a text that is only shown, never opened. */
 static char *get_label(const cJSON *object, const char *name)
 {
-	char *text = get_string(object, name);
+	const char *text = json__text(object, name);
+	char *copy = text ? strdup(text) : NULL;
 
-	if (text)
-		label__clean_in_place(text);
-	return text;
+	if (copy)
+		label__clean_in_place(copy);
+	return copy;
 }
 
 void recording_image__file(size_t i, char name[static 32])
@@ -58,10 +52,29 @@ void recording_perf_map__file(pid_t pid, char name[static 64])
  * True for names that we generate: "images/0". Others, in an untrusted recording, could lead out of
  * it.
  */
-static bool is_image_file(const char *file)
+static bool take_hex(const char **text, size_t least)
 {
-	return file && !strncmp(file, "images/", 7) && file[7] &&
-	       strspn(file + 7, "0123456789") == strlen(file + 7);
+	size_t n = strspn(*text, "0123456789abcdef");
+
+	*text += n;
+	return n >= least;
+}
+
+/*
+ * True for the names that recording_dir.c gives to copies of files. Others, in an untrusted
+ * recording, could lead out of it.
+ */
+static bool is_file_name(const char *name)
+{
+	if (strncmp(name, "images/", 7))
+		return false;
+	name += 7;
+	if (!strncmp(name, ".build-id/", 10)) {
+		name += 10;
+		return take_hex(&name, 2) && *name++ == '/' && take_hex(&name, 1) &&
+		       (!strcmp(name, "/elf") || !strcmp(name, "/debug"));
+	}
+	return take_hex(&name, 1) && (!*name || !strcmp(name, ".debug"));
 }
 
 /* 0: not a number, or too large. */
@@ -112,14 +125,17 @@ static int parse_image(struct recording *rec, const cJSON *item, const struct im
 {
 	const char *path = json__text(item, "path");
 	const char *file = json__text(item, "file");
-	struct rec_image image = {
-		.path = (char *)path, .start = get_u64(item, "start"), .pid = get_int(item, "pid")};
+	struct rec_image image = {.path = (char *)path,
+				  .start = get_u64(item, "start"),
+				  .is_elf = get_flag(item, "elf"),
+				  .pid = get_int(item, "pid")};
 	char *data;
 	int err;
 
-	if (!path || !is_image_file(file))
+	/* "images/0": any other name could lead out of an untrusted recording. */
+	if (!path || !file || strncmp(file, "images/", 7) || !file[7] ||
+	    file[7 + strspn(file + 7, "0123456789")])
 		return -EINVAL;
-	image.is_elf = get_flag(item, "elf");
 	err = reader->read(reader->ctx, file, &data, &image.size);
 	if (err)
 		return err;
@@ -140,15 +156,18 @@ static void add_file(const struct recording *rec, size_t i, cJSON *item)
 	json__add_text(item, "debug", file->debug_name);
 }
 
-/* A string of ours: absent, or a file's name in images/. */
+/* Copies a name of ours, a file's in images/. It may be absent. */
 static int get_name(const cJSON *item, const char *key, char **name)
 {
-	*name = get_string(item, key);
-	if (!*name || recording_files__is_name(*name))
-		return 0;
-	free(*name);
+	const char *text = json__text(item, key);
+
 	*name = NULL;
-	return -EINVAL;
+	if (!text)
+		return 0;
+	if (!is_file_name(text))
+		return -EINVAL;
+	*name = strdup(text);
+	return *name ? 0 : -ENOMEM;
 }
 
 static int parse_file(struct recording *rec, const cJSON *item, const struct image_reader *reader)
@@ -346,18 +365,7 @@ static int parse_label(struct recording *rec, const cJSON *item, const struct im
 	return key && value ? recording__set_label(rec, key, value) : -EINVAL;
 }
 
-static void parse_taken_time(struct recording *rec, const cJSON *meta)
-{
-	const cJSON *list = json__item(meta, "taken"), *item;
-
-	rec->knows_interrupts = get_flag(meta, "interrupts_are_counted");
-	rec->knows_taken = list != NULL;
-	item = json__item(meta, "steal_is_told");
-	if (list && cJSON_IsBool(item))
-		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
-}
-
-static const struct list {
+static const struct {
 	const char *name;
 	size_t n_at; /* where struct recording says how many they are */
 	void (*add)(const struct recording *rec, size_t i, cJSON *item);
@@ -375,43 +383,9 @@ static const struct list {
 	{"stops", offsetof(struct recording, stops.n), add_stop, parse_stop},
 };
 
-/* Leaves out an empty list, except "taken": empty, it says that no time was taken. */
-static void add_list(const struct recording *rec, const struct list *list, cJSON *meta)
-{
-	size_t n = *(const size_t *)(const void *)((const char *)rec + list->n_at);
-	bool is_known = list->add == add_taken && rec->knows_taken;
-	cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, list->name) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		list->add(rec, i, json__append_object(array));
-}
-
-static void add_prints(const struct recording *rec, cJSON *meta)
-{
-	cJSON *list = cJSON_AddArrayToObject(meta, "prints");
-
-	for (size_t i = 0; i < rec->prints.n; i++)
-		json__append_text(list, rec->prints.v[i]);
-}
-
-static int parse_prints(struct recording *rec, const cJSON *meta)
-{
-	const cJSON *item;
-	int err = 0;
-
-	cJSON_ArrayForEach(item, json__item(meta, "prints")) {
-		if (!cJSON_IsString(item) || rec->prints.n == MT_PRINTS)
-			return -EINVAL;
-		err = recording__add_print(rec, item->valuestring);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 char *recording_meta__print(const struct recording *rec)
 {
-	cJSON *meta = cJSON_CreateObject(), *drops;
+	cJSON *meta = cJSON_CreateObject(), *drops, *prints = NULL;
 
 	cJSON_AddNumberToObject(meta, "version", RECORDING_VERSION);
 	cJSON_AddStringToObject(meta, "tool", "mtbpf " MTBPF_VERSION);
@@ -424,13 +398,15 @@ char *recording_meta__print(const struct recording *rec)
 	add_u64(meta, "threshold_ns", rec->threshold_ns);
 	if (rec->cpu_measure)
 		cJSON_AddNumberToObject(meta, "cpu_measure", rec->cpu_measure);
-	if (rec->stall_thresh_ns)
+	if (rec->stall_thresh_ns) {
 		add_u64(meta, "stall_thresh_ns", rec->stall_thresh_ns);
-	if (rec->stall_thresh_ns)
 		cJSON_AddNumberToObject(meta, "stall_from", rec->stall_from);
+	}
 	json__add_text(meta, "key", rec->key);
 	if (rec->prints.n)
-		add_prints(rec, meta);
+		prints = cJSON_AddArrayToObject(meta, "prints");
+	for (size_t i = 0; i < rec->prints.n; i++)
+		json__append_text(prints, rec->prints.v[i]);
 	add_u64(meta, "frozen_ns", rec->frozen_ns);
 	add_u64(meta, "unix_zero_ns", rec->unix_zero_ns);
 	add_u64(meta, "probe_ip", rec->probe_ip);
@@ -440,8 +416,15 @@ char *recording_meta__print(const struct recording *rec)
 		cJSON_AddBoolToObject(meta, "steal_is_told", rec->steal == REC_STEAL_TOLD);
 	if (rec->knows_interrupts)
 		cJSON_AddTrueToObject(meta, "interrupts_are_counted");
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		add_list(rec, &lists[i], meta);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		size_t n = *(const size_t *)(const void *)((const char *)rec + lists[i].n_at);
+		/* An empty "taken" says that no time was taken; other empty lists are left out. */
+		bool is_known = lists[i].add == add_taken && rec->knows_taken;
+		cJSON *array = n || is_known ? cJSON_AddArrayToObject(meta, lists[i].name) : NULL;
+
+		for (size_t k = 0; k < n; k++)
+			lists[i].add(rec, k, json__append_object(array));
+	}
 	drops = cJSON_AddObjectToObject(meta, "dropped");
 	for (int i = 0; i < DROPS; i++)
 		if (rec->drops[i])
@@ -464,7 +447,13 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->trigger = get_label(meta, "trigger");
 	rec->command = get_label(meta, "command");
 	rec->key = get_label(meta, "key");
-	err = parse_prints(rec, meta);
+	cJSON_ArrayForEach(item, json__item(meta, "prints")) {
+		if (!cJSON_IsString(item) || rec->prints.n == MT_PRINTS)
+			return -EINVAL;
+		err = recording__add_print(rec, item->valuestring);
+		if (err)
+			return err;
+	}
 	rec->pid = get_int(meta, "pid");
 	rec->reason = get_u32(meta, "reason");
 	rec->threshold_ns = get_u64(meta, "threshold_ns");
@@ -477,7 +466,11 @@ static int parse_object(struct recording *rec, const cJSON *meta, const struct i
 	rec->ring_bytes = get_u64(meta, "ring_bytes");
 	for (int i = 0; i < DROPS; i++)
 		rec->drops[i] = get_u64(json__item(meta, "dropped"), drop__name((enum drop)i));
-	parse_taken_time(rec, meta);
+	rec->knows_interrupts = get_flag(meta, "interrupts_are_counted");
+	rec->knows_taken = json__item(meta, "taken") != NULL;
+	item = json__item(meta, "steal_is_told");
+	if (rec->knows_taken && cJSON_IsBool(item))
+		rec->steal = cJSON_IsTrue(item) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		cJSON_ArrayForEach(item, json__item(meta, lists[i].name)) {
 			if (!err)

@@ -52,19 +52,6 @@ static uint64_t time_spin(const void *turns)
 	return clock__now_ns() - start_ns;
 }
 
-/*
- * Returns a number of turns that takes SPIN_NS or more. One measurement may be slow because of
- * preemption.
- */
-static uint64_t calibrate(void)
-{
-	uint64_t n = 1000;
-
-	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
-		n *= 2;
-	return n;
-}
-
 /* A partner on the same CPU that answers each message with one. */
 struct partner {
 	int there, back; /* eventfds; -1: not open */
@@ -94,57 +81,11 @@ static uint64_t time_turns(const void *partner)
 	return clock__now_ns() - start_ns;
 }
 
-static int partner__start(struct partner *p)
-{
-	int err;
-
-	*p = (struct partner){.there = eventfd(0, EFD_CLOEXEC), .back = eventfd(0, EFD_CLOEXEC)};
-	err = p->there < 0 || p->back < 0 ? errno : pthread_create(&p->thread, NULL, answer, p);
-	if (!err)
-		return 0;
-	close(p->there);
-	close(p->back);
-	return -err;
-}
-
-static void partner__end(struct partner *p)
-{
-	uint64_t word = 2;
-
-	if (write(p->there, &word, sizeof(word)) == sizeof(word))
-		pthread_join(p->thread, NULL);
-	close(p->there);
-	close(p->back);
-}
-
 /* The recorder whose cost is measured. */
 struct measured {
 	struct sample_ring ring;
 	const struct sample_kernel *half; /* its BPF programs, or NULL */
 };
-
-/* The quickest runs of the work so far, with the recorder off and on. */
-struct quickest {
-	uint64_t off_ns, on_ns;
-};
-
-static void run_pairs(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
-		      struct quickest *q)
-{
-	for (int i = 0; i < PAIRS; i++) {
-		uint64_t ns = work(arg);
-
-		q->off_ns = ns < q->off_ns ? ns : q->off_ns;
-		if (m->half)
-			m->half->set(m->half->ctx, true);
-		sample_ring__enable(&m->ring);
-		ns = work(arg);
-		q->on_ns = ns < q->on_ns ? ns : q->on_ns;
-		sample_ring__disable(&m->ring);
-		if (m->half)
-			m->half->set(m->half->ctx, false);
-	}
-}
 
 /* Differences that differ by less than a fifth agree. */
 static bool agree(int64_t a, int64_t b)
@@ -161,17 +102,29 @@ static bool agree(int64_t a, int64_t b)
 static int compare(struct measured *m, uint64_t (*work)(const void *arg), const void *arg,
 		   uint64_t *extra_ns, uint64_t *on_ns)
 {
-	struct quickest q = {UINT64_MAX, UINT64_MAX};
+	uint64_t off_ns = UINT64_MAX;
 	int64_t extra = 0, before;
 	int round = 0;
 
+	*on_ns = UINT64_MAX;
 	do {
+		for (int i = 0; i < PAIRS; i++) {
+			uint64_t ns = work(arg);
+
+			off_ns = ns < off_ns ? ns : off_ns;
+			if (m->half)
+				m->half->set(m->half->ctx, true);
+			sample_ring__enable(&m->ring);
+			ns = work(arg);
+			*on_ns = ns < *on_ns ? ns : *on_ns;
+			sample_ring__disable(&m->ring);
+			if (m->half)
+				m->half->set(m->half->ctx, false);
+		}
 		before = extra;
-		run_pairs(m, work, arg, &q);
-		extra = (int64_t)(q.on_ns - q.off_ns);
+		extra = (int64_t)(*on_ns - off_ns);
 	} while (++round < LEAST_ROUNDS || (round < MOST_ROUNDS && !agree(extra, before)));
 	*extra_ns = (uint64_t)extra;
-	*on_ns = q.on_ns;
 	return agree(extra, before) ? 0 : -EBUSY;
 }
 
@@ -204,10 +157,13 @@ bool sample_cost__is_possible(uint64_t sample_ns)
 static int measure_spins(struct measured *m, uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	int err = open_own(m, PERIOD_NS, stack, kernel);
-	uint64_t n = calibrate(), extra_ns, on_ns;
+	uint64_t n = 1000, extra_ns, on_ns;
 
 	if (err)
 		return err;
+	/* Turns that take SPIN_NS or more. One of them may be slow because of preemption. */
+	while (time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS || time_spin(&n) < SPIN_NS)
+		n *= 2;
 	err = compare(m, time_spin, &n, &extra_ns, &on_ns);
 	if (!err)
 		cost->sample_ns = extra_ns * PERIOD_NS / (on_ns > PERIOD_NS ? on_ns : PERIOD_NS);
@@ -221,16 +177,23 @@ static int measure_turns(struct measured *m, uint32_t stack, bool kernel, struct
 {
 	/* The clock almost never fires here: only its start and end at each switch are measured. */
 	int err = open_own(m, 1000000000, stack, kernel);
+	uint64_t extra_ns, on_ns, stop = 2;
 	struct partner partner;
-	uint64_t extra_ns, on_ns;
 
 	if (err)
 		return err;
-	err = partner__start(&partner);
+	partner =
+		(struct partner){.there = eventfd(0, EFD_CLOEXEC), .back = eventfd(0, EFD_CLOEXEC)};
+	err = partner.there < 0 || partner.back < 0
+		      ? -errno
+		      : -pthread_create(&partner.thread, NULL, answer, &partner);
 	if (!err) {
 		err = compare(m, time_turns, &partner, &extra_ns, &on_ns);
-		partner__end(&partner);
+		if (write(partner.there, &stop, sizeof(stop)) == sizeof(stop))
+			pthread_join(partner.thread, NULL);
 	}
+	close(partner.there);
+	close(partner.back);
 	/* A ring per CPU records both partners: each turn counts as two switches. */
 	if (!err)
 		cost->switch_ns = extra_ns / TURNS / (m->half ? 2 : 1);
@@ -262,22 +225,6 @@ int sample_cost__measure(uint32_t stack, bool kernel, const struct sample_kernel
 	return err;
 }
 
-/* Documentation/scheduler/sched-stats.rst: time on a CPU, time in wait of one, times it came on. */
-static void add_thread(struct sample_load *load, pid_t pid, pid_t tid)
-{
-	unsigned long long ran, waited, times;
-	_cleanup_free_ char *text = NULL;
-	char path[64];
-	size_t len;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
-	if (fs__read(path, &text, &len) ||
-	    sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3)
-		return;
-	load->cpu_ns += ran;
-	load->switches += times;
-}
-
 int sample_load__read(pid_t pid, struct sample_load *load)
 {
 	_cleanup_free_ pid_t *tids = NULL;
@@ -285,8 +232,21 @@ int sample_load__read(pid_t pid, struct sample_load *load)
 	int err = process__threads(pid, &tids, &n);
 
 	*load = (struct sample_load){0};
-	for (size_t i = 0; !err && i < n; i++)
-		add_thread(load, pid, tids[i]);
+	for (size_t i = 0; !err && i < n; i++) {
+		unsigned long long ran, waited, times;
+		_cleanup_free_ char *text = NULL;
+		char path[64];
+		size_t len;
+
+		/* Documentation/scheduler/sched-stats.rst: time on a CPU, time in wait of one,
+		 * times it came on. */
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tids[i]);
+		if (fs__read(path, &text, &len) ||
+		    sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3)
+			continue;
+		load->cpu_ns += ran;
+		load->switches += times;
+	}
 	return err;
 }
 

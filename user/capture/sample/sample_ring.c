@@ -157,33 +157,6 @@ static int open_event(struct sample_ring *r, enum sample_event event,
 	return 0;
 }
 
-static int open_events(struct sample_ring *r, const struct sample_ring_config *config)
-{
-	int first, err = open_event(r, SAMPLE_EVENT_CLOCK, config);
-
-	first = r->events[SAMPLE_EVENT_CLOCK];
-	if (!err)
-		err = perf_ring__map_backward(&r->ring, first, config->size);
-	for (int i = SAMPLE_EVENT_CLOCK + 1; i < SAMPLE_EVENTS && !err; i++) {
-		if (i == SAMPLE_EVENT_SWITCHES && config->no_stacks)
-			continue;
-		err = open_event(r, (enum sample_event)i, config);
-		if (!err && ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first))
-			err = -errno;
-	}
-	return err;
-}
-
-/* Failure is acceptable: other events may use all counters. */
-static void open_branches(struct sample_ring *r, const struct sample_ring_config *config)
-{
-	if (!config->branches)
-		return;
-	r->branches = open_counting(&r->of.place, COUNTING_BRANCHES);
-	if (r->branches >= 0)
-		ioctl(r->branches, PERF_EVENT_IOC_ENABLE, 0);
-}
-
 int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		      const struct sample_ring_config *config)
 {
@@ -192,19 +165,35 @@ int sample_ring__open(struct sample_ring *r, const struct event_place *place,
 		config->cgroup ? event_place__of_cgroup(config->cgroup->fd, place->cpu) : *place;
 	const struct sideband_ring_config sideband = {
 		.size = SIDEBAND_DATA_SIZE, .at_once = place->cpu < 0, .monotonic = true};
-	int err;
+	int first = -1, err;
 
 	*r = (struct sample_ring){.of = {.place = *place, .wakes = -1, .sideband = {.event = -1}},
 				  .branches = -1};
 	memset(r->events, -1, sizeof(r->events));
 	err = sideband_ring__open(&r->of.sideband, &sideband_place, &sideband);
-	if (!err)
-		err = open_events(r, config);
-	if (err)
+	for (int i = SAMPLE_EVENT_CLOCK; i < SAMPLE_EVENTS && !err; i++) {
+		if (i == SAMPLE_EVENT_SWITCHES && config->no_stacks)
+			continue;
+		err = open_event(r, (enum sample_event)i, config);
+		if (err)
+			break;
+		if (first < 0) {
+			first = r->events[i];
+			err = perf_ring__map(&r->ring, first, config->size, 0, PERF_RING_BACKWARD);
+		} else if (ioctl(r->events[i], PERF_EVENT_IOC_SET_OUTPUT, first)) {
+			err = -errno;
+		}
+	}
+	if (err) {
 		sample_ring__close(r);
-	else
-		open_branches(r, config);
-	return err;
+		return err;
+	}
+	/* Failure is acceptable: other events may use all counters. */
+	if (config->branches)
+		r->branches = open_counting(&r->of.place, COUNTING_BRANCHES);
+	if (r->branches >= 0)
+		ioctl(r->branches, PERF_EVENT_IOC_ENABLE, 0);
+	return 0;
 }
 
 void sample_ring__close(struct sample_ring *r)
@@ -268,20 +257,11 @@ void sample_ring__disable(struct sample_ring *r)
 /* The longest call instruction: with a prefix, REX, SIB and a displacement. */
 #define CALL_LEN_MAX 9
 
-/* The index of the return address of the call at call_ip; n_ips if ips lacks it. */
-static uint32_t find_return(const uint64_t *ips, uint32_t n_ips, uint64_t call_ip)
-{
-	uint32_t i = 1;
-
-	while (i < n_ips && (ips[i] <= call_ip || ips[i] - call_ip > CALL_LEN_MAX))
-		i++;
-	return i;
-}
-
 uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint64_t *ips,
 			   uint32_t n_ips, uint32_t room, uint32_t *n_calls)
 {
-	uint32_t rest, left;
+	uint32_t rest = 1, left;
+	uint64_t outermost;
 
 	*n_calls = 0;
 	/* Counts up to the first branch from the kernel: only user code's calls count. */
@@ -294,7 +274,9 @@ uint32_t noted_calls__join(const struct perf_branch_entry *calls, size_t n, uint
 		return n_ips;
 	}
 	/* Frame pointers add callers only if they pass through the outermost of these calls. */
-	rest = find_return(ips, n_ips, calls[*n_calls - 1].from);
+	outermost = calls[*n_calls - 1].from;
+	while (rest < n_ips && (ips[rest] <= outermost || ips[rest] - outermost > CALL_LEN_MAX))
+		rest++;
 	left = rest < n_ips ? n_ips - rest - 1 : 0;
 	if (left > room - 1 - *n_calls)
 		left = room - 1 - *n_calls;
@@ -345,15 +327,6 @@ static uint32_t take_ips(const struct sample_record *r, size_t size, bool of_ker
 		    address__is_kernel(r->ips[i]) == of_kernel)
 			ips[n++] = r->ips[i];
 	return n;
-}
-
-/* Adds the kernel's part of the chain, which samples have only with -trace-include-kernel. */
-static int add_kernel(struct recording *rec, const struct sample_record *r, size_t size)
-{
-	uint64_t chain[IPS_MAX];
-	uint32_t n = take_ips(r, size, true, chain);
-
-	return n ? recording__add_sample_kernel(rec, chain, n) : 0;
 }
 
 /* Joins the chain with the calls that the CPU recorded, which follow it after their number. */
@@ -420,6 +393,7 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 	bool is_minor = ids->minor_faults && r->identifier == ids->minor_faults;
 	uint64_t chain[IPS_MAX];
 	struct rec_user user;
+	uint32_t n_kernel;
 	int err;
 
 	if (is_late(ids, r->time_ns)) {
@@ -432,8 +406,10 @@ static int add_sample(struct sample_record_ids *ids, struct recording *rec,
 	if (has_calls)
 		sample.n_ips = join_calls(r, size, chain, &sample);
 	err = recording__add_sample(rec, &sample, chain);
-	if (!err)
-		err = add_kernel(rec, r, size);
+	/* The kernel's part of the chain is there only with -trace-include-kernel. */
+	n_kernel = take_ips(r, size, true, chain);
+	if (!err && n_kernel)
+		err = recording__add_sample_kernel(rec, chain, n_kernel);
 	return err || has_calls || !take_user(r, size, &user)
 		       ? err
 		       : recording__add_sample_user(rec, &user);

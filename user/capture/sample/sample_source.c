@@ -56,39 +56,31 @@ static int sample__probe(void)
 	return err;
 }
 
-/* True if this number of rings fits, with their other memory. */
-static bool fits(const struct source_config *config, size_t rings, size_t size)
+/* True if this number of rings fits into -max-memory, with their other memory. */
+static bool fits(const struct source *s, size_t rings)
 {
-	return budget__allows(config->max_memory, rings,
-			      sample_ring__locked_size(size) + config->sample_log);
+	return budget__allows(s->config.max_memory, rings,
+			      sample_ring__locked_size(s->ring_config.size) + s->config.sample_log);
 }
 
 /* All threads are recorded, so each gets less if there are many. */
-static size_t ring_size(const struct source_config *config, size_t rings, bool by_cpu)
-{
-	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX), wanted = size;
-
-	while (size > RING_MIN && !fits(config, rings, size))
-		size >>= 1;
-	if (size != wanted && fits(config, rings, size))
-		log__info("sample: %zu %s share -max-memory: %s each", rings,
-			  by_cpu ? "CPUs" : "threads", BYTES(size));
-	return size;
-}
-
-static bool fits_more(const struct source *s, size_t rings)
-{
-	return fits(&s->config, rings, s->ring_config.size);
-}
-
 static int check_memory(struct source *s, size_t rings)
 {
+	size_t wanted = source__ring_size(s->config.snapshot_size, RING_MIN, RING_MAX);
 	bool by_cpu = sample_source__is_by_cpu(s);
-	size_t size = ring_size(&s->config, rings, by_cpu);
-	size_t locked = sample_ring__locked_size(size), each = locked + s->config.sample_log;
-	int err = budget__check(s->config.max_memory, rings, each, each, by_cpu);
+	size_t size, locked, each;
+	int err;
 
-	s->ring_config.size = size;
+	s->ring_config.size = wanted;
+	while (s->ring_config.size > RING_MIN && !fits(s, rings))
+		s->ring_config.size >>= 1;
+	size = s->ring_config.size;
+	if (size != wanted && fits(s, rings))
+		log__info("sample: %zu %s share -max-memory: %s each", rings,
+			  by_cpu ? "CPUs" : "threads", BYTES(size));
+	locked = sample_ring__locked_size(size);
+	each = locked + s->config.sample_log;
+	err = budget__check(s->config.max_memory, rings, each, each, by_cpu);
 	return err ? err
 		   : ring_limits__check(rings, locked, size, SAMPLE_RING_FDS, SAMPLE_RING_MAPPINGS);
 }
@@ -121,25 +113,6 @@ static struct event_place place_of_cpus(const struct source *s)
 	return (struct event_place){.pid = -1};
 }
 
-/* Idle CPUs that the target may not use are not woken. */
-static int add_cpus(struct source *s)
-{
-	struct event_place place = place_of_cpus(s);
-	cpu_set_t cpus;
-	int err;
-
-	followed__cpus(&s->followed, s->config.cgroup, &cpus);
-	err = check_memory(s, (size_t)CPU_COUNT(&cpus));
-	if (err)
-		return err;
-	err = followed__add_cpus(&s->followed, &place, &cpus);
-	if (!err && !s->followed.rings.n)
-		err = -ENODEV;
-	if (err)
-		explain(err);
-	return err;
-}
-
 #define LOOK_NS 1000000000
 
 /*
@@ -165,7 +138,7 @@ static int follow_cpus(struct source *s)
 		sample_ring__set_clock(ring_at(s, i), CPU_ISSET(cpu, &cpus));
 		CPU_CLR(cpu, &cpus);
 	}
-	if (!CPU_COUNT(&cpus) || !fits_more(s, before + (size_t)CPU_COUNT(&cpus)))
+	if (!CPU_COUNT(&cpus) || !fits(s, before + (size_t)CPU_COUNT(&cpus)))
 		return 0;
 	err = followed__add_cpus(&s->followed, &place, &cpus);
 	for (size_t i = before; i < s->followed.rings.n && !err; i++)
@@ -175,48 +148,33 @@ static int follow_cpus(struct source *s)
 
 static int open_rings(struct source *s)
 {
+	struct event_place place;
+	cpu_set_t cpus;
 	size_t n;
 	int err;
 
-	if (sample_source__is_by_cpu(s))
-		return add_cpus(s);
-	err = followed__count(&s->followed, &n);
-	if (!err) {
-		err = check_memory(s, n);
+	if (sample_source__is_by_cpu(s)) {
+		place = place_of_cpus(s);
+		/* Idle CPUs that the target may not use are not woken. */
+		followed__cpus(&s->followed, s->config.cgroup, &cpus);
+		err = check_memory(s, (size_t)CPU_COUNT(&cpus));
 		if (err)
 			return err;
-		err = followed__add_threads(&s->followed);
+		err = followed__add_cpus(&s->followed, &place, &cpus);
+		if (!err && !s->followed.rings.n)
+			err = -ENODEV;
+	} else {
+		err = followed__count(&s->followed, &n);
+		if (!err) {
+			err = check_memory(s, n);
+			if (err)
+				return err;
+			err = followed__add_threads(&s->followed);
+		}
 	}
 	if (err)
 		explain(err);
 	return err;
-}
-
-static int open_all(struct source *s)
-{
-	int err = s->config.kernel ? kernel_access__refuse(false) : 0;
-
-	if (err)
-		return err;
-	err = followed__open(&s->followed, &s->config, &followed_ops);
-	if (err) {
-		explain(err);
-		return err;
-	}
-	s->ring_config = (struct sample_ring_config){
-		.period_ns = sample_rate__period(s->config.sample_rate),
-		.stack = s->config.sample_stack,
-		.gate = s->config.sample_gate,
-		.no_switches = s->config.sample_by_cpu,
-		.no_stacks = s->config.sample_no_stacks,
-		.cgroup = s->config.cgroup,
-		.kernel = s->config.kernel,
-		.from_exec = s->config.from_exec && !sample_source__is_by_cpu(s),
-		.branches = s->config.branches,
-		.calls = s->config.sample_calls,
-	};
-	s->longest_ns = s->ring_config.period_ns;
-	return open_rings(s);
 }
 
 static void sample__close(struct source *s)
@@ -229,16 +187,37 @@ static void sample__close(struct source *s)
 
 static struct source *sample__open(const struct source_config *config)
 {
-	struct source *s = calloc(1, sizeof(*s));
-	int err;
+	int err = config->kernel ? kernel_access__refuse(false) : 0;
+	struct source *s = err ? NULL : calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s) {
+		errno = err ? -err : ENOMEM;
 		return NULL;
+	}
 	s->config = *config;
 	s->followed.epoll_fd = -1;
-	err = open_all(s);
+	err = followed__open(&s->followed, &s->config, &followed_ops);
+	if (err) {
+		explain(err);
+		goto fail;
+	}
+	s->ring_config = (struct sample_ring_config){
+		.period_ns = sample_rate__period(config->sample_rate),
+		.stack = config->sample_stack,
+		.gate = config->sample_gate,
+		.no_switches = config->sample_by_cpu,
+		.no_stacks = config->sample_no_stacks,
+		.cgroup = config->cgroup,
+		.kernel = config->kernel,
+		.from_exec = config->from_exec && !sample_source__is_by_cpu(s),
+		.branches = config->branches,
+		.calls = config->sample_calls,
+	};
+	s->longest_ns = s->ring_config.period_ns;
+	err = open_rings(s);
 	if (!err)
 		return s;
+fail:
 	sample__close(s);
 	errno = -err;
 	return NULL;
@@ -285,7 +264,7 @@ static const struct followed_ops followed_ops = {.ring_size = sizeof(struct samp
 						 .close_ring = close_ring,
 						 .enable_ring = enable_ring,
 						 .disable_ring = disable_ring,
-						 .fits = fits_more,
+						 .fits = fits,
 						 .look = look};
 
 #define RECORD_MAX 65536
@@ -296,54 +275,18 @@ struct lookback {
 	size_t size;
 };
 
-static void lookback__note(struct lookback *least, const struct lookback *ring)
-{
-	bool is_full = ring->written >= ring->size, was_full = least->written >= ring->size;
-
-	if (is_full && was_full ? ring->span_ns < least->span_ns : ring->written > least->written)
-		*least = *ring;
-}
-
-/* The oldest sample was read last. */
-static uint64_t oldest_ns(const struct recording *rec, size_t samples, size_t scheds)
-{
-	uint64_t ns = rec->frozen_ns;
-
-	if (rec->samples.n > samples && rec->samples.v[rec->samples.n - 1].time_ns < ns)
-		ns = rec->samples.v[rec->samples.n - 1].time_ns;
-	if (rec->scheds.n > scheds && rec->scheds.v[rec->scheds.n - 1].time_ns < ns)
-		ns = rec->scheds.v[rec->scheds.n - 1].time_ns;
-	return ns;
-}
-
-static void say_lookback(const struct lookback *least)
-{
-	uint64_t full_ns;
-
-	if (!least->span_ns)
-		return;
-	if (least->written >= least->size) {
-		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
-			  DURATION(least->span_ns));
-		return;
-	}
-	full_ns = (uint64_t)((double)least->span_ns / (double)least->written * (double)least->size);
-	log__info("sample: the fullest ring is %.1f %% full; a full one would look back about %s",
-		  100 * (double)least->written / (double)least->size, DURATION(full_ns));
-}
-
 static int read_ring(const struct source *s, const struct sample_ring *ring,
 		     struct sample_record_ids *ids, struct recording *rec, struct lookback *least)
 {
 	uint8_t record[RECORD_MAX] __attribute__((aligned(8)));
 	struct perf_ring_cursor cursor = perf_ring__newest(&ring->ring);
-	struct lookback lookback = {.written = perf_ring__written(&ring->ring),
-				    .size = ring->ring.data_size};
-	size_t samples = rec->samples.n, scheds = rec->scheds.n;
+	uint64_t written = perf_ring__written(&ring->ring), oldest_ns = rec->frozen_ns, span_ns;
+	size_t size = ring->ring.data_size, samples = rec->samples.n, scheds = rec->scheds.n;
+	bool is_full = written >= size, was_full = least->written >= size;
 	int n, err = 0;
 
-	if (lookback.written >= lookback.size && ring->ring.data_size > rec->ring_bytes)
-		rec->ring_bytes = ring->ring.data_size;
+	if (is_full && size > rec->ring_bytes)
+		rec->ring_bytes = size;
 	ids->switches = ring->ids[SAMPLE_EVENT_SWITCHES];
 	ids->calls = s->ring_config.calls ? ring->ids[SAMPLE_EVENT_CLOCK] : 0;
 	ids->minor_faults = ring->ids[SAMPLE_EVENT_MINOR_FAULTS];
@@ -351,30 +294,16 @@ static int read_ring(const struct source *s, const struct sample_ring *ring,
 	while (!err && (n = perf_ring__older(&ring->ring, &cursor, record, sizeof(record))) != 0)
 		if (n > 0)
 			err = sample_record__add(ids, rec, record, (size_t)n);
-	lookback.span_ns = rec->frozen_ns - oldest_ns(rec, samples, scheds);
-	if (sample_source__is_by_cpu(s) && lookback.written >= lookback.size &&
-	    rec->frozen_ns - lookback.span_ns > rec->complete_ns)
-		rec->complete_ns = rec->frozen_ns - lookback.span_ns;
-	lookback__note(least, &lookback);
-	return err;
-}
-
-/*
- * Processes that were moved into the cgroup do not have fork records: notes those that samples
- * show.
- */
-static int note_joined(struct source *s, const struct recording *rec, size_t first)
-{
-	pid_t last = 0;
-	int err = 0;
-
-	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
-		pid_t pid = rec->samples.v[i].pid;
-
-		if (pid != last && !followed__knows(&s->followed, pid))
-			err = followed__note_process(&s->followed, pid, s->start_ns);
-		last = pid;
-	}
+	/* The oldest record was read last. */
+	if (rec->samples.n > samples && rec->samples.v[rec->samples.n - 1].time_ns < oldest_ns)
+		oldest_ns = rec->samples.v[rec->samples.n - 1].time_ns;
+	if (rec->scheds.n > scheds && rec->scheds.v[rec->scheds.n - 1].time_ns < oldest_ns)
+		oldest_ns = rec->scheds.v[rec->scheds.n - 1].time_ns;
+	if (sample_source__is_by_cpu(s) && is_full && oldest_ns > rec->complete_ns)
+		rec->complete_ns = oldest_ns;
+	span_ns = rec->frozen_ns - oldest_ns;
+	if (is_full && was_full ? span_ns < least->span_ns : written > least->written)
+		*least = (struct lookback){.written = written, .span_ns = span_ns, .size = size};
 	return err;
 }
 
@@ -386,6 +315,7 @@ static int sample__read(struct source *s, struct recording *rec)
 							      : 0};
 	size_t first = rec->samples.n;
 	struct lookback least = {0};
+	pid_t last = 0;
 	int err = 0;
 
 	rec->sample_period_ns = s->longest_ns;
@@ -394,12 +324,25 @@ static int sample__read(struct source *s, struct recording *rec)
 	rec->sampled_ns = rec->frozen_ns > s->start_ns ? rec->frozen_ns - s->start_ns : 0;
 	for (size_t i = 0; i < s->followed.rings.n && !err; i++)
 		err = read_ring(s, ring_at(s, i), &ids, rec, &least);
-	if (!err)
-		err = note_joined(s, rec, first);
+	/* Processes that were moved into the cgroup lack fork records. */
+	for (size_t i = first; i < rec->samples.n && !err && s->config.cgroup; i++) {
+		pid_t pid = rec->samples.v[i].pid;
+
+		if (pid != last && !followed__knows(&s->followed, pid))
+			err = followed__note_process(&s->followed, pid, s->start_ns);
+		last = pid;
+	}
 	log__debug("sample: %zu samples, %zu switches; %zu samples after the hit left out",
 		   rec->samples.n, rec->scheds.n, ids.late);
-	if (!s->config.is_silent)
-		say_lookback(&least);
+	if (least.span_ns && !s->config.is_silent && least.written >= least.size)
+		log__info("sample: a full ring looks back %s; -snapshot-size sets its size",
+			  DURATION(least.span_ns));
+	else if (least.span_ns && !s->config.is_silent)
+		log__info("sample: the fullest ring is %.1f %% full; a full one would look back "
+			  "about %s",
+			  100 * (double)least.written / (double)least.size,
+			  DURATION((uint64_t)((double)least.span_ns / (double)least.written *
+					      (double)least.size)));
 	return followed__finish_read(&s->followed, err, s->start_ns, false, rec);
 }
 

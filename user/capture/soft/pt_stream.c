@@ -190,25 +190,19 @@ static uint64_t mtc_period(const struct pt_stream *stream)
 	return (uint64_t)stream->config.ctc_ticks << stream->config.mtc_freq;
 }
 
-static void emit_tma(struct pt_stream *stream)
+static void emit_tsc(struct pt_stream *stream)
 {
 	uint16_t ticks = stream->config.ctc_ticks;
 	uint8_t packet[PT_PACKET_MAX];
 
+	emit(stream, packet, pt_packet__tsc(packet, stream->now));
+	stream->last_tsc = stream->now;
+	if (!ticks)
+		return;
 	emit(stream, packet,
 	     pt_packet__tma(packet, (uint16_t)(stream->now / ticks),
 			    (uint16_t)(stream->now % ticks)));
 	stream->next_mtc = (stream->now / mtc_period(stream) + 1) * mtc_period(stream);
-}
-
-static void emit_tsc(struct pt_stream *stream)
-{
-	uint8_t packet[PT_PACKET_MAX];
-
-	emit(stream, packet, pt_packet__tsc(packet, stream->now));
-	stream->last_tsc = stream->now;
-	if (stream->config.ctc_ticks)
-		emit_tma(stream);
 }
 
 static void resync_time(struct pt_stream *stream)
@@ -246,14 +240,16 @@ static void update_time(struct pt_stream *stream, uint64_t interval)
 }
 
 /*
- * With MTC packets sets the time as real CPUs do; otherwise to the time at which the thread was let
- * run.
+ * Before tracing is turned on or off. With MTC packets sets the time as real CPUs do; otherwise to
+ * the time at which the thread was let run.
  */
-static void update_time_at_switch(struct pt_stream *stream)
+static void begin_switch(struct pt_stream *stream)
 {
 	bool by_mtc = stream->config.ctc_ticks && !stream->config.tsc_at_switch;
 
 	update_time(stream, by_mtc ? stream->config.tsc_interval : 0);
+	flush_tnt(stream);
+	emit_cyc(stream, stream->now);
 }
 
 static void emit_ip(struct pt_stream *stream, enum pt_ip_packet kind, uint64_t ip)
@@ -315,8 +311,7 @@ void pt_stream__enable(struct pt_stream *stream, uint64_t ip)
 {
 	if (!stream->started || stream->since_psb >= stream->config.psb_period)
 		emit_psb(stream, 0);
-	update_time_at_switch(stream);
-	emit_cyc(stream, stream->now);
+	begin_switch(stream);
 	emit_ip(stream, PT_TIP_PGE, ip);
 	stream->enabled = true;
 }
@@ -398,41 +393,29 @@ void pt_stream__ret(struct pt_stream *stream, uint64_t to)
 void pt_stream__disable(struct pt_stream *stream)
 {
 	stream->event.type = 0;
-	update_time_at_switch(stream);
-	flush_tnt(stream);
-	emit_cyc(stream, stream->now);
+	begin_switch(stream);
 	emit_pgd(stream);
-}
-
-/* SDM "Event Trace": before the FUP of the event's branch, its data first. */
-static void emit_event(struct pt_stream *stream)
-{
-	struct pt_stream_event event = stream->event;
-	uint8_t packet[PT_PACKET_MAX];
-
-	stream->event.type = 0;
-	if (!event.type)
-		return;
-	if (event.has_address)
-		emit(stream, packet, pt_packet__evd(packet, PT_EVD_PFA, event.address));
-	emit(stream, packet, pt_packet__cfe(packet, event.type, event.vector, false));
 }
 
 void pt_stream__disable_async(struct pt_stream *stream, uint64_t ip)
 {
-	update_time_at_switch(stream);
-	flush_tnt(stream);
-	emit_cyc(stream, stream->now);
-	emit_event(stream);
+	struct pt_stream_event event = stream->event;
+	uint8_t packet[PT_PACKET_MAX];
+
+	begin_switch(stream);
+	/* SDM "Event Trace": before the FUP of the event's branch, its data first. */
+	stream->event.type = 0;
+	if (event.type && event.has_address)
+		emit(stream, packet, pt_packet__evd(packet, PT_EVD_PFA, event.address));
+	if (event.type)
+		emit(stream, packet, pt_packet__cfe(packet, event.type, event.vector, false));
 	emit_ip(stream, PT_FUP, ip);
 	emit_pgd(stream);
 }
 
 void pt_stream__leave_range(struct pt_stream *stream, uint64_t to)
 {
-	update_time_at_switch(stream);
-	flush_tnt(stream);
-	emit_cyc(stream, stream->now);
+	begin_switch(stream);
 	emit_ip(stream, PT_TIP_PGD, to);
 	stream->enabled = false;
 	stream->depth = 0;

@@ -62,18 +62,6 @@ static void drain_thread(struct source *source, uint32_t i)
 	t->taken = ready;
 }
 
-static int read_spool(struct source *source, uint32_t i, struct recording *rec)
-{
-	struct soft_thread *t = &source->shared->threads[i];
-	struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
-
-	/* The stepper has ended: its last bytes are there as well. */
-	t->ready = t->written;
-	drain_thread(source, i);
-	return source->spools[i].fd < 0 ? source->spools[i].err
-					: spool__finish(&source->spools[i], &aux, rec);
-}
-
 static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 {
 	const struct soft_shared *shared = source->shared;
@@ -99,44 +87,33 @@ static int read_ring(struct source *source, uint32_t i, struct recording *rec)
 
 static int read_threads(struct source *source, struct recording *rec)
 {
-	const struct soft_shared *shared = source->shared;
+	struct soft_shared *shared = source->shared;
 	int err = 0;
 
 	for (uint32_t i = 0; i < shared->n_threads && !err; i++) {
-		const struct soft_thread *t = &shared->threads[i];
+		struct soft_thread *t = &shared->threads[i];
 		struct rec_thread thread = {
 			.pid = source->config.pid, .tid = t->tid, .start_ns = t->start_ns};
+		struct rec_aux aux = {.pid = source->config.pid, .tid = t->tid, .tsc = t->last_ns};
 
 		memcpy(thread.comm, t->comm, sizeof(thread.comm));
 		err = recording__add_thread(rec, &thread);
-		if (!err)
-			err = source->config.spool_dir ? read_spool(source, i, rec)
-						       : read_ring(source, i, rec);
+		if (!err && !source->config.spool_dir)
+			err = read_ring(source, i, rec);
+		if (err || !source->config.spool_dir)
+			continue;
+		/* The stepper has ended: its last bytes are there as well. */
+		t->ready = t->written;
+		drain_thread(source, i);
+		err = source->spools[i].fd < 0 ? source->spools[i].err
+					       : spool__finish(&source->spools[i], &aux, rec);
 	}
-	return err;
-}
-
-static int read_maps(struct source *source, struct recording *rec)
-{
-	const struct soft_shared *shared = source->shared;
-	int err = 0;
-
-	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
-		struct rec_map map = shared->maps[i].map;
-
-		map.path = (char *)shared->maps[i].path;
-		err = recording__add_map(rec, &map);
-	}
-	if (shared->lost_maps)
-		log__warn("%u mappings were not recorded: their code shows as gaps",
-			  shared->lost_maps);
-	rec->drops[DROP_MAPPINGS] += shared->lost_maps;
-	rec->drops[DROP_THREADS] += shared->lost_threads;
 	return err;
 }
 
 static int soft__read(struct source *source, struct recording *rec)
 {
+	const struct soft_shared *shared = source->shared;
 	int err;
 
 	/* A clock of our own, in nanoseconds: CLOCK_MONOTONIC, as bpf_ktime_get_ns() has it. */
@@ -146,30 +123,39 @@ static int soft__read(struct source *source, struct recording *rec)
 			  (source->config.return_compression ? 0 : CONFIG_NORETCOMP),
 		.nom_freq = SOFT_CBR,
 	};
-	rec->frozen_ns = source->shared->frozen_ns ? source->shared->frozen_ns : clock__now_ns();
+	rec->frozen_ns = shared->frozen_ns ? shared->frozen_ns : clock__now_ns();
 	err = read_threads(source, rec);
-	if (!err)
-		err = read_maps(source, rec);
+	for (uint32_t i = 0; i < shared->n_maps && !err; i++) {
+		struct rec_map map = shared->maps[i].map;
+
+		map.path = (char *)shared->maps[i].path;
+		err = recording__add_map(rec, &map);
+	}
 	if (!err) {
 		/* The code of the [uprobes] page, which cannot be read from outside. */
 		struct rec_image image = {.path = "[uprobes]",
-					  .start = source->shared->uprobes_start,
-					  .data = (uint8_t *)source->shared->uprobes_page,
-					  .size = source->shared->uprobes_len};
+					  .start = shared->uprobes_start,
+					  .data = (uint8_t *)shared->uprobes_page,
+					  .size = shared->uprobes_len};
 
-		err = source->shared->uprobes_start ? recording__add_image(rec, &image) : 0;
+		rec->drops[DROP_MAPPINGS] += shared->lost_maps;
+		rec->drops[DROP_THREADS] += shared->lost_threads;
+		err = shared->uprobes_start ? recording__add_image(rec, &image) : 0;
 	}
+	if (shared->lost_maps)
+		log__warn("%u mappings were not recorded: their code shows as gaps",
+			  shared->lost_maps);
 	if (err)
 		source__refuse_read("the trace of -source soft", err);
-	if (source->shared->breakpoint_error)
+	if (shared->breakpoint_error)
 		log__warn("-start and -stop were not watched in every thread (%s): regions may be "
 			  "missing or too long",
-			  strerror(source->shared->breakpoint_error));
-	if (source->shared->waited_ns > 10000000)
+			  strerror(shared->breakpoint_error));
+	if (shared->waited_ns > 10000000)
 		log__info("the target was stopped for %s in all, while mtbpf read the trace from "
 			  "its full buffers",
-			  DURATION(source->shared->waited_ns));
-	log__debug("soft: %llu instructions stepped", (unsigned long long)source->shared->steps);
+			  DURATION(shared->waited_ns));
+	log__debug("soft: %llu instructions stepped", (unsigned long long)shared->steps);
 	return err;
 }
 
@@ -180,20 +166,6 @@ static int soft__read(struct source *source, struct recording *rec)
 #define ATTACH_TIMEOUT_MS      5000
 #define FIRST_STEPS_TIMEOUT_MS 500
 #define FREEZE_TIMEOUT_MS      5000
-
-static struct soft_shared *map_shared(size_t size)
-{
-	int fd = memfd_create("mtbpf-soft", MFD_CLOEXEC);
-	void *p = MAP_FAILED;
-
-	if (fd < 0)
-		return NULL;
-	/* Sparse: a page costs memory from the first packet on it. */
-	if (!ftruncate(fd, (off_t)size))
-		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	close(fd);
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* Checks the path here, where an error can be reported; the stepper opens the file again. */
 static int check_truth_path(const char *path)
@@ -226,6 +198,8 @@ static struct source *soft__open(const struct source_config *config)
 	size_t size = source__ring_size(config->snapshot_size, RING_MIN, RING_MAX);
 	int err = config->n_starts > SOFT_MAX_STARTS ? refuse_starts() : 0;
 	struct source *source;
+	void *shared = MAP_FAILED;
+	int fd;
 
 	if (!err)
 		err = check_truth_path(config->truth_path);
@@ -241,9 +215,16 @@ static struct source *soft__open(const struct source_config *config)
 	for (size_t i = 0; i < SOFT_MAX_THREADS; i++)
 		source->spools[i] = (struct spool)SPOOL_NONE;
 	source->shared_size = soft_shared__size(size);
-	source->shared = map_shared(source->shared_size);
+	fd = memfd_create("mtbpf-soft", MFD_CLOEXEC);
+	/* Sparse: a page costs memory from the first packet on it. */
+	if (fd >= 0 && !ftruncate(fd, (off_t)source->shared_size))
+		shared = mmap(NULL, source->shared_size, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE, fd, 0);
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	source->shared = shared == MAP_FAILED ? NULL : shared;
 	if (!source->shared) {
-		err = errno;
 		log__error("cannot map %zu bytes for the soft source: %s", source->shared_size,
 			   strerror(err));
 		log__hint("use a smaller -snapshot-size");
@@ -261,22 +242,10 @@ static struct source *soft__open(const struct source_config *config)
 static void run_stepper(struct source *source, int control_fd)
 {
 	const struct source_config *c = &source->config;
-	struct stepper_config config = {
-		.pid = c->pid,
-		.control_fd = control_fd,
-		.freeze_fd = c->freeze_fd,
-		.from_exec = c->from_exec,
-		.keeps_all = c->spool_dir,
-		.starts = c->starts,
-		.n_starts = c->n_starts,
-		.stops = c->stops,
-		.n_stops = c->n_stops,
-		.truth_path = c->truth_path,
-		.stream = {.psb_period = PSB_PERIOD,
-			   .tsc_interval = TSC_INTERVAL_NS,
-			   .return_compression = c->return_compression,
-			   .cbr = SOFT_CBR},
-	};
+	const struct pt_stream_config stream = {.psb_period = PSB_PERIOD,
+						.tsc_interval = TSC_INTERVAL_NS,
+						.return_compression = c->return_compression,
+						.cbr = SOFT_CBR};
 
 	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
 	setsid();
@@ -290,7 +259,7 @@ static void run_stepper(struct source *source, int control_fd)
 	signal(SIGPIPE, SIG_IGN);
 	/* Keep nothing of mtbpf's: a probe's descriptor would keep the probe. */
 	fs__close_all_but(3, control_fd, c->freeze_fd);
-	stepper__run(source->shared, &config);
+	stepper__run(source->shared, c, &stream, control_fd);
 }
 
 /* Waits until the stepper's state is later than this one. False after the timeout. */
@@ -310,19 +279,6 @@ static bool wait_beyond(struct source *source, enum soft_state state, int timeou
 			return source->shared->state > (int)state; /* the stepper is gone */
 	}
 	return true;
-}
-
-/*
- * Waits until every thread is stepped: a hit before that would trigger with nothing recorded. A
- * thread in uninterruptible sleep cannot hit, and is not waited for.
- */
-static void wait_for_first_steps(const struct source *source)
-{
-	uint64_t deadline = clock__now_ns() + FIRST_STEPS_TIMEOUT_MS * 1000000ull;
-
-	while (source->shared->unseen > 0 && source->shared->state == SOFT_RUNNING &&
-	       clock__now_ns() < deadline)
-		usleep(200);
 }
 
 static bool is_over(const struct source *source)
@@ -347,18 +303,10 @@ static int start_failed(const struct source *source)
 	return -err;
 }
 
-static int refuse_breakpoints(int err)
-{
-	if (err == E2BIG)
-		return refuse_starts();
-	log__error("-start: the CPU's breakpoints cannot be set: %s", strerror(err));
-	log__hint("some virtual machines lack breakpoints: leave out -start and -stop to step "
-		  "everything");
-	return -EOPNOTSUPP;
-}
-
 static int soft__start(struct source *source)
 {
+	struct soft_shared *shared = source->shared;
+	uint64_t deadline;
 	int sockets[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
@@ -380,13 +328,25 @@ static int soft__start(struct source *source)
 	}
 	close(sockets[1]);
 	source->control_fd = sockets[0];
-	if (!wait_beyond(source, SOFT_STARTING, ATTACH_TIMEOUT_MS) ||
-	    source->shared->state == SOFT_FAILED)
+	if (!wait_beyond(source, SOFT_STARTING, ATTACH_TIMEOUT_MS) || shared->state == SOFT_FAILED)
 		return start_failed(source);
-	wait_for_first_steps(source);
-	if (source->shared->breakpoint_error)
-		return refuse_breakpoints(source->shared->breakpoint_error);
-	if (source->shared->lost_threads)
+	/*
+	 * Waits until every thread is stepped: a hit before that would trigger with nothing
+	 * recorded. A thread in uninterruptible sleep cannot hit, and is not waited for.
+	 */
+	deadline = clock__now_ns() + FIRST_STEPS_TIMEOUT_MS * 1000000ull;
+	while (shared->unseen > 0 && shared->state == SOFT_RUNNING && clock__now_ns() < deadline)
+		usleep(200);
+	if (shared->breakpoint_error == E2BIG)
+		return refuse_starts();
+	if (shared->breakpoint_error) {
+		log__error("-start: the CPU's breakpoints cannot be set: %s",
+			   strerror(shared->breakpoint_error));
+		log__hint("some virtual machines lack breakpoints: leave out -start and -stop to "
+			  "step everything");
+		return -EOPNOTSUPP;
+	}
+	if (shared->lost_threads)
 		log__warn("the process has more than %d threads; the others are not recorded",
 			  SOFT_MAX_THREADS);
 	return 0;

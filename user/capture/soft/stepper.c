@@ -13,23 +13,263 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/code/live_code.h"
-#include "capture/soft/stepped.h"
+#include "capture/soft/truth.h"
+#include "capture/source.h"
+#include "kernel/kernel.h"
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/insn.h"
 #include "util/vec.h"
 
 #define STEPPER_SPINS 500
+
+/* A single-stepped thread. The effect of each step becomes packets in its ring. */
+struct stepped {
+	pid_t tid;
+	bool attached;
+	bool stopped;	      /* in a ptrace stop; what PTRACE_DETACH needs */
+	bool unseen;	      /* still runs freely: its first stop has not come */
+	bool waiting;	      /* seized, but not stepped before its execve or a start */
+	bool has_breakpoints; /* it stops at the starts */
+	bool skip_next;	      /* the next step stop executed no instruction (execve) */
+	int inject;	      /* the signal to deliver when it goes on */
+	struct pt_stream stream;
+	struct soft_shared *shared;
+	struct soft_thread *out;
+	uint8_t *ring;
+	struct truth truth;
+	/* The instruction that runs next. */
+	uint64_t ip, sp;
+	uint64_t fetched_ns;
+	uint64_t syscall_nr; /* rax */
+	struct insn insn;    /* len 0: the code could not be read */
+	bool under_probe; /* the file does not have the int3 at this address: the live byte may be
+			     0xcc */
+	bool is_pushf;
+	bool is_unreadable; /* not a byte of the code could be read */
+};
+
+#define EFLAGS_TF 0x100
+
+static void write_ring(void *ctx, const uint8_t *bytes, unsigned int len)
+{
+	struct stepped *t = ctx;
+	uint64_t mask = t->shared->ring_size - 1;
+
+	for (unsigned int i = 0; i < len; i++)
+		t->ring[t->out->written++ & mask] = bytes[i];
+}
+
+/* Sets the time of the packets that follow. */
+static void set_time(struct stepped *t, uint64_t now)
+{
+	pt_stream__time(&t->stream, now);
+	t->out->last_ns = now;
+}
+
+static size_t read_code(const struct stepped *t, uint64_t ip, uint8_t *code)
+{
+	struct iovec local = {code, INSN_MAX_LEN};
+	/* Two pieces: the second may be on an unmapped page. */
+	size_t first = SOFT_PAGE - ip % SOFT_PAGE;
+	struct iovec remote[2] = {{(void *)ip, INSN_MAX_LEN}, {NULL, 0}};
+	uint64_t at = ip - t->shared->uprobes_start;
+	int pieces = 1;
+	ssize_t n;
+
+	if (first < INSN_MAX_LEN) {
+		remote[0].iov_len = first;
+		remote[1] = (struct iovec){(void *)(ip + first), INSN_MAX_LEN - first};
+		pieces = 2;
+	}
+	n = process_vm_readv(t->tid, &local, 1, remote, (unsigned long)pieces, 0);
+	if (n > 0)
+		return (size_t)n;
+	/* Only its own process can read the [uprobes] page: the copy shows what runs there. */
+	if (!t->shared->uprobes_start || at >= t->shared->uprobes_len)
+		return 0;
+	n = (ssize_t)(t->shared->uprobes_len - at);
+	if (n > INSN_MAX_LEN)
+		n = INSN_MAX_LEN;
+	memcpy(code, t->shared->uprobes_page + at, (size_t)n);
+	return (size_t)n;
+}
+
+/* Fetches the instruction that runs next: regs and the bytes at its ip. */
+static void fetch(struct stepped *t, const struct user_regs_struct *regs)
+{
+	uint8_t code[INSN_MAX_LEN];
+	size_t n;
+
+	t->fetched_ns = clock__now_ns();
+	t->ip = regs->rip;
+	t->sp = regs->rsp;
+	t->syscall_nr = regs->rax;
+	n = read_code(t, t->ip, code);
+	t->is_unreadable = !n;
+	if (!n || insn__decode(code, n, t->ip, &t->insn))
+		t->insn = (struct insn){0};
+	t->under_probe = n && code[0] == 0xcc;
+	t->is_pushf = n && (code[0] == 0x9c || (n > 1 && code[0] == 0x66 && code[1] == 0x9c));
+}
+
+/* The packets of an instruction that ran from t->ip to `to`. False: it cannot have gone there. */
+static bool encode(struct stepped *t, uint64_t to)
+{
+	struct pt_stream *s = &t->stream;
+	uint64_t next = t->ip + t->insn.len;
+
+	switch ((enum insn_class)t->insn.cls) {
+	case INSN_OTHER:
+		/* A repeated string instruction stops on itself once an iteration. */
+		return to == next || to == t->ip;
+	case INSN_COND:
+		if (to != next && to != t->insn.target)
+			return false;
+		pt_stream__cond(s, to != next, to);
+		return true;
+	case INSN_CALL:
+		if (to != t->insn.target)
+			return false;
+		pt_stream__call(s, next, to);
+		return true;
+	case INSN_CALL_INDIRECT:
+		pt_stream__call_indirect(s, next, to);
+		return true;
+	case INSN_RET:
+		pt_stream__ret(s, to);
+		return true;
+	case INSN_JUMP:
+		return to == t->insn.target;
+	case INSN_JUMP_INDIRECT:
+	case INSN_FAR:
+		pt_stream__jump_indirect(s, to);
+		return true;
+	case INSN_SYSCALL:
+		pt_stream__disable(s);
+		return true;
+	case INSN_INT3:
+		break;
+	}
+	return false;
+}
+
+/* A return probe's trampoline: the function's frame ends when that returns. */
+static bool is_trampoline(const struct stepped *t, uint64_t ip)
+{
+	uint8_t byte;
+	struct iovec local = {&byte, 1}, remote = {(void *)ip, 1};
+
+	return t->shared->uprobes_len && process_vm_readv(t->tid, &local, 1, &remote, 1, 0) != 1;
+}
+
+static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_struct *regs)
+{
+	bool is_call = t->insn.cls == INSN_CALL || t->insn.cls == INSN_CALL_INDIRECT;
+
+	/* "call next; pop" reads the IP and does not enter a function. */
+	if (is_call && regs->rip != t->ip + t->insn.len)
+		truth__call(&t->truth, now, regs->rip, regs->rsp);
+	else if (t->insn.cls == INSN_RET && is_trampoline(t, regs->rip))
+		truth__jump(&t->truth, now, "return", regs->rip);
+	else if (t->insn.cls == INSN_RET)
+		truth__return(&t->truth, now, regs->rip, t->sp);
+	else if (t->insn.cls == INSN_SYSCALL && t->syscall_nr == SYS_rt_sigreturn)
+		truth__sigreturn(&t->truth);
+}
+
+/*
+ * The kernel has sent the thread to the abort handler of a restartable sequence, which has run its
+ * first instruction on the way to `to`. Returns the handler's address; 0 if `to` does not follow
+ * such an instruction.
+ */
+static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
+{
+	uint8_t code[INSN_MAX_LEN];
+	struct insn insn;
+	uint32_t signature;
+
+	for (size_t len = 1; len <= INSN_MAX_LEN - sizeof(signature); len++) {
+		size_t n = read_code(t, to - len - sizeof(signature), code);
+
+		if (n < sizeof(signature) + len)
+			return 0;
+		memcpy(&signature, code, sizeof(signature));
+		if (signature == RSEQ_SIGNATURE &&
+		    !insn__decode(code + sizeof(signature), len, to - len, &insn) &&
+		    insn.len == len && insn.cls == INSN_OTHER)
+			return to - len;
+	}
+	return 0;
+}
+
+/* The fetched instruction ran, with regs as its result. True: it was a system call. */
+static bool on_executed(struct stepped *t, const struct user_regs_struct *regs)
+{
+	uint64_t now = t->fetched_ns;
+
+	t->shared->steps++;
+	set_time(t, now);
+	if (!t->insn.len) {
+		/* Unreadable code: tracing is off until the thread leaves it. */
+		if (t->stream.enabled)
+			pt_stream__disable_async(&t->stream, t->ip);
+		return false;
+	}
+	if (!t->stream.enabled)
+		pt_stream__enable(&t->stream, t->ip);
+	truth__ran(&t->truth, t->ip);
+	if (t->insn.cls != INSN_SYSCALL) {
+		now = clock__now_ns();
+		set_time(t, now);
+	}
+	if (!encode(t, regs->rip)) {
+		/* The kernel moved the thread (an rseq abort, a debugger): like an interrupt. */
+		uint64_t handler = find_abort_handler(t, regs->rip);
+
+		pt_stream__disable_async(&t->stream, t->ip);
+		if (handler)
+			pt_stream__enable(&t->stream, handler);
+		return false;
+	}
+	log_truth(t, now, regs);
+	if (t->is_pushf) {
+		/* Single-stepping shows in pushed flags; a popf of them later would trap a free
+		 * thread. */
+		long word = ptrace(PTRACE_PEEKDATA, t->tid, regs->rsp, 0);
+
+		if (word & EFLAGS_TF)
+			ptrace(PTRACE_POKEDATA, t->tid, regs->rsp, word & ~(long)EFLAGS_TF);
+	}
+	return t->insn.cls == INSN_SYSCALL;
+}
+
+/* Recording stops here; in_syscall: inside the fetched syscall instruction. */
+static void end_trace(struct stepped *t, bool in_syscall)
+{
+	set_time(t, in_syscall ? t->fetched_ns : clock__now_ns());
+	if (!t->stream.enabled)
+		return;
+	if (in_syscall)
+		pt_stream__disable(&t->stream);
+	else
+		pt_stream__disable_async(&t->stream, t->ip);
+}
 
 typedef VEC(uint64_t) address_vec;
 
 struct stepper {
 	struct soft_shared *shared;
-	const struct stepper_config *config;
+	const struct source_config *config;
+	const struct pt_stream_config *stream;
+	int control_fd;
 	struct stepped *threads; /* SOFT_MAX_THREADS; n used, live of them attached */
 	size_t n, live;
 	int signal_fd; /* SIGCHLD: something stopped */
@@ -58,18 +298,25 @@ static struct stepped *find_thread(struct stepper *s, pid_t tid)
 /* Adds a seized thread. NULL: there are SOFT_MAX_THREADS. */
 static struct stepped *add_thread(struct stepper *s, pid_t tid)
 {
+	uint32_t i = (uint32_t)s->n;
 	struct stepped *t;
 
-	if (s->n == SOFT_MAX_THREADS) {
+	if (i == SOFT_MAX_THREADS) {
 		s->shared->lost_threads++;
 		return NULL;
 	}
-	t = &s->threads[s->n];
-	stepped__init(t, tid, s->shared, (uint32_t)s->n, &s->config->stream, s->truth);
+	t = &s->threads[s->n++];
+	*t = (struct stepped){.tid = tid,
+			      .attached = true,
+			      .waiting = s->config->from_exec || s->config->n_starts,
+			      .shared = s->shared,
+			      .out = &s->shared->threads[i],
+			      .ring = soft_shared__ring(s->shared, i)};
+	t->out->tid = tid;
+	t->out->start_ns = t->out->last_ns = clock__now_ns();
+	truth__init(&t->truth, s->truth, tid);
+	pt_stream__init(&t->stream, s->stream, write_ring, t);
 	process__thread_name(s->config->pid, tid, t->out->comm);
-	t->attached = true;
-	t->waiting = s->config->from_exec || s->config->n_starts;
-	s->n++;
 	s->shared->n_threads = (uint32_t)s->n;
 	s->live++;
 	return t;
@@ -92,19 +339,6 @@ static void remove_thread(struct stepper *s, struct stepped *t)
 	s->live--;
 }
 
-static void seize_thread(struct stepper *s, pid_t tid)
-{
-	struct stepped *t = add_thread(s, tid);
-
-	if (!t) {
-		ptrace(PTRACE_DETACH, tid, 0, 0);
-	} else if (!s->config->from_exec) {
-		t->unseen = true;
-		s->shared->unseen++;
-		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-	}
-}
-
 /*
  * Seizes and interrupts every thread of the target. New ones may start while we look: until a whole
  * pass finds none. 0 or -errno.
@@ -122,13 +356,23 @@ static int seize_all(struct stepper *s)
 			return s->n ? 0 : err;
 		found = false;
 		for (size_t i = 0; i < n; i++) {
+			struct stepped *t;
+
 			if (find_thread(s, tids[i]))
 				continue;
-			if (!ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS)) {
-				found = true;
-				seize_thread(s, tids[i]);
-			} else if (errno != ESRCH) {
-				return -errno;
+			err = ptrace(PTRACE_SEIZE, tids[i], 0, SEIZE_OPTIONS) ? errno : 0;
+			if (err == ESRCH)
+				continue;
+			if (err)
+				return -err;
+			found = true;
+			t = add_thread(s, tids[i]);
+			if (!t) {
+				ptrace(PTRACE_DETACH, tids[i], 0, 0);
+			} else if (!s->config->from_exec) {
+				t->unseen = true;
+				s->shared->unseen++;
+				ptrace(PTRACE_INTERRUPT, tids[i], 0, 0);
 			}
 		}
 		if (s->shared->lost_threads)
@@ -143,42 +387,38 @@ static int seize_all(struct stepper *s)
 #define ERESTARTSYS	      512
 #define ERESTART_RESTARTBLOCK 516
 
-static bool is_listed(const struct mappings *maps, const struct mapping *m)
-{
-	const struct mapping *old = mappings__find(maps, m->start);
-
-	return old && old->start == m->start && old->end == m->end && old->pgoff == m->pgoff &&
-	       old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path);
-}
-
-static void append(struct soft_shared *shared, pid_t pid, const struct mapping *m, uint64_t now)
-{
-	struct soft_map *out;
-
-	if (shared->n_maps == SOFT_MAX_MAPS) {
-		shared->lost_maps++;
-		return;
-	}
-	/* The kernel maps this page on the way to it, with no syscall to be seen: it was always
-	 * there. */
-	if (!strcmp(m->path, "[uprobes]") && shared->n_maps)
-		now = shared->maps[0].map.time_ns;
-	out = &shared->maps[shared->n_maps++];
-	out->map = process_note__map(pid, m, now);
-	snprintf(out->path, sizeof(out->path), "%s", m->path);
-}
-
 /* Appends mappings not seen before to the shared list. */
 static void scan_maps(struct stepper *s)
 {
+	struct soft_shared *shared = s->shared;
 	uint64_t now = clock__now_ns();
 	struct mappings maps;
 
 	if (mappings__read(&maps, s->config->pid))
 		return;
-	for (size_t i = 0; i < maps.n; i++)
-		if (maps.v[i].prot & PROT_EXEC && !is_listed(&s->maps, &maps.v[i]))
-			append(s->shared, s->config->pid, &maps.v[i], now);
+	for (size_t i = 0; i < maps.n; i++) {
+		const struct mapping *m = &maps.v[i];
+		const struct mapping *old = mappings__find(&s->maps, m->start);
+		struct soft_map *out;
+		bool was_there;
+
+		if (!(m->prot & PROT_EXEC))
+			continue;
+		if (old && old->start == m->start && old->end == m->end && old->pgoff == m->pgoff &&
+		    old->ino == m->ino && old->prot == m->prot && !strcmp(old->path, m->path))
+			continue;
+		if (shared->n_maps == SOFT_MAX_MAPS) {
+			shared->lost_maps++;
+			continue;
+		}
+		/* The kernel maps this page on the way to it, without a syscall that can be seen.
+		 */
+		was_there = !strcmp(m->path, "[uprobes]") && shared->n_maps;
+		out = &shared->maps[shared->n_maps++];
+		out->map = process_note__map(s->config->pid, m,
+					     was_there ? shared->maps[0].map.time_ns : now);
+		snprintf(out->path, sizeof(out->path), "%s", m->path);
+	}
 	mappings__fini(&s->maps);
 	s->maps = maps;
 }
@@ -235,22 +475,6 @@ static bool trap_pending(pid_t tid)
 }
 
 /*
- * True where a stop interrupted a syscall that the kernel will restart or that is still under way;
- * regs->rip is set back to the syscall instruction.
- */
-static bool rewind_syscall(struct user_regs_struct *regs)
-{
-	long result = (long)regs->rax;
-
-	if ((long)regs->orig_rax < 0)
-		return false;
-	if (result > -ERESTARTSYS || result < -ERESTART_RESTARTBLOCK)
-		return false;
-	regs->rip -= 2;
-	return true;
-}
-
-/*
  * With -start and -stop a thread runs freely until a breakpoint of the CPU stops it at a start;
  * from there on it is stepped until it reaches a stop. This changes no byte of the target and needs
  * only ptrace's rights.
@@ -280,7 +504,7 @@ static int find_all(const struct mappings *maps, const struct rec_place *places,
 /* Finds the addresses of -start and -stop, by the mappings as last seen. */
 static void find_places(struct stepper *s)
 {
-	const struct stepper_config *c = s->config;
+	const struct source_config *c = s->config;
 	int err = find_all(&s->maps, c->starts, c->n_starts, &s->starts);
 
 	if (!err)
@@ -333,7 +557,7 @@ static bool is_one_of(const address_vec *ips, uint64_t ip)
 static void publish(struct stepper *s, enum soft_state state)
 {
 	s->shared->state = state;
-	if (write(s->config->control_fd, "s", 1) < 0)
+	if (write(s->control_fd, "s", 1) < 0)
 		s->orphan = true;
 }
 
@@ -352,7 +576,7 @@ static void detach(struct stepper *s, struct stepped *t, bool in_syscall)
 	struct user_regs_struct regs;
 
 	if (!t->waiting && !ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
-		stepped__end(t, in_syscall);
+		end_trace(t, in_syscall);
 	clear_breakpoints(t);
 	process__thread_name(s->config->pid, t->tid, t->out->comm);
 	ptrace(PTRACE_DETACH, t->tid, 0, t->inject);
@@ -375,7 +599,7 @@ static void begin_freeze(struct stepper *s)
 static bool freeze_wanted(struct stepper *s, int timeout_ms)
 {
 	struct pollfd fds[3] = {
-		{s->config->control_fd, POLLIN, 0},
+		{s->control_fd, POLLIN, 0},
 		{s->config->freeze_fd, POLLIN, 0},
 		{s->signal_fd, POLLIN, 0},
 	};
@@ -392,7 +616,7 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 		return true;
 	if (!fds[0].revents)
 		return false;
-	if (read(s->config->control_fd, &command, 1) != 1)
+	if (read(s->control_fd, &command, 1) != 1)
 		s->orphan = true;
 	return s->orphan || command == SOFT_COMMAND_FREEZE;
 }
@@ -400,28 +624,23 @@ static bool freeze_wanted(struct stepper *s, int timeout_ms)
 /* The most bytes per step: a PSB and all that belongs to it, and more. */
 #define STEP_ROOM 1024
 
-/* Waits while the ring is full, until mtbpf has read from it. */
-static void wait_for_room(struct stepper *s, struct stepped *t)
-{
-	uint64_t since = clock__now_ns();
-
-	publish(s, SOFT_RUNNING);
-	while (!s->freezing && !s->orphan &&
-	       t->out->written - t->out->taken > s->shared->ring_size - STEP_ROOM)
-		if (freeze_wanted(s, 1))
-			begin_freeze(s);
-	s->shared->waited_ns += clock__now_ns() - since;
-}
-
+/* For a ring that mtbpf drains: tells mtbpf at half a ring, and waits while the ring is full. */
 static void make_ready(struct stepper *s, struct stepped *t)
 {
 	uint64_t before = t->out->ready - t->out->taken, size = s->shared->ring_size;
+	uint64_t since;
 
 	t->out->ready = t->out->written;
 	if (before <= size / 2 && t->out->ready - t->out->taken > size / 2)
 		publish(s, SOFT_RUNNING);
-	if (t->out->written - t->out->taken > size - STEP_ROOM)
-		wait_for_room(s, t);
+	if (t->out->written - t->out->taken <= size - STEP_ROOM)
+		return;
+	since = clock__now_ns();
+	publish(s, SOFT_RUNNING);
+	while (!s->freezing && !s->orphan && t->out->written - t->out->taken > size - STEP_ROOM)
+		if (freeze_wanted(s, 1))
+			begin_freeze(s);
+	s->shared->waited_ns += clock__now_ns() - since;
 }
 
 /*
@@ -432,25 +651,12 @@ static void stopped_clean(struct stepper *s, struct stepped *t)
 {
 	if (!s->freezing && freeze_wanted(s, 0))
 		begin_freeze(s);
-	if (s->config->keeps_all)
+	if (s->config->spool_dir)
 		make_ready(s, t);
 	if (s->freezing)
 		detach(s, t, false);
 	else
 		go_on(t);
-}
-
-/* A breakpoint stopped the thread before a start of a region. */
-static void enter_region(struct stepper *s, struct stepped *t)
-{
-	struct user_regs_struct regs;
-
-	if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) && is_one_of(&s->starts, regs.rip)) {
-		clear_breakpoints(t);
-		t->waiting = false;
-		stepped__fetch(t, &regs);
-	}
-	stopped_clean(s, t);
 }
 
 static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
@@ -459,21 +665,36 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs))
 		return;
-	if (info->si_code == SIGTRAP)
+	if (info->si_code == SIGTRAP) {
 		/* signal_setup_done(): stopped on a handler's first instruction. */
-		stepped__signalled(t, &regs);
-	else if (info->si_code == SI_USER)
-		stepped__probed(t, &regs);
-	else if (t->skip_next)
+		set_time(t, t->fetched_ns);
+		if (t->stream.enabled)
+			pt_stream__disable_async(&t->stream, t->ip);
+		truth__signal(&t->truth, regs.rip, regs.rsp);
+	} else if (info->si_code == SI_USER) {
+		/*
+		 * The fetched instruction has a uprobe: the kernel handled its int3 and continued
+		 * after the instruction. It cannot be read; a call is what pushed and went far.
+		 */
+		set_time(t, t->fetched_ns);
+		t->shared->steps++;
+		if (!t->stream.enabled)
+			pt_stream__enable(&t->stream, t->ip);
+		pt_stream__disable_async(&t->stream, t->ip);
+		if (regs.rsp == t->sp - 8 && regs.rip - t->ip > INSN_MAX_LEN)
+			truth__call(&t->truth, t->fetched_ns, regs.rip, regs.rsp);
+	} else if (t->skip_next) {
 		t->skip_next = false;
-	else if (stepped__executed(t, &regs))
+	} else if (on_executed(t, &regs)) {
 		syscall_done(s, t);
-	stepped__fetch(t, &regs);
+	}
+	fetch(t, &regs);
 	if (t->is_unreadable && find_uprobes(s, t->ip))
-		stepped__fetch(t, &regs);
+		fetch(t, &regs);
 	/* Before a stop of a region: the thread runs freely from here on. */
 	if (is_one_of(&s->stops, t->ip)) {
-		stepped__leave(t);
+		end_trace(t, false);
+		truth__reset(&t->truth);
 		t->waiting = true;
 		set_breakpoints(s, t);
 	}
@@ -481,32 +702,36 @@ static void on_trap(struct stepper *s, struct stepped *t, const siginfo_t *info)
 }
 
 /*
- * True for SIGTRAPs of stepping itself: a step (TRAP_TRACE, TRAP_BRKPT after a syscall), the entry
- * of a handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
+ * SIGTRAPs of stepping itself are a step (TRAP_TRACE, TRAP_BRKPT after a syscall), the entry of a
+ * handler (si_code SIGTRAP), and, under a uprobe, the one that arch_uprobe_skip_sstep() and
  * arch_uprobe_post_xol() send to a task with the trap flag (SI_USER). Others belong to the target.
  */
-static bool is_ours(const struct stepped *t, const siginfo_t *info)
-{
-	int code = info->si_code;
-
-	return code == TRAP_TRACE || code == TRAP_BRKPT || code == SIGTRAP ||
-	       (code == SI_USER && t->under_probe);
-}
-
 static void on_signal(struct stepper *s, struct stepped *t, int sig)
 {
+	struct user_regs_struct regs;
+	bool is_step = false;
 	siginfo_t info;
 
 	if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info)) {
 		stopped_clean(s, t);
-	} else if (sig == SIGTRAP && !t->waiting && is_ours(t, &info)) {
-		on_trap(s, t, &info);
-	} else if (sig == SIGTRAP && t->has_breakpoints && info.si_code == TRAP_HWBKPT) {
-		enter_region(s, t);
-	} else {
-		t->inject = sig;
-		stopped_clean(s, t);
+		return;
 	}
+	if (sig == SIGTRAP && !t->waiting)
+		is_step = info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT ||
+			  info.si_code == SIGTRAP || (info.si_code == SI_USER && t->under_probe);
+	if (is_step) {
+		on_trap(s, t, &info);
+		return;
+	}
+	if (sig != SIGTRAP || !t->has_breakpoints || info.si_code != TRAP_HWBKPT) {
+		t->inject = sig;
+	} else if (!ptrace(PTRACE_GETREGS, t->tid, 0, &regs) && is_one_of(&s->starts, regs.rip)) {
+		/* A breakpoint stopped the thread before a start of a region. */
+		clear_breakpoints(t);
+		t->waiting = false;
+		fetch(t, &regs);
+	}
+	stopped_clean(s, t);
 }
 
 /* After PTRACE_INTERRUPT, or a new thread's first stop, or a job-control stop. */
@@ -537,12 +762,16 @@ static void on_event_stop(struct stepper *s, struct stepped *t, int sig)
 		stopped_clean(s, t);
 		return;
 	}
-	in_syscall = rewind_syscall(&regs);
+	/* The kernel will restart the syscall, or is still in it. */
+	in_syscall = (long)regs.orig_rax >= 0 && (long)regs.rax <= -ERESTARTSYS &&
+		     (long)regs.rax >= -ERESTART_RESTARTBLOCK;
+	if (in_syscall)
+		regs.rip -= 2;
 	if (s->freezing) {
 		detach(s, t, in_syscall);
 		return;
 	}
-	stepped__fetch(t, &regs);
+	fetch(t, &regs);
 	go_on(t);
 }
 
@@ -552,8 +781,13 @@ static void on_event(struct stepper *s, struct stepped *t, int event)
 		/* Its breakpoints are gone with what it ran. */
 		t->waiting = t->waiting && s->config->n_starts;
 		t->has_breakpoints = false;
-		if (!t->waiting)
-			stepped__exec(t);
+		if (!t->waiting) {
+			set_time(t, t->fetched_ns);
+			if (t->stream.enabled)
+				pt_stream__disable(&t->stream);
+			truth__reset(&t->truth);
+			t->skip_next = true;
+		}
 		process__thread_name(s->config->pid, t->tid, t->out->comm);
 		scan_maps(s);
 		find_places(s);
@@ -582,7 +816,7 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 	if (!WIFSTOPPED(status)) {
 		/* It ended in or before the fetched instruction: that is where its trace ends. */
 		if (t->fetched_ns)
-			stepped__end(t, t->insn.cls == INSN_SYSCALL);
+			end_trace(t, t->insn.cls == INSN_SYSCALL);
 		remove_thread(s, t);
 		return;
 	}
@@ -598,80 +832,51 @@ static void on_wait(struct stepper *s, pid_t tid, int status)
 		on_signal(s, t, WSTOPSIG(status));
 }
 
-static pid_t wait_any(struct stepper *s, int *status)
-{
-	pid_t tid;
-
-	/*
-	 * A step takes some ten microseconds; to sleep and be woken, in a VM, more than twice that
-	 * again (measured: 38 us a step so, 95 us with 64 looks).
-	 */
-	for (int i = 0; i < STEPPER_SPINS; i++) {
-		tid = waitpid(-1, status, __WALL | WNOHANG);
-		if (tid)
-			return tid;
-	}
-	if (!s->freezing && freeze_wanted(s, -1))
-		begin_freeze(s);
-	else if (s->freezing)
-		poll(&(struct pollfd){s->signal_fd, POLLIN, 0}, 1, 100);
-	return 0;
-}
-
+/*
+ * Steps until no thread is left. A step takes some ten microseconds; to sleep and be woken, in a
+ * VM, more than twice that again (measured: 38 us a step so, 95 us with 64 looks).
+ */
 static void step_all(struct stepper *s)
 {
 	while (s->live) {
+		pid_t tid = 0;
 		int status;
-		pid_t tid = wait_any(s, &status);
 
+		for (int i = 0; i < STEPPER_SPINS && !tid; i++)
+			tid = waitpid(-1, &status, __WALL | WNOHANG);
 		if (tid < 0)
 			break;
-		if (!tid)
-			continue;
-		on_wait(s, tid, status);
-		if (s->freezing)
-			s->shared->stuck = (int)s->live;
+		if (tid) {
+			on_wait(s, tid, status);
+			if (s->freezing)
+				s->shared->stuck = (int)s->live;
+		} else if (s->freezing) {
+			poll(&(struct pollfd){s->signal_fd, POLLIN, 0}, 1, 100);
+		} else if (freeze_wanted(s, -1)) {
+			begin_freeze(s);
+		}
 	}
 }
 
-static int init(struct stepper *s, struct soft_shared *shared, const struct stepper_config *config)
+void stepper__run(struct soft_shared *shared, const struct source_config *config,
+		  const struct pt_stream_config *stream, int control_fd)
 {
+	struct stepper s = {
+		.shared = shared, .config = config, .stream = stream, .control_fd = control_fd};
 	sigset_t all;
+	int err;
 
-	*s = (struct stepper){.shared = shared, .config = config};
 	/* Ctrl-C and the like are mtbpf's; a stepper that dies takes the target with it. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
-	s->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->threads = calloc(SOFT_MAX_THREADS, sizeof(*s->threads));
+	s.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	s.threads = calloc(SOFT_MAX_THREADS, sizeof(*s.threads));
 	if (config->truth_path)
-		s->truth = fopen(config->truth_path, "we");
-	if (s->signal_fd < 0 || !s->threads || (config->truth_path && !s->truth))
-		return -errno;
-	return 0;
-}
-
-static void fini(struct stepper *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		stepped__fini(&s->threads[i]);
-	free(s->threads);
-	VEC_FINI(&s->starts);
-	VEC_FINI(&s->stops);
-	mappings__fini(&s->maps);
-	if (s->truth)
-		fclose(s->truth);
-}
-
-void stepper__run(struct soft_shared *shared, const struct stepper_config *config)
-{
-	struct stepper s;
-	int err = init(&s, shared, config);
-
-	if (!err)
-		err = seize_all(&s);
+		s.truth = fopen(config->truth_path, "we");
+	err = s.signal_fd < 0 || !s.threads || (config->truth_path && !s.truth) ? -errno
+										: seize_all(&s);
 	if (err) {
 		/* Releases the seized threads: nothing has been stepped yet. */
 		s.freezing = true;
@@ -685,5 +890,12 @@ void stepper__run(struct soft_shared *shared, const struct stepper_config *confi
 	if (s.truth)
 		fflush(s.truth);
 	publish(&s, err ? SOFT_FAILED : s.freezing ? SOFT_FROZEN : SOFT_EXITED);
-	fini(&s);
+	for (size_t i = 0; i < s.n; i++)
+		truth__fini(&s.threads[i].truth);
+	free(s.threads);
+	VEC_FINI(&s.starts);
+	VEC_FINI(&s.stops);
+	mappings__fini(&s.maps);
+	if (s.truth)
+		fclose(s.truth);
 }

@@ -24,17 +24,6 @@ static bool is_on(const struct truth *truth, size_t i, uint64_t sp)
 	return sp + truth->distance >= stack->low && sp <= stack->high + truth->distance;
 }
 
-static size_t find_stack(const struct truth *truth, uint64_t sp)
-{
-	size_t i = truth->stack;
-
-	if (i < truth->stacks.n && is_on(truth, i, sp))
-		return i;
-	for (i = 0; i < truth->stacks.n && !is_on(truth, i, sp); i++)
-		;
-	return i;
-}
-
 static bool add_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack = VEC_PUSH(&truth->stacks);
@@ -57,11 +46,13 @@ static void change_to(struct truth *truth, size_t i)
 static struct truth_stack *select_stack(struct truth *truth, uint64_t sp)
 {
 	struct truth_stack *stack;
-	size_t i;
+	size_t i = truth->stack;
 
 	if (!truth->distance)
 		return NULL;
-	i = find_stack(truth, sp);
+	if (i >= truth->stacks.n || !is_on(truth, i, sp))
+		for (i = 0; i < truth->stacks.n && !is_on(truth, i, sp); i++)
+			;
 	if (i == truth->stacks.n && !add_stack(truth, sp))
 		return NULL;
 	change_to(truth, i);
@@ -150,14 +141,6 @@ void truth__call(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t sp
 	write_line(truth, time_ns, "call", to);
 }
 
-/* A coroutine that begins by a return, or another one in its place. */
-static bool begins(const struct truth *truth, struct truth_stack *stack, uint64_t slot)
-{
-	if (!stack->entry && stack->low == stack->high && !truth->now.frames.n)
-		stack->entry = slot;
-	return truth->stack && slot == stack->entry;
-}
-
 void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t slot)
 {
 	struct truth_stack *stack;
@@ -168,7 +151,10 @@ void truth__return(struct truth *truth, uint64_t time_ns, uint64_t to, uint64_t 
 	stack = select_stack(truth, slot);
 	/* Frames below were left without a return. */
 	left_frames = drop_dead(truth, slot);
-	if (stack && begins(truth, stack, slot))
+	/* A coroutine that begins by a return, or another one in its place. */
+	if (stack && !stack->entry && stack->low == stack->high && !truth->now.frames.n)
+		stack->entry = slot;
+	if (stack && truth->stack && slot == stack->entry)
 		truth__reset(truth);
 	/* A RET that leaves all frames of a coroutine raises: no frame had called these. */
 	if (!truth->now.frames.n)
