@@ -139,5 +139,5 @@ counts() {
 	[ "$status" -eq 2 ]
 	mtbpf_run attach -pid "$target" -symbol handle -delay-thresh 1ms -if '(int)retval == 1'
 	[ "$status" -eq 2 ]
-	complains "retval is that of a call"
+	complains "retval is known only when a call returns"
 }

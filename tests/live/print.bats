@@ -249,5 +249,5 @@ teardown() {
 	done
 	mtbpf_run attach -pid "$target" -symbol answer -delay-thresh 1ms -print retval
 	[ "$status" -eq 2 ]
-	complains "retval is that of a call"
+	complains "retval is known only when a call returns"
 }

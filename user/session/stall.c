@@ -167,7 +167,7 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 		uint32_t inner_tid;
 
 		err = copy_stack(thread, o->no_stack_copy ? 0 : (uint32_t)o->stack_copy, &left);
-		/* The tid of the owner as we see it; 0 if it is no thread of the process. */
+		/* The tid of the owner as we see it; 0: not a thread of the process. */
 		inner_tid = owner_of(&thread->at);
 		for (size_t k = 0; k < n && inner_tid; k++)
 			if (at[k].inner_tid == inner_tid)

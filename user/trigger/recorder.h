@@ -45,7 +45,7 @@ struct recorder_config {
 struct recorder *recorder__new(const struct recorder_config *config);
 void recorder__free(struct recorder *recorder);
 
-/* What the kernel lets the recorder count. */
+/* Kinds of lost time that this kernel reports. */
 struct recorder_abilities {
 	bool interrupts; /* it has all tracepoints that are needed to measure interrupt time */
 	/* It has quotas, and a clock of stolen time; false before the first switch. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel knows of tasks: offsets in its structs, and a reader of what each thread does. */
+/* Offsets in the structs of the running kernel, and a reader of what each thread does. */
 #ifndef MTBPF_TRIGGER_STALL_H
 #define MTBPF_TRIGGER_STALL_H
 

@@ -127,8 +127,9 @@ static int size_lru(struct bpf_map *map, const struct trigger_config *config)
 }
 
 /*
- * What measures calls, delays and regions. Of two variants one is loaded: the kernel may not
- * support the other's programs and map, and each program takes the verifier 10 ms or more.
+ * Selects the programs that measure calls, delays and regions. Of two variants one is loaded: the
+ * kernel may not support the other's programs and map, and each program takes the verifier 10 ms or
+ * more.
  */
 static int select_calls(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
 {
@@ -162,7 +163,7 @@ static int select_calls(struct trigger_bpf *skel, const struct trigger_config *c
 	return err || !keeps ? err : size_lru(skel->maps.kept_of_calls, config);
 }
 
-/* What looks for stalls, measures times on and off CPUs, or reads other members of tasks. */
+/* Selects the programs that look for stalls, measure times on and off CPUs, or read tasks. */
 static int select_tasks(struct trigger_bpf *skel, const struct trigger_config *config)
 {
 	bool stalls = config->limits.stall_thresh_ns, cpu = config->cpu_measure != MT_CPU_ALL;
