@@ -28,30 +28,17 @@ void confine__reading(void)
 		log__debug("cannot give up capabilities: %s", strerror(-err));
 }
 
-typedef VEC(int) fd_vec;
-
-static int add_roots(fd_vec *roots, const struct recording *rec)
-{
-	for (size_t i = 0; i < rec->roots.n; i++) {
-		int *fd = rec->roots.v[i].is_owner ? VEC_PUSH(roots) : NULL;
-
-		if (fd)
-			*fd = rec->roots.v[i].fd;
-		else if (rec->roots.v[i].is_owner)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 void confine__decoding(const char *path, bool is_folder, const struct recording *const *recs,
 		       size_t n)
 {
 	_cleanup_free_ char *place = path ? strdup(path) : NULL;
-	fd_vec roots = {0};
+	VEC(int) roots = {0};
 	int err = path && !place ? -ENOMEM : 0;
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = add_roots(&roots, recs[i]);
+	for (size_t i = 0; i < n; i++)
+		VEC_EACH_WHILE(&recs[i]->roots, root, !err)
+			if (root->is_owner)
+				err = VEC_ADD(&roots, root->fd);
 	if (!err)
 		err = landlock__confine(place ? dirname(place) : NULL, is_folder, roots.v, roots.n);
 	if (!err)
@@ -69,48 +56,33 @@ struct answer {
 static void work_and_exit(int (*work)(void *context), void *context, int to, pid_t parent)
 {
 	struct answer answer = {0};
-	int err;
 
 	/* End with the parent, which reads the answer. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	err = capability__keep_for_files();
-	if (err)
-		log__debug("cannot give up capabilities: %s", strerror(-err));
+	confine__reading();
 	answer.result = work(context);
 	answer.has_error = log__has_error();
 	fflush(NULL);
 	_exit(write(to, &answer, sizeof(answer)) != sizeof(answer));
 }
 
-/* Passes a signal on to the child that works. */
-static void hand_on(int signal_fd, pid_t pid)
-{
-	struct signalfd_siginfo info;
-
-	if (read(signal_fd, &info, sizeof(info)) == sizeof(info))
-		kill(pid, (int)info.ssi_signo);
-}
-
-/* Waits until the child has answered or closed its end of the pipe. */
+/*
+ * Waits until the child has answered or closed its end of the pipe. Passes signals on to the child.
+ */
 static bool wait_for_answer(int from, int signal_fd, pid_t pid, struct answer *answer)
 {
 	struct pollfd fds[] = {{.fd = from, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+	struct signalfd_siginfo info;
 
 	while (!fds[0].revents) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return false;
-		if (fds[1].revents & POLLIN)
-			hand_on(signal_fd, pid);
+		if (fds[1].revents & POLLIN && read(signal_fd, &info, sizeof(info)) == sizeof(info))
+			kill(pid, (int)info.ssi_signo);
 	}
 	return read(from, answer, sizeof(*answer)) == sizeof(*answer);
-}
-
-static void end_like_it(int signal)
-{
-	interrupts__release();
-	raise(signal);
 }
 
 /* Explains why the child ended; a library may have ended it when memory ran out, for example. */
@@ -118,8 +90,10 @@ static int explain_end(int status, const char *what)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE)
-		end_like_it(signal);
+	if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGPIPE) {
+		interrupts__release();
+		raise(signal);
+	}
 	if (signal)
 		log__error("%s was ended by a signal: %s", what, strsignal(signal));
 	else

@@ -24,6 +24,7 @@
 #include "util/fs.h"
 #include "util/names.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "util/vec.h"
 #include "util/meter.h"
 #include "view/pattern.h"
@@ -57,39 +58,22 @@ static int add_path(struct capture_paths *found, const char *path)
 	return err;
 }
 
-/* The recording's name, of the trace that was made of it. */
-static bool has_recording(const char *trace)
-{
-	const char *suffix = strstr(strrchr(trace, '/') ?: trace, ".fxt");
-	char path[PATH_MAX];
-
-	return suffix &&
-	       snprintf(path, sizeof(path), "%.*s.mtbpf", (int)(suffix - trace), trace) <
-		       PATH_MAX &&
-	       is_recording_folder(path);
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-	size_t n = strlen(name), k = strlen(end);
-
-	return n > k && !strcmp(name + n - k, end);
-}
-
 /* A folder that may not be read is recognized by its name. */
 bool captures__is_folder(const char *path)
 {
 	struct stat st;
+	bool is_named = (strcmp(path, ".mtbpf") && text__ends_in(path, ".mtbpf")) ||
+			(strcmp(path, ".mtbpf/") && text__ends_in(path, ".mtbpf/"));
 
-	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) &&
-	       !ends_with(path, ".mtbpf") && !ends_with(path, ".mtbpf/");
+	return !stat(path, &st) && S_ISDIR(st.st_mode) && !is_recording_folder(path) && !is_named;
 }
 
 static int add_from(struct capture_paths *found, const char *dir, int depth);
 
 static int add_entry(struct capture_paths *found, const char *path, int depth)
 {
-	const char *name = strrchr(path, '/') + 1;
+	const char *name = strrchr(path, '/') + 1, *suffix = strstr(name, ".fxt");
+	char recording[PATH_MAX];
 	struct stat st;
 
 	if (name[0] == '.' || lstat(path, &st))
@@ -101,10 +85,17 @@ static int add_entry(struct capture_paths *found, const char *path, int depth)
 		return depth < DEPTH_MAX ? add_from(found, path, depth + 1) : 0;
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if (is_trace_name(name))
-		return has_recording(path) ? 0 : add_path(found, path);
-	return !strcmp(name, "perf.data") || ends_with(name, ".perf.data") ? add_path(found, path)
-									   : 0;
+	if (!is_trace_name(name))
+		return !strcmp(name, "perf.data") || text__ends_in(name, ".perf.data")
+			       ? add_path(found, path)
+			       : 0;
+	/* A trace is left out if the recording is there that it was made of. */
+	if (suffix &&
+	    snprintf(recording, sizeof(recording), "%.*s.mtbpf", (int)(suffix - path), path) <
+		    PATH_MAX &&
+	    is_recording_folder(recording))
+		return 0;
+	return add_path(found, path);
 }
 
 static int add_from(struct capture_paths *found, const char *dir, int depth)
@@ -115,7 +106,7 @@ static int add_from(struct capture_paths *found, const char *dir, int depth)
 
 	for (int i = 0; i < n; i++) {
 		int length = snprintf(path, sizeof(path), "%s%s%s", dir,
-				      ends_with(dir, "/") ? "" : "/", entries[i]->d_name);
+				      text__ends_in(dir, "/") ? "" : "/", entries[i]->d_name);
 
 		if (!err && length < PATH_MAX)
 			err = add_entry(found, path, depth);
@@ -161,13 +152,6 @@ void capture_paths__fini(struct capture_paths *found)
 
 /* The file that a recording's summary is kept in. */
 
-/* A folder that others write to may have links in it. */
-static int open_kept(int dir)
-{
-	return fs__only_regular(
-		openat(dir, SUMMARY_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-}
-
 static int open_dir(const char *path)
 {
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -183,8 +167,10 @@ static uint64_t data_size(int dir)
 /* Reads a stored summary. 0, or -errno if it is missing or not valid. */
 static int read_kept(struct summary *s, const char *path)
 {
+	/* A folder that others write to may have links in it. */
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
 	_cleanup_close_ int dir = open_dir(path);
-	_cleanup_close_ int fd = dir < 0 ? -1 : open_kept(dir);
+	_cleanup_close_ int fd = dir < 0 ? -1 : fs__only_regular(openat(dir, SUMMARY_FILE, flags));
 	_cleanup_free_ char *text = NULL;
 	size_t size;
 	int err = fd < 0 ? -ENOENT : fs__read_fd(fd, SUMMARY_SIZE_MAX, &text, &size);
@@ -237,37 +223,6 @@ static const char *explain_no_report(const struct decoded *decoded)
 	return "the whole iteration is not in it";
 }
 
-/* The mapping that contains the trigger's probe. */
-static const struct rec_map *find_program(const struct recording *rec, const struct hit_mark *hit)
-{
-	const struct rec_map *found = NULL;
-
-	for (size_t i = 0; hit && i < rec->maps.n; i++) {
-		const struct rec_map *map = &rec->maps.v[i];
-
-		if (map->pid == hit->pid && hit->ip >= map->start &&
-		    hit->ip - map->start < map->len)
-			found = map;
-	}
-	return found;
-}
-
-static uint64_t time_of(const struct recording *rec)
-{
-	return rec->unix_zero_ns && rec->frozen_ns ? (rec->unix_zero_ns + rec->frozen_ns) / 1000000
-						   : 0;
-}
-
-static uint64_t size_of_data(const char *path)
-{
-	_cleanup_close_ int dir = open_dir(path);
-	struct stat st;
-
-	if (dir >= 0)
-		return data_size(dir);
-	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
-}
-
 /* The first ones: nobody has more. */
 #define LABELS_MAX 64
 
@@ -277,24 +232,36 @@ static char *make_text(const struct decoded *decoded, const struct recording *re
 	struct summary_label labels[LABELS_MAX];
 	struct report *report = decoded__report(decoded);
 	const struct hit_mark *hit = decoded__slowest_hit(decoded);
-	const struct rec_map *program = find_program(rec, hit);
-	const struct rec_file *file =
-		program ? recording__find_file(rec, program->path, program->ino) : NULL;
-	const char *build_id = file && file->build_id[0] ? file->build_id
-			       : program		 ? program->build_id
-							 : "";
+	const struct rec_file *file = NULL;
+	_cleanup_close_ int dir = open_dir(path);
+	struct stat st;
 	struct summary_facts facts = {
 		.hit = hit,
 		.no_report = report ? NULL : explain_no_report(decoded),
-		.unix_ms = time_of(rec),
-		.data_bytes = size_of_data(path),
 		.command = rec->command,
-		.program = program ? program->path : NULL,
-		.build_id = build_id[0] ? build_id : NULL,
 		.labels = labels,
 	};
 	char *text;
 
+	if (rec->unix_zero_ns && rec->frozen_ns)
+		facts.unix_ms = (rec->unix_zero_ns + rec->frozen_ns) / 1000000;
+	if (dir >= 0)
+		facts.data_bytes = data_size(dir);
+	else if (!stat(path, &st))
+		facts.data_bytes = (uint64_t)st.st_size;
+	/* The program is the mapping that contains the trigger's probe. */
+	for (size_t i = 0; hit && i < rec->maps.n; i++) {
+		const struct rec_map *map = &rec->maps.v[i];
+
+		if (map->pid != hit->pid || hit->ip < map->start ||
+		    hit->ip - map->start >= map->len)
+			continue;
+		file = recording__find_file(rec, map->path, map->ino);
+		facts.program = map->path;
+		facts.build_id = file && file->build_id[0] ? file->build_id : map->build_id;
+	}
+	if (facts.build_id && !facts.build_id[0])
+		facts.build_id = NULL;
 	for (; facts.n_labels < rec->labels.n && facts.n_labels < LABELS_MAX; facts.n_labels++)
 		labels[facts.n_labels] = (struct summary_label){
 			rec->labels.v[facts.n_labels].key, rec->labels.v[facts.n_labels].value};
@@ -320,22 +287,6 @@ static void refuse_capture(const char *path, const char *what, const char *why, 
 		log__hint("'mtbpf report %s' shows the error in full", path);
 }
 
-static int make(const char *path, const struct summarise_options *options, char **text)
-{
-	const struct input_options input_options = {.no_inline = options->no_inline};
-	struct input input;
-	int err;
-
-	inputs__init(&input, &path, 1);
-	err = inputs__open(&input, 1, &input_options);
-	if (!err) {
-		*text = make_text(&input.decoded, &input.rec, path);
-		err = *text ? 0 : -ENOMEM;
-	}
-	inputs__fini(&input, 1);
-	return err;
-}
-
 /* One process per summary, so that a crash, or running out of memory, ends only that one. */
 
 struct worker {
@@ -358,7 +309,9 @@ struct summariser {
 
 static void work_and_exit(const struct summariser *s, const char *path, int to, pid_t parent)
 {
+	const struct input_options options = {.no_inline = s->options->no_inline};
 	_cleanup_free_ char *text = NULL;
+	struct input input;
 	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -367,7 +320,13 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 	/* Its progress is not shown; its errors are. */
 	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
 	memory_limit__set(s->memory);
-	err = make(path, s->options, &text);
+	inputs__init(&input, &path, 1);
+	err = inputs__open(&input, 1, &options);
+	if (!err) {
+		text = make_text(&input.decoded, &input.rec, path);
+		err = text ? 0 : -ENOMEM;
+	}
+	inputs__fini(&input, 1);
 	if (err && !log__has_error())
 		refuse_capture(path, "it cannot be summarised", strerror(-err), err == -ENOMEM);
 	if (!err)
@@ -396,7 +355,7 @@ static int begin(struct summariser *s, struct worker *w)
 	return -errno;
 }
 
-/* False when the worker has sent its whole answer. */
+/* Reads a piece of the worker's answer; false after the last one. */
 static bool take(struct worker *w)
 {
 	ssize_t n;
@@ -490,28 +449,18 @@ static void show(struct summariser *s)
 static int wait_for_some(struct summariser *s)
 {
 	struct pollfd fds[WORKERS_MAX];
-	size_t n = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_workers; i++)
 		fds[i] = (struct pollfd){.fd = s->workers[i].pid ? s->workers[i].fd : -1,
 					 .events = POLLIN};
-	n = s->n_workers;
-	if (poll(fds, n, 100) < 0 && errno != EINTR)
+	if (poll(fds, s->n_workers, 100) < 0 && errno != EINTR)
 		return -errno;
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; i < s->n_workers && !err; i++)
 		if (s->workers[i].pid && fds[i].revents && !take(&s->workers[i]))
 			err = finish(s, &s->workers[i]);
 	show(s);
 	return err;
-}
-
-static bool is_working(const struct summariser *s)
-{
-	for (size_t i = 0; i < s->n_workers; i++)
-		if (s->workers[i].pid)
-			return true;
-	return false;
 }
 
 static void end_workers(struct summariser *s)
@@ -540,7 +489,7 @@ static int make_missing(struct summariser *s)
 	memory_limit__set(s->options->max_memory);
 	s->memory = memory_limit__get() / (s->n_workers ?: 1);
 	s->began_ns = s->said_ns = clock__now_ns();
-	while (!err && (s->next < s->total || is_working(s))) {
+	while (!err && s->done < s->total) {
 		for (size_t i = 0; i < s->n_workers && s->next < s->total && !err; i++)
 			if (!s->workers[i].pid)
 				err = begin(s, &s->workers[i]);
@@ -552,27 +501,20 @@ static int make_missing(struct summariser *s)
 	return err;
 }
 
-/* True if the capture was written before since_ms; its hit is even older. */
-static bool is_too_old(const char *path, uint64_t since_ms)
-{
-	char meta[PATH_MAX];
-	struct stat st;
-
-	if (!since_ms)
-		return false;
-	snprintf(meta, sizeof(meta), "%s/meta.json", path);
-	return !stat(meta, &st) && (uint64_t)st.st_mtime * 1000 + 1000 < since_ms;
-}
-
 static int read_known(struct summariser *s)
 {
+	uint64_t since_ms = s->options->since_ms;
+	char meta[PATH_MAX];
+	struct stat st;
 	int err = 0;
 
 	for (size_t i = 0; i < s->paths->all.n && !err; i++) {
 		const char *path = s->paths->all.v[i];
 		struct summary summary = {0};
 
-		if (is_too_old(path, s->options->since_ms))
+		/* If it was written before that time, its hit is even older. */
+		snprintf(meta, sizeof(meta), "%s/meta.json", path);
+		if (since_ms && !stat(meta, &st) && (uint64_t)st.st_mtime * 1000 + 1000 < since_ms)
 			continue;
 		err = s->options->again ? -ENOENT : read_kept(&summary, path);
 		if (!err)
@@ -587,23 +529,11 @@ static int read_known(struct summariser *s)
 
 ORDER(by_path, struct summary, strcmp(x->path, y->path))
 
-static void leave_out_older(struct summaries *out, uint64_t since_ms)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < out->all.n; i++) {
-		if (out->all.v[i].unix_ms < since_ms)
-			summary__fini(&out->all.v[i]);
-		else
-			out->all.v[n++] = out->all.v[i];
-	}
-	out->all.n = n;
-}
-
 int captures__summarise(struct summaries *out, const struct capture_paths *paths,
 			const struct summarise_options *options)
 {
 	struct summariser s = {.paths = paths, .options = options, .out = out};
+	size_t n = 0;
 	int err;
 
 	*out = (struct summaries){0};
@@ -617,7 +547,13 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 		log__hint("give fewer of them, or a larger -max-memory");
 		return err;
 	}
-	leave_out_older(out, options->since_ms);
+	VEC_EACH(&out->all, summary) {
+		if (summary->unix_ms < options->since_ms)
+			summary__fini(summary);
+		else
+			out->all.v[n++] = *summary;
+	}
+	out->all.n = n;
 	VEC_SORT(&out->all, by_path);
 	return 0;
 }

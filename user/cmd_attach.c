@@ -84,46 +84,25 @@ static void say_end(enum session_end end, bool has_trigger)
  * Checks that the output can be written before the target is touched. Leaves nothing there, and
  * does not move an existing file, which may be the user's only copy of an earlier capture.
  */
-static int check_place(const char *path)
+static int check_output(const struct output_names *names, bool decode)
 {
 	char probe[PATH_MAX + sizeof(".XXXXXX")];
+	struct stat st;
 	int err;
 
-	snprintf(probe, sizeof(probe), "%s.XXXXXX", path);
+	if (decode && !stat(names->trace, &st) && !S_ISREG(st.st_mode)) {
+		log__error("cannot write %s: it exists and is not a regular file", names->trace);
+		log__hint("choose another name with -o");
+		return -EINVAL;
+	}
+	snprintf(probe, sizeof(probe), "%s.XXXXXX", names->recording);
 	if (mkdtemp(probe) && !rmdir(probe))
 		return 0;
 	err = -errno;
-	log__error("cannot create the recording %s: %s", path, strerror(-err));
+	log__error("cannot create the recording %s: %s", names->recording, strerror(-err));
 	log__hint(err == -ENOENT ? "the folder must exist; choose another with -o"
 				 : "choose another path with -o");
 	return err;
-}
-
-static int check_trace_name(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) || S_ISREG(st.st_mode))
-		return 0;
-	log__error("cannot write %s: it exists and is not a regular file", path);
-	log__hint("choose another name with -o");
-	return -EINVAL;
-}
-
-static int check_output(const struct output_names *names, bool decode)
-{
-	int err = decode ? check_trace_name(names->trace) : 0;
-
-	return err ? err : check_place(names->recording);
-}
-
-/* A very short region may not contain a sample. */
-static int refuse_no_region(void)
-{
-	log__error("nothing was recorded: no thread ran between -start and -stop");
-	log__hint("check with 'mtbpf watch' that both are hit; -source sample may miss short "
-		  "regions: raise -sample-rate, or use -duration-thresh");
-	return -ENOMSG;
 }
 
 static int refuse_nothing(const struct capture_options *options, const struct session_start *start,
@@ -132,8 +111,13 @@ static int refuse_nothing(const struct capture_options *options, const struct se
 	bool is_one = !start->exec_path && !target__is_cgroup(start->target) &&
 		      start->target->pids.n == 1;
 
-	if (options->start)
-		return refuse_no_region();
+	/* A very short region may not contain a sample. */
+	if (options->start) {
+		log__error("nothing was recorded: no thread ran between -start and -stop");
+		log__hint("check with 'mtbpf watch' that both are hit; -source sample may miss "
+			  "short regions: raise -sample-rate, or use -duration-thresh");
+		return -ENOMSG;
+	}
 	/* `run`: the program did not start; the reason has been printed. */
 	if (start->exec_path)
 		return -ENOMSG;
@@ -150,7 +134,7 @@ static int write_recording(struct recording *rec, const struct option_list *labe
 		err = labels__add(rec, "", labels);
 	if (!err)
 		err = recording__write(rec, path);
-	/* check_place() has found the place writable: any later error is -EIO. */
+	/* check_output() has found the place writable: any later error is -EIO. */
 	if (err)
 		return -EIO;
 	fs__tree_size(path, &bytes);
@@ -164,20 +148,6 @@ struct decoding {
 	const struct output_names *names;
 	struct phases *phases;
 };
-
-static int decode_into(struct decoded *decoded, const struct decoding *d)
-{
-	const char *path = d->names->trace;
-	int err = decoded__make(
-		decoded, d->rec,
-		&(struct tree_options){.no_inline = d->options->no_inline, .trace = path});
-
-	phases__end(d->phases, "decoding");
-	if (!err)
-		err = decoded__write_trace(decoded, d->rec, path);
-	phases__end(d->phases, "writing the trace");
-	return err;
-}
 
 /* Without one, or without inlined functions here, 'report' of many decodes the recording. */
 static void keep_summary(const struct decoded *decoded, const struct decoding *d)
@@ -197,6 +167,8 @@ static int make_trace(void *context)
 {
 	const struct decoding *d = (const struct decoding *)context;
 	_cleanup_free_ char *stopped = stopped__format(d->names->recording, d->names->trace);
+	const struct tree_options trees = {.no_inline = d->options->no_inline,
+					   .trace = d->names->trace};
 	const struct recording *rec = d->rec;
 	struct decoded decoded;
 	int err;
@@ -207,7 +179,11 @@ static int make_trace(void *context)
 	stop__begin(stopped ?: "");
 	interrupts__release();
 	log__info("decoding; Ctrl-C stops decoding and keeps the recording");
-	err = decode_into(&decoded, d);
+	err = decoded__make(&decoded, d->rec, &trees);
+	phases__end(d->phases, "decoding");
+	if (!err)
+		err = decoded__write_trace(&decoded, d->rec, d->names->trace);
+	phases__end(d->phases, "writing the trace");
 	interrupts__hold();
 	stop__end();
 	if (!err) {
@@ -269,25 +245,16 @@ static void make_summary_apart(const struct capture_options *options, struct rec
 		apart__run(make_summary, &decoding, "the summary");
 }
 
-/* Prints what was lost. True if nothing was. */
-static bool say_drops(const struct recording *rec)
-{
-	char text[DROP_TEXT_SIZE];
-	uint64_t drops[DROPS];
-
-	if (!recording__drops(rec, drops))
-		return true;
-	for (int i = 0; i < DROPS; i++)
-		if (drops[i])
-			log__warn("lost: %s", drop__format(text, (enum drop)i, drops[i]));
-	return false;
-}
-
-/* Prints the summary of a recording. True if nothing was lost. */
+/* Prints the summary of a recording, and what was lost. True if nothing was. */
 static bool say_recorded(const struct recording *rec, const char *path, const struct phases *phases)
 {
-	bool is_whole = say_drops(rec);
+	uint64_t drops[DROPS];
+	bool is_whole = !recording__drops(rec, drops);
+	char text[DROP_TEXT_SIZE];
 
+	for (int i = 0; i < DROPS; i++)
+		if (!is_whole && drops[i])
+			log__warn("lost: %s", drop__format(text, (enum drop)i, drops[i]));
 	phases__say(phases);
 	next_step__say("report", path);
 	next_step__say("decode", path);
@@ -298,12 +265,6 @@ struct outcome {
 	bool is_untriggered; /* what was waited for did not come */
 	bool is_whole;	     /* nothing was lost */
 };
-
-static bool is_untriggered(enum session_end end, const struct recording *rec)
-{
-	return end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER ||
-	       (end == SESSION_COMMAND_ENDED && *rec->trigger && !rec->hits.n);
-}
 
 static int capture_and_write(const struct capture_options *options, struct session_start *start,
 			     const struct output_names *names, enum capture_result result,
@@ -321,7 +282,9 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 		err = refuse_nothing(options, start, &rec);
 	phases__end(&phases, "capturing");
 	if (!err) {
-		outcome->is_untriggered = is_untriggered(end, &rec);
+		outcome->is_untriggered =
+			end == SESSION_TIMED_OUT || end == SESSION_HITS_OVER ||
+			(end == SESSION_COMMAND_ENDED && *rec.trigger && !rec.hits.n);
 		if (options->full)
 			say_full_end(end, &rec);
 		else
@@ -341,23 +304,13 @@ static int capture_and_write(const struct capture_options *options, struct sessi
 	return err;
 }
 
-static void name_folder(char folder[static PATH_MAX], const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		strcpy(folder, ".");
-	else
-		snprintf(folder, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-}
-
 /* Captures, writes the recording, and makes the result. Returns the exit code. */
 static int run_capture(const struct capture_options *options, struct session_start *start,
 		       enum capture_result result)
 {
 	struct outcome outcome = {0};
 	struct output_names names;
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], *slash;
 	int err = output_names__from(&names, options->output);
 
 	if (!err)
@@ -365,8 +318,11 @@ static int run_capture(const struct capture_options *options, struct session_sta
 	if (err)
 		return exit_code_for(err);
 	if (options->full) {
-		name_folder(folder, names.recording);
-		start->spool_dir = folder;
+		snprintf(folder, sizeof(folder), "%s", names.recording);
+		slash = strrchr(folder, '/');
+		if (slash)
+			slash[slash == folder] = '\0';
+		start->spool_dir = slash ? folder : ".";
 	}
 	interrupts__hold();
 	err = capture_and_write(options, start, &names, result, &outcome);
@@ -450,13 +406,6 @@ static void wait_and_exec(int go_fd, int status_fd, const char *path, char **arg
 	_exit(write(status_fd, &not_started, 1) == 1 ? 127 : 126);
 }
 
-static bool has_started(int status_fd)
-{
-	char byte;
-
-	return read(status_fd, &byte, 1) == 0;
-}
-
 /* Waits for the child's end; passes on signals that kill(1) sends to mtbpf. */
 static int wait_for_child(pid_t pid)
 {
@@ -477,16 +426,6 @@ static int wait_for_child(pid_t pid)
 			kill(pid, info.si_signo);
 	}
 	return status;
-}
-
-/* The program runs on after the snapshot, as with attach; mtbpf ends when it ends. */
-static void say_status(int status)
-{
-	if (WIFSIGNALED(status))
-		log__info("the program was ended by signal %d (%s)", WTERMSIG(status),
-			  strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		log__info("the program exited with %d", WEXITSTATUS(status));
 }
 
 static int refuse_start(const char *path)
@@ -545,13 +484,21 @@ static int child__fork(struct child *child, const char *path, char **argv)
 static int child__wait(struct child *child)
 {
 	bool is_started;
+	int status = 0;
+	char byte;
 
 	close(child->go_fd);
-	is_started = has_started(child->status_fd);
+	is_started = read(child->status_fd, &byte, 1) == 0;
+	/* The program runs on after the snapshot, as with attach; mtbpf ends when it ends. */
 	if (is_started)
-		say_status(wait_for_child(child->pid));
+		status = wait_for_child(child->pid);
 	else
 		waitpid(child->pid, NULL, 0);
+	if (WIFSIGNALED(status))
+		log__info("the program was ended by signal %d (%s)", WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log__info("the program exited with %d", WEXITSTATUS(status));
 	close(child->status_fd);
 	return is_started ? 0 : -ENOEXEC;
 }
@@ -674,13 +621,6 @@ static int capture_target(const struct option_table *table, const struct capture
 	return code;
 }
 
-static int refuse_command_for_weeks(const struct option_table *table)
-{
-	log__error("%s: -dir records for weeks, and not while a command runs", table->command);
-	log__hint("leave out -dir, or the command after '--'");
-	return EXIT_USAGE;
-}
-
 static int capture_running(const struct option_table *table, int argc, char **argv,
 			   enum capture_result result)
 {
@@ -703,8 +643,12 @@ static int capture_running(const struct option_table *table, int argc, char **ar
 	if (!all.keep.dir)
 		return capture_target(table, options, command,
 				      all.keep.no_summary ? CAPTURE_RECORDING : result);
-	if (command)
-		return refuse_command_for_weeks(table);
+	if (command) {
+		log__error("%s: -dir records for weeks, and not while a command runs",
+			   table->command);
+		log__hint("leave out -dir, or the command after '--'");
+		return EXIT_USAGE;
+	}
 	if (!target_options__any(&options->target))
 		return refuse_no_target(table);
 	return exit_code_for(keeper__run(&all));
@@ -760,25 +704,12 @@ const struct option_table run_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-static int run_program(const struct capture_options *options, const char *path, char **argv)
-{
-	struct child child;
-	struct session_start start = {.exec_path = path};
-	int code;
-
-	if (child__fork(&child, path, argv))
-		return EXIT_FAILED;
-	start.pid = child.pid;
-	start.go_fd = child.go_fd;
-	code = run_capture(options, &start, CAPTURE_TRACE);
-	child__wait(&child);
-	return code;
-}
-
 int cmd_run(int argc, char **argv)
 {
 	struct capture_options options = CAPTURE_DEFAULTS;
 	char path[PATH_MAX];
+	struct session_start start = {.exec_path = path};
+	struct child child;
 	int rest, err;
 
 	err = options__parse(&run_table, &options, argc, argv, &rest);
@@ -793,5 +724,11 @@ int cmd_run(int argc, char **argv)
 	}
 	if (child__find_program(argv[rest], path))
 		return EXIT_USAGE;
-	return run_program(&options, path, argv + rest);
+	if (child__fork(&child, path, argv + rest))
+		return EXIT_FAILED;
+	start.pid = child.pid;
+	start.go_fd = child.go_fd;
+	err = run_capture(&options, &start, CAPTURE_TRACE);
+	child__wait(&child);
+	return err;
 }

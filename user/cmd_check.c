@@ -34,31 +34,10 @@ const struct option_table check_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-static bool has_pt(const struct check_report *report)
-{
-	for (size_t i = 0; i < report->n; i++)
-		if (!strcmp(report->results[i].name, "intel_pt"))
-			return report->results[i].state != CHECK_MISSING;
-	return false;
-}
-
-static int print(const struct check_report *report, bool json)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (!json) {
-		check_report__print(report, stdout);
-		if (has_pt(report))
-			puts("next: 'mtbpf selftest' proves on this machine that traces are right");
-		return 0;
-	}
-	text = check_report__json(report);
-	return text && puts(text) >= 0 ? 0 : -1;
-}
-
 int cmd_check(int argc, char **argv)
 {
 	struct check_options options = {0};
+	_cleanup_free_ char *text = NULL;
 	struct check_report *report;
 	int rest, err = options__parse(&check_table, &options, argc, argv, &rest);
 	bool good;
@@ -68,11 +47,22 @@ int cmd_check(int argc, char **argv)
 	if (rest < argc)
 		return refuse_word(&check_table, argv[rest]);
 	report = check_report__new();
-	if (!report || print(report, options.json)) {
-		check_report__free(report);
+	if (!report)
 		return exit_code_for(-ENOMEM);
+	if (options.json) {
+		text = check_report__json(report);
+		err = text && puts(text) >= 0 ? 0 : -ENOMEM;
+	} else {
+		check_report__print(report, stdout);
+		for (size_t i = 0; i < report->n; i++)
+			if (!strcmp(report->results[i].name, "intel_pt") &&
+			    report->results[i].state != CHECK_MISSING)
+				puts("next: 'mtbpf selftest' proves on this machine that traces "
+				     "are right");
 	}
 	good = check_report__good(report);
 	check_report__free(report);
+	if (err)
+		return exit_code_for(err);
 	return good ? EXIT_OK : EXIT_FAILED;
 }

@@ -39,26 +39,20 @@ const struct option_table list_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-struct listing {
-	size_t n;
-};
-
-static int print_match(void *ctx, const struct symbol_match *match)
+/* The context of these two counts the matches. */
+static int print_match(void *n, const struct symbol_match *match)
 {
-	struct listing *listing = ctx;
-
 	printf("%016llx %6llu %-20s %s\n",
 	       (unsigned long long)(match->function->vaddr + match->offset + match->module->bias),
 	       (unsigned long long)match->function->size, match->function->module,
 	       match->function->name);
-	listing->n++;
+	++*(size_t *)n;
 	return 0;
 }
 
 /* Prints the name as -symbol takes it, and the arguments as perf and bpftrace show them. */
-static int print_usdt(void *ctx, const struct usdt_match *match)
+static int print_usdt(void *n, const struct usdt_match *match)
 {
-	struct listing *listing = ctx;
 	char text[LABEL_SIZE], buf[LABEL_SIZE];
 	size_t len;
 
@@ -67,7 +61,7 @@ static int print_usdt(void *ctx, const struct usdt_match *match)
 	printf("%016llx %6s %-20s %s\n",
 	       (unsigned long long)(match->place.vaddr + match->module->bias), "usdt",
 	       module__name(match->module), label__clean(buf, text, &len));
-	listing->n++;
+	++*(size_t *)n;
 	return 0;
 }
 
@@ -76,21 +70,8 @@ static bool is_of_functions(const char *glob)
 	return !usdt__is_selector(glob) && !line__is_selector(glob) && !kernel_probe_kind__of(glob);
 }
 
-static int list_of(const struct symbols *symbols, const char *glob, struct listing *listing)
-{
-	if (usdt__is_selector(glob))
-		return symbols__each_usdt(symbols, glob, print_usdt, listing);
-	if (kernel_probe_kind__of(glob) == KERNEL_PROBE_BREAKPOINT) {
-		listing->n = jit_probe__list(symbols->pid, glob);
-		return 0;
-	}
-	if (line__is_selector(glob))
-		return symbols__each_of_line(symbols, glob, print_match, listing);
-	return symbols__each(symbols, glob, print_match, listing);
-}
-
 /* Prints and counts the process's matches. 0, or -errno after a message and a hint. */
-static int list(pid_t pid, const char *glob, struct listing *listing)
+static int list(pid_t pid, const char *glob, size_t *n)
 {
 	struct process process;
 	struct symbols symbols;
@@ -98,18 +79,24 @@ static int list(pid_t pid, const char *glob, struct listing *listing)
 
 	if (err)
 		return err;
-	err = symbols__open(&symbols, &process);
-	if (err) {
+	if (symbols__open(&symbols, &process)) {
 		log__error("cannot read the symbols of process %d", pid);
 		log__hint("reading another user's process needs CAP_SYS_PTRACE: try sudo");
-		err = -EACCES;
-	} else {
-		err = list_of(&symbols, glob, listing);
-		fflush(stdout);
-		if (!err && listing->n && is_of_functions(glob))
-			symbols__hint_scripts(&symbols);
-		symbols__close(&symbols);
+		process__close(&process);
+		return -EACCES;
 	}
+	if (usdt__is_selector(glob))
+		err = symbols__each_usdt(&symbols, glob, print_usdt, n);
+	else if (kernel_probe_kind__of(glob) == KERNEL_PROBE_BREAKPOINT)
+		*n = jit_probe__list(symbols.pid, glob);
+	else if (line__is_selector(glob))
+		err = symbols__each_of_line(&symbols, glob, print_match, n);
+	else
+		err = symbols__each(&symbols, glob, print_match, n);
+	fflush(stdout);
+	if (!err && *n && is_of_functions(glob))
+		symbols__hint_scripts(&symbols);
+	symbols__close(&symbols);
 	process__close(&process);
 	return err;
 }
@@ -147,20 +134,19 @@ static int refuse_glob(pid_t pid, const char *glob)
 /* Prints the matches of the first process that has any: mostly all run the same program. */
 static int list_first(const struct target *target, const char *glob)
 {
-	struct listing listing = {0};
+	size_t n, i, n_listed = 0;
 	pid_t *pids;
-	size_t n, i;
 	int err = target__processes(target, &pids, &n);
 
 	if (err)
 		return exit_code_for(err);
-	for (i = 0; i < n && !listing.n && !err; i++)
-		err = list(pids[i], glob, &listing);
+	for (i = 0; i < n && !n_listed && !err; i++)
+		err = list(pids[i], glob, &n_listed);
 	if (!err && !n)
 		err = target__refuse_empty(target);
-	if (n > 1 && listing.n)
+	if (n > 1 && n_listed)
 		log__info("listing process %d, one of %zu", pids[i - 1], n);
-	err = !err && !listing.n ? refuse_glob(pids[0], glob) : exit_code_for(err);
+	err = !err && !n_listed ? refuse_glob(pids[0], glob) : exit_code_for(err);
 	free(pids);
 	return err;
 }

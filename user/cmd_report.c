@@ -143,17 +143,10 @@ static int print_json(const struct input *input)
 	return err;
 }
 
-static bool has_trigger(const struct decoded *decoded)
-{
-	for (size_t i = 0; i < decoded->hits.n; i++)
-		if (decoded->hits.v[i].reason != MT_HIT_LAST)
-			return true;
-	return false;
-}
-
 static int print_report(const struct input *input, const struct report_options *options)
 {
 	const struct decoded *decoded = &input->decoded;
+	bool has_trigger = false;
 
 	if (options->folded)
 		return folded__print(stdout, decoded->trees.v, decoded->trees.n);
@@ -161,7 +154,9 @@ static int print_report(const struct input *input, const struct report_options *
 		return print_json(input);
 	decoded__summarise(decoded, &input->rec, stdout, (size_t)options->top);
 	/* A report was asked for, so its absence needs a reason. */
-	if (!has_trigger(decoded))
+	for (size_t i = 0; i < decoded->hits.n; i++)
+		has_trigger |= decoded->hits.v[i].reason != MT_HIT_LAST;
+	if (!has_trigger)
 		printf("no report: no hit triggered this trace; -folded prints what ran in it\n");
 	return 0;
 }
@@ -296,13 +291,6 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 	return err;
 }
 
-static int refuse_page(const char *path, int err)
-{
-	log__error("cannot write %s: %s", path, strerror(-err));
-	log__hint("choose a folder that may be written to");
-	return err;
-}
-
 /* Writes the complete page, or no file at all. */
 static int write_page(const struct patterns *p, const char *path)
 {
@@ -315,8 +303,11 @@ static int write_page(const struct patterns *p, const char *path)
 		err = -ENOMEM;
 	if (!err)
 		err = fs__write(path, text, size);
-	if (err)
-		return refuse_page(path, err);
+	if (err) {
+		log__error("cannot write %s: %s", path, strerror(-err));
+		log__hint("choose a folder that may be written to");
+		return err;
+	}
 	log__info("%s: a page of %zu capture%s", path, p->n, p->n == 1 ? "" : "s");
 	return 0;
 }
@@ -363,29 +354,6 @@ static int report_many(const char *const *words, size_t n, const struct report_o
 	return err;
 }
 
-static int report_one(const char *path, struct report_options *options)
-{
-	const struct input_options how = {options->no_inline, &options->filter};
-	struct input input;
-	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
-
-	inputs__init(&input, &path, 1);
-	if (!err)
-		err = inputs__open(&input, 1, &how);
-	if (!err)
-		err = print_report(&input, options);
-	inputs__fini(&input, 1);
-	trace_filter__fini(&options->filter);
-	return err;
-}
-
-/* False for one capture, which has a report of its own, unless an option is about several. */
-static bool is_of_many(const char *const *words, size_t n, const struct report_options *options)
-{
-	return n > 1 || options->csv || options->html || options->diff || options->since ||
-	       options->labels.n || options->again || captures__is_folder(words[0]);
-}
-
 static int check(const struct report_options *options, int n_words, bool is_many)
 {
 	if (options->json + options->folded + options->csv + !!options->html > 1) {
@@ -406,35 +374,6 @@ static int check(const struct report_options *options, int n_words, bool is_many
 	return 0;
 }
 
-static int parse_words(struct report_options *options, int argc, char **argv, const char **words,
-		       int *n)
-{
-	int err = parse_around_words(&report_table, options, argc, argv, words, argc, n);
-
-	if (err || *n)
-		return err;
-	log__error("report: which recording?");
-	log__hint("usage: mtbpf %s", report_table.usage);
-	return -EINVAL;
-}
-
-int cmd_report(int argc, char **argv)
-{
-	struct report_options options = {.top = REPORT_ROWS};
-	_cleanup_free_ const char **words = calloc((size_t)argc + 1, sizeof(*words));
-	bool is_many;
-	int n, err = words ? parse_words(&options, argc, argv, words, &n) : -ENOMEM;
-
-	if (err)
-		return exit_code_for_options(err);
-	apply(&options);
-	is_many = is_of_many(words, (size_t)n, &options);
-	if (check(&options, n, is_many))
-		return EXIT_USAGE;
-	err = is_many ? report_many(words, (size_t)n, &options) : report_one(words[0], &options);
-	return exit_code(err);
-}
-
 static int print_difference(const struct input inputs[2], size_t top)
 {
 	struct report *reports[2] = {NULL};
@@ -451,20 +390,48 @@ static int print_difference(const struct input inputs[2], size_t top)
 	return err;
 }
 
-static int diff_two(const char *const paths[2], struct report_options *options)
+/* Prints the report of one input, or the difference of two. */
+static int report_inputs(const char *const *paths, size_t n, struct report_options *options)
 {
 	const struct input_options how = {options->no_inline, &options->filter};
-	struct input inputs[2];
+	struct input inputs[INPUTS_MAX];
 	int err = trace_filter__parse(&options->filter, options->filters.v, options->filters.n);
 
-	inputs__init(inputs, paths, 2);
+	inputs__init(inputs, paths, n);
 	if (!err)
-		err = inputs__open(inputs, 2, &how);
+		err = inputs__open(inputs, n, &how);
 	if (!err)
-		err = print_difference(inputs, (size_t)options->top);
-	inputs__fini(inputs, 2);
+		err = n == 1 ? print_report(&inputs[0], options)
+			     : print_difference(inputs, (size_t)options->top);
+	inputs__fini(inputs, n);
 	trace_filter__fini(&options->filter);
 	return err;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_options options = {.top = REPORT_ROWS};
+	_cleanup_free_ const char **words = calloc((size_t)argc + 1, sizeof(*words));
+	bool is_many;
+	int n, err = -ENOMEM;
+
+	if (words)
+		err = parse_around_words(&report_table, &options, argc, argv, words, argc, &n);
+	if (err)
+		return exit_code_for_options(err);
+	if (!n) {
+		log__error("report: which recording?");
+		log__hint("usage: mtbpf %s", report_table.usage);
+		return EXIT_USAGE;
+	}
+	apply(&options);
+	/* One capture has a report of its own, unless an option is about several. */
+	is_many = n > 1 || options.csv || options.html || options.diff || options.since ||
+		  options.labels.n || options.again || captures__is_folder(words[0]);
+	if (check(&options, n, is_many))
+		return EXIT_USAGE;
+	err = is_many ? report_many(words, (size_t)n, &options) : report_inputs(words, 1, &options);
+	return exit_code(err);
 }
 
 int cmd_diff(int argc, char **argv)
@@ -480,5 +447,5 @@ int cmd_diff(int argc, char **argv)
 	if (options.diff && check(&options, 2, true))
 		return EXIT_USAGE;
 	return exit_code(options.diff ? report_many(paths, 2, &options)
-				      : diff_two(paths, &options));
+				      : report_inputs(paths, 2, &options));
 }

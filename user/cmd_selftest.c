@@ -67,13 +67,9 @@ static bool choose(struct selftest_options *options, const char *word)
 
 static int run(const struct selftest_options *options, bool json)
 {
-	struct selftest_results *results = selftest_results__new(json);
 	unsigned int n[SELFTEST_VERDICTS];
-	int err = results ? selftest__run(options, selftest_results__take, results) : -ENOMEM;
+	int err = selftest__run(options, json, n);
 
-	if (!err)
-		err = selftest_results__finish(results, n);
-	selftest_results__free(results);
 	if (err)
 		return exit_code_for(err);
 	if (!n[SELFTEST_PASSED] && !n[SELFTEST_FAILED] && options->n_only) {

@@ -31,22 +31,16 @@ struct version_row {
 	bool there;
 };
 
-struct version {
-	struct version_row libraries[VERSION_ROWS], features[VERSION_ROWS];
-	size_t n_libraries, n_features;
-};
-
-static struct version_row *add_row(struct version_row **next, const char *name, const char *text)
+static void add_row(struct version_row **next, const char *name, const char *text)
 {
 	struct version_row *row = (*next)++;
 
 	row->name = name;
 	row->there = text;
 	snprintf(row->text, sizeof(row->text), "%s", text ? text : "none");
-	return row;
 }
 
-/* Returns the number of rows. */
+/* Asks the libraries for their versions. Returns the number of rows. */
 static size_t list_libraries(struct version_row *rows)
 {
 	struct version_row *next = rows;
@@ -66,54 +60,35 @@ static size_t list_libraries(struct version_row *rows)
 	return (size_t)(next - rows);
 }
 
-static void add_check(struct version_row **next, const char *name)
-{
-	struct check_result result;
-
-	if (!check__one(name, &result))
-		return;
-	add_row(next, name, result.reason)->there = result.state == CHECK_OK;
-}
-
-/* Returns the number of rows. */
+/* Tries the features. Returns the number of rows. */
 static size_t list_features(struct version_row *rows)
 {
+	static const char *const checks[] = {"kernel", "btf", "intel_pt", NULL, "fzf"};
 	struct version_row *next = rows;
-	add_check(&next, "kernel");
-	add_check(&next, "btf");
-	add_check(&next, "intel_pt");
-	add_row(&next, "perfetto_ui", show__ui_folder());
-	add_check(&next, "fzf");
+	struct check_result result;
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		if (!checks[i]) {
+			add_row(&next, "perfetto_ui", show__ui_folder());
+		} else if (check__one(checks[i], &result)) {
+			add_row(&next, checks[i], result.reason);
+			next[-1].there = result.state == CHECK_OK;
+		}
+	}
 	return (size_t)(next - rows);
 }
 
-/* Asks the libraries for their versions, and tries the features. */
-static void version__init(struct version *version)
+void print_version(void)
 {
-	version->n_libraries = list_libraries(version->libraries);
-	version->n_features = list_features(version->features);
+	printf("mtbpf " MTBPF_VERSION "%s%s%s\n", *MTBPF_COMMIT ? " (commit " : "", MTBPF_COMMIT,
+	       *MTBPF_COMMIT ? ")" : "");
 }
 
-/* Prints one line with the version and, if known, the commit. */
-static void version__print_title(FILE *out)
+static void print_rows(const struct version_row *rows, size_t n)
 {
-	fprintf(out, "mtbpf " MTBPF_VERSION "%s%s%s\n", *MTBPF_COMMIT ? " (commit " : "",
-		MTBPF_COMMIT, *MTBPF_COMMIT ? ")" : "");
-}
-
-static void print_rows(FILE *out, const struct version_row *rows, size_t n)
-{
-	putc('\n', out);
+	putchar('\n');
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%-13s  %s\n", rows[i].name, rows[i].text);
-}
-
-/* Prints that line and one line per library and feature. */
-static void version__print(const struct version *version, FILE *out)
-{
-	version__print_title(out);
-	print_rows(out, version->libraries, version->n_libraries);
-	print_rows(out, version->features, version->n_features);
+		printf("%-13s  %s\n", rows[i].name, rows[i].text);
 }
 
 static void add_rows(cJSON *parent, const char *name, const struct version_row *rows, size_t n)
@@ -122,21 +97,6 @@ static void add_rows(cJSON *parent, const char *name, const struct version_row *
 
 	for (size_t i = 0; i < n; i++)
 		json__add_text_or_null(object, rows[i].name, rows[i].there ? rows[i].text : NULL);
-}
-
-/*
- * Like version__print(), as a JSON object; missing values are null. The caller frees it; NULL: no
- * memory.
- */
-static char *version__json(const struct version *version)
-{
-	cJSON *object = cJSON_CreateObject();
-
-	json__add_text(object, "version", MTBPF_VERSION);
-	json__add_text_or_null(object, "commit", *MTBPF_COMMIT ? MTBPF_COMMIT : NULL);
-	add_rows(object, "libraries", version->libraries, version->n_libraries);
-	add_rows(object, "features", version->features, version->n_features);
-	return json__finish(object);
 }
 
 struct version_options {
@@ -160,28 +120,34 @@ const struct option_table version_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-void print_version(void)
-{
-	version__print_title(stdout);
-}
-
 int cmd_version(int argc, char **argv)
 {
+	struct version_row libraries[VERSION_ROWS], features[VERSION_ROWS];
 	struct version_options options = {0};
-	struct version version;
 	_cleanup_free_ char *json = NULL;
+	size_t n_libraries, n_features;
+	cJSON *object;
 	int rest, err = options__parse(&version_table, &options, argc, argv, &rest);
 
 	if (err)
 		return exit_code_for_options(err);
 	if (rest < argc)
 		return refuse_word(&version_table, argv[rest]);
-	version__init(&version);
+	n_libraries = list_libraries(libraries);
+	n_features = list_features(features);
 	if (!options.json) {
-		version__print(&version, stdout);
+		print_version();
+		print_rows(libraries, n_libraries);
+		print_rows(features, n_features);
 		return EXIT_OK;
 	}
-	json = version__json(&version);
+	/* Missing values are null. */
+	object = cJSON_CreateObject();
+	json__add_text(object, "version", MTBPF_VERSION);
+	json__add_text_or_null(object, "commit", *MTBPF_COMMIT ? MTBPF_COMMIT : NULL);
+	add_rows(object, "libraries", libraries, n_libraries);
+	add_rows(object, "features", features, n_features);
+	json = json__finish(object);
 	if (json && puts(json) >= 0)
 		return EXIT_OK;
 	return exit_code_for(-ENOMEM);

@@ -17,7 +17,7 @@
 #include "captures.h"
 #include "cli/options.h"
 #include "cmd.h"
-#include "decode_command.h"
+#include "cmd_decode.h"
 #include "pipeline/output_name.h"
 #include "serve/deep_link.h"
 #include "serve/show.h"
@@ -64,13 +64,6 @@ const struct option_table view_table = {
 
 /* One recording: what 'decode -view' does. */
 
-static bool is_newer(const char *path, const char *than)
-{
-	struct stat a, b;
-
-	return !stat(path, &a) && !stat(than, &b) && a.st_mtime >= b.st_mtime;
-}
-
 static int view_recording(const char *path, const struct show_options *options)
 {
 	const struct decode_options how = {.print = PRINT_NOTHING, .format = FORMAT_BY_NAME};
@@ -78,9 +71,11 @@ static int view_recording(const char *path, const struct show_options *options)
 	const struct trace_filter filter = {0};
 	struct decode_output output;
 	struct decoding decoding = {&how, path, &output, &traps, &filter};
+	struct stat trace, recording;
 	int err = decode_output__name(&output, &how, path);
 
-	if (!err && !is_newer(output.names.trace, path))
+	if (!err && (stat(output.names.trace, &trace) || stat(path, &recording) ||
+		     trace.st_mtime < recording.st_mtime))
 		err = decoding__run_apart(&decoding);
 	/* A positive result: losses, which have been reported. */
 	return err < 0 ? err : show__trace(output.names.trace, options);
@@ -203,25 +198,11 @@ static int view_many(const char *const *words, size_t n, const struct show_optio
 	return err;
 }
 
-static bool is_recording(const char *path)
-{
-	char meta[PATH_MAX];
-
-	return snprintf(meta, sizeof(meta), "%s/meta.json", path) < PATH_MAX && !access(meta, F_OK);
-}
-
-static int view(const char *const *words, size_t n, const struct show_options *options)
-{
-	if (n > 1 || captures__is_folder(words[0]))
-		return view_many(words, n, options);
-	return is_recording(words[0]) ? view_recording(words[0], options)
-				      : show__trace(words[0], options);
-}
-
 int cmd_view(int argc, char **argv)
 {
 	struct view_options options = {0};
 	_cleanup_free_ const char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char meta[PATH_MAX];
 	int n = 0, err = -ENOMEM;
 
 	if (words)
@@ -240,6 +221,12 @@ int cmd_view(int argc, char **argv)
 		log__hint("ports go up to 65535");
 		return EXIT_USAGE;
 	}
-	err = view(words, (size_t)n, &options.show);
-	return err ? exit_code_for(err) : EXIT_OK;
+	if (n > 1 || captures__is_folder(words[0]))
+		err = view_many(words, (size_t)n, &options.show);
+	else if (snprintf(meta, sizeof(meta), "%s/meta.json", words[0]) < PATH_MAX &&
+		 !access(meta, F_OK))
+		err = view_recording(words[0], &options.show);
+	else
+		err = show__trace(words[0], &options.show);
+	return exit_code_for(err);
 }

@@ -19,6 +19,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/names.h"
 #include "util/units.h"
 
 struct watch_options {
@@ -104,18 +105,6 @@ static void print_histogram(const struct mt_stats *stats, const char *what)
 	}
 }
 
-static void show(const struct trigger *trigger, struct mt_stats *last, uint64_t span_ns)
-{
-	struct mt_stats stats;
-	struct status_view view;
-
-	if (trigger__stats(trigger, &stats))
-		return;
-	view = hit_status__view(&stats, stats.hits - last->hits, span_ns);
-	status__show(&view);
-	*last = stats;
-}
-
 /* Waits until Ctrl-C, the timeout or the end of the process. */
 static int wait_for_end(const struct watch_options *options, const struct target *target,
 			const struct trigger *trigger)
@@ -123,7 +112,7 @@ static int wait_for_end(const struct watch_options *options, const struct target
 	uint64_t now = clock__now_ns(), deadline = UINT64_MAX;
 	struct pollfd fds[] = {{.fd = interrupts__open(), .events = POLLIN},
 			       {.fd = trigger__fd(trigger), .events = POLLIN}};
-	struct mt_stats stats = {0};
+	struct mt_stats stats, last = {0};
 
 	if (fds[0].fd < 0)
 		return fds[0].fd;
@@ -135,7 +124,13 @@ static int wait_for_end(const struct watch_options *options, const struct target
 		if (poll(fds, 2, left < NS_PER_S ? (int)(left / 1000000) + 1 : 1000) > 0)
 			break;
 		now = clock__now_ns();
-		show(trigger, &stats, now - began);
+		if (!trigger__stats(trigger, &stats)) {
+			struct status_view view =
+				hit_status__view(&stats, stats.hits - last.hits, now - began);
+
+			status__show(&view);
+			last = stats;
+		}
 		if (!options->common.children && !target__is_alive(target)) {
 			log__end_line();
 			log__info("the target has exited");
@@ -162,28 +157,12 @@ static void say_drops(const struct mt_stats *stats, bool by_key)
 			log__warn("lost: %s", drop__format(text, i, counts[i]));
 }
 
-/* Prints the word, quoted for a shell if needed. */
-static void print_word(const char *word)
-{
-	if (*word && !word[strcspn(word, " \t\n'\"\\$`*?[](){}<>|&;!#~")]) {
-		printf(" %s", word);
-		return;
-	}
-	printf(" '");
-	for (; *word; word++)
-		if (*word == '\'')
-			printf("'\\''");
-		else
-			putchar(*word);
-	printf("'");
-}
-
 static void print_option(const char *name, const char *value)
 {
 	if (!value)
 		return;
-	printf(" -%s", name);
-	print_word(value);
+	printf(" -%s ", name);
+	shell__print_word(stdout, value);
 }
 
 static void print_target(const struct capture_options *o, const struct target *target)
@@ -248,16 +227,6 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	       text, percent, (unsigned long long)passed);
 }
 
-static void offer_thresholds(const struct watch_options *options, const struct target *target,
-			     const struct mt_stats *stats)
-{
-	offer_threshold(options, target, stats, 99.9);
-	offer_threshold(options, target, stats, 99);
-	/* With few values, one that at least triggers. */
-	if (count_above(stats, 99) < 2)
-		offer_threshold(options, target, stats, 90);
-}
-
 /*
  * For no hits: a process that forks workers seldom does their work itself; or the function is not
  * called.
@@ -309,8 +278,13 @@ static int watch(const struct watch_options *options, const struct target *targe
 				: options->durations || options->common.stop ? "duration"
 									     : "delay");
 	/* attach measures time on and off the CPU between hits only beside a -delay-thresh. */
-	if ((!options->on_cpu && !options->off_cpu) || options->durations || options->common.stop)
-		offer_thresholds(options, target, &stats);
+	if ((!options->on_cpu && !options->off_cpu) || options->durations || options->common.stop) {
+		offer_threshold(options, target, &stats, 99.9);
+		offer_threshold(options, target, &stats, 99);
+		/* With few values, one that at least triggers. */
+		if (count_above(&stats, 99) < 2)
+			offer_threshold(options, target, &stats, 90);
+	}
 	if (!stats.hits)
 		hint_at_no_hits(&options->common, target);
 	say_drops(&stats, options->common.reads.has_key && options->common.start);
@@ -439,36 +413,28 @@ static int find_in(const struct watch_options *options, const struct probe_sourc
 	return err || !options->durations ? err : probes__check_calls(&watched->probes);
 }
 
-static int find_in_one(const struct watch_options *options, struct watched *watched)
-{
-	struct process process;
-	int err = process__open(&process, watched->pid);
-
-	if (err)
-		return err;
-	err = find_in(options,
-		      &(struct probe_source){.process = &process, .reads = &options->common.reads},
-		      watched);
-	process__close(&process);
-	return err;
-}
-
 static int find_probes(const struct watch_options *options, const struct target *target,
 		       struct watched *watched)
 {
+	struct probe_source source = {.reads = &options->common.reads};
 	struct programs programs;
+	struct process process;
 	int err;
 
 	if (target->pids.n == 1) {
 		watched->pid = target->pids.v[0];
-		return find_in_one(options, watched);
+		err = process__open(&process, watched->pid);
+		if (err)
+			return err;
+		source.process = &process;
+		err = find_in(options, &source, watched);
+		process__close(&process);
+		return err;
 	}
 	err = programs__open(&programs, target);
+	source.programs = &programs;
 	if (!err)
-		err = find_in(options,
-			      &(struct probe_source){.programs = &programs,
-						     .reads = &options->common.reads},
-			      watched);
+		err = find_in(options, &source, watched);
 	if (!err)
 		watched->pid = programs__first(&programs)->pid;
 	programs__fini(&programs);

@@ -13,20 +13,6 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-static int refuse_missing(const char *path, int err)
-{
-	log__error("cannot open %s: %s", path, strerror(-err));
-	log__hint("name a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
-	return err;
-}
-
-static int refuse_trace(const char *path)
-{
-	log__error("%s is not an FXT trace, in spite of its name", path);
-	log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
-	return -EINVAL;
-}
-
 /* True for a recording; other files are tried as a trace first. */
 static bool is_recording(const char *path, const struct stat *st)
 {
@@ -49,23 +35,6 @@ static int read_recording(struct input *input)
 	return err ? err : recording__hold_roots(&input->rec);
 }
 
-/* The steps that a confined process cannot do. */
-static int begin_input(struct input *input)
-{
-	struct stat st;
-
-	if (stat(input->path, &st))
-		return refuse_missing(input->path, -errno);
-	return is_recording(input->path, &st) ? read_recording(input) : 0;
-}
-
-static int refuse_trace_filter(const char *path)
-{
-	log__error("-filter: %s is a trace, which is decoded already", path);
-	log__hint("name the recording that it was made from: -filter decodes a part of it");
-	return -EINVAL;
-}
-
 static int make_from_text(struct input *input, int fd, const struct input_options *options)
 {
 	struct perf_text_input text = {
@@ -84,13 +53,20 @@ static int make_input(struct input *input, const struct input_options *options)
 	int err = 0;
 
 	if (!input->is_read) {
-		if (trace_filter__is_set(options->filter) && is_trace_name(input->path))
-			return refuse_trace_filter(input->path);
+		if (trace_filter__is_set(options->filter) && is_trace_name(input->path)) {
+			log__error("-filter: %s is a trace, which is decoded already", input->path);
+			log__hint("name the recording that it was made from: -filter decodes a "
+				  "part of it");
+			return -EINVAL;
+		}
 		err = decoded__make_from_fxt(&input->decoded, input->path);
 		if (err != -EBADMSG)
 			return err;
-		if (is_trace_name(input->path))
-			return refuse_trace(input->path);
+		if (is_trace_name(input->path)) {
+			log__error("%s is not an FXT trace, in spite of its name", input->path);
+			log__hint("'mtbpf decode NAME.mtbpf' makes a trace from a recording");
+			return -EINVAL;
+		}
 		decoded__fini(&input->decoded);
 		input->decoded = (struct decoded){0};
 		fd = open(input->path, O_RDONLY | O_CLOEXEC);
@@ -112,12 +88,20 @@ void inputs__init(struct input *inputs, const char *const *paths, size_t n)
 int inputs__open(struct input *inputs, size_t n, const struct input_options *options)
 {
 	const struct recording *recs[INPUTS_MAX];
+	struct stat st;
 	int err = 0;
 
 	confine__reading();
+	/* The steps that a confined process cannot do. */
 	for (size_t i = 0; i < n && !err; i++) {
 		recs[i] = &inputs[i].rec;
-		err = begin_input(&inputs[i]);
+		if (stat(inputs[i].path, &st)) {
+			err = -errno;
+			log__error("cannot open %s: %s", inputs[i].path, strerror(-err));
+			log__hint("name a trace (NAME.fxt.gz) or a recording (NAME.mtbpf)");
+		} else if (is_recording(inputs[i].path, &st)) {
+			err = read_recording(&inputs[i]);
+		}
 	}
 	if (!err)
 		confine__decoding(NULL, false, recs, n);

@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 
+#include "target/elf/debug_file.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_lines.h"
 #include "target/usdt.h"
@@ -42,13 +43,17 @@ static inline void use_place(struct elf_image *image, uint64_t vaddr)
 	cfi__find(image, vaddr, &row);
 }
 
-static inline int use_usdt(void *ctx, const struct usdt_place *place)
+static inline void use_usdt(struct elf_image *image)
 {
+	usdt_place_vec places = {0};
 	struct mt_args args;
 
-	CHECK(*place->provider && *place->name);
-	usdt_args__parse(place->args, &args);
-	return 0;
+	CHECK(!elf_image__usdt_places(image, &places));
+	VEC_EACH(&places, place) {
+		CHECK(*place->provider && *place->name);
+		usdt_args__parse(place->args, &args);
+	}
+	VEC_FINI(&places);
 }
 
 static inline void use_lines(struct elf_image *image)
@@ -82,7 +87,7 @@ static inline void use_image(struct elf_image *image)
 			use_place(image, vaddr + 1);
 		}
 	}
-	CHECK(!elf_image__each_usdt(image, use_usdt, NULL));
+	use_usdt(image);
 	use_lines(image);
 	elf_image__holds_rust(image);
 	elf_image__debug_link(image, &crc);

@@ -2,6 +2,7 @@
 /* libFuzzer: a whole ELF file, in the places of program, debug file, dwz's file and kcore. */
 #include "elf_use.h"
 
+#include "target/elf/debug_file.h"
 #include "target/symbols/live_image.h"
 
 static void take_debug_file(const uint8_t *data, size_t size)

@@ -18,9 +18,6 @@
 /* getopt_long's `val` of specs[0]: above the characters that it returns for errors. */
 #define FIRST_VAL 256
 
-/* The second column of the help begins here, or further left. */
-#define MAX_LABEL_WIDTH 28
-
 const char *option__arg_name(const struct option_spec *spec)
 {
 	return spec->arg ? spec->arg : "VALUE";
@@ -48,13 +45,6 @@ static void word_list__add(struct word_list *list, const char *dash, const char 
 		list->len += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static int has_arg_of(enum option_kind kind)
-{
-	if (kind == OPT_FLAG)
-		return no_argument;
-	return kind == OPT_COUNT ? optional_argument : required_argument;
-}
-
 static void add_long(struct option **next, const char *name, int has_arg, int val)
 {
 	*(*next)++ = (struct option){
@@ -79,7 +69,9 @@ static struct option *new_longs(const struct option_table *table)
 		return NULL;
 	for (size_t i = 0; i < table->count; i++) {
 		const struct option_spec *spec = &table->specs[i];
-		int has_arg = has_arg_of(spec->kind);
+		int has_arg = spec->kind == OPT_FLAG	? no_argument
+			      : spec->kind == OPT_COUNT ? optional_argument
+							: required_argument;
 
 		add_long(&next, spec->name, has_arg, FIRST_VAL + (int)i);
 		if (spec->alias)
@@ -124,14 +116,6 @@ static size_t list_prefixed(const struct parser *parser, const char *typed, stru
 	return n;
 }
 
-static int report_ambiguous(const struct parser *parser, const char *typed,
-			    const struct word_list *list)
-{
-	log__error("%s: ambiguous option '%.*s'", parser->table->command, name_len(typed), typed);
-	log__hint("possible options are %s", list->text);
-	return -EINVAL;
-}
-
 static int report_unknown(const struct parser *parser, const char *typed)
 {
 	const char *command = parser->table->command;
@@ -162,24 +146,24 @@ static int report_missing(const struct parser *parser, const char *typed,
 	return -EINVAL;
 }
 
-static int report_needless(const struct parser *parser, const char *typed)
-{
-	log__error("%s: option '%.*s' takes no argument, but got '%s'", parser->table->command,
-		   name_len(typed), typed, typed + name_len(typed) + 1);
-	log__hint("leave out the value: giving the option turns it on");
-	return -EINVAL;
-}
-
 /* getopt returned '?'; optopt tells why, except for an ambiguous prefix. */
 static int report_refused(const struct parser *parser, const char *typed)
 {
+	const char *command = parser->table->command;
 	struct word_list list = {.len = 0};
+	int n = name_len(typed);
 
-	if (optopt >= FIRST_VAL)
-		return report_needless(parser, typed);
-	if (list_prefixed(parser, typed, &list) > 1)
-		return report_ambiguous(parser, typed, &list);
-	return report_unknown(parser, typed);
+	if (optopt >= FIRST_VAL) {
+		log__error("%s: option '%.*s' takes no argument, but got '%s'", command, n, typed,
+			   typed + n + 1);
+		log__hint("leave out the value: giving the option turns it on");
+	} else if (list_prefixed(parser, typed, &list) > 1) {
+		log__error("%s: ambiguous option '%.*s'", command, n, typed);
+		log__hint("possible options are %s", list.text);
+	} else {
+		return report_unknown(parser, typed);
+	}
+	return -EINVAL;
 }
 
 static void hint_value(const struct option_spec *spec, int err)
@@ -257,29 +241,11 @@ static int parse_int(const char *text, int *value)
 	return 0;
 }
 
-static int parse_choice(const char *const *choices, const char *text, int *value)
-{
-	for (int i = 0; choices[i]; i++) {
-		if (!strcmp(choices[i], text)) {
-			*value = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-static int add_to_list(struct option_list *list, const char *value)
-{
-	if (list->n == OPTION_LIST_MAX)
-		return -ERANGE;
-	list->v[list->n++] = value;
-	return 0;
-}
-
 static int set_value(const struct parser *parser, const struct option_spec *spec, const char *value)
 {
 	void *field = (char *)parser->dst + spec->offset;
-	int err = 0;
+	struct option_list *list = field;
+	int err = 0, i = 0;
 
 	switch (spec->kind) {
 	case OPT_FLAG:
@@ -289,7 +255,10 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 		*(const char **)field = value;
 		break;
 	case OPT_LIST:
-		err = add_to_list(field, value);
+		if (list->n == OPTION_LIST_MAX)
+			err = -ERANGE;
+		else
+			list->v[list->n++] = value;
 		break;
 	case OPT_INT:
 		err = parse_int(value, field);
@@ -311,40 +280,23 @@ static int set_value(const struct parser *parser, const struct option_spec *spec
 		err = units__parse_size(value, field);
 		break;
 	case OPT_CHOICE:
-		err = parse_choice(spec->choices, value, field);
+		while (spec->choices[i] && strcmp(spec->choices[i], value))
+			i++;
+		if (spec->choices[i])
+			*(int *)field = i;
+		else
+			err = -EINVAL;
 		break;
 	}
 	return err ? report_bad_value(parser, spec, value, err) : 0;
-}
-
-/*
- * getopt takes any next word as the argument: "-symbol -pid 12" would look for a function "-pid".
- * -symbol=-pid gives a value that looks like an option.
- */
-static bool swallowed_option(const struct parser *parser, const char *value)
-{
-	struct word_list list = {.len = 0};
-
-	if (value != parser->argv[optind - 1] || value[0] != '-')
-		return false;
-	return !strcmp(value, "--") || list_prefixed(parser, value, &list);
-}
-
-/* getopt requires '=' before an optional argument; people type a space. */
-static char *next_number(const struct parser *parser)
-{
-	char *next = parser->argv[optind];
-
-	if (!next || !*next || next[strspn(next, "0123456789")])
-		return NULL;
-	optind++;
-	return next;
 }
 
 static int take_option(const struct parser *parser, int val, const char *typed)
 {
 	const struct option_table *table = parser->table;
 	const struct option_spec *spec;
+	struct word_list list = {.len = 0};
+	char *next = parser->argv[optind];
 
 	if (val == '?')
 		return report_refused(parser, typed);
@@ -355,10 +307,19 @@ static int take_option(const struct parser *parser, int val, const char *typed)
 		return -ECANCELED;
 	}
 	spec = &table->specs[val - FIRST_VAL];
-	if (optarg && swallowed_option(parser, optarg))
+	/*
+	 * getopt takes any next word as the argument: "-symbol -pid 12" would look for a function
+	 * "-pid". -symbol=-pid gives a value that looks like an option.
+	 */
+	if (optarg && optarg == parser->argv[optind - 1] && optarg[0] == '-' &&
+	    (!strcmp(optarg, "--") || list_prefixed(parser, optarg, &list)))
 		return report_missing(parser, typed, spec);
-	if (spec->kind == OPT_COUNT && !optarg)
-		optarg = next_number(parser);
+	/* getopt requires '=' before an optional argument; people type a space. */
+	if (spec->kind == OPT_COUNT && !optarg && next && *next &&
+	    !next[strspn(next, "0123456789")]) {
+		optarg = next;
+		optind++;
+	}
 	return set_value(parser, spec, optarg);
 }
 
@@ -416,16 +377,6 @@ static void format_label(const struct option_spec *spec, char *label, size_t siz
 	}
 }
 
-/* The width of the terminal. Lines are not wrapped if the output is not a terminal, for grep. */
-static size_t columns_of(FILE *out)
-{
-	struct winsize size;
-
-	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col
-		       ? size.ws_col
-		       : SIZE_MAX;
-}
-
 static bool fits(const char *text, size_t columns, size_t indent)
 {
 	for (; *text; text += text[0] == '\n') {
@@ -444,9 +395,15 @@ static bool fits(const char *text, size_t columns, size_t indent)
  */
 static void put_wrapped(FILE *out, const char *text, size_t indent)
 {
-	size_t columns = columns_of(out), at = indent;
-	bool keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
+	size_t columns = SIZE_MAX, at = indent;
+	struct winsize size;
+	bool keeps_lines;
 	char before = '\n';
+
+	/* Lines are not wrapped if the output is not a terminal, for grep. */
+	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
+		columns = size.ws_col;
+	keeps_lines = columns == SIZE_MAX || fits(text, columns, indent);
 
 	while (*text) {
 		size_t n = strcspn(text, " \n");

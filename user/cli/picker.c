@@ -125,25 +125,11 @@ static int number_of(const struct typed *typed, const char *answer)
 	return (int)number - 1;
 }
 
-/* Returns the number of lines that are left. Changes nothing if no line has the words. */
-static size_t narrow(struct typed *typed, const char *words, size_t left, size_t *only)
-{
-	size_t found = count(typed, words, only);
-
-	if (!found) {
-		fprintf(typed->out, "no line has '%s'\n", words);
-		return left;
-	}
-	strcpy(typed->words, words);
-	show(typed, found);
-	return found;
-}
-
 int picker__pick_typed(const char *what, const char *const *lines, size_t n, FILE *in, FILE *out)
 {
 	struct typed typed = {.what = what, .lines = lines, .n = n, .out = out};
 	char answer[sizeof(typed.words)];
-	size_t only = 0, left = n;
+	size_t only = 0, left = n, found;
 	int number;
 
 	measure(&typed);
@@ -155,7 +141,15 @@ int picker__pick_typed(const char *what, const char *const *lines, size_t n, FIL
 		number = number_of(&typed, answer);
 		if (number >= 0)
 			return number;
-		left = narrow(&typed, answer, left, &only);
+		/* Changes nothing if no line has the words. */
+		found = count(&typed, answer, &only);
+		if (!found) {
+			fprintf(out, "no line has '%s'\n", answer);
+			continue;
+		}
+		left = found;
+		strcpy(typed.words, answer);
+		show(&typed, left);
 	}
 	return -ECANCELED;
 }
@@ -163,15 +157,6 @@ int picker__pick_typed(const char *what, const char *const *lines, size_t n, FIL
 bool picker__is_possible(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
-
-/* The index in front of a line, "12\tTEXT", or -ECANCELED. */
-static int index_from(const char *text, size_t n)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	return end == text || number < 1 || number > n ? -ECANCELED : (int)number - 1;
 }
 
 /* All lines as one text, each after its number. NULL: no memory. */
@@ -191,33 +176,13 @@ static char *join(const char *const *lines, size_t n, size_t *len)
 	return NULL;
 }
 
-/* fzf opens the terminal itself; its stdin and stdout carry the lines and the answer. */
-static void exec_fzf(const char *what, int in, int out)
-{
-	char prompt[64];
-
-	snprintf(prompt, sizeof(prompt), "%s> ", what);
-	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-		execlp("fzf", "fzf", "--delimiter=\t", "--with-nth=2..", "--prompt", prompt,
-		       (char *)NULL);
-	_exit(127);
-}
-
-/* fzf may end before it has read everything. */
-static void feed(int fd, const char *text, size_t len)
-{
-	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-
-	fs__write_fd(fd, text, len);
-	signal(SIGPIPE, before);
-	close(fd);
-}
-
 static pid_t start_fzf(const char *what, int *in, int *out)
 {
 	int to[2], from[2];
+	char prompt[64];
 	pid_t pid;
 
+	snprintf(prompt, sizeof(prompt), "%s> ", what);
 	if (pipe2(to, O_CLOEXEC))
 		return -errno;
 	if (pipe2(from, O_CLOEXEC)) {
@@ -227,8 +192,13 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 	}
 	fflush(NULL);
 	pid = fork();
-	if (!pid)
-		exec_fzf(what, to[0], from[1]);
+	/* fzf opens the terminal itself; its stdin and stdout carry the lines and the answer. */
+	if (!pid) {
+		if (dup2(to[0], STDIN_FILENO) >= 0 && dup2(from[1], STDOUT_FILENO) >= 0)
+			execlp("fzf", "fzf", "--delimiter=\t", "--with-nth=2..", "--prompt", prompt,
+			       (char *)NULL);
+		_exit(127);
+	}
 	if (pid < 0)
 		pid = -errno;
 	close(to[0]);
@@ -241,21 +211,29 @@ static pid_t start_fzf(const char *what, int *in, int *out)
 /* The index; -ECANCELED; -ENOENT: fzf is missing. */
 static int pick_by_fzf(const char *what, const char *text, size_t len, size_t n)
 {
-	char line[4096] = "";
+	char line[4096] = "", *end;
 	int in = -1, out = -1, status;
 	pid_t pid = start_fzf(what, &in, &out);
-	ssize_t got;
+	unsigned long number;
+	void (*before)(int);
 
 	if (pid < 0)
 		return -ENOENT;
-	feed(in, text, len);
-	got = read(out, line, sizeof(line) - 1);
+	/* fzf may end before it has read everything. */
+	before = signal(SIGPIPE, SIG_IGN);
+	fs__write_fd(in, text, len);
+	signal(SIGPIPE, before);
+	close(in);
+	if (read(out, line, sizeof(line) - 1) < 0)
+		line[0] = '\0';
 	close(out);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return -ENOENT;
-	return got > 0 ? index_from(line, n) : -ECANCELED;
+	/* fzf answers with the line, "12\tTEXT". */
+	number = strtoul(line, &end, 10);
+	return end == line || number < 1 || number > n ? -ECANCELED : (int)number - 1;
 }
 
 int picker__pick(const char *what, const char *const *lines, size_t n)

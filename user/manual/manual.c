@@ -88,42 +88,28 @@ static void man__synopsis(FILE *out, const struct command *command)
 	putc('\n', out);
 }
 
-static void put_names(FILE *out, const struct option_spec *spec)
+static void put_option(FILE *out, const struct option_spec *spec)
 {
+	bool names_all = true;
+
 	fprintf(out, "*-%s*", spec->name);
 	if (spec->alias)
 		fprintf(out, ", *-%s*", spec->alias);
 	if (spec->letter)
 		fprintf(out, ", *-%c*", spec->letter);
-}
-
-/* Lists the choices if the help does not name all of them. */
-static void put_unnamed_choices(FILE *out, const struct option_spec *spec)
-{
-	bool all = true;
-
-	for (size_t i = 0; spec->choices[i]; i++)
-		all = all && strstr(spec->help, spec->choices[i]);
-	if (all)
-		return;
-	fputs("; one of: ", out);
-	for (size_t i = 0; spec->choices[i]; i++) {
-		fputs(i ? ", " : "", out);
-		put_text(out, spec->choices[i]);
-	}
-}
-
-static void put_option(FILE *out, const struct option_spec *spec)
-{
-	put_names(out, spec);
 	if (spec->kind != OPT_FLAG) {
 		putc(' ', out);
 		put_usage(out, option__arg_name(spec));
 	}
 	fputs("\n\t", out);
 	put_text(out, spec->help);
-	if (spec->kind == OPT_CHOICE)
-		put_unnamed_choices(out, spec);
+	/* Lists the choices if the help does not name all of them. */
+	for (size_t i = 0; spec->kind == OPT_CHOICE && spec->choices[i]; i++)
+		names_all = names_all && strstr(spec->help, spec->choices[i]);
+	for (size_t i = 0; !names_all && spec->choices[i]; i++) {
+		fputs(i ? ", " : "; one of: ", out);
+		put_text(out, spec->choices[i]);
+	}
 	fputs("\n\n", out);
 }
 
@@ -309,20 +295,6 @@ static void put_zsh_option(FILE *out, const char *name, const struct option_spec
 	fputs("'\n", out);
 }
 
-static void put_zsh_options(FILE *out, const struct option_table *table)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		const struct option_spec *spec = &table->specs[i];
-		char letter[] = {spec->letter, '\0'};
-
-		put_zsh_option(out, spec->name, spec);
-		if (spec->alias)
-			put_zsh_option(out, spec->alias, spec);
-		if (spec->letter)
-			put_zsh_option(out, letter, spec);
-	}
-}
-
 static void zsh__tables(FILE *out, const struct command *command)
 {
 	fputs("_mtbpf_commands=(\n", out);
@@ -333,10 +305,21 @@ static void zsh__tables(FILE *out, const struct command *command)
 	}
 	fputs(")\n_mtbpf_table() {\n\tspecs=()\n\tcase $1 in\n", out);
 	for (size_t i = 0; commands[i].name; i++) {
-		if (!commands[i].options)
+		const struct option_table *table = commands[i].options;
+
+		if (!table)
 			continue;
 		fprintf(out, "\t%s) specs=(\n", commands[i].name);
-		put_zsh_options(out, commands[i].options);
+		for (size_t j = 0; j < table->count; j++) {
+			const struct option_spec *spec = &table->specs[j];
+			char letter[] = {spec->letter, '\0'};
+
+			put_zsh_option(out, spec->name, spec);
+			if (spec->alias)
+				put_zsh_option(out, spec->alias, spec);
+			if (spec->letter)
+				put_zsh_option(out, letter, spec);
+		}
 		fputs("\t\t'(-)-help[print its help]'\n\t) ;;\n", out);
 	}
 	fputs("\tesac\n}\n", out);
@@ -354,35 +337,27 @@ static void put_fish_word(FILE *out, const char *text)
 	putc('\'', out);
 }
 
-static void put_fish_value(FILE *out, const struct option_spec *spec)
-{
-	enum value_kind kind = value_kind__of(spec);
-
-	if (kind == VALUE_NONE || spec->kind == OPT_COUNT)
-		return;
-	if (kind == VALUE_FILES) {
-		fputs(" -r -F", out);
-		return;
-	}
-	fputs(" -x", out);
-	if (kind == VALUE_CHOICES) {
-		fputs(" -a '", out);
-		put_choices(out, spec);
-		putc('\'', out);
-	} else if (kind != VALUE_ANY) {
-		fprintf(out, " -a '(__mtbpf_%s)'", kind_names[kind]);
-	}
-}
-
 /* "complete -c mtbpf -n '__mtbpf_in attach' -o output -s o -r -F -d '...'" */
 static void put_fish_option(FILE *out, const char *command, const struct option_spec *spec)
 {
+	enum value_kind kind = spec->kind == OPT_COUNT ? VALUE_NONE : value_kind__of(spec);
+
 	fprintf(out, "complete -c mtbpf -n '__mtbpf_in %s' -o %s", command, spec->name);
 	if (spec->alias)
 		fprintf(out, " -o %s", spec->alias);
 	if (spec->letter)
 		fprintf(out, " -s %c", spec->letter);
-	put_fish_value(out, spec);
+	if (kind == VALUE_FILES)
+		fputs(" -r -F", out);
+	else if (kind != VALUE_NONE)
+		fputs(" -x", out);
+	if (kind == VALUE_CHOICES) {
+		fputs(" -a '", out);
+		put_choices(out, spec);
+		putc('\'', out);
+	} else if (kind != VALUE_FILES && kind != VALUE_NONE && kind != VALUE_ANY) {
+		fprintf(out, " -a '(__mtbpf_%s)'", kind_names[kind]);
+	}
 	fputs(" -d ", out);
 	put_fish_word(out, spec->help);
 	putc('\n', out);
@@ -421,30 +396,20 @@ static const struct part {
 	{"zsh-tables", zsh__tables, false}, {"fish-tables", fish__tables, false},
 };
 
-static const struct part *find_part(const char *name)
-{
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (!strcmp(parts[i].name, name))
-			return &parts[i];
-	return NULL;
-}
-
 /* -1 if the line does not name a part, or not a command that the part needs. */
 static int write_part(char *line, FILE *out)
 {
+	const size_t n_parts = sizeof(parts) / sizeof(parts[0]);
 	char *name = strtok(line, "@ "), *of = strtok(NULL, "@ ");
-	const struct part *part = name ? find_part(name) : NULL;
 	const struct command *command = of ? command__find(of) : NULL;
+	size_t i = 0;
 
-	if (!part || (of ? !command || !command->options : part->of_command))
+	while (name && i < n_parts && strcmp(parts[i].name, name))
+		i++;
+	if (!name || i == n_parts || (of ? !command || !command->options : parts[i].of_command))
 		return -1;
-	part->write(out, command);
+	parts[i].write(out, command);
 	return 0;
-}
-
-static bool is_part(const char *line, size_t len)
-{
-	return len > 2 && line[0] == '@' && line[len - 1] == '@';
 }
 
 int main(void)
@@ -456,7 +421,7 @@ int main(void)
 	for (int n = 1; (len = getline(&line, &size, stdin)) > 0; n++) {
 		if (line[len - 1] == '\n')
 			line[--len] = '\0';
-		if (!is_part(line, (size_t)len)) {
+		if (len <= 2 || line[0] != '@' || line[len - 1] != '@') {
 			puts(line);
 		} else if (write_part(line, stdout)) {
 			log__error("line %d of the template: there is no such part", n);

@@ -9,7 +9,7 @@
 #include "util/log.h"
 #include "util/units.h"
 #include "view/report.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Lookbacks that differ by less than this part are shown as one. */
 #define SAME_SHARE 10

@@ -78,42 +78,24 @@ static void print_lines(FILE *f, const char *title, char *text, const char *cons
 			}
 }
 
-static void print_kernel_config(FILE *f, const char *release)
-{
-	static const char *const words[] = {"CONFIG_PERF_EVENTS",
-					    "CONFIG_UPROBE",
-					    "CONFIG_BPF",
-					    "CONFIG_DEBUG_INFO_BTF",
-					    "CONFIG_PREEMPT",
-					    "CONFIG_HZ",
-					    "CONFIG_PAGE_TABLE_ISOLATION",
-					    NULL};
-	_cleanup_free_ char *text = NULL;
-	char path[PATH_MAX];
-	size_t len;
-
-	snprintf(path, sizeof(path), "/boot/config-%s", release);
-	if (!fs__read(path, &text, &len))
-		print_lines(f, "config", text, words);
-}
-
-/* Prints the kernel's messages about Intel PT and about perf's limits. */
-static void print_kernel_messages(FILE *f)
-{
-	enum { READ_ALL = 3, SIZE_BUFFER = 10 }; /* syslog(2) */
-	static const char *const words[] = {"intel_pt", "Intel PT", "rtit", "perf: interrupt",
-					    NULL};
-	int size = klogctl(SIZE_BUFFER, NULL, 0), n;
-	_cleanup_free_ char *text = size > 0 ? calloc(1, (size_t)size + 1) : NULL;
-
-	n = text ? klogctl(READ_ALL, text, size) : -1;
-	if (n > 0)
-		print_lines(f, "dmesg", text, words);
-}
-
 int bundle__write_facts(const char *dir)
 {
+	enum { READ_ALL = 3, SIZE_BUFFER = 10 }; /* syslog(2) */
 	static const char pmu[] = "/sys/bus/event_source/devices/intel_pt";
+	static const char *const options[] = {"CONFIG_PERF_EVENTS",
+					      "CONFIG_UPROBE",
+					      "CONFIG_BPF",
+					      "CONFIG_DEBUG_INFO_BTF",
+					      "CONFIG_PREEMPT",
+					      "CONFIG_HZ",
+					      "CONFIG_PAGE_TABLE_ISOLATION",
+					      NULL};
+	/* Kernel messages about Intel PT and about perf's limits have these. */
+	static const char *const words[] = {"intel_pt", "Intel PT", "rtit", "perf: interrupt",
+					    NULL};
+	int size = klogctl(SIZE_BUFFER, NULL, 0);
+	_cleanup_free_ char *messages = size > 0 ? calloc(1, (size_t)size + 1) : NULL;
+	_cleanup_free_ char *config = NULL;
 	_cleanup_free_ char *text = NULL;
 	char path[PATH_MAX], folder[PATH_MAX];
 	struct utsname name;
@@ -135,8 +117,11 @@ int bundle__write_facts(const char *dir)
 	print_file(f, "/sys/devices/cpu_core", "cpus");
 	print_file(f, "/sys/devices/cpu_atom", "cpus");
 	print_file(f, "/sys/devices/cpu_lowpower", "cpus");
-	print_kernel_config(f, name.release);
-	print_kernel_messages(f);
+	snprintf(path, sizeof(path), "/boot/config-%s", name.release);
+	if (!fs__read(path, &config, &len))
+		print_lines(f, "config", config, options);
+	if (messages && klogctl(READ_ALL, messages, size) > 0)
+		print_lines(f, "dmesg", messages, words);
 	if (fclose(f))
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "%s/facts.txt", dir);
@@ -304,11 +289,6 @@ static int find_usage(struct usage *usage)
 	return err;
 }
 
-static void usage__fini(struct usage *usage)
-{
-	VEC_FINI_EACH(&usage->files, e, free(e->pages));
-}
-
 /* Sections that name functions, or that unwind them. */
 static bool is_needed(const char *section)
 {
@@ -454,7 +434,7 @@ static bool has_maps(const struct recording *rec, pid_t pid)
 	return false;
 }
 
-/* Names of processes that are not ours. */
+/* Removes names of other processes, of the host, of files that were open, and of cgroups. */
 static void clean_names(struct recording *rec)
 {
 	VEC_EACH(&rec->sched_bys, by)
@@ -464,11 +444,6 @@ static void clean_names(struct recording *rec)
 	for (size_t i = 0; i < rec->threads.n; i++)
 		if (!has_maps(rec, rec->threads.v[i].pid))
 			snprintf(rec->threads.v[i].comm, sizeof(rec->threads.v[i].comm), "other");
-}
-
-/* Host, container and the like; files that were open; cgroups. */
-static void clean_labels(struct recording *rec)
-{
 	for (size_t i = 0; i < rec->labels.n; i++) {
 		free(rec->labels.v[i].key);
 		free(rec->labels.v[i].value);
@@ -492,7 +467,6 @@ static int clean(struct usage *usage, struct recording *rec, const char *path)
 	for (size_t i = 0; i < rec->stacks.n; i++)
 		clean_stack(usage, rec->stacks.v[i].data, rec->stacks.v[i].size);
 	clean_names(rec);
-	clean_labels(rec);
 	for (size_t i = 0; i < rec->maps.n; i++)
 		clean_path(rec->maps.v[i].path);
 	for (size_t i = 0; i < rec->data_maps.n; i++)
@@ -536,7 +510,7 @@ int bundle__prepare(const char *recording)
 		err = slim_files(&usage, recording);
 	if (!err)
 		err = clean(&usage, &rec, recording);
-	usage__fini(&usage);
+	VEC_FINI_EACH(&usage.files, e, free(e->pages));
 	recording__fini(&rec);
 	return err;
 }
@@ -596,11 +570,12 @@ static int clean_texts(const char *dir)
 
 /* ---- the archive */
 
-/* Returns its exit code, or -errno. */
-static int run_tar(const char *const *words)
+/* Runs tar on the bundle. 0, or -EIO after a message of what cannot be done and this hint. */
+static int run_tar(const char *const *words, const char *what, const char *bundle, const char *hint)
 {
+	const char *why = "tar has failed";
 	pid_t pid = fork();
-	int status;
+	int status = 0;
 
 	if (!pid) {
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -612,18 +587,14 @@ static int run_tar(const char *const *words)
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
-}
-
-static int explain(int code, const char *what, const char *bundle, const char *hint)
-{
-	if (!code)
+		why = strerror(errno);
+	else if (!status)
 		return 0;
-	log__error("cannot %s %s: %s", what, bundle,
-		   code == 127 ? "the program 'tar' is missing"
-		   : code < 0  ? strerror(-code)
-			       : "tar has failed");
+	else if (!WIFEXITED(status))
+		why = strerror(EINTR);
+	else if (WEXITSTATUS(status) == 127)
+		why = "the program 'tar' is missing";
+	log__error("cannot %s %s: %s", what, bundle, why);
 	log__hint("%s", hint);
 	return -EIO;
 }
@@ -642,7 +613,7 @@ int bundle__pack(const char *dir, const char *bundle)
 		log__hint("choose another folder with -keep");
 		return err;
 	}
-	return explain(run_tar(words), "write", bundle,
+	return run_tar(words, "write", bundle,
 		       "tar and zstd must be installed, and the folder writable");
 }
 
@@ -652,7 +623,7 @@ int bundle__unpack(const char *bundle, const char *dir)
 		"tar", "--zstd", "--no-same-owner", "--no-same-permissions", "-xf", bundle, "-C",
 		dir,   NULL};
 
-	return explain(run_tar(words), "read", bundle,
+	return run_tar(words, "read", bundle,
 		       "give a file that 'mtbpf selftest -bundle' has written; tar and zstd must "
 		       "be installed");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "selftest/checks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -8,23 +10,160 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check/check.h"
 #include "decode/branch.h"
 #include "selftest/bundle.h"
-#include "selftest/checks_common.h"
-#include "selftest/perf.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/units.h"
 
-/* Samples: the times of functions and of a sleep. */
+const char *const selftest_source_names[] = {
+	[SELFTEST_PT] = "pt", [SELFTEST_SAMPLE] = "sample", [SELFTEST_SOFT] = "soft", NULL};
 
-static uint64_t difference(uint64_t a, uint64_t b)
+const struct loss checks_no_loss = {"", ""};
+
+bool checks__wants(const struct checks *test, const char *name)
 {
-	return a > b ? a - b : b - a;
+	const struct selftest_options *options = test->options;
+
+	for (size_t i = 0; i < options->n_only; i++)
+		if (!strcmp(options->only[i], name))
+			return true;
+	return !options->n_only;
 }
+
+static bool wants_any(const struct checks *test, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (checks__wants(test, names[i]))
+			return true;
+	return false;
+}
+
+static void tell(const struct checks *test, const char *name, enum selftest_verdict verdict,
+		 const struct loss *loss, const char *found, va_list args)
+{
+	struct selftest_result result = {.source = test->source,
+					 .name = name,
+					 .verdict = verdict,
+					 .loss = loss->what,
+					 .meanwhile = loss->meanwhile};
+
+	vsnprintf(result.found, sizeof(result.found), found, args);
+	test->on_result(test->ctx, &result);
+}
+
+void checks__tell(const struct checks *test, const char *name, enum selftest_verdict verdict,
+		  const struct loss *loss, const char *found, ...)
+{
+	va_list args;
+
+	if (!checks__wants(test, name) && !checks__wants(test, test->recording))
+		return;
+	va_start(args, found);
+	tell(test, name, verdict, loss, found, args);
+	va_end(args);
+}
+
+/* Reports a result regardless of -only. */
+static __attribute__((format(printf, 5, 6))) void
+tell_always(const struct checks *test, const char *name, enum selftest_verdict verdict,
+	    const struct loss *loss, const char *found, ...)
+{
+	va_list args;
+
+	va_start(args, found);
+	tell(test, name, verdict, loss, found, args);
+	va_end(args);
+}
+
+bool checks__has(const struct checks *test, const char *recording)
+{
+	return !test->options->replay || trial__is_there(test->dir, recording);
+}
+
+bool checks__record(const struct checks *test, struct trial *trial, const char *check)
+{
+	static const struct loss loss = {"nothing can be recorded this way here",
+					 "'mtbpf check' says what is missing; try another -source"};
+	char why[TRIAL_TEXT_SIZE];
+
+	trial->dir = test->dir;
+	trial->name = test->recording;
+	trial->source = selftest_source_names[test->source];
+	trial->log = test->log;
+	trial->is_portable = test->options->bundle;
+	if (test->options->replay ? trial__load(trial, why) : trial__make(trial, why))
+		return true;
+	tell_always(test, check, SELFTEST_FAILED, &loss, "%s: %s", test->recording, why);
+	return false;
+}
+
+void checks__end(const struct checks *test, struct trial *trial)
+{
+	char recording[PATH_MAX];
+
+	trial__end(trial);
+	if (!test->options->bundle)
+		return;
+	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
+		 test->recording);
+	/* A trial that failed may lack it. */
+	if (!access(recording, F_OK) && bundle__prepare(recording))
+		fs__remove_dir(recording);
+}
+
+uint64_t checks__time_error(const struct checks *test, const struct judged_calls *judged)
+{
+	int64_t error;
+
+	if (!judged->right)
+		return 0;
+	if (test->source == SELFTEST_PT)
+		error = (judged->least_shift_ns - judged->most_shift_ns + 1) / 2;
+	else
+		error = judged->least_shift_ns > -judged->most_shift_ns ? judged->least_shift_ns
+									: -judged->most_shift_ns;
+	return error > 0 ? (uint64_t)error : 0;
+}
+
+/* The stepper reads the clock at each branch, after it has stopped the thread. */
+uint64_t checks__most_error(const struct checks *test)
+{
+	return test->source == SELFTEST_PT ? 5 * 1000 : 5 * 1000 * 1000;
+}
+
+/* Reports as this check whether the target is as it was before. */
+static void judge_target(const struct checks *test, const struct trial *trial, const char *name)
+{
+	static const struct loss loss = {"programs that were recorded may be disturbed",
+					 "do not use this source here"};
+	const char *harm;
+
+	/* trial__find_harm() takes a while. */
+	if (test->options->replay ||
+	    (!checks__wants(test, name) && !checks__wants(test, test->recording)))
+		return;
+	harm = trial__find_harm(trial);
+	checks__tell(test, name, verdict_of(!harm), &loss, "%s",
+		     harm ?: "it runs on, and nothing is left in it");
+}
+
+bool checks__judge_perf_trace(const struct trial *trial, char text[static 100])
+{
+	const struct perf_syscalls *seen = &trial->perf_syscalls;
+
+	snprintf(text, 100, "perf trace counts %u in %u iterations%s", seen->calls,
+		 seen->iterations, seen->lost ? ", and has lost some" : "");
+	return seen->calls == N_SYSCALLS * seen->iterations && !seen->lost;
+}
+
+/* ---- the checks of each source */
+
+/* Samples: the times of functions and of a sleep. */
 
 /* Two stacks a millisecond apart bound what is known of the time between them. */
 #define MOST_OFF_SAMPLED_NS (4 * 1000 * 1000)
@@ -40,7 +179,7 @@ static void judge_function_time(const struct checks *test, const struct trial *t
 	bool is_right;
 
 	judge__time(&trial->decoded, trial->iteration, function, &judged);
-	is_right = difference(judged.true_ns, judged.slices_ns) <= MOST_OFF_SAMPLED_NS;
+	is_right = llabs((long long)(judged.true_ns - judged.slices_ns)) <= MOST_OFF_SAMPLED_NS;
 	checks__tell(test, name, verdict_of(is_right && judged.has_caller), &loss,
 		     "%s, by its own clock %s%s", DURATION(judged.slices_ns),
 		     DURATION(judged.true_ns), judged.has_caller ? "" : "; its caller is missing");
@@ -95,7 +234,7 @@ static void run_sample(struct checks *test)
 		struct trial trial = {.options = how->options, .programs = 1u << PROGRAM_TIME};
 
 		test->recording = how->recording;
-		if (!checks__wants_any(test, names, sizeof(names) / sizeof(names[0])) ||
+		if (!wants_any(test, names, sizeof(names) / sizeof(names[0])) ||
 		    !checks__has(test, how->recording))
 			continue;
 		if (checks__record(test, &trial, how->long_name)) {
@@ -104,7 +243,7 @@ static void run_sample(struct checks *test)
 			judge_function_time(test, &trial, how->short_name,
 					    "mtbpf_selftest_time_short");
 			judge_sleep(test, &trial, how->sleep_name);
-			checks__judge_target(test, &trial, how->target_name);
+			judge_target(test, &trial, how->target_name);
 		}
 		checks__end(test, &trial);
 	}
@@ -280,8 +419,7 @@ static unsigned int choose_programs(const struct checks *test)
 {
 	unsigned int programs = 0;
 
-	if (checks__wants(test, test->recording) ||
-	    checks__wants_any(test, common_checks, N_COMMON_CHECKS))
+	if (checks__wants(test, test->recording) || wants_any(test, common_checks, N_COMMON_CHECKS))
 		return TRACED_PROGRAMS;
 	for (size_t i = 0; i < N_PROGRAM_CHECKS; i++)
 		if (checks__wants(test, program_checks[i].name))
@@ -309,7 +447,7 @@ static void test_branches(struct checks *test)
 		judge_gaps(test, &trial);
 		if (is_pt)
 			judge_freeze(test, &trial);
-		checks__judge_target(test, &trial, "target afterwards");
+		judge_target(test, &trial, "target afterwards");
 	}
 	checks__end(test, &trial);
 }
@@ -319,12 +457,82 @@ static void test_branches(struct checks *test)
 	(1u << PROGRAM_CALLS | 1u << PROGRAM_RECURSION | 1u << PROGRAM_LONGJMP |                   \
 	 1u << PROGRAM_LIBRARY | 1u << PROGRAM_SYSCALLS)
 
-static bool is_of_other_kernel(const struct trial *trial)
-{
-	struct utsname name;
+/* Calls of the programs' functions in one recording. */
+struct perf_calls {
+	unsigned int perfs;  /* calls that `perf script` finds */
+	unsigned int ours;   /* calls in the trace */
+	unsigned int errors; /* errors that perf reports */
+};
 
-	return trial->rec.os_release && !uname(&name) &&
-	       strcmp(trial->rec.os_release, name.release) != 0;
+static bool is_programs(const char *function)
+{
+	for (unsigned int i = 0; i < n_program_functions; i++)
+		if (!strcmp(program_functions[i].name, function))
+			return true;
+	return false;
+}
+
+/* A recording from another machine has the files in its own folder. */
+static pid_t start_perf_script(const char *recording, int out)
+{
+	char images[PATH_MAX + 8];
+	const char *const words[] = {
+		"perf", "--buildid-dir",	 images, "script", "-i", recording, "--itrace=be",
+		"-F",	"tid,flags,ip,sym,addr", NULL};
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	snprintf(images, sizeof(images), "%s/images", recording);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	execvp("perf", (char *const *)words);
+	_exit(127);
+}
+
+/* 0; -ENOENT: perf is not installed; -EIO: it has found nothing; another -errno. */
+static int count_with_perf(const struct decoded *decoded, const char *recording,
+			   struct perf_calls *calls)
+{
+	_cleanup_free_ char *line = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	size_t size = 0;
+	int ends[2], status;
+	pid_t pid;
+
+	*calls = (struct perf_calls){0};
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = start_perf_script(recording, ends[1]);
+	close(ends[1]);
+	f = fdopen(ends[0], "r");
+	if (!f)
+		close(ends[0]);
+	/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
+	while (f && getline(&line, &size, f) > 0) {
+		char *name;
+
+		line[strcspn(line, "\n")] = '\0';
+		name = strrchr(line, ' ');
+		if (strstr(line, "instruction trace error"))
+			calls->errors++;
+		else if (name && strstr(line, " call ") && is_programs(name + 1))
+			calls->perfs++;
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		status = -1;
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return -ENOENT;
+	/* perf may end with an error, or crash, after it has printed all branches. */
+	if (status && !calls->perfs)
+		return -EIO;
+	VEC_EACH(&decoded->trees, tree) {
+		VEC_EACH(&tree->calls, call)
+			calls->ours += call->kind == CALL_FUNCTION && call->function &&
+				       !(call->flags & CALL_INFERRED_START) &&
+				       is_programs(call->function->name);
+	}
+	return 0;
 }
 
 /* `perf script` on the same recording. */
@@ -334,9 +542,11 @@ static void judge_with_perf(const struct checks *test, const struct trial *trial
 					 "compare with 'perf script --itrace=be' if it matters"};
 	char recording[PATH_MAX];
 	struct perf_calls calls;
+	struct utsname name;
 	int err;
 
-	if (test->options->replay && is_of_other_kernel(trial)) {
+	if (test->options->replay && trial->rec.os_release && !uname(&name) &&
+	    strcmp(trial->rec.os_release, name.release)) {
 		checks__tell(test, "perf's judgement", SELFTEST_SKIPPED, &checks_no_loss,
 			     "perf decodes the vDSO of this kernel, and the recording is of %s",
 			     trial->rec.os_release);
@@ -344,7 +554,7 @@ static void judge_with_perf(const struct checks *test, const struct trial *trial
 	}
 	snprintf(recording, sizeof(recording), "%.*s/%s.mtbpf", PATH_MAX - 40, test->dir,
 		 test->recording);
-	err = perf_script__count(&trial->decoded, recording, &calls);
+	err = count_with_perf(&trial->decoded, recording, &calls);
 	if (err == -ENOENT)
 		checks__tell(test, "perf's judgement", SELFTEST_SKIPPED, &checks_no_loss,
 			     "perf is not installed");
@@ -401,29 +611,19 @@ static void test_with_perf(struct checks *test)
 
 /* ---- all sources */
 
-/* Why the source cannot be tested here; "": it can. */
-static void find_obstacle(enum selftest_source source, char why[static SELFTEST_TEXT_SIZE])
+void checks__run(struct checks *test, enum selftest_source source)
 {
 	static const char *const needs[SELFTEST_SOURCES] = {[SELFTEST_PT] = "intel_pt",
 							    [SELFTEST_SAMPLE] = "sample",
 							    [SELFTEST_SOFT] = "ptrace"};
 	struct check_result result;
 
-	why[0] = '\0';
-	if (check__one(needs[source], &result) && result.state == CHECK_MISSING)
-		snprintf(why, SELFTEST_TEXT_SIZE, "%s: %s", needs[source], result.reason);
-}
-
-void checks__run(struct checks *test, enum selftest_source source)
-{
-	char why[SELFTEST_TEXT_SIZE] = "";
-
 	test->source = source;
 	test->recording = selftest_source_names[source];
-	if (!test->options->replay)
-		find_obstacle(source, why);
-	if (why[0]) {
-		checks__tell_always(test, "all", SELFTEST_SKIPPED, &checks_no_loss, "%s", why);
+	if (!test->options->replay && check__one(needs[source], &result) &&
+	    result.state == CHECK_MISSING) {
+		tell_always(test, "all", SELFTEST_SKIPPED, &checks_no_loss, "%s: %s", needs[source],
+			    result.reason);
 		return;
 	}
 	if (source == SELFTEST_SAMPLE) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Intel PT: options that change what the CPU or the kernel does, each a recording of its own. */
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -49,28 +49,15 @@ const struct hit_mark *judge__find_hit(const struct decoded *decoded, uint64_t *
 	return NULL;
 }
 
-/* Counts a system call or a stretch outside of user code for the noted call it is in. */
-static void count_part(seen_calls *seen, uint32_t of, const struct call *call)
-{
-	if (of == UINT32_MAX)
-		return;
-	if (call->kind == CALL_SYSCALL)
-		seen->v[of].syscalls++;
-	else if (call->kind == CALL_UNTRACED)
-		seen->v[of].untraced++;
-}
-
-/* The system call of PROGRAM_SYSCALLS, as the kernel names it. */
-static bool is_kernels_getppid(const struct call *call)
-{
-	return call->function && strstr(call->function->name, "_sys_getppid") &&
-	       !strstr(call->function->name, "mtbpf_");
-}
-
-/* Counts it for the nearest noted caller. */
+/*
+ * Counts the system call of PROGRAM_SYSCALLS, as the kernel names it, for the nearest noted caller.
+ */
 static void count_in_kernel(seen_calls *seen, const struct call_tree *tree, const uint32_t *numbers,
 			    const struct call *call)
 {
+	if (!call->function || !strstr(call->function->name, "_sys_getppid") ||
+	    strstr(call->function->name, "mtbpf_"))
+		return;
 	while (call->parent != CALL_NO_PARENT) {
 		uint32_t number = numbers[call->parent];
 
@@ -94,12 +81,13 @@ static int see_tree(seen_calls *seen, const struct call_tree *tree, enum program
 		bool has_parent = call->parent != CALL_NO_PARENT;
 		uint16_t above = has_parent ? depths.v[call->parent] : 0;
 		uint16_t function = function_of(call);
-		uint32_t number = UINT32_MAX;
+		uint32_t number = UINT32_MAX, of = has_parent ? numbers.v[call->parent] : number;
 
-		if (has_parent)
-			count_part(seen, numbers.v[call->parent], call);
-		if (is_kernels_getppid(call))
-			count_in_kernel(seen, tree, numbers.v, call);
+		if (of != UINT32_MAX && call->kind == CALL_SYSCALL)
+			seen->v[of].syscalls++;
+		if (of != UINT32_MAX && call->kind == CALL_UNTRACED)
+			seen->v[of].untraced++;
+		count_in_kernel(seen, tree, numbers.v, call);
 		if (function != NOT_NOTED && program_functions[function].program == program &&
 		    call->start_ns <= end_ns) {
 			number = (uint32_t)seen->n;
@@ -162,26 +150,10 @@ static void add_exceptions(struct judged_calls *judged, const struct seen_call *
 	}
 }
 
-/* Finds the value of PTWRITE by its thread, function, and time. */
-static void add_value(struct judged_calls *judged, const struct decoded *decoded,
-		      const struct seen_call *seen, const struct noted_call *noted)
-{
-	const char *function = program_functions[noted->function].name;
-
-	VEC_EACH_WHILE(&decoded->events, note, noted->event == NOTED_PTWRITE) {
-		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
-		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
-			continue;
-		if (note->value == noted->value && note->in && !strcmp(note->in, function))
-			judged->events++;
-		else
-			judged->unnoted_events++;
-	}
-}
-
 static void add_right(struct judged_calls *judged, const struct decoded *decoded,
 		      const struct seen_call *seen, const struct noted_call *noted)
 {
+	const char *function = program_functions[noted->function].name;
 	int64_t least = (int64_t)(seen->call->start_ns - noted->time_ns);
 	int64_t most = (int64_t)(seen->call->end_ns - noted->time_ns);
 
@@ -195,7 +167,16 @@ static void add_right(struct judged_calls *judged, const struct decoded *decoded
 	judged->untraced += seen->untraced;
 	judged->in_kernel += seen->in_kernel;
 	add_exceptions(judged, seen, noted);
-	add_value(judged, decoded, seen, noted);
+	/* The value of PTWRITE is found by its thread, function, and time. */
+	VEC_EACH_WHILE(&decoded->events, note, noted->event == NOTED_PTWRITE) {
+		if (note->kind != PT_NOTE_PTWRITE || note->tid != seen->tid ||
+		    note->time_ns < seen->call->start_ns || note->time_ns > seen->call->end_ns)
+			continue;
+		if (note->value == noted->value && note->in && !strcmp(note->in, function))
+			judged->events++;
+		else
+			judged->unnoted_events++;
+	}
 }
 
 /*
@@ -270,15 +251,6 @@ static int judge_thread(struct judged_calls *judged, const struct decoded *decod
 	return err;
 }
 
-/* True if an earlier call of the iteration is of the same thread. */
-static bool is_known_thread(const struct iteration *iteration, unsigned int i)
-{
-	for (unsigned int earlier = 0; earlier < i; earlier++)
-		if (iteration->calls[earlier].tid == iteration->calls[i].tid)
-			return true;
-	return false;
-}
-
 int judge__calls(const struct decoded *decoded, const struct iteration *iteration,
 		 enum program program, uint64_t end_ns, struct judged_calls *judged)
 {
@@ -291,10 +263,16 @@ int judge__calls(const struct decoded *decoded, const struct iteration *iteratio
 		err = see_tree(&seen, &decoded->trees.v[i], program, end_ns, &order);
 	if (!err)
 		VEC_SORT(&seen, by_time);
-	for (unsigned int i = 0; i < iteration->n && !err; i++)
-		if (!is_known_thread(iteration, i))
-			err = judge_thread(judged, decoded, &seen, iteration, program,
-					   iteration->calls[i].tid);
+	/* Each thread once. */
+	for (unsigned int i = 0; i < iteration->n && !err; i++) {
+		pid_t tid = iteration->calls[i].tid;
+		unsigned int first = 0;
+
+		while (iteration->calls[first].tid != tid)
+			first++;
+		if (first == i)
+			err = judge_thread(judged, decoded, &seen, iteration, program, tid);
+	}
 	VEC_FINI(&seen);
 	return err;
 }
@@ -318,19 +296,6 @@ void judged_calls__add(struct judged_calls *sum, const struct judged_calls *judg
 
 /* ---- time in samples */
 
-struct stretch {
-	uint64_t from_ns, to_ns;
-	pid_t tid;
-};
-
-static uint64_t common_ns(const struct call *call, const struct stretch *stretch)
-{
-	uint64_t from = call->start_ns > stretch->from_ns ? call->start_ns : stretch->from_ns;
-	uint64_t to = call->end_ns < stretch->to_ns ? call->end_ns : stretch->to_ns;
-
-	return to > from ? to - from : 0;
-}
-
 static bool is_called(const struct call *call, const char *function)
 {
 	return call->function && call->kind == CALL_FUNCTION &&
@@ -349,37 +314,32 @@ static const struct call *find_caller(const struct call_tree *tree, const struct
 	return call;
 }
 
-/* Between the function's first and last note. */
-static struct stretch find_stretch(const struct iteration *iteration, const char *function)
+void judge__time(const struct decoded *decoded, const struct iteration *iteration,
+		 const char *function, struct judged_time *judged)
 {
-	struct stretch stretch = {0};
+	uint64_t from_ns = 0, to_ns = 0;
+	pid_t tid = 0;
 
+	/* Between the function's first and last note. */
 	for (unsigned int i = 0; i < iteration->n; i++) {
 		const struct noted_call *call = &iteration->calls[i];
 
 		if (strcmp(program_functions[call->function].name, function) != 0)
 			continue;
-		stretch.tid = call->tid;
-		stretch.to_ns = call->time_ns;
-		if (!stretch.from_ns)
-			stretch.from_ns = call->time_ns;
+		tid = call->tid;
+		to_ns = call->time_ns;
+		if (!from_ns)
+			from_ns = call->time_ns;
 	}
-	return stretch;
-}
-
-void judge__time(const struct decoded *decoded, const struct iteration *iteration,
-		 const char *function, struct judged_time *judged)
-{
-	struct stretch stretch = find_stretch(iteration, function);
-
-	*judged = (struct judged_time){.true_ns = stretch.to_ns - stretch.from_ns,
-				       .has_caller = true};
+	*judged = (struct judged_time){.true_ns = to_ns - from_ns, .has_caller = true};
 	VEC_EACH(&decoded->trees, tree) {
-		for (size_t c = 0; tree->tid == stretch.tid && c < tree->calls.n; c++) {
+		for (size_t c = 0; tree->tid == tid && c < tree->calls.n; c++) {
 			const struct call *call = &tree->calls.v[c];
-			uint64_t ns = common_ns(call, &stretch);
+			uint64_t from = call->start_ns > from_ns ? call->start_ns : from_ns;
+			uint64_t to = call->end_ns < to_ns ? call->end_ns : to_ns;
+			uint64_t ns = to - from;
 
-			if (!ns)
+			if (to <= from)
 				continue;
 			if (is_called(call, function)) {
 				judged->slices_ns += ns;

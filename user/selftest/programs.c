@@ -35,6 +35,13 @@
 	type mtbpf_selftest_##name(__VA_ARGS__)
 /* Put it after a call, so that the compiler does not make a jump of it. */
 #define NOT_LAST() __asm__ volatile("" ::: "memory")
+/* A function that only notes its call. */
+#define TRACED_LEAF(name)                                                                          \
+	TRACED(void, name, unsigned int depth)                                                     \
+	{                                                                                          \
+		noted__call(FN_##name, depth);                                                     \
+		NOT_LAST();                                                                        \
+	}
 
 /*
  * Programs whose functions raise one exception each, or write values with PTWRITE: CPUs with Event
@@ -164,11 +171,7 @@ static struct iteration *current;
 
 /* ---- calls and returns */
 
-TRACED(void, calls_leaf, unsigned int depth)
-{
-	noted__call(FN_calls_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(calls_leaf)
 
 TRACED(void, calls_middle, unsigned int depth)
 {
@@ -188,11 +191,7 @@ TRACED(void, calls_main, unsigned int depth)
 
 /* ---- tail calls: in assembly, since compilers make them only when they optimise */
 
-TRACED(void, tail_third, unsigned int depth)
-{
-	noted__call(FN_tail_third, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(tail_third)
 
 /* For the assembly: what the two functions before it note. */
 void selftest_note_first(unsigned int depth);
@@ -294,11 +293,7 @@ TRACED(void, throw_outer, unsigned int depth)
 	mtbpf_selftest_throw_inner(depth + 1);
 }
 
-TRACED(void, throw_after, unsigned int depth)
-{
-	noted__call(FN_throw_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(throw_after)
 
 /* For the assembly. */
 extern const char selftest_landing_pad[];
@@ -419,11 +414,7 @@ TRACED(void, unwind_outer, unsigned int depth)
 	mtbpf_selftest_unwind_inner(depth + 1);
 }
 
-TRACED(void, unwind_after, unsigned int depth)
-{
-	noted__call(FN_unwind_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(unwind_after)
 
 TRACED(void, unwind_main, unsigned int depth)
 {
@@ -452,11 +443,7 @@ TRACED(void, longjmp_outer, unsigned int depth)
 	NOT_LAST();
 }
 
-TRACED(void, longjmp_after, unsigned int depth)
-{
-	noted__call(FN_longjmp_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(longjmp_after)
 
 TRACED(void, longjmp_main, unsigned int depth)
 {
@@ -473,11 +460,7 @@ TRACED(void, longjmp_main, unsigned int depth)
 
 static unsigned int signal_depth;
 
-TRACED(void, signal_leaf, unsigned int depth)
-{
-	noted__call(FN_signal_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(signal_leaf)
 
 TRACED(void, signal_handler, int signal)
 {
@@ -497,17 +480,46 @@ TRACED(void, signal_main, unsigned int depth)
 
 /* ---- threads */
 
-TRACED(void, thread_leaf, unsigned int depth)
+TRACED_LEAF(thread_leaf)
+
+/* These threads start before the first iteration, and work each time they are told to. */
+struct workers {
+	void (*work)(void);
+	int n;
+	sem_t told, done;
+};
+
+static void *run_worker(void *ctx)
 {
-	noted__call(FN_thread_leaf, depth);
-	NOT_LAST();
+	struct workers *workers = ctx;
+
+	noted__begin_thread();
+	for (;;) {
+		sem_wait(&workers->told);
+		workers->work();
+		sem_post(&workers->done);
+	}
+	return NULL;
 }
 
-/*
- * The number of threads. They start before the first iteration and work each time they are woken.
- */
-#define N_THREADS 2
-static sem_t tell_threads, threads_done;
+static void start_workers(struct workers *workers)
+{
+	pthread_t thread;
+
+	sem_init(&workers->told, 0, 0);
+	sem_init(&workers->done, 0, 0);
+	for (int i = 0; i < workers->n; i++)
+		if (pthread_create(&thread, NULL, run_worker, workers))
+			abort();
+}
+
+static void let_work(struct workers *workers)
+{
+	for (int i = 0; i < workers->n; i++)
+		sem_post(&workers->told);
+	for (int i = 0; i < workers->n; i++)
+		sem_wait(&workers->done);
+}
 
 TRACED(void, thread_work, unsigned int depth)
 {
@@ -517,47 +529,26 @@ TRACED(void, thread_work, unsigned int depth)
 	NOT_LAST();
 }
 
-static void *run_thread(void *unused)
+static void work_in_thread(void)
 {
-	noted__begin_thread();
-	for (;;) {
-		sem_wait(&tell_threads);
-		mtbpf_selftest_thread_work(0);
-		sem_post(&threads_done);
-	}
-	return NULL;
+	mtbpf_selftest_thread_work(0);
+	NOT_LAST();
 }
 
-static void start_threads(void)
-{
-	pthread_t thread;
-
-	sem_init(&tell_threads, 0, 0);
-	sem_init(&threads_done, 0, 0);
-	for (int i = 0; i < N_THREADS; i++)
-		if (pthread_create(&thread, NULL, run_thread, NULL))
-			abort();
-}
+static struct workers threads = {.work = work_in_thread, .n = 2};
 
 TRACED(void, thread_main, unsigned int depth)
 {
 	noted__call(FN_thread_main, depth);
-	for (int i = 0; i < N_THREADS; i++)
-		sem_post(&tell_threads);
-	for (int i = 0; i < N_THREADS; i++)
-		sem_wait(&threads_done);
+	let_work(&threads);
+	NOT_LAST();
 }
 
 /* ---- a thread that triggers: not the one that the process began with */
 
-static sem_t tell_any, any_done;
 static uint64_t any_iteration;
 
-TRACED(void, any_leaf, unsigned int depth)
-{
-	noted__call(FN_any_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(any_leaf)
 
 TRACED(void, any_work, unsigned int depth)
 {
@@ -567,49 +558,20 @@ TRACED(void, any_work, unsigned int depth)
 	NOT_LAST();
 }
 
-static void *run_any_thread(void *unused)
+static void work_and_hit(void)
 {
-	noted__begin_thread();
-	for (;;) {
-		sem_wait(&tell_any);
-		mtbpf_selftest_any_work(0);
-		mtbpf_take_snapshot_with_arg(any_iteration);
-		sem_post(&any_done);
-	}
-	return NULL;
-}
-
-static void start_any_thread(void)
-{
-	pthread_t thread;
-
-	sem_init(&tell_any, 0, 0);
-	sem_init(&any_done, 0, 0);
-	if (pthread_create(&thread, NULL, run_any_thread, NULL))
-		abort();
-}
-
-TRACED(void, any_main, unsigned int depth)
-{
-	noted__call(FN_any_main, depth);
+	mtbpf_selftest_any_work(0);
+	mtbpf_take_snapshot_with_arg(any_iteration);
 	NOT_LAST();
 }
 
-/* Makes the other thread do its work and hit the probe. */
-static void hit_from_another_thread(uint64_t k)
-{
-	any_iteration = k;
-	sem_post(&tell_any);
-	sem_wait(&any_done);
-}
+static struct workers any_thread = {.work = work_and_hit, .n = 1};
+
+TRACED_LEAF(any_main)
 
 /* ---- fork() */
 
-TRACED(void, fork_after, unsigned int depth)
-{
-	noted__call(FN_fork_after, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(fork_after)
 
 TRACED(void, fork_main, unsigned int depth)
 {
@@ -666,11 +628,7 @@ static void make_jit(void)
 		jit = (jit_function)page;
 }
 
-TRACED(void, jit_callee, unsigned int depth)
-{
-	noted__call(FN_jit_callee, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(jit_callee)
 
 TRACED(void, jit_main, unsigned int depth)
 {
@@ -734,11 +692,7 @@ TRACED(void, syscall_main, unsigned int depth)
 
 static ucontext_t main_context, other_context;
 
-TRACED(void, stack_leaf, unsigned int depth)
-{
-	noted__call(FN_stack_leaf, depth);
-	NOT_LAST();
-}
+TRACED_LEAF(stack_leaf)
 
 TRACED(void, stack_other, void)
 {
@@ -881,8 +835,9 @@ static __attribute__((noipa)) void iterate(uint64_t k, unsigned int mask)
 	for (int i = 0; i < PROGRAMS; i++)
 		if (mask & 1u << i)
 			mains[i](0);
+	any_iteration = k;
 	if (mask & 1u << PROGRAM_ANY_THREAD)
-		hit_from_another_thread(k);
+		let_work(&any_thread);
 	else
 		mtbpf_take_snapshot_with_arg(k);
 	program_log->n_iterations = k;
@@ -900,9 +855,9 @@ _Noreturn void programs__run(struct program_log *log, unsigned int mask)
 	if (mask & 1u << PROGRAM_TRAPS)
 		events__handle_traps();
 	if (mask & 1u << PROGRAM_THREADS)
-		start_threads();
+		start_workers(&threads);
 	if (mask & 1u << PROGRAM_ANY_THREAD)
-		start_any_thread();
+		start_workers(&any_thread);
 	if (mask & 1u << PROGRAM_SYSCALLS)
 		syscall_counter = open_syscall_counter();
 	if (mask & 1u << PROGRAM_BUSY)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "selftest/bundle.h"
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/json.h"
@@ -19,24 +19,43 @@
 
 struct selftest {
 	const struct selftest_options *options;
-	void (*on_result)(void *ctx, const struct selftest_result *result);
-	void *ctx;
 	char dir[PATH_MAX];
-	FILE *results; /* the bundle's list of them, or NULL */
+	FILE *list;	 /* of the results, for the bundle; or NULL */
+	cJSON *array;	 /* of the results; NULL: lines are printed */
+	unsigned int *n; /* by verdict */
 };
 
-/* results.txt: a line for each result, its parts separated by tabs. */
+const char *const selftest_verdict_names[] = {
+	[SELFTEST_PASSED] = "ok", [SELFTEST_FAILED] = "failed", [SELFTEST_SKIPPED] = "skipped"};
 static void take_result(void *ctx, const struct selftest_result *result)
 {
+	const char *source = selftest_source_names[result->source];
+	const char *verdict = selftest_verdict_names[result->verdict];
+	bool has_failed = result->verdict == SELFTEST_FAILED;
 	struct selftest *test = ctx;
+	cJSON *object;
 
-	if (test->results)
-		fprintf(test->results, "%s\t%s\t%s\t%s\n", selftest_source_names[result->source],
-			result->name, selftest_verdict_names[result->verdict], result->found);
-	test->on_result(test->ctx, result);
+	test->n[result->verdict]++;
+	/* results.txt: a line for each result, its parts separated by tabs. */
+	if (test->list)
+		fprintf(test->list, "%s\t%s\t%s\t%s\n", source, result->name, verdict,
+			result->found);
+	if (!test->array) {
+		printf("%-6s  %-24s  %-7s  %s\n", source, result->name, verdict, result->found);
+		if (has_failed)
+			printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "",
+			       result->loss, result->meanwhile);
+		fflush(stdout);
+		return;
+	}
+	object = json__append_object(test->array);
+	cJSON_AddStringToObject(object, "source", source);
+	cJSON_AddStringToObject(object, "name", result->name);
+	cJSON_AddStringToObject(object, "verdict", verdict);
+	cJSON_AddStringToObject(object, "found", result->found);
+	json__add_text_or_null(object, "loss", has_failed ? result->loss : NULL);
+	json__add_text_or_null(object, "meanwhile", has_failed ? result->meanwhile : NULL);
 }
-
-/* ---- the folder of the recordings */
 
 static int make_folder(struct selftest *test)
 {
@@ -76,13 +95,13 @@ static int test_sources(struct selftest *test)
 	return 0;
 }
 
-static int begin_results(struct selftest *test)
+static int begin_list(struct selftest *test)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.*s/results.txt", PATH_MAX - 20, test->dir);
-	test->results = fopen(path, "we");
-	if (test->results)
+	test->list = fopen(path, "we");
+	if (test->list)
 		return 0;
 	log__error("cannot write %s: %s", path, strerror(errno));
 	log__hint("choose another folder with -keep");
@@ -91,7 +110,7 @@ static int begin_results(struct selftest *test)
 
 static int write_bundle(struct selftest *test)
 {
-	int err = fclose(test->results) ? -errno : bundle__write_facts(test->dir);
+	int err = fclose(test->list) ? -errno : bundle__write_facts(test->dir);
 
 	if (err) {
 		log__error("cannot write into %s: %s", test->dir, strerror(-err));
@@ -118,23 +137,44 @@ static void compare_versions(const struct selftest *test)
 			  MTBPF_VERSION);
 }
 
-int selftest__run(const struct selftest_options *options,
-		  void (*on_result)(void *ctx, const struct selftest_result *result), void *ctx)
+/* Prints what is not printed yet. Deletes the results. */
+static int end_results(struct selftest *test)
 {
-	struct selftest test = {.options = options, .on_result = on_result, .ctx = ctx};
+	const unsigned int *n = test->n;
+	bool json = test->array;
+	char *text = json ? json__finish(test->array) : NULL;
+
+	if (json && !text)
+		return -ENOMEM;
+	if (json)
+		puts(text);
+	else
+		printf("%u passed, %u failed, %u skipped\n", n[SELFTEST_PASSED], n[SELFTEST_FAILED],
+		       n[SELFTEST_SKIPPED]);
+	free(text);
+	return fflush(stdout) ? -errno : 0;
+}
+
+int selftest__run(const struct selftest_options *options, bool json,
+		  unsigned int n[static SELFTEST_VERDICTS])
+{
+	struct selftest test = {.options = options, .n = n};
 	int err = make_folder(&test);
 
 	if (err)
 		return err;
+	memset(n, 0, SELFTEST_VERDICTS * sizeof(*n));
 	/* Ctrl-C removes the folder, too. */
 	if (!options->keep) {
 		stop__begin("");
 		stop__set_partial(test.dir);
 	}
+	if (json)
+		test.array = cJSON_CreateArray();
 	if (options->replay)
 		err = bundle__unpack(options->replay, test.dir);
 	else if (options->bundle)
-		err = begin_results(&test);
+		err = begin_list(&test);
 	if (options->replay && !err)
 		compare_versions(&test);
 	if (!err)
@@ -146,79 +186,8 @@ int selftest__run(const struct selftest_options *options,
 		stop__set_partial(NULL);
 		stop__end();
 	}
+	if (!err)
+		return end_results(&test);
+	cJSON_Delete(test.array);
 	return err;
-}
-
-/* ---- what is printed */
-
-const char *const selftest_verdict_names[] = {
-	[SELFTEST_PASSED] = "ok", [SELFTEST_FAILED] = "failed", [SELFTEST_SKIPPED] = "skipped"};
-
-struct selftest_results {
-	cJSON *array; /* NULL: lines are printed */
-	unsigned int n[SELFTEST_VERDICTS];
-};
-
-struct selftest_results *selftest_results__new(bool json)
-{
-	struct selftest_results *results = calloc(1, sizeof(*results));
-
-	if (results && json)
-		results->array = cJSON_CreateArray();
-	return results;
-}
-
-void selftest_results__free(struct selftest_results *results)
-{
-	if (!results)
-		return;
-	cJSON_Delete(results->array);
-	free(results);
-}
-
-static void print_line(const struct selftest_result *result)
-{
-	printf("%-6s  %-24s  %-7s  %s\n", selftest_source_names[result->source], result->name,
-	       selftest_verdict_names[result->verdict], result->found);
-	if (result->verdict == SELFTEST_FAILED)
-		printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "", result->loss,
-		       result->meanwhile);
-	fflush(stdout);
-}
-
-void selftest_results__take(void *ctx, const struct selftest_result *result)
-{
-	struct selftest_results *results = ctx;
-	bool has_failed = result->verdict == SELFTEST_FAILED;
-	cJSON *object;
-
-	results->n[result->verdict]++;
-	if (!results->array) {
-		print_line(result);
-		return;
-	}
-	object = json__append_object(results->array);
-	cJSON_AddStringToObject(object, "source", selftest_source_names[result->source]);
-	cJSON_AddStringToObject(object, "name", result->name);
-	cJSON_AddStringToObject(object, "verdict", selftest_verdict_names[result->verdict]);
-	cJSON_AddStringToObject(object, "found", result->found);
-	json__add_text_or_null(object, "loss", has_failed ? result->loss : NULL);
-	json__add_text_or_null(object, "meanwhile", has_failed ? result->meanwhile : NULL);
-}
-
-int selftest_results__finish(const struct selftest_results *results,
-			     unsigned int n[static SELFTEST_VERDICTS])
-{
-	char *text = results->array ? cJSON_Print(results->array) : NULL;
-
-	memcpy(n, results->n, sizeof(results->n));
-	if (results->array && !text)
-		return -ENOMEM;
-	if (text)
-		puts(text);
-	else
-		printf("%u passed, %u failed, %u skipped\n", n[SELFTEST_PASSED], n[SELFTEST_FAILED],
-		       n[SELFTEST_SKIPPED]);
-	free(text);
-	return fflush(stdout) ? -errno : 0;
 }

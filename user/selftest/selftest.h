@@ -8,28 +8,14 @@
 
 #include <stdbool.h>
 
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 
 /*
- * Runs all checks and passes each result to `on_result`; the result is valid until that returns. 0,
- * or -errno after a line and a hint if the tests could not be run.
+ * Runs all checks and prints the results: lines at once, JSON at the end. n[] counts them by enum
+ * selftest_verdict. 0; -errno after a line and a hint if the tests could not be run; -ENOMEM; or
+ * -errno of stdout.
  */
-int selftest__run(const struct selftest_options *options,
-		  void (*on_result)(void *ctx, const struct selftest_result *result), void *ctx);
-
-/* Prints results, as lines or as JSON, and counts them. */
-struct selftest_results;
-
-/* NULL: out of memory. */
-struct selftest_results *selftest_results__new(bool json);
-void selftest_results__free(struct selftest_results *results);
-
-/* For selftest__run(), with the results as ctx. Prints lines at once, JSON at the end. */
-void selftest_results__take(void *results, const struct selftest_result *result);
-
-/* Prints what is not printed yet (all of the JSON), and fills n[] with counts by enum
- * selftest_verdict. 0 or -errno. */
-int selftest_results__finish(const struct selftest_results *results,
-			     unsigned int n[static SELFTEST_VERDICTS]);
+int selftest__run(const struct selftest_options *options, bool json,
+		  unsigned int n[static SELFTEST_VERDICTS]);
 
 #endif

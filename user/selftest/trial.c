@@ -56,20 +56,19 @@ static pid_t start_programs(const struct trial *trial)
 	programs__run(trial->log, trial->programs);
 }
 
-static bool has_ended(pid_t child)
-{
-	siginfo_t info = {0};
-
-	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
-}
-
 /* True if the programs end `more` further iterations within ten seconds. */
 static bool goes_on(const struct trial *trial, unsigned long more)
 {
 	unsigned long end = trial->log->n_iterations + more;
 
-	for (int i = 0; i < 500 && trial->log->n_iterations < end && !has_ended(trial->child); i++)
+	for (int i = 0; i < 500 && trial->log->n_iterations < end; i++) {
+		siginfo_t info = {0};
+
+		if (waitid(P_PID, (id_t)trial->child, &info, WEXITED | WNOHANG | WNOWAIT) ||
+		    info.si_pid)
+			break;
 		usleep(20000);
+	}
 	return trial->log->n_iterations >= end;
 }
 
@@ -101,11 +100,17 @@ static _Noreturn void remove_cgroup_later(const char *path, int from_selftest)
 	_exit(0);
 }
 
-static bool start_remover(struct trial *trial, const char *path)
+static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
+	char name[64], path[PATH_MAX], procs[PATH_MAX + 16], pid[16];
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC))
+	name_cgroup(name);
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+	snprintf(pid, sizeof(pid), "%d", trial->child);
+	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
+	if (mkdir(path, 0755) || pipe2(ends, O_CLOEXEC))
 		return false;
 	trial->remover = fork();
 	if (!trial->remover) {
@@ -114,30 +119,7 @@ static bool start_remover(struct trial *trial, const char *path)
 	}
 	close(ends[0]);
 	trial->remover_end = ends[1];
-	return trial->remover > 0;
-}
-
-static bool make_cgroup(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
-{
-	char name[64], path[PATH_MAX], procs[PATH_MAX + 16], pid[16];
-
-	name_cgroup(name);
-	snprintf(path, sizeof(path), CGROUPS "/%s", name);
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	snprintf(pid, sizeof(pid), "%d", trial->child);
-	if (!mkdir(path, 0755) && start_remover(trial, path) && !fs__write(procs, pid, strlen(pid)))
-		return true;
-	snprintf(why, TRIAL_TEXT_SIZE, "cannot make the cgroup " CGROUPS "/%s", name);
-	return false;
-}
-
-/* The programs have ended. */
-static void remove_cgroup(const struct trial *trial)
-{
-	if (trial->remover <= 0)
-		return;
-	close(trial->remover_end);
-	waitpid(trial->remover, NULL, 0);
+	return trial->remover > 0 && !fs__write(procs, pid, strlen(pid));
 }
 
 /* ---- the recording */
@@ -207,6 +189,96 @@ static void explain_code(int code, const char *messages, char why[static TRIAL_T
 			 text ? (int)strcspn(text, "\n") : 0, text ?: "");
 }
 
+/* ---- `perf trace` of getppid() and nanosleep(), meanwhile */
+
+/* It prints each call to stderr, unbuffered, when the call returns. */
+static _Noreturn void become_trace(pid_t target, const char *path)
+{
+	char pid[16];
+	const char *const words[] = {"perf", "trace", "-e", "getppid,nanosleep,clock_nanosleep",
+				     "-p",   pid,     NULL};
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_DFL);
+	snprintf(pid, sizeof(pid), "%d", target);
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		_exit(126);
+	execvp("perf", (char *const *)words);
+	_exit(127);
+}
+
+/*
+ * Starts it, and waits, at most ten seconds, until it has seen getppid(). Sets trial->perf_error.
+ * Its output is kept in a file that end_trace() removes. Returns its pid, or 0.
+ */
+static pid_t begin_trace(struct trial *trial)
+{
+	char path[PATH_MAX];
+	pid_t pid;
+	int status;
+
+	name_file(trial, "perf-trace", path);
+	pid = fork();
+	if (!pid)
+		become_trace(trial->child, path);
+	if (pid < 0) {
+		trial->perf_error = -errno;
+		return 0;
+	}
+	for (int i = 0; i < 500; i++) {
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		if (!fs__read(path, &text, &len) && strstr(text, "getppid("))
+			return pid;
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			trial->perf_error =
+				WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT : -EIO;
+			return 0;
+		}
+		usleep(20000);
+	}
+	trial->perf_error = -EIO;
+	return pid;
+}
+
+/* Ends it, and counts the calls that it has printed between the first and the last nanosleep(). */
+static void end_trace(struct trial *trial, pid_t pid)
+{
+	struct perf_syscalls *syscalls = &trial->perf_syscalls;
+	_cleanup_free_ char *line = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	bool has_begun = false;
+	char path[PATH_MAX];
+	unsigned int n = 0;
+	size_t size = 0;
+
+	if (pid) {
+		kill(pid, SIGINT);
+		for (int i = 0; i < 500 && !waitpid(pid, NULL, WNOHANG); i++)
+			usleep(20000);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	name_file(trial, "perf-trace", path);
+	f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0) {
+		syscalls->lost += strstr(line, "LOST") != NULL;
+		n += strstr(line, "getppid(") != NULL;
+		if (!strstr(line, "nanosleep("))
+			continue;
+		if (has_begun) {
+			syscalls->iterations++;
+			syscalls->calls += n;
+		}
+		has_begun = true;
+		n = 0;
+	}
+	if (f)
+		unlink(path);
+}
+
 /*
  * ---- what the programs noted, as text: "iteration K"; "of PID BUSY_NS PLAIN_BUSY_NS SYSCALLS";
  * then one line per call: "TIME_NS TID DEPTH FUNCTION EVENT VECTOR VALUE". Bundles of older
@@ -238,35 +310,19 @@ static int write_truth(const struct trial *trial, uint64_t k)
 	return fs__write(path, text, len);
 }
 
-/* Functions that this version does not know are left out. 0 or -EBADMSG. */
-static int read_call(struct iteration *iteration, const char *line)
-{
-	struct noted_call call = {0};
-	char name[64];
-
-	if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
-		   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
-		   &call.value) < 4)
-		return -EBADMSG;
-	for (unsigned int i = 0; i < n_program_functions && iteration->n < MAX_NOTED; i++) {
-		if (!strcmp(program_functions[i].name, name)) {
-			call.function = (uint16_t)i;
-			iteration->calls[iteration->n++] = call;
-		}
-	}
-	return 0;
-}
-
-/* Reads the notes into the log, as if that iteration had just ended. 0 or -errno. */
+/*
+ * Reads the notes into the log, as if that iteration had just ended. Functions that this version
+ * does not know are left out. 0 or -errno.
+ */
 static int read_truth(struct trial *trial)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
 	struct iteration *iteration;
-	char path[PATH_MAX];
+	char path[PATH_MAX], name[64];
+	unsigned int i;
 	uint64_t k;
 	size_t size = 0;
-	int err = 0;
 
 	name_file(trial, "truth", path);
 	f = fopen(path, "re");
@@ -280,46 +336,29 @@ static int read_truth(struct trial *trial)
 	if (fscanf(f, "of %d %" SCNu64 " %" SCNu64 " %u\n", &trial->first, &iteration->busy_ns,
 		   &trial->log->plain_busy_ns, &iteration->kernels_syscalls) != 4)
 		return -EBADMSG;
-	while (!err && getline(&line, &size, f) > 0)
-		err = read_call(iteration, line);
-	return err;
+	while (getline(&line, &size, f) > 0) {
+		struct noted_call call = {0};
+
+		if (sscanf(line, "%" SCNu64 " %d %" SCNu16 " %63s %" SCNu8 " %" SCNu8 " %" SCNx64,
+			   &call.time_ns, &call.tid, &call.depth, name, &call.event, &call.vector,
+			   &call.value) < 4)
+			return -EBADMSG;
+		for (i = 0; i < n_program_functions && strcmp(program_functions[i].name, name);)
+			i++;
+		call.function = (uint16_t)i;
+		if (i < n_program_functions && iteration->n < MAX_NOTED)
+			iteration->calls[iteration->n++] = call;
+	}
+	return 0;
 }
 
 /* ---- the trace of it */
 
-/* The iteration of the hit that ended the trace. 0: its number is unknown, or it was not kept. */
-static uint64_t find_iteration(struct trial *trial)
-{
-	uint64_t k, n = trial->log->n_iterations;
-
-	trial->hit = judge__find_hit(&trial->decoded, &k);
-	/* Iteration n + 1 has hit the probe, and has not been counted yet. */
-	if (!trial->hit || k > n + 1 || n >= k + KEPT_ITERATIONS)
-		return 0;
-	trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
-	if (trial->iteration->n > MAX_NOTED)
-		return 0;
-	return k;
-}
-
-/* The shortest loop of the last iterations that were recorded: others share the CPU. */
-static void find_busy(const struct trial *trial, uint64_t k)
-{
-	struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
-
-	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
-		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
-
-		if (ns && ns < own->busy_ns)
-			own->busy_ns = ns;
-	}
-}
-
-/* The iteration, or 0 after `why` is set. */
+/* The number of the iteration of the hit that ended the trace, or 0 after `why` is set. */
 static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
+	uint64_t k, n = trial->log->n_iterations;
 	char recording[PATH_MAX];
-	uint64_t k;
 
 	name_file(trial, "mtbpf", recording);
 	if (recording__read(&trial->rec, recording) ||
@@ -327,10 +366,18 @@ static uint64_t decode(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		snprintf(why, TRIAL_TEXT_SIZE, "the recording cannot be decoded");
 		return 0;
 	}
-	k = find_iteration(trial);
-	if (!k)
-		snprintf(why, TRIAL_TEXT_SIZE, "the hit that ends the recording is not in it");
-	return k;
+	trial->hit = judge__find_hit(&trial->decoded, &k);
+	/*
+	 * Iteration n + 1 has hit the probe, and has not been counted yet. Of others it is not
+	 * known which they are, or they were not kept.
+	 */
+	if (trial->hit && k && k <= n + 1 && n < k + KEPT_ITERATIONS) {
+		trial->iteration = &trial->log->iterations[k % KEPT_ITERATIONS];
+		if (trial->iteration->n <= MAX_NOTED)
+			return k;
+	}
+	snprintf(why, TRIAL_TEXT_SIZE, "the hit that ends the recording is not in it");
+	return 0;
 }
 
 static void begin(struct trial *trial)
@@ -343,7 +390,7 @@ static void begin(struct trial *trial)
 bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 {
 	char recording[PATH_MAX], messages[PATH_MAX];
-	struct perf_trace perf_trace = {0};
+	pid_t perf_trace = 0;
 	uint64_t k;
 	int code, err;
 
@@ -358,10 +405,10 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 	name_file(trial, "mtbpf", recording);
 	name_file(trial, "log", messages);
 	if (trial->has_perf_trace)
-		trial->perf_error = perf_trace__begin(&perf_trace, trial->child, trial->dir);
+		perf_trace = begin_trace(trial);
 	code = run_record(trial, recording, messages);
 	if (trial->has_perf_trace)
-		perf_trace__end(&perf_trace, &trial->perf_syscalls);
+		end_trace(trial, perf_trace);
 	/* Stops the programs, so that no later iteration overwrites the recorded one. */
 	kill(trial->child, SIGSTOP);
 	if (code) {
@@ -369,8 +416,14 @@ bool trial__make(struct trial *trial, char why[static TRIAL_TEXT_SIZE])
 		return false;
 	}
 	k = decode(trial, why);
-	if (k)
-		find_busy(trial, k);
+	/* The shortest loop of the last iterations that were recorded: others share the CPU. */
+	for (uint64_t i = k > 2 ? k - 2 : 1; i < k; i++) {
+		struct iteration *own = &trial->log->iterations[k % KEPT_ITERATIONS];
+		uint64_t ns = trial->log->iterations[i % KEPT_ITERATIONS].busy_ns;
+
+		if (ns && ns < own->busy_ns)
+			own->busy_ns = ns;
+	}
 	err = k ? write_truth(trial, k) : 0;
 	if (err)
 		snprintf(why, TRIAL_TEXT_SIZE, "cannot write %s.truth: %s", trial->name,
@@ -406,21 +459,16 @@ void trial__end(struct trial *trial)
 		kill(trial->child, SIGKILL);
 		waitpid(trial->child, NULL, 0);
 	}
-	remove_cgroup(trial);
+	/* The programs have ended. */
+	if (trial->remover > 0) {
+		close(trial->remover_end);
+		waitpid(trial->remover, NULL, 0);
+	}
 	decoded__fini(&trial->decoded);
 	recording__fini(&trial->rec);
 }
 
 /* ---- what is left of it in the process */
-
-static bool is_stopped_or_traced(pid_t pid)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-
-	return fs__read_proc(pid, "status", &text, &len) || !strstr(text, "TracerPid:\t0\n") ||
-	       strstr(text, "State:\tT") || strstr(text, "State:\tt");
-}
 
 /*
  * The child is a copy of this process: the probed function is at the same address in both. Its code
@@ -446,10 +494,15 @@ static bool is_probed(pid_t pid)
 
 const char *trial__find_harm(const struct trial *trial)
 {
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
 	kill(trial->child, SIGCONT);
 	if (!goes_on(trial, 2))
 		return "it does not go on";
-	if (is_stopped_or_traced(trial->child))
+	if (fs__read_proc(trial->child, "status", &text, &len) ||
+	    !strstr(text, "TracerPid:\t0\n") || strstr(text, "State:\tT") ||
+	    strstr(text, "State:\tt"))
 		return "it is stopped, or still traced";
 	if (is_probed(trial->child))
 		return "a probe is left in it";

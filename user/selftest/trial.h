@@ -10,8 +10,16 @@
 
 #include "capture/recording/recording.h"
 #include "pipeline/pipeline.h"
-#include "selftest/perf.h"
 #include "selftest/noted.h"
+
+/*
+ * `perf trace` counts whole iterations while they are recorded (nanosleep() ends them), and the
+ * calls of getppid() in them.
+ */
+struct perf_syscalls {
+	unsigned int iterations, calls;
+	unsigned int lost; /* number of lost events that it reports */
+};
 
 struct trial {
 	/* Set by the caller; all of it must stay valid. */
@@ -34,8 +42,8 @@ struct trial {
 	const struct iteration *iteration; /* the one that the hit ended */
 	pid_t remover;			   /* of the cgroup, once remover_end is closed; 0: none */
 	int remover_end;
-	struct perf_syscalls perf_syscalls; /* what `perf trace` saw */
-	int perf_error;			    /* of perf_trace__begin() */
+	struct perf_syscalls perf_syscalls;
+	int perf_error; /* why it saw nothing; -ENOENT: perf is not installed */
 };
 
 #define TRIAL_TEXT_SIZE 200

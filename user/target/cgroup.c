@@ -22,27 +22,21 @@
 
 typedef VEC(pid_t) pid_vec;
 
-/* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE OPTIONS" */
-static bool is_cgroup2(const char *line, size_t len, char mount_point[static PATH_MAX])
-{
-	char text[2 * PATH_MAX], *type;
-
-	snprintf(text, sizeof(text), "%.*s", (int)len, line);
-	type = strstr(text, " - ");
-	return type && !strncmp(type + 3, "cgroup2 ", 8) &&
-	       sscanf(text, "%*s %*s %*s %*s %4095s", mount_point) == 1;
-}
-
 int cgroup__locate(const char *mountinfo, const char *name, char path[static PATH_MAX])
 {
-	char mount_point[PATH_MAX];
+	char line[2 * PATH_MAX], mount_point[PATH_MAX];
 
 	if (name[0] == '/')
 		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 	while (*mountinfo) {
 		size_t len = strcspn(mountinfo, "\n");
+		const char *type;
 
-		if (is_cgroup2(mountinfo, len, mount_point))
+		/* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS [TAGS...] - TYPE SOURCE OPTIONS" */
+		snprintf(line, sizeof(line), "%.*s", (int)len, mountinfo);
+		type = strstr(line, " - ");
+		if (type && !strncmp(type + 3, "cgroup2 ", 8) &&
+		    sscanf(line, "%*s %*s %*s %*s %4095s", mount_point) == 1)
 			return snprintf(path, PATH_MAX, "%s/%s", mount_point, name) < PATH_MAX
 				       ? 0
 				       : -ENAMETOOLONG;
@@ -51,68 +45,49 @@ int cgroup__locate(const char *mountinfo, const char *name, char path[static PAT
 	return -ENOENT;
 }
 
-static int open_dir(struct cgroup *cgroup)
-{
-	cgroup->fd = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return cgroup->fd < 0 ? -errno : 0;
-}
-
-static int refuse_no_cgroup2(void)
-{
-	log__error("no cgroup v2 hierarchy is mounted here");
-	log__hint("-cgroup needs cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1); or "
-		  "record processes: -pid PID or -name NAME");
-	return -EINVAL;
-}
-
-static int refuse_path(const char *name, const char *path, int err)
-{
-	if (strcmp(name, path))
-		log__error("no cgroup '%s' (%s): %s", name, path, strerror(err));
-	else
-		log__error("no cgroup '%s': %s", name, strerror(err));
-	log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
-	return -EINVAL;
-}
-
-static int refuse_other(const char *path, const struct statfs *fs)
-{
-	if (fs->f_type == CGROUP_SUPER_MAGIC)
-		log__error("%s is a version 1 cgroup", path);
-	else
-		log__error("%s is not a cgroup", path);
-	log__hint("use one of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
-	return -EINVAL;
-}
-
 int cgroup__open(struct cgroup *cgroup, const char *name)
 {
 	_cleanup_free_ char *mountinfo = NULL;
-	const char *inside = name + strspn(name, "/");
-	struct statfs fs;
+	const char *inside = name + strspn(name, "/"), *path = cgroup->path;
+	struct statfs fs = {0};
 	size_t len;
 	int err = fs__read("/proc/self/mountinfo", &mountinfo, &len);
 
 	cgroup->fd = -1;
 	if (!err)
 		err = cgroup__locate(mountinfo, name, cgroup->path);
-	if (err == -ENOENT)
-		return refuse_no_cgroup2();
-	if (!err)
-		err = open_dir(cgroup);
+	if (err == -ENOENT) {
+		log__error("no cgroup v2 hierarchy is mounted here");
+		log__hint("-cgroup needs cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1); "
+			  "or record processes: -pid PID or -name NAME");
+		return -EINVAL;
+	}
+	if (!err && (cgroup->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		err = -errno;
 	/* As /proc/PID/cgroup writes it: from the root of the hierarchy. */
-	if (err == -ENOENT && *inside && !cgroup__locate(mountinfo, inside, cgroup->path))
-		err = open_dir(cgroup);
+	if (err == -ENOENT && *inside && !cgroup__locate(mountinfo, inside, cgroup->path)) {
+		cgroup->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		err = cgroup->fd < 0 ? -errno : 0;
+	}
 	if (!err && fstatfs(cgroup->fd, &fs))
 		err = -errno;
-	if (err) {
-		cgroup__close(cgroup);
-		return refuse_path(name, cgroup->path, -err);
-	}
-	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+	if (!err && fs.f_type == CGROUP2_SUPER_MAGIC)
 		return 0;
 	cgroup__close(cgroup);
-	return refuse_other(cgroup->path, &fs);
+	if (err) {
+		if (strcmp(name, path))
+			log__error("no cgroup '%s' (%s): %s", name, path, strerror(-err));
+		else
+			log__error("no cgroup '%s': %s", name, strerror(-err));
+		log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
+		return -EINVAL;
+	}
+	if (fs.f_type == CGROUP_SUPER_MAGIC)
+		log__error("%s is a version 1 cgroup", path);
+	else
+		log__error("%s is not a cgroup", path);
+	log__hint("use one of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
+	return -EINVAL;
 }
 
 void cgroup__close(struct cgroup *cgroup)
@@ -122,32 +97,25 @@ void cgroup__close(struct cgroup *cgroup)
 	cgroup->fd = -1;
 }
 
-static int read_pids(int dir, pid_vec *pids)
-{
-	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	_cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	int pid;
-
-	/* A threaded cgroup does not list its processes: reading fails with EOPNOTSUPP. */
-	while (file && fscanf(file, "%d", &pid) == 1)
-		/* 0: of a pid namespace that we do not see into. */
-		if (pid && VEC_ADD(pids, pid))
-			return -ENOMEM;
-	return 0;
-}
-
 /* Takes over dir. A cgroup that is removed meanwhile counts as empty. */
 static int walk(int dir, pid_vec *pids)
 {
 	DIR *entries = fdopendir(dir);
+	_cleanup_fclose_ FILE *procs = NULL;
 	struct dirent *entry;
-	int err;
+	int fd, pid, err = 0;
 
 	if (!entries) {
 		close(dir);
 		return -ENOMEM;
 	}
-	err = read_pids(dir, pids);
+	/* A threaded cgroup does not list its processes: reading fails with EOPNOTSUPP. */
+	fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	procs = fd < 0 ? NULL : fdopen(fd, "r");
+	while (!err && procs && fscanf(procs, "%d", &pid) == 1)
+		/* 0: of a pid namespace that we do not see into. */
+		if (pid)
+			err = VEC_ADD(pids, pid);
 	while (!err && (entry = readdir(entries))) {
 		int below;
 
@@ -179,28 +147,12 @@ int cgroup__processes(const struct cgroup *cgroup, pid_t **pids, size_t *n)
 	return 0;
 }
 
-/* cpuset(7), "List format": "0-3,7". */
-static void parse_cpus(const char *text, cpu_set_t *cpus)
-{
-	CPU_ZERO(cpus);
-	while (*text >= '0' && *text <= '9') {
-		char *end;
-		unsigned long first = strtoul(text, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtoul(end + 1, &end, 10);
-		for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-			CPU_SET(cpu, cpus);
-		text = *end == ',' ? end + 1 : end;
-	}
-}
-
 #define LEVELS_MAX 64
 
 int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus)
 {
 	static const char name[] = "cpuset.cpus.effective";
-	char path[3 * LEVELS_MAX + sizeof(name)] = "", text[4096] = "";
+	char path[3 * LEVELS_MAX + sizeof(name)] = "", text[4096] = "", *at = text;
 	int fd = -1;
 
 	for (size_t len = 0; fd < 0 && len < (size_t)3 * LEVELS_MAX; len += 3) {
@@ -213,7 +165,17 @@ int cgroup__cpus(const struct cgroup *cgroup, cpu_set_t *cpus)
 	if (read(fd, text, sizeof(text) - 1) < 0)
 		text[0] = '\0';
 	close(fd);
-	parse_cpus(text, cpus);
+	/* cpuset(7), "List format": "0-3,7". */
+	CPU_ZERO(cpus);
+	while (*at >= '0' && *at <= '9') {
+		unsigned long first = strtoul(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtoul(at + 1, &at, 10);
+		for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+			CPU_SET(cpu, cpus);
+		at += *at == ',';
+	}
 	return CPU_COUNT(cpus) ? 0 : -ENOENT;
 }
 
@@ -301,23 +263,6 @@ static bool read_numbers(const char *dir, const char *name, long long *a, long l
 	return in && fscanf(in, b ? "%lld %lld" : "%lld", a, b) == (b ? 2 : 1);
 }
 
-/* Microseconds; false if the file is missing or unreadable. */
-static bool read_quota(const char *dir, bool is_v2, long long *quota, long long *period)
-{
-	bool is_read = is_v2 ? read_numbers(dir, "cpu.max", quota, period)
-			     : read_numbers(dir, "cpu.cfs_quota_us", quota, NULL) &&
-				       read_numbers(dir, "cpu.cfs_period_us", period, NULL);
-
-	return is_read && *quota > 0 && *period > 0;
-}
-
-static void describe(struct cpu_quota *out, const char *name, long long quota, long long period)
-{
-	snprintf(out->text, sizeof(out->text), "cgroup %.190s, quota %s of %s", name,
-		 DURATION(1000 * (uint64_t)quota), DURATION(1000 * (uint64_t)period));
-	label__clean_in_place(out->text);
-}
-
 /* The process's cgroup for that controller: mount point and path. */
 struct group {
 	char mount[PATH_MAX], path[PATH_MAX];
@@ -354,7 +299,7 @@ static bool go_up(struct group *group)
 
 int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *out)
 {
-	long long quota, period;
+	long long quota, period; /* microseconds */
 	struct group group;
 	int err = find_group(proc, pid, "cpu", &group);
 
@@ -363,10 +308,18 @@ int cpu_quota__find(const char *proc, pid_t pid, struct cpu_quota *out)
 		return err;
 	/* Takes the nearest quota; the kernel does not tell which level was reached. */
 	do {
-		if (read_quota(group.dir, group.is_v2, &quota, &period)) {
-			describe(out, group.path, quota, period);
-			return 0;
-		}
+		bool is_read =
+			group.is_v2 ? read_numbers(group.dir, "cpu.max", &quota, &period)
+				    : read_numbers(group.dir, "cpu.cfs_quota_us", &quota, NULL) &&
+					      read_numbers(group.dir, "cpu.cfs_period_us", &period,
+							   NULL);
+
+		if (!is_read || quota <= 0 || period <= 0)
+			continue;
+		snprintf(out->text, sizeof(out->text), "cgroup %.190s, quota %s of %s", group.path,
+			 DURATION(1000 * (uint64_t)quota), DURATION(1000 * (uint64_t)period));
+		label__clean_in_place(out->text);
+		return 0;
 	} while (go_up(&group));
 	return 0;
 }
@@ -381,13 +334,6 @@ static bool is_limited(const char *dir, const char *name)
 	return read_numbers(dir, name, &limit, NULL) && limit < MEMORY_MAX;
 }
 
-static bool has_memory_limit(const struct group *group)
-{
-	if (!group->is_v2)
-		return is_limited(group->dir, "memory.limit_in_bytes");
-	return is_limited(group->dir, "memory.max") || is_limited(group->dir, "memory.high");
-}
-
 int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *out)
 {
 	struct group group;
@@ -397,7 +343,9 @@ int memory_limit__find(const char *proc, pid_t pid, struct cpu_quota *out)
 	if (err)
 		return err;
 	do {
-		if (!has_memory_limit(&group))
+		if (group.is_v2 ? !is_limited(group.dir, "memory.max") &&
+					  !is_limited(group.dir, "memory.high")
+				: !is_limited(group.dir, "memory.limit_in_bytes"))
 			continue;
 		if (!n++)
 			snprintf(out->text, sizeof(out->text), "the limit of cgroup %.190s",

@@ -68,16 +68,6 @@ static void replace(struct code_map *map, size_t from, size_t to, struct code_ra
 	map->ranges.n = map->ranges.n - (to - from) + 1;
 }
 
-static void drop_patches(struct code_map *map, uint64_t start, uint64_t end)
-{
-	size_t out = 0;
-
-	VEC_EACH(&map->patches, patch)
-		if (patch->start >= end || patch->start + patch->len <= start)
-			map->patches.v[out++] = *patch;
-	map->patches.n = out;
-}
-
 int code_map__patch(struct code_map *map, uint64_t start, const uint8_t *bytes, size_t len)
 {
 	struct code_patch *patch;
@@ -97,14 +87,17 @@ int code_map__add(struct code_map *map, uint64_t start, uint64_t len, uint64_t p
 		  struct elf_image *image)
 {
 	struct code_range added = {start, start + len, pgoff, image};
-	size_t from, to;
+	size_t from, to, n_patches = 0;
 
 	if (!len || start > UINT64_MAX - len || pgoff > UINT64_MAX - len)
 		return -EINVAL;
 	/* Room for two more: the new range and the rest of a split one. */
 	if (vec__grow(&map->ranges.v, &map->ranges.cap, map->ranges.n + 1, sizeof(*map->ranges.v)))
 		return -ENOMEM;
-	drop_patches(map, start, added.end);
+	VEC_EACH(&map->patches, patch)
+		if (patch->start >= added.end || patch->start + patch->len <= start)
+			map->patches.v[n_patches++] = *patch;
+	map->patches.n = n_patches;
 	from = first_behind(map, start);
 	if (from < map->ranges.n && map->ranges.v[from].start < added.end)
 		map->replaced++;
@@ -165,15 +158,6 @@ bool code_map__find(struct code_map *map, uint64_t ip, struct code_place *place)
 	return true;
 }
 
-static void show_patches(const struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
-{
-	VEC_EACH(&map->patches, patch) {
-		for (size_t j = 0; j < patch->len; j++)
-			if (patch->start + j - ip < len)
-				buf[patch->start + j - ip] = patch->bytes[j];
-	}
-}
-
 size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t len)
 {
 	size_t done = 0;
@@ -197,7 +181,10 @@ size_t code_map__read(struct code_map *map, uint64_t ip, uint8_t *buf, size_t le
 		memcpy(buf + done, bytes, n);
 		done += n;
 	}
-	show_patches(map, ip, buf, done);
+	VEC_EACH(&map->patches, patch)
+		for (size_t j = 0; j < patch->len; j++)
+			if (patch->start + j - ip < done)
+				buf[patch->start + j - ip] = patch->bytes[j];
 	return done;
 }
 

@@ -160,13 +160,6 @@ const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)
 	return n < maps->n && maps->v[n].start <= addr ? &maps->v[n] : NULL;
 }
 
-/* Working directories of runtimes when they mount many layers, with relative names. */
-static const char *const bases[] = {
-	"/var/lib/docker/overlay2",
-	"/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots",
-	"/var/lib/containers/storage/overlay",
-};
-
 bool overlay__has(const char *path)
 {
 	struct statfs fs;
@@ -231,28 +224,29 @@ static size_t covers(const struct mount *mount, const char *path)
 	return len + 1;
 }
 
-static int add(struct layer_paths *paths, const char *base, const char *layer, const char *inside)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s%s%s%s", base, *base ? "/" : "", layer, inside) >=
-	    (int)sizeof(path))
-		return 0;
-	if (vec__grow(&paths->v, &paths->cap, paths->n, sizeof(*paths->v)))
-		return -ENOMEM;
-	strcpy(paths->v[paths->n++], path);
-	return 0;
-}
-
 static int add_layer(struct layer_paths *paths, const char *layer, const char *inside)
 {
-	int err = 0;
+	/* Working directories of runtimes when they mount many layers, with relative names. */
+	static const char *const bases[] = {
+		"/var/lib/docker/overlay2/",
+		"/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/",
+		"/var/lib/containers/storage/overlay/",
+	};
+	bool is_absolute = *layer == '/';
+	size_t n = !*layer ? 0 : is_absolute ? 1 : sizeof(bases) / sizeof(bases[0]);
 
-	if (*layer == '/')
-		return add(paths, "", layer, inside);
-	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]) && !err && *layer; i++)
-		err = add(paths, bases[i], layer, inside);
-	return err;
+	for (size_t i = 0; i < n; i++) {
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof(path), "%s%s%s", is_absolute ? "" : bases[i], layer,
+				   inside);
+
+		if (len >= (int)sizeof(path))
+			continue;
+		if (vec__grow(&paths->v, &paths->cap, paths->n, sizeof(*paths->v)))
+			return -ENOMEM;
+		strcpy(paths->v[paths->n++], path);
+	}
+	return 0;
 }
 
 /* The value of one option to its end, with the escapes of overlayfs itself undone. */
@@ -279,35 +273,28 @@ static int add_layers(struct layer_paths *paths, char *value, const char *inside
 	return err;
 }
 
-/* Commas in names are escaped too: "\," in an option. */
-static char *next_option(char **rest)
-{
-	char *option = *rest, *end = option;
-
-	if (!option)
-		return NULL;
-	while (*end && *end != ',')
-		end += *end == '\\' && end[1] ? 2 : 1;
-	*rest = *end ? end + 1 : NULL;
-	*end = '\0';
-	return option;
-}
-
 static int add_lower(struct layer_paths *paths, const struct mount *mount, const char *path)
 {
-	char inside[PATH_MAX], *rest = mount->options, *option;
+	char inside[PATH_MAX], *option = mount->options, *end;
 	size_t skip = covers(mount, path) - 1;
+	bool is_last;
 	int err = 0;
 
 	snprintf(inside, sizeof(inside), "%s%s", strcmp(mount->root, "/") ? mount->root : "",
 		 path + skip);
 	overlay_unescape(mount->options);
-	while (!err && (option = next_option(&rest))) {
+	do {
+		/* Commas in names are escaped too: "\," in an option. */
+		for (end = option; *end && *end != ',';)
+			end += *end == '\\' && end[1] ? 2 : 1;
+		is_last = !*end;
+		*end = '\0';
 		if (!strncmp(option, "lowerdir=", 9))
 			err = add_layers(paths, option + 9, inside);
 		else if (!strncmp(option, "lowerdir+=", 10))
 			err = add_layers(paths, option + 10, inside);
-	}
+		option = end + 1;
+	} while (!err && !is_last);
 	return err;
 }
 

@@ -35,17 +35,6 @@ static const char *field(const char *text, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* "NSpid:\t4711\t17\t1": one for each namespace, its own last. */
-static pid_t last_pid(const char *line)
-{
-	const char *tab;
-
-	if (!line)
-		return 0;
-	tab = memrchr(line, '\t', strcspn(line, "\n"));
-	return atoi(tab ? tab + 1 : line);
-}
-
 int task_status__parse(struct task_status *status, const char *text)
 {
 	/* The kernel escapes newlines in the name, so a field cannot be forged by it. */
@@ -54,16 +43,21 @@ int task_status__parse(struct task_status *status, const char *text)
 	const char *tgid = field(text, "\nTgid:\t");
 	const char *tracer = field(text, "\nTracerPid:\t");
 	const char *threads = field(text, "\nThreads:\t");
+	const char *inside = field(text, "\nNSpid:\t"), *tab;
 
 	if (!name || !state || !tgid || !tracer || !threads)
 		return -ESRCH;
+	/* "NSpid:\t4711\t17\t1": one for each namespace, its own last. */
+	tab = inside ? memrchr(inside, '\t', strcspn(inside, "\n")) : NULL;
+	if (tab)
+		inside = tab + 1;
 	*status = (struct task_status){
 		.state = *state,
 		.tgid = atoi(tgid),
 		.tracer = atoi(tracer),
 		.threads = (unsigned int)strtoul(threads, NULL, 10),
 		.has_memory = field(text, "\nVmSize:\t") != NULL,
-		.pid_inside = last_pid(field(text, "\nNSpid:\t")),
+		.pid_inside = inside ? atoi(inside) : 0,
 	};
 	copy_comm(status->comm, name);
 	return 0;
@@ -90,14 +84,6 @@ static int refuse_missing(pid_t pid)
 	return -ESRCH;
 }
 
-static int refuse_kernel_thread(pid_t pid, const char *comm)
-{
-	log__error("%d (%s) is a kernel thread", (int)pid, comm);
-	log__hint("add -trace-kernel-only (or -source sample -trace-include-kernel) to record it; "
-		  "'pgrep -a NAME' lists other processes");
-	return -ENOEXEC;
-}
-
 static int refuse_access(pid_t pid, const char *comm, int err)
 {
 	log__error("cannot inspect process %d (%s): %s", (int)pid, comm, strerror(-err));
@@ -106,79 +92,49 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 	return err == -EPERM ? -EACCES : err;
 }
 
-static int refuse_thread(pid_t tid, pid_t pid)
-{
-	log__error("%d is the tid of a thread of process %d", (int)tid, (int)pid);
-	log__hint("use -pid %d", (int)pid);
-	return -EINVAL;
-}
-
-static int refuse_dead(pid_t pid, const struct task_status *status)
-{
-	if (status->threads > 1) {
-		log__error("the main thread of process %d (%s) has exited", (int)pid, status->comm);
-		log__hint("mtbpf can only look at a process while its main thread runs");
-	} else {
-		log__error("process %d has exited (zombie)", (int)pid);
-		log__hint("the process has ended, and its parent has not collected the exit status "
-			  "yet; start the program again");
-	}
-	return -ESRCH;
-}
-
-/* Refuses anything that cannot be traced. 0 or -errno, message printed. */
-static int check_status(pid_t pid, struct task_status *status)
-{
-	int err = task_status__read(status, pid);
-
-	if (err == -ESRCH)
-		return refuse_missing(pid);
-	if (err)
-		return refuse_access(pid, "?", err);
-	if (status->tgid != pid)
-		return refuse_thread(pid, status->tgid);
-	if (is_dead(status))
-		return refuse_dead(pid, status);
-	return 0;
-}
-
-/* Reads the link /proc/PID/exe into *exe. 0 or -errno. */
-static int read_exe(pid_t pid, char **exe)
-{
-	char target[PATH_MAX];
-	int err = fs__read_proc_link(pid, "exe", target);
-
-	if (err)
-		return err;
-	*exe = strdup(target);
-	return *exe ? 0 : -ENOMEM;
-}
-
-static int open_kernel_thread(struct process *process)
-{
-	process->is_kernel_thread = true;
-	process->exe = strdup("");
-	return process->exe ? 0 : -ENOMEM;
-}
-
+/* Refuses anything that cannot be traced. */
 static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 {
 	struct task_status status;
-	int err;
+	char exe[PATH_MAX] = "";
+	int err = task_status__read(&status, pid);
 
 	*process = (struct process){.pid = pid};
-	err = check_status(pid, &status);
 	if (err)
-		return err;
+		return err == -ESRCH ? refuse_missing(pid) : refuse_access(pid, "?", err);
+	if (status.tgid != pid) {
+		log__error("%d is the tid of a thread of process %d", (int)pid, (int)status.tgid);
+		log__hint("use -pid %d", (int)status.tgid);
+		return -EINVAL;
+	}
+	if (is_dead(&status) && status.threads > 1) {
+		log__error("the main thread of process %d (%s) has exited", (int)pid, status.comm);
+		log__hint("mtbpf can only look at a process while its main thread runs");
+		return -ESRCH;
+	}
+	if (is_dead(&status)) {
+		log__error("process %d has exited (zombie)", (int)pid);
+		log__hint("the process has ended, and its parent has not collected the exit status "
+			  "yet; start the program again");
+		return -ESRCH;
+	}
 	memcpy(process->comm, status.comm, sizeof(process->comm));
-	if (!status.has_memory)
-		return may_be_kernel ? open_kernel_thread(process)
-				     : refuse_kernel_thread(pid, status.comm);
-	err = read_exe(pid, &process->exe);
-	if (!err)
+	if (!status.has_memory && !may_be_kernel) {
+		log__error("%d (%s) is a kernel thread", (int)pid, status.comm);
+		log__hint("add -trace-kernel-only (or -source sample -trace-include-kernel) to "
+			  "record it; 'pgrep -a NAME' lists other processes");
+		return -ENOEXEC;
+	}
+	process->is_kernel_thread = !status.has_memory;
+	if (status.has_memory)
+		err = fs__read_proc_link(pid, "exe", exe);
+	process->exe = err ? NULL : strdup(exe);
+	if (!err && !process->exe)
+		err = -ENOMEM;
+	if (!err && status.has_memory)
 		err = mappings__read(&process->maps, pid);
 	/* An empty map is what an exiting process shows. */
-	if (!err && !process->maps.n)
+	if (!err && status.has_memory && !process->maps.n)
 		err = -ESRCH;
 	if (err) {
 		process__close(process);
@@ -263,36 +219,30 @@ bool process__stopped(pid_t pid)
 	return !task_status__read(&status, pid) && status.state == 'T';
 }
 
-/* exe NULL: whatever it runs. */
-static bool has_child(pid_t pid, pid_t tid, const struct stat *exe)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	char path[64];
-	int child;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
-	f = fopen(path, "re");
-	while (f && fscanf(f, "%d", &child) == 1) {
-		struct stat st;
-
-		snprintf(path, sizeof(path), "/proc/%d/exe", child);
-		if (!exe ||
-		    (!stat(path, &st) && st.st_dev == exe->st_dev && st.st_ino == exe->st_ino))
-			return true;
-	}
-	return false;
-}
-
-static bool has_child_of_any(pid_t pid, const struct stat *exe)
+/* True if a thread of the process has a child that runs `exe`; NULL: any child. */
+static bool has_child(pid_t pid, const struct stat *exe)
 {
 	_cleanup_free_ pid_t *tids = NULL;
 	size_t n = 0;
 
 	if (process__threads(pid, &tids, &n))
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (has_child(pid, tids[i], exe))
-			return true;
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_fclose_ FILE *f = NULL;
+		char path[64];
+		int child;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tids[i]);
+		f = fopen(path, "re");
+		while (f && fscanf(f, "%d", &child) == 1) {
+			struct stat st;
+
+			snprintf(path, sizeof(path), "/proc/%d/exe", child);
+			if (!exe || (!stat(path, &st) && st.st_dev == exe->st_dev &&
+				     st.st_ino == exe->st_ino))
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -302,12 +252,12 @@ bool process__has_workers(pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return !stat(path, &exe) && has_child_of_any(pid, &exe);
+	return !stat(path, &exe) && has_child(pid, &exe);
 }
 
 bool process__has_children(pid_t pid)
 {
-	return has_child_of_any(pid, NULL);
+	return has_child(pid, NULL);
 }
 
 /* A main thread that has exited is a zombie too; its process lives on in the others. */
@@ -323,21 +273,15 @@ bool process__alive(pid_t pid)
 	return !task_status__read(&status, pid) && is_alive(&status);
 }
 
-static int checked_length(int n, size_t size)
+/* Where the mapping's file can be opened: by its name in the process's root, or by its addresses.
+ */
+static int file_path(pid_t pid, const struct mapping *m, bool by_name, char *path, size_t size)
 {
+	int n = by_name ? snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path)
+			: snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+				   m->start, m->end);
+
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
-}
-
-static int map_files_path(pid_t pid, const struct mapping *m, char *path, size_t size)
-{
-	return checked_length(snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-				       (int)pid, m->start, m->end),
-			      size);
-}
-
-static int root_path(pid_t pid, const struct mapping *m, char *path, size_t size)
-{
-	return checked_length(snprintf(path, size, "/proc/%d/root%s", (int)pid, m->path), size);
 }
 
 static bool has_file(const struct mapping *m)
@@ -354,39 +298,33 @@ static bool is_same_file(const struct stat *st, const struct mapping *m)
 	return S_ISREG(st->st_mode) && st->st_ino == m->ino;
 }
 
-static int open_by_name(pid_t pid, const struct mapping *m)
-{
-	_cleanup_close_ int fd = -1;
-	char path[PATH_MAX];
-	struct stat st;
-	int err = root_path(pid, m, path, sizeof(path)), out;
-
-	if (err)
-		return err;
-	/* O_NONBLOCK: by now the name may be a fifo's. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (!is_same_file(&st, m))
-		return -ESTALE;
-	out = fd;
-	fd = -1;
-	return out;
-}
-
 int process__open_mapping(pid_t pid, const struct mapping *mapping)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	int fd, err;
 
 	if (!has_file(mapping))
 		return -ENOENT;
-	err = map_files_path(pid, mapping, path, sizeof(path));
+	err = file_path(pid, mapping, false, path, sizeof(path));
 	if (err)
 		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	/* map_files needs CAP_CHECKPOINT_RESTORE, and the mapping as it is this moment. */
-	return fd >= 0 ? fd : open_by_name(pid, mapping);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = file_path(pid, mapping, true, path, sizeof(path));
+	if (err)
+		return err;
+	/* O_NONBLOCK: by now the name may be a fifo's. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, &st) ? -errno : is_same_file(&st, mapping) ? 0 : -ESTALE;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, size_t size)
@@ -397,15 +335,15 @@ int process__mapping_path(pid_t pid, const struct mapping *mapping, char *path, 
 	if (!has_file(mapping))
 		return -ENOENT;
 	/* Prefers the name, which stays valid when the mapping is split. */
-	err = root_path(pid, mapping, path, size);
+	err = file_path(pid, mapping, true, path, size);
 	if (!err && !stat(path, &st) && is_same_file(&st, mapping)) {
 		/* If we see the same file under this name, the name outlives the process. */
 		if (!stat(mapping->path, &ours) && ours.st_dev == st.st_dev &&
 		    ours.st_ino == st.st_ino)
-			return checked_length(snprintf(path, size, "%s", mapping->path), size);
+			strcpy(path, mapping->path);
 		return 0;
 	}
-	err = map_files_path(pid, mapping, path, size);
+	err = file_path(pid, mapping, false, path, size);
 	if (err)
 		return err;
 	return stat(path, &st) ? -errno : 0;
@@ -458,34 +396,35 @@ static char *base_name(char *path)
 }
 
 /*
- * -ESRCH for a process that has ended or that /proc hides from this user. After other errors, such
- * as too many open files, nothing is known about the process.
+ * 0 or -errno. -ESRCH: the process has ended, is a kernel thread, or /proc hides it from this user.
+ * After other errors, such as too many open files, nothing is known about the process.
  */
-static int without_hidden(int err)
+static int read_entry(pid_t pid, struct process_entry *entry)
 {
-	return err == -EACCES || err == -EPERM ? -ESRCH : err;
-}
+	struct task_status status;
+	char exe[PATH_MAX];
+	size_t len = 0;
+	int err;
 
-/* 0; -ESRCH: it is gone, or a kernel thread; -ENOMEM. */
-static int read_program(pid_t pid, struct process_entry *entry)
-{
-	char target[PATH_MAX];
-
-	/* Another user's is "": it is there, and its comm is known. */
-	if (fs__read_proc_link(pid, "exe", target) == -ESRCH)
+	*entry = (struct process_entry){.pid = pid};
+	if (pid == getpid())
 		return -ESRCH;
-	entry->program = base_name(target);
-	return entry->program ? 0 : -ENOMEM;
-}
-
-/* Its arguments, as ps shows them. */
-static int read_command(pid_t pid, struct process_entry *entry)
-{
-	size_t len;
-	int err = fs__read_proc(pid, "cmdline", &entry->command, &len);
-
+	err = task_status__read(&status, pid);
+	if (!err && !is_alive(&status))
+		return -ESRCH;
+	if (!err) {
+		process__thread_name(pid, pid, entry->comm);
+		/* Another user's link reads as "": the process is there, and its comm is known. */
+		if (fs__read_proc_link(pid, "exe", exe) == -ESRCH)
+			return -ESRCH;
+		entry->program = base_name(exe);
+		if (!entry->program)
+			return -ENOMEM;
+		err = fs__read_proc(pid, "cmdline", &entry->command, &len);
+	}
 	if (err)
-		return without_hidden(err);
+		return err == -EACCES || err == -EPERM ? -ESRCH : err;
+	/* The arguments as ps shows them. */
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)entry->command[i] < ' ')
 			entry->command[i] = ' ';
@@ -494,61 +433,38 @@ static int read_command(pid_t pid, struct process_entry *entry)
 	return 0;
 }
 
-static int read_entry(pid_t pid, struct process_entry *entry)
-{
-	struct task_status status;
-	int err;
-
-	*entry = (struct process_entry){.pid = pid};
-	if (pid == getpid())
-		return -ESRCH;
-	err = task_status__read(&status, pid);
-	if (err)
-		return without_hidden(err);
-	if (!is_alive(&status))
-		return -ESRCH;
-	process__thread_name(pid, pid, entry->comm);
-	err = read_program(pid, entry);
-	return err ? err : read_command(pid, entry);
-}
-
-static int add(struct process_list *list, pid_t pid)
-{
-	struct process_entry entry;
-	int err = read_entry(pid, &entry);
-
-	if (!err)
-		err = VEC_ADD(list, entry);
-	if (err)
-		fini_entry(&entry);
-	return err == -ESRCH ? 0 : err;
-}
-
 ORDER(compare_entries, struct process_entry, COMPARE(x->pid, y->pid))
 
 int process_list__read(struct process_list *list)
 {
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	__attribute__((cleanup(cleanup__closedir))) DIR *proc = opendir("/proc");
 	int err = 0;
 
 	*list = (struct process_list){0};
 	if (!proc)
 		return -errno;
 	while (!err) {
+		struct process_entry entry;
+		struct dirent *found;
 		pid_t pid;
 
 		errno = 0;
-		entry = readdir(proc);
-		if (!entry) {
+		found = readdir(proc);
+		if (!found) {
 			err = -errno;
 			break;
 		}
-		pid = atoi(entry->d_name);
-		if (pid > 0)
-			err = add(list, pid);
+		pid = atoi(found->d_name);
+		if (pid <= 0)
+			continue;
+		err = read_entry(pid, &entry);
+		if (!err)
+			err = VEC_ADD(list, entry);
+		if (err)
+			fini_entry(&entry);
+		if (err == -ESRCH)
+			err = 0;
 	}
-	closedir(proc);
 	VEC_SORT(list, compare_entries);
 	return err;
 }
@@ -624,35 +540,25 @@ int pid_set__add_all(struct pid_set *to, const struct pid_set *from)
 	return err;
 }
 
-/* Moves *text past the number. */
-static int take_pid(const char **text, pid_t *pid)
-{
-	char *end;
-	long value;
-
-	if (!isdigit((unsigned char)**text))
-		return -EINVAL;
-	errno = 0;
-	value = strtol(*text, &end, 10);
-	if (*end && *end != ',')
-		return -EINVAL;
-	if (errno || value > INT_MAX)
-		return -ERANGE;
-	*text = end;
-	*pid = (pid_t)value;
-	return 0;
-}
-
 int pid_set__parse(struct pid_set *set, const char *text)
 {
 	for (;;) {
-		pid_t pid;
-		int err = take_pid(&text, &pid);
+		char *end;
+		long pid;
+		int err = 0;
 
-		if (!err && pid)
-			err = pid_set__add(set, pid);
-		if (err || !*text)
+		if (!isdigit((unsigned char)*text))
+			return -EINVAL;
+		errno = 0;
+		pid = strtol(text, &end, 10);
+		if (*end && *end != ',')
+			return -EINVAL;
+		if (errno || pid > INT_MAX)
+			return -ERANGE;
+		if (pid)
+			err = pid_set__add(set, (pid_t)pid);
+		if (err || !*end)
 			return err;
-		text++;
+		text = end + 1;
 	}
 }

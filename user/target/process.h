@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "target/maps.h"
-#include "target/process.h"
 
 #define PROCESS_COMM_SIZE 16
 

@@ -56,40 +56,21 @@ static int get_option(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &size) ? -errno : value;
 }
 
-static const char *protocol_name(int fd)
-{
-	switch (get_option(fd, SO_PROTOCOL)) {
-	case IPPROTO_TCP:
-		return "TCP";
-	case IPPROTO_UDP:
-		return "UDP";
-	case IPPROTO_SCTP:
-		return "SCTP";
-	case IPPROTO_MPTCP:
-		return "MPTCP";
-	}
-	return NULL;
-}
-
-/* The kernel does not tell whom to, until it is. */
-static bool is_connecting(int fd)
-{
-	struct tcp_info info;
-	socklen_t size = sizeof(info);
-
-	return get_option(fd, SO_PROTOCOL) == IPPROTO_TCP &&
-	       !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) &&
-	       info.tcpi_state == TCP_SYN_SENT;
-}
-
 static int name_inet(int fd, char name[static SOCKET_NAME_SIZE])
 {
-	const char *protocol = protocol_name(fd);
+	int protocol = get_option(fd, SO_PROTOCOL);
+	const char *text = protocol == IPPROTO_TCP     ? "TCP"
+			   : protocol == IPPROTO_UDP   ? "UDP"
+			   : protocol == IPPROTO_SCTP  ? "SCTP"
+			   : protocol == IPPROTO_MPTCP ? "MPTCP"
+						       : NULL;
 	char here[INET_TEXT_SIZE], there[INET_TEXT_SIZE];
 	union address address;
-	socklen_t size = sizeof(address);
+	struct tcp_info info;
+	socklen_t size = sizeof(address), info_size = sizeof(info);
+	const char *state = "";
 
-	if (!protocol)
+	if (!text)
 		return -EAFNOSUPPORT;
 	if (getsockname(fd, &address.any, &size))
 		return -errno;
@@ -97,41 +78,29 @@ static int name_inet(int fd, char name[static SOCKET_NAME_SIZE])
 	size = sizeof(address);
 	if (!getpeername(fd, &address.any, &size)) {
 		format_inet(&address, there);
-		snprintf(name, SOCKET_NAME_SIZE, "%s %s to %s", protocol, here, there);
+		snprintf(name, SOCKET_NAME_SIZE, "%s %s to %s", text, here, there);
 		return 0;
 	}
-	snprintf(name, SOCKET_NAME_SIZE, "%s %s%s", protocol, here,
-		 get_option(fd, SO_ACCEPTCONN) == 1 ? ", listening"
-		 : is_connecting(fd)		    ? ", connecting"
-						    : "");
+	/* The kernel does not tell the address that a socket connects to until it is connected. */
+	if (get_option(fd, SO_ACCEPTCONN) == 1)
+		state = ", listening";
+	else if (protocol == IPPROTO_TCP &&
+		 !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_size) &&
+		 info.tcpi_state == TCP_SYN_SENT)
+		state = ", connecting";
+	snprintf(name, SOCKET_NAME_SIZE, "%s %s%s", text, here, state);
 	return 0;
 }
 
-/* " /run/db", " @abstract"; "" without one. */
-static void format_path(const struct sockaddr_un *address, socklen_t size, char *text,
-			size_t text_size)
-{
-	size_t n = size > offsetof(struct sockaddr_un, sun_path)
-			   ? size - offsetof(struct sockaddr_un, sun_path)
-			   : 0;
-	bool is_abstract = n && !address->sun_path[0];
-
-	if (n > sizeof(address->sun_path))
-		n = sizeof(address->sun_path);
-	if (!is_abstract)
-		n = strnlen(address->sun_path, n);
-	snprintf(text, text_size, "%s%s%.*s", n ? " " : "", is_abstract ? "@" : "",
-		 n ? (int)n - is_abstract : 0, address->sun_path + is_abstract);
-}
-
-/* Since Linux 6.5: a pidfd(2). */
+/* Since Linux 6.5: a descriptor of the peer, as of pidfd_open(2). */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
 /*
- * The kernel notes who it was when the connection was made; of a pair its maker, who says nothing.
- * A process that has ended since may have left its number to another: only the descriptor tells.
+ * ", peer postgres (712)": the process that made the connection, as the kernel noted it then. "" if
+ * it is not known, or is `own`, which made a pair of sockets. A process that has ended since may
+ * have left its number to another: only the descriptor tells.
  */
 static void format_peer(int fd, pid_t own, char *text, size_t size)
 {
@@ -146,58 +115,62 @@ static void format_peer(int fd, pid_t own, char *text, size_t size)
 	    peer.pid <= 0 || peer.pid == own || fs__read_proc(peer.pid, "comm", &comm, &len))
 		return;
 	comm[strcspn(comm, "\n")] = '\0';
-	/* It was its name if it is there still. */
+	/* If the process still exists, the name that was read is its name. */
 	if (!syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) || errno == EPERM)
 		snprintf(text, size, ", peer %s (%d)", comm, (int)peer.pid);
 }
 
 static int name_unix(int fd, pid_t pid, char name[static SOCKET_NAME_SIZE])
 {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 2], peer[64];
 	union address address;
+	const char *path = address.unix_.sun_path;
 	socklen_t size = sizeof(address);
+	size_t n = 0;
+	bool is_abstract;
+	char peer[64];
 
-	/* The end that has a name: usually the one that listens. */
+	/* Names the end that has a name: usually the one that listens. */
 	if (getpeername(fd, &address.any, &size) ||
 	    size <= offsetof(struct sockaddr_un, sun_path)) {
 		size = sizeof(address);
 		if (getsockname(fd, &address.any, &size))
 			return -errno;
 	}
-	format_path(&address.unix_, size, path, sizeof(path));
+	if (size > offsetof(struct sockaddr_un, sun_path))
+		n = size - offsetof(struct sockaddr_un, sun_path);
+	if (n > sizeof(address.unix_.sun_path))
+		n = sizeof(address.unix_.sun_path);
+	is_abstract = n && !path[0];
+	if (!is_abstract)
+		n = strnlen(path, n);
 	format_peer(fd, pid, peer, sizeof(peer));
-	snprintf(name, SOCKET_NAME_SIZE, "Unix socket%s%s", path,
+	snprintf(name, SOCKET_NAME_SIZE, "Unix socket%s%s%.*s%s", n ? " " : "",
+		 is_abstract ? "@" : "", n ? (int)n - is_abstract : 0, path + is_abstract,
 		 get_option(fd, SO_ACCEPTCONN) == 1 ? ", listening" : peer);
 	return 0;
-}
-
-static int name_copy(int fd, pid_t pid, const char *link, char name[static SOCKET_NAME_SIZE])
-{
-	char is[64];
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	snprintf(is, sizeof(is), "socket:[%llu]", (unsigned long long)st.st_ino);
-	if (strcmp(is, link))
-		return -ESTALE;
-	switch (get_option(fd, SO_DOMAIN)) {
-	case AF_INET:
-	case AF_INET6:
-		return name_inet(fd, name);
-	case AF_UNIX:
-		return name_unix(fd, pid, name);
-	}
-	return -EAFNOSUPPORT;
 }
 
 int socket_name__find(pid_t pid, int fd, const char *link, char name[static SOCKET_NAME_SIZE])
 {
 	_cleanup_close_ int process = (int)syscall(SYS_pidfd_open, pid, 0);
 	_cleanup_close_ int copy = -1;
+	char is[64];
+	struct stat st;
 
 	if (process < 0)
 		return -errno;
 	copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-	return copy < 0 ? -errno : name_copy(copy, pid, link, name);
+	if (copy < 0 || fstat(copy, &st))
+		return -errno;
+	snprintf(is, sizeof(is), "socket:[%llu]", (unsigned long long)st.st_ino);
+	if (strcmp(is, link))
+		return -ESTALE;
+	switch (get_option(copy, SO_DOMAIN)) {
+	case AF_INET:
+	case AF_INET6:
+		return name_inet(copy, name);
+	case AF_UNIX:
+		return name_unix(copy, pid, name);
+	}
+	return -EAFNOSUPPORT;
 }

@@ -25,11 +25,7 @@ struct search {
 	bool has_glibc; /* whose vector of blocks the trigger can read */
 };
 
-static bool read_words(const struct search *s, uint64_t address, uint64_t words[2])
-{
-	return process__read_memory(s->pid, address, words, 16) == 16;
-}
-
+/* `at` has a module's number and the offset in its block, as struct tls_index. */
 static bool set_module(const struct search *s, struct mt_trace_place *place, const uint64_t at[2])
 {
 	if (!s->has_glibc || !at[0] || at[0] > MODULES_MAX)
@@ -49,7 +45,8 @@ static bool read_note(const struct search *s, const struct module *module,
 {
 	uint64_t words[2];
 
-	if (!s->pid || !read_words(s, module->bias + tls->note_vaddr, words))
+	if (!s->pid || process__read_memory(s->pid, module->bias + tls->note_vaddr, words,
+					    sizeof(words)) != sizeof(words))
 		return false;
 	switch (tls->note) {
 	case ELF_TLS_DISTANCE:
@@ -63,54 +60,42 @@ static bool read_note(const struct search *s, const struct module *module,
 		place->offset = words[1];
 		if ((int64_t)words[1] < 0)
 			return true;
-		return words[1] && read_words(s, words[1], words) && set_module(s, place, words);
+		return words[1] &&
+		       process__read_memory(s->pid, words[1], words, sizeof(words)) ==
+			       sizeof(words) &&
+		       set_module(s, place, words);
 	default:
 		return false;
 	}
 }
 
-static bool find(const struct search *s, const struct module *module, const char *name,
-		 struct mt_trace_place *place)
+/* Adds the place of the variable in the module, if it has one, once. */
+static void find(struct search *s, const struct module *module, const char *name,
+		 enum mt_trace_kind kind)
 {
+	struct mt_trace_place place = {.kind = kind};
 	struct elf_tls tls = {0};
 
 	if (!elf_image__find_tls(module->image, name, &tls))
-		return false;
-	if (module->is_executable) {
-		place->offset = (uint64_t)tls.in_program;
-		return true;
-	}
-	return elf_image__find_tls_note(module->image, name, &tls) &&
-	       read_note(s, module, &tls, place);
-}
-
-static bool is_known(const struct search *s, const struct mt_trace_place *place)
-{
+		return;
+	if (module->is_executable)
+		place.offset = (uint64_t)tls.in_program;
+	else if (!elf_image__find_tls_note(module->image, name, &tls) ||
+		 !read_note(s, module, &tls, &place))
+		return;
 	for (size_t i = 0; i < s->n; i++)
-		if (!memcmp(&s->places->v[i], place, sizeof(*place)))
-			return true;
-	return false;
+		if (!memcmp(&s->places->v[i], &place, sizeof(place)))
+			return;
+	s->places->v[s->n++] = place;
 }
 
 static void find_all(struct search *s, const struct symbols *symbols)
 {
-	for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]); v++) {
-		for (size_t i = 0; i < symbols->n && s->n < MT_TRACE_PLACES; i++) {
-			struct mt_trace_place place = {.kind = variables[v].kind};
-
-			if (find(s, &symbols->modules[i], variables[v].name, &place) &&
-			    !is_known(s, &place))
-				s->places->v[s->n++] = place;
-		}
-	}
-}
-
-static bool has_glibc(const struct symbols *symbols)
-{
 	for (size_t i = 0; i < symbols->n; i++)
-		if (!strcmp(module__name(&symbols->modules[i]), "libc.so.6"))
-			return true;
-	return false;
+		s->has_glibc |= !strcmp(module__name(&symbols->modules[i]), "libc.so.6");
+	for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]); v++)
+		for (size_t i = 0; i < symbols->n && s->n < MT_TRACE_PLACES; i++)
+			find(s, &symbols->modules[i], variables[v].name, variables[v].kind);
 }
 
 bool trace_places__find(struct mt_trace_places *places, const struct process *process)
@@ -122,7 +107,6 @@ bool trace_places__find(struct mt_trace_places *places, const struct process *pr
 	*places = (struct mt_trace_places){0};
 	if (process->is_kernel_thread || symbols__open(&symbols, process))
 		return false;
-	s.has_glibc = has_glibc(&symbols);
 	find_all(&s, &symbols);
 	symbols__close(&symbols);
 	return s.n;

@@ -25,90 +25,70 @@
 #define NT_STAPSDT     3
 #define SEMAPHORE_SIZE 2
 
-struct usdt_reader {
-	struct elf_image *image;
-	uint64_t base; /* the address of .stapsdt.base now; 0: absent */
-};
-
-/* The string at *at, which must end before `end`; moves *at past it. Otherwise NULL. */
-static const char *take_string(const char **at, const char *end)
-{
-	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
-
-	if (!nul)
-		return NULL;
-	*at = nul + 1;
-	return text;
-}
-
-/* 0 if the address is not in writable data. */
-static uint64_t semaphore_offset(const struct elf_image *image, uint64_t vaddr)
-{
-	size_t len;
-	const uint8_t *bytes = vaddr ? elf_image__loaded_bytes(image, vaddr, &len) : NULL;
-
-	if (!bytes || len < SEMAPHORE_SIZE || elf_image__segment(image, vaddr))
-		return 0;
-	return (uint64_t)(bytes - image->data);
-}
-
-/* False where the note makes no sense. */
-static bool read_place(const struct usdt_reader *r, const char *desc, size_t size,
+/*
+ * Reads a note. `base` is the address of .stapsdt.base now; 0: absent. False if the note makes no
+ * sense.
+ */
+static bool read_place(const struct elf_image *image, uint64_t base, const char *desc, size_t size,
 		       struct usdt_place *place)
 {
-	const char *at = desc, *end = desc + size;
-	uint64_t addresses[3], moved;
+	uint64_t addresses[3], moved, semaphore;
+	const char **texts[] = {&place->provider, &place->name, &place->args};
+	const char *end = desc + size;
+	const uint8_t *bytes;
+	size_t len;
 
 	if (size < sizeof(addresses))
 		return false;
-	memcpy(addresses, at, sizeof(addresses));
-	at += sizeof(addresses);
-	place->provider = take_string(&at, end);
-	place->name = place->provider ? take_string(&at, end) : NULL;
-	place->args = place->name ? take_string(&at, end) : NULL;
+	memcpy(addresses, desc, sizeof(addresses));
+	desc += sizeof(addresses);
+	for (int i = 0; i < 3; i++) {
+		*texts[i] = desc;
+		desc = memchr(desc, '\0', (size_t)(end - desc));
+		if (!desc++)
+			return false;
+	}
 	/* prelink(8) moves everything except addresses in notes. */
-	moved = r->base ? r->base - addresses[1] : 0;
+	moved = base ? base - addresses[1] : 0;
 	place->vaddr = addresses[0] + moved;
-	place->semaphore_offset =
-		semaphore_offset(r->image, addresses[2] ? addresses[2] + moved : 0);
-	return place->args && *place->provider && *place->name &&
-	       elf_image__segment(r->image, place->vaddr) &&
+	place->semaphore_offset = 0;
+	if (addresses[2]) {
+		/* It must be in writable data. */
+		semaphore = addresses[2] + moved;
+		bytes = elf_image__loaded_bytes(image, semaphore, &len);
+		if (!bytes || len < SEMAPHORE_SIZE || elf_image__segment(image, semaphore))
+			return false;
+		place->semaphore_offset = (uint64_t)(bytes - image->data);
+	}
+	return *place->provider && *place->name && elf_image__segment(image, place->vaddr) &&
 	       (!addresses[2] || place->semaphore_offset);
 }
 
-static int each_note(const struct usdt_reader *r, Elf_Data *notes,
-		     int (*fn)(void *ctx, const struct usdt_place *place), void *ctx)
+int elf_image__usdt_places(struct elf_image *image, usdt_place_vec *places)
 {
 	size_t offset = 0, name_offset, desc_offset;
-	const char *base = notes->d_buf;
+	uint64_t base = 0;
 	struct usdt_place place;
-	GElf_Nhdr note;
-	int result = 0;
-
-	while (!result &&
-	       (offset = gelf_getnote(notes, offset, &note, &name_offset, &desc_offset))) {
-		if (note.n_type != NT_STAPSDT || note.n_namesz != sizeof("stapsdt") ||
-		    memcmp(base + name_offset, "stapsdt", sizeof("stapsdt")))
-			continue;
-		if (read_place(r, base + desc_offset, note.n_descsz, &place))
-			result = fn(ctx, &place);
-	}
-	return result;
-}
-
-int elf_image__each_usdt(struct elf_image *image,
-			 int (*fn)(void *ctx, const struct usdt_place *place), void *ctx)
-{
-	struct usdt_reader r = {.image = image};
 	Elf_Data *notes;
 	GElf_Shdr shdr;
+	GElf_Nhdr note;
+	int err = 0;
 
 	pthread_mutex_lock(&image->lock);
 	if (elf_image__section(image, ".stapsdt.base", &shdr))
-		r.base = shdr.sh_addr;
+		base = shdr.sh_addr;
 	notes = (Elf_Data *)elf_section__data(elf_image__section(image, ".note.stapsdt", &shdr), 1);
 	pthread_mutex_unlock(&image->lock);
-	return notes ? each_note(&r, notes, fn, ctx) : 0;
+	while (notes && !err &&
+	       (offset = gelf_getnote(notes, offset, &note, &name_offset, &desc_offset))) {
+		const char *bytes = notes->d_buf;
+
+		if (note.n_type == NT_STAPSDT && note.n_namesz == sizeof("stapsdt") &&
+		    !memcmp(bytes + name_offset, "stapsdt", sizeof("stapsdt")) &&
+		    read_place(image, base, bytes + desc_offset, note.n_descsz, &place))
+			err = VEC_ADD(places, place);
+	}
+	return err;
 }
 
 /* Offset in pt_regs, which has the layout of user_regs_struct. */
@@ -136,14 +116,6 @@ static const struct {
 	{{"r15", "r15d", "r15w", "r15b"}, PLACE(r15)},
 };
 
-static bool is_register(const char *const *names, const char *text, size_t len)
-{
-	for (int i = 0; i < 4; i++)
-		if (strlen(names[i]) == len && !memcmp(names[i], text, len))
-			return true;
-	return false;
-}
-
 /* Reads "%rax" at *text and moves *text past it. */
 static bool take_register(const char **text, uint16_t *place)
 {
@@ -153,11 +125,15 @@ static bool take_register(const char **text, uint16_t *place)
 		return false;
 	len = strspn(*text + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
-		if (!is_register(registers[i].names, *text + 1, len))
-			continue;
-		*place = registers[i].place;
-		*text += 1 + len;
-		return true;
+		for (int k = 0; k < 4; k++) {
+			const char *name = registers[i].names[k];
+
+			if (strlen(name) != len || memcmp(name, *text + 1, len))
+				continue;
+			*place = registers[i].place;
+			*text += 1 + len;
+			return true;
+		}
 	}
 	return false;
 }
@@ -178,62 +154,42 @@ static bool take_number(const char **text, uint64_t *number)
 	return !errno;
 }
 
-/* Reads ",%rbx,8)" after the base. */
-static bool take_index(const char **text, struct mt_arg *arg)
-{
-	uint64_t scale;
-
-	if (**text != ',')
-		return true;
-	(*text)++;
-	if (!take_register(text, &arg->index))
-		return false;
-	arg->scale = 1;
-	if (**text != ',')
-		return true;
-	(*text)++;
-	if (!take_number(text, &scale) || !scale || scale > 8)
-		return false;
-	arg->scale = (uint8_t)scale;
-	return true;
-}
-
+/* Reads "-24(%rbp)" or "(%rax,%rbx,8)". */
 static bool take_memory(const char **text, struct mt_arg *arg)
 {
+	uint64_t scale = 1;
+
 	arg->kind = MT_ARG_MEMORY;
 	if (**text != '(' && !take_number(text, &arg->value))
 		return false;
-	if (**text != '(')
+	if (*(*text)++ != '(' || !take_register(text, &arg->base))
 		return false;
-	(*text)++;
-	if (!take_register(text, &arg->base) || !take_index(text, arg) || **text != ')')
-		return false;
-	(*text)++;
-	return true;
-}
-
-static bool take_size(const char **text, struct mt_arg *arg)
-{
-	uint64_t number;
-	int64_t size;
-
-	if (!take_number(text, &number) || *(*text)++ != '@')
-		return false;
-	size = (int64_t)number;
-	if (size < -8 || size > 8)
-		return false;
-	arg->size = (int8_t)size;
-	size = size < 0 ? -size : size;
-	return size == 1 || size == 2 || size == 4 || size == 8;
+	if (**text == ',') {
+		(*text)++;
+		if (!take_register(text, &arg->index))
+			return false;
+		if (**text == ',') {
+			(*text)++;
+			if (!take_number(text, &scale) || !scale || scale > 8)
+				return false;
+		}
+		arg->scale = (uint8_t)scale;
+	}
+	return *(*text)++ == ')';
 }
 
 /* Parses all of "size@operand"; false for unsupported operands. */
 static bool parse_arg(const char *text, const char *end, struct mt_arg *arg)
 {
+	uint64_t number, size;
 	bool is_good;
 
-	if (!take_size(&text, arg))
+	if (!take_number(&text, &number) || *text++ != '@')
 		return false;
+	size = (int64_t)number < 0 ? -number : number;
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	arg->size = (int8_t)number;
 	if (*text == '$') {
 		text++;
 		arg->kind = MT_ARG_CONSTANT;
@@ -311,88 +267,22 @@ static int parse(struct usdt_query *query, const char *text)
 	return *query->name ? 0 : refuse_text(query, strlen(text), "no name of a probe");
 }
 
-static bool is_module(const struct usdt_query *query, const struct module *module)
-{
-	struct query by_name = {.module = query->module};
-
-	if (!query->module || !strcmp(query->module, module->mapping.path))
-		return true;
-	by_name.module_len = strlen(query->module);
-	return query__covers(&by_name, TIER_NAMED, module);
-}
-
-/* A search among the places of one module. */
-struct usdt_search {
-	const struct usdt_query *query;
-	const struct module *module;
-	usdt_match_vec *found;
-	struct nearest nearest;
-	char *best;	 /* what nearest.best points to */
-	size_t n_places; /* looked at */
-};
-
-/* Another place of a probe may be named twice, by inlining: a hit there is one hit. */
-static bool is_known(const struct usdt_search *s, const struct usdt_place *place)
-{
-	for (size_t i = 0; i < s->found->n; i++)
-		if (s->found->v[i].module == s->module &&
-		    s->found->v[i].place.vaddr == place->vaddr)
-			return true;
-	return false;
-}
-
-static void offer(struct usdt_search *s, const struct usdt_place *place)
-{
-	char *name;
-
-	if (asprintf(&name, "%s:%s", place->provider, place->name) < 0)
-		return;
-	nearest__offer(&s->nearest, name);
-	if (s->nearest.best == name) {
-		free(s->best);
-		s->best = name;
-	} else {
-		free(name);
-	}
-}
-
-static int look_at(void *ctx, const struct usdt_place *place)
-{
-	struct usdt_search *s = ctx;
-
-	s->n_places++;
-	if (fnmatch(s->query->provider, place->provider, 0) ||
-	    fnmatch(s->query->name, place->name, 0)) {
-		offer(s, place);
-		return 0;
-	}
-	if (is_known(s, place))
-		return 0;
-	return VEC_ADD(s->found, (struct usdt_match){.module = s->module, .place = *place});
-}
-
-static bool is_same_probe(const struct usdt_match *a, const struct usdt_match *b)
-{
-	return !strcmp(a->place.provider, b->place.provider) &&
-	       !strcmp(a->place.name, b->place.name);
-}
-
+/* True if no earlier one is a place of the same probe. */
 static bool is_first(const usdt_match_vec *found, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
-		if (is_same_probe(&found->v[i], &found->v[at]))
+		if (!strcmp(found->v[i].place.provider, found->v[at].place.provider) &&
+		    !strcmp(found->v[i].place.name, found->v[at].place.name))
 			return false;
 	return true;
 }
 
-static int refuse_several(const struct symbols *symbols, const struct usdt_query *query,
+static int refuse_several(const struct symbols *symbols, const char *text, size_t n,
 			  const usdt_match_vec *found)
 {
-	size_t n = 0, listed = 0;
+	size_t listed = 0;
 
-	for (size_t i = 0; i < found->n; i++)
-		n += is_first(found, i);
-	log__error("'%s' names %zu USDT probes in %s", query->text, n, symbols->label);
+	log__error("'%s' names %zu USDT probes in %s", text, n, symbols->label);
 	log__hint("name one of them:");
 	for (size_t i = 0; i < found->n && listed < MAX_LISTED; i++) {
 		if (!is_first(found, i))
@@ -405,92 +295,106 @@ static int refuse_several(const struct symbols *symbols, const struct usdt_query
 	return -ENOTUNIQ;
 }
 
-static int refuse_missing(const struct symbols *symbols, const struct usdt_search *s)
+/* "PROVIDER:NAME" after `before`: "", "usdt:" or "usdt:FILE:". NULL: out of memory. */
+static char *format(const char *before, const char *provider, const char *name)
 {
-	if (!s->n_places) {
+	char *text;
+
+	return asprintf(&text, "%s%s:%s", before, provider, name) < 0 ? NULL : text;
+}
+
+/* `others` are the probes that the modules have. */
+static int refuse_missing(const struct symbols *symbols, const struct usdt_query *query,
+			  const usdt_match_vec *others)
+{
+	_cleanup_free_ char *wanted = NULL, *best = NULL;
+	struct nearest nearest = {0};
+
+	if (!others->n) {
 		log__error("%s does not contain USDT probes%s%s", symbols->label,
-			   s->query->module ? " in " : "",
-			   s->query->module ? s->query->module : "");
+			   query->module ? " in " : "", query->module ? query->module : "");
 		log__hint("USDT probes come from sys/sdt.h; -symbol also takes functions");
 		return -ENODATA;
 	}
-	log__error("no USDT probe '%s' in %s", s->query->text, symbols->label);
-	if (s->best)
-		log__hint("did you mean 'usdt:%s'?", s->best);
+	log__error("no USDT probe '%s' in %s", query->text, symbols->label);
+	nearest.word = wanted = format("", query->provider, query->name);
+	for (size_t i = 0; wanted && i < others->n; i++) {
+		const struct usdt_place *place = &others->v[i].place;
+		char *name = format("", place->provider, place->name);
+
+		if (!name)
+			continue;
+		nearest__offer(&nearest, name);
+		if (nearest.best == name) {
+			free(best);
+			best = name;
+		} else {
+			free(name);
+		}
+	}
+	if (best)
+		log__hint("did you mean 'usdt:%s'?", best);
 	else
 		log__hint("'mtbpf list' with 'usdt:*' shows them");
 	return -ENOENT;
 }
 
-static int search(const struct symbols *symbols, struct usdt_search *s)
+/* Finds the places of all probes that the query names. Others are those that it does not name. */
+static int search(const struct symbols *symbols, const struct usdt_query *query,
+		  usdt_match_vec *found, usdt_match_vec *others)
 {
-	_cleanup_free_ char *wanted = NULL;
+	struct query by_name = {.module = query->module,
+				.module_len = query->module ? strlen(query->module) : 0};
 	int err = 0;
 
-	if (asprintf(&wanted, "%s:%s", s->query->provider, s->query->name) < 0) {
-		wanted = NULL;
-		return -ENOMEM;
-	}
-	s->nearest.word = wanted;
 	for (size_t i = 0; !err && i < symbols->n; i++) {
-		s->module = &symbols->modules[i];
-		if (is_module(s->query, s->module))
-			err = elf_image__each_usdt(s->module->image, look_at, s);
+		const struct module *module = &symbols->modules[i];
+		usdt_place_vec places = {0};
+		size_t first = found->n;
+
+		if (query->module && strcmp(query->module, module->mapping.path) &&
+		    !query__covers(&by_name, TIER_NAMED, module))
+			continue;
+		err = elf_image__usdt_places(module->image, &places);
+		VEC_EACH_WHILE(&places, place, !err) {
+			bool is_meant = !fnmatch(query->provider, place->provider, 0) &&
+					!fnmatch(query->name, place->name, 0);
+			size_t k = first;
+
+			/* Inlining may name a place twice: a hit there is one hit. */
+			while (is_meant && k < found->n && found->v[k].place.vaddr != place->vaddr)
+				k++;
+			if (!is_meant)
+				err = VEC_ADD(others, (struct usdt_match){module, *place});
+			else if (k == found->n)
+				err = VEC_ADD(found, (struct usdt_match){module, *place});
+		}
+		VEC_FINI(&places);
 	}
-	if (!err && !s->found->n)
-		err = refuse_missing(symbols, s);
-	for (size_t i = 1; !err && i < s->found->n; i++)
-		if (!is_same_probe(&s->found->v[0], &s->found->v[i]))
-			err = refuse_several(symbols, s->query, s->found);
 	return err;
 }
 
 int symbols__find_usdt(const struct symbols *symbols, const char *text, usdt_match_vec *found)
 {
 	struct usdt_query query;
-	struct usdt_search s = {.query = &query, .found = found};
+	usdt_match_vec others = {0};
+	size_t n = 0;
 	int err = parse(&query, text);
 
 	*found = (usdt_match_vec){0};
 	if (!err)
-		err = search(symbols, &s);
+		err = search(symbols, &query, found, &others);
+	for (size_t i = 0; i < found->n; i++)
+		n += is_first(found, i);
+	if (!err && !n)
+		err = refuse_missing(symbols, &query, &others);
+	else if (!err && n > 1)
+		err = refuse_several(symbols, text, n, found);
 	if (err)
 		VEC_FINI(found);
-	free(s.best);
+	VEC_FINI(&others);
 	free(query.words);
 	return err;
-}
-
-/* symbols__each_usdt()'s, of one module. */
-struct usdt_listing {
-	const struct module *module;
-	const char *glob;
-	int (*fn)(void *ctx, const struct usdt_match *match);
-	void *ctx;
-};
-
-static char *format(const char *module, const char *colon, const struct usdt_place *place)
-{
-	char *text;
-
-	if (asprintf(&text, USDT_PREFIX "%s%s%s:%s", module, colon, place->provider, place->name) <
-	    0)
-		return NULL;
-	return text;
-}
-
-static int list_place(void *ctx, const struct usdt_place *place)
-{
-	const struct usdt_listing *l = ctx;
-	const struct usdt_match match = {.module = l->module, .place = *place};
-	_cleanup_free_ char *full = format(module__name(l->module), ":", place);
-	_cleanup_free_ char *plain = format("", "", place);
-
-	if (!full || !plain)
-		return -ENOMEM;
-	if (fnmatch(l->glob, full, 0) && fnmatch(l->glob, plain, 0))
-		return 0;
-	return l->fn(l->ctx, &match);
 }
 
 int symbols__each_usdt(const struct symbols *symbols, const char *glob,
@@ -499,9 +403,24 @@ int symbols__each_usdt(const struct symbols *symbols, const char *glob,
 	int result = 0;
 
 	for (size_t i = 0; !result && i < symbols->n; i++) {
-		struct usdt_listing l = {&symbols->modules[i], glob, fn, ctx};
+		const struct module *module = &symbols->modules[i];
+		usdt_place_vec places = {0};
 
-		result = elf_image__each_usdt(l.module->image, list_place, &l);
+		result = elf_image__usdt_places(module->image, &places);
+		VEC_EACH_WHILE(&places, place, !result) {
+			const struct usdt_match match = {module, *place};
+			_cleanup_free_ char *file = NULL, *full = NULL, *plain = NULL;
+
+			plain = format(USDT_PREFIX, place->provider, place->name);
+			if (asprintf(&file, USDT_PREFIX "%s:", module__name(module)) < 0)
+				file = NULL;
+			full = file ? format(file, place->provider, place->name) : NULL;
+			if (!full || !plain)
+				result = -ENOMEM;
+			else if (!fnmatch(glob, full, 0) || !fnmatch(glob, plain, 0))
+				result = fn(ctx, &match);
+		}
+		VEC_FINI(&places);
 	}
 	return result;
 }

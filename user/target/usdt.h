@@ -21,10 +21,10 @@ struct usdt_place {
 	uint64_t semaphore_offset; /* in the file: incremented while it is probed; 0: none */
 };
 
-/* Calls fn for every place, in the order of the notes, until it returns non-zero, and returns that.
- */
-int elf_image__each_usdt(struct elf_image *image,
-			 int (*fn)(void *ctx, const struct usdt_place *place), void *ctx);
+typedef VEC(struct usdt_place) usdt_place_vec;
+
+/* Adds every place, in the order of the notes. 0 or -ENOMEM. */
+int elf_image__usdt_places(struct elf_image *image, usdt_place_vec *places);
 
 /* USDT probes, by name. */
 

@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "util/meter.h"
+#include "util/text.h"
 
 /*
  * zlib's level 3 makes traces 4 % smaller than level 2 and takes 25 % longer; level 1 is not faster
@@ -123,14 +124,10 @@ const struct codec *codec__of(const char *path)
 		{".zst", zstd__new, zstd__free, ZSTD_compressBound, zstd__encode, NULL, NULL, NULL,
 		 NULL},
 	};
-	size_t len = strlen(path);
 
-	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
-		size_t n = strlen(codecs[i].suffix);
-
-		if (len >= n && !strcmp(path + len - n, codecs[i].suffix))
+	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)
+		if (text__ends_in(path, codecs[i].suffix))
 			return &codecs[i];
-	}
 	return NULL;
 }
 
@@ -233,17 +230,7 @@ static int fill(struct unpack *unpack)
 	return 0;
 }
 
-/* These take from the buffer and add to data: *done of size bytes. */
-static int copy(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
-{
-	size_t left = unpack->n - unpack->at, n = left < size - *done ? left : size - *done;
-
-	memcpy(&data[*done], &unpack->buffer[unpack->at], n);
-	unpack->at += n;
-	*done += n;
-	return 0;
-}
-
+/* These two take from the buffer and add to data: *done of size bytes. */
 static int inflate_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
 	z_stream *gzip = &unpack->gzip;
@@ -280,30 +267,30 @@ static int decompress_some(struct unpack *unpack, unsigned char *data, size_t si
 	return 0;
 }
 
-static int unpack_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
-{
-	switch (unpack->packing) {
-	case PACKED_GZIP:
-		return inflate_some(unpack, data, size, done);
-	case PACKED_ZSTD:
-		return decompress_some(unpack, data, size, done);
-	case PACKED_NOT:
-		break;
-	}
-	return copy(unpack, data, size, done);
-}
-
 /* Decompressors keep bytes that found no room: at the file's end there may be more. */
 static int read_some(struct unpack *unpack, unsigned char *data, size_t size, size_t *done)
 {
-	size_t before = *done;
+	size_t before = *done, n;
 	int err = 0;
 
 	if (unpack->at == unpack->n && !unpack->at_end)
 		err = fill(unpack);
 	if (err || (unpack->at_end && !unpack->in_frame))
 		return err;
-	err = unpack_some(unpack, data, size, done);
+	switch (unpack->packing) {
+	case PACKED_GZIP:
+		err = inflate_some(unpack, data, size, done);
+		break;
+	case PACKED_ZSTD:
+		err = decompress_some(unpack, data, size, done);
+		break;
+	case PACKED_NOT:
+		n = unpack->n - unpack->at;
+		n = n < size - *done ? n : size - *done;
+		memcpy(&data[*done], &unpack->buffer[unpack->at], n);
+		unpack->at += n;
+		*done += n;
+	}
 	if (!err && unpack->at_end && *done == before)
 		return -EBADMSG;
 	return err;

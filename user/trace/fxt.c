@@ -11,11 +11,10 @@
 
 #include "trace/fxt_format.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* A string reference has 15 bits for the index, and 0 is the empty string. */
 #define STRING_TABLE_MAX 32767
-
-struct string_table;
 
 /* A thread reference has 8 bits, and 0 says that pid and tid follow. */
 #define THREAD_TABLE_MAX 255
@@ -39,36 +38,18 @@ static inline bool thread_table__has(const struct thread_table *table, unsigned 
 
 #define BUCKETS 65536
 
-/* Slot 0 holds no string: it is the end of each chain. */
-struct slot {
-	char *text;
-	uint32_t len, hash;
-	uint16_t next; /* in its bucket's chain */
-};
-
+/* All zeroes at first. */
 struct string_table {
-	unsigned int capacity, used;
-	uint32_t generation;
-	struct slot *slots;
+	unsigned int used;
+	uint32_t generation; /* indices stay valid while it is the same */
+	/* Slot 0 holds no string: it is the end of each chain. */
+	struct slot {
+		char *text;
+		uint32_t len, hash;
+		uint16_t next; /* in its bucket's chain */
+	} slots[STRING_TABLE_MAX + 1];
 	uint16_t buckets[BUCKETS];
 };
-
-/* A table of capacity 1..STRING_TABLE_MAX. NULL with errno. */
-static struct string_table *string_table__new(unsigned int capacity)
-{
-	struct string_table *table = calloc(1, sizeof(*table));
-
-	if (!table)
-		return NULL;
-	table->capacity = capacity;
-	table->slots = calloc(capacity + 1, sizeof(*table->slots));
-	if (!table->slots) {
-		free(table);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return table;
-}
 
 static void forget(struct string_table *table)
 {
@@ -78,129 +59,33 @@ static void forget(struct string_table *table)
 	table->used = 0;
 }
 
-static void string_table__free(struct string_table *table)
-{
-	if (!table)
-		return;
-	forget(table);
-	free(table->slots);
-	free(table);
-}
-
 /*
- * Call this before looking up the strings of a record, n at most: their indices then stay valid
- * until the next call. Forgets all strings if there is not enough room.
- */
-static void string_table__make_room(struct string_table *table, unsigned int n)
-{
-	if (table->capacity - table->used >= n)
-		return;
-	forget(table);
-	table->generation++;
-}
-
-/* Counts how often the table was emptied. Indices stay valid while it is the same. */
-static uint32_t string_table__generation(const struct string_table *table)
-{
-	return table->generation;
-}
-
-/* Hashes eight bytes per step: names are hashed several times per slice, and most are long. */
-static uint32_t hash_of(const char *text, size_t len)
-{
-	const uint64_t odd = 0x9e3779b97f4a7c15;
-	uint64_t hash = len * odd, word;
-
-	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, text, sizeof(word));
-		hash = (hash ^ word) * odd;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	memcpy(&word, text, len);
-	hash = (hash ^ word) * odd;
-	return (uint32_t)(hash >> 32);
-}
-
-static uint16_t *bucket_of(struct string_table *table, uint32_t hash)
-{
-	return &table->buckets[hash % BUCKETS];
-}
-
-static unsigned int find(struct string_table *table, const char *text, size_t len, uint32_t hash)
-{
-	unsigned int i = *bucket_of(table, hash);
-
-	for (; i; i = table->slots[i].next) {
-		const struct slot *slot = &table->slots[i];
-
-		if (slot->hash == hash && slot->len == len && !memcmp(slot->text, text, len))
-			break;
-	}
-	return i;
-}
-
-/*
- * The index of a string, 1..capacity; 0 if memory ran out, or room was not made. *is_new is set if
+ * The index of a string, from 1 on; 0 if memory ran out, or room was not made. *is_new is set if
  * the index gets a (new) meaning.
  */
 static unsigned int string_table__index(struct string_table *table, const char *text, size_t len,
 					bool *is_new)
 {
-	uint32_t hash = hash_of(text, len);
-	unsigned int i = find(table, text, len, hash);
-	uint16_t *bucket;
+	uint32_t hash = (uint32_t)hash__bytes(0, text, len);
+	uint16_t *bucket = &table->buckets[hash % BUCKETS];
+	const struct slot *slot;
 	char *copy;
 
-	*is_new = !i;
-	if (i)
-		return i;
-	copy = table->used < table->capacity ? malloc(len + 1) : NULL;
+	for (unsigned int i = *bucket; i; i = slot->next) {
+		slot = &table->slots[i];
+		*is_new = false;
+		if (slot->hash == hash && slot->len == len && !memcmp(slot->text, text, len))
+			return i;
+	}
+	*is_new = true;
+	copy = table->used < STRING_TABLE_MAX ? malloc(len + 1) : NULL;
 	if (!copy)
 		return 0;
 	memcpy(copy, text, len);
-	i = ++table->used;
-	bucket = bucket_of(table, hash);
-	table->slots[i] =
+	table->slots[++table->used] =
 		(struct slot){.text = copy, .len = (uint32_t)len, .hash = hash, .next = *bucket};
-	*bucket = (uint16_t)i;
-	return i;
-}
-
-/* table->n if not found. */
-static unsigned int thread_table_find(const struct thread_table *table, pid_t pid, pid_t tid)
-{
-	unsigned int i = 0;
-
-	while (i < table->n && !thread_table__has(table, i, pid, tid))
-		i++;
-	return i;
-}
-
-static unsigned int take_slot(struct thread_table *table)
-{
-	unsigned int slot = table->next_evicted;
-
-	if (table->n < THREAD_TABLE_MAX)
-		return table->n++;
-	table->next_evicted = (slot + 1) % THREAD_TABLE_MAX;
-	return slot;
-}
-
-/* Returns 1..THREAD_TABLE_MAX. *is_new: the number is new, or belonged to another thread. */
-static unsigned int thread_table__look_up(struct thread_table *table, pid_t pid, pid_t tid,
-					  bool *is_new)
-{
-	unsigned int i = thread_table_find(table, pid, tid);
-
-	*is_new = i == table->n;
-	if (*is_new) {
-		i = take_slot(table);
-		table->threads[i].pid = pid;
-		table->threads[i].tid = tid;
-	}
-	table->last = i;
-	return i + 1;
+	*bucket = (uint16_t)table->used;
+	return table->used;
 }
 
 /* "Trace format" below is Fuchsia's docs/reference/tracing/trace-format.md. */
@@ -215,7 +100,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written a
 
 struct fxt {
 	struct sink *sink;
-	struct string_table *strings;
+	struct string_table strings;
 	struct thread_table threads;
 	char label[LABEL_SIZE];
 };
@@ -251,12 +136,6 @@ struct fxt *fxt__new(struct sink *sink)
 	if (!fxt)
 		return NULL;
 	fxt->sink = sink;
-	fxt->strings = string_table__new(STRING_TABLE_MAX);
-	if (!fxt->strings) {
-		free(fxt);
-		errno = ENOMEM;
-		return NULL;
-	}
 	sink__write(sink, &magic, sizeof(magic));
 	write_record(fxt, FXT_RECORD_INITIALIZATION, &record);
 	return fxt;
@@ -266,27 +145,20 @@ void fxt__free(struct fxt *fxt)
 {
 	if (!fxt)
 		return;
-	string_table__free(fxt->strings);
+	forget(&fxt->strings);
 	free(fxt);
 }
 
-/* Trace format, "String record": index in bits 16..30, length in 32..46, then the padded bytes. */
-static void write_string(struct fxt *fxt, unsigned int index, const char *text, size_t len)
-{
-	static const char padding[sizeof(uint64_t)];
-	size_t words = 1 + (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-	uint64_t head = (uint64_t)FXT_RECORD_STRING | (uint64_t)words << 4 | (uint64_t)index << 16 |
-			(uint64_t)len << 32;
-
-	sink__write(fxt->sink, &head, sizeof(head));
-	sink__write(fxt->sink, text, len);
-	sink__write(fxt->sink, padding, (words - 1) * sizeof(uint64_t) - len);
-}
-
-/* Before the first string of a record: all of them must mean something when it is read. */
+/*
+ * Before the first string of a record: all of them must mean something when it is read. Forgets all
+ * strings if there is not enough room for those of a record.
+ */
 static void begin_strings(struct fxt *fxt)
 {
-	string_table__make_room(fxt->strings, MAX_STRINGS);
+	if (STRING_TABLE_MAX - fxt->strings.used >= MAX_STRINGS)
+		return;
+	forget(&fxt->strings);
+	fxt->strings.generation++;
 }
 
 /*
@@ -295,33 +167,57 @@ static void begin_strings(struct fxt *fxt)
  */
 static uint64_t string_ref(struct fxt *fxt, const char *text)
 {
+	static const char padding[sizeof(uint64_t)];
 	unsigned int index;
+	size_t len, words;
+	uint64_t head;
 	bool is_new;
-	size_t len;
 
 	if (!text || !*text)
 		return 0;
 	text = label__clean(fxt->label, text, &len);
-	index = string_table__index(fxt->strings, text, len, &is_new);
+	index = string_table__index(&fxt->strings, text, len, &is_new);
 	if (!index)
 		sink__fail(fxt->sink, -ENOMEM);
-	else if (is_new)
-		write_string(fxt, index, text, len);
+	if (!index || !is_new)
+		return index;
+	/*
+	 * Trace format, "String record": index in bits 16..30, length in 32..46, then the padded
+	 * bytes.
+	 */
+	words = 1 + (len + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+	head = (uint64_t)FXT_RECORD_STRING | (uint64_t)words << 4 | (uint64_t)index << 16 |
+	       (uint64_t)len << 32;
+	sink__write(fxt->sink, &head, sizeof(head));
+	sink__write(fxt->sink, text, len);
+	sink__write(fxt->sink, padding, (words - 1) * sizeof(uint64_t) - len);
 	return index;
 }
 
+/* A new thread gets a number: that of another thread if all are in use. */
 static __attribute__((noinline)) uint64_t look_up_thread(struct fxt *fxt, pid_t pid, pid_t tid)
 {
-	bool is_new;
-	unsigned int index = thread_table__look_up(&fxt->threads, pid, tid, &is_new);
+	struct thread_table *table = &fxt->threads;
+	struct record record;
+	unsigned int i = 0;
 
-	if (is_new) {
-		/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
-		struct record record = {3, {(uint64_t)index << 16, (uint32_t)pid, (uint32_t)tid}};
-
-		write_record(fxt, FXT_RECORD_THREAD, &record);
+	while (i < table->n && !thread_table__has(table, i, pid, tid))
+		i++;
+	table->last = i;
+	if (i < table->n)
+		return i + 1;
+	if (table->n < THREAD_TABLE_MAX) {
+		table->n++;
+	} else {
+		i = table->last = table->next_evicted;
+		table->next_evicted = (i + 1) % THREAD_TABLE_MAX;
 	}
-	return index;
+	table->threads[i].pid = pid;
+	table->threads[i].tid = tid;
+	/* Trace format, "Thread record": index in bits 16..23, then pid and tid. */
+	record = (struct record){3, {(uint64_t)(i + 1) << 16, (uint32_t)pid, (uint32_t)tid}};
+	write_record(fxt, FXT_RECORD_THREAD, &record);
+	return i + 1;
 }
 
 /* An 8-bit reference: mostly that of the record before. */
@@ -350,24 +246,17 @@ static void put_long_arg(struct record *record, enum fxt_arg_type type, uint64_t
 	put_word(record, value);
 }
 
-static void put_double_arg(struct record *record, uint64_t key, double value)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	put_long_arg(record, FXT_ARG_DOUBLE, key, bits);
-}
-
 static void put_arg(struct fxt *fxt, struct record *record, const struct fxt_arg *arg)
 {
-	uint64_t key = string_ref(fxt, arg->key);
+	uint64_t key = string_ref(fxt, arg->key), bits;
 
+	memcpy(&bits, &arg->fraction, sizeof(bits));
 	if (arg->kind == FXT_STRING)
 		put_short_arg(record, FXT_ARG_STRING, key, (uint32_t)string_ref(fxt, arg->string));
 	else if (arg->kind == FXT_POINTER)
 		put_long_arg(record, FXT_ARG_POINTER, key, arg->number);
 	else if (arg->kind == FXT_DOUBLE)
-		put_double_arg(record, key, arg->fraction);
+		put_long_arg(record, FXT_ARG_DOUBLE, key, bits);
 	else if (arg->kind == FXT_INT)
 		put_long_arg(record, FXT_ARG_I64, key, arg->number);
 	else if (arg->number <= UINT32_MAX)
@@ -397,11 +286,6 @@ void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name)
  * The argument "process" has to be there, and of type koid: Perfetto's importer would name a thread
  * of process 0 without it (fuchsia_trace_parser.cc).
  */
-void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name)
-{
-	fxt__name_track(fxt, pid, tid, tid, name);
-}
-
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name)
 {
 	bool is_beside = thread != tid;
@@ -442,17 +326,6 @@ static bool is_short(const struct fxt_arg *arg)
 	return arg->kind == FXT_STRING || (arg->kind == FXT_UINT && arg->number <= UINT32_MAX);
 }
 
-static bool note_number(struct fxt_template *template, const struct fxt_arg *arg, unsigned int word)
-{
-	unsigned int i = template->n_numbers++;
-
-	if (i == FXT_TEMPLATE_NUMBERS)
-		return false;
-	template->at[i] = (uint8_t)word;
-	template->shift[i] = is_short(arg) ? 32 : 0;
-	return true;
-}
-
 bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 			const struct fxt_event *event)
 {
@@ -472,18 +345,20 @@ bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 		word += is_short(arg) ? 1 : 2;
 		if (!arg->varies)
 			continue;
-		if (!note_number(template, arg, word))
+		if (template->n_numbers == FXT_TEMPLATE_NUMBERS)
 			return false;
+		template->at[template->n_numbers] = (uint8_t)word;
+		template->shift[template->n_numbers++] = is_short(arg) ? 32 : 0;
 		template->words[word] &= is_short(arg) ? UINT32_MAX : 0;
 	}
-	template->generation = string_table__generation(fxt->strings);
+	template->generation = fxt->strings.generation;
 	template->n_words = (uint8_t)record.n;
 	return true;
 }
 
 bool fxt__is_current(const struct fxt *fxt, const struct fxt_template *template)
 {
-	return template->n_words && template->generation == string_table__generation(fxt->strings);
+	return template->n_words && template->generation == fxt->strings.generation;
 }
 
 void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t pid, pid_t tid,
@@ -507,23 +382,25 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 	sink__use_room(fxt->sink, (template->n_words + !!end_ns) * sizeof(uint64_t));
 }
 
-static void write_event(struct fxt *fxt, enum fxt_event_type type, const struct fxt_event *event)
+void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
+		const struct fxt_event *event)
 {
 	struct record record;
 
 	record.n = 0;
 	put_event(fxt, &record, type, event);
+	if (type == FXT_EVENT_COMPLETE || type == FXT_EVENT_COUNTER)
+		put_word(&record, last);
 	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
-void fxt__instant(struct fxt *fxt, const struct fxt_event *event)
+/* Without name and category: importers drop those of flows. */
+void fxt__flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
 {
-	write_event(fxt, FXT_EVENT_INSTANT, event);
-}
+	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
+	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
 
-void fxt__begin(struct fxt *fxt, const struct fxt_event *event)
-{
-	write_event(fxt, FXT_EVENT_BEGIN, event);
+	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
 /*
@@ -541,43 +418,4 @@ void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns)
 		(uint64_t)FXT_RECORD_EVENT | 2 << 4 | (uint64_t)FXT_EVENT_END << 16 | thread << 24;
 	words[1] = time_ns;
 	sink__use_room(fxt->sink, 2 * sizeof(uint64_t));
-}
-
-void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns)
-{
-	struct record record;
-
-	record.n = 0;
-	put_event(fxt, &record, FXT_EVENT_COMPLETE, event);
-	put_word(&record, end_ns);
-	write_record(fxt, FXT_RECORD_EVENT, &record);
-}
-
-void fxt__counter(struct fxt *fxt, const struct fxt_event *event, uint64_t id)
-{
-	struct record record;
-
-	record.n = 0;
-	put_event(fxt, &record, FXT_EVENT_COUNTER, event);
-	put_word(&record, id);
-	write_record(fxt, FXT_RECORD_EVENT, &record);
-}
-
-/* Without name and category: importers drop those of flows. */
-static void write_flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
-{
-	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);
-	struct record record = {3, {(uint64_t)type << 16 | thread << 24, flow->time_ns, flow->id}};
-
-	write_record(fxt, FXT_RECORD_EVENT, &record);
-}
-
-void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow)
-{
-	write_flow(fxt, FXT_EVENT_FLOW_BEGIN, flow);
-}
-
-void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow)
-{
-	write_flow(fxt, FXT_EVENT_FLOW_END, flow);
 }

@@ -51,15 +51,22 @@ struct fxt *fxt__new(struct sink *sink);
 void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
-void fxt__name_thread(struct fxt *fxt, pid_t pid, pid_t tid, const char *name);
 /*
- * Names a track beside those of threads, with a made-up tid: what `thread` did on a coroutine's
- * stack.
+ * Names a thread; or a track beside those of threads, with a made-up tid, for what `thread` did on
+ * a coroutine's stack.
  */
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);
 
-void fxt__instant(struct fxt *fxt, const struct fxt_event *event);
-void fxt__begin(struct fxt *fxt, const struct fxt_event *event);
+/*
+ * Writes an event of these types:
+ * FXT_EVENT_INSTANT, FXT_EVENT_BEGIN: `last` does not count.
+ * FXT_EVENT_COMPLETE: a whole slice, which ends at `last`. Importers drop it if it overlaps another
+ * one of the thread without nesting; if both start at once, write the outer one first.
+ * FXT_EVENT_COUNTER: from then on each of the event's numbers has this value. Importers have a
+ * track for each, in the process, called "name:key:id"; `last` is the id.
+ */
+void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
+		const struct fxt_event *event);
 
 /* A begin, encoded once, that is written many times with other times, threads and numbers. */
 struct fxt_template {
@@ -73,7 +80,7 @@ struct fxt_template {
 
 /*
  * Makes a template from an event, without its time and thread. False if the event has too many
- * arguments: use fxt__begin().
+ * arguments: use fxt__event().
  */
 bool fxt__make_template(struct fxt *fxt, struct fxt_template *template,
 			const struct fxt_event *event);
@@ -88,18 +95,6 @@ void fxt__slice_from(struct fxt *fxt, const struct fxt_template *template, pid_t
 
 /* Closes the thread's innermost open slice. */
 void fxt__end(struct fxt *fxt, pid_t pid, pid_t tid, uint64_t time_ns);
-/*
- * A whole slice. Importers drop it if it overlaps another one of the thread without nesting; if
- * both start at once, write the outer one first.
- */
-void fxt__complete(struct fxt *fxt, const struct fxt_event *event, uint64_t end_ns);
-
-/*
- * From then on each of the event's numbers has this value. Importers have a track for each, in the
- * process, called "name:key:id".
- */
-void fxt__counter(struct fxt *fxt, const struct fxt_event *event, uint64_t id);
-
 /* One end of an arrow, which is drawn to or from the slice that the thread was in last. */
 struct fxt_flow {
 	uint64_t time_ns;
@@ -107,8 +102,10 @@ struct fxt_flow {
 	uint64_t id; /* the same at both ends, and of no other arrow */
 };
 
-/* The end that is written first must be the earlier one: importers let arrows run forwards. */
-void fxt__flow_begin(struct fxt *fxt, const struct fxt_flow *flow);
-void fxt__flow_end(struct fxt *fxt, const struct fxt_flow *flow);
+/*
+ * FXT_EVENT_FLOW_BEGIN or FXT_EVENT_FLOW_END. The end that is written first must be the earlier
+ * one: importers let arrows run forwards.
+ */
+void fxt__flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow);
 
 #endif

@@ -177,37 +177,6 @@ static uint64_t to_ns(const struct fxt_reader *reader, uint64_t ticks)
 	return (uint64_t)((unsigned __int128)ticks * reader->tick_ns_num / reader->tick_ns_den);
 }
 
-/* "Initialization record": ticks per second. */
-static bool set_clock(struct fxt_reader *reader)
-{
-	uint64_t per_second;
-
-	if (!take_word(reader, &per_second) || !per_second)
-		return false;
-	reader->tick_ns_num = 1000000000;
-	reader->tick_ns_den = per_second;
-	return true;
-}
-
-/* "String record": index in bits 16..30, length in 32..46. */
-static bool set_string(struct fxt_reader *reader, uint64_t head)
-{
-	char **string = &reader->strings[bits(head, 16, 15)];
-
-	free(*string);
-	*string = take_text(reader, bits(head, 32, 15));
-	return *string;
-}
-
-/* "Thread record". */
-static bool set_thread(struct fxt_reader *reader, uint64_t head)
-{
-	size_t i = bits(head, 16, 8);
-
-	return take_word(reader, &reader->threads[i].pid) &&
-	       take_word(reader, &reader->threads[i].tid);
-}
-
 /* "Event record": the fields that differ by type follow the arguments. */
 static bool read_event(struct fxt_reader *reader, uint64_t head, struct fxt_read *read)
 {
@@ -261,15 +230,26 @@ static bool read_object(struct fxt_reader *reader, uint64_t head, struct fxt_rea
 	return true;
 }
 
+/* 1: an event or a name, in `read`; 0: another record. */
 static int take_record(struct fxt_reader *reader, uint64_t head, struct fxt_read *read)
 {
+	uint64_t *pid, *tid;
+	char **string;
+
 	switch (bits(head, 0, 4)) {
-	case FXT_RECORD_INITIALIZATION:
-		return set_clock(reader) ? 0 : -EBADMSG;
-	case FXT_RECORD_STRING:
-		return set_string(reader, head) ? 0 : -EBADMSG;
+	case FXT_RECORD_INITIALIZATION: /* ticks per second */
+		reader->tick_ns_num = 1000000000;
+		return take_word(reader, &reader->tick_ns_den) && reader->tick_ns_den ? 0
+										      : -EBADMSG;
+	case FXT_RECORD_STRING: /* index in bits 16..30, length in 32..46 */
+		string = &reader->strings[bits(head, 16, 15)];
+		free(*string);
+		*string = take_text(reader, bits(head, 32, 15));
+		return *string ? 0 : -EBADMSG;
 	case FXT_RECORD_THREAD:
-		return set_thread(reader, head) ? 0 : -EBADMSG;
+		pid = &reader->threads[bits(head, 16, 8)].pid;
+		tid = &reader->threads[bits(head, 16, 8)].tid;
+		return take_word(reader, pid) && take_word(reader, tid) ? 0 : -EBADMSG;
 	case FXT_RECORD_EVENT:
 		return read_event(reader, head, read) ? 1 : -EBADMSG;
 	case FXT_RECORD_KERNEL_OBJECT:

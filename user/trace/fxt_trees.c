@@ -85,21 +85,6 @@ static int fxt_by__take(struct call_tree *tree, const struct fxt_read *read, fxt
 }
 
 /*
- * After all calls have ended. A thread without by_ns was read as ALL_OF_IT, and caused all of the
- * call; no time can be longer than the call.
- */
-static void fxt_by__finish(struct call_tree *tree)
-{
-	VEC_EACH(&tree->done_by, by) {
-		const struct call *call = &tree->calls.v[by->call];
-
-		/* Nothing in the file is believed. */
-		if (by->ns > call->end_ns - call->start_ns)
-			by->ns = call->end_ns - call->start_ns;
-	}
-}
-
-/*
  * Sets the kind, and the reason of a gap or an absence. Calls that are not functions are recognised
  * by category and by the name that call__name() gave them. A function's call is not changed.
  */
@@ -143,29 +128,6 @@ static void fxt_call__set_kind(struct call *call, const struct fxt_read *read)
 		return;
 	call->kind = CALL_UNTRACED;
 	call->reason = pt_event__parse(read->name);
-}
-
-/* Returns a mask of enum call_flags. */
-static uint8_t fxt_call__flags(const struct fxt_read *read)
-{
-	static const struct {
-		const char *key;
-		enum call_flags flag;
-	} names[] = {
-		{"inferred_start", CALL_INFERRED_START},
-		{"inferred_end", CALL_INFERRED_END},
-		{"by_jump", CALL_BY_JUMP},
-		{"cut_short", CALL_CUT_SHORT},
-		{"inferred", CALL_INFERRED},
-		{"sampled", CALL_SAMPLED},
-	};
-	uint8_t flags = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (fxt_read__arg(read, names[i].key))
-			flags |= (uint8_t)names[i].flag;
-	}
-	return flags;
 }
 
 /* The largest integer that a double counts exactly. */
@@ -221,21 +183,6 @@ int fxt_counters__take(struct fxt_counters *counters, struct call_tree *tree,
 
 #define HIT_PREFIX "hit "
 
-static uint64_t moment_of(const char *text)
-{
-	uint64_t unix_ms;
-
-	return units__parse_moment(text, &unix_ms) ? 0 : unix_ms;
-}
-
-static uint8_t counted_of(const char *text)
-{
-	for (uint8_t i = 0; i < COUNTED_ALL; i++)
-		if (counted_texts[i] && !strcmp(counted_texts[i], text))
-			return i;
-	return 0;
-}
-
 /*
  * Reads all but the hit's function and returns that function's name, which lasts as long as the
  * event's strings. NULL if the slice is not named like a hit.
@@ -243,33 +190,23 @@ static uint8_t counted_of(const char *text)
 static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *read)
 {
 	size_t n = strlen(HIT_PREFIX);
-	uint64_t mark_ns = fxt_read__number(read, "since_mark_ns");
-	uint64_t delay_ns = fxt_read__number(read, "delay_ns");
-	uint64_t duration_ns = fxt_read__number(read, "duration_ns");
-	uint64_t region_ns = fxt_read__number(read, "region_ns");
 	const char *trace_id = fxt_read__string(read, hit_text_keys[HIT_TEXT_TRACE_ID]);
-	uint64_t stall_ns = fxt_read__number(read, "stall_ns");
+	const char *counted = fxt_read__string(read, hit_text_keys[HIT_TEXT_COUNTED]);
 	uint64_t on_ns = fxt_read__number(read, "on_cpu_ns");
 	uint64_t off_ns = fxt_read__number(read, "off_cpu_ns");
-	uint64_t value_ns = delay_ns ?: duration_ns ?: mark_ns ?: region_ns ?: stall_ns;
+	const struct slice_value_key *value = slice_value_keys;
 
+	while (value->key && !fxt_read__number(read, value->key))
+		value++;
 	*hit = (struct hit_mark){
 		.time_ns = read->end_ns,
-		.value_ns = value_ns,
+		.value_ns = value->key ? fxt_read__number(read, value->key) : 0,
 		.cpu_measure = on_ns	? MT_CPU_ON
 			       : off_ns ? MT_CPU_OFF
 					: MT_CPU_ALL,
-		.off_cpu_ns = on_ns && on_ns <= value_ns ? value_ns - on_ns : off_ns,
 		.threshold_ns = fxt_read__number(read, "threshold_ns"),
-		.unix_ms = moment_of(fxt_read__string(read, hit_text_keys[HIT_TEXT_TIME])),
 		.sequence = fxt_read__number(read, "sequence"),
-		.counted = counted_of(fxt_read__string(read, hit_text_keys[HIT_TEXT_COUNTED])),
-		.reason = delay_ns	? MT_HIT_DELAY
-			  : duration_ns ? MT_HIT_DURATION
-			  : mark_ns	? MT_HIT_MARK
-			  : region_ns	? MT_HIT_REGION
-			  : stall_ns	? MT_HIT_STALL
-					: 0,
+		.reason = value->reason,
 		.stall_from = (uint32_t)fxt_read__number(read, "stall_from"),
 		.pid = (pid_t)read->pid,
 		.tid = (pid_t)fxt_read__number(read, "tid"),
@@ -277,7 +214,14 @@ static const char *fxt_hit__read(struct hit_mark *hit, const struct fxt_read *re
 		.key = fxt_read__number(read, "key"),
 		.since_tid = (pid_t)fxt_read__number(read, "since_tid"),
 	};
-	if (trace_id && strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
+	hit->off_cpu_ns = on_ns && on_ns <= hit->value_ns ? hit->value_ns - on_ns : off_ns;
+	if (units__parse_moment(fxt_read__string(read, hit_text_keys[HIT_TEXT_TIME]),
+				&hit->unix_ms))
+		hit->unix_ms = 0;
+	for (uint8_t i = 0; i < COUNTED_ALL && !hit->counted; i++)
+		if (counted_texts[i] && !strcmp(counted_texts[i], counted))
+			hit->counted = i;
+	if (strspn(trace_id, "0123456789abcdef") == TRACE_ID_SIZE - 1 &&
 	    !trace_id[TRACE_ID_SIZE - 1])
 		strcpy(hit->trace_id, trace_id);
 	return strncmp(read->name, HIT_PREFIX, n) ? NULL : read->name + n;
@@ -306,22 +250,17 @@ static bool parse_print(struct hit_printed *print, const char *text)
 	return true;
 }
 
-/* Texts of a hit that are not values of -print; its other texts are. */
-static bool is_of_every_hit(const char *key)
-{
-	for (size_t i = 0; i < HIT_TEXTS; i++)
-		if (!strcmp(key, hit_text_keys[i]))
-			return true;
-	return false;
-}
-
 static int take_prints(struct hit_mark *hit, const struct fxt_read *read, fxt_texts *texts)
 {
 	for (unsigned int i = 0; i < read->n_args && hit->n_prints < MT_PRINTS; i++) {
 		const struct fxt_read_arg *arg = &read->args[i];
 		struct hit_printed *print = &hit->prints[hit->n_prints];
+		size_t k = 0;
 
-		if (!arg->string || is_of_every_hit(arg->key) || !parse_print(print, arg->string))
+		/* Values of -print are the texts that mtbpf itself has not added. */
+		while (k < HIT_TEXTS && strcmp(arg->key, hit_text_keys[k]))
+			k++;
+		if (!arg->string || k < HIT_TEXTS || !parse_print(print, arg->string))
 			continue;
 		print->name = keep_name(arg->key, strlen(arg->key), texts);
 		if (!print->name)
@@ -400,29 +339,6 @@ static struct key *sort_keys(const struct call_tree *tree)
 	return keys;
 }
 
-static bool is_over(const struct moved *outer, const struct moved *next)
-{
-	if (outer->call.end_ns != next->call.start_ns)
-		return outer->call.end_ns < next->call.start_ns;
-	return outer->place.end < next->place.begin;
-}
-
-static void nest(struct moved *moved, size_t n)
-{
-	uint32_t open = CALL_NO_PARENT;
-
-	for (size_t i = 0; i < n; i++) {
-		while (open != CALL_NO_PARENT && is_over(&moved[open], &moved[i]))
-			open = moved[open].call.parent;
-		moved[i].call.parent = open;
-		moved[i].call.depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
-		/* The file may contain calls that are not nested. */
-		if (open != CALL_NO_PARENT && moved[i].call.end_ns > moved[open].call.end_ns)
-			moved[i].call.end_ns = moved[open].call.end_ns;
-		open = (uint32_t)i;
-	}
-}
-
 ORDER(compare_done_by, struct done_by, COMPARE(x->call, y->call) ?: COMPARE(y->ns, x->ns))
 
 ORDER(compare_waits, struct waits_for, COMPARE(x->call, y->call))
@@ -454,6 +370,7 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	size_t n = tree->calls.n;
 	_cleanup_free_ struct key *keys = sort_keys(tree);
 	_cleanup_free_ struct moved *moved = keys ? malloc((n + 1) * sizeof(*moved)) : NULL;
+	uint32_t open = CALL_NO_PARENT;
 
 	if (!moved)
 		return -ENOMEM;
@@ -462,26 +379,29 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 
 		moved[i] = (struct moved){tree->calls.v[from], places->v[from], from};
 	}
-	nest(moved, n);
+	for (size_t i = 0; i < n; i++) {
+		struct call *call = &moved[i].call;
+
+		/* Calls that are over by then. */
+		while (open != CALL_NO_PARENT &&
+		       (moved[open].call.end_ns == call->start_ns
+				? moved[open].place.end < moved[i].place.begin
+				: moved[open].call.end_ns < call->start_ns))
+			open = moved[open].call.parent;
+		call->parent = open;
+		call->depth = open == CALL_NO_PARENT ? 0 : moved[open].call.depth + 1;
+		/* The file may contain calls that are not nested. */
+		if (open != CALL_NO_PARENT && call->end_ns > moved[open].call.end_ns)
+			call->end_ns = moved[open].call.end_ns;
+		open = (uint32_t)i;
+	}
 	for (size_t i = 0; i < n; i++)
 		tree->calls.v[i] = moved[i].call;
 	return follow_calls(tree, moved);
 }
 
-static struct fxt_track *add_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
-{
-	struct call_tree *tree = VEC_PUSH(&trees->trees);
-	struct fxt_track *track = tree ? VEC_PUSH(&trees->tracks) : NULL;
-
-	if (tree)
-		*tree = (struct call_tree){.pid = (pid_t)pid, .tid = (pid_t)tid};
-	if (track)
-		*track = (struct fxt_track){.pid = pid, .tid = tid, .open = CALL_NO_PARENT};
-	return track;
-}
-
-/* Most events are of the track that the last one was of. */
-static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+/* The track; NULL: it has no record yet. Most events are of the track that the last one was of. */
+static struct fxt_track *find_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
 	for (size_t i = trees->tracks.n; i--;) {
 		struct fxt_track *track = &trees->tracks.v[i];
@@ -489,7 +409,25 @@ static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_
 		if (track->tid == tid && track->pid == pid)
 			return track;
 	}
-	return add_track(trees, pid, tid);
+	return NULL;
+}
+
+/* Finds or adds the track. NULL: no memory. */
+static struct fxt_track *track_of(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
+{
+	struct fxt_track *track = find_track(trees, pid, tid);
+	struct call_tree *tree;
+
+	if (track)
+		return track;
+	tree = VEC_PUSH(&trees->trees);
+	if (!tree)
+		return NULL;
+	*tree = (struct call_tree){.pid = (pid_t)pid, .tid = (pid_t)tid};
+	track = VEC_PUSH(&trees->tracks);
+	if (track)
+		*track = (struct fxt_track){.pid = pid, .tid = tid, .open = CALL_NO_PARENT};
+	return track;
 }
 
 static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track *track)
@@ -497,48 +435,33 @@ static struct call_tree *tree_of(struct fxt_trees *trees, const struct fxt_track
 	return &trees->trees.v[track - trees->tracks.v];
 }
 
-/* Its strings follow it in the same block. */
-static struct function *make_function(const char *name, const char *module)
-{
-	size_t n = strlen(name) + 1, m = strlen(module) + 1;
-	struct function *function = calloc(1, sizeof(*function) + n + m);
-	char *text = (char *)(function + 1);
-
-	if (!function)
-		return NULL;
-	function->name = memcpy(text, name, n);
-	function->module = memcpy(text + n, module, m);
-	return function;
-}
-
 static const struct function *function_of(struct fxt_trees *trees, const char *name,
 					  const char *module)
 {
-	uint64_t hash = hash__bytes(hash__bytes(0, name, strlen(name) + 1), module, strlen(module));
-	struct function **place, *function;
+	size_t n = strlen(name) + 1, m = strlen(module) + 1, at = 0;
+	uint64_t hash = hash__bytes(hash__bytes(0, name, n), module, m - 1);
+	struct function *function;
 	uint32_t number;
-	size_t at = 0;
 
 	while ((number = hash_index__next(&trees->by_name, hash, &at))) {
 		function = trees->functions.v[number - 1];
 		if (!strcmp(function->name, name) && !strcmp(function->module, module))
 			return function;
 	}
-	function = make_function(name, module);
-	place = function ? VEC_PUSH(&trees->functions) : NULL;
-	if (!place || hash_index__add(&trees->by_name, hash, (uint32_t)trees->functions.n)) {
-		if (place)
-			trees->functions.n--;
-		free(function);
+	/* Its strings follow it in the same block. */
+	function = calloc(1, sizeof(*function) + n + m);
+	if (!function)
 		return NULL;
-	}
-	return *place = function;
-}
-
-static bool is_function(const struct call *call)
-{
-	return call->kind == CALL_FUNCTION || call->kind == CALL_SIGNAL ||
-	       call->kind == CALL_INLINED;
+	function->name = memcpy(function + 1, name, n);
+	function->module = memcpy((char *)(function + 1) + n, module, m);
+	if (VEC_ADD(&trees->functions, function))
+		goto fail;
+	if (!hash_index__add(&trees->by_name, hash, (uint32_t)trees->functions.n))
+		return function;
+	trees->functions.n--;
+fail:
+	free(function);
+	return NULL;
 }
 
 /* "futex held by helper (123)": the same words as in the recording's report. */
@@ -576,14 +499,16 @@ static int begin(struct fxt_trees *trees, struct fxt_track *track, const struct 
 		.end_ns = read->time_ns,
 		.parent = parent,
 		.depth = parent == CALL_NO_PARENT ? 0 : tree->calls.v[parent].depth + 1,
-		.flags = fxt_call__flags(read),
 		.self_insns = fxt_read__number(read, "insns"),
 	};
+	for (size_t i = 0; i < SLICE_FLAGS; i++)
+		if (fxt_read__arg(read, slice_flags[i].key))
+			call->flags |= (uint8_t)slice_flags[i].flag;
 	*place = (struct fxt_place){.begin = track->n_edges++, .end = UINT32_MAX};
 	fxt_call__set_kind(call, read);
 	track->open = (uint32_t)tree->calls.n - 1;
 	trees->is_sampled |= call->flags & CALL_SAMPLED;
-	if (!is_function(call))
+	if (call->kind != CALL_FUNCTION && call->kind != CALL_SIGNAL && call->kind != CALL_INLINED)
 		return 0;
 	call->function = function_of(trees, read->name, fxt_read__string(read, "module"));
 	if (call->flags & CALL_SAMPLED && !strcmp(read->category, "kernel"))
@@ -632,16 +557,6 @@ static int take_slice(struct fxt_trees *trees, const struct fxt_read *read)
 	return err;
 }
 
-/* Functions are known by then: hits come last. */
-static const struct function *find_function(const struct fxt_trees *trees, const char *name)
-{
-	for (size_t i = 0; i < trees->functions.n; i++) {
-		if (!strcmp(trees->functions.v[i]->name, name))
-			return trees->functions.v[i];
-	}
-	return NULL;
-}
-
 static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct hit_mark *hit = VEC_PUSH(&trees->hits);
@@ -652,46 +567,47 @@ static int take_hit(struct fxt_trees *trees, const struct fxt_read *read)
 	name = fxt_hit__read(hit, read);
 	if (!name)
 		return 0;
-	hit->function = find_function(trees, name);
+	/* Functions are known by then: hits come last. */
+	for (size_t i = 0; i < trees->functions.n && !hit->function; i++)
+		if (!strcmp(trees->functions.v[i]->name, name))
+			hit->function = trees->functions.v[i];
 	/* Hits like the stop of a region do not name one. */
 	if (!hit->function && strncmp(name, "0x", 2))
 		hit->function = function_of(trees, name, "");
 	return take_prints(hit, read, &trees->texts);
 }
 
-/* "service: coroutine 1", on a track with its own id. The thread's name may contain a colon. */
-static void set_coroutine(struct fxt_trees *trees, struct call_tree *tree,
-			  const struct fxt_read *read, uint64_t tid)
-{
-	const char *name = strrchr(read->name, ':');
-
-	tree->tid = (pid_t)tid;
-	tree->coroutine = ++trees->n_coroutines;
-	if (!name || name[1] != ' ')
-		return;
-	snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name), read->name);
-	snprintf(tree->coroutine_name, sizeof(tree->coroutine_name), "%s", name + 2);
-	label__clean_in_place(tree->coroutine_name);
-}
-
 static int take_name(struct fxt_trees *trees, const struct fxt_read *read)
 {
 	struct fxt_track *track = track_of(trees, read->pid, read->tid);
 	uint64_t thread = fxt_read__number(read, "thread");
+	const char *name = thread ? strrchr(read->name, ':') : NULL;
 	struct call_tree *tree;
 
 	if (!track)
 		return -ENOMEM;
 	tree = tree_of(trees, track);
 	snprintf(tree->comm, sizeof(tree->comm), "%s", read->name);
-	if (thread)
-		set_coroutine(trees, tree, read, thread);
+	/* A coroutine has a track with its own id. */
+	if (thread) {
+		tree->tid = (pid_t)thread;
+		tree->coroutine = ++trees->n_coroutines;
+	}
+	/* "service: coroutine 1"; the thread's name may contain a colon. */
+	if (name && name[1] == ' ') {
+		snprintf(tree->comm, sizeof(tree->comm), "%.*s", (int)(name - read->name),
+			 read->name);
+		snprintf(tree->coroutine_name, sizeof(tree->coroutine_name), "%s", name + 2);
+		label__clean_in_place(tree->coroutine_name);
+	}
 	label__clean_in_place(tree->comm);
 	return 0;
 }
 
 static int take(struct fxt_trees *trees, const struct fxt_read *read)
 {
+	struct fxt_track *track;
+
 	if (read->kind == FXT_READ_THREAD)
 		return take_name(trees, read);
 	if (read->kind != FXT_READ_EVENT)
@@ -703,17 +619,11 @@ static int take(struct fxt_trees *trees, const struct fxt_read *read)
 	case FXT_EVENT_BEGIN:
 	case FXT_EVENT_END:
 		return take_slice(trees, read);
-	case FXT_EVENT_COUNTER: {
+	case FXT_EVENT_COUNTER:
 		/* A thread's counters follow its calls. */
-		for (size_t i = trees->tracks.n; i--;) {
-			struct fxt_track *track = &trees->tracks.v[i];
-
-			if (track->tid == read->tid && track->pid == read->pid)
-				return fxt_counters__take(&track->counters, &trees->trees.v[i],
-							  read);
-		}
-		return 0;
-	}
+		track = find_track(trees, read->pid, read->tid);
+		return track ? fxt_counters__take(&track->counters, tree_of(trees, track), read)
+			     : 0;
 	default:
 		return 0;
 	}
@@ -728,7 +638,16 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 		end(trees, track, track->last_ns);
 	if (track->is_unsorted && fxt_order__restore(tree, &track->places))
 		return -ENOMEM;
-	fxt_by__finish(tree);
+	/*
+	 * A thread without by_ns was read as ALL_OF_IT, and caused all of the call; no time can be
+	 * longer than the call. Nothing in the file is believed.
+	 */
+	VEC_EACH(&tree->done_by, by) {
+		const struct call *call = &tree->calls.v[by->call];
+
+		if (by->ns > call->end_ns - call->start_ns)
+			by->ns = call->end_ns - call->start_ns;
+	}
 	if (!tree->calls.n)
 		return 0;
 	if (!trees->last_ns || tree->calls.v[0].start_ns < trees->first_ns)
@@ -738,22 +657,10 @@ static int finish_tree(struct fxt_trees *trees, size_t i)
 	return 0;
 }
 
-/* With millions of calls that takes seconds. */
-static void say_order(const struct fxt_trees *trees, struct meter *meter)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < trees->trees.n; i++)
-		if (trees->tracks.v[i].is_unsorted)
-			n += trees->trees.v[i].calls.n;
-	if (n)
-		meter__next(meter, &(struct meter_work){"putting in order", METER_CALLS, 0});
-	meter__add(meter, n);
-}
-
 int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 {
 	struct fxt_reader *reader = fxt_reader__open(fd);
+	uint64_t n_unsorted = 0;
 	struct fxt_read read;
 	int err = 0;
 
@@ -764,7 +671,13 @@ int fxt_trees__read(struct fxt_trees *trees, int fd, struct meter *meter)
 	while (!err && (err = fxt_reader__next(reader, &read)) == 1)
 		err = take(trees, &read);
 	fxt_reader__free(reader);
-	say_order(trees, meter);
+	/* With millions of calls, putting them in order takes seconds. */
+	for (size_t i = 0; i < trees->trees.n; i++)
+		if (trees->tracks.v[i].is_unsorted)
+			n_unsorted += trees->trees.v[i].calls.n;
+	if (n_unsorted)
+		meter__next(meter, &(struct meter_work){"putting in order", METER_CALLS, 0});
+	meter__add(meter, n_unsorted);
 	for (size_t i = 0; i < trees->trees.n; i++)
 		if (finish_tree(trees, i))
 			err = -ENOMEM;

@@ -60,29 +60,24 @@ bool file_writer__is_slow(uint64_t bytes, uint64_t ns)
 	return bytes >= SLOW_MIN && ns / 1000 > bytes / SLOW_BYTES_PER_US;
 }
 
-/* Returns how many bytes are in the file now: fewer than len only after an error. */
-static size_t write_direct(struct file_writer *w, const void *data, size_t len)
-{
-	uint64_t start_ns = clock__now_ns();
-	ssize_t n = write(w->fd, data, len);
-
-	if (n < 0)
-		return 0;
-	w->bytes += (uint64_t)n;
-	w->ns += clock__now_ns() - start_ns;
-	return (size_t)n;
-}
-
 int file_writer__write(struct file_writer *w, const void *data, size_t len)
 {
-	size_t done = 0;
+	size_t done = 0; /* fewer than len only after an error */
 
 	if (!w->was_direct && len >= DIRECT_MIN) {
 		w->was_direct = true;
 		set_direct(w, true);
 	}
-	if (w->is_direct && !(((uintptr_t)data | len) % FILE_WRITER_PAGE))
-		done = write_direct(w, data, len);
+	if (w->is_direct && !(((uintptr_t)data | len) % FILE_WRITER_PAGE)) {
+		uint64_t start_ns = clock__now_ns();
+		ssize_t n = write(w->fd, data, len);
+
+		if (n >= 0) {
+			done = (size_t)n;
+			w->bytes += done;
+			w->ns += clock__now_ns() - start_ns;
+		}
+	}
 	/* If the error is not specific to direct writes, fs__write_fd() below meets it again. */
 	if (w->is_direct && (done < len || file_writer__is_slow(w->bytes, w->ns)))
 		set_direct(w, false);
@@ -123,14 +118,6 @@ struct block_writer {
 	struct block blocks[MAX_BLOCKS];
 };
 
-/* Compressing takes every CPU; writing alone, one. */
-static unsigned int jobs_for(const struct codec *codec)
-{
-	long cpus = codec ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
-
-	return cpus < 1 ? 1 : cpus > MAX_JOBS ? MAX_JOBS : (unsigned int)cpus;
-}
-
 static bool add_block(struct block_writer *w)
 {
 	struct block *block = &w->blocks[w->n_blocks];
@@ -152,6 +139,8 @@ static void block_writer__free(struct block_writer *writer);
 /* fd stays the caller's. codec: NULL for none. NULL: no memory. */
 static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 {
+	/* Compressing takes every CPU; writing alone, one. */
+	long cpus = codec ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
 	struct block_writer *w = calloc(1, sizeof(*w));
 	bool ok = true;
 
@@ -160,7 +149,7 @@ static struct block_writer *block_writer__new(int fd, const struct codec *codec)
 	w->file.fd = fd;
 	w->codec = codec;
 	w->last = &w->first;
-	w->n_jobs = jobs_for(codec);
+	w->n_jobs = cpus < 1 ? 1 : cpus > MAX_JOBS ? MAX_JOBS : (unsigned int)cpus;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
 	if (codec)
@@ -209,27 +198,6 @@ static void block_writer__free(struct block_writer *w)
 	free(w);
 }
 
-/* Sets *bytes to the block's bytes for the file and returns their number, or -errno. */
-static ssize_t encode(const struct block_writer *w, void *state, struct block *block,
-		      const uint8_t **bytes)
-{
-	*bytes = w->codec ? block->encoded : block->data;
-	if (!w->codec)
-		return (ssize_t)block->n;
-	if (w->codec->check)
-		block->check = w->codec->check(block->data, block->n);
-	return w->codec->encode(state, block->data, block->n, block->encoded,
-				w->codec->bound(block->size));
-}
-
-static void join_check(struct block_writer *w, const struct block *block)
-{
-	if (!w->codec || !w->codec->check)
-		return;
-	w->check = w->codec->join(w->check, block->check, block->n);
-	w->n_plain += block->n;
-}
-
 /* The thread whose turn it is writes without the lock: the others wait for their turn. */
 static void write_in_turn(struct block_writer *w, struct block *block, const uint8_t *bytes,
 			  ssize_t n)
@@ -241,7 +209,10 @@ static void write_in_turn(struct block_writer *w, struct block *block, const uin
 		pthread_cond_wait(&w->changed, &w->lock);
 	err = w->err;
 	pthread_mutex_unlock(&w->lock);
-	join_check(w, block);
+	if (w->codec && w->codec->check) {
+		w->check = w->codec->join(w->check, block->check, block->n);
+		w->n_plain += block->n;
+	}
 	if (!err)
 		err = n < 0 ? (int)n : file_writer__write(&w->file, bytes, (size_t)n);
 	pthread_mutex_lock(&w->lock);
@@ -272,11 +243,18 @@ static struct block *next_block(struct block_writer *w)
 	return block;
 }
 
+/* Encodes a block and writes it. state: the codec's; NULL if memory ran out. */
 static void process(struct block_writer *w, void *state, struct block *block)
 {
-	const uint8_t *bytes = NULL;
-	ssize_t n = w->codec && !state ? -ENOMEM : encode(w, state, block, &bytes);
+	const uint8_t *bytes = w->codec ? block->encoded : block->data;
+	ssize_t n = w->codec ? -ENOMEM : (ssize_t)block->n;
 
+	if (w->codec && state) {
+		if (w->codec->check)
+			block->check = w->codec->check(block->data, block->n);
+		n = w->codec->encode(state, block->data, block->n, block->encoded,
+				     w->codec->bound(block->size));
+	}
 	write_in_turn(w, block, bytes, n);
 }
 
@@ -327,20 +305,15 @@ static struct block *block_writer__take(struct block_writer *w)
 	return block;
 }
 
-/* So that the file grows by whole pages. */
-static void keep_rest(struct block_writer *w, struct block *block)
-{
-	if (w->codec)
-		return;
-	w->n_rest = block->n % FILE_WRITER_PAGE;
-	block->n -= w->n_rest;
-	memcpy(w->rest, block->data + block->n, w->n_rest);
-}
-
-/* Hands a block on, to be written behind those before. What fills no page waits for the next. */
+/* Hands a block on, to be written after those before. A rest of less than a page waits for more. */
 static void block_writer__put(struct block_writer *w, struct block *block)
 {
-	keep_rest(w, block);
+	/* So that the file grows by whole pages. */
+	if (!w->codec) {
+		w->n_rest = block->n % FILE_WRITER_PAGE;
+		block->n -= w->n_rest;
+		memcpy(w->rest, block->data + block->n, w->n_rest);
+	}
 	block->number = w->n_put++;
 	block->next = NULL;
 	pthread_mutex_lock(&w->lock);
@@ -350,18 +323,7 @@ static void block_writer__put(struct block_writer *w, struct block *block)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The first error so far, 0 or -errno: of a block that was handed on earlier. */
-static int block_writer__error(struct block_writer *w)
-{
-	int err;
-
-	pthread_mutex_lock(&w->lock);
-	err = w->err;
-	pthread_mutex_unlock(&w->lock);
-	return err;
-}
-
-/* The same, when everything has been written; *bytes is the file's size. */
+/* Writes the rest. 0, or -errno of the first error; *bytes is the file's size. */
 static int block_writer__finish(struct block_writer *w, uint64_t *bytes)
 {
 	stop(w);
@@ -411,22 +373,17 @@ static void say_hint(int err)
 	}
 }
 
-static bool is_there(const char *path, struct stat *st)
-{
-	return !lstat(path, st);
-}
-
 /* Refuses devices and folders. An existing file is renamed, not overwritten. */
 static int check_place(const struct sink *sink)
 {
 	const char *wrong = NULL;
 	struct stat st;
 
-	if (!is_there(sink->path, &st))
+	if (lstat(sink->path, &st))
 		return 0;
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
 		wrong = sink->path;
-	else if (is_there(sink->old, &st) && S_ISDIR(st.st_mode))
+	else if (!lstat(sink->old, &st) && S_ISDIR(st.st_mode))
 		wrong = sink->old;
 	if (!wrong)
 		return 0;
@@ -455,12 +412,12 @@ static int put_in_place(const struct sink *sink)
 	return err;
 }
 
-/* A signal that arrives just after the file is created must still remove it. */
-static int create_partial(struct sink *sink)
+static int create(struct sink *sink)
 {
 	sigset_t before;
 	int err = 0;
 
+	/* A signal that arrives just after the file is created must still remove it. */
 	interrupts__block(&before);
 	sink->fd = mkostemps(sink->partial, (int)strlen(PARTIAL), O_CLOEXEC);
 	if (sink->fd < 0)
@@ -468,13 +425,6 @@ static int create_partial(struct sink *sink)
 	else
 		stop__set_partial(sink->partial);
 	interrupts__unblock(&before);
-	return err;
-}
-
-static int create(struct sink *sink)
-{
-	int err = create_partial(sink);
-
 	if (err)
 		return err;
 	sink->writer = block_writer__new(sink->fd, codec__of(sink->path));
@@ -502,26 +452,18 @@ static char *join(const char *path, const char *suffix)
 	return asprintf(&name, "%s%s", path, suffix) < 0 ? NULL : name;
 }
 
-static struct sink *allocate(const char *path)
-{
-	struct sink *sink = calloc(1, sizeof(*sink));
-
-	if (!sink)
-		return NULL;
-	sink->path = strdup(path);
-	sink->old = join(path, ".old");
-	sink->partial = join(path, ".XXXXXX" PARTIAL);
-	if (sink->path && sink->old && sink->partial)
-		return sink;
-	destroy(sink);
-	return NULL;
-}
-
 struct sink *sink__open(const char *path)
 {
-	struct sink *sink = allocate(path);
-	int err = sink ? check_place(sink) : -ENOMEM;
+	struct sink *sink = calloc(1, sizeof(*sink));
+	int err = -ENOMEM;
 
+	if (sink) {
+		sink->path = strdup(path);
+		sink->old = join(path, ".old");
+		sink->partial = join(path, ".XXXXXX" PARTIAL);
+		if (sink->path && sink->old && sink->partial)
+			err = check_place(sink);
+	}
 	if (err != -EEXIST) {
 		err = err ? err : create(sink);
 		if (!err)
@@ -547,8 +489,12 @@ static struct block *block_for(struct sink *sink, size_t len)
 {
 	if (sink->block && sink->block->size - sink->block->n < len)
 		hand_on(sink);
-	if (!sink->block)
-		sink__fail(sink, block_writer__error(sink->writer));
+	/* Blocks that were handed on may have failed since. */
+	if (!sink->block) {
+		pthread_mutex_lock(&sink->writer->lock);
+		sink__fail(sink, sink->writer->err);
+		pthread_mutex_unlock(&sink->writer->lock);
+	}
 	if (sink->err)
 		return NULL;
 	if (!sink->block)

@@ -25,37 +25,20 @@ static void add_pointer(struct slice_args *args, const char *key, uint64_t addre
 	add(args, (struct fxt_arg){.key = key, .kind = FXT_POINTER, .number = address});
 }
 
-/* The last one is different each time. */
-static void varies(struct slice_args *args)
-{
-	args->v[args->n - 1].varies = true;
-}
-
 static void add_string(struct slice_args *args, const char *key, const char *string)
 {
 	if (string)
 		add(args, (struct fxt_arg){.key = key, .kind = FXT_STRING, .string = string});
 }
 
-static void add_flags(struct slice_args *args, uint8_t flags)
-{
-	static const struct {
-		enum call_flags flag;
-		const char *key;
-	} names[] = {
-		{CALL_INFERRED_START, "inferred_start"},
-		{CALL_INFERRED_END, "inferred_end"},
-		{CALL_BY_JUMP, "by_jump"},
-		{CALL_CUT_SHORT, "cut_short"},
-		{CALL_INFERRED, "inferred"},
-		{CALL_SAMPLED, "sampled"},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (flags & names[i].flag)
-			add_string(args, names[i].key, "true");
-	}
-}
+const struct slice_flag slice_flags[SLICE_FLAGS] = {
+	{"inferred_start", CALL_INFERRED_START},
+	{"inferred_end", CALL_INFERRED_END},
+	{"by_jump", CALL_BY_JUMP},
+	{"cut_short", CALL_CUT_SHORT},
+	{"inferred", CALL_INFERRED},
+	{"sampled", CALL_SAMPLED},
+};
 
 /*
  * True if the name does not tell the address: "[module+0xoffset]" does, if the function was entered
@@ -110,10 +93,11 @@ static void slice_args__of_call(struct slice_args *args, const struct call *call
 	struct source_place place;
 
 	args->n = 0;
-	if (has_address(call)) {
-		add_pointer(args, "address", call->entry_ip);
-		varies(args);
-	}
+	if (has_address(call))
+		add(args, (struct fxt_arg){.key = "address",
+					   .kind = FXT_POINTER,
+					   .number = call->entry_ip,
+					   .varies = true});
 	if (function) {
 		add_string(args, "module", function->module);
 		if (function__source(function, &place)) {
@@ -121,19 +105,23 @@ static void slice_args__of_call(struct slice_args *args, const struct call *call
 			add_number(args, "line", place.line);
 		}
 	}
-	if (has_call_ip(call)) {
-		add_pointer(args, "call_ip", call->call_ip);
-		varies(args);
-	}
+	if (has_call_ip(call))
+		add(args, (struct fxt_arg){.key = "call_ip",
+					   .kind = FXT_POINTER,
+					   .number = call->call_ip,
+					   .varies = true});
 	if (called) {
 		add_string(args, "call_file", called->file);
 		add_number(args, "call_line", called->line);
 	}
-	if (has_insns(call)) {
-		add_number(args, "insns", call->self_insns);
-		varies(args);
-	}
-	add_flags(args, call->flags);
+	if (has_insns(call))
+		add(args, (struct fxt_arg){.key = "insns",
+					   .kind = FXT_UINT,
+					   .number = call->self_insns,
+					   .varies = true});
+	for (size_t i = 0; i < SLICE_FLAGS; i++)
+		if (call->flags & slice_flags[i].flag)
+			add_string(args, slice_flags[i].key, "true");
 	add_string(args, "left_by", left_by__name(call->left_by));
 }
 
@@ -143,32 +131,6 @@ const struct slice_by_key slice_by_keys[SLICE_BY_MAX] = {{"by", "by_ns"},
 							 {"by_4", "by_4_ns"},
 							 {"by_5", "by_5_ns"}};
 
-/* Many short turns of one program's threads are its doing, as in the report. */
-static bool has_name(const struct done_by *a, const struct done_by *b)
-{
-	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
-
-	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
-}
-
-static size_t join_names(struct done_by names[static SLICE_BY_MAX], const struct done_by *by,
-			 size_t n)
-{
-	size_t n_names = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t k = 0;
-
-		while (k < n_names && !has_name(&names[k], &by[i]))
-			k++;
-		if (k < n_names)
-			names[k].ns += by[i].ns;
-		else if (k < SLICE_BY_MAX)
-			names[n_names++] = by[i];
-	}
-	return n_names;
-}
-
 /*
  * Adds the n threads or goroutines that caused the call: name, and the first thread of that name.
  * If there are several, also the time of each. `texts` must live as long as the arguments.
@@ -177,8 +139,20 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 			       char texts[static SLICE_BY_MAX][SLICE_BY_SIZE])
 {
 	struct done_by names[SLICE_BY_MAX];
-	size_t n_names = join_names(names, by, n);
+	size_t n_names = 0;
 
+	/* Many short turns of one program's threads are its doing, as in the report. */
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < n_names && (strcmp(names[k].comm, by[i].comm) ||
+				       strcmp(names[k].in ?: "", by[i].in ?: "")))
+			k++;
+		if (k < n_names)
+			names[k].ns += by[i].ns;
+		else if (k < SLICE_BY_MAX)
+			names[n_names++] = by[i];
+	}
 	/* Two each, and what it waits for has to find room as well. */
 	for (size_t i = 0; i < n_names && args->n + 2 < FXT_MAX_ARGS; i++) {
 		snprintf(texts[i], SLICE_BY_SIZE, "%s (process %d, thread %d%s%.200s)",
@@ -191,13 +165,6 @@ static void slice_args__add_by(struct slice_args *args, const struct done_by *by
 		if (n_names > 1)
 			add_number(args, slice_by_keys[i].ns, names[i].ns);
 	}
-}
-
-/* Adds what it waits for; likewise. */
-static void slice_args__add_wait(struct slice_args *args, const struct waits_for *wait,
-				 char text[static WAITS_FOR_SIZE])
-{
-	add_string(args, "waits_for", waits_for__format(wait, text));
 }
 
 const char *const counted_texts[COUNTED_ALL] = {
@@ -236,25 +203,19 @@ const char *const hit_text_keys[HIT_TEXTS] = {
 	[HIT_TEXT_COUNTED] = "counted",
 };
 
-static void add_hit_text(struct slice_args *args, enum hit_text which, const char *text)
-{
-	add_string(args, hit_text_keys[which], text);
-}
+const struct slice_value_key slice_value_keys[] = {
+	{"delay_ns", MT_HIT_DELAY},	{"duration_ns", MT_HIT_DURATION},
+	{"since_mark_ns", MT_HIT_MARK}, {"region_ns", MT_HIT_REGION},
+	{"stall_ns", MT_HIT_STALL},	{NULL, 0},
+};
 
 void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 			char moment[static UNITS_MOMENT_SIZE])
 {
 	args->n = 0;
-	if (hit->reason == MT_HIT_DELAY)
-		add_number(args, "delay_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_DURATION)
-		add_number(args, "duration_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_MARK)
-		add_number(args, "since_mark_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_REGION)
-		add_number(args, "region_ns", hit->value_ns);
-	else if (hit->reason == MT_HIT_STALL)
-		add_number(args, "stall_ns", hit->value_ns);
+	for (const struct slice_value_key *value = slice_value_keys; value->key; value++)
+		if (value->reason == hit->reason)
+			add_number(args, value->key, hit->value_ns);
 	if (hit->cpu_measure)
 		add_number(args, hit->cpu_measure == MT_CPU_OFF ? "off_cpu_ns" : "on_cpu_ns",
 			   hit->cpu_measure == MT_CPU_OFF ? hit->off_cpu_ns
@@ -264,13 +225,14 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 	if (hit->threshold_ns)
 		add_number(args, "threshold_ns", hit->threshold_ns);
 	if (hit->unix_ms)
-		add_hit_text(args, HIT_TEXT_TIME, units__format_moment(moment, hit->unix_ms));
+		add_string(args, hit_text_keys[HIT_TEXT_TIME],
+			   units__format_moment(moment, hit->unix_ms));
 	add_number(args, "sequence", hit->sequence);
 	add_number(args, "tid", (uint32_t)hit->tid);
 	if (hit->ip)
 		add_pointer(args, "address", hit->ip);
 	if (hit->trace_id[0])
-		add_hit_text(args, HIT_TEXT_TRACE_ID, hit->trace_id);
+		add_string(args, hit_text_keys[HIT_TEXT_TRACE_ID], hit->trace_id);
 	if (hit->since_tid) {
 		add_pointer(args, "key", hit->key);
 		add_number(args, "since_tid", (uint32_t)hit->since_tid);
@@ -279,43 +241,29 @@ void slice_args__of_hit(struct slice_args *args, const struct hit_mark *hit,
 		add_string(args, hit->prints[i].name, hit->prints[i].text);
 	add_given(args, hit);
 	if (hit->counted < COUNTED_ALL && counted_texts[hit->counted] && args->n < FXT_MAX_ARGS)
-		add_hit_text(args, HIT_TEXT_COUNTED, counted_texts[hit->counted]);
-}
-
-/* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */
-static bool is_shared_object(const char *module)
-{
-	const char *so = module ? strstr(module, ".so") : NULL;
-
-	return so && (so[3] == '\0' || so[3] == '.');
+		add_string(args, hit_text_keys[HIT_TEXT_COUNTED], counted_texts[hit->counted]);
 }
 
 /* "user", "library", "kernel", "gap", "signal", "inlined", "off-cpu". */
 static const char *slice__category(const struct call *call)
 {
-	switch (call->kind) {
-	case CALL_SIGNAL:
-		return "signal";
-	case CALL_SYSCALL:
-	case CALL_UNTRACED:
-	case CALL_IN_KERNEL:
-		return "kernel";
-	case CALL_OFF_CPU:
-		return "off-cpu";
-	case CALL_SWITCHED:
-		return "switch";
-	case CALL_GAP:
-	case CALL_NOT_RECORDED:
-	case CALL_NO_CALLERS:
-		return "gap";
-	case CALL_INLINED:
-		return "inlined";
-	default:
-		break;
-	}
+	static const char *const categories[16] = {
+		[CALL_SIGNAL] = "signal",   [CALL_SYSCALL] = "kernel",
+		[CALL_UNTRACED] = "kernel", [CALL_IN_KERNEL] = "kernel",
+		[CALL_OFF_CPU] = "off-cpu", [CALL_SWITCHED] = "switch",
+		[CALL_GAP] = "gap",	    [CALL_NOT_RECORDED] = "gap",
+		[CALL_NO_CALLERS] = "gap",  [CALL_INLINED] = "inlined",
+	};
+	const char *so;
+
+	if (categories[call->kind])
+		return categories[call->kind];
 	if (address__is_kernel(call->entry_ip))
 		return "kernel";
-	return call->function && is_shared_object(call->function->module) ? "library" : "user";
+	/* By the file's name, "libc.so.6" or "plugin.so": an executable is not named so. */
+	so = call->function && call->function->module ? strstr(call->function->module, ".so")
+						      : NULL;
+	return so && (so[3] == '\0' || so[3] == '.') ? "library" : "user";
 }
 
 static void fill_event(struct fxt_event *event, struct slice_args *args, const struct call *call,
@@ -327,20 +275,6 @@ static void fill_event(struct fxt_event *event, struct slice_args *args, const s
 		.name = call__name(call),
 		.args = args->v,
 		.n_args = args->n,
-	};
-}
-
-static struct slice_kind kind_of(const struct call *call, const struct call_site *site)
-{
-	return (struct slice_kind){
-		.function = call->function,
-		.called = called_at(call, site),
-		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
-			(uint32_t)call->reason << 16 |
-			(uint32_t)address__is_kernel(call->entry_ip) << 24 |
-			(uint32_t)(call->entry_ip != 0) << 25 |
-			(uint32_t)(call->call_ip != 0) << 26 |
-			(uint32_t)(call->self_insns != 0) << 27 | (uint32_t)call->left_by << 28,
 	};
 }
 
@@ -363,14 +297,11 @@ static struct slice_template *find_template(struct slice_writer *writer,
 
 	for (uint64_t i = 0; i < PROBES; i++) {
 		place = &writer->places[(hash + i) % SLICE_PLACES];
-		if (!*place && writer->n_templates < SLICE_TEMPLATES)
-			*place = ++writer->n_templates;
-		else if (!*place || is_same(&writer->templates[*place - 1].kind, kind))
+		if (!*place || is_same(&writer->templates[*place - 1].kind, kind))
 			break;
-		else
-			continue;
-		break;
 	}
+	if (!*place && writer->n_templates < SLICE_TEMPLATES)
+		*place = ++writer->n_templates;
 	return &writer->templates[(*place ? *place : hash % SLICE_TEMPLATES + 1) - 1];
 }
 
@@ -380,7 +311,16 @@ static struct slice_template *find_template(struct slice_writer *writer,
 static const struct slice_template *
 template_of(struct slice_writer *writer, const struct call *call, const struct call_site *site)
 {
-	const struct slice_kind kind = kind_of(call, site);
+	const struct slice_kind kind = {
+		.function = call->function,
+		.called = called_at(call, site),
+		.rest = (uint32_t)call->kind | (uint32_t)call->flags << 8 |
+			(uint32_t)call->reason << 16 |
+			(uint32_t)address__is_kernel(call->entry_ip) << 24 |
+			(uint32_t)(call->entry_ip != 0) << 25 |
+			(uint32_t)(call->call_ip != 0) << 26 |
+			(uint32_t)(call->self_insns != 0) << 27 | (uint32_t)call->left_by << 28,
+	};
 	struct slice_template *template = find_template(writer, &kind);
 	struct slice_args args;
 	struct fxt_event event;
@@ -402,24 +342,6 @@ struct why {
 	const struct waits_for *wait;
 };
 
-static struct why why_of(const struct call_tree *tree, const struct call *call)
-{
-	bool is_off = call->kind == CALL_OFF_CPU;
-	const struct done_by *by = is_off ? call_tree__done_by(tree, call) : NULL;
-	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
-	size_t n = 0;
-
-	while (by && by + n < end && by[n].call == by->call)
-		n++;
-	return (struct why){.by = by, .n_by = n, .wait = call_tree__waits_for(tree, call)};
-}
-
-/* Only of these anything may be known. */
-static bool may_have_why(const struct call *call)
-{
-	return call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL;
-}
-
 static void write_event(struct slice_writer *writer, const struct call_tree *tree,
 			const struct call *call, const struct call_site *site,
 			const struct why *why, uint64_t time_ns, uint64_t end_ns)
@@ -433,28 +355,32 @@ static void write_event(struct slice_writer *writer, const struct call_tree *tre
 	if (why->by)
 		slice_args__add_by(&args, why->by, why->n_by, by);
 	if (why->wait)
-		slice_args__add_wait(&args, why->wait, waits_for);
+		add_string(&args, "waits_for", waits_for__format(why->wait, waits_for));
 	event.n_args = args.n;
 	event.pid = tree->pid;
 	event.tid = tree->tid;
 	event.time_ns = time_ns;
-	if (end_ns)
-		fxt__complete(writer->fxt, &event, end_ns);
-	else
-		fxt__begin(writer->fxt, &event);
+	fxt__event(writer->fxt, end_ns ? FXT_EVENT_COMPLETE : FXT_EVENT_BEGIN, end_ns, &event);
 }
 
 void slice_writer__write(struct slice_writer *writer, const struct call_tree *tree,
 			 const struct call *call, const struct call_site *site, uint64_t time_ns,
 			 uint64_t end_ns)
 {
-	const struct why why = may_have_why(call) ? why_of(tree, call) : (struct why){0};
-	bool is_alone = why.by || why.wait || call__has_own_name(call);
-	const struct slice_template *template = call->self_insns <= UINT32_MAX && !is_alone
-							? template_of(writer, call, site)
-							: NULL;
+	const struct slice_template *template = NULL;
 	uint64_t numbers[FXT_TEMPLATE_NUMBERS];
+	struct why why = {0};
 	unsigned int n = 0;
+
+	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
+		why.wait = call_tree__waits_for(tree, call);
+	if (call->kind == CALL_OFF_CPU)
+		why.by = call_tree__done_by(tree, call);
+	while (why.by && why.by + why.n_by < tree->done_by.v + tree->done_by.n &&
+	       why.by[why.n_by].call == why.by->call)
+		why.n_by++;
+	if (call->self_insns <= UINT32_MAX && !why.by && !why.wait && !call__has_own_name(call))
+		template = template_of(writer, call, site);
 
 	if (!template) {
 		write_event(writer, tree, call, site, &why, time_ns, end_ns);

@@ -23,6 +23,13 @@ extern const struct slice_by_key {
 	const char *who, *ns;
 } slice_by_keys[SLICE_BY_MAX];
 
+/* The arguments that tell a call's flags. */
+#define SLICE_FLAGS 6
+extern const struct slice_flag {
+	const char *key;
+	enum call_flags flag;
+} slice_flags[SLICE_FLAGS];
+
 /* Arguments of one event. They point into what they were made from. */
 struct slice_args {
 	unsigned int n;
@@ -32,9 +39,15 @@ struct slice_args {
 /* The values of the argument "counted" of hits, by enum counted; or NULL. */
 extern const char *const counted_texts[COUNTED_ALL];
 
-/* The texts that the program itself adds to a hit. All others are values of -print. */
+/* The texts that mtbpf itself adds to a hit. All others are values of -print. */
 enum hit_text { HIT_TEXT_TIME, HIT_TEXT_TRACE_ID, HIT_TEXT_COUNTED, HIT_TEXTS };
 extern const char *const hit_text_keys[HIT_TEXTS];
+
+/* The key of a hit's value, by the hit's reason; the last entry has a NULL key. */
+extern const struct slice_value_key {
+	const char *key;
+	uint32_t reason; /* MT_HIT_* */
+} slice_value_keys[];
 
 /*
  * Slices of one kind differ only in their times and numbers. `rest` holds the call's own fields, as

@@ -23,31 +23,24 @@ static const char *suffix(const struct call *call)
 	return is_kernel ? " " KERNEL_MODULE : "";
 }
 
-/* A thread's id, or "id.number" for a coroutine. */
-static int print_thread(FILE *out, const struct call_tree *tree)
-{
-	return tree->coroutine ? fprintf(out, "%d.%" PRIu32, tree->tid, tree->coroutine)
-			       : fprintf(out, "%d", tree->tid);
-}
-
-static int print_call(FILE *out, const struct call *call, uint64_t base_ns)
-{
-	char buf[LABEL_SIZE], name[CALL_NAME_SIZE];
-	size_t len;
-
-	return fprintf(out, " %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", call->depth,
-		       timeline__relative(base_ns, call->start_ns),
-		       timeline__relative(base_ns, call->end_ns),
-		       label__clean(buf, call__full_name(call, name), &len), suffix(call));
-}
-
 int trace_text__tree(FILE *out, const struct call_tree *tree, uint64_t base_ns)
 {
+	char buf[LABEL_SIZE], name[CALL_NAME_SIZE], thread[32];
+	size_t len;
+
+	/* A thread's id, or "id.number" for a coroutine. */
+	if (tree->coroutine)
+		snprintf(thread, sizeof(thread), "%d.%" PRIu32, tree->tid, tree->coroutine);
+	else
+		snprintf(thread, sizeof(thread), "%d", tree->tid);
 	VEC_EACH(&tree->calls, call) {
 		if (call->depth >= TIMELINE_MAX_DEPTH)
 			continue;
 		errno = 0;
-		if (print_thread(out, tree) < 0 || print_call(out, call, base_ns) < 0)
+		if (fprintf(out, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 " %s%s\n", thread,
+			    call->depth, timeline__relative(base_ns, call->start_ns),
+			    timeline__relative(base_ns, call->end_ns),
+			    label__clean(buf, call__full_name(call, name), &len), suffix(call)) < 0)
 			return errno ? -errno : -EIO;
 	}
 	return 0;

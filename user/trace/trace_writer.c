@@ -20,6 +20,7 @@
 #include "util/log.h"
 #include "util/meter.h"
 #include "util/names.h"
+#include "util/text.h"
 #include "util/vec.h"
 
 struct hit_track {
@@ -33,29 +34,6 @@ struct hit_thread {
 	uint64_t end_ns; /* of its slices, in the file's time */
 };
 
-/* All zeroes at first, but for `fxt`, which stays the caller's. */
-struct hit_writer {
-	struct fxt *fxt;
-	VEC(struct hit_track) tracks;
-	VEC(struct hit_thread) threads;
-	uint64_t n_flows;
-};
-
-struct unwind_writer {
-	struct fxt *fxt;
-	uint64_t id_base; /* unwinds of the trees before */
-	/* The tree that is being written. */
-	const struct call_tree *tree;
-	size_t n_unwinds, next;
-	VEC(const struct unwind *) open; /* have begun, and not landed */
-};
-/* True if an exception or longjmp begins with that call. */
-static inline bool unwind_writer__has(const struct unwind_writer *writer, uint32_t index)
-{
-	return writer->next < writer->n_unwinds &&
-	       writer->tree->unwinds.v[writer->next].from <= index;
-}
-
 /*
  * Hits have a track of their own in their process. Linux thread ids are at most 2^22
  * (include/linux/threads.h: PID_MAX_LIMIT).
@@ -64,26 +42,56 @@ static inline bool unwind_writer__has(const struct unwind_writer *writer, uint32
 /* Unwinds count from 1 on. */
 #define FIRST_FLOW (1ull << 62)
 
-/* 0 or -ENOMEM. */
-static int hit_writer__add_thread(struct hit_writer *writer, const struct hit_thread *thread)
-{
-	return VEC_ADD(&writer->threads, *thread);
-}
+/*
+ * Coroutines have tracks beside their thread's, and CPUs have tracks for events that belong to no
+ * thread.
+ */
+#define COROUTINE_TRACK_TID 0x7f000000
+#define CPU_TRACK_TID	    0x7ffe0000
 
-static struct hit_track *track_of(struct hit_writer *writer, pid_t pid)
+/* Some megabytes of them. */
+#define FORGET_CALLS 100000
+
+struct trace_writer {
+	struct sink *sink;
+	struct fxt *fxt;
+	struct trace_options options;
+	struct trace_totals totals;
+	pid_t n_coroutines; /* written */
+	int named_cpu;	    /* 1 + the last one that was */
+	VEC(struct hit_track) hit_tracks;
+	VEC(struct hit_thread) hit_threads;
+	uint64_t n_hit_flows;
+	uint64_t first_unwind; /* the number of the tree's first one, counted from 1 */
+
+	/* The tree that is being written. */
+	const struct call_tree *tree;
+	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
+	uint64_t now_ns;		      /* where its last event stands */
+	size_t next_unwind;
+	VEC(const struct unwind *) unwinding; /* have begun, and not landed */
+	unsigned int n_open;
+	struct open_slice {
+		uint64_t end_ns;
+		uint32_t depth, index;
+	} open[TIMELINE_MAX_DEPTH];
+	struct slice_writer slices;
+};
+
+static struct hit_track *track_of(struct trace_writer *writer, pid_t pid)
 {
 	struct hit_track *track;
-	size_t n = writer->tracks.n;
+	size_t n = writer->hit_tracks.n;
 
 	for (size_t i = 0; i < n; i++) {
-		if (writer->tracks.v[i].pid == pid)
-			return &writer->tracks.v[i];
+		if (writer->hit_tracks.v[i].pid == pid)
+			return &writer->hit_tracks.v[i];
 	}
-	track = VEC_PUSH(&writer->tracks);
+	track = VEC_PUSH(&writer->hit_tracks);
 	if (!track)
 		return NULL;
 	*track = (struct hit_track){.pid = pid, .tid = HIT_TRACK_TID + (pid_t)n};
-	fxt__name_thread(writer->fxt, pid, track->tid, "mtbpf hits");
+	fxt__name_track(writer->fxt, pid, track->tid, track->tid, "mtbpf hits");
 	return track;
 }
 
@@ -101,276 +109,154 @@ static uint64_t hit_start(const struct hit_track *track, uint64_t end_ns, uint64
 	return start_ns > track->end_ns ? start_ns : track->end_ns;
 }
 
-static void format_name(char *buf, size_t size, const struct hit_mark *hit)
+/* Writes the hit's instant on its thread's track, and an arrow to it from the hit's slice. */
+static void write_mark(struct trace_writer *writer, const struct fxt_event *slice,
+		       const struct hit_thread *thread, uint64_t end_ns)
 {
-	if (hit->probe)
-		snprintf(buf, size, "hit %s", hit->probe);
-	else if (hit->function && hit->function->name)
-		snprintf(buf, size, "hit %s", hit->function->name);
-	else
-		snprintf(buf, size, "hit 0x%" PRIx64, hit->ip);
-}
-
-static const struct hit_thread *thread_of(const struct hit_writer *writer,
-					  const struct hit_mark *hit)
-{
-	VEC_EACH(&writer->threads, thread)
-		if (thread->tid == hit->tid && thread->pid == hit->pid)
-			return thread;
-	return NULL;
-}
-
-/* The call that the hit ended was written just before: the instant must still lie inside it. */
-static uint64_t mark_time(const struct hit_thread *thread, uint64_t start_ns, uint64_t end_ns)
-{
-	if (end_ns < thread->end_ns || thread->end_ns <= start_ns)
-		return end_ns;
-	return thread->end_ns - 1;
-}
-
-/*
- * From the slice's begin: at its end, and in one without length, importers of some years ago find
- * no slice that is open.
- */
-static void write_arrow(struct hit_writer *writer, const struct fxt_event *slice,
-			const struct hit_thread *thread, uint64_t mark_ns)
-{
+	/* The hit ended a call that was written just before. The instant must be within it. */
+	bool ends_there = end_ns >= thread->end_ns && thread->end_ns > slice->time_ns;
+	uint64_t mark_ns = ends_there ? thread->end_ns - 1 : end_ns;
 	struct fxt_flow flow = {.time_ns = slice->time_ns,
 				.pid = slice->pid,
 				.tid = slice->tid,
-				.id = FIRST_FLOW + writer->n_flows++};
+				.id = FIRST_FLOW + writer->n_hit_flows};
 
-	fxt__flow_begin(writer->fxt, &flow);
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0,
+		   &(struct fxt_event){.time_ns = mark_ns,
+				       .pid = thread->pid,
+				       .tid = thread->tid,
+				       .category = "trigger",
+				       .name = slice->name});
+	/*
+	 * From the slice's begin: at its end, and in one without length, importers of some years
+	 * ago find no slice that is open.
+	 */
+	if (end_ns <= slice->time_ns)
+		return;
+	writer->n_hit_flows++;
+	fxt__flow(writer->fxt, FXT_EVENT_FLOW_BEGIN, &flow);
 	flow.time_ns = mark_ns;
 	flow.pid = thread->pid;
 	flow.tid = thread->tid;
-	fxt__flow_end(writer->fxt, &flow);
+	fxt__flow(writer->fxt, FXT_EVENT_FLOW_END, &flow);
 }
 
-static void write_mark(struct hit_writer *writer, const struct fxt_event *slice,
-		       const struct hit_thread *thread, uint64_t end_ns)
-{
-	uint64_t mark_ns = mark_time(thread, slice->time_ns, end_ns);
-
-	fxt__instant(writer->fxt, &(struct fxt_event){.time_ns = mark_ns,
-						      .pid = thread->pid,
-						      .tid = thread->tid,
-						      .category = "trigger",
-						      .name = slice->name});
-	if (end_ns > slice->time_ns)
-		write_arrow(writer, slice, thread, mark_ns);
-}
-
-/* Behind the slices of its thread. Times are relative to base_ns. 0 or -ENOMEM. */
-static int hit_writer__write(struct hit_writer *writer, const struct hit_mark *hit,
-			     uint64_t base_ns)
+void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
 {
 	struct hit_track *track = track_of(writer, hit->pid);
-	const struct hit_thread *thread = thread_of(writer, hit);
-	uint64_t end_ns = timeline__relative(base_ns, hit->time_ns);
+	uint64_t end_ns = timeline__relative(writer->options.base_ns, hit->time_ns);
 	char name[LABEL_SIZE + 8]; /* longer than a label, so that its end shows that it was cut */
 	char moment[UNITS_MOMENT_SIZE];
 	struct slice_args args;
 	struct fxt_event event = {.category = "hit", .name = name};
 
-	if (!track)
-		return -ENOMEM;
-	format_name(name, sizeof(name), hit);
+	writer->totals.clamped += hit->time_ns < writer->options.base_ns;
+	if (!track) {
+		sink__fail(writer->sink, -ENOMEM);
+		return;
+	}
+	if (hit->probe || (hit->function && hit->function->name))
+		snprintf(name, sizeof(name), "hit %s", hit->probe ?: hit->function->name);
+	else
+		snprintf(name, sizeof(name), "hit 0x%" PRIx64, hit->ip);
 	slice_args__of_hit(&args, hit, moment);
 	event.pid = track->pid;
 	event.tid = track->tid;
 	event.time_ns = hit_start(track, end_ns, hit->value_ns);
 	event.args = args.v;
 	event.n_args = args.n;
-	fxt__complete(writer->fxt, &event, end_ns);
-	if (thread)
+	fxt__event(writer->fxt, FXT_EVENT_COMPLETE, end_ns, &event);
+	VEC_EACH(&writer->hit_threads, thread) {
+		if (thread->tid != hit->tid || thread->pid != hit->pid)
+			continue;
 		write_mark(writer, &event, thread, end_ns);
+		break;
+	}
 	if (end_ns > track->end_ns)
 		track->end_ns = end_ns;
-	return 0;
 }
 
-/* The function that threw: what it called to do so is the slice around the instant. */
-static const char *thrower(const struct call_tree *tree, const struct unwind *unwind)
-{
-	const struct call *from = &tree->calls.v[unwind->from];
-
-	return call__name(from->parent == CALL_NO_PARENT ? from : &tree->calls.v[from->parent]);
-}
-
-static void write_instant(struct unwind_writer *writer, const struct unwind *unwind,
+static void write_instant(struct trace_writer *writer, const struct unwind *unwind,
 			  const char *name, uint64_t time_ns)
 {
 	const struct call_tree *tree = writer->tree;
+	const struct call *from = &tree->calls.v[unwind->from];
+	/* The function that threw: what it called to do so is the slice around the instant. */
+	const struct call *thrower =
+		from->parent == CALL_NO_PARENT ? from : &tree->calls.v[from->parent];
 	const struct fxt_arg args[] = {
-		{.key = "from", .kind = FXT_STRING, .string = thrower(tree, unwind)},
+		{.key = "from", .kind = FXT_STRING, .string = call__name(thrower)},
 		{.key = "to", .kind = FXT_STRING, .string = call__name(&tree->calls.v[unwind->to])},
 	};
 
-	fxt__instant(writer->fxt, &(struct fxt_event){
-					  .time_ns = time_ns,
-					  .pid = tree->pid,
-					  .tid = tree->tid,
-					  .category = "leap",
-					  .name = name,
-					  .args = args,
-					  .n_args = sizeof(args) / sizeof(args[0]),
-				  });
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0,
+		   &(struct fxt_event){
+			   .time_ns = time_ns,
+			   .pid = tree->pid,
+			   .tid = tree->tid,
+			   .category = "leap",
+			   .name = name,
+			   .args = args,
+			   .n_args = sizeof(args) / sizeof(args[0]),
+		   });
 }
 
-/* The id is the unwind's number within the tree, from 1 on. */
-static struct fxt_flow flow_of(const struct unwind_writer *writer, const struct unwind *unwind,
+static struct fxt_flow flow_of(const struct trace_writer *writer, const struct unwind *unwind,
 			       uint64_t time_ns)
 {
 	return (struct fxt_flow){
 		.time_ns = time_ns,
 		.pid = writer->tree->pid,
 		.tid = writer->tree->tid,
-		.id = writer->id_base + (uint64_t)(unwind - writer->tree->unwinds.v) + 1,
+		.id = writer->first_unwind + (uint64_t)(unwind - writer->tree->unwinds.v),
 	};
 }
 
-/* After a gap the two ends may be in different trees. */
-static bool will_land(const struct call_tree *tree, const struct unwind *unwind)
+/* True if an exception or longjmp begins with that call. */
+static inline bool has_unwind(const struct trace_writer *writer, uint32_t index)
 {
-	uint32_t caller = unwind->from;
-
-	while (caller != CALL_NO_PARENT && caller > unwind->to)
-		caller = tree->calls.v[caller].parent;
-	return caller == unwind->to && caller != unwind->from;
+	return writer->next_unwind < writer->tree->unwinds.n &&
+	       writer->tree->unwinds.v[writer->next_unwind].from <= index;
 }
 
-static int begin(struct unwind_writer *writer, const struct unwind *unwind, uint64_t time_ns)
-{
-	struct fxt_flow flow = flow_of(writer, unwind, time_ns);
-	const char *name = left_by__name(unwind->left_by);
-
-	if (will_land(writer->tree, unwind)) {
-		if (VEC_ADD(&writer->open, unwind))
-			return -ENOMEM;
-		/* This precedes the instant; otherwise the arrow would start at the instant. */
-		fxt__flow_begin(writer->fxt, &flow);
-	}
-	write_instant(writer, unwind, name ? name : "leap", time_ns);
-	return 0;
-}
-
-/* The slice of tree->calls.v[index] has just begun at time_ns, as written. 0 or -ENOMEM. */
-static int unwind_writer__begin(struct unwind_writer *writer, uint32_t index, uint64_t time_ns)
+/* Writes the unwinds that begin with the call, whose slice has just begun at time_ns, as written.
+ */
+static void begin_unwinds(struct trace_writer *writer, uint32_t index, uint64_t time_ns)
 {
 	const struct call_tree *tree = writer->tree;
-	int err = 0;
 
-	for (; writer->next < tree->unwinds.n && !err; writer->next++) {
-		const struct unwind *unwind = &tree->unwinds.v[writer->next];
+	for (; has_unwind(writer, index); writer->next_unwind++) {
+		const struct unwind *unwind = &tree->unwinds.v[writer->next_unwind];
+		struct fxt_flow flow = flow_of(writer, unwind, time_ns);
+		uint32_t caller = index;
 
-		if (unwind->from > index)
-			return 0;
 		/* Earlier unwinds belong to calls too deep to be written. */
-		if (unwind->from == index && tree->calls.v[index].depth + 1 < TIMELINE_MAX_DEPTH)
-			err = begin(writer, unwind, time_ns);
+		if (unwind->from != index || tree->calls.v[index].depth + 1 >= TIMELINE_MAX_DEPTH)
+			continue;
+		/* It lands in a caller; after a gap the two ends may be in different trees. */
+		while (caller != CALL_NO_PARENT && caller > unwind->to)
+			caller = tree->calls.v[caller].parent;
+		if (caller == unwind->to && caller != index) {
+			if (VEC_ADD(&writer->unwinding, unwind)) {
+				sink__fail(writer->sink, -ENOMEM);
+				return;
+			}
+			/* This precedes the instant; otherwise the arrow would start there. */
+			fxt__flow(writer->fxt, FXT_EVENT_FLOW_BEGIN, &flow);
+		}
+		write_instant(writer, unwind, left_by__name(unwind->left_by) ?: "leap", time_ns);
 	}
-	return err;
-}
-
-/* The next unwind that lands in that call, now that its callee has ended, or NULL. */
-static const struct unwind *unwind_writer__landing(const struct unwind_writer *writer,
-						   uint32_t index)
-{
-	for (size_t i = writer->open.n; i-- > 0;)
-		if (writer->open.v[i]->to == index)
-			return writer->open.v[i];
-	return NULL;
-}
-
-static void close(struct unwind_writer *writer, const struct unwind *unwind)
-{
-	size_t out = 0;
-
-	for (size_t i = 0; i < writer->open.n; i++)
-		if (writer->open.v[i] != unwind)
-			writer->open.v[out++] = writer->open.v[i];
-	writer->open.n = out;
-}
-
-/* A jump lands; what was thrown is caught. */
-static const char *landing_name(enum left_by left_by)
-{
-	switch (left_by) {
-	case LEFT_BY_THROW:
-	case LEFT_BY_PANIC:
-	case LEFT_BY_RAISE:
-		return "caught";
-	default:
-		return "landed";
-	}
-}
-
-/*
- * The arrow goes to the instant. It would run backwards to the call itself, which began before it
- * (Perfetto: flow_tracker.cc).
- */
-static void unwind_writer__land(struct unwind_writer *writer, const struct unwind *unwind,
-				uint64_t time_ns)
-{
-	struct fxt_flow flow = flow_of(writer, unwind, time_ns);
-
-	write_instant(writer, unwind, landing_name(unwind->left_by), time_ns);
-	fxt__flow_end(writer->fxt, &flow);
-	close(writer, unwind);
-}
-
-/*
- * Coroutines have tracks beside their thread's. Linux thread ids are at most 2^22
- * (include/linux/threads.h: PID_MAX_LIMIT).
- */
-#define COROUTINE_TRACK_TID 0x7f000000
-#define CPU_TRACK_TID	    0x7ffe0000
-
-/* Some megabytes of them. */
-#define FORGET_CALLS 100000
-
-struct trace_writer {
-	struct sink *sink;
-	struct fxt *fxt;
-	struct trace_options options;
-	struct trace_totals totals;
-	struct unwind_writer unwinds;
-	struct hit_writer hits;
-	pid_t n_coroutines; /* written */
-	int named_cpu;	    /* 1 + the last one that was */
-
-	/* The tree that is being written. */
-	const struct call_tree *tree;
-	const struct call_site *const *sites; /* of its calls; NULL: the tree has them */
-	uint64_t now_ns;		      /* where its last event stands */
-	unsigned int n_open;
-	struct open_slice {
-		uint64_t end_ns;
-		uint32_t depth, index;
-	} open[TIMELINE_MAX_DEPTH];
-	struct slice_writer slices;
-};
-
-static bool has_known_suffix(const char *path)
-{
-	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		size_t n = strlen(suffixes[i]);
-
-		if (len > n && !strcmp(path + len - n, suffixes[i]))
-			return true;
-	}
-	return false;
 }
 
 struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options)
 {
+	static const char *const suffixes[] = {".fxt", ".fxt.gz", ".fxt.zst"};
 	struct trace_writer *writer;
+	bool is_known = false;
 
-	if (!has_known_suffix(path)) {
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		is_known |= strcmp(path, suffixes[i]) && text__ends_in(path, suffixes[i]);
+	if (!is_known) {
 		log__error("cannot write %s: its suffix is not that of a trace format", path);
 		log__hint("use NAME.fxt.gz, .fxt or .fxt.zst (which Perfetto cannot read)");
 		errno = EINVAL;
@@ -386,7 +272,8 @@ struct trace_writer *trace_writer__open(const char *path, const struct trace_opt
 		return NULL;
 	}
 	writer->fxt = fxt__new(writer->sink);
-	writer->unwinds.fxt = writer->slices.fxt = writer->hits.fxt = writer->fxt;
+	writer->slices.fxt = writer->fxt;
+	writer->first_unwind = 1;
 	if (writer->fxt)
 		return writer;
 	trace_writer__abort(writer);
@@ -418,50 +305,55 @@ static uint64_t advance(struct trace_writer *writer, uint64_t time_ns)
 	return writer->now_ns;
 }
 
-static const struct call_site *site_of(const struct trace_writer *writer, uint32_t index)
+/* Writes the landings in the call, which is the innermost open one again. */
+static void land_in(struct trace_writer *writer, uint32_t index)
 {
-	return writer->sites ? writer->sites[index]
-			     : call__site(&writer->tree->calls.v[index], &writer->tree->sites);
+	for (size_t i = writer->unwinding.n; i-- > 0;) {
+		const struct unwind *unwind = writer->unwinding.v[i];
+		/* A jump lands; what was thrown is caught. */
+		bool is_caught = unwind->left_by == LEFT_BY_THROW ||
+				 unwind->left_by == LEFT_BY_PANIC ||
+				 unwind->left_by == LEFT_BY_RAISE;
+		struct fxt_flow flow;
+
+		if (unwind->to != index)
+			continue;
+		flow = flow_of(writer, unwind, advance(writer, unwind->end_ns));
+		/*
+		 * The arrow goes to the instant. It would run backwards to the call itself, which
+		 * began before it (Perfetto: flow_tracker.cc).
+		 */
+		write_instant(writer, unwind, is_caught ? "caught" : "landed", flow.time_ns);
+		fxt__flow(writer->fxt, FXT_EVENT_FLOW_END, &flow);
+		VEC_REMOVE(&writer->unwinding, i);
+	}
 }
 
-static void trace_writer_begin(struct trace_writer *writer, uint32_t index)
-{
-	const struct call *call = &writer->tree->calls.v[index];
-	uint64_t time_ns = advance(writer, call->start_ns);
-
-	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, index), time_ns,
-			    0);
-	writer->totals.slices++;
-	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
-	if (unwind_writer__has(&writer->unwinds, index) &&
-	    unwind_writer__begin(&writer->unwinds, index, time_ns))
-		sink__fail(writer->sink, -ENOMEM);
-}
-
-/*
- * True if the call can be one record instead of two, which importers also read faster. Not if other
- * slices are inside, or if its length is 0: an importer would then confuse its children with slices
- * that begin when it ends.
- */
-static bool is_whole(const struct trace_writer *writer, uint32_t index)
+static void write_call(struct trace_writer *writer, uint32_t index)
 {
 	const struct call_tree *tree = writer->tree;
 	const struct call *call = &tree->calls.v[index];
-
-	return (index + 1 == tree->calls.n || call[1].depth <= call->depth) && !call->told_at_end &&
-	       call->end_ns > call->start_ns &&
-	       timeline__relative(writer->options.base_ns, call->end_ns) > writer->now_ns &&
-	       !unwind_writer__has(&writer->unwinds, index);
-}
-
-static void write_whole(struct trace_writer *writer, uint32_t index)
-{
-	const struct call *call = &writer->tree->calls.v[index];
+	const struct call_site *site =
+		writer->sites ? writer->sites[index] : call__site(call, &tree->sites);
+	/*
+	 * Such a call can be one record instead of two, which importers also read faster. Not if
+	 * other slices are inside, or if its length is 0: an importer would then confuse its
+	 * children with slices that begin when it ends.
+	 */
+	bool is_whole =
+		(index + 1 == tree->calls.n || call[1].depth <= call->depth) &&
+		!call->told_at_end && call->end_ns > call->start_ns &&
+		timeline__relative(writer->options.base_ns, call->end_ns) > writer->now_ns &&
+		!has_unwind(writer, index);
 	uint64_t time_ns = advance(writer, call->start_ns);
 
-	slice_writer__write(&writer->slices, writer->tree, call, site_of(writer, index), time_ns,
-			    advance(writer, call->end_ns));
+	slice_writer__write(&writer->slices, tree, call, site, time_ns,
+			    is_whole ? advance(writer, call->end_ns) : 0);
 	writer->totals.slices++;
+	if (is_whole)
+		return;
+	writer->open[writer->n_open++] = (struct open_slice){call->end_ns, call->depth, index};
+	begin_unwinds(writer, index, time_ns);
 }
 
 /* Ends what is open at this depth or deeper. */
@@ -473,41 +365,9 @@ static void end_down_to(struct trace_writer *writer, uint32_t depth)
 		const struct open_slice *slice = &writer->open[--writer->n_open];
 
 		fxt__end(writer->fxt, tree->pid, tree->tid, advance(writer, slice->end_ns));
-		if (writer->unwinds.open.n && writer->n_open) {
-			/* The innermost open call is current again: unwinds may land in it. */
-			uint32_t index = writer->open[writer->n_open - 1].index;
-			const struct unwind *unwind;
-
-			while ((unwind = unwind_writer__landing(&writer->unwinds, index)))
-				unwind_writer__land(&writer->unwinds, unwind,
-						    advance(writer, unwind->end_ns));
-		}
+		if (writer->unwinding.n && writer->n_open)
+			land_in(writer, writer->open[writer->n_open - 1].index);
 	}
-}
-
-static void name_track(struct trace_writer *writer, const struct call_tree *tree, pid_t tid)
-{
-	char name[64];
-	int n;
-
-	if (tree->comm[0])
-		n = snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
-	else
-		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
-	if (tree->coroutine)
-		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->coroutine_name);
-	fxt__name_track(writer->fxt, tree->pid, tid, tree->tid, name);
-}
-
-/* Now and then: the calls before the n'th. */
-static void leave_behind(const struct trace_writer *writer, size_t n, bool forget)
-{
-	const struct call *calls = writer->tree->calls.v;
-
-	meter__add(writer->options.meter, FORGET_CALLS);
-	/* From the first on: pages that two rounds share are among them. */
-	if (forget)
-		huge_pages__give_back((void *)calls, &calls[n]);
 }
 
 /*
@@ -523,11 +383,8 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 
 	writer->tree = tree;
 	writer->now_ns = 0;
-	writer->unwinds.id_base += writer->unwinds.n_unwinds;
-	writer->unwinds.n_unwinds = tree->unwinds.n;
-	writer->unwinds.tree = tree;
-	writer->unwinds.next = 0;
-	writer->unwinds.open.n = 0;
+	writer->next_unwind = 0;
+	writer->unwinding.n = 0;
 	for (size_t i = 0; i < tree->calls.n && !sink__error(writer->sink); i++) {
 		const struct call *call = &tree->calls.v[i];
 
@@ -536,90 +393,83 @@ static void write_calls(struct trace_writer *writer, const struct call_tree *tre
 			writer->now_ns = 0;
 		if (call->depth >= TIMELINE_MAX_DEPTH)
 			writer->totals.too_deep++;
-		else if (is_whole(writer, (uint32_t)i))
-			write_whole(writer, (uint32_t)i);
 		else
-			trace_writer_begin(writer, (uint32_t)i);
-		if (i - behind == FORGET_CALLS) {
-			leave_behind(writer, i, forgets);
-			behind = i;
-		}
+			write_call(writer, (uint32_t)i);
+		if (i - behind < FORGET_CALLS)
+			continue;
+		meter__add(writer->options.meter, FORGET_CALLS);
+		/* From the first on: pages that two rounds share are among them. */
+		if (forgets)
+			huge_pages__give_back((void *)tree->calls.v, &tree->calls.v[i]);
+		behind = i;
 	}
 	meter__add(writer->options.meter, tree->calls.n - behind);
 	end_down_to(writer, 0);
+	writer->first_unwind += tree->unwinds.n;
 }
 
-static void put_interrupts(struct trace_writer *writer, const struct call_tree *tree,
-			   uint64_t time_ns, uint64_t taken_ns)
+static void put_counter(struct trace_writer *writer, const struct call_tree *tree, const char *name,
+			uint64_t time_ns, uint64_t value)
 {
 	trace_writer__counter(writer, &(struct trace_counter){
-					      .name = INTERRUPT_COUNTER,
+					      .name = name,
 					      .of = FAULT_COUNTER_OF,
 					      .pid = tree->pid,
 					      .tid = tree->tid,
 					      .id = (uint64_t)tree->tid,
 					      .time_ns = time_ns,
-					      .value = (double)taken_ns,
+					      .value = (double)value,
 				      });
 }
 
-/* It rises from where each stretch begins to its end, as far as that is in the trace. */
-static void write_interrupts(struct trace_writer *writer, const struct call_tree *tree)
+/* After the calls: a value at each moment at which there were some. */
+static void write_counters(struct trace_writer *writer, const struct call_tree *tree)
 {
+	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};
 	const uint64_t base_ns = writer->options.base_ns;
-	uint64_t taken_ns = 0, last_ns = UINT64_MAX;
+	uint64_t seen[3] = {0}, taken_ns = 0, last_ns = UINT64_MAX;
 
+	VEC_EACH(&tree->faults, mark) {
+		const int kind = mark->is_move ? 2 : mark->is_major;
+
+		seen[kind] += mark->n;
+		put_counter(writer, tree, names[kind], mark->time_ns, seen[kind]);
+	}
+	/* It rises from where each stretch begins to its end, as far as that is in the trace. */
 	VEC_EACH(&tree->interrupts, mark) {
 		uint64_t start_ns = mark->start_ns > base_ns ? mark->start_ns : base_ns;
 
 		if (mark->end_ns <= base_ns)
 			continue;
 		if (start_ns != last_ns)
-			put_interrupts(writer, tree, start_ns, taken_ns);
+			put_counter(writer, tree, INTERRUPT_COUNTER, start_ns, taken_ns);
 		taken_ns += mark->ns - interrupts_mark__until(mark, start_ns);
-		put_interrupts(writer, tree, mark->end_ns, taken_ns);
+		put_counter(writer, tree, INTERRUPT_COUNTER, mark->end_ns, taken_ns);
 		last_ns = mark->end_ns;
 	}
-}
-
-/* Behind the calls: a value at each moment at which there were some. */
-static void write_counters(struct trace_writer *writer, const struct call_tree *tree)
-{
-	static const char *const names[] = {FAULT_COUNTER, FAULT_COUNTER_MAJOR, MOVE_COUNTER};
-	uint64_t seen[3] = {0};
-
-	VEC_EACH(&tree->faults, mark) {
-		const int kind = mark->is_move ? 2 : mark->is_major;
-
-		seen[kind] += mark->n;
-		trace_writer__counter(writer, &(struct trace_counter){
-						      .name = names[kind],
-						      .of = FAULT_COUNTER_OF,
-						      .pid = tree->pid,
-						      .tid = tree->tid,
-						      .id = (uint64_t)tree->tid,
-						      .time_ns = mark->time_ns,
-						      .value = (double)seen[kind],
-					      });
-	}
-	write_interrupts(writer, tree);
 }
 
 void trace_writer__thread(struct trace_writer *writer, const struct call_tree *tree)
 {
 	struct call_tree track = *tree;
+	char name[64];
+	int n;
 
-	if (tree->coroutine)
+	if (tree->comm[0])
+		n = snprintf(name, sizeof(name), "%.*s", (int)sizeof(tree->comm), tree->comm);
+	else
+		n = snprintf(name, sizeof(name), "thread %d", tree->tid);
+	if (tree->coroutine) {
+		snprintf(name + n, sizeof(name) - (size_t)n, ": %s", tree->coroutine_name);
 		track.tid = COROUTINE_TRACK_TID + writer->n_coroutines++;
-	name_track(writer, tree, track.tid);
+	}
+	fxt__name_track(writer->fxt, tree->pid, track.tid, tree->tid, name);
 	write_calls(writer, &track, false);
 	write_counters(writer, &track);
-	if (tree->calls.n && !tree->coroutine) {
-		struct hit_thread thread = {tree->pid, tree->tid, writer->now_ns};
-
-		if (hit_writer__add_thread(&writer->hits, &thread))
-			sink__fail(writer->sink, -ENOMEM);
-	}
+	if (tree->calls.n && !tree->coroutine &&
+	    VEC_ADD(&writer->hit_threads,
+		    (struct hit_thread){tree->pid, tree->tid, writer->now_ns}))
+		sink__fail(writer->sink, -ENOMEM);
 }
 
 void trace_writer__calls(struct trace_writer *writer, const struct call_tree *calls,
@@ -633,13 +483,6 @@ void trace_writer__calls(struct trace_writer *writer, const struct call_tree *ca
 void trace_writer__set_base(struct trace_writer *writer, uint64_t base_ns)
 {
 	writer->options.base_ns = base_ns;
-}
-
-void trace_writer__hit(struct trace_writer *writer, const struct hit_mark *hit)
-{
-	writer->totals.clamped += hit->time_ns < writer->options.base_ns;
-	if (hit_writer__write(&writer->hits, hit, writer->options.base_ns))
-		sink__fail(writer->sink, -ENOMEM);
 }
 
 void trace_writer__counter(struct trace_writer *writer, const struct trace_counter *counter)
@@ -656,19 +499,7 @@ void trace_writer__counter(struct trace_writer *writer, const struct trace_count
 		.args = &arg,
 		.n_args = 1};
 
-	fxt__counter(writer->fxt, &event, counter->id);
-}
-
-static pid_t name_cpu_track(struct trace_writer *writer, const struct pt_note *event)
-{
-	pid_t tid = CPU_TRACK_TID + event->cpu;
-	char name[32];
-
-	snprintf(name, sizeof(name), "CPU %d", event->cpu);
-	if (writer->named_cpu != 1 + event->cpu)
-		fxt__name_thread(writer->fxt, event->pid, tid, name);
-	writer->named_cpu = 1 + event->cpu;
-	return tid;
+	fxt__event(writer->fxt, FXT_EVENT_COUNTER, counter->id, &event);
 }
 
 void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
@@ -682,7 +513,7 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 	struct fxt_event event = {.time_ns =
 					  timeline__relative(writer->options.base_ns, e->time_ns),
 				  .pid = e->pid,
-				  .tid = e->tid ?: name_cpu_track(writer, e),
+				  .tid = e->tid ?: CPU_TRACK_TID + e->cpu,
 				  .category = pt_note__category((enum pt_note_kind)e->kind),
 				  .name = pt_note__format(e, name),
 				  .args = args,
@@ -690,15 +521,22 @@ void trace_writer__event(struct trace_writer *writer, const struct pt_note *e)
 					    : e->ip ? 2
 						    : 1};
 
-	fxt__instant(writer->fxt, &event);
+	if (!e->tid && writer->named_cpu != 1 + e->cpu) {
+		char cpu[32];
+
+		snprintf(cpu, sizeof(cpu), "CPU %d", e->cpu);
+		fxt__name_track(writer->fxt, e->pid, event.tid, event.tid, cpu);
+		writer->named_cpu = 1 + e->cpu;
+	}
+	fxt__event(writer->fxt, FXT_EVENT_INSTANT, 0, &event);
 }
 
 static void destroy(struct trace_writer *writer)
 {
 	fxt__free(writer->fxt);
-	VEC_FINI(&writer->hits.tracks);
-	VEC_FINI(&writer->hits.threads);
-	VEC_FINI(&writer->unwinds.open);
+	VEC_FINI(&writer->hit_tracks);
+	VEC_FINI(&writer->hit_threads);
+	VEC_FINI(&writer->unwinding);
 	free(writer);
 }
 

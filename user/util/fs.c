@@ -26,60 +26,36 @@ static int open_file(const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Room for one more byte, and one for the NUL. */
-static size_t first_size(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) || st.st_size < FIRST_SIZE)
-		return FIRST_SIZE;
-	return (size_t)st.st_size + 2;
-}
-
-static ssize_t read_some(int fd, char *buf, size_t len)
-{
-	ssize_t n;
-
-	do {
-		n = read(fd, buf, len);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
-}
-
-/* Room for what is read next. */
-static int make_room(char **buf, size_t *size, size_t used, int fd)
-{
-	size_t bigger_size = *size ? *size * 2 : first_size(fd);
-	char *bigger;
-
-	if (used + 1 < *size)
-		return 0;
-	bigger = realloc(*buf, bigger_size);
-	if (!bigger)
-		return -ENOMEM;
-	*buf = bigger;
-	*size = bigger_size;
-	return 0;
-}
-
 int fs__read_fd(int fd, size_t most, char **data, size_t *len)
 {
 	_cleanup_free_ char *buf = NULL;
-	size_t size = 0, used = 0;
+	size_t size = FIRST_SIZE, used = 0;
 	struct stat st;
 	ssize_t n = 1;
 
-	if (!fstat(fd, &st) && st.st_size > 0 && (size_t)st.st_size > most)
-		return -EFBIG;
+	if (!fstat(fd, &st) && st.st_size > 0) {
+		if ((size_t)st.st_size > most)
+			return -EFBIG;
+		/* Room for one more byte, and one for the NUL. */
+		if (st.st_size >= FIRST_SIZE)
+			size = (size_t)st.st_size + 2;
+	}
 	/* To the end of the file, not to its size: it may grow, and in /proc it says 0. */
-	while (n > 0) {
-		int err = make_room(&buf, &size, used, fd);
+	while (n) {
+		if (!buf || used + 1 == size) {
+			size_t want = buf ? 2 * size : size;
+			char *bigger = realloc(buf, want);
 
-		if (err)
-			return err;
-		n = read_some(fd, buf + used, size - used - 1);
+			if (!bigger)
+				return -ENOMEM;
+			buf = bigger;
+			size = want;
+		}
+		n = read(fd, buf + used, size - used - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0)
-			return (int)n;
+			return -errno;
 		used += (size_t)n;
 		if (used > most)
 			return -EFBIG;

@@ -18,26 +18,25 @@ static void init_decoder(void)
 	ZydisDecoderEnableMode(&lengths_decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 }
 
-/* ff /n: Intel SDM vol. 2, table A-6, group 5. */
-static enum insn_class class_of_group5(uint8_t reg)
+/* By the opcode; `reg` is ModR/M's. */
+static enum insn_class class_of_opcode(bool is_two_byte, uint8_t op, uint8_t reg)
 {
-	switch (reg) {
-	case 2:
-		return INSN_CALL_INDIRECT;
-	case 4:
-		return INSN_JUMP_INDIRECT;
-	case 3:
-	case 5:
-		return INSN_FAR;
-	default:
-		return INSN_OTHER;
+	/* Intel SDM vol. 2, table A-3; tables A-2 and A-6 (group 5) for opcodes of one byte. */
+	if (is_two_byte) {
+		switch (op) {
+		case 0x05: /* syscall */
+		case 0x34: /* sysenter */
+			return INSN_SYSCALL;
+		case 0x07: /* sysret */
+		case 0x35: /* sysexit */
+			return INSN_FAR;
+		case 0x80 ... 0x8f:
+			return INSN_COND;
+		default:
+			return INSN_OTHER;
+		}
 	}
-}
-
-/* Intel SDM vol. 2, table A-2. */
-static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
-{
-	switch (zydis->opcode) {
+	switch (op) {
 	case 0x70 ... 0x7f:
 	case 0xe0 ... 0xe3: /* loopne, loope, loop, jrcxz */
 		return INSN_COND;
@@ -59,61 +58,13 @@ static enum insn_class class_of_one_byte(const ZydisDecodedInstruction *zydis)
 	case 0xeb:
 		return INSN_JUMP;
 	case 0xff:
-		return class_of_group5(zydis->raw.modrm.reg);
+		return reg == 2		      ? INSN_CALL_INDIRECT
+		       : reg == 4	      ? INSN_JUMP_INDIRECT
+		       : reg == 3 || reg == 5 ? INSN_FAR
+					      : INSN_OTHER;
 	default:
 		return INSN_OTHER;
 	}
-}
-
-/* Names the far instructions of opcode 0f 01, which dozens of instructions share. */
-static bool is_far_mnemonic(ZydisMnemonic mnemonic)
-{
-	return mnemonic == ZYDIS_MNEMONIC_UIRET || mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
-	       mnemonic == ZYDIS_MNEMONIC_VMRESUME;
-}
-
-/* Intel SDM vol. 2, table A-3. */
-static enum insn_class class_of_two_byte(const ZydisDecodedInstruction *zydis)
-{
-	switch (zydis->opcode) {
-	case 0x05: /* syscall */
-	case 0x34: /* sysenter */
-		return INSN_SYSCALL;
-	case 0x07: /* sysret */
-	case 0x35: /* sysexit */
-		return INSN_FAR;
-	case 0x80 ... 0x8f:
-		return INSN_COND;
-	default:
-		return is_far_mnemonic(zydis->mnemonic) ? INSN_FAR : INSN_OTHER;
-	}
-}
-
-static enum insn_class class_of(const ZydisDecodedInstruction *zydis)
-{
-	if (zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT)
-		return class_of_one_byte(zydis);
-	if (zydis->opcode_map == ZYDIS_OPCODE_MAP_0F)
-		return class_of_two_byte(zydis);
-	return INSN_OTHER;
-}
-
-/* 50+r. With an operand-size prefix it pushes 16 bits. */
-static bool is_push_reg(const ZydisDecodedInstruction *zydis)
-{
-	return zydis->mnemonic == ZYDIS_MNEMONIC_PUSH &&
-	       zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0x50 &&
-	       zydis->operand_width == 64;
-}
-
-static void set_nop(const ZydisDecodedInstruction *zydis, struct insn *out)
-{
-	/* The mnemonic tells 90 from pause (f3 90) and xchg %r8,%rax (49 90). */
-	if (zydis->mnemonic != ZYDIS_MNEMONIC_NOP)
-		return;
-	out->is_nop1 = zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && zydis->opcode == 0x90;
-	out->is_multi_byte_nop = zydis->opcode_map == ZYDIS_OPCODE_MAP_0F &&
-				 zydis->opcode == 0x1f && zydis->raw.modrm.reg == 0;
 }
 
 /*
@@ -271,27 +222,6 @@ static unsigned int immediate_size(const struct prefixes *p, uint16_t form)
 	return 0;
 }
 
-static enum insn_class class_of_opcode(bool is_two_byte, uint8_t op, uint8_t modrm)
-{
-	if (is_two_byte)
-		return op >> 4 == 8 ? INSN_COND : INSN_OTHER;
-	switch (op) {
-	case 0x70 ... 0x7f:
-		return INSN_COND;
-	case 0xc3:
-		return INSN_RET;
-	case 0xe8:
-		return INSN_CALL;
-	case 0xe9:
-	case 0xeb:
-		return INSN_JUMP;
-	case 0xff:
-		return class_of_group5(modrm >> 3 & 7);
-	default:
-		return INSN_OTHER;
-	}
-}
-
 static uint64_t relative(const uint8_t *end, unsigned int size)
 {
 	int32_t offset;
@@ -329,7 +259,7 @@ static bool decode_common(const uint8_t *bytes, uint64_t ip, struct insn *out)
 	at += (form & MODRM ? modrm_size(at) : 0) + size;
 	*out = (struct insn){
 		.len = (uint8_t)(at - bytes),
-		.cls = class_of_opcode(is_two_byte, op, modrm),
+		.cls = class_of_opcode(is_two_byte, op, modrm >> 3 & 7),
 		.target = form & BRANCH ? ip + (uint64_t)(at - bytes) + relative(at, size) : 0,
 		.is_push_reg = !is_two_byte && (op & 0xf8) == 0x50,
 		.is_multi_byte_nop = is_two_byte && op == 0x1f,
@@ -340,6 +270,7 @@ static bool decode_common(const uint8_t *bytes, uint64_t ip, struct insn *out)
 int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out)
 {
 	ZydisDecodedInstruction zydis;
+	bool is_one_byte, is_two_byte;
 	ZyanStatus status;
 
 	if (!len)
@@ -352,14 +283,29 @@ int insn__decode(const uint8_t *bytes, size_t len, uint64_t ip, struct insn *out
 		return -ENODATA;
 	if (!ZYAN_SUCCESS(status))
 		return -EILSEQ;
+	is_one_byte = zydis.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+	is_two_byte = zydis.opcode_map == ZYDIS_OPCODE_MAP_0F;
 	*out = (struct insn){
 		.len = zydis.length,
-		.cls = class_of(&zydis),
+		.cls = INSN_OTHER,
 		.is_endbr = zydis.mnemonic == ZYDIS_MNEMONIC_ENDBR64 ||
 			    zydis.mnemonic == ZYDIS_MNEMONIC_ENDBR32,
-		.is_push_reg = is_push_reg(&zydis),
+		/* 50+r. With an operand-size prefix it pushes 16 bits. */
+		.is_push_reg = zydis.mnemonic == ZYDIS_MNEMONIC_PUSH && is_one_byte &&
+			       (zydis.opcode & 0xf8) == 0x50 && zydis.operand_width == 64,
+		/* The mnemonic tells 90 from pause (f3 90) and xchg %r8,%rax (49 90). */
+		.is_nop1 =
+			zydis.mnemonic == ZYDIS_MNEMONIC_NOP && is_one_byte && zydis.opcode == 0x90,
+		.is_multi_byte_nop = zydis.mnemonic == ZYDIS_MNEMONIC_NOP && is_two_byte &&
+				     zydis.opcode == 0x1f && zydis.raw.modrm.reg == 0,
 	};
-	set_nop(&zydis, out);
+	if (is_one_byte || is_two_byte)
+		out->cls = class_of_opcode(is_two_byte, zydis.opcode, zydis.raw.modrm.reg);
+	/* Dozens of instructions share the opcode 0f 01. */
+	if (is_two_byte &&
+	    (zydis.mnemonic == ZYDIS_MNEMONIC_UIRET || zydis.mnemonic == ZYDIS_MNEMONIC_VMLAUNCH ||
+	     zydis.mnemonic == ZYDIS_MNEMONIC_VMRESUME))
+		out->cls = INSN_FAR;
 	if (out->cls == INSN_CALL || out->cls == INSN_JUMP || out->cls == INSN_COND)
 		out->target = ip + zydis.length + zydis.raw.imm[0].value.u;
 	return 0;
@@ -582,30 +528,7 @@ static void describe_mov(const struct detail *o, struct insn_move *move)
 	}
 }
 
-static void describe_lea(const struct detail *o, uint64_t ip, struct insn_move *move)
-{
-	const ZydisDecodedOperand *to = &o->operands[0], *from = &o->operands[1];
-
-	if (!is_reg(to) || from->mem.base != ZYDIS_REGISTER_RIP)
-		return;
-	move->kind = MOVE_ADDRESS;
-	move->reg = reg_number(to->reg.value);
-	move->address = ip + o->insn.length + (uint64_t)from->mem.disp.value;
-}
-
-static void describe_movsxd(const struct detail *o, struct insn_move *move)
-{
-	const ZydisDecodedOperand *to = &o->operands[0], *from = &o->operands[1];
-
-	if (!is_reg(to) || from->type != ZYDIS_OPERAND_TYPE_MEMORY || from->mem.scale != 4 ||
-	    ZydisRegisterGetClass(from->mem.base) != ZYDIS_REGCLASS_GPR64)
-		return;
-	move->kind = MOVE_LOAD_ENTRY;
-	move->reg = reg_number(to->reg.value);
-	set_mem(move, from);
-}
-
-/* push and pop. */
+/* An instruction of one operand, or that changes its first one. */
 static void describe_one(const ZydisDecodedOperand *operand, uint8_t reg_kind, uint8_t mem_kind,
 			 struct insn_move *move)
 {
@@ -622,6 +545,7 @@ struct insn_move insn__move(const uint8_t *bytes, size_t len, uint64_t ip)
 {
 	struct insn_move move = {.kind = MOVE_OTHER};
 	struct detail o;
+	const ZydisDecodedOperand *to = &o.operands[0], *from = &o.operands[1];
 
 	if (detail__decode(bytes, len, &o))
 		return move;
@@ -630,22 +554,32 @@ struct insn_move insn__move(const uint8_t *bytes, size_t len, uint64_t ip)
 		describe_mov(&o, &move);
 		break;
 	case ZYDIS_MNEMONIC_LEA:
-		describe_lea(&o, ip, &move);
+		if (!is_reg(to) || from->mem.base != ZYDIS_REGISTER_RIP)
+			break;
+		move.kind = MOVE_ADDRESS;
+		move.reg = reg_number(to->reg.value);
+		move.address = ip + o.insn.length + (uint64_t)from->mem.disp.value;
 		break;
 	case ZYDIS_MNEMONIC_MOVSXD:
-		describe_movsxd(&o, &move);
+		if (!is_reg(to) || from->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    from->mem.scale != 4 ||
+		    ZydisRegisterGetClass(from->mem.base) != ZYDIS_REGCLASS_GPR64)
+			break;
+		move.kind = MOVE_LOAD_ENTRY;
+		move.reg = reg_number(to->reg.value);
+		set_mem(&move, from);
 		break;
 	case ZYDIS_MNEMONIC_ADD:
-		describe_one(&o.operands[0], MOVE_ADD, MOVE_OTHER, &move);
+		describe_one(to, MOVE_ADD, MOVE_OTHER, &move);
 		break;
 	case ZYDIS_MNEMONIC_PUSH:
-		describe_one(&o.operands[0], MOVE_PUSH, MOVE_PUSH_MEM, &move);
+		describe_one(to, MOVE_PUSH, MOVE_PUSH_MEM, &move);
 		break;
 	case ZYDIS_MNEMONIC_POP:
-		describe_one(&o.operands[0], MOVE_POP, MOVE_POP_MEM, &move);
+		describe_one(to, MOVE_POP, MOVE_POP_MEM, &move);
 		break;
 	case ZYDIS_MNEMONIC_JMP:
-		describe_one(&o.operands[0], MOVE_JUMP, MOVE_OTHER, &move);
+		describe_one(to, MOVE_JUMP, MOVE_OTHER, &move);
 		break;
 	default:
 		break;

@@ -51,21 +51,18 @@ bool log__has_line(void)
 	return current_level > LOG_QUIET && isatty(STDERR_FILENO);
 }
 
-/* A line that wraps cannot be erased. */
-static int columns(void)
-{
-	struct winsize size;
-
-	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col - 1 : 79;
-}
-
 void log__line(const char *text)
 {
 	char shown[sizeof(line)];
+	struct winsize size;
+	int columns = 79;
 
 	if (!log__has_line())
 		return;
-	snprintf(shown, sizeof(shown), "%.*s", columns(), text);
+	/* A line that wraps cannot be erased. */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		columns = size.ws_col - 1;
+	snprintf(shown, sizeof(shown), "%.*s", columns, text);
 	label__clean_in_place(shown);
 	flockfile(stderr);
 	if (strcmp(line, shown)) {

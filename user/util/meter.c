@@ -32,32 +32,16 @@ static const char *format_amount(char buf[static UNITS_TEXT_SIZE], enum meter_un
 	return buf;
 }
 
-/* Extrapolates the pace so far. Below a second nothing is shown. */
-static uint64_t seconds_left(uint64_t total, uint64_t done, uint64_t elapsed_ns)
-{
-	double pace = elapsed_ns ? (double)done / (double)elapsed_ns : 0;
-
-	return pace > 0 ? (uint64_t)((double)(total - done) / pace / (double)NS_PER_S) : 0;
-}
-
-static int format_share(char *buf, size_t size, uint64_t done, uint64_t total, bool with_bar)
-{
-	static const char bar[] = "########################";
-	double share = (double)done / (double)total;
-
-	_Static_assert(sizeof(bar) == BAR_WIDTH + 1, "a full bar");
-	if (!with_bar)
-		return snprintf(buf, size, "%3.0f %%  ", 100 * share);
-	return snprintf(buf, size, "%3.0f %% [%-*.*s] ", 100 * share, BAR_WIDTH,
-			(int)(share * BAR_WIDTH), bar);
-}
-
 const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_work *work,
 			  uint64_t done, uint64_t elapsed_ns, bool with_bar)
 {
+	static const char bar[] = "########################";
 	char amount[UNITS_TEXT_SIZE], total[UNITS_TEXT_SIZE];
 	int n = snprintf(buf, METER_TEXT_SIZE, "%s ", work->what);
-	uint64_t left;
+	double share, pace;
+	uint64_t left = 0;
+
+	_Static_assert(sizeof(bar) == BAR_WIDTH + 1, "a full bar");
 
 	/* The expected total may turn out too small. */
 	if (work->total && done > work->total)
@@ -67,13 +51,21 @@ const char *meter__format(char buf[static METER_TEXT_SIZE], const struct meter_w
 		snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%s", amount);
 		return buf;
 	}
-	n += format_share(buf + n, METER_TEXT_SIZE - (size_t)n, done, work->total, with_bar);
+	share = (double)done / (double)work->total;
+	n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%3.0f %% ", 100 * share);
+	if (with_bar)
+		n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "[%-*.*s]", BAR_WIDTH,
+			      (int)(share * BAR_WIDTH), bar);
+	n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, " ");
 	/* "100 of 2000 calls", "1.0 MiB of 2.0 MiB" */
 	if (work->unit != METER_BYTES)
 		snprintf(amount, sizeof(amount), "%" PRIu64, done);
 	n += snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, "%s of %s", amount,
 		      format_amount(total, work->unit, work->total));
-	left = seconds_left(work->total, done, elapsed_ns);
+	/* Extrapolates the pace so far. Below a second nothing is shown. */
+	pace = elapsed_ns ? (double)done / (double)elapsed_ns : 0;
+	if (pace > 0)
+		left = (uint64_t)((double)(work->total - done) / pace / (double)NS_PER_S);
 	if (left)
 		snprintf(buf + n, METER_TEXT_SIZE - (size_t)n, ", %" PRIu64 " s left", left);
 	return buf;
@@ -113,22 +105,10 @@ static void *look(void *ctx)
 	return NULL;
 }
 
-/* Signals are for the threads that were there before. */
-static bool start_thread(struct meter *meter)
-{
-	sigset_t all, old;
-	bool ok;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ok = !pthread_create(&meter->thread, NULL, look, meter);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return ok;
-}
-
 void meter__begin_every(struct meter *meter, const struct meter_work *work, unsigned int ms)
 {
 	pthread_condattr_t attr;
+	sigset_t all, old;
 
 	*meter = (struct meter){.work = *work, .began_ns = clock__now_ns(), .every_ms = ms};
 	pthread_mutex_init(&meter->lock, NULL);
@@ -136,8 +116,13 @@ void meter__begin_every(struct meter *meter, const struct meter_work *work, unsi
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&meter->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (log__level() > LOG_QUIET)
-		meter->has_thread = start_thread(meter);
+	if (log__level() <= LOG_QUIET)
+		return;
+	/* Signals are for the threads that were there before. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	meter->has_thread = !pthread_create(&meter->thread, NULL, look, meter);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void meter__begin(struct meter *meter, const struct meter_work *work)

@@ -6,8 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "util/cleanup.h"
 
 static bool is_tail(unsigned char byte)
 {
@@ -36,14 +39,20 @@ static size_t utf8__length(const unsigned char *s)
 	return 4;
 }
 
-bool label__is_clean(const char *text)
+static size_t clean_prefix_len(const unsigned char *s, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)text;
 	size_t at = 0, step;
 
-	while (at <= LABEL_MAX && (step = utf8__length(s + at)))
+	while (at < len && (step = utf8__length(s + at)))
 		at += step;
-	return at <= LABEL_MAX && !s[at];
+	return at;
+}
+
+bool label__is_clean(const char *text)
+{
+	size_t at = clean_prefix_len((const unsigned char *)text, LABEL_MAX + 1);
+
+	return at <= LABEL_MAX && !text[at];
 }
 
 void label__clean_in_place(char *text)
@@ -57,15 +66,6 @@ void label__clean_in_place(char *text)
 			*s = '?';
 		s += step ? step : 1;
 	}
-}
-
-static size_t clean_prefix_len(const unsigned char *s, size_t len)
-{
-	size_t at = 0, step;
-
-	while (at < len && (step = utf8__length(s + at)))
-		at += step;
-	return at;
 }
 
 /* Copies whole sequences while they end within max. */
@@ -107,20 +107,125 @@ const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *
 	return buf;
 }
 
+void shell__print_word(FILE *out, const char *word)
+{
+	/* Characters that need no quoting. */
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:=@%+,-";
+
+	if (*word && !word[strspn(word, plain)]) {
+		fputs(word, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*word, out);
+	}
+	fputc('\'', out);
+}
+
+#define DOTS "..."
+/* Most levels of nested brackets that are kept. */
+#define LEVELS_MAX 2
+
+/* Length of brackets that belong to the name itself (operators and the like); 0: none here. */
+static size_t plain_len(const char *at)
+{
+	static const char anonymous[] = "(anonymous namespace)", operator[] = "operator";
+	size_t n = sizeof(operator) - 1;
+
+	if (!strncmp(at, anonymous, sizeof(anonymous) - 1))
+		return sizeof(anonymous) - 1;
+	if (at[0] == '-' && at[1] == '>')
+		return 2;
+	if (strncmp(at, operator, n))
+		return 0;
+	/* In "operator<< <char>" the template's brackets come after a space. */
+	return n + (strncmp(at + n, "()", 2) ? strspn(at + n, "<>=") : 2);
+}
+
+/*
+ * Copies the name to out without the text in more than `levels` brackets. Brackets at the start are
+ * Rust's, "<T as Trait>::f", and do not count. False if brackets do not match.
+ */
+static bool leave_out(char *out, const char *name, size_t levels)
+{
+	size_t depth = 0, begun = *name == '<';
+
+	while (*name) {
+		size_t n = plain_len(name);
+		bool opens = !n && strchr("<(", *name), closes = !n && strchr(">)", *name);
+
+		if (closes && !depth--)
+			return false;
+		if (!depth && closes)
+			begun = 0;
+		if (!n)
+			n = 1;
+		if (depth <= levels + begun)
+			out = mempcpy(out, name, n);
+		name += n;
+		if (opens && depth++ == levels + begun && !strchr(">)", *name))
+			out = mempcpy(out, DOTS, strlen(DOTS));
+	}
+	*out = '\0';
+	return !depth;
+}
+
+static const char *keep_end(char buf[static SHORT_NAME_SIZE], const char *name)
+{
+	const char *end = name + strlen(name) - (SHORT_NAME_MAX - strlen(DOTS));
+
+	while (is_tail((unsigned char)*end))
+		end++;
+	strcpy(stpcpy(buf, DOTS), end);
+	return buf;
+}
+
+const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name)
+{
+
+	_cleanup_free_ char *text = NULL;
+	const char *path;
+	size_t n = SHORT_NAME_MAX - strlen(DOTS);
+
+	if (strlen(name) <= SHORT_NAME_MAX)
+		return name;
+	/* "<T>" becomes "<...>". */
+	text = malloc(strlen(DOTS) * strlen(name) + 1);
+	/*
+	 * A script's function, "JS:~run file:///home/me/app.js:1:2" or "py::run:/home/me/app.py",
+	 * loses the folders of its file.
+	 */
+	path = strchr(name, '/');
+	while (path && (path == name || (path[-1] != ' ' && path[-1] != ':')))
+		path = strchr(path + 1, '/');
+	if (text && path) {
+		strcpy(mempcpy(text, name, (size_t)(path - name)), strrchr(path, '/') + 1);
+		return strlen(text) <= SHORT_NAME_MAX ? strcpy(buf, text) : keep_end(buf, text);
+	}
+	for (size_t levels = LEVELS_MAX; text; levels--) {
+		if (!leave_out(text, name, levels))
+			break;
+		if (strlen(text) <= SHORT_NAME_MAX)
+			return strcpy(buf, text);
+		if (!levels)
+			return keep_end(buf, text);
+	}
+	/* The brackets do not match. */
+	while (n && is_tail((unsigned char)name[n]))
+		n--;
+	strcpy(mempcpy(buf, name, n), DOTS);
+	return buf;
+}
+
 /* Rows live on the stack. Longer words (mangled templates) are only compared as prefixes. */
 #define MAX_LEN 255
 
 #define FAR_AWAY UINT16_MAX
-
-/* A third of the letters may be wrong, but never so many that any word would do. */
-static unsigned int cut_off(size_t len)
-{
-	if (len < 2)
-		return 0;
-	if (len < 3)
-		return 1;
-	return len / 3 < 5 ? (unsigned int)(len / 3) : 5;
-}
 
 static unsigned int min(unsigned int a, unsigned int b)
 {
@@ -177,23 +282,20 @@ static unsigned int edits(const char *a, size_t na, const char *b, size_t nb, un
 	return rows.last[nb] <= limit ? rows.last[nb] : FAR_AWAY;
 }
 
-/* A word cut short, or with something added; but not one that shares two letters by chance. */
-static bool is_prefix(const char *word, size_t word_len, const char *candidate, size_t len)
-{
-	size_t shorter = word_len < len ? word_len : len;
-
-	return shorter >= 3 && shorter * 2 >= word_len && !strncasecmp(word, candidate, shorter);
-}
-
 void nearest__offer(struct nearest *nearest, const char *candidate)
 {
-	size_t word_len = strlen(nearest->word);
-	size_t len = strlen(candidate);
-	unsigned int limit = cut_off(word_len);
+	size_t word_len = strlen(nearest->word), third = word_len / 3 < 5 ? word_len / 3 : 5;
+	size_t len = strlen(candidate), shorter = word_len < len ? word_len : len;
+	/* A third of the letters may be wrong, but never so many that any word would do. */
+	unsigned int limit = word_len == 2 ? 1 : (unsigned int)third;
 	unsigned int distance = edits(nearest->word, word_len, candidate, len, limit);
 
-	/* As good as the furthest typing mistake: a nearer spelling wins over it. */
-	if (distance == FAR_AWAY && is_prefix(nearest->word, word_len, candidate, len))
+	/*
+	 * A word cut short, or with something added, is as good as the furthest typing mistake: a
+	 * nearer spelling wins over it. Two letters may be shared by chance.
+	 */
+	if (distance == FAR_AWAY && shorter >= 3 && shorter * 2 >= word_len &&
+	    !strncasecmp(nearest->word, candidate, shorter))
 		distance = limit;
 	if (distance == FAR_AWAY)
 		return;
@@ -229,18 +331,9 @@ static bool is_unseen(const unsigned char *s, size_t len)
 	       (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
 }
 
-static size_t put_escaped(char *out, unsigned char byte)
-{
-	static const char named[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
-	const char *found = byte ? strchr(named, byte) : NULL;
-
-	if (!found)
-		return (size_t)sprintf(out, "\\x%02x", byte);
-	return (size_t)sprintf(out, "\\%c", letters[found - named]);
-}
-
 static void format_text(char *out, const struct mt_printed *printed)
 {
+	static const char named[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
 	size_t n = printed->length < MT_TEXT_MAX ? printed->length : MT_TEXT_MAX;
 	/* Zeroes after the end: no character of several bytes goes on there. */
 	unsigned char text[MT_TEXT_MAX + 4] = {0};
@@ -256,8 +349,12 @@ static void format_text(char *out, const struct mt_printed *printed)
 			i += len;
 			continue;
 		}
-		for (size_t end = i + (len ? len : 1); i < end; i++)
-			out += put_escaped(out, text[i]);
+		for (size_t end = i + (len ? len : 1); i < end; i++) {
+			const char *found = text[i] ? strchr(named, text[i]) : NULL;
+
+			out += found ? sprintf(out, "\\%c", letters[found - named])
+				     : sprintf(out, "\\x%02x", text[i]);
+		}
 	}
 	strcpy(out, printed->is_cut ? "\"..." : "\"");
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names: makes those that the target controls fit to be shown, and finds the known word nearest to
- * a typed one.
+ * Names: makes those that the target controls fit to be shown, shortens those of functions, and
+ * finds the known word nearest to a typed one.
  */
 #ifndef MTBPF_UTIL_NAMES_H
 #define MTBPF_UTIL_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "mtbpf_shared.h"
 
@@ -26,6 +27,24 @@ const char *label__clean(char buf[static LABEL_SIZE], const char *text, size_t *
 bool label__is_clean(const char *text);
 /* Changes the text itself, however long it is: each offending byte becomes '?'. */
 void label__clean_in_place(char *text);
+
+/* Prints a word as a shell reads it back, in quotes if needed. */
+void shell__print_word(FILE *out, const char *word);
+
+/* Shortens function names to fit a line: those of C++ templates may have thousands of characters.
+ */
+
+/* Longer ones are shortened. */
+#define SHORT_NAME_MAX	80
+#define SHORT_NAME_SIZE (SHORT_NAME_MAX + 1)
+
+/*
+ * Returns the name, or, in buf, a shortened one: template arguments and parameters become "<...>"
+ * and "(...)", innermost first; if that is not enough, only the end of the name is kept.
+ */
+const char *short_name(char buf[static SHORT_NAME_SIZE], const char *name);
+/* The same, in memory that lives until the end of the block. */
+#define SHORT_NAME(name) short_name((char[SHORT_NAME_SIZE]){0}, name)
 
 /* "did you mean": the known word nearest to a mistyped one. */
 

@@ -129,20 +129,6 @@ static void stop(int signal)
 	raise(signal);
 }
 
-static void handle(int i)
-{
-	/* The signal waits until the handler is left, and does then what it does by default. */
-	struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-
-	if (signals[i] == SIGPIPE)
-		action.sa_handler = SIG_IGN;
-	for (size_t k = 0; k < N_SIGNALS; k++)
-		sigaddset(&action.sa_mask, signals[k]);
-	sigaction(signals[i], NULL, &actions_before[i]);
-	if (actions_before[i].sa_handler != SIG_IGN)
-		sigaction(signals[i], &action, NULL);
-}
-
 void stop__begin(const char *said)
 {
 	int n = 0;
@@ -151,8 +137,19 @@ void stop__begin(const char *said)
 		n = snprintf(stop_text, sizeof(stop_text), "%s%s", log__has_line() ? ERASE : "",
 			     said);
 	stop_text_len = (size_t)n < sizeof(stop_text) ? (size_t)n : sizeof(stop_text) - 1;
-	for (size_t i = 0; i < N_SIGNALS; i++)
-		handle((int)i);
+	for (size_t i = 0; i < N_SIGNALS; i++) {
+		/* The signal waits until the handler is left, and does then what it does by
+		 * default. */
+		struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+
+		if (signals[i] == SIGPIPE)
+			action.sa_handler = SIG_IGN;
+		for (size_t k = 0; k < N_SIGNALS; k++)
+			sigaddset(&action.sa_mask, signals[k]);
+		sigaction(signals[i], NULL, &actions_before[i]);
+		if (actions_before[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
 	has_begun = true;
 }
 

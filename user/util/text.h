@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that is made by printing it. */
+/* A text that is made by printing it; and how a text ends. */
 #ifndef MTBPF_UTIL_TEXT_H
 #define MTBPF_UTIL_TEXT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The text that the statements print to the FILE named `out`, which the caller frees. NULL: out of
@@ -25,5 +27,13 @@
 		}                                                                                  \
 		text_;                                                                             \
 	})
+
+/* Also true if the text equals `end`. */
+static inline bool text__ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), k = strlen(end);
+
+	return n >= k && !strcmp(text + n - k, end);
+}
 
 #endif

@@ -60,18 +60,6 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Reads at most 18 digits after the point: later ones are below any unit's resolution. */
-static const char *parse_fraction(const char *p, struct decimal *d)
-{
-	for (; is_digit(*p); p++) {
-		if (d->frac_den >= 1000000000000000000u)
-			continue;
-		d->frac = d->frac * 10 + (uint64_t)(*p - '0');
-		d->frac_den *= 10;
-	}
-	return p;
-}
-
 /* Returns the first character after the number, or NULL if the text does not start with one. */
 static const char *parse_decimal(const char *text, struct decimal *d)
 {
@@ -87,7 +75,14 @@ static const char *parse_decimal(const char *text, struct decimal *d)
 	/* A point stands between digits: "1." and ".5" are more likely cut short than meant. */
 	if (p == text || !is_digit(p[1]))
 		return NULL;
-	return parse_fraction(p + 1, d);
+	/* At most 18 digits after it count: later ones are below any unit's resolution. */
+	for (p++; is_digit(*p); p++) {
+		if (d->frac_den >= 1000000000000000000u)
+			continue;
+		d->frac = d->frac * 10 + (uint64_t)(*p - '0');
+		d->frac_den *= 10;
+	}
+	return p;
 }
 
 static int scale(const struct decimal *d, uint64_t factor, uint64_t *value)

@@ -16,23 +16,20 @@ static bool is_allowed(size_t from, size_t to, size_t size)
 	return to <= SIZE_MAX / size && memory_limit__allows((to - from) * size);
 }
 
-/* Twice as many; near the limit, a quarter more. 0: not even that. */
-static size_t next_cap(size_t cap, size_t size)
-{
-	if (is_allowed(cap, cap ? cap * 2 : 16, size))
-		return cap ? cap * 2 : 16;
-	return is_allowed(cap, cap + cap / 4 + 1, size) ? cap + cap / 4 + 1 : 0;
-}
-
 int vec__grow(void *v, size_t *cap, size_t n, size_t size)
 {
-	size_t want;
+	size_t want = *cap ? *cap * 2 : 16;
 	void *bigger;
 
 	if (n < *cap)
 		return 0;
-	want = next_cap(*cap, size);
-	bigger = want ? realloc(*(void **)v, want * size) : NULL;
+	/* Twice as many; near the limit, a quarter more, or not even that. */
+	if (!is_allowed(*cap, want, size)) {
+		want = *cap + *cap / 4 + 1;
+		if (!is_allowed(*cap, want, size))
+			return -ENOMEM;
+	}
+	bigger = realloc(*(void **)v, want * size);
 	if (!bigger)
 		return -ENOMEM;
 	*(void **)v = bigger;
@@ -154,20 +151,14 @@ uint64_t memory_limit__get(void)
 	return limit_bytes;
 }
 
-static bool is_due(size_t more)
-{
-	if (more < STEP && atomic_fetch_add(&since_asked, more) < STEP)
-		return false;
-	atomic_store(&since_asked, 0);
-	return true;
-}
-
 bool memory_limit__allows(size_t more)
 {
 	uint64_t now, used;
 
-	if (limit_bytes == UINT64_MAX || !is_due(more))
+	if (limit_bytes == UINT64_MAX ||
+	    (more < STEP && atomic_fetch_add(&since_asked, more) < STEP))
 		return true;
+	atomic_store(&since_asked, 0);
 	now = in_use();
 	used = now > in_use_before ? now - in_use_before : 0;
 	if (used <= limit_bytes && more <= limit_bytes - used)

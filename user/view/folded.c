@@ -18,18 +18,6 @@ struct folded {
 	VEC(uint32_t) of_call; /* the node of each call of the tree */
 };
 
-static uint32_t add_node(struct folded *folded, uint32_t parent, const char *name)
-{
-	struct stack_node *node = VEC_PUSH(&folded->nodes);
-	uint32_t index = (uint32_t)folded->nodes.n - 1;
-
-	if (!node)
-		return 0;
-	*node = (struct stack_node){.name = name, .next = folded->nodes.v[parent].first_child};
-	folded->nodes.v[parent].first_child = index;
-	return index;
-}
-
 /* Finds or adds a child; 0: out of memory. Moves it to the front, so that loops find it at once. */
 static uint32_t child_of(struct folded *folded, uint32_t parent, const char *name)
 {
@@ -39,9 +27,14 @@ static uint32_t child_of(struct folded *folded, uint32_t parent, const char *nam
 	while (*link && nodes[*link].name != name && strcmp(nodes[*link].name, name))
 		link = &nodes[*link].next;
 	found = *link;
-	if (!found)
-		return add_node(folded, parent, name);
-	*link = nodes[found].next;
+	if (found) {
+		*link = nodes[found].next;
+	} else {
+		found = (uint32_t)folded->nodes.n;
+		if (VEC_ADD(&folded->nodes, (struct stack_node){.name = name}))
+			return 0;
+		nodes = folded->nodes.v;
+	}
 	nodes[found].next = nodes[parent].first_child;
 	nodes[parent].first_child = found;
 	return found;
@@ -64,39 +57,10 @@ static int add_call(struct folded *folded, const struct call *call, uint32_t roo
 	return 0;
 }
 
-static int add_tree(struct folded *folded, const struct call_tree *tree)
-{
-	uint32_t root = child_of(folded, 0,
-				 tree->coroutine ? tree->coroutine_name
-				 : tree->comm[0] ? tree->comm
-						 : "thread");
-	int err = root ? 0 : -ENOMEM;
-
-	folded->of_call.n = 0;
-	for (size_t i = 0; i < tree->calls.n && !err; i++)
-		err = add_call(folded, &tree->calls.v[i], root);
-	return err;
-}
-
-/* Replaces the format's separators in names. */
-static void print_name(FILE *out, const char *name)
+void folded__print_name(FILE *out, const char *name)
 {
 	for (; *name; name++)
 		fputc(*name == ';' || *name == '\n' ? ':' : *name, out);
-}
-
-struct path {
-	VEC(uint32_t) nodes;
-};
-
-static void print_stack(FILE *out, const struct folded *folded, const struct path *path)
-{
-	for (size_t i = 0; i < path->nodes.n; i++) {
-		if (i)
-			fputc(';', out);
-		print_name(out, folded->nodes.v[path->nodes.v[i]].name);
-	}
-	fprintf(out, " %" PRIu64 "\n", folded->nodes.v[path->nodes.v[path->nodes.n - 1]].self_ns);
 }
 
 /* Depth first, without recursion: stacks may be too deep for it. */
@@ -104,21 +68,26 @@ static int print_nodes(FILE *out, const struct folded *folded)
 {
 	const struct stack_node *nodes = folded->nodes.v;
 	uint32_t node = nodes[0].first_child;
-	struct path path = {0};
+	VEC(uint32_t) path = {0};
+	int err = 0;
 
 	while (node) {
-		if (VEC_ADD(&path.nodes, node)) {
-			VEC_FINI(&path.nodes);
-			return -ENOMEM;
+		err = VEC_ADD(&path, node);
+		if (err)
+			break;
+		for (size_t i = 0; i < path.n && nodes[node].self_ns; i++) {
+			if (i)
+				fputc(';', out);
+			folded__print_name(out, nodes[path.v[i]].name);
 		}
 		if (nodes[node].self_ns)
-			print_stack(out, folded, &path);
+			fprintf(out, " %" PRIu64 "\n", nodes[node].self_ns);
 		node = nodes[node].first_child;
-		while (!node && path.nodes.n)
-			node = nodes[path.nodes.v[--path.nodes.n]].next;
+		while (!node && path.n)
+			node = nodes[path.v[--path.n]].next;
 	}
-	VEC_FINI(&path.nodes);
-	return 0;
+	VEC_FINI(&path);
+	return err;
 }
 
 int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees)
@@ -126,8 +95,17 @@ int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees)
 	struct folded folded = {0};
 	int err = VEC_ADD(&folded.nodes, (struct stack_node){.name = ""});
 
-	for (size_t i = 0; i < n_trees && !err; i++)
-		err = add_tree(&folded, &trees[i]);
+	for (const struct call_tree *tree = trees; tree < trees + n_trees && !err; tree++) {
+		const char *name = tree->coroutine ? tree->coroutine_name
+				   : tree->comm[0] ? tree->comm
+						   : "thread";
+		uint32_t root = child_of(&folded, 0, name);
+
+		err = root ? 0 : -ENOMEM;
+		folded.of_call.n = 0;
+		for (size_t i = 0; i < tree->calls.n && !err; i++)
+			err = add_call(&folded, &tree->calls.v[i], root);
+	}
 	if (!err)
 		err = print_nodes(out, &folded);
 	VEC_FINI(&folded.nodes);

@@ -13,4 +13,7 @@
  */
 int folded__print(FILE *out, const struct call_tree *trees, size_t n_trees);
 
+/* Prints a name, with ':' for the format's separators. */
+void folded__print_name(FILE *out, const char *name);
+
 #endif

@@ -3,48 +3,6 @@
 
 #include <string.h>
 
-/* Goroutines also need the same function. */
-static bool is_of_name(const struct done_by *a, const struct done_by *b)
-{
-	const char *in = a->in ? a->in : "", *other = b->in ? b->in : "";
-
-	return !strcmp(a->comm, b->comm) && !strcmp(in, other);
-}
-
-static void add_one(struct off_cpu *off_cpu, const struct done_by *by)
-{
-	for (size_t i = 0; i < OFF_CPU_MAX; i++) {
-		const struct done_by *known = off_cpu->names[i].by;
-
-		if (known && !is_of_name(known, by))
-			continue;
-		off_cpu->names[i].by = known ? known : by;
-		off_cpu->names[i].ns += by->ns;
-		return;
-	}
-}
-
-static bool is_same_wait(const struct waits_for *a, const struct waits_for *b)
-{
-	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
-
-	return !strcmp(waits_for__format(a, text), waits_for__format(b, other));
-}
-
-static void add_wait(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call)
-{
-	const struct waits_for *wait = call_tree__waits_for(tree, call);
-
-	for (struct off_cpu_sum *w = off_cpu->waits; wait && w < off_cpu->waits + OFF_CPU_MAX;
-	     w++) {
-		if (w->wait && !is_same_wait(w->wait, wait))
-			continue;
-		w->wait = w->wait ? w->wait : wait;
-		w->ns += call->end_ns - call->start_ns;
-		return;
-	}
-}
-
 /* The next sum by falling time after `last` (NULL: the largest), or NULL. */
 static const struct off_cpu_sum *next(const struct off_cpu_sum *sums,
 				      const struct off_cpu_sum *last)
@@ -83,18 +41,41 @@ void off_cpu__print_wait(FILE *out, const struct off_cpu *off_cpu, const struct 
 
 void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call)
 {
+	const struct waits_for *wait = call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL
+					       ? call_tree__waits_for(tree, call)
+					       : NULL;
 	const struct done_by *by =
 		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
+	const struct done_by *end = tree->done_by.v + tree->done_by.n;
+	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 
 	off_cpu->ns += call->end_ns - call->start_ns;
-	if (call->kind == CALL_OFF_CPU || call->kind == CALL_SYSCALL)
-		add_wait(off_cpu, tree, call);
+	for (size_t i = 0; i < OFF_CPU_MAX && wait; i++) {
+		struct off_cpu_sum *w = &off_cpu->waits[i];
+
+		if (w->wait &&
+		    strcmp(waits_for__format(w->wait, text), waits_for__format(wait, other)))
+			continue;
+		w->wait = w->wait ?: wait;
+		w->ns += call->end_ns - call->start_ns;
+		break;
+	}
 	if (by)
 		off_cpu->woken = call->reason == OFF_BLOCKED;
-	for (; by && by < end && by->call == index; by++)
-		add_one(off_cpu, by);
+	for (; by && by < end && by->call == index; by++) {
+		for (size_t i = 0; i < OFF_CPU_MAX; i++) {
+			struct off_cpu_sum *known = &off_cpu->names[i];
+
+			/* Goroutines also need the same function. */
+			if (known->by && (strcmp(known->by->comm, by->comm) ||
+					  strcmp(known->by->in ?: "", by->in ?: "")))
+				continue;
+			known->by = known->by ?: by;
+			known->ns += by->ns;
+			break;
+		}
+	}
 }
 
 const struct done_by *off_cpu__most(const struct off_cpu *off_cpu)
@@ -104,21 +85,6 @@ const struct done_by *off_cpu__most(const struct off_cpu *off_cpu)
 	return most && most->ns >= off_cpu->ns / OFF_CPU_SHARE ? most->by : NULL;
 }
 
-static void print_name(FILE *out, const struct done_by *by)
-{
-	if (!by->is_goroutine)
-		fprintf(out, "%s (%d)", by->comm, by->tid);
-	else
-		fprintf(out, "%s%s%s", by->comm, by->in ? " in " : "", by->in ? by->in : "");
-}
-
-static const char *relation(const struct off_cpu *off_cpu, const struct done_by *by)
-{
-	if (!off_cpu->woken)
-		return "by ";
-	return by->is_goroutine ? "made ready by " : "woken by ";
-}
-
 void off_cpu__print(FILE *out, const struct off_cpu *off_cpu)
 {
 	const struct off_cpu_sum *most = next(off_cpu->names, NULL), *b = most;
@@ -126,8 +92,16 @@ void off_cpu__print(FILE *out, const struct off_cpu *off_cpu)
 	if (most && most->ns < off_cpu->ns / OFF_CPU_SHARE)
 		return;
 	for (int i = 0; i < OFF_CPU_SHOWN && b && b->ns >= most->ns / OFF_CPU_SHARE; i++) {
-		fprintf(out, ", %s", i ? "" : relation(off_cpu, b->by));
-		print_name(out, b->by);
+		const struct done_by *by = b->by;
+		const char *relation = !off_cpu->woken	  ? "by "
+				       : by->is_goroutine ? "made ready by "
+							  : "woken by ";
+
+		fprintf(out, ", %s%s", i ? "" : relation, by->comm);
+		if (!by->is_goroutine)
+			fprintf(out, " (%d)", by->tid);
+		else if (by->in)
+			fprintf(out, " in %s", by->in);
 		b = next(off_cpu->names, b);
 	}
 }

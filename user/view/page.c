@@ -12,7 +12,7 @@
 #include "util/text.h"
 #include "util/units.h"
 #include "view/page_style.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 #define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
@@ -49,70 +49,54 @@ static size_t direction_mark(const char *at)
 /* Names are what a program, or whoever wrote a summary, chose. */
 static void put(FILE *out, const char *text)
 {
+	static const char special[] = "&<>\"'";
+	static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+
 	while (*text) {
+		const char *found = strchr(special, *text);
 		size_t mark = direction_mark(text);
 
-		if (mark) {
+		if (mark)
 			fputc('?', out);
-			text += mark;
-			continue;
-		}
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		case '\'':
-			fputs("&#39;", out);
-			break;
-		default:
+		else if (found)
+			fputs(names[found - special], out);
+		else
 			fputc(*text, out);
-		}
-		text++;
+		text += mark ? mark : 1;
 	}
 }
 
-static void put_duration(FILE *out, uint64_t ns)
-{
-	fputs(DURATION(ns), out);
-}
-
-/* "2026-11-21 10:00:00" */
-static void put_moment(FILE *out, uint64_t ms)
+/* "2026-11-21 10:00:00" or "2026-11-21 10:00:00 to 2026-11-21 12:00:00" */
+static void put_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
 {
 	char text[UNITS_MOMENT_SIZE];
 
-	if (!ms) {
+	if (!first_ms) {
 		fputs("at an unknown time", out);
 		return;
 	}
-	units__format_moment(text, ms);
+	units__format_moment(text, first_ms);
 	fprintf(out, "%.10s %.8s", text, text + 11);
-}
-
-static void put_span(FILE *out, uint64_t first_ms, uint64_t last_ms)
-{
-	put_moment(out, first_ms);
 	if (last_ms == first_ms)
 		return;
-	fputs(" to ", out);
-	put_moment(out, last_ms);
+	units__format_moment(text, last_ms);
+	fprintf(out, " to %.10s %.8s", text, text + 11);
+}
+
+/* Puts the text between two pieces of the page; nothing if it is NULL. */
+static void put_in(FILE *out, const char *before, const char *text, const char *after)
+{
+	if (!text)
+		return;
+	fputs(before, out);
+	put(out, text);
+	fputs(after, out);
 }
 
 static void put_hosts(FILE *out, const char *const *hosts, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		fputs(i ? ", " : "", out);
-		put(out, hosts[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		put_in(out, i ? ", " : "", hosts[i], "");
 }
 
 static int put_title(FILE *out, const struct pattern *pattern)
@@ -144,43 +128,27 @@ static int put_pattern(const struct page *page, size_t i)
 	size_t also = pattern->entries.n - pattern->n_main;
 	double share = percent(pattern->lost_ns, page->p->lost_ns);
 
-	fprintf(out, "<tr><td class=\"n\" data-l=\"extra\">");
-	put_duration(out, pattern->lost_ns);
 	fprintf(out,
-		"</td><td data-l=\"share\"><svg class=\"bar\" width=\"100%%\" height=\"14\">"
-		"<rect class=\"k%zu\" width=\"%.1f%%\" height=\"14\"/></svg> %.0f %%</td>",
-		colour_of(i), share > 100 ? 100 : share, share);
+		"<tr><td class=\"n\" data-l=\"extra\">%s</td><td data-l=\"share\"><svg "
+		"class=\"bar\" width=\"100%%\" height=\"14\"><rect class=\"k%zu\" "
+		"width=\"%.1f%%\" height=\"14\"/></svg> %.0f %%</td>",
+		DURATION(pattern->lost_ns), colour_of(i), share > 100 ? 100 : share, share);
 	fprintf(out, "<td class=\"n\" data-l=\"captures\">%zu", pattern->n_main);
 	if (also)
 		fprintf(out, "+%zu", also);
-	fprintf(out, "</td><td class=\"n\" data-l=\"median\">");
-	put_duration(out, pattern->median_ns);
-	fprintf(out, "</td><td class=\"n\" data-l=\"worst\">");
-	put_duration(out, pattern->entries.v[0].cause->ns);
-	fprintf(out, "</td><td class=\"c\"><a href=\"#cause-%zu\">", i);
+	fprintf(out,
+		"</td><td class=\"n\" data-l=\"median\">%s</td><td class=\"n\" "
+		"data-l=\"worst\">%s</td><td class=\"c\"><a href=\"#cause-%zu\">",
+		DURATION(pattern->median_ns), DURATION(pattern->entries.v[0].cause->ns), i);
 	if (put_title(out, pattern))
 		return -ENOMEM;
 	fprintf(out, "</a><small>");
 	put_span(out, pattern->first_ms, pattern->last_ms);
-	if (pattern->hosts.n) {
+	if (pattern->hosts.n)
 		fputs("; ", out);
-		put_hosts(out, pattern->hosts.v, pattern->hosts.n);
-	}
+	put_hosts(out, pattern->hosts.v, pattern->hosts.n);
 	fprintf(out, "</small></td></tr>\n");
 	return 0;
-}
-
-static int put_table(const struct page *page)
-{
-	int err = 0;
-
-	fputs("<h2>Causes</h2>\n<table class=\"causes\"><thead><tr><th>extra</th><th>share</th>"
-	      "<th>captures</th><th>median</th><th>worst</th><th>cause</th></tr></thead><tbody>\n",
-	      page->out);
-	for (size_t i = 0; i < page->p->all.n && !err; i++)
-		err = put_pattern(page, i);
-	fputs("</tbody></table>\n", page->out);
-	return err;
 }
 
 /* Delays over time */
@@ -221,62 +189,31 @@ static double place_y(const struct scale *scale, uint64_t ns)
 	return 8 + (1 - part) * (PLOT_HEIGHT - PLOT_BOTTOM - 8);
 }
 
-/* Room for the axis is on the left. */
-static double place_x(const struct scale *scale, uint64_t ms)
-{
-	double span = (double)(scale->last_ms - scale->first_ms);
-
-	return span > 0 ? 18 + 80 * (double)(ms - scale->first_ms) / span : 55;
-}
-
-static void put_axes(FILE *out, const struct scale *scale)
-{
-	char text[UNITS_MOMENT_SIZE];
-
-	for (double decade = scale->low; decade <= scale->high; decade++) {
-		double y = place_y(scale, (uint64_t)pow(10, decade));
-
-		fprintf(out,
-			"<line class=\"axis\" x1=\"0%%\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
-			"<text x=\"3\" y=\"%.1f\">",
-			y, y, y < 20 ? y + 12 : y - 3);
-		put_duration(out, (uint64_t)pow(10, decade));
-		fputs("</text>\n", out);
-	}
-	units__format_moment(text, scale->first_ms);
-	fprintf(out, "<text x=\"3\" y=\"%d\">%.16s</text>", PLOT_HEIGHT - 4, text);
-	units__format_moment(text, scale->last_ms);
-	if (scale->last_ms > scale->first_ms)
-		fprintf(out, "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">%.16s</text>\n",
-			PLOT_HEIGHT - 4, text);
-}
-
 static void put_point(const struct page *page, const struct scale *scale, size_t i)
 {
 	const struct summary *s = &page->p->summaries[i];
+	double span = (double)(scale->last_ms - scale->first_ms);
 	FILE *out = page->out;
-	bool has_link = page->is_shown[i];
 
 	if (s->no_report || !s->unix_ms)
 		return;
-	if (has_link)
+	if (page->is_shown[i])
 		fprintf(out, "<a href=\"#capture-%zu\">", i);
+	/* Room for the axis is on the left. */
 	fprintf(out, "<circle class=\"k%zu\" cx=\"%.2f%%\" cy=\"%.1f\" r=\"4\"><title>",
 		page->cause_of[i] ? colour_of(page->cause_of[i] - 1) : COLOURS,
-		place_x(scale, s->unix_ms), place_y(scale, summary__excess(s)));
-	put_moment(out, s->unix_ms);
-	fputs(": ", out);
-	put_duration(out, summary__excess(s));
-	if (s->host) {
-		fputs(", ", out);
-		put(out, s->host);
-	}
-	fprintf(out, "</title></circle>%s\n", has_link ? "</a>" : "");
+		span > 0 ? 18 + 80 * (double)(s->unix_ms - scale->first_ms) / span : 55,
+		place_y(scale, summary__excess(s)));
+	put_span(out, s->unix_ms, s->unix_ms);
+	fprintf(out, ": %s", DURATION(summary__excess(s)));
+	put_in(out, ", ", s->host, "");
+	fprintf(out, "</title></circle>%s\n", page->is_shown[i] ? "</a>" : "");
 }
 
 static void put_plot(const struct page *page)
 {
 	struct scale scale = scale_of(page->p);
+	char text[UNITS_MOMENT_SIZE];
 	FILE *out = page->out;
 
 	if (!page->p->first_ms || !page->p->n_reports)
@@ -287,7 +224,21 @@ static void put_plot(const struct page *page)
 		"times are UTC.</p>\n<svg class=\"plot\" width=\"100%%\" height=\"%d\" "
 		"role=\"img\">\n",
 		PLOT_HEIGHT);
-	put_axes(out, &scale);
+	for (double decade = scale.low; decade <= scale.high; decade++) {
+		uint64_t ns = (uint64_t)pow(10, decade);
+		double y = place_y(&scale, ns);
+
+		fprintf(out,
+			"<line class=\"axis\" x1=\"0%%\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>"
+			"<text x=\"3\" y=\"%.1f\">%s</text>\n",
+			y, y, y < 20 ? y + 12 : y - 3, DURATION(ns));
+	}
+	units__format_moment(text, scale.first_ms);
+	fprintf(out, "<text x=\"3\" y=\"%d\">%.16s</text>", PLOT_HEIGHT - 4, text);
+	units__format_moment(text, scale.last_ms);
+	if (scale.last_ms > scale.first_ms)
+		fprintf(out, "<text x=\"100%%\" y=\"%d\" text-anchor=\"end\">%.16s</text>\n",
+			PLOT_HEIGHT - 4, text);
 	for (size_t i = 0; i < page->p->n; i++)
 		put_point(page, &scale, i);
 	fputs("</svg>\n", out);
@@ -308,79 +259,38 @@ static void put_bar(FILE *out, const char *name, const uint64_t parts[static ACC
 			continue;
 		fprintf(out,
 			"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
-			"height=\"18\"><title>%s ",
-			i, at, width, account_parts[i].name);
-		put_duration(out, parts[i]);
-		fputs("</title></rect>", out);
+			"height=\"18\"><title>%s %s</title></rect>",
+			i, at, width, account_parts[i].name, DURATION(parts[i]));
 		at += width;
 	}
 	fputs("</svg></div>\n", out);
-}
-
-static void put_legend(FILE *out, const uint64_t parts[static ACCOUNT_PARTS],
-		       const uint64_t others[static ACCOUNT_PARTS])
-{
-	fputs("<p class=\"legend\">", out);
-	for (int i = 0; i < ACCOUNT_PARTS; i++) {
-		if (!parts[i] && !others[i])
-			continue;
-		fprintf(out,
-			"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" width=\"10\" "
-			"height=\"10\"/></svg> %s ",
-			i, account_parts[i].name);
-		put_duration(out, parts[i]);
-		fputs(" (", out);
-		put_duration(out, others[i]);
-		fputs(")</span> ", out);
-	}
-	fputs("</p>\n", out);
-}
-
-static uint64_t sum_of(const uint64_t parts[static ACCOUNT_PARTS])
-{
-	uint64_t sum = 0;
-
-	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		sum += parts[i];
-	return sum;
 }
 
 /* Both to the scale of the longer one. */
 static void put_account(FILE *out, const uint64_t slow[static ACCOUNT_PARTS],
 			const uint64_t ordinary[static ACCOUNT_PARTS])
 {
-	uint64_t whole = sum_of(slow), other = sum_of(ordinary);
+	uint64_t whole = 0, other = 0;
 
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
+		whole += slow[i];
+		other += ordinary[i];
+	}
 	whole = other > whole ? other : whole;
 	put_bar(out, "slow", slow, whole);
 	if (other)
 		put_bar(out, "ordinary", ordinary, whole);
-	put_legend(out, slow, ordinary);
+	fputs("<p class=\"legend\">", out);
+	for (int i = 0; i < ACCOUNT_PARTS; i++)
+		if (slow[i] || ordinary[i])
+			fprintf(out,
+				"<span><svg width=\"10\" height=\"10\"><rect class=\"p%d\" "
+				"width=\"10\" height=\"10\"/></svg> %s %s (%s)</span> ",
+				i, account_parts[i].name, DURATION(slow[i]), DURATION(ordinary[i]));
+	fputs("</p>\n", out);
 }
 
 /* A flame graph */
-
-struct flames {
-	FILE *out;
-	uint64_t whole_ns;
-	uint64_t ends_ns[ROWS_MAX + 1]; /* by depth: where the next sibling begins */
-	uint32_t rows;
-	bool only_count;
-};
-
-/* The place of a frame, below that of its caller; false: it is too narrow, or too deep. */
-static bool place_frame(struct flames *f, uint32_t depth, uint64_t ns, uint64_t *from_ns)
-{
-	if (depth >= ROWS_MAX)
-		return false;
-	*from_ns = f->ends_ns[depth];
-	f->ends_ns[depth] += ns;
-	f->ends_ns[depth + 1] = *from_ns;
-	if (percent(ns, f->whole_ns) < FRAME_LEAST)
-		return false;
-	f->rows = depth + 1 > f->rows ? depth + 1 : f->rows;
-	return true;
-}
 
 static unsigned int hue_of(const char *name)
 {
@@ -393,83 +303,73 @@ static unsigned int hue_of(const char *name)
 	return hash % 6;
 }
 
-static void put_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
+/* Prints the frames, or only counts their rows if `out` is NULL. Returns the number of rows. */
+static uint32_t put_frames(FILE *out, const struct summary *s)
 {
-	struct flames *f = (struct flames *)ctx;
-	uint64_t from_ns;
+	uint64_t ends_ns[ROWS_MAX + 1] = {0}; /* by depth: where the next sibling begins */
+	struct summary_call call = {0};
+	uint32_t rows = 0;
 
-	if (!place_frame(f, depth, ns, &from_ns) || f->only_count)
-		return;
-	fprintf(f->out,
-		"<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%d\"><rect class=\"f%u\" "
-		"width=\"100%%\" height=\"%d\"/><text x=\"3\" y=\"13\">",
-		percent(from_ns, f->whole_ns), depth * ROW_HEIGHT, percent(ns, f->whole_ns),
-		ROW_HEIGHT - 1, hue_of(name), ROW_HEIGHT - 1);
-	put(f->out, SHORT_NAME(name));
-	fputs("</text><title>", f->out);
-	put(f->out, name);
-	fputs(" ", f->out);
-	put_duration(f->out, ns);
-	fputs("</title></svg>\n", f->out);
+	while (summary__next_call(s, &call)) {
+		uint64_t from_ns;
+
+		if (call.depth >= ROWS_MAX)
+			continue;
+		from_ns = ends_ns[call.depth];
+		ends_ns[call.depth] += call.ns;
+		ends_ns[call.depth + 1] = from_ns;
+		if (percent(call.ns, s->slow_ns) < FRAME_LEAST)
+			continue;
+		rows = call.depth + 1 > rows ? call.depth + 1 : rows;
+		if (!out)
+			continue;
+		fprintf(out,
+			"<svg x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%d\"><rect "
+			"class=\"f%u\" width=\"100%%\" height=\"%d\"/>",
+			percent(from_ns, s->slow_ns), call.depth * ROW_HEIGHT,
+			percent(call.ns, s->slow_ns), ROW_HEIGHT - 1, hue_of(call.name),
+			ROW_HEIGHT - 1);
+		put_in(out, "<text x=\"3\" y=\"13\">", SHORT_NAME(call.name), "</text>");
+		put_in(out, "<title>", call.name, " ");
+		fprintf(out, "%s</title></svg>\n", DURATION(call.ns));
+	}
+	return rows;
 }
 
 static void put_flames(FILE *out, const struct summary *s)
 {
-	struct flames f = {.out = out, .whole_ns = s->slow_ns, .only_count = true};
+	uint32_t rows = put_frames(NULL, s);
 
-	summary__each_frame(s, put_frame, &f);
-	if (!f.rows)
+	if (!rows)
 		return;
 	fprintf(out,
 		"<h4>Where the time went: callers above, as wide as they took</h4>\n<svg "
 		"class=\"flame\" width=\"100%%\" height=\"%u\">\n",
-		f.rows * ROW_HEIGHT);
-	f = (struct flames){.out = out, .whole_ns = s->slow_ns};
-	summary__each_frame(s, put_frame, &f);
+		rows * ROW_HEIGHT);
+	put_frames(out, s);
 	fputs("</svg>\n", out);
 }
 
 /* The hot path: the functions that have a tenth of the iteration. */
-
-struct hot {
-	FILE *out;
-	uint64_t whole_ns;
-	size_t n;
-};
-
-static void put_hot(void *ctx, uint32_t depth, const char *name, uint64_t ns)
-{
-	struct hot *hot = (struct hot *)ctx;
-
-	if (ns < hot->whole_ns / HOT_SHARE || hot->n >= HOT_MAX)
-		return;
-	if (!hot->n++)
-		fputs("<h4>Hot path</h4>\n<pre>", hot->out);
-	fprintf(hot->out, "%*s", (int)(depth < 20 ? depth : 20), "");
-	put(hot->out, SHORT_NAME(name));
-	fputs("  ", hot->out);
-	put_duration(hot->out, ns);
-	fputc('\n', hot->out);
-}
-
 static void put_hot_path(FILE *out, const struct summary *s)
 {
-	struct hot hot = {out, s->slow_ns, 0};
+	struct summary_call call = {0};
+	size_t n = 0;
 
-	summary__each_frame(s, put_hot, &hot);
-	if (hot.n)
+	while (n < HOT_MAX && summary__next_call(s, &call)) {
+		if (call.ns < s->slow_ns / HOT_SHARE)
+			continue;
+		if (!n++)
+			fputs("<h4>Hot path</h4>\n<pre>", out);
+		fprintf(out, "%*s", (int)(call.depth < 20 ? call.depth : 20), "");
+		put(out, SHORT_NAME(call.name));
+		fprintf(out, "  %s\n", DURATION(call.ns));
+	}
+	if (n)
 		fputs("</pre>\n", out);
 }
 
 /* The timeline */
-
-static int part_of_letter(char letter)
-{
-	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		if (account_parts[i].letter == letter)
-			return i;
-	return -1;
-}
 
 static void put_thread(FILE *out, const struct summary_thread *thread)
 {
@@ -477,11 +377,13 @@ static void put_thread(FILE *out, const struct summary_thread *thread)
 	put(out, thread->name);
 	fprintf(out, " %" PRIu64 "</span><svg width=\"100%%\" height=\"14\">", thread->tid);
 	for (int i = 0, n; i < SUMMARY_BINS; i += n) {
-		int part = part_of_letter(thread->bins[i]);
+		int part = 0;
 
+		while (part < ACCOUNT_PARTS && account_parts[part].letter != thread->bins[i])
+			part++;
 		for (n = 1; i + n < SUMMARY_BINS && thread->bins[i + n] == thread->bins[i]; n++)
 			;
-		if (part >= 0)
+		if (part < ACCOUNT_PARTS)
 			fprintf(out,
 				"<rect class=\"p%d\" x=\"%.2f%%\" width=\"%.2f%%\" "
 				"height=\"14\"><title>%s</title></rect>",
@@ -500,28 +402,13 @@ static void put_timeline(FILE *out, const struct summary *s)
 	fputs("<h4>The slow iteration, and what other threads did meanwhile</h4>\n", out);
 	for (size_t i = 0; summary__thread(s, i, &thread); i++)
 		put_thread(out, &thread);
-	fputs("<div class=\"row\"><span></span><span class=\"ends\"><b>0</b><b>", out);
-	put_duration(out, s->slow_ns);
-	fputs("</b></span></div>\n", out);
+	fprintf(out,
+		"<div class=\"row\"><span></span><span class=\"ends\"><b>0</b><b>%s</b></span>"
+		"</div>\n",
+		DURATION(s->slow_ns));
 }
 
 /* Captures */
-
-static void put_capture_head(FILE *out, const struct summary *s)
-{
-	put_moment(out, s->unix_ms);
-	fputs(" <b>", out);
-	put_duration(out, s->slow_ns);
-	fputs("</b>", out);
-	if (s->function) {
-		fputs(" ", out);
-		put(out, SHORT_NAME(s->function));
-	}
-	if (s->host) {
-		fputs(", ", out);
-		put(out, s->host);
-	}
-}
 
 static void put_capture(const struct page *page, size_t i, size_t cause)
 {
@@ -532,31 +419,17 @@ static void put_capture(const struct page *page, size_t i, size_t cause)
 	fprintf(out,
 		"<details class=\"capture\" id=\"capture-%zu\"><summary><i class=\"k%zu\"></i>", i,
 		colour_of(cause));
-	put_capture_head(out, s);
-	fputs("</summary>\n<p><code>", out);
-	put(out, s->path);
-	fputs("</code>", out);
-	if (link) {
-		fputs(" <a class=\"open\" href=\"", out);
-		put(out, link);
-		fputs("\">open in Perfetto</a>", out);
-	}
-	if (s->trace_id) {
-		fputs("<br>trace id <code>", out);
-		put(out, s->trace_id);
-		fputs("</code>", out);
-	}
-	if (s->print) {
-		fputs("<br><code>", out);
-		put(out, s->print);
-		fputs("</code>", out);
-	}
+	put_span(out, s->unix_ms, s->unix_ms);
+	fprintf(out, " <b>%s</b>", DURATION(s->slow_ns));
+	put_in(out, " ", s->function ? SHORT_NAME(s->function) : NULL, "");
+	put_in(out, ", ", s->host, "");
+	put_in(out, "</summary>\n<p><code>", s->path, "</code>");
+	put_in(out, " <a class=\"open\" href=\"", link, "\">open in Perfetto</a>");
+	put_in(out, "<br>trace id <code>", s->trace_id, "</code>");
+	put_in(out, "<br><code>", s->print, "</code>");
 	fputs("</p>\n<ul>", out);
-	for (size_t k = 0; k < s->causes.n; k++) {
-		fputs("<li>", out);
-		put(out, s->causes.v[k].text);
-		fputs("</li>", out);
-	}
+	for (size_t k = 0; k < s->causes.n; k++)
+		put_in(out, "<li>", s->causes.v[k].text, "</li>");
 	fputs("</ul>\n", out);
 	put_account(out, s->slow, s->ordinary);
 	put_timeline(out, s);
@@ -616,14 +489,6 @@ static void choose_shown(const struct page *page)
 	}
 }
 
-static void find_causes(const struct page *page)
-{
-	for (size_t i = 0; i < page->p->all.n; i++)
-		VEC_EACH(&page->p->all.v[i].entries, entry)
-			if (entry->is_main)
-				page->cause_of[entry->summary - page->p->summaries] = i + 1;
-}
-
 static void put_head(const struct page *page)
 {
 	const struct patterns *p = page->p;
@@ -637,9 +502,8 @@ static void put_head(const struct page *page)
 	      "<title>mtbpf: why it was slow</title>\n<style>" PAGE_STYLE "</style></head>\n"
 	      "<body><header><h1>",
 	      out);
-	put_duration(out, p->lost_ns);
-	fprintf(out, " more than ordinary in %zu slow iteration%s</h1><p>", p->n_reports,
-		p->n_reports == 1 ? "" : "s");
+	fprintf(out, "%s more than ordinary in %zu slow iteration%s</h1><p>", DURATION(p->lost_ns),
+		p->n_reports, p->n_reports == 1 ? "" : "s");
 	put_span(out, p->first_ms, p->last_ms);
 	fputs(" UTC", out);
 	if (p->hosts.n) {
@@ -660,14 +524,9 @@ static void put_labels(const struct page *page)
 		const struct pattern_label *label = &p->labels.v[i];
 		bool is_new = !i || strcmp(p->labels.v[i - 1].key, label->key);
 
-		if (is_new) {
-			fputs(i ? "<br>" : "<p class=\"note\">", page->out);
-			put(page->out, label->key);
-			fputs(": ", page->out);
-		} else {
-			fputs(", ", page->out);
-		}
-		put(page->out, label->value);
+		if (is_new)
+			put_in(page->out, i ? "<br>" : "<p class=\"note\">", label->key, ": ");
+		put_in(page->out, is_new ? "" : ", ", label->value, "");
 		fprintf(page->out, " (%zu)", label->n);
 	}
 	if (p->labels.n)
@@ -685,11 +544,9 @@ static void put_functions(const struct page *page)
 	      "</tr></thead><tbody>\n",
 	      page->out);
 	for (size_t i = 0; i < p->functions.n && i < 10 && p->functions.v[i].extra_ns > 0; i++) {
-		fputs("<tr><td class=\"n\">", page->out);
-		put_duration(page->out, (uint64_t)p->functions.v[i].extra_ns);
-		fprintf(page->out, "</td><td class=\"n\">%zu</td><td>", p->functions.v[i].n);
-		put(page->out, SHORT_NAME(p->functions.v[i].name));
-		fputs("</td></tr>\n", page->out);
+		fprintf(page->out, "<tr><td class=\"n\">%s</td><td class=\"n\">%zu</td>",
+			DURATION((uint64_t)p->functions.v[i].extra_ns), p->functions.v[i].n);
+		put_in(page->out, "<td>", SHORT_NAME(p->functions.v[i].name), "</td></tr>\n");
 	}
 	fputs("</tbody></table>\n", page->out);
 }
@@ -703,21 +560,30 @@ int page__print(FILE *out, const struct patterns *p, const struct page_options *
 			    .is_shown = calloc(p->n + 1, sizeof(*page.is_shown))};
 	int err = page.cause_of && page.is_shown ? 0 : -ENOMEM;
 
-	if (!err) {
-		find_causes(&page);
-		choose_shown(&page);
-		put_head(&page);
-		err = put_table(&page);
-	}
-	if (!err) {
-		put_plot(&page);
-		put_functions(&page);
-		put_labels(&page);
-		fputs("<h2>Captures</h2>\n", out);
-	}
+	if (err)
+		goto out;
+	for (size_t i = 0; i < p->all.n; i++)
+		VEC_EACH(&p->all.v[i].entries, entry)
+			if (entry->is_main)
+				page.cause_of[entry->summary - p->summaries] = i + 1;
+	choose_shown(&page);
+	put_head(&page);
+	fputs("<h2>Causes</h2>\n<table class=\"causes\"><thead><tr><th>extra</th><th>share</th>"
+	      "<th>captures</th><th>median</th><th>worst</th><th>cause</th></tr></thead><tbody>\n",
+	      out);
+	for (size_t i = 0; i < p->all.n && !err; i++)
+		err = put_pattern(&page, i);
+	if (err)
+		goto out;
+	fputs("</tbody></table>\n", out);
+	put_plot(&page);
+	put_functions(&page);
+	put_labels(&page);
+	fputs("<h2>Captures</h2>\n", out);
 	for (size_t i = 0; i < p->all.n && !err; i++)
 		err = put_cause(&page, i);
 	fputs("<footer>mtbpf " MTBPF_VERSION "</footer></body></html>\n", out);
+out:
 	free(page.cause_of);
 	free(page.is_shown);
 	return err;

@@ -22,22 +22,6 @@ static bool is_hex(char c)
 static const char *const clones[] = {".constprop.", ".isra.", ".part.",	     ".cold",
 				     ".lto_priv.",  ".llvm.", ".localalias", ".__uniq."};
 
-static void cut(char *name, const char *at)
-{
-	name[at - name] = '\0';
-}
-
-/* "::h0123456789abcdef" of Rust's older names. */
-static void cut_rust_hash(char *name)
-{
-	size_t n = strlen(name), digits = 0;
-
-	while (digits < 16 && digits < n && is_hex(name[n - 1 - digits]))
-		digits++;
-	if (digits == 16 && n > 19 && !strncmp(name + n - 19, "::h", 3))
-		name[n - 19] = '\0';
-}
-
 /* glibc calls one function by several names. */
 static const char *skip_libc(const char *name)
 {
@@ -53,35 +37,34 @@ static const char *skip_libc(const char *name)
 	return name;
 }
 
-/* "[jit+0x1f]" and "0x7f12" are other addresses in the next process. */
-static void drop_address(char *name)
-{
-	char *at = strstr(name, "0x");
-
-	if ((name[0] == '[' || at == name) && at && is_hex(at[2])) {
-		size_t n = strspn(at + 2, "0123456789abcdefABCDEF");
-
-		memmove(at + 1, at + 2 + n, strlen(at + 2 + n) + 1);
-		*at = '*';
-	}
-}
-
 char *pattern__function(const char *name)
 {
 	char *copy = strdup(name[0] == '_' ? skip_libc(name) : name), *at;
+	size_t n, digits = 0;
 
 	if (!copy)
 		return NULL;
 	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
 		if ((at = strstr(copy, clones[i])) && at != copy)
-			cut(copy, at);
+			*at = '\0';
 	/* Versions of a library's symbols; "@plt". */
 	at = strchr(copy, '@');
 	if (at && at != copy &&
 	    (at[1] == '@' || isupper((unsigned char)at[1]) || !strcmp(at, "@plt")))
-		cut(copy, at);
-	cut_rust_hash(copy);
-	drop_address(copy);
+		*at = '\0';
+	/* "::h0123456789abcdef" of Rust's older names. */
+	n = strlen(copy);
+	while (digits < 16 && digits < n && is_hex(copy[n - 1 - digits]))
+		digits++;
+	if (digits == 16 && n > 19 && !strncmp(copy + n - 19, "::h", 3))
+		copy[n - 19] = '\0';
+	/* "[jit+0x1f]" and "0x7f12" are other addresses in the next process. */
+	at = strstr(copy, "0x");
+	if (at && (copy[0] == '[' || at == copy) && is_hex(at[2])) {
+		n = strspn(at + 2, "0123456789abcdefABCDEF");
+		memmove(at + 1, at + 2 + n, strlen(at + 2 + n) + 1);
+		*at = '*';
+	}
 	return copy;
 }
 
@@ -119,13 +102,6 @@ static size_t number_len(const char *at, char before)
  */
 #define EPHEMERAL_FIRST 32768
 
-/* ":6379" of "10.0.0.1:6379" tells which service it is. */
-static bool is_service_port(const char *at, size_t n, char before, size_t dots)
-{
-	return before == ':' && dots && n < 6 && strtoul(at, NULL, 10) < EPHEMERAL_FIRST &&
-	       !is_word(at[n]) && at[n] != '.';
-}
-
 /* " (fd 5)", " (123)": the number of a descriptor or of a thread. */
 static size_t bracket_len(const char *at)
 {
@@ -158,7 +134,9 @@ char *pattern__of(const char *of)
 		}
 		dots = *at == '.' ? dots + 1 : *at == ' ' || *at == '/' ? 0 : dots;
 		n = number_len(at, before);
-		if (n && is_service_port(at, n, before, dots)) {
+		/* ":6379" of "10.0.0.1:6379" tells which service it is. */
+		if (n && before == ':' && dots && n < 6 &&
+		    strtoul(at, NULL, 10) < EPHEMERAL_FIRST && !is_word(at[n]) && at[n] != '.') {
 			to = mempcpy(to, at, n);
 			at += n;
 		} else if (n) {
@@ -182,29 +160,24 @@ static bool has_place(enum cause_kind kind)
 	       kind == CAUSE_TRACED || kind == CAUSE_SYSCALL;
 }
 
-/* Callers of the trigger's function do not count: stacks of some captures lack them. */
-static size_t first_frame(const struct summary *summary, const struct summary_cause *cause)
-{
-	size_t i = 0;
-
-	while (summary->function && i < cause->path.n &&
-	       strcmp(cause->path.v[i].name, summary->function))
-		i++;
-	return summary->function && i < cause->path.n ? i : 0;
-}
-
 static int fill_key(struct pattern *pattern, const struct summary *summary,
 		    const struct summary_cause *cause)
 {
-	size_t n = has_place(cause->kind) ? cause->path.n : 0;
+	size_t n = has_place(cause->kind) ? cause->path.n : 0, first = 0;
 	int err = 0;
 
+	/* Callers of the trigger's function do not count: stacks of some captures lack them. */
+	while (summary->function && first < n &&
+	       strcmp(cause->path.v[first].name, summary->function))
+		first++;
+	if (first == n)
+		first = 0;
 	*pattern = (struct pattern){.kind = cause->kind};
 	if (cause->of) {
 		pattern->of = pattern__of(cause->of);
 		err = pattern->of ? 0 : -ENOMEM;
 	}
-	for (size_t i = first_frame(summary, cause); i < n && !err; i++) {
+	for (size_t i = first; i < n && !err; i++) {
 		struct pattern_frame frame = {pattern__function(cause->path.v[i].name),
 					      cause->path.v[i].is_inlined};
 
@@ -238,37 +211,24 @@ static bool is_same(const struct pattern *a, const struct pattern *b)
 	return true;
 }
 
-static void take_inlined(struct pattern *known, const struct pattern *key)
-{
-	for (size_t i = 0; i < key->path.n && i < known->path.n; i++)
-		known->path.v[i].is_inlined |= key->path.v[i].is_inlined;
-}
-
-/* A linear search will do: causes are few, and captures of each are many. */
-static struct pattern *find(struct patterns *p, const struct pattern *key)
-{
-	for (size_t i = 0; i < p->all.n; i++)
-		if (is_same(&p->all.v[i], key))
-			return &p->all.v[i];
-	return NULL;
-}
-
 static int add_cause(struct patterns *p, const struct summary *summary, size_t i)
 {
 	const struct pattern_entry entry = {summary, &summary->causes.v[i], !i};
-	struct pattern key, *known;
+	struct pattern key, *known = NULL;
 	int err = fill_key(&key, summary, entry.cause);
 
-	known = err ? NULL : find(p, &key);
-	if (known) {
-		take_inlined(known, &key);
-	} else if (!err) {
+	/* A linear search will do: causes are few, and captures of each are many. */
+	for (size_t k = 0; k < p->all.n && !err && !known; k++)
+		if (is_same(&p->all.v[k], &key))
+			known = &p->all.v[k];
+	for (size_t k = 0; known && k < key.path.n && k < known->path.n; k++)
+		known->path.v[k].is_inlined |= key.path.v[k].is_inlined;
+	if (!err && !known) {
 		known = VEC_PUSH(&p->all);
+		err = known ? 0 : -ENOMEM;
 		if (known) {
 			*known = key;
 			key = (struct pattern){0};
-		} else {
-			err = -ENOMEM;
 		}
 	}
 	fini_pattern(&key);
@@ -277,15 +237,10 @@ static int add_cause(struct patterns *p, const struct summary *summary, size_t i
 
 /* Paths of one cause, as two builds show it. */
 
-static const char *build_of(const struct pattern_entry *entry)
-{
-	return entry->summary->build_id;
-}
-
 static bool has_build(const struct pattern *pattern, const char *build)
 {
 	for (size_t i = 0; i < pattern->entries.n; i++) {
-		const char *other = build_of(&pattern->entries.v[i]);
+		const char *other = pattern->entries.v[i].summary->build_id;
 
 		if (!build || !other || !strcmp(build, other))
 			return true;
@@ -298,44 +253,31 @@ static bool has_build(const struct pattern *pattern, const char *build)
 static bool share_build(const struct pattern *a, const struct pattern *b)
 {
 	for (size_t i = 0; i < a->entries.n; i++)
-		if (has_build(b, build_of(&a->entries.v[i])))
+		if (has_build(b, a->entries.v[i].summary->build_id))
 			return true;
 	return false;
-}
-
-struct seek {
-	const char *name;
-	bool found;
-};
-
-static void seek_frame(void *ctx, uint32_t depth, const char *name, uint64_t ns)
-{
-	struct seek *seek = (struct seek *)ctx;
-	char *plain = seek->found ? NULL : pattern__function(name);
-
-	(void)depth;
-	(void)ns;
-	seek->found |= plain && !strcmp(plain, seek->name);
-	free(plain);
 }
 
 /* True if a capture of one of the pattern's builds shows the function. */
 static bool knows_function(const struct patterns *p, const struct pattern *pattern,
 			   const char *name)
 {
-	struct seek seek = {.name = name};
+	bool found = false;
 
-	for (size_t i = 0; i < p->n && !seek.found; i++)
-		if (p->summaries[i].build_id && has_build(pattern, p->summaries[i].build_id))
-			summary__each_frame(&p->summaries[i], seek_frame, &seek);
-	return seek.found;
-}
+	for (size_t i = 0; i < p->n && !found; i++) {
+		const struct summary *s = &p->summaries[i];
+		struct summary_call call = {0};
 
-/* True if a path of the same cause may lack this frame. */
-static bool may_lack(const struct patterns *p, const struct pattern *shorter,
-		     const struct pattern_frame *frame)
-{
-	return frame->is_inlined || !knows_function(p, shorter, frame->name);
+		if (!s->build_id || !has_build(pattern, s->build_id))
+			continue;
+		while (!found && summary__next_call(s, &call)) {
+			char *plain = pattern__function(call.name);
+
+			found = plain && !strcmp(plain, name);
+			free(plain);
+		}
+	}
+	return found;
 }
 
 /*
@@ -354,7 +296,7 @@ static bool is_shortened(const struct patterns *p, const struct pattern *shorter
 
 		if (at < shorter->path.n && !strcmp(shorter->path.v[at].name, frame->name))
 			at++;
-		else if (!i || !may_lack(p, shorter, frame))
+		else if (!i || (!frame->is_inlined && knows_function(p, shorter, frame->name)))
 			return false;
 	}
 	return at == shorter->path.n;
@@ -390,24 +332,6 @@ static bool is_with_gap(const struct pattern *gap, const struct pattern *whole)
 	       has_part(whole, whole->path.n - rest, gap, at + 1, rest);
 }
 
-static bool may_be_one(const struct patterns *p, const struct pattern *a, const struct pattern *b)
-{
-	return is_of_same(a, b) &&
-	       (is_with_gap(a, b) || (!share_build(a, b) && is_shortened(p, a, b)));
-}
-
-static int join(struct patterns *p, size_t from, size_t to)
-{
-	struct pattern *a = &p->all.v[from], *b = &p->all.v[to];
-	int err = VEC_ADD_ALL(&b->entries, &a->entries);
-
-	if (err)
-		return err;
-	fini_pattern(a);
-	VEC_REMOVE(&p->all, from);
-	return 0;
-}
-
 /* Joins a pattern with another that may be the same, unless it fits several. */
 static int join_same(struct patterns *p)
 {
@@ -416,17 +340,26 @@ static int join_same(struct patterns *p)
 	for (size_t i = 0; i < p->all.n && !err;) {
 		size_t n = 0, fits = 0;
 
-		for (size_t k = 0; k < p->all.n && n < 2; k++)
-			if (k != i && may_be_one(p, &p->all.v[i], &p->all.v[k])) {
-				fits = k;
-				n++;
-			}
-		if (n == 1)
-			err = join(p, i, fits);
-		else
+		for (size_t k = 0; k < p->all.n && n < 2; k++) {
+			const struct pattern *a = &p->all.v[i], *b = &p->all.v[k];
+
+			if (k == i || !is_of_same(a, b) ||
+			    !(is_with_gap(a, b) || (!share_build(a, b) && is_shortened(p, a, b))))
+				continue;
+			fits = k;
+			n++;
+		}
+		if (n != 1) {
 			i++;
+			continue;
+		}
+		err = VEC_ADD_ALL(&p->all.v[fits].entries, &p->all.v[i].entries);
+		if (err)
+			return err;
+		fini_pattern(&p->all.v[i]);
+		VEC_REMOVE(&p->all, i);
 	}
-	return err;
+	return 0;
 }
 
 /* Figures. */
@@ -500,16 +433,7 @@ ORDER(by_name, struct pattern_function, strcmp(x->name, y->name))
 ORDER(by_extra, struct pattern_function,
       COMPARE(y->extra_ns, x->extra_ns) ?: strcmp(x->name, y->name))
 
-/* Finds a function by name among those from index `first` on; NULL: missing. */
-static struct pattern_function *find_function(struct patterns *p, size_t first, const char *name)
-{
-	for (size_t i = first; i < p->functions.n; i++)
-		if (!strcmp(p->functions.v[i].name, name))
-			return &p->functions.v[i];
-	return NULL;
-}
-
-/* Several functions of a capture may have the same name here: "[program+*]". */
+/* A capture may have several functions that have the same name here: "[program+*]". */
 static int add_functions(struct patterns *p, const struct summary *summary)
 {
 	size_t first = p->functions.n;
@@ -517,16 +441,21 @@ static int add_functions(struct patterns *p, const struct summary *summary)
 
 	VEC_EACH_WHILE(&summary->functions, function, !err) {
 		char *name = function_name(function);
-		struct pattern_function *known = name ? find_function(p, first, name) : NULL;
+		size_t at = first;
 
-		if (known)
-			known->extra_ns += function->extra_ns;
-		else
-			err = name ? VEC_ADD(&p->functions,
-					     (struct pattern_function){name, 1, function->extra_ns})
-				   : -ENOMEM;
-		if (err || known)
-			free(name);
+		if (!name)
+			return -ENOMEM;
+		while (at < p->functions.n && strcmp(p->functions.v[at].name, name))
+			at++;
+		if (at == p->functions.n) {
+			err = VEC_ADD(&p->functions,
+				      (struct pattern_function){name, 1, function->extra_ns});
+			if (!err)
+				continue;
+		} else {
+			p->functions.v[at].extra_ns += function->extra_ns;
+		}
+		free(name);
 	}
 	return err;
 }
@@ -555,28 +484,25 @@ static void sum_functions(struct patterns *p)
 /* A label that differs from capture to capture is not counted beyond this. */
 #define LABELS_MAX 256
 
-static int add_label(struct patterns *p, const struct summary_label *label)
-{
-	if (!strcmp(label->key, "host"))
-		return 0;
-	VEC_EACH(&p->labels, known) {
-		if (strcmp(known->key, label->key) || strcmp(known->value, label->value))
-			continue;
-		known->n++;
-		return 0;
-	}
-	return p->labels.n < LABELS_MAX
-		       ? VEC_ADD(&p->labels, (struct pattern_label){label->key, label->value, 1})
-		       : 0;
-}
-
 static int add_labels(struct patterns *p, const struct summary *summary)
 {
 	struct summary_label label;
 	int err = 0;
 
-	for (size_t i = 0; !err && summary__label_at(summary, i, &label); i++)
-		err = add_label(p, &label);
+	for (size_t i = 0; !err && summary__label_at(summary, i, &label); i++) {
+		size_t at = 0;
+
+		if (!strcmp(label.key, "host"))
+			continue;
+		while (at < p->labels.n && (strcmp(p->labels.v[at].key, label.key) ||
+					    strcmp(p->labels.v[at].value, label.value)))
+			at++;
+		if (at < p->labels.n)
+			p->labels.v[at].n++;
+		else if (at < LABELS_MAX)
+			err = VEC_ADD(&p->labels,
+				      (struct pattern_label){label.key, label.value, 1});
+	}
 	return err;
 }
 

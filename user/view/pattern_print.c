@@ -10,8 +10,9 @@
 #include "util/text.h"
 #include "util/units.h"
 #include "util/vec.h"
+#include "view/folded.h"
 #include "view/pattern.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Limits: of a path the innermost functions are printed. */
 #define NAMES_MAX 6
@@ -22,31 +23,19 @@ const char *pattern__leaf(const struct pattern *pattern)
 	return pattern->path.n ? pattern->path.v[pattern->path.n - 1].name : "";
 }
 
-static void print_path(FILE *out, const struct pattern *pattern)
-{
-	size_t n = pattern->path.n, first = n > NAMES_MAX ? n - NAMES_MAX : 0;
-
-	if (!n)
-		fprintf(out, "code that is not known");
-	for (size_t i = first; i < n; i++)
-		fprintf(out, "%s%s", i > first ? " > " : "", SHORT_NAME(pattern->path.v[i].name));
-}
-
 void pattern__print_title(FILE *out, const struct pattern *pattern)
 {
 	const char *opening = cause_kinds[pattern->kind].opening;
+	size_t n = pattern->path.n, first = n > NAMES_MAX ? n - NAMES_MAX : 0;
 
 	fputs(opening ?: cause_kinds[pattern->kind].name, out);
-	if (opening)
-		print_path(out, pattern);
+	if (opening && !n)
+		fprintf(out, "code that is not known");
+	for (size_t i = first; i < n && opening; i++)
+		fprintf(out, "%s%s", i > first ? " > " : "", SHORT_NAME(pattern->path.v[i].name));
 	if (pattern->of && strcmp(pattern->of, pattern__leaf(pattern)))
 		fprintf(out, "%s%s", pattern->kind == CAUSE_WAITING ? ", taken by " : ": ",
 			pattern->of);
-}
-
-static unsigned int percent(uint64_t part, uint64_t whole)
-{
-	return whole ? (unsigned int)((part * 100.0) / (double)whole + 0.5) : 0;
 }
 
 static void print_hosts(FILE *out, const char *const *hosts, size_t n)
@@ -92,38 +81,20 @@ static void print_labels(FILE *out, const struct patterns *p)
 		fputc('\n', out);
 }
 
-static void print_head(FILE *out, const struct patterns *p)
-{
-	fprintf(out, "%zu capture%s", p->n, p->n == 1 ? "" : "s");
-	if (p->hosts.n) {
-		fprintf(out, " of %zu host%s, ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
-		print_hosts(out, p->hosts.v, p->hosts.n);
-	}
-	fprintf(out, ", ");
-	print_span(out, p->first_ms, p->last_ms);
-	fprintf(out, "\n%s more than ordinary iterations took, by cause:\n", DURATION(p->lost_ns));
-}
-
-/* "12", "12+3": the largest cause of 12, and another one of 3. */
-static const char *format_count(char buf[static 32], const struct pattern *pattern)
-{
-	size_t also = pattern->entries.n - pattern->n_main;
-
-	if (also)
-		snprintf(buf, 32, "%zu+%zu", pattern->n_main, also);
-	else
-		snprintf(buf, 32, "%zu", pattern->n_main);
-	return buf;
-}
-
 static void print_pattern(FILE *out, const struct patterns *p, const struct pattern *pattern)
 {
 	const struct pattern_entry *worst = &pattern->entries.v[0];
-	char count[32];
+	double share = p->lost_ns ? pattern->lost_ns * 100.0 / (double)p->lost_ns : 0;
+	size_t also = pattern->entries.n - pattern->n_main;
+	char count[48];
 
+	/* "12+3": the largest cause of 12, and another one of 3. */
+	snprintf(count, sizeof(count), "%zu+%zu", pattern->n_main, also);
+	if (!also)
+		*strchr(count, '+') = '\0';
 	fprintf(out, "  %10s %4u %% %8s %10s %10s  ", DURATION(pattern->lost_ns),
-		percent(pattern->lost_ns, p->lost_ns), format_count(count, pattern),
-		DURATION(pattern->median_ns), DURATION(worst->cause->ns));
+		(unsigned int)(share + 0.5), count, DURATION(pattern->median_ns),
+		DURATION(worst->cause->ns));
 	pattern__print_title(out, pattern);
 	fprintf(out, "\n%49s", "");
 	print_span(out, pattern->first_ms, pattern->last_ms);
@@ -143,14 +114,6 @@ static void print_account(FILE *out, const char *name, const uint64_t parts[stat
 			fprintf(out, "%s%s %s", n++ ? " · " : "", account_parts[i].name,
 				DURATION(parts[i]));
 	fputc('\n', out);
-}
-
-static void print_functions(FILE *out, const struct patterns *p, size_t top)
-{
-	fprintf(out, "  %10s %8s  function\n", "extra", "captures");
-	for (size_t i = 0; i < p->functions.n && i < top && p->functions.v[i].extra_ns > 0; i++)
-		fprintf(out, "  %10s %8zu  %s\n", DURATION((uint64_t)p->functions.v[i].extra_ns),
-			p->functions.v[i].n, SHORT_NAME(p->functions.v[i].name));
 }
 
 /* Lists each reason for a missing cause once, with its number of captures. */
@@ -184,12 +147,20 @@ static void print_without_cause(FILE *out, const struct patterns *p)
 
 void patterns__print(FILE *out, const struct patterns *p, size_t top)
 {
-	if (p->n_reports) {
-		print_head(out, p);
+	fprintf(out, "%zu capture%s", p->n, p->n == 1 ? "" : "s");
+	if (!p->n_reports) {
+		fprintf(out, ", and no cause in any\n");
+	} else {
+		if (p->hosts.n) {
+			fprintf(out, " of %zu host%s, ", p->hosts.n, p->hosts.n == 1 ? "" : "s");
+			print_hosts(out, p->hosts.v, p->hosts.n);
+		}
+		fprintf(out, ", ");
+		print_span(out, p->first_ms, p->last_ms);
+		fprintf(out, "\n%s more than ordinary iterations took, by cause:\n",
+			DURATION(p->lost_ns));
 		fprintf(out, "  %10s %6s %8s %10s %10s  %s\n", "extra", "share", "captures",
 			"median", "worst", "cause, when, and the worst capture");
-	} else {
-		fprintf(out, "%zu capture%s, and no cause in any\n", p->n, p->n == 1 ? "" : "s");
 	}
 	for (size_t i = 0; i < p->all.n; i++)
 		print_pattern(out, p, &p->all.v[i]);
@@ -197,7 +168,13 @@ void patterns__print(FILE *out, const struct patterns *p, size_t top)
 		fprintf(out, "all slow iterations, and as many ordinary ones:\n");
 		print_account(out, "slow", p->slow, p->ordinary);
 		print_account(out, "ordinary", p->ordinary, p->slow);
-		print_functions(out, p, top);
+		fprintf(out, "  %10s %8s  function\n", "extra", "captures");
+		if (p->functions.n < top)
+			top = p->functions.n;
+		for (size_t i = 0; i < top && p->functions.v[i].extra_ns > 0; i++)
+			fprintf(out, "  %10s %8zu  %s\n",
+				DURATION((uint64_t)p->functions.v[i].extra_ns), p->functions.v[i].n,
+				SHORT_NAME(p->functions.v[i].name));
 	}
 	print_labels(out, p);
 	print_without_cause(out, p);
@@ -219,14 +196,9 @@ static void add_hosts(cJSON *object, const char *const *hosts, size_t n)
 		json__append_text(list, hosts[i]);
 }
 
-static char *title_of(const struct pattern *pattern)
-{
-	return TEXT_OF(out, pattern__print_title(out, pattern));
-}
-
 static void add_title(cJSON *object, const struct pattern *pattern)
 {
-	char *title = title_of(pattern);
+	char *title = TEXT_OF(out, pattern__print_title(out, pattern));
 	cJSON *path = cJSON_AddArrayToObject(object, "path");
 
 	cJSON_AddStringToObject(object, "cause", title ?: "");
@@ -237,8 +209,11 @@ static void add_title(cJSON *object, const struct pattern *pattern)
 		json__append_text(path, pattern->path.v[i].name);
 }
 
-static void add_figures(cJSON *object, const struct patterns *p, const struct pattern *pattern)
+static void add_pattern(cJSON *list, const struct patterns *p, const struct pattern *pattern)
 {
+	cJSON *object = json__append_object(list);
+
+	add_title(object, pattern);
 	json__add_number(object, "captures", pattern->n_main);
 	json__add_number(object, "also_in", pattern->entries.n - pattern->n_main);
 	json__add_number(object, "lost_ns", pattern->lost_ns);
@@ -246,14 +221,6 @@ static void add_figures(cJSON *object, const struct patterns *p, const struct pa
 				p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0);
 	json__add_number(object, "median_ns", pattern->median_ns);
 	json__add_number(object, "worst_ns", pattern->entries.v[0].cause->ns);
-}
-
-static void add_pattern(cJSON *list, const struct patterns *p, const struct pattern *pattern)
-{
-	cJSON *object = json__append_object(list);
-
-	add_title(object, pattern);
-	add_figures(object, p, pattern);
 	add_hosts(object, pattern->hosts.v, pattern->hosts.n);
 	add_moment(object, "first", pattern->first_ms);
 	add_moment(object, "last", pattern->last_ms);
@@ -354,38 +321,34 @@ static void print_field(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void print_row(FILE *out, const struct patterns *p, const struct pattern *pattern)
-{
-	char *title = title_of(pattern);
-
-	print_field(out, title ?: "");
-	fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
-	print_field(out, pattern__leaf(pattern));
-	fputc(',', out);
-	print_field(out, pattern->of ?: "");
-	fprintf(out, ",%zu,%zu,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",\"", pattern->n_main,
-		pattern->entries.n - pattern->n_main, pattern->lost_ns,
-		p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
-		pattern->median_ns, pattern->entries.v[0].cause->ns);
-	for (size_t i = 0; i < pattern->hosts.n; i++) {
-		fputs(i ? " " : "", out);
-		for (const char *at = pattern->hosts.v[i]; *at; at++)
-			fputc(*at == '"' ? '\'' : *at, out);
-	}
-	fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
-		pattern->first_ms ? MOMENT(pattern->last_ms) : "");
-	print_field(out, pattern->entries.v[0].summary->path);
-	fputs("\r\n", out);
-	free(title);
-}
-
 void patterns__print_csv(FILE *out, const struct patterns *p)
 {
 	fputs("cause,kind,function,of,captures,also_in,lost_ns,share,median_ns,worst_ns,hosts,"
 	      "first,last,example\r\n",
 	      out);
-	for (size_t i = 0; i < p->all.n; i++)
-		print_row(out, p, &p->all.v[i]);
+	VEC_EACH(&p->all, pattern) {
+		char *title = TEXT_OF(text, pattern__print_title(text, pattern));
+
+		print_field(out, title ?: "");
+		fprintf(out, ",%s,", cause_kinds[pattern->kind].key);
+		print_field(out, pattern__leaf(pattern));
+		fputc(',', out);
+		print_field(out, pattern->of ?: "");
+		fprintf(out, ",%zu,%zu,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",\"",
+			pattern->n_main, pattern->entries.n - pattern->n_main, pattern->lost_ns,
+			p->lost_ns ? (double)pattern->lost_ns / (double)p->lost_ns : 0.0,
+			pattern->median_ns, pattern->entries.v[0].cause->ns);
+		for (size_t i = 0; i < pattern->hosts.n; i++) {
+			fputs(i ? " " : "", out);
+			for (const char *at = pattern->hosts.v[i]; *at; at++)
+				fputc(*at == '"' ? '\'' : *at, out);
+		}
+		fprintf(out, "\",%s,%s,", pattern->first_ms ? MOMENT(pattern->first_ms) : "",
+			pattern->first_ms ? MOMENT(pattern->last_ms) : "");
+		print_field(out, pattern->entries.v[0].summary->path);
+		fputs("\r\n", out);
+		free(title);
+	}
 }
 
 /* Stacks */
@@ -400,13 +363,6 @@ struct folding {
 	uint32_t open;
 };
 
-/* The format's own separator is not to be in a name. */
-static void print_folded_name(FILE *out, const char *name)
-{
-	for (; *name; name++)
-		fputc(*name == ';' || *name == '\n' ? ':' : *name, out);
-}
-
 static void close_to(struct folding *f, uint32_t depth)
 {
 	while (f->open > depth) {
@@ -414,35 +370,31 @@ static void close_to(struct folding *f, uint32_t depth)
 
 		if (!ns)
 			continue;
-		print_folded_name(f->out, f->command);
+		folded__print_name(f->out, f->command);
 		for (uint32_t i = 0; i <= f->open; i++) {
 			fputc(';', f->out);
-			print_folded_name(f->out, f->names[i]);
+			folded__print_name(f->out, f->names[i]);
 		}
 		fprintf(f->out, " %" PRIu64 "\n", ns);
 	}
-}
-
-static void fold(void *ctx, uint32_t depth, const char *name, uint64_t ns)
-{
-	struct folding *f = (struct folding *)ctx;
-
-	if (depth >= FOLDED_DEPTH)
-		return;
-	close_to(f, depth);
-	if (depth && f->self_ns[depth - 1] >= ns)
-		f->self_ns[depth - 1] -= ns;
-	f->names[depth] = name;
-	f->self_ns[depth] = ns;
-	f->open = depth + 1;
 }
 
 void patterns__print_folded(FILE *out, const struct patterns *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct folding f = {.out = out, .command = p->summaries[i].command ?: "thread"};
+		struct summary_call call = {0};
 
-		summary__each_frame(&p->summaries[i], fold, &f);
+		while (summary__next_call(&p->summaries[i], &call)) {
+			if (call.depth >= FOLDED_DEPTH)
+				continue;
+			close_to(&f, call.depth);
+			if (call.depth && f.self_ns[call.depth - 1] >= call.ns)
+				f.self_ns[call.depth - 1] -= call.ns;
+			f.names[call.depth] = call.name;
+			f.self_ns[call.depth] = call.ns;
+			f.open = call.depth + 1;
+		}
 		close_to(&f, 0);
 	}
 }
@@ -517,26 +469,6 @@ static enum change compare(const struct change_of *c, const struct changes *chan
 	return ratio > 1.5 ? CHANGE_MORE : ratio < 1 / 1.5 ? CHANGE_LESS : CHANGE_NONE;
 }
 
-static int find_changes(struct changes *changes, const struct patterns *p, size_t n_first)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < p->n; i++)
-		changes->n_reports[i >= n_first] += !p->summaries[i].no_report;
-	for (size_t i = 0; i < p->all.n && !err; i++) {
-		struct change_of c = {.pattern = &p->all.v[i]};
-
-		for (int k = 0; k < 2; k++) {
-			c.sides[k] = side_of(p, c.pattern, n_first, k);
-			c.per_capture[k] =
-				(double)c.sides[k].lost_ns / (double)(changes->n_reports[k] ?: 1);
-		}
-		c.change = compare(&c, changes);
-		err = VEC_ADD(&changes->all, c);
-	}
-	return err;
-}
-
 static double size_of(const struct change_of *c)
 {
 	double d = c->per_capture[1] - c->per_capture[0];
@@ -555,11 +487,6 @@ static const char *format_side(char buf[static 64], const struct side *side, dou
 	return buf;
 }
 
-static const struct pattern_entry *example_of(const struct change_of *c)
-{
-	return c->sides[1].worst ?: c->sides[0].worst;
-}
-
 static void print_changes(FILE *out, const struct changes *changes)
 {
 	fprintf(out,
@@ -567,13 +494,14 @@ static void print_changes(FILE *out, const struct changes *changes)
 		"many:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
 	VEC_EACH(&changes->all, c) {
+		const struct pattern_entry *example = c->sides[1].worst ?: c->sides[0].worst;
 		char a[64], b[64];
 
 		fprintf(out, "  %-6s %18s %18s  ", change_names[c->change],
 			format_side(a, &c->sides[0], c->per_capture[0]),
 			format_side(b, &c->sides[1], c->per_capture[1]));
 		pattern__print_title(out, c->pattern);
-		fprintf(out, "\n%48s%s\n", "", example_of(c)->summary->path);
+		fprintf(out, "\n%48s%s\n", "", example->summary->path);
 	}
 }
 
@@ -611,15 +539,26 @@ static int print_changes_json(FILE *out, const struct changes *changes)
 int patterns__print_difference(FILE *out, const struct patterns *p, size_t n_first, bool json)
 {
 	struct changes changes = {0};
-	int err = find_changes(&changes, p, n_first);
+	int err = 0;
 
-	if (!err) {
-		VEC_SORT(&changes.all, by_change);
-		if (json)
-			err = print_changes_json(out, &changes);
-		else
-			print_changes(out, &changes);
+	for (size_t i = 0; i < p->n; i++)
+		changes.n_reports[i >= n_first] += !p->summaries[i].no_report;
+	for (size_t i = 0; i < p->all.n && !err; i++) {
+		struct change_of c = {.pattern = &p->all.v[i]};
+
+		for (int k = 0; k < 2; k++) {
+			c.sides[k] = side_of(p, c.pattern, n_first, k);
+			c.per_capture[k] =
+				(double)c.sides[k].lost_ns / (double)(changes.n_reports[k] ?: 1);
+		}
+		c.change = compare(&c, &changes);
+		err = VEC_ADD(&changes.all, c);
 	}
+	VEC_SORT(&changes.all, by_change);
+	if (!err && json)
+		err = print_changes_json(out, &changes);
+	else if (!err)
+		print_changes(out, &changes);
 	VEC_FINI(&changes.all);
 	return err;
 }

@@ -15,11 +15,6 @@
 #include "util/text.h"
 #include "util/units.h"
 
-/* Characters that need no quoting in a shell. */
-#define PLAIN                                                                                      \
-	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                                     \
-	"0123456789_./:=@%+,-"
-
 void phases__begin(struct phases *phases)
 {
 	*phases = (struct phases){.began_ns = clock__now_ns()};
@@ -49,38 +44,17 @@ void phases__say(const struct phases *phases)
 	log__info("took %s: %s", DURATION(total_ns), text);
 }
 
-static void put_word(FILE *out, const char *word)
-{
-	if (*word && !word[strspn(word, PLAIN)]) {
-		fputs(word, out);
-		return;
-	}
-	fputc('\'', out);
-	for (; *word; word++) {
-		if (*word == '\'')
-			fputs("'\\''", out);
-		else
-			fputc(*word, out);
-	}
-	fputc('\'', out);
-}
-
-/* True under sudo: then root owns the files. */
-static bool is_by_sudo(void)
-{
-	return !geteuid() && getenv("SUDO_UID");
-}
-
 static void print_command(FILE *out, const char *command, const char *file, const char *output)
 {
-	if (is_by_sudo())
+	/* Under sudo, root owns the files. */
+	if (!geteuid() && getenv("SUDO_UID"))
 		fputs("sudo ", out);
-	put_word(out, program_invocation_name);
+	shell__print_word(out, program_invocation_name);
 	fprintf(out, " %s ", command);
-	put_word(out, file);
+	shell__print_word(out, file);
 	if (output) {
 		fputs(" -o ", out);
-		put_word(out, output);
+		shell__print_word(out, output);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "util/units.h"
 #include "util/vec.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Page faults are named if there are this many more than usual, ... */
 #define FAULTS_MANY 64
@@ -210,21 +210,28 @@ static void find_causes(struct causes *c, const struct report *r)
 		c->n = n;
 }
 
-static bool is_of_path(const struct cause *cause)
-{
-	return cause->kind == CAUSE_CPU || cause->kind == CAUSE_TRACED ||
-	       cause->kind == CAUSE_SYSCALL;
-}
-
-/* The path of the row with the most time in the slow iteration; 0: none. */
-static uint32_t find_row_path(const struct report *r, const struct row *row)
+/*
+ * The path of the row with the most time in the slow iteration: within row->inside, or anywhere; 0:
+ * none.
+ */
+static uint32_t find_path(const struct report *r, const struct row *row, bool anywhere)
 {
 	uint32_t found = 0;
 
-	for (uint32_t i = 1; i < r->paths.n; i++)
-		if (r->paths.v[i].key == row->key &&
-		    (!found || r->paths.v[i].slow_ns > r->paths.v[found].slow_ns))
+	for (uint32_t i = 1; i < r->paths.n; i++) {
+		const struct path *path = &r->paths.v[i];
+		uint32_t caller = path->parent;
+
+		if (path->key != row->key)
+			continue;
+		while (caller && (!r->paths.v[caller].call->function ||
+				  r->paths.v[caller].call->kind == CALL_IN_KERNEL))
+			caller = r->paths.v[caller].parent;
+		if (!anywhere && (!caller || r->paths.v[caller].key != row->inside))
+			continue;
+		if (!found || path->slow_ns > r->paths.v[found].slow_ns)
 			found = i;
+	}
 	return found;
 }
 
@@ -244,7 +251,7 @@ static void find_traced_causes(struct causes *c, const struct report *r)
 					       : row->kind == ROW_KERNEL ? CAUSE_SYSCALL
 									 : CAUSE_UNKNOWN,
 				       .ns = row->extra_ns,
-				       .path = find_row_path(r, row)});
+				       .path = find_path(r, row, true)});
 	}
 }
 
@@ -262,13 +269,6 @@ const struct cause_kind_words cause_kinds[CAUSE_KINDS] = {
 	[CAUSE_UNKNOWN] = {"not_recorded", "not recorded", NULL},
 };
 
-static enum mark_kind mark_kind(const struct fault_mark *mark)
-{
-	if (mark->is_move)
-		return MARK_MOVE;
-	return mark->is_major ? MARK_MAJOR_FAULT : MARK_FAULT;
-}
-
 uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind kind)
 {
 	uint64_t n = 0;
@@ -278,8 +278,12 @@ uint64_t report__count_marks(const struct report *r, bool slow, enum mark_kind k
 	VEC_EACH(&r->tree->faults, mark) {
 		while (p < r->periods.n && mark->time_ns >= r->periods.v[p].end_ns)
 			p++;
+		enum mark_kind of = mark->is_move    ? MARK_MOVE
+				    : mark->is_major ? MARK_MAJOR_FAULT
+						     : MARK_FAULT;
+
 		if (p < r->periods.n && mark->time_ns >= r->periods.v[p].start_ns &&
-		    (p + 1 == r->periods.n) == slow && mark_kind(mark) == kind)
+		    (p + 1 == r->periods.n) == slow && of == kind)
 			n += mark->n;
 	}
 	return n;
@@ -304,27 +308,6 @@ static bool print_faults(FILE *out, const struct report *r, bool major, int64_t 
 	return true;
 }
 
-/* The path of the row, within row->inside, with the most time in the slow iteration; 0: none. */
-static uint32_t find_path(const struct report *r, const struct row *row)
-{
-	uint32_t found = 0;
-
-	for (uint32_t i = 1; i < r->paths.n; i++) {
-		const struct path *path = &r->paths.v[i];
-		uint32_t caller = path->parent;
-
-		if (path->key != row->key)
-			continue;
-		while (caller && (!r->paths.v[caller].call->function ||
-				  r->paths.v[caller].call->kind == CALL_IN_KERNEL))
-			caller = r->paths.v[caller].parent;
-		if (caller && r->paths.v[caller].key == row->inside &&
-		    (!found || path->slow_ns > r->paths.v[found].slow_ns))
-			found = i;
-	}
-	return found;
-}
-
 /* The innermost user code of the path. */
 static uint32_t user_part(const struct report *r, uint32_t path)
 {
@@ -339,30 +322,27 @@ static void print_where(FILE *out, const struct report *r, uint32_t path,
 {
 	path = user_part(r, path);
 	if (path)
-		report__print_path(out, r, path);
+		report__print_path(out, r, 0, path);
 	else
 		fprintf(out, "%s",
 			function ? SHORT_NAME(function->name) : "code that is not known");
 }
 
-static bool is_assist(const struct call *call)
-{
-	static const char name[] = "runtime.gcAssistAlloc";
-
-	return call->function && !strncmp(call->function->name, name, strlen(name));
-}
-
 /*
- * The outermost GC assist between path `below` and `path`, its descendant; 0 without an assist
- * between them, or if `path` is not a descendant.
+ * The outermost assist for Go's garbage collector between path `below` and `path`, its descendant;
+ * 0 without an assist between them, or if `path` is not a descendant.
  */
 static uint32_t find_assist(const struct report *r, uint32_t path, uint32_t below)
 {
+	static const char name[] = "runtime.gcAssistAlloc";
 	uint32_t found = 0;
 
-	for (; path > below; path = r->paths.v[path].parent)
-		if (is_assist(r->paths.v[path].call))
+	for (; path > below; path = r->paths.v[path].parent) {
+		const struct function *function = r->paths.v[path].call->function;
+
+		if (function && !strncmp(function->name, name, strlen(name)))
 			found = path;
+	}
 	return path == below ? found : 0;
 }
 
@@ -376,8 +356,11 @@ static bool is_anothers(const struct causes *c, const struct cause *cause, uint3
 	return false;
 }
 
-/* The part of the cause's time in which a goroutine worked for Go's garbage collector. */
-static int64_t extra_assist(const struct causes *c, const struct cause *cause)
+/* A smaller part than 1/ASSIST_SHARE is not named. */
+#define ASSIST_SHARE 10
+
+/* Prints the part of the cause's time in which a goroutine worked for Go's garbage collector. */
+static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
 	int64_t ns = 0;
@@ -392,28 +375,8 @@ static int64_t extra_assist(const struct causes *c, const struct cause *cause)
 		if (assist && !is_anothers(c, cause, assist))
 			ns -= c->v[i].ns;
 	}
-	return ns;
-}
-
-/* A smaller part than 1/ASSIST_SHARE is not named. */
-#define ASSIST_SHARE 10
-
-static void print_assist(FILE *out, const struct causes *c, const struct cause *cause)
-{
-	int64_t ns = extra_assist(c, cause);
-
 	if (ns > 0 && ns >= cause->ns / ASSIST_SHARE)
 		fprintf(out, " (%s of it in GC assist)", DURATION((uint64_t)ns));
-}
-
-/* The excess of the path itself, without its callees. */
-static int64_t extra_self(const struct report *r, uint32_t path)
-{
-	int64_t ns = extra_cpu(r, path);
-
-	for (uint32_t i = r->paths.v[path].first_child; i; i = r->paths.v[i].next)
-		ns -= extra_cpu(r, i);
-	return ns;
 }
 
 /* The part of the cause in one function and in the kernel's code that it called. */
@@ -427,9 +390,14 @@ static int64_t extra_of(const struct causes *c, const struct cause *cause, const
 
 		while (caller > cause->path)
 			caller = r->paths.v[caller].parent;
-		if (caller == cause->path && user > caller && r->paths.v[user].key == key &&
-		    !is_anothers(c, cause, i))
-			ns += extra_self(r, i);
+		if (caller != cause->path || user <= caller || r->paths.v[user].key != key ||
+		    is_anothers(c, cause, i))
+			continue;
+		/* The path itself, without its callees. */
+		ns += extra_cpu(r, i);
+		for (uint32_t callee = r->paths.v[i].first_child; callee;
+		     callee = r->paths.v[callee].next)
+			ns -= extra_cpu(r, callee);
 	}
 	return ns;
 }
@@ -457,15 +425,10 @@ static void print_largest(FILE *out, const struct causes *c, const struct cause 
 			SHORT_NAME(largest->function->name));
 }
 
-static bool lacks_callers(const struct report *r, uint32_t path)
-{
-	path = user_part(r, path);
-	return !path || r->paths.v[path].call->kind == CALL_NO_CALLERS;
-}
-
 static void print_cpu(FILE *out, const struct causes *c, const struct cause *cause)
 {
 	const struct report *r = c->r;
+	uint32_t user = user_part(r, cause->path);
 
 	if (cause->in_kernel && print_faults(out, r, false, cause->ns)) {
 		print_where(out, r, cause->path, NULL);
@@ -477,18 +440,9 @@ static void print_cpu(FILE *out, const struct causes *c, const struct cause *cau
 	} else {
 		fprintf(out, "on the CPU, spread over many functions");
 	}
-	if (lacks_callers(r, cause->path))
+	if (!user || r->paths.v[user].call->kind == CALL_NO_CALLERS)
 		print_largest(out, c, cause);
 	print_assist(out, c, cause);
-}
-
-static void print_blocked(FILE *out, const struct report *r, const struct row *row)
-{
-	if (off_cpu__wait(&row->off_cpu) || !print_faults(out, r, true, 0))
-		fprintf(out, "blocked in ");
-	print_where(out, r, find_path(r, row), row->inside);
-	off_cpu__print_wait(out, &row->off_cpu, row->inside);
-	off_cpu__print(out, &row->off_cpu);
 }
 
 /* Here only rows of goroutines have waits: until a thread runs the goroutine, which is ready. */
@@ -505,56 +459,32 @@ static void print_waiting(FILE *out, const struct row *row)
 	off_cpu__print(out, &row->off_cpu);
 }
 
-/* True if what has no stacks is the begin of the slow iteration: the ring no longer had it. */
-static bool lacks_begin(const struct report *r)
-{
-	uint64_t seen_ns = report__slow_ns(r) - r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t behind_ns = report__slow(r)->end_ns - r->unseen_until_ns;
-
-	return r->unseen_until_ns && behind_ns <= seen_ns &&
-	       behind_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
-}
-
-/* Prints "stacks cover the last 500 ms of 1.62 s" if they do not cover all of the slow iteration.
+/*
+ * Prints how much of the slow iteration the stacks cover, "stacks cover the last 500 ms of 1.62 s",
+ * and the -snapshot-size that would cover all of it, judging by the stacks there are.
  */
-static void print_cover(FILE *out, const struct report *r)
-{
-	uint64_t all_ns = report__slow_ns(r), unseen_ns = r->slow.ns[ACCOUNT_UNKNOWN];
-	bool is_last = lacks_begin(r);
-	uint64_t seen_ns =
-		is_last ? report__slow(r)->end_ns - r->unseen_until_ns : all_ns - unseen_ns;
-
-	if (!unseen_ns)
-		return;
-	if (!r->slow.ns[ACCOUNT_CPU]) {
-		fprintf(out, "no stack was recorded of it");
-		return;
-	}
-	fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "", DURATION(seen_ns),
-		DURATION(all_ns));
-}
-
-/* Hints at the -snapshot-size that would cover all of it, judging by the stacks there are. */
-static void print_remedy(FILE *out, const struct report *r)
+static void print_unknown(FILE *out, const struct report *r)
 {
 	uint64_t all_ns = report__slow_ns(r), seen_ns = all_ns - r->slow.ns[ACCOUNT_UNKNOWN];
-	uint64_t bytes = r->ring_bytes;
+	uint64_t last_ns = report__slow(r)->end_ns - r->unseen_until_ns, bytes = r->ring_bytes;
+	/* Stacks are missing at the begin only: the ring had lost them. */
+	bool is_last = r->unseen_until_ns && last_ns <= seen_ns &&
+		       last_ns * 100 >= r->slow.ns[ACCOUNT_CPU] * 95;
 	bool is_large;
 
-	if (!bytes || !seen_ns || all_ns / seen_ns > 4096 || !lacks_begin(r))
+	fprintf(out, "not recorded: ");
+	if (r->slow.ns[ACCOUNT_UNKNOWN] && !r->slow.ns[ACCOUNT_CPU])
+		fprintf(out, "no stack was recorded of it");
+	else if (r->slow.ns[ACCOUNT_UNKNOWN])
+		fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
+			DURATION(is_last ? last_ns : seen_ns), DURATION(all_ns));
+	if (!bytes || !seen_ns || all_ns / seen_ns > 4096 || !is_last)
 		return;
 	while (bytes / r->ring_bytes <= all_ns / seen_ns)
 		bytes *= 2;
 	is_large = bytes >= 1 << 20;
 	fprintf(out, "; -snapshot-size %llu%c would cover all",
 		(unsigned long long)(bytes >> (is_large ? 20 : 10)), is_large ? 'M' : 'K');
-}
-
-static void print_unknown(FILE *out, const struct report *r)
-{
-	fprintf(out, "not recorded: ");
-	print_cover(out, r);
-	print_remedy(out, r);
 }
 
 static void print_cause(FILE *out, const struct causes *c, const struct cause *cause)
@@ -567,13 +497,17 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		print_cpu(out, c, cause);
 		break;
 	case CAUSE_BLOCKED:
-		print_blocked(out, r, cause->row);
+		if (off_cpu__wait(&cause->row->off_cpu) || !print_faults(out, r, true, 0))
+			fprintf(out, "blocked in ");
+		print_where(out, r, find_path(r, cause->row, false), cause->row->inside);
+		off_cpu__print_wait(out, &cause->row->off_cpu, cause->row->inside);
+		off_cpu__print(out, &cause->row->off_cpu);
 		break;
 	case CAUSE_RECLAIM:
 		fprintf(out, "memory reclaim");
 		off_cpu__print_wait(out, &cause->row->off_cpu, NULL);
 		fprintf(out, ", most of it in ");
-		print_where(out, r, find_path(r, cause->row), cause->row->inside);
+		print_where(out, r, find_path(r, cause->row, false), cause->row->inside);
 		break;
 	case CAUSE_INTERRUPTS:
 		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");
@@ -608,11 +542,6 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		fprintf(out, "; %s of %s", duration, DURATION(report__slow_ns(r)));
 }
 
-static char *cause_text(const struct causes *c, const struct cause *cause)
-{
-	return TEXT_OF(out, print_cause(out, c, cause));
-}
-
 /* The functions that lead to it, the outermost first. */
 static int add_path(struct reason *reason, const struct report *r, uint32_t path)
 {
@@ -629,17 +558,6 @@ static int add_path(struct reason *reason, const struct report *r, uint32_t path
 			      (struct reason_frame){call__name(call), call->kind == CALL_INLINED});
 	}
 	return err;
-}
-
-/* For a cause that is a row: adds its path with the most time in the slow iteration. */
-static int add_row_path(struct reason *reason, const struct report *r, const struct row *row)
-{
-	uint32_t path = user_part(r, find_path(r, row));
-
-	if (path)
-		return add_path(reason, r, path);
-	return row->inside ? VEC_ADD(&reason->path, (struct reason_frame){row->inside->name, false})
-			   : 0;
 }
 
 /* Sets reason->of: what it waited for, whose quota it was, or who took its CPU; or NULL. */
@@ -661,6 +579,8 @@ static int add_of(struct reason *reason, const struct row *row)
 static int add_reason(struct reasons *reasons, const struct causes *c, const struct cause *cause)
 {
 	struct reason *reason = VEC_PUSH(&reasons->all);
+	const struct row *row = cause->row;
+	uint32_t path = cause->path;
 	int err = 0;
 
 	if (!reason)
@@ -668,16 +588,20 @@ static int add_reason(struct reasons *reasons, const struct causes *c, const str
 	*reason = (struct reason){.kind = cause->kind, .ns = (uint64_t)cause->ns};
 	if (cause->kind == CAUSE_CPU && cause->in_kernel)
 		reason->kind = CAUSE_KERNEL;
-	reason->text = cause_text(c, cause);
+	reason->text = TEXT_OF(out, print_cause(out, c, cause));
 	if (!reason->text)
-		err = -ENOMEM;
-	if (!err && is_of_path(cause))
-		err = add_path(reason, c->r, user_part(c->r, cause->path));
-	else if (!err && cause->row && cause->kind != CAUSE_WAITING)
-		err = add_row_path(reason, c->r, cause->row);
-	if (!err && cause->row)
-		err = add_of(reason, cause->row);
-	return err;
+		return -ENOMEM;
+	/* A row's path is the one with the most time in the slow iteration. */
+	if (row)
+		path = cause->kind == CAUSE_WAITING ? 0 : find_path(c->r, row, false);
+	else if (cause->kind == CAUSE_UNKNOWN)
+		path = 0;
+	path = user_part(c->r, path);
+	if (path)
+		err = add_path(reason, c->r, path);
+	else if (row && row->inside && cause->kind != CAUSE_WAITING)
+		err = VEC_ADD(&reason->path, (struct reason_frame){row->inside->name, false});
+	return !err && row ? add_of(reason, row) : err;
 }
 
 int report__reasons(const struct report *r, struct reasons *reasons)

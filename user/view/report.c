@@ -144,25 +144,12 @@ static int find_regions(struct report *r, const struct hit_mark *hit)
 	return add_period(r, start > slow ? start : slow, hit->time_ns);
 }
 
-/* Within this time, the clocks of a hit and of the entry that the same program noted are equal. */
+/* The clocks of a hit, and of the entry that the same program noted, differ by less than this. */
 #define SAME_HIT_NS 100000
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
-}
-
-/*
- * True if the period goes from the last hit to this one. Samples come with the exact times of hits;
- * calls in a trace begin before the hit that they lead to.
- */
-static bool is_between_hits(const struct report *r, const struct period *p,
-			    const struct hit_mark *hit)
-{
-	if (!r->sampled)
-		return distance(p->end_ns - p->start_ns, hit->value_ns) <= hit->value_ns / 10;
-	return distance(p->start_ns, hit->time_ns - hit->value_ns) <= SAME_HIT_NS &&
-	       distance(p->end_ns, hit->time_ns) <= SAME_HIT_NS;
 }
 
 /*
@@ -173,10 +160,21 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 {
 	struct period *slow = r->periods.n ? &r->periods.v[r->periods.n - 1] : NULL;
 	uint64_t start_ns = hit->time_ns - hit->value_ns;
+	bool is_between_hits = false;
 
 	if (hit->reason != MT_HIT_DELAY && hit->is_syscall)
 		return 0;
-	if (hit->reason == MT_HIT_DELAY && slow && is_between_hits(r, slow, hit)) {
+	/*
+	 * The period may go from the last hit to this one. Samples come with the exact times of
+	 * hits; calls in a trace begin before the hit that they lead to.
+	 */
+	if (slow && r->sampled)
+		is_between_hits = distance(slow->start_ns, start_ns) <= SAME_HIT_NS &&
+				  distance(slow->end_ns, hit->time_ns) <= SAME_HIT_NS;
+	else if (slow)
+		is_between_hits = distance(slow->end_ns - slow->start_ns, hit->value_ns) <=
+				  hit->value_ns / 10;
+	if (hit->reason == MT_HIT_DELAY && is_between_hits) {
 		if (r->sampled)
 			*slow = (struct period){.start_ns = start_ns, .end_ns = hit->time_ns};
 		return 0;
@@ -184,19 +182,6 @@ static int settle_in_kernel(struct report *r, const struct hit_mark *hit)
 	r->periods.n = 0;
 	if (hit->reason == MT_HIT_EVERY || hit->reason == MT_HIT_LAST ||
 	    !has_whole(r->tree, start_ns, hit->value_ns))
-		return 0;
-	return add_period(r, start_ns, hit->time_ns);
-}
-
-/*
- * For a request with a key, the time is known, but not which of the thread's work in it was for
- * this request. So it is not compared with others.
- */
-static int take_request(struct report *r, const struct hit_mark *hit)
-{
-	uint64_t start_ns = hit->time_ns - hit->value_ns;
-
-	if (!r->tree->calls.n || (!r->sampled && !has_whole(r->tree, start_ns, hit->value_ns)))
 		return 0;
 	return add_period(r, start_ns, hit->time_ns);
 }
@@ -210,8 +195,18 @@ static int find_periods(struct report *r, const struct hit_mark *hit)
 	uint64_t last = 0;
 	int err = 0;
 
-	if (hit->since_tid)
-		return take_request(r, hit);
+	/*
+	 * For a request with a key, the time is known, but not which of the thread's work in it was
+	 * for this request. So it is not compared with others.
+	 */
+	if (hit->since_tid) {
+		uint64_t start_ns = hit->time_ns - hit->value_ns;
+
+		if (!r->tree->calls.n ||
+		    (!r->sampled && !has_whole(r->tree, start_ns, hit->value_ns)))
+			return 0;
+		return add_period(r, start_ns, hit->time_ns);
+	}
 	if (hit->reason == MT_HIT_REGION)
 		return find_regions(r, hit);
 	/* Earlier regions end at gaps; the stalled one has not ended. */
@@ -278,45 +273,35 @@ static void leave_out_slow(struct report *r, const struct hit_mark *hit)
 /* An ordinary iteration may lack stacks for at most 1/UNSEEN_SHARE of its time. */
 #define UNSEEN_SHARE 10
 
-/* Adds the part of [start, end) in each iteration to its unseen_ns, or subtracts it (sign -1). */
-static void add_unseen(struct report *r, uint64_t start_ns, uint64_t end_ns, int sign)
-{
-	size_t i = VEC_PARTITION_POINT(&r->periods, p, p->end_ns <= start_ns);
-
-	for (; i < r->periods.n && r->periods.v[i].start_ns < end_ns; i++) {
-		struct period *p = &r->periods.v[i];
-		uint64_t from = start_ns > p->start_ns ? start_ns : p->start_ns;
-		uint64_t to = end_ns < p->end_ns ? end_ns : p->end_ns;
-
-		p->unseen_ns += (uint64_t)sign * (to - from);
-	}
-}
-
-/* Unseen time is outside of calls, or in CALL_NOT_RECORDED. */
-static void find_unseen(struct report *r)
-{
-	for (size_t i = 0; i < r->periods.n; i++)
-		r->periods.v[i].unseen_ns = r->periods.v[i].end_ns - r->periods.v[i].start_ns;
-	VEC_EACH(&r->tree->calls, call) {
-		bool is_seen = call->kind != CALL_NOT_RECORDED;
-
-		if (is_seen == !call->depth)
-			add_unseen(r, call->start_ns, call->end_ns, is_seen ? -1 : 1);
-	}
-}
-
 /* Leaves out iterations without stacks: their length is known, but not what they did. */
 static void leave_out_unseen(struct report *r)
 {
 	size_t n = 0, last = r->periods.n ? r->periods.n - 1 : 0;
 
-	find_unseen(r);
+	/* Unseen time is outside of calls, or in CALL_NOT_RECORDED. */
+	for (size_t i = 0; i < r->periods.n; i++)
+		r->periods.v[i].unseen_ns = r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	VEC_EACH(&r->tree->calls, call) {
+		bool is_seen = call->kind != CALL_NOT_RECORDED;
+		size_t i = VEC_PARTITION_POINT(&r->periods, p, p->end_ns <= call->start_ns);
+
+		if (is_seen != !call->depth)
+			continue;
+		for (; i < r->periods.n && r->periods.v[i].start_ns < call->end_ns; i++) {
+			struct period *p = &r->periods.v[i];
+			uint64_t from = call->start_ns > p->start_ns ? call->start_ns : p->start_ns;
+			uint64_t to = call->end_ns < p->end_ns ? call->end_ns : p->end_ns;
+
+			p->unseen_ns += is_seen ? from - to : to - from;
+		}
+	}
 	for (size_t i = 0; i < r->periods.n; i++) {
 		const struct period *p = &r->periods.v[i];
 
 		if (i == last || p->unseen_ns <= (p->end_ns - p->start_ns) / UNSEEN_SHARE)
 			r->periods.v[n++] = *p;
 	}
+	r->n_unseen = r->periods.n - n;
 	r->periods.n = n;
 }
 
@@ -333,34 +318,6 @@ static void take_ordinary(struct report *r)
 	r->ordinary_ns = sum / r->n_ordinary;
 }
 
-/* Finds the iterations up to the hit. 0 or -ENOMEM. */
-static int find_iterations(struct report *r, const struct hit_mark *hit)
-{
-	int err = find_periods(r, hit);
-	size_t n;
-
-	if (err)
-		return err;
-	leave_out_slow(r, hit);
-	take_ordinary(r);
-	r->all_ordinary_ns = r->ordinary_ns;
-	r->n_all_ordinary = r->n_ordinary;
-	n = r->periods.n;
-	if (r->sampled)
-		leave_out_unseen(r);
-	r->n_unseen = n - r->periods.n;
-	take_ordinary(r);
-	return 0;
-}
-
-static bool has_entry(const struct call_tree *tree, const struct hit_mark *hit)
-{
-	for (size_t i = 0; i < tree->calls.n; i++)
-		if (is_entry(&tree->calls.v[i], hit))
-			return true;
-	return false;
-}
-
 /*
  * Finds the tree of the stack that the function was called on: the thread's that triggered, or a
  * coroutine's that ran on other threads before. Of several, the one whose call took as long as the
@@ -374,7 +331,7 @@ static const struct call_tree *find_tree(const struct report_input *input)
 	for (size_t i = 0; i < input->n_trees; i++) {
 		const struct call_tree *tree = &input->trees[i];
 		bool is_its = tree->tid == (input->tid ? input->tid : input->hit->tid);
-		uint64_t ns = !is_its;
+		uint64_t ns = !is_its, off_ns;
 
 		if (is_its && !any)
 			any = tree;
@@ -382,14 +339,14 @@ static const struct call_tree *find_tree(const struct report_input *input)
 		if (input->hit->since_tid)
 			continue;
 		if (!(is_its || (tree->coroutine && tree->pid == (pid_t)input->hit->pid)) ||
-		    !has_entry(tree, input->hit))
+		    !find_measured(tree, input->hit, &off_ns))
 			continue;
 		if (input->hit->reason == MT_HIT_DURATION)
-			find_measured(tree, input->hit, &ns);
-		if (ns < least)
+			ns = off_ns;
+		if (ns < least) {
 			found = tree;
-		if (ns < least)
 			least = ns;
+		}
 	}
 	return found ? found : any;
 }
@@ -406,12 +363,17 @@ static int fill(struct report *r, const struct report_input *input)
 	r->sampled = input->sampled;
 	r->is_of_several = input->is_of_several;
 	r->ring_bytes = input->ring_bytes;
-	err = find_iterations(r, input->hit);
-	if (!err && !r->periods.n)
-		err = -ENODATA;
+	err = find_periods(r, input->hit);
 	if (err)
 		return err;
-	return report__fill_rows(r);
+	leave_out_slow(r, input->hit);
+	take_ordinary(r);
+	r->all_ordinary_ns = r->ordinary_ns;
+	r->n_all_ordinary = r->n_ordinary;
+	if (r->sampled)
+		leave_out_unseen(r);
+	take_ordinary(r);
+	return r->periods.n ? report__fill_rows(r) : -ENODATA;
 }
 
 struct report *report__new(const struct report_input *input)
@@ -438,6 +400,6 @@ void report__free(struct report *r)
 	VEC_FINI(&r->rows);
 	VEC_FINI(&r->paths);
 	VEC_FINI(&r->path_at);
-	free(r->slots);
+	hash_index__fini(&r->by_key);
 	free(r);
 }

@@ -67,8 +67,7 @@ struct report {
 	uint64_t ordinary_ns; /* mean length of an ordinary iteration; 0: none */
 	size_t n_ordinary;    /* ordinary iterations in this mean: those in `periods`, if any */
 	size_t n_unseen;      /* further iterations, without stacks */
-	/* Of all ordinary iterations, also those without stacks, which are mostly the short ones.
-	 */
+	/* These two include iterations without stacks, which are mostly the short ones. */
 	uint64_t all_ordinary_ns; /* mean length */
 	size_t n_all_ordinary;
 	VEC(struct period) periods;
@@ -77,12 +76,11 @@ struct report {
 	VEC(struct row) rows;	       /* in hash order while filling; find_row() */
 	VEC(struct path) paths;
 	uint64_t unseen_until_ns; /* end of the last time without stacks in the slow one */
-	size_t *slots;
-	size_t n_slots;
-	size_t period;		/* in sweep(): the current or next period */
-	size_t interrupts;	/* in sweep(): the current or next interrupts_mark of the tree */
-	uint64_t interrupts_ns; /* total time of the marks before it */
-	VEC(uint32_t) path_at;	/* in sweep(): paths of the open calls, by depth */
+	struct hash_index by_key; /* of rows, by key and `inside` */
+	size_t period;		  /* in sweep(): the current or next period */
+	size_t interrupts;	  /* in sweep(): the current or next interrupts_mark of the tree */
+	uint64_t interrupts_ns;	  /* total time of the marks before it */
+	VEC(uint32_t) path_at;	  /* in sweep(): paths of the open calls, by depth */
 	bool failed;
 };
 
@@ -92,8 +90,11 @@ int report__fill_rows(struct report *r);
 /* Prints where the slow iteration was: one indented line per function with a tenth of it or more.
  */
 void report__print_paths(FILE *out, const struct report *r);
-/* Prints "iter > work > deep". */
-void report__print_path(FILE *out, const struct report *r, uint32_t path);
+/*
+ * Prints "iter > work > deep": the path from `first` on (0: from its begin) to `last`. Of a long
+ * one the innermost functions are kept.
+ */
+void report__print_path(FILE *out, const struct report *r, uint32_t first, uint32_t last);
 
 /* Divides a sum over the ordinary iterations by their number. */
 uint64_t report__mean(const struct report *r, uint64_t sum);
@@ -112,6 +113,8 @@ static inline uint64_t report__slow_ns(const struct report *r)
 bool report__counts(const struct report *r, enum account_part part);
 
 struct cJSON;
+/* The reason of a hit as JSON has it, "duration"; NULL: it needs no threshold. */
+const char *hit_mark__reason(const struct hit_mark *hit);
 /* Adds "hit", the hit that triggered, to the object. */
 void report__add_hit(struct cJSON *root, const struct hit_mark *hit);
 /*

@@ -9,7 +9,7 @@
 #include "util/units.h"
 #include "view/report.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 #include "view/thread_places.h"
 
 /* Prints "f", "f [inlined]", or "[blocked] in f". */
@@ -116,22 +116,11 @@ static void print_account(FILE *out, const struct report *r, const char *name,
 /* Moves between CPUs are shown if there are this many more than usual. */
 #define MOVES_MANY 4
 
-/* Moves are never a reason, since their cost is not known. */
-static void print_moves(FILE *out, const struct report *r)
-{
-	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
-
-	if (slow < usual + MOVES_MANY || r->slow.ns[ACCOUNT_CPU] <= r->ordinary.ns[ACCOUNT_CPU])
-		return;
-	fprintf(out, "  it moved between CPUs %" PRIu64 " times", slow);
-	if (r->periods.n > 1)
-		fprintf(out, " (%" PRIu64 " in an ordinary iteration)", usual);
-	fputc('\n', out);
-}
-
 static void print_accounts(FILE *out, const struct report *r)
 {
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
+	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+
 	print_account(out, r, "slow", &r->slow);
 	if (r->periods.n > 1)
 		print_account(out, r, "ordinary", &r->ordinary);
@@ -139,7 +128,13 @@ static void print_accounts(FILE *out, const struct report *r)
 		fprintf(out,
 			"  stolen time is not known: this virtual machine has never been told of "
 			"any\n");
-	print_moves(out, r);
+	/* Moves are never a reason, since their cost is not known. */
+	if (moves < usual + MOVES_MANY || r->slow.ns[ACCOUNT_CPU] <= r->ordinary.ns[ACCOUNT_CPU])
+		return;
+	fprintf(out, "  it moved between CPUs %" PRIu64 " times", moves);
+	if (r->periods.n > 1)
+		fprintf(out, " (%" PRIu64 " in an ordinary iteration)", usual);
+	fputc('\n', out);
 }
 
 static void print_reasons(FILE *out, const struct report *r)
@@ -203,19 +198,24 @@ static void add_prints(cJSON *hit_object, const struct hit_mark *hit)
 	}
 }
 
+const char *hit_mark__reason(const struct hit_mark *hit)
+{
+	return hit->reason == MT_HIT_DURATION ? "duration"
+	       : hit->reason == MT_HIT_MARK   ? "mark"
+	       : hit->reason == MT_HIT_REGION ? "region"
+	       : hit->reason == MT_HIT_STALL  ? "stall"
+	       : hit->reason == MT_HIT_DELAY  ? "delay"
+					      : NULL;
+}
+
 void report__add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
-	const char *reason = hit->reason == MT_HIT_DURATION ? "duration"
-			     : hit->reason == MT_HIT_MARK   ? "mark"
-			     : hit->reason == MT_HIT_REGION ? "region"
-			     : hit->reason == MT_HIT_STALL  ? "stall"
-							    : "delay";
 	char key[24];
 
 	if (hit->function || hit->probe)
 		cJSON_AddStringToObject(object, "function", hit_mark__name(hit));
-	cJSON_AddStringToObject(object, "reason", reason);
+	cJSON_AddStringToObject(object, "reason", hit_mark__reason(hit) ?: "delay");
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->cpu_measure == MT_CPU_ON)
 		json__add_number(object, "on_cpu_ns", hit->value_ns - hit->off_cpu_ns);
@@ -239,18 +239,28 @@ void report__add_hit(cJSON *root, const struct hit_mark *hit)
 	json__add_number(object, "tid", (uint64_t)hit->tid);
 }
 
+/* Adds what it waited for, and who kept it off the CPU. */
 static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
 {
-	cJSON *list = NULL;
+	const struct waits_for *wait = off_cpu__wait(off_cpu);
+	char text[WAITS_FOR_SIZE];
+	cJSON *list = NULL, *item;
 
-	for (size_t i = 0; i < OFF_CPU_MAX; i++) {
+	if (wait)
+		cJSON_AddStringToObject(object, "waits_for", waits_for__format(wait, text));
+	if (off_cpu->waits[0].wait)
+		list = cJSON_AddArrayToObject(object, "waits");
+	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].wait; i++) {
+		item = json__append_object(list);
+		cJSON_AddStringToObject(item, "for",
+					waits_for__format(off_cpu->waits[i].wait, text));
+		json__add_number(item, "ns", off_cpu->waits[i].ns);
+	}
+	if (off_cpu->names[0].by)
+		list = cJSON_AddArrayToObject(object, off_cpu->woken ? "woken_by" : "by");
+	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->names[i].by; i++) {
 		const struct off_cpu_sum *b = &off_cpu->names[i];
-		cJSON *item;
 
-		if (!b->by)
-			continue;
-		if (!list)
-			list = cJSON_AddArrayToObject(object, off_cpu->woken ? "woken_by" : "by");
 		item = json__append_object(list);
 		cJSON_AddStringToObject(item, "comm", b->by->comm);
 		if (b->by->in)
@@ -260,25 +270,9 @@ static void add_off_cpu(cJSON *object, const struct off_cpu *off_cpu)
 	}
 }
 
-static void add_waits(cJSON *object, const struct off_cpu *off_cpu)
-{
-	cJSON *list = off_cpu->waits[0].wait ? cJSON_AddArrayToObject(object, "waits") : NULL;
-
-	for (size_t i = 0; i < OFF_CPU_MAX && off_cpu->waits[i].wait; i++) {
-		cJSON *item = json__append_object(list);
-		char text[WAITS_FOR_SIZE];
-
-		cJSON_AddStringToObject(item, "for",
-					waits_for__format(off_cpu->waits[i].wait, text));
-		json__add_number(item, "ns", off_cpu->waits[i].ns);
-	}
-}
-
 static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 {
 	cJSON *object = json__append_object(rows);
-	const struct waits_for *wait = off_cpu__wait(&row->off_cpu);
-	char waits_for[WAITS_FOR_SIZE];
 
 	cJSON_AddStringToObject(object, "name", row->name);
 	if (row->suffix[0])
@@ -293,9 +287,6 @@ static void add_row(cJSON *rows, const struct report *r, const struct row *row)
 		json__add_number(object, "slow_calls", row->slow_calls);
 		json__add_number(object, "ordinary_calls", row->ordinary_calls);
 	}
-	if (wait)
-		cJSON_AddStringToObject(object, "waits_for", waits_for__format(wait, waits_for));
-	add_waits(object, &row->off_cpu);
 	add_off_cpu(object, &row->off_cpu);
 }
 
@@ -315,18 +306,6 @@ void report__add_account(cJSON *root, const struct report *r)
 		add_parts(cJSON_AddObjectToObject(object, "ordinary"), r, &r->ordinary);
 }
 
-static void add_moves(cJSON *root, const struct report *r)
-{
-	uint64_t slow = report__count_marks(r, true, MARK_MOVE);
-	uint64_t usual = report__mean(r, report__count_marks(r, false, MARK_MOVE));
-	cJSON *moves = slow || usual ? cJSON_AddObjectToObject(root, "moves_between_cpus") : NULL;
-
-	if (!moves)
-		return;
-	json__add_number(moves, "slow", slow);
-	json__add_number(moves, "ordinary", usual);
-}
-
 static void add_reasons(cJSON *root, const struct report *r)
 {
 	struct reasons reasons;
@@ -343,24 +322,29 @@ static void add_reasons(cJSON *root, const struct report *r)
 
 int report__print_json(FILE *out, const struct report *r, const struct thread_places *threads)
 {
-	const struct period *slow = report__slow(r);
-	cJSON *root = cJSON_CreateObject(), *rows;
+	uint64_t moves = report__count_marks(r, true, MARK_MOVE);
+	uint64_t usual_moves = report__mean(r, report__count_marks(r, false, MARK_MOVE));
+	cJSON *root = cJSON_CreateObject(), *object;
 
 	report__add_hit(root, &r->hit);
-	json__add_number(root, "slow_ns", slow->end_ns - slow->start_ns);
+	json__add_number(root, "slow_ns", report__slow_ns(r));
 	json__add_number(root, "ordinary_ns", r->ordinary_ns);
 	json__add_number(root, "ordinary_iterations", r->n_ordinary);
 	json__add_number(root, "ordinary_iterations_without_stacks", r->n_unseen);
 	json__add_number(root, "all_ordinary_ns", r->all_ordinary_ns);
 	json__add_number(root, "other_slow_iterations", r->n_left_out);
 	report__add_account(root, r);
-	add_moves(root, r);
+	if (moves || usual_moves) {
+		object = cJSON_AddObjectToObject(root, "moves_between_cpus");
+		json__add_number(object, "slow", moves);
+		json__add_number(object, "ordinary", usual_moves);
+	}
 	add_reasons(root, r);
 	if (threads)
 		thread_places__add_json(root, threads);
-	rows = cJSON_AddArrayToObject(root, "functions");
+	object = cJSON_AddArrayToObject(root, "functions");
 	for (size_t i = 0; i < r->rows.n; i++)
-		add_row(rows, r, &r->rows.v[i]);
+		add_row(object, r, &r->rows.v[i]);
 	return json__print_line(out, root);
 }
 
@@ -368,10 +352,6 @@ int report__print_json(FILE *out, const struct report *r, const struct thread_pl
 struct pair {
 	const struct row *a, *b; /* NULL: not in that report */
 	int64_t more_ns;	 /* b minus a */
-};
-
-struct pairs {
-	VEC(struct pair) pairs;
 };
 
 static int compare_rows(const struct row *x, const struct row *y)
@@ -404,28 +384,6 @@ static const struct row **sorted(const struct report *r)
 	return rows;
 }
 
-static int add_pair(struct pairs *pairs, const struct row *a, const struct row *b)
-{
-	int64_t more_ns = (int64_t)((b ? b->slow_ns : 0) - (a ? a->slow_ns : 0));
-
-	return VEC_ADD(&pairs->pairs, (struct pair){a, b, more_ns});
-}
-
-/* Matches two sorted arrays that end in NULL. */
-static int match(struct pairs *pairs, const struct row **a, const struct row **b)
-{
-	int err = 0;
-
-	while ((*a || *b) && !err) {
-		int order = !*a ? 1 : !*b ? -1 : compare_rows(*a, *b);
-
-		err = add_pair(pairs, order <= 0 ? *a : NULL, order >= 0 ? *b : NULL);
-		a += order <= 0;
-		b += order >= 0;
-	}
-	return err;
-}
-
 static const struct row *row_of(const struct pair *pair)
 {
 	return pair->b ? pair->b : pair->a;
@@ -455,34 +413,39 @@ static void print_set(FILE *out, const char *which, const struct report *r)
 {
 	fprintf(out, "%s: the slow iteration of %s", which, SHORT_NAME(hit_mark__name(&r->hit)));
 	print_which(out, r);
-	fprintf(out, " took %s", DURATION(report__slow(r)->end_ns - report__slow(r)->start_ns));
+	fprintf(out, " took %s", DURATION(report__slow_ns(r)));
 	if (r->periods.n > 1)
 		fprintf(out, ", an ordinary one %s", DURATION(r->ordinary_ns));
 	fputc('\n', out);
 }
 
-static void print_pairs(FILE *out, const struct pairs *pairs, size_t top)
-{
-	fprintf(out, "  %11s %10s %10s  self time in the slow iteration of\n", "B - A", "A", "B");
-	for (size_t i = 0; i < pairs->pairs.n && i < top && pairs->pairs.v[i].more_ns; i++)
-		print_pair(out, &pairs->pairs.v[i]);
-	if (!pairs->pairs.n || !pairs->pairs.v[0].more_ns)
-		fprintf(out, "  no function took longer in the one than in the other\n");
-}
-
 int report__print_difference(FILE *out, const struct report *a, const struct report *b, size_t top)
 {
 	const struct row **of_a = sorted(a), **of_b = sorted(b);
-	struct pairs pairs = {0};
-	int err = of_a && of_b ? match(&pairs, of_a, of_b) : -ENOMEM;
+	VEC(struct pair) pairs = {0};
+	int err = of_a && of_b ? 0 : -ENOMEM;
 
-	if (!err) {
-		VEC_SORT(&pairs.pairs, by_size);
-		print_set(out, "A", a);
-		print_set(out, "B", b);
-		print_pairs(out, &pairs, top);
+	/* Matches the two sorted arrays, which end in NULL. */
+	for (const struct row **x = of_a, **y = of_b; !err && (*x || *y);) {
+		int order = !*x ? 1 : !*y ? -1 : compare_rows(*x, *y);
+		struct pair pair = {.a = order <= 0 ? *x++ : NULL, .b = order >= 0 ? *y++ : NULL};
+
+		pair.more_ns =
+			(int64_t)((pair.b ? pair.b->slow_ns : 0) - (pair.a ? pair.a->slow_ns : 0));
+		err = VEC_ADD(&pairs, pair);
 	}
-	VEC_FINI(&pairs.pairs);
+	if (err)
+		goto out;
+	VEC_SORT(&pairs, by_size);
+	print_set(out, "A", a);
+	print_set(out, "B", b);
+	fprintf(out, "  %11s %10s %10s  self time in the slow iteration of\n", "B - A", "A", "B");
+	for (size_t i = 0; i < pairs.n && i < top && pairs.v[i].more_ns; i++)
+		print_pair(out, &pairs.v[i]);
+	if (!pairs.n || !pairs.v[0].more_ns)
+		fprintf(out, "  no function took longer in the one than in the other\n");
+out:
+	VEC_FINI(&pairs);
 	free(of_a);
 	free(of_b);
 	return err;

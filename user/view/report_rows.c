@@ -5,7 +5,7 @@
 
 #include "util/units.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 /* Paths with less than 1/SHOWN_SHARE of the slow iteration are not shown. */
 #define SHOWN_SHARE 10
@@ -49,30 +49,18 @@ static uint32_t add_path(struct report *r, uint32_t parent, const struct call *c
 	return index;
 }
 
-/* Turns the self times of all paths into inclusive times. */
-static void sum_paths(struct report *r)
+void report__print_path(FILE *out, const struct report *r, uint32_t first, uint32_t last)
 {
-	/* A path comes after its caller's. */
-	for (size_t i = r->paths.n; i-- > 1;) {
-		const struct path *path = &r->paths.v[i];
-		struct path *parent = &r->paths.v[path->parent];
-
-		parent->slow_ns += path->slow_ns;
-		parent->ordinary_ns += path->ordinary_ns;
-		parent->slow_cpu_ns += path->slow_cpu_ns;
-		parent->ordinary_cpu_ns += path->ordinary_cpu_ns;
-	}
-}
-
-void report__print_path(FILE *out, const struct report *r, uint32_t path)
-{
-	const char *names[NAMES_MAX];
+	uint32_t chain[NAMES_MAX];
 	size_t n = 0;
 
-	for (; path && n < NAMES_MAX; path = r->paths.v[path].parent)
-		names[n++] = call__name(r->paths.v[path].call);
+	for (uint32_t i = last; i && n < NAMES_MAX; i = i == first ? 0 : r->paths.v[i].parent)
+		chain[n++] = i;
+	if (first && chain[n - 1] != first)
+		fprintf(out, "... > ");
 	while (n-- > 0)
-		fprintf(out, "%s%s", SHORT_NAME(names[n]), n ? " > " : "");
+		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
+			n ? " > " : "");
 }
 
 /* The next child by size after `last`; of the same size, by index; 0: none. */
@@ -92,48 +80,9 @@ static uint32_t next_child(const struct report *r, uint32_t parent, uint32_t las
 	return found;
 }
 
-static void print_line(FILE *out, const struct report *r, uint32_t first, uint32_t last,
-		       uint32_t depth)
-{
-	char usual[UNITS_TEXT_SIZE];
-	uint32_t chain[NAMES_MAX];
-	size_t n = 0;
-
-	fprintf(out, "  %10s ", DURATION(r->paths.v[first].slow_ns));
-	if (r->periods.n > 1)
-		fprintf(out, "%10s ",
-			units__format_duration(usual,
-					       report__mean(r, r->paths.v[first].ordinary_ns)));
-	fprintf(out, " %*s", (int)(2 * depth), "");
-	for (uint32_t i = last; n < NAMES_MAX; i = r->paths.v[i].parent) {
-		chain[n++] = i;
-		if (i == first)
-			break;
-	}
-	if (chain[n - 1] != first)
-		fprintf(out, "... > ");
-	while (n-- > 0)
-		fprintf(out, "%s%s", SHORT_NAME(call__name(r->paths.v[chain[n]].call)),
-			n ? " > " : "");
-	fputc('\n', out);
-}
-
 static bool is_shown(const struct report *r, uint32_t path)
 {
 	return path && r->paths.v[path].slow_ns >= report__slow_ns(r) / SHOWN_SHARE;
-}
-
-/* Follows the largest child while it has nearly all of the path's time. */
-static uint32_t end_of_chain(const struct report *r, uint32_t path)
-{
-	uint32_t child = next_child(r, path, 0);
-
-	while (child &&
-	       r->paths.v[child].slow_ns * 100 >= r->paths.v[path].slow_ns * CHAIN_PERCENT) {
-		path = child;
-		child = next_child(r, path, 0);
-	}
-	return path;
 }
 
 void report__print_paths(FILE *out, const struct report *r)
@@ -158,8 +107,19 @@ void report__print_paths(FILE *out, const struct report *r)
 			continue;
 		}
 		open[n - 1].shown = child;
-		end = end_of_chain(r, child);
-		print_line(out, r, child, end, n - 1);
+		/* Follow the largest child while it has nearly all of the path's time. */
+		end = child;
+		for (uint32_t next = child; next && r->paths.v[next].slow_ns * 100 >=
+							    r->paths.v[end].slow_ns * CHAIN_PERCENT;
+		     next = next_child(r, end, 0))
+			end = next;
+		fprintf(out, "  %10s ", DURATION(r->paths.v[child].slow_ns));
+		if (r->periods.n > 1)
+			fprintf(out, "%10s ",
+				DURATION(report__mean(r, r->paths.v[child].ordinary_ns)));
+		fprintf(out, " %*s", (int)(2 * (n - 1)), "");
+		report__print_path(out, r, child, end);
+		fputc('\n', out);
 		lines++;
 		open[n].end = end;
 		open[n++].shown = 0;
@@ -171,76 +131,35 @@ static bool is_slow(const struct report *r, size_t period)
 	return period + 1 == r->periods.n;
 }
 
-static size_t hash_row(const void *key, const struct function *inside)
-{
-	return (((uintptr_t)key ^ (uintptr_t)inside >> 4) * 0x9e3779b97f4a7c15ull) >> 32;
-}
-
-static int rehash(struct report *r)
-{
-	size_t n = r->n_slots ? 2 * r->n_slots : 256;
-	size_t *slots = calloc(n, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->rows.n; i++) {
-		size_t at = hash_row(r->rows.v[i].key, r->rows.v[i].inside) & (n - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n - 1);
-		slots[at] = i + 1;
-	}
-	free(r->slots);
-	r->slots = slots;
-	r->n_slots = n;
-	return 0;
-}
-
-/* True for time outside of functions. Only with samples for system calls: a full trace has rows for
- * them. */
-static bool is_outside(const struct call *call)
-{
-	return call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
-	       call->kind == CALL_NOT_RECORDED || call->kind == CALL_NO_CALLERS ||
-	       (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
-}
-
-/* The function in which the thread was off the CPU or in the kernel. */
+/*
+ * The function in which the thread was off the CPU or in the kernel. NULL for time in functions.
+ * System calls count only with samples: a full trace has rows for them.
+ */
 static const struct function *inside_of(const struct report *r, const struct call *call)
 {
+	bool is_outside = call->kind == CALL_OFF_CPU || call->kind == CALL_IN_KERNEL ||
+			  call->kind == CALL_NOT_RECORDED || call->kind == CALL_NO_CALLERS ||
+			  (call->kind == CALL_SYSCALL && call->flags & CALL_SAMPLED);
 	uint32_t parent = call->parent;
 
-	if (!is_outside(call))
-		return NULL;
 	while (parent != CALL_NO_PARENT && (!r->tree->calls.v[parent].function ||
 					    r->tree->calls.v[parent].kind == CALL_IN_KERNEL))
 		parent = r->tree->calls.v[parent].parent;
-	return parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
+	return !is_outside || parent == CALL_NO_PARENT ? NULL : r->tree->calls.v[parent].function;
 }
 
-static enum account_part off_part(uint8_t reason)
+enum account_part report__part_of(const struct report *r, const struct call *call)
 {
-	static const enum account_part parts[] = {
+	static const enum account_part off_parts[] = {
 		[OFF_BLOCKED] = ACCOUNT_BLOCKED,   [OFF_PREEMPTED] = ACCOUNT_PREEMPTED,
 		[OFF_RUNNABLE] = ACCOUNT_RUNNABLE, [OFF_THROTTLED] = ACCOUNT_THROTTLED,
 		[OFF_STOLEN] = ACCOUNT_STOLEN,
 	};
 
-	return reason < sizeof(parts) / sizeof(parts[0]) ? parts[reason] : ACCOUNT_UNKNOWN;
-}
-
-static enum row_kind off_kind(uint8_t reason)
-{
-	return reason == OFF_BLOCKED	 ? ROW_BLOCKED
-	       : reason == OFF_THROTTLED ? ROW_THROTTLED
-	       : reason == OFF_STOLEN	 ? ROW_STOLEN
-					 : ROW_WAITING;
-}
-
-enum account_part report__part_of(const struct report *r, const struct call *call)
-{
 	if (call->kind == CALL_OFF_CPU)
-		return off_part(call->reason);
+		return call->reason < sizeof(off_parts) / sizeof(off_parts[0])
+			       ? off_parts[call->reason]
+			       : ACCOUNT_UNKNOWN;
 	if (call->kind == CALL_GAP || call->kind == CALL_NOT_RECORDED ||
 	    call->kind == CALL_NO_CALLERS)
 		return ACCOUNT_UNKNOWN;
@@ -263,7 +182,10 @@ static enum row_kind kind_of(const struct call *call)
 	if (call->kind == CALL_SYSCALL && call->reason == SYSCALL_RECLAIM)
 		return ROW_RECLAIM;
 	if (call->kind == CALL_OFF_CPU)
-		return off_kind(call->reason);
+		return call->reason == OFF_BLOCKED     ? ROW_BLOCKED
+		       : call->reason == OFF_THROTTLED ? ROW_THROTTLED
+		       : call->reason == OFF_STOLEN    ? ROW_STOLEN
+						       : ROW_WAITING;
 	if (call->kind == CALL_IN_KERNEL || call->kind == CALL_SYSCALL)
 		return ROW_KERNEL;
 	return call->function ? ROW_CPU : ROW_OTHER;
@@ -272,73 +194,49 @@ static enum row_kind kind_of(const struct call *call)
 /* Finds the row with the same key and `inside`, or adds a copy of `like`. */
 static struct row *find(struct report *r, const struct row *like)
 {
+	uint64_t hash = hash__mix(hash__mix(0, (uintptr_t)like->key), (uintptr_t)like->inside);
+	uint32_t number;
 	struct row *row;
-	size_t at;
+	size_t at = 0;
 
-	if (2 * r->rows.n >= r->n_slots && rehash(r))
-		goto failed;
-	at = hash_row(like->key, like->inside) & (r->n_slots - 1);
-	for (; r->slots[at]; at = (at + 1) & (r->n_slots - 1)) {
-		row = &r->rows.v[r->slots[at] - 1];
+	while ((number = hash_index__next(&r->by_key, hash, &at))) {
+		row = &r->rows.v[number - 1];
 		if (row->key == like->key && row->inside == like->inside)
 			return row;
 	}
 	row = VEC_PUSH(&r->rows);
-	if (!row)
-		goto failed;
+	if (!row || hash_index__add(&r->by_key, hash, (uint32_t)r->rows.n)) {
+		r->failed = true;
+		return NULL;
+	}
 	*row = *like;
-	r->slots[at] = r->rows.n;
 	return row;
-failed:
-	r->failed = true;
-	return NULL;
 }
 
 static struct row *find_row(struct report *r, const struct call *call)
 {
-	const struct call *reclaim = reclaim_of(r, call);
-	const char *name = call__name(reclaim ? reclaim : call);
-
-	if (reclaim)
-		call = reclaim;
-
-	return find(r, &(struct row){.key = call->function ? (const void *)call->function : name,
-				     .name = name,
+	call = reclaim_of(r, call) ?: call;
+	return find(r, &(struct row){.key = key_of(call),
+				     .name = call__name(call),
 				     .kind = kind_of(call),
 				     .suffix = call->kind == CALL_INLINED ? " [inlined]" : "",
 				     .inside = inside_of(r, call)});
 }
 
-/* Finds the row of the interrupts that came while this function, or kernel code that it called,
- * ran. */
-static struct row *find_interrupts(struct report *r, const struct call *call)
-{
-	static const char name[] = "[interrupts]";
-	bool is_its = call->function && call->kind != CALL_IN_KERNEL;
-
-	return find(r, &(struct row){.key = name,
-				     .name = name,
-				     .kind = ROW_INTERRUPTS,
-				     .suffix = "",
-				     .inside = is_its ? call->function : inside_of(r, call)});
-}
-
-/* The call's path in the iteration; a call from before the iteration is at the root. */
-static uint32_t path_in(struct report *r, const struct call *call, const struct period *p)
-{
-	return call->start_ns < p->start_ns ? add_path(r, 0, call) : r->path_at.v[call->depth];
-}
-
-/* Adds time to the path; interrupts (`taken`) do not count as its time on the CPU. */
+/*
+ * Adds time to the call's path in the iteration; a call from before the iteration is at the root.
+ * Interrupts (`taken`) do not count as its time on the CPU.
+ */
 static void spend_path(struct report *r, const struct call *call, const struct period *p,
 		       uint64_t ns, uint64_t taken, bool slow)
 {
-	uint32_t at = path_in(r, call, p); /* may reallocate paths */
+	/* add_path() may move the paths. */
+	uint32_t at =
+		call->start_ns < p->start_ns ? add_path(r, 0, call) : r->path_at.v[call->depth];
 	struct path *path = &r->paths.v[at];
-	bool on_cpu = report__part_of(r, call) == ACCOUNT_CPU && !reclaim_of(r, call);
 
 	*(slow ? &path->slow_ns : &path->ordinary_ns) += ns;
-	if (on_cpu)
+	if (report__part_of(r, call) == ACCOUNT_CPU && !reclaim_of(r, call))
 		*(slow ? &path->slow_cpu_ns : &path->ordinary_cpu_ns) += ns - taken;
 }
 
@@ -362,13 +260,25 @@ static void spend_row(struct report *r, struct row *row, enum account_part part,
 	(slow ? &r->slow : &r->ordinary)->ns[part] += ns;
 }
 
-/* Adds and returns the time that interrupts took from the call in [start, end) on a CPU. */
+/*
+ * Adds and returns the time that interrupts took from the call in [start, end) on a CPU. Interrupts
+ * while this function, or kernel code that it called, ran have a row.
+ */
 static uint64_t spend_interrupts(struct report *r, const struct call *call, uint64_t start,
 				 uint64_t end, bool slow)
 {
+	static const char name[] = "[interrupts]";
+	bool is_its = call->function && call->kind != CALL_IN_KERNEL;
 	uint64_t before = interrupts_until(r, start), ns = interrupts_until(r, end) - before;
-	struct row *row = ns ? find_interrupts(r, call) : NULL;
+	struct row *row;
 
+	if (!ns)
+		return 0;
+	row = find(r, &(struct row){.key = name,
+				    .name = name,
+				    .kind = ROW_INTERRUPTS,
+				    .suffix = "",
+				    .inside = is_its ? call->function : inside_of(r, call)});
 	if (!row)
 		return 0;
 	spend_row(r, row, ACCOUNT_INTERRUPTS, ns, slow);
@@ -411,30 +321,13 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 	}
 }
 
-static void count_call(struct report *r, const struct call *call)
-{
-	struct row *row;
-
-	for (size_t i = r->period; i < r->periods.n; i++) {
-		if (call->start_ns < r->periods.v[i].start_ns)
-			return;
-		if (call->start_ns >= r->periods.v[i].end_ns)
-			continue;
-		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
-		if (row && is_slow(r, i))
-			row->slow_calls++;
-		else if (row)
-			row->ordinary_calls++;
-		return;
-	}
-}
-
-/* Sets the call's path in the iteration in which it begins. */
-static void open_path(struct report *r, const struct call *call)
+/* Counts the call in the iteration in which it begins, and sets its path there. */
+static void open_call(struct report *r, const struct call *call)
 {
 	const struct call *parent =
 		call->parent == CALL_NO_PARENT ? NULL : &r->tree->calls.v[call->parent];
 	size_t i = r->period;
+	struct row *row;
 	uint32_t *place;
 
 	r->path_at.n = call->depth;
@@ -446,25 +339,23 @@ static void open_path(struct report *r, const struct call *call)
 	*place = 0;
 	while (i < r->periods.n && r->periods.v[i].end_ns <= call->start_ns)
 		i++;
-	if (i == r->periods.n || call->start_ns < r->periods.v[i].start_ns)
-		return;
-	*place = add_path(r,
-			  parent && parent->start_ns >= r->periods.v[i].start_ns
-				  ? r->path_at.v[parent->depth]
-				  : 0,
-			  call);
-}
+	if (i < r->periods.n && call->start_ns >= r->periods.v[i].start_ns) {
+		bool is_under_parent = parent && parent->start_ns >= r->periods.v[i].start_ns;
 
-/* Inclusive time counts for the outermost activation of a function. */
-static void open_row(struct report *r, const struct call *call)
-{
-	struct row *row = call->end_ns > report__slow(r)->start_ns ? find_row(r, call) : NULL;
-
+		row = call->flags & CALL_INFERRED_START ? NULL : find_row(r, call);
+		if (row && is_slow(r, i))
+			row->slow_calls++;
+		else if (row)
+			row->ordinary_calls++;
+		*place = add_path(r, is_under_parent ? r->path_at.v[parent->depth] : 0, call);
+	}
+	/* Inclusive time counts for the outermost activation of a function. */
+	row = call->end_ns > report__slow(r)->start_ns ? find_row(r, call) : NULL;
 	if (row)
 		row->n_open++;
 }
 
-static void close_row(struct report *r, const struct call *call)
+static void close_call(struct report *r, const struct call *call)
 {
 	const struct period *slow = report__slow(r);
 	struct row *row = call->end_ns > slow->start_ns ? find_row(r, call) : NULL;
@@ -488,16 +379,14 @@ static void sweep(struct report *r)
 		for (; open != CALL_NO_PARENT && open != parent; open = calls[open].parent) {
 			spend(r, &calls[open], now, calls[open].end_ns);
 			now = calls[open].end_ns;
-			close_row(r, &calls[open]);
+			close_call(r, &calls[open]);
 		}
 		if (i == r->tree->calls.n || r->failed)
 			return;
 		if (open != CALL_NO_PARENT)
 			spend(r, &calls[open], now, calls[i].start_ns);
 		now = calls[i].start_ns;
-		count_call(r, &calls[i]);
-		open_path(r, &calls[i]);
-		open_row(r, &calls[i]);
+		open_call(r, &calls[i]);
 		open = (uint32_t)i;
 	}
 }
@@ -512,13 +401,6 @@ uint64_t report__mean(const struct report *r, uint64_t sum)
 	return r->periods.n > 1 ? sum / (r->periods.n - 1) : 0;
 }
 
-static void sort_rows(struct report *r)
-{
-	VEC_EACH(&r->rows, row)
-		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
-	VEC_SORT(&r->rows, by_excess);
-}
-
 /* Time outside of all calls is ACCOUNT_UNKNOWN, so that the account adds up. */
 static void settle(struct account *account, uint64_t ns)
 {
@@ -527,13 +409,18 @@ static void settle(struct account *account, uint64_t ns)
 	account->ns[ACCOUNT_UNKNOWN] += ns;
 }
 
-/* Makes the means add up to the mean length: the largest part gets the rounding error. */
-static void settle_means(struct report *r, uint64_t sum)
+static void settle_accounts(struct report *r)
 {
 	struct account *account = &r->ordinary;
-	uint64_t rest = report__mean(r, sum);
+	uint64_t sum = 0, rest;
 	int largest = 0;
 
+	settle(&r->slow, report__slow_ns(r));
+	for (size_t i = 0; i + 1 < r->periods.n; i++)
+		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
+	settle(account, sum);
+	/* The means add up to the mean length: the largest part gets the rounding error. */
+	rest = report__mean(r, sum);
 	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		account->ns[i] = report__mean(r, account->ns[i]);
 		rest -= account->ns[i];
@@ -543,17 +430,6 @@ static void settle_means(struct report *r, uint64_t sum)
 	account->ns[largest] += rest;
 }
 
-static void settle_accounts(struct report *r)
-{
-	uint64_t sum = 0;
-
-	settle(&r->slow, report__slow_ns(r));
-	for (size_t i = 0; i + 1 < r->periods.n; i++)
-		sum += r->periods.v[i].end_ns - r->periods.v[i].start_ns;
-	settle(&r->ordinary, sum);
-	settle_means(r, sum);
-}
-
 int report__fill_rows(struct report *r)
 {
 	if (VEC_ADD(&r->paths, (struct path){0}))
@@ -561,8 +437,19 @@ int report__fill_rows(struct report *r)
 	sweep(r);
 	if (r->failed)
 		return -ENOMEM;
-	sort_rows(r);
-	sum_paths(r);
+	VEC_EACH(&r->rows, row)
+		row->extra_ns = (int64_t)(row->slow_ns - report__mean(r, row->ordinary_ns));
+	VEC_SORT(&r->rows, by_excess);
+	/* Self times become inclusive times. A path comes after its caller's. */
+	for (size_t i = r->paths.n; i-- > 1;) {
+		const struct path *path = &r->paths.v[i];
+		struct path *parent = &r->paths.v[path->parent];
+
+		parent->slow_ns += path->slow_ns;
+		parent->ordinary_ns += path->ordinary_ns;
+		parent->slow_cpu_ns += path->slow_cpu_ns;
+		parent->ordinary_cpu_ns += path->ordinary_cpu_ns;
+	}
 	settle_accounts(r);
 	return 0;
 }

@@ -22,40 +22,21 @@
 /* A summary with more is damaged. */
 #define CAUSES_MAX 16
 
-static const char *reason_name(const struct hit_mark *hit)
-{
-	return hit->reason == MT_HIT_DURATION ? "duration"
-	       : hit->reason == MT_HIT_MARK   ? "mark"
-	       : hit->reason == MT_HIT_REGION ? "region"
-	       : hit->reason == MT_HIT_STALL  ? "stall"
-	       : hit->reason == MT_HIT_DELAY  ? "delay"
-					      : "none";
-}
-
-/* As one line: "str(arg1) \"GET /\", arg2 5". */
-static void print_prints(FILE *out, const struct hit_mark *hit)
-{
-	for (uint32_t i = 0; i < hit->n_prints; i++)
-		fprintf(out, "%s%s %s", i ? ", " : "", hit->prints[i].name, hit->prints[i].text);
-}
-
-static void add_prints(cJSON *object, const struct hit_mark *hit)
-{
-	_cleanup_free_ char *text = TEXT_OF(out, print_prints(out, hit));
-
-	json__add_text(object, "print", text);
-}
-
 static void add_hit(cJSON *root, const struct hit_mark *hit)
 {
 	cJSON *object = cJSON_AddObjectToObject(root, "hit");
+	_cleanup_free_ char *print = NULL;
 
 	json__add_text(object, "function", hit->function ? hit->function->name : NULL);
 	json__add_text(object, "probe", hit->probe);
-	json__add_text(object, "reason", reason_name(hit));
+	json__add_text(object, "reason", hit_mark__reason(hit) ?: "none");
 	json__add_text(object, "trace_id", hit->trace_id[0] ? hit->trace_id : NULL);
+	/* As one line: "str(arg1) \"GET /\", arg2 5". */
 	if (hit->n_prints)
-		add_prints(object, hit);
+		print = TEXT_OF(out, for (uint32_t i = 0; i < hit->n_prints; i++)
+					     fprintf(out, "%s%s %s", i ? ", " : "",
+						     hit->prints[i].name, hit->prints[i].text));
+	json__add_text(object, "print", print);
 	json__add_number(object, "value_ns", hit->value_ns);
 	if (hit->threshold_ns)
 		json__add_number(object, "threshold_ns", hit->threshold_ns);
@@ -112,20 +93,10 @@ static void add_functions(cJSON *root, const struct report *r)
 	}
 }
 
-static void add_frame(cJSON *list, uint32_t depth, const struct path *path)
-{
-	cJSON *frame = cJSON_CreateArray();
-
-	cJSON_AddItemToArray(list, frame);
-	cJSON_AddItemToArray(frame, cJSON_CreateNumber(depth));
-	json__append_text(frame, call__name(path->call));
-	cJSON_AddItemToArray(frame, cJSON_CreateNumber((double)path->slow_ns));
-}
-
 /* Paths in pre-order; their tree may be too deep for a recursion. */
 static void add_frames(cJSON *root, const struct report *r)
 {
-	cJSON *list = cJSON_AddArrayToObject(root, "frames");
+	cJSON *list = cJSON_AddArrayToObject(root, "frames"), *frame;
 	uint64_t least_ns = report__slow_ns(r) / FRAME_SHARE;
 	uint32_t at = r->paths.v[0].first_child, depth = 0;
 	size_t n = 0;
@@ -135,7 +106,11 @@ static void add_frames(cJSON *root, const struct report *r)
 		bool is_shown = path->slow_ns && path->slow_ns >= least_ns;
 
 		if (is_shown) {
-			add_frame(list, depth, path);
+			frame = cJSON_CreateArray();
+			cJSON_AddItemToArray(list, frame);
+			cJSON_AddItemToArray(frame, cJSON_CreateNumber(depth));
+			json__append_text(frame, call__name(path->call));
+			cJSON_AddItemToArray(frame, cJSON_CreateNumber((double)path->slow_ns));
 			n++;
 		}
 		if (is_shown && path->first_child) {
@@ -208,9 +183,17 @@ static void fill_bins(struct bins *bins, const struct report *r, const struct ca
 	}
 }
 
-/* The part that has most of each stretch; a space if the thread is unknown there. */
-static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bins)
+static void add_thread(cJSON *list, const struct call_tree *tree, const struct bins *bins,
+		       bool is_slow)
 {
+	cJSON *object = json__append_object(list);
+	char text[SUMMARY_BINS + 1] = "";
+
+	json__add_text(object, "name", tree->coroutine ? tree->coroutine_name : tree->comm);
+	json__add_number(object, "tid", (uint64_t)tree->tid);
+	if (is_slow)
+		cJSON_AddTrueToObject(object, "slow");
+	/* The part that has most of each stretch; a space if the thread is unknown there. */
 	for (size_t i = 0; i < SUMMARY_BINS; i++) {
 		int most = -1;
 
@@ -219,20 +202,6 @@ static void print_bins(char text[static SUMMARY_BINS + 1], const struct bins *bi
 				most = part;
 		text[i] = most < 0 ? ' ' : account_parts[most].letter;
 	}
-	text[SUMMARY_BINS] = '\0';
-}
-
-static void add_thread(cJSON *list, const struct call_tree *tree, const struct bins *bins,
-		       bool is_slow)
-{
-	cJSON *object = json__append_object(list);
-	char text[SUMMARY_BINS + 1];
-
-	json__add_text(object, "name", tree->coroutine ? tree->coroutine_name : tree->comm);
-	json__add_number(object, "tid", (uint64_t)tree->tid);
-	if (is_slow)
-		cJSON_AddTrueToObject(object, "slow");
-	print_bins(text, bins);
 	json__add_text(object, "bins", text);
 }
 
@@ -271,22 +240,6 @@ out:
 	return bins && cpu_ns ? 0 : -ENOMEM;
 }
 
-static int add_report(cJSON *root, const struct report *r)
-{
-	int err;
-
-	report__add_account(root, r);
-	if (r->sampled)
-		cJSON_AddTrueToObject(root, "sampled");
-	json__add_number(root, "slow_ns", report__slow_ns(r));
-	json__add_number(root, "ordinary_ns", r->ordinary_ns);
-	json__add_number(root, "ordinary_iterations", r->n_ordinary);
-	err = add_causes(root, r);
-	add_functions(root, r);
-	add_frames(root, r);
-	return err ? err : add_threads(root, r);
-}
-
 char *summary__make(const struct report *r, const struct summary_facts *facts)
 {
 	cJSON *root = cJSON_CreateObject(), *labels;
@@ -308,10 +261,21 @@ char *summary__make(const struct report *r, const struct summary_facts *facts)
 		json__add_text(labels, facts->labels[i].key, facts->labels[i].value);
 	if (hit)
 		add_hit(root, hit);
-	if (r)
-		err = add_report(root, r);
-	else
+	if (r) {
+		report__add_account(root, r);
+		if (r->sampled)
+			cJSON_AddTrueToObject(root, "sampled");
+		json__add_number(root, "slow_ns", report__slow_ns(r));
+		json__add_number(root, "ordinary_ns", r->ordinary_ns);
+		json__add_number(root, "ordinary_iterations", r->n_ordinary);
+		err = add_causes(root, r);
+		add_functions(root, r);
+		add_frames(root, r);
+		if (!err)
+			err = add_threads(root, r);
+	} else {
 		json__add_text(root, "no_report", facts->no_report);
+	}
 	text = err ? NULL : cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
 	return text;
@@ -354,29 +318,12 @@ static bool is_inlined(const cJSON *list, int i)
 	return false;
 }
 
-static int parse_path(struct summary_cause *cause, const cJSON *object)
-{
-	const cJSON *inlined = json__item(object, "inlined"), *item;
-	int i = 0, err = 0;
-
-	cJSON_ArrayForEach(item, json__item(object, "path")) {
-		const char *name = cJSON_GetStringValue(item);
-
-		if (!name || i >= REASON_PATH_MAX)
-			return -EINVAL;
-		if (!err)
-			err = VEC_ADD(&cause->path,
-				      (struct summary_frame){name, is_inlined(inlined, i)});
-		i++;
-	}
-	return err;
-}
-
 static int parse_cause(struct summary *s, const cJSON *object)
 {
 	const char *kind = json__text(object, "kind"), *text = json__text(object, "text");
+	const cJSON *inlined = json__item(object, "inlined"), *item;
 	struct summary_cause *cause;
-	int i = 0;
+	int i = 0, err = 0;
 
 	while (kind && i < CAUSE_KINDS && strcmp(kind, cause_kinds[i].key))
 		i++;
@@ -389,7 +336,18 @@ static int parse_cause(struct summary *s, const cJSON *object)
 					.ns = number_of(object, "ns"),
 					.text = text,
 					.of = json__text(object, "of")};
-	return parse_path(cause, object);
+	i = 0;
+	cJSON_ArrayForEach(item, json__item(object, "path")) {
+		const char *name = cJSON_GetStringValue(item);
+
+		if (!name || i >= REASON_PATH_MAX)
+			return -EINVAL;
+		if (!err)
+			err = VEC_ADD(&cause->path,
+				      (struct summary_frame){name, is_inlined(inlined, i)});
+		i++;
+	}
+	return err;
 }
 
 static int parse_function(struct summary *s, const cJSON *object)
@@ -409,44 +367,11 @@ static int parse_function(struct summary *s, const cJSON *object)
 					  .slow_ns = number_of(object, "slow_ns")});
 }
 
-static void parse_account(uint64_t parts[static ACCOUNT_PARTS], const cJSON *object)
-{
-	for (int i = 0; i < ACCOUNT_PARTS; i++)
-		parts[i] = number_of(object, account_parts[i].key);
-}
-
-static int parse(struct summary *s)
-{
-	const cJSON *root = s->root, *account = json__item(root, "account"), *item;
-	const cJSON *hit = json__item(root, "hit");
-	int err = 0;
-
-	s->no_report = json__text(root, "no_report");
-	s->command = json__text(root, "command");
-	s->program = json__text(root, "program");
-	s->build_id = json__text(root, "build_id");
-	s->host = summary__label(s, "host");
-	s->function = json__text(hit, "probe") ?: json__text(hit, "function");
-	s->trace_id = json__text(hit, "trace_id");
-	s->print = json__text(hit, "print");
-	s->unix_ms = number_of(root, "unix_ms");
-	s->slow_ns = number_of(root, "slow_ns");
-	s->ordinary_ns = number_of(root, "ordinary_ns");
-	parse_account(s->slow, json__item(account, "slow"));
-	parse_account(s->ordinary, json__item(account, "ordinary"));
-	cJSON_ArrayForEach(item, json__item(root, "causes"))
-		if (!err)
-			err = parse_cause(s, item);
-	cJSON_ArrayForEach(item, json__item(root, "functions"))
-		if (!err)
-			err = parse_function(s, item);
-	if (!err && !s->no_report && !s->slow_ns)
-		err = -EINVAL;
-	return err;
-}
-
 int summary__parse(struct summary *s, const char *path, const char *text, uint64_t data_bytes)
 {
+	const cJSON *root, *account, *hit, *item;
+	int err = 0;
+
 	*s = (struct summary){.path = strdup(path)};
 	if (!s->path)
 		return -ENOMEM;
@@ -458,7 +383,33 @@ int summary__parse(struct summary *s, const char *path, const char *text, uint64
 	if (data_bytes && number_of(s->root, "data_bytes") != data_bytes)
 		return -ESTALE;
 	clean(s->root->child);
-	return parse(s);
+	root = s->root;
+	account = json__item(root, "account");
+	hit = json__item(root, "hit");
+	s->no_report = json__text(root, "no_report");
+	s->command = json__text(root, "command");
+	s->program = json__text(root, "program");
+	s->build_id = json__text(root, "build_id");
+	s->host = summary__label(s, "host");
+	s->function = json__text(hit, "probe") ?: json__text(hit, "function");
+	s->trace_id = json__text(hit, "trace_id");
+	s->print = json__text(hit, "print");
+	s->unix_ms = number_of(root, "unix_ms");
+	s->slow_ns = number_of(root, "slow_ns");
+	s->ordinary_ns = number_of(root, "ordinary_ns");
+	for (int i = 0; i < ACCOUNT_PARTS; i++) {
+		s->slow[i] = number_of(json__item(account, "slow"), account_parts[i].key);
+		s->ordinary[i] = number_of(json__item(account, "ordinary"), account_parts[i].key);
+	}
+	cJSON_ArrayForEach(item, json__item(root, "causes"))
+		if (!err)
+			err = parse_cause(s, item);
+	cJSON_ArrayForEach(item, json__item(root, "functions"))
+		if (!err)
+			err = parse_function(s, item);
+	if (!err && !s->no_report && !s->slow_ns)
+		err = -EINVAL;
+	return err;
 }
 
 void summary__fini(struct summary *s)
@@ -487,24 +438,22 @@ uint64_t summary__excess(const struct summary *s)
 	return s->slow_ns > s->ordinary_ns ? s->slow_ns - s->ordinary_ns : 0;
 }
 
-void summary__each_frame(const struct summary *s,
-			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
-			 void *ctx)
+bool summary__next_call(const struct summary *s, struct summary_call *call)
 {
-	uint32_t last = 0, n = 0;
-	const cJSON *frame;
+	const cJSON *frames = json__item(s->root, "frames"), *depth;
+	uint64_t at;
 
-	cJSON_ArrayForEach(frame, json__item(s->root, "frames")) {
-		const cJSON *depth = cJSON_GetArrayItem(frame, 0);
-		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(frame, 1));
-		uint64_t at = number(depth);
-
-		/* Each frame's parent comes before it. */
-		if (!cJSON_IsNumber(depth) || !name || at > (n ? last + 1 : 0) || n++ >= FRAMES_MAX)
-			return;
-		last = (uint32_t)at;
-		visit(ctx, last, name, number(cJSON_GetArrayItem(frame, 2)));
-	}
+	call->item = call->n++ ? call->item->next : frames ? frames->child : NULL;
+	depth = cJSON_GetArrayItem(call->item, 0);
+	call->name = cJSON_GetStringValue(cJSON_GetArrayItem(call->item, 1));
+	call->ns = number(cJSON_GetArrayItem(call->item, 2));
+	at = number(depth);
+	/* Each frame's parent comes before it. */
+	if (!cJSON_IsNumber(depth) || !call->name || at > (call->n > 1 ? call->depth + 1 : 0) ||
+	    call->n > FRAMES_MAX)
+		return false;
+	call->depth = (uint32_t)at;
+	return true;
 }
 
 bool summary__thread(const struct summary *s, size_t i, struct summary_thread *out)

@@ -94,13 +94,16 @@ bool summary__label_at(const struct summary *s, size_t i, struct summary_label *
 /* The slow iteration's time beyond that of an ordinary one. */
 uint64_t summary__excess(const struct summary *s);
 
-/*
- * Calls visit for each function of the slow iteration's stacks, callers first. `ns` includes its
- * callees. Frames with little time are left out.
- */
-void summary__each_frame(const struct summary *s,
-			 void (*visit)(void *ctx, uint32_t depth, const char *name, uint64_t ns),
-			 void *ctx);
+/* A function of the slow iteration's stacks. Zero-initialise for the first one. */
+struct summary_call {
+	uint32_t depth;
+	const char *name;
+	uint64_t ns; /* includes its callees */
+	const struct cJSON *item;
+	size_t n; /* up to this one */
+};
+/* Moves to the next one, callers first; false: no more. Calls with little time are left out. */
+bool summary__next_call(const struct summary *s, struct summary_call *call);
 
 /* A thread's slow iteration: a letter of account_parts for each of SUMMARY_BINS stretches. */
 struct summary_thread {

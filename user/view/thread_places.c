@@ -7,7 +7,7 @@
 #include "util/cleanup.h"
 #include "util/json.h"
 #include "view/report_internal.h"
-#include "view/short_name.h"
+#include "util/names.h"
 
 void thread_places__fini(struct thread_places *places)
 {
@@ -62,35 +62,6 @@ size_t thread_places__deadlock(const struct thread_places *places, size_t *ring)
 	return n;
 }
 
-static void print_doing(FILE *out, const struct thread_places *places,
-			const struct thread_place *place)
-{
-	const struct thread_place *owner = find(places, place->owner);
-
-	if (owner)
-		fprintf(out, "waits for a mutex of thread %d (%s)", owner->tid, owner->comm);
-	else if (place->doing == THREAD_RUNS)
-		fprintf(out, "runs");
-	else if (place->doing == THREAD_READY)
-		fprintf(out, "can run, but no CPU runs it yet");
-	else if (place->doing == THREAD_STOPPED)
-		fprintf(out, "is stopped");
-	else if (place->waits_for[0])
-		fprintf(out, "waits in %s", place->waits_for);
-	else
-		fprintf(out, "waits in the kernel");
-}
-
-static void print_names(FILE *out, const struct thread_places *places,
-			const struct thread_place *place)
-{
-	for (size_t i = 0; i < place->n_names; i++)
-		fprintf(out, "%s%s", i ? " < " : ": ",
-			SHORT_NAME(places->names.v[place->first_name + i]));
-	if (!place->is_whole && place->n_names && place->doing == THREAD_WAITS)
-		fprintf(out, " < ...");
-}
-
 static bool is_same(const struct thread_places *places, const struct thread_place *a,
 		    const struct thread_place *b)
 {
@@ -108,7 +79,14 @@ static bool is_same(const struct thread_places *places, const struct thread_plac
 
 static void print_place(FILE *out, const struct thread_places *places, size_t at)
 {
+	static const char *const doings[] = {
+		[THREAD_WAITS] = "waits in the kernel",
+		[THREAD_RUNS] = "runs",
+		[THREAD_READY] = "can run, but no CPU runs it yet",
+		[THREAD_STOPPED] = "is stopped",
+	};
 	const struct thread_place *place = &places->all.v[at];
+	const struct thread_place *owner = find(places, place->owner);
 	size_t n = 0;
 
 	for (size_t i = 0; i < at && !place->is_stalled; i++)
@@ -126,20 +104,17 @@ static void print_place(FILE *out, const struct thread_places *places, size_t at
 	if (n >= TIDS_MOST)
 		fprintf(out, ", and %zu more,", n - TIDS_MOST + 1);
 	fprintf(out, n ? " each " : " ");
-	print_doing(out, places, place);
-	print_names(out, places, place);
-	fputc('\n', out);
-}
-
-static void print_deadlock(FILE *out, const struct thread_places *places, const size_t *ring,
-			   size_t n)
-{
-	fprintf(out, "deadlock: thread %d waits for a mutex of thread %d",
-		places->all.v[ring[0]].tid, places->all.v[ring[0]].owner);
-	if (n == 1)
-		fprintf(out, ", which is itself");
-	for (size_t i = 1; i < n; i++)
-		fprintf(out, ", which waits for one of thread %d", places->all.v[ring[i]].owner);
+	if (owner)
+		fprintf(out, "waits for a mutex of thread %d (%s)", owner->tid, owner->comm);
+	else if (place->doing == THREAD_WAITS && place->waits_for[0])
+		fprintf(out, "waits in %s", place->waits_for);
+	else
+		fprintf(out, "%s", doings[place->doing]);
+	for (size_t i = 0; i < place->n_names; i++)
+		fprintf(out, "%s%s", i ? " < " : ": ",
+			SHORT_NAME(places->names.v[place->first_name + i]));
+	if (!place->is_whole && place->n_names && place->doing == THREAD_WAITS)
+		fprintf(out, " < ...");
 	fputc('\n', out);
 }
 
@@ -170,14 +145,20 @@ void thread_places__print(FILE *out, const struct thread_places *places)
 	for (size_t i = 0; i < places->all.n; i++)
 		print_place(out, places, i);
 	if (n)
-		print_deadlock(out, places, ring, n);
+		fprintf(out, "deadlock: thread %d waits for a mutex of thread %d",
+			places->all.v[ring[0]].tid, places->all.v[ring[0]].owner);
+	if (n == 1)
+		fprintf(out, ", which is itself");
+	for (size_t i = 1; i < n; i++)
+		fprintf(out, ", which waits for one of thread %d", places->all.v[ring[i]].owner);
+	if (n)
+		fputc('\n', out);
 	for (size_t i = 0; i < places->all.n; i++)
 		if (places->all.v[i].is_stalled)
 			print_stalled(out, &places->all.v[i]);
 }
 
-static void add_place(cJSON *list, const struct thread_places *places,
-		      const struct thread_place *place)
+void thread_places__add_json(cJSON *object, const struct thread_places *places)
 {
 	static const char *const doings[] = {
 		[THREAD_WAITS] = "waits",
@@ -185,34 +166,29 @@ static void add_place(cJSON *list, const struct thread_places *places,
 		[THREAD_READY] = "ready",
 		[THREAD_STOPPED] = "stopped",
 	};
-	cJSON *item = json__append_object(list), *names;
-
-	cJSON_AddNumberToObject(item, "tid", place->tid);
-	cJSON_AddStringToObject(item, "comm", place->comm);
-	cJSON_AddStringToObject(item, "state", doings[place->doing]);
-	if (place->is_stalled)
-		cJSON_AddTrueToObject(item, "stalled");
-	if (place->waits_for[0])
-		cJSON_AddStringToObject(item, "waits_for", place->waits_for);
-	if (place->owner)
-		cJSON_AddNumberToObject(item, "mutex_of", place->owner);
-	names = cJSON_AddArrayToObject(item, "stack");
-	for (size_t i = 0; i < place->n_names; i++)
-		json__append_text(names, places->names.v[place->first_name + i]);
-	cJSON_AddBoolToObject(item, "stack_is_whole", place->is_whole);
-}
-
-void thread_places__add_json(cJSON *object, const struct thread_places *places)
-{
 	_cleanup_free_ size_t *ring = calloc(places->all.n + 1, sizeof(*ring));
 	size_t n = ring ? thread_places__deadlock(places, ring) : 0;
-	cJSON *list;
+	cJSON *list, *item, *names;
 
 	if (!places->all.n)
 		return;
 	list = cJSON_AddArrayToObject(object, "threads");
-	for (size_t i = 0; i < places->all.n; i++)
-		add_place(list, places, &places->all.v[i]);
+	VEC_EACH(&places->all, place) {
+		item = json__append_object(list);
+		cJSON_AddNumberToObject(item, "tid", place->tid);
+		cJSON_AddStringToObject(item, "comm", place->comm);
+		cJSON_AddStringToObject(item, "state", doings[place->doing]);
+		if (place->is_stalled)
+			cJSON_AddTrueToObject(item, "stalled");
+		if (place->waits_for[0])
+			cJSON_AddStringToObject(item, "waits_for", place->waits_for);
+		if (place->owner)
+			cJSON_AddNumberToObject(item, "mutex_of", place->owner);
+		names = cJSON_AddArrayToObject(item, "stack");
+		for (size_t i = 0; i < place->n_names; i++)
+			json__append_text(names, places->names.v[place->first_name + i]);
+		cJSON_AddBoolToObject(item, "stack_is_whole", place->is_whole);
+	}
 	if (!n)
 		return;
 	list = cJSON_AddArrayToObject(object, "deadlock");

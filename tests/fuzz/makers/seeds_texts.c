@@ -64,23 +64,24 @@ static void put_events(struct fxt *fxt)
 		.pid = 7, .tid = 8, .category = "user", .args = args, .n_args = 6};
 
 	fxt__name_process(fxt, 7, "service");
-	fxt__name_thread(fxt, 7, 8, "worker");
+	fxt__name_track(fxt, 7, 8, 8, "worker");
 	for (int i = 0; i < 3; i++) {
 		event.time_ns = 5 + 20 * (uint64_t)i;
 		event.name = "iter";
-		fxt__begin(fxt, &event);
+		fxt__event(fxt, FXT_EVENT_BEGIN, 0, &event);
 		event.category = i == 2 ? "off-cpu" : "user";
 		event.name = i == 2 ? "[blocked]" : "work";
 		event.time_ns += 5;
-		fxt__complete(fxt, &event, event.time_ns + 5);
+		fxt__event(fxt, FXT_EVENT_COMPLETE, event.time_ns + 5, &event);
 		event.category = "user";
 		fxt__end(fxt, 7, 8, event.time_ns + 10);
 	}
-	fxt__flow_begin(fxt, &(struct fxt_flow){.time_ns = 60, .pid = 7, .tid = 8, .id = 3});
+	fxt__flow(fxt, FXT_EVENT_FLOW_BEGIN,
+		  &(struct fxt_flow){.time_ns = 60, .pid = 7, .tid = 8, .id = 3});
 	event.category = "hit";
 	event.name = "hit iter";
 	event.time_ns = 60;
-	fxt__complete(fxt, &event, 65);
+	fxt__event(fxt, FXT_EVENT_COMPLETE, 65, &event);
 }
 
 static void write_trace(const char *name)

@@ -3,6 +3,7 @@
  * Go's table of functions and lines: of real programs against their own symbols and DWARF, and of
  * tables made here in each format, whole and damaged.
  */
+#include "target/elf/debug_file.h"
 #include "target/elf/elf_image.h"
 #include "target/elf/elf_lines.h"
 

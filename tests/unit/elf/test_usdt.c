@@ -35,31 +35,17 @@ static void compile(const struct compiled *f, const char *notes)
 	run_in_folder(f, "gcc -shared -nostdlib -o probes.so probes.S");
 }
 
-struct places {
-	struct usdt_place v[16];
-	size_t n;
-};
-
-static int keep(void *ctx, const struct usdt_place *place)
-{
-	struct places *places = ctx;
-
-	assert_true(places->n < 16);
-	places->v[places->n++] = *place;
-	return 0;
-}
-
 static void test_places(void **state)
 {
 	const struct compiled *f = *state;
-	struct places places = {0};
+	usdt_place_vec places = {0};
 	struct elf_image *image;
 	const uint8_t *bytes;
 	size_t len;
 
 	compile(f, good);
 	image = open_compiled(f, "probes.so");
-	assert_int_equal(elf_image__each_usdt(image, keep, &places), 0);
+	assert_int_equal(elf_image__usdt_places(image, &places), 0);
 	assert_int_equal(places.n, 5);
 	assert_string_equal(places.v[0].provider, "app");
 	assert_string_equal(places.v[0].name, "work");
@@ -72,6 +58,7 @@ static void test_places(void **state)
 	bytes = elf_image__bytes(image, places.v[0].semaphore_offset - 6, &len);
 	assert_memory_equal(bytes, "\0\0\0\0\0\0\0", 8);
 	assert_true(places.v[0].semaphore_offset != address_of(f, "probes.so", "counter"));
+	VEC_FINI(&places);
 	elf_image__free(image);
 }
 
@@ -79,7 +66,7 @@ static void test_places(void **state)
 static void test_a_file_that_was_moved(void **state)
 {
 	const struct compiled *f = *state;
-	struct places places = {0};
+	usdt_place_vec places = {0};
 	struct elf_image *image;
 
 	compile(f, ".text\nnop\nfirst: nop\nret\n.section .probes, \"aw\"\ncounter: .2byte 0\n"
@@ -87,17 +74,18 @@ static void test_a_file_that_was_moved(void **state)
 		   "note first-0x10000, base-0x10000, counter-0x10000, "
 		   ".asciz \"app\", \"work\", \"\"\n");
 	image = open_compiled(f, "probes.so");
-	elf_image__each_usdt(image, keep, &places);
+	assert_int_equal(elf_image__usdt_places(image, &places), 0);
 	assert_int_equal(places.n, 1);
 	assert_int_equal(places.v[0].vaddr, address_of(f, "probes.so", "first"));
 	assert_true(places.v[0].semaphore_offset);
+	VEC_FINI(&places);
 	elf_image__free(image);
 }
 
 static void test_notes_that_make_no_sense(void **state)
 {
 	const struct compiled *f = *state;
-	struct places places = {0};
+	usdt_place_vec places = {0};
 	struct elf_image *image;
 
 	compile(f, ".text\nfirst: nop\nret\n.data\ndata: .2byte 0\n.bss\nzeroes: .space 2\n.text\n"
@@ -112,9 +100,10 @@ static void test_notes_that_make_no_sense(void **state)
 		   "note first, 0, 0xffffffffffffffff, .asciz \"app\", \"at the end\", \"\"\n"
 		   "note first, 0, data, .asciz \"app\", \"good\", \"\"\n");
 	image = open_compiled(f, "probes.so");
-	elf_image__each_usdt(image, keep, &places);
+	assert_int_equal(elf_image__usdt_places(image, &places), 0);
 	assert_int_equal(places.n, 1);
 	assert_string_equal(places.v[0].name, "good");
+	VEC_FINI(&places);
 	elf_image__free(image);
 }
 
@@ -135,15 +124,16 @@ static void test_damaged_notes(void **state)
 	assert_non_null(notes);
 	for (size_t i = 0; i < 5 * 64 * sizeof(lies); i++) {
 		char *byte = notes + i / sizeof(lies), truth = *byte;
-		struct places places = {0};
+		usdt_place_vec places = {0};
 		struct elf_image *image;
 
 		*byte = (char)lies[i % sizeof(lies)];
 		image = elf_image__from_bytes(data, size, "probes.so");
-		elf_image__each_usdt(image, keep, &places);
+		assert_int_equal(elf_image__usdt_places(image, &places), 0);
 		for (size_t j = 0; j < places.n; j++)
 			assert_true(elf_image__offset_of_vaddr(image, places.v[j].vaddr) < size &&
 				    strlen(places.v[j].args) < size);
+		VEC_FINI(&places);
 		elf_image__free(image);
 		*byte = truth;
 	}

@@ -12,7 +12,7 @@
 
 #include "decode/pt_note.h"
 #include "mtbpf_shared.h"
-#include "selftest/checks_common.h"
+#include "selftest/checks.h"
 #include "selftest/judge.h"
 #include "util/fs.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "view/short_name.h"
+#include "util/names.h"
 
 #define STRING	  "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 #define NAMESPACE "a_namespace_with_a_long_name::another_namespace_with_a_longer_name::"

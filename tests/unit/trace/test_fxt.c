@@ -90,7 +90,7 @@ static void test_thread_name_says_its_process(void **state)
 {
 	struct output *output = *state;
 
-	fxt__name_thread(output->fxt, 42, 43, "thr");
+	fxt__name_track(output->fxt, 42, 43, 43, "thr");
 	EXPECT_WORDS(output, 0x0000000300010022, 0x0000000000726874,  /* string 1: "thr" */
 		     0x0000000700020022, 0x00737365636f7270,	      /* string 2: "process" */
 		     0x0000010001020047, 43, 0x0000000000020028, 42); /* koid argument */
@@ -101,9 +101,9 @@ static void test_flow(void **state)
 	struct output *output = *state;
 	struct fxt_flow flow = {.time_ns = 1000, .pid = 42, .tid = 43, .id = 7};
 
-	fxt__flow_begin(output->fxt, &flow);
+	fxt__flow(output->fxt, FXT_EVENT_FLOW_BEGIN, &flow);
 	flow.time_ns = 1500;
-	fxt__flow_end(output->fxt, &flow);
+	fxt__flow(output->fxt, FXT_EVENT_FLOW_END, &flow);
 	EXPECT_WORDS(output, 0x0000000000010033, 42, 43, /* thread 1 */
 		     0x0000000001080034, 1000, 7, 0x00000000010a0034, 1500, 7);
 }
@@ -120,7 +120,7 @@ static void test_counter(void **state)
 				  .args = &arg,
 				  .n_args = 1};
 
-	fxt__counter(output->fxt, &event, 7);
+	fxt__event(output->fxt, FXT_EVENT_COUNTER, 7, &event);
 	EXPECT_WORDS(output, 0x0000000000010033, 42, 43,     /* thread 1 */
 		     0x0000000300010022, 0x0000000000637069, /* string 1: "ipc" */
 		     0x0000000100020022, 0x0000000000000078, /* string 2: "x" */
@@ -133,7 +133,7 @@ static void test_begin_and_end(void **state)
 	struct fxt_event event = {
 		.time_ns = 1000, .pid = 42, .tid = 43, .category = "user", .name = "main"};
 
-	fxt__begin(output->fxt, &event);
+	fxt__event(output->fxt, FXT_EVENT_BEGIN, 0, &event);
 	fxt__end(output->fxt, 42, 43, 1500);
 	EXPECT_WORDS(output, 0x0000000000010033, 42, 43,     /* thread 1 */
 		     0x0000000400010022, 0x0000000072657375, /* string 1: "user" */
@@ -146,8 +146,8 @@ static void test_instant_and_complete(void **state)
 	struct output *output = *state;
 	struct fxt_event event = {.time_ns = 7, .pid = 1, .tid = 2, .name = "eight by"};
 
-	fxt__instant(output->fxt, &event);
-	fxt__complete(output->fxt, &event, 9);
+	fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
+	fxt__event(output->fxt, FXT_EVENT_COMPLETE, 9, &event);
 	EXPECT_WORDS(output, 0x0000000000010033, 1, 2,	     /* thread 1 */
 		     0x0000000800010022, 0x7962207468676965, /* string 1, without padding */
 		     0x0001000001000024, 7, 0x0001000001040034, 7, 9);
@@ -165,7 +165,7 @@ static void test_arguments(void **state)
 	};
 	struct fxt_event event = {.time_ns = 7, .pid = 1, .tid = 2, .args = args, .n_args = 5};
 
-	fxt__complete(output->fxt, &event, 9);
+	fxt__event(output->fxt, FXT_EVENT_COMPLETE, 9, &event);
 	EXPECT_WORDS(output, 0x0000000000010033, 1, 2, /* thread 1 */
 		     0x0000000100010022, 'a', 0x0000000100020022, 'b', 0x0000000100030022, 'c',
 		     0x0000000100040022, 'd', 0x0000000100050022, 'e', 0x00000000015400a4,
@@ -206,7 +206,7 @@ static void test_a_template_gives_what_the_event_would(void **state)
 	struct fxt_reader *reader;
 	const struct read_event *made;
 
-	fxt__begin(output->fxt, &event);
+	fxt__event(output->fxt, FXT_EVENT_BEGIN, 0, &event);
 	assert_true(fxt__make_template(output->fxt, &template, &event));
 	assert_true(fxt__is_current(output->fxt, &template));
 	fxt__slice_from(output->fxt, &template, 1, 2, 7, 0, numbers);
@@ -215,9 +215,9 @@ static void test_a_template_gives_what_the_event_would(void **state)
 	event.tid = 2;
 	for (int i = 0; i < 3; i++)
 		args[2 * i].number = numbers[i];
-	fxt__begin(output->fxt, &event);
+	fxt__event(output->fxt, FXT_EVENT_BEGIN, 0, &event);
 	fxt__slice_from(output->fxt, &template, 1, 2, 7, 8, numbers);
-	fxt__complete(output->fxt, &event, 8);
+	fxt__event(output->fxt, FXT_EVENT_COMPLETE, 8, &event);
 	reader = read_back(output);
 	assert_int_equal(reader->events.n, 5);
 	made = reader->events.v;
@@ -260,12 +260,12 @@ static void test_a_template_ends_with_its_strings(void **state)
 	event.name = name;
 	for (unsigned int i = 0; i < 32700; i++) {
 		snprintf(name, sizeof(name), "name %u", i);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	assert_true(fxt__is_current(output->fxt, &template));
 	for (unsigned int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "new %u", i);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	assert_false(fxt__is_current(output->fxt, &template));
 	reader__free(read_back(output));
@@ -280,7 +280,7 @@ static void test_too_many_arguments_are_left_out(void **state)
 
 	for (int i = 0; i < 20; i++)
 		args[i] = (struct fxt_arg){.key = "k", .kind = FXT_POINTER, .number = 5};
-	fxt__complete(output->fxt, &event, 9);
+	fxt__event(output->fxt, FXT_EVENT_COMPLETE, 9, &event);
 	reader = read_back(output);
 	assert_int_equal(reader->events.v[0].record, 4);
 	assert_int_equal(reader->events.v[0].n_args, 15);
@@ -317,7 +317,7 @@ static void test_string_indices_are_reused(void **state)
 	event.name = name;
 	for (unsigned int i = 0; i < 2 * n; i++) {
 		snprintf(name, sizeof(name), "name %u", i % n);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	reader = read_back(output);
 	assert_int_equal(reader->events.n, 2 * n);
@@ -341,7 +341,7 @@ static void test_few_strings_are_written_once(void **state)
 	event.name = name;
 	for (unsigned int i = 0; i < 65532; i++) {
 		snprintf(name, sizeof(name), "name %u", i % 32700);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	reader = read_back(output);
 	assert_int_equal(reader->n_strings, 32701);
@@ -356,7 +356,7 @@ static void test_300_threads_share_255_indices(void **state)
 
 	for (unsigned int i = 0; i < 3000; i++) {
 		event.tid = 100 + (int)(i / 2 % 300);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	reader = read_back(output);
 	assert_int_equal(reader->events.n, 3000);
@@ -376,7 +376,7 @@ static void test_one_tid_in_two_processes(void **state)
 
 	for (unsigned int i = 0; i < 4; i++) {
 		event.pid = 1 + (int)(i % 2);
-		fxt__instant(output->fxt, &event);
+		fxt__event(output->fxt, FXT_EVENT_INSTANT, 0, &event);
 	}
 	reader = read_back(output);
 	for (unsigned int i = 0; i < 4; i++)

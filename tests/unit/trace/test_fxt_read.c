@@ -65,13 +65,14 @@ static void write_trace(struct output *output, const char *name)
 	sink = sink__open(output->path);
 	fxt = fxt__new(sink);
 	fxt__name_process(fxt, 7, "service");
-	fxt__name_thread(fxt, 7, 8, "worker");
-	fxt__begin(fxt, &event);
+	fxt__name_track(fxt, 7, 8, 8, "worker");
+	fxt__event(fxt, FXT_EVENT_BEGIN, 0, &event);
 	fxt__end(fxt, 7, 8, 9);
 	event.time_ns = 11;
 	event.n_args = 0;
-	fxt__complete(fxt, &event, 14);
-	fxt__flow_begin(fxt, &(struct fxt_flow){.time_ns = 12, .pid = 7, .tid = 8, .id = 3});
+	fxt__event(fxt, FXT_EVENT_COMPLETE, 14, &event);
+	fxt__flow(fxt, FXT_EVENT_FLOW_BEGIN,
+		  &(struct fxt_flow){.time_ns = 12, .pid = 7, .tid = 8, .id = 3});
 	fxt__free(fxt);
 	assert_int_equal(sink__close(sink, &bytes), 0);
 }

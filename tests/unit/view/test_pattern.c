@@ -272,14 +272,10 @@ static void summaries_that_somebody_else_wrote(void **state)
 		0);
 }
 
-static void count_frames(void *ctx, uint32_t depth, const char *name, uint64_t ns)
-{
-	++*(size_t *)ctx;
-}
-
 static void frames_and_threads_that_are_none(void **state)
 {
 	struct summary_thread thread;
+	struct summary_call call = {0};
 	struct summary s;
 	size_t n = 0;
 
@@ -289,7 +285,8 @@ static void frames_and_threads_that_are_none(void **state)
 					     "\"threads\":[{\"name\":\"t\",\"bins\":\"CC\"}]}",
 					7),
 			 0);
-	summary__each_frame(&s, count_frames, &n);
+	while (summary__next_call(&s, &call))
+		n++;
 	assert_int_equal(n, 2);
 	assert_false(summary__thread(&s, 0, &thread));
 	summary__fini(&s);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "target/elf/elf_internal.h"
-#include "target/elf/identical_code.h"
 
 /* arch/x86/include/asm/ptrace.h: di, si, dx, cx, r8, r9 of struct pt_regs. */
 const uint16_t value_registers[VALUE_REGISTERS] = {112, 104, 96, 88, 72, 64};
@@ -222,66 +221,53 @@ static void search_definition(struct definition *d, Dwarf_Die *parent, int at)
 	} while (!dwarf_siblingof(&die, &die));
 }
 
-/* False if a unit cannot be searched, since it is in another file. */
-static bool search_units(struct definition *d, Dwarf *dwarf)
-{
-	Dwarf_CU *cu = NULL;
-	uint8_t kind;
-	Dwarf_Die die;
-
-	while (!dwarf_get_units(dwarf, cu, &cu, NULL, &kind, &die, NULL)) {
-		if (kind == DW_UT_skeleton)
-			return false;
-		search_definition(d, &die, d->n_scopes - 2);
-	}
-	return true;
-}
-
-/* Other units cannot see what is in a function, or in a namespace without a name. */
-static bool is_known_elsewhere(const struct definition *d)
-{
-	for (int i = 0; i < d->n_scopes - 1; i++) {
-		int tag = dwarf_tag(&d->scopes[i]);
-
-		if (!dwarf_diename(&d->scopes[i]) ||
-		    (i && tag != DW_TAG_namespace && tag != DW_TAG_module && !is_class(tag)))
-			return false;
-	}
-	return d->n_scopes >= 2;
-}
-
-/* libdw finds DWARF 5's units of single types only after it has come by them. */
-static bool get_signed_type(struct elf_debug *debug, Dwarf_Attribute *signature, Dwarf_Die *type)
-{
-	Dwarf_CU *cu = NULL;
-
-	if (dwarf_formref_die(signature, type))
-		return true;
-	while (!dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, NULL, NULL))
-		;
-	return dwarf_formref_die(signature, type) != NULL;
-}
-
 /*
  * A type that this unit only declares is searched in all units. Files of C may have different types
  * of the same name. False: it is nowhere, or which one is meant is not known.
  */
 static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
 {
+	Dwarf *files[] = {debug->dwarf, debug->alt};
 	struct definition d = {0};
+	Dwarf_CU *cu = NULL;
 	Dwarf_Attribute attr;
-	bool is_complete;
+	Dwarf_Die die;
+	uint8_t kind;
+	bool is_searched;
 
-	if (dwarf_attr(type, DW_AT_signature, &attr))
-		return get_signed_type(debug, &attr, type);
+	if (dwarf_attr(type, DW_AT_signature, &attr)) {
+		if (dwarf_formref_die(&attr, type))
+			return true;
+		/* libdw finds DWARF 5's units of single types only after it has come by them. */
+		while (!dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, NULL, NULL))
+			;
+		return dwarf_formref_die(&attr, type) != NULL;
+	}
 	if (!dwarf_hasattr(type, DW_AT_declaration))
 		return true;
 	d.n_scopes = dwarf_getscopes_die(type, &d.scopes);
-	is_complete = is_known_elsewhere(&d) && search_units(&d, debug->dwarf) &&
-		      (!debug->alt || search_units(&d, debug->alt));
+	is_searched = d.n_scopes >= 2;
+	/* Other units cannot see what is in a function, or in a namespace without a name. */
+	for (int i = 0; i < d.n_scopes - 1; i++) {
+		int tag = dwarf_tag(&d.scopes[i]);
+
+		is_searched &=
+			dwarf_diename(&d.scopes[i]) &&
+			(!i || tag == DW_TAG_namespace || tag == DW_TAG_module || is_class(tag));
+	}
+	for (int i = 0; i < 2 && is_searched && files[i]; i++) {
+		cu = NULL;
+		while (is_searched &&
+		       !dwarf_get_units(files[i], cu, &cu, NULL, &kind, &die, NULL)) {
+			/* This unit is in another file. */
+			is_searched = kind != DW_UT_skeleton;
+			if (is_searched)
+				search_definition(&d, &die, d.n_scopes - 2);
+		}
+	}
 	if (d.n_scopes > 0)
 		free(d.scopes);
-	if (!is_complete || !d.has_any || d.has_many)
+	if (!is_searched || !d.has_any || d.has_many)
 		return false;
 	*type = d.found;
 	return true;
@@ -289,13 +275,6 @@ static bool find_definition(struct elf_debug *debug, Dwarf_Die *type)
 
 static int find_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
 		       const char *name, Dwarf_Die *found, Dwarf_Word *offset, int depth);
-
-/* DWARF before 5 has them as members. */
-static bool is_static(Dwarf_Die *member)
-{
-	return dwarf_tag(member) == DW_TAG_variable || dwarf_hasattr(member, DW_AT_external) ||
-	       dwarf_hasattr(member, DW_AT_declaration);
-}
 
 /* Among the members of the class itself, also in those without a name. As find_member(). */
 static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die *class,
@@ -313,7 +292,9 @@ static int find_own_member(struct walk *walk, struct elf_debug *debug, Dwarf_Die
 
 		if ((tag != DW_TAG_member && tag != DW_TAG_variable) || (own && strcmp(own, name)))
 			continue;
-		if (own && is_static(&die))
+		/* DWARF before 5 has static ones as members. */
+		if (own && (tag == DW_TAG_variable || dwarf_hasattr(&die, DW_AT_external) ||
+			    dwarf_hasattr(&die, DW_AT_declaration)))
 			return refuse(walk, "is static: it is in no object", name);
 		if (own) {
 			*found = die;
@@ -536,16 +517,6 @@ static enum value_type settle_type(struct walk *walk, int8_t *size)
 	return VALUE_NONE;
 }
 
-/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
-static uint32_t room_of(Dwarf_Die *array)
-{
-	Dwarf_Word size;
-
-	return !dwarf_aggregate_size(array, &size) && size > 1 && size <= UINT32_MAX
-		       ? (uint32_t)size
-		       : 0;
-}
-
 /* One whose cold code is elsewhere has ranges only. */
 static bool begins_at(Dwarf_Die *subprogram, uint64_t vaddr)
 {
@@ -683,28 +654,6 @@ static bool may_lack_arguments(Dwarf_Die *subprogram)
 	return !producer || strncmp(producer, "GNU ", strlen("GNU ")) != 0;
 }
 
-static bool has_own_convention(const struct function *function, Dwarf_Die *subprogram)
-{
-	Dwarf_Word convention;
-
-	return function__is_clone(function) ||
-	       (dwarf_hasattr_integrate(subprogram, DW_AT_calling_convention) &&
-		(!get_number(subprogram, DW_AT_calling_convention, &convention) ||
-		 convention != DW_CC_normal));
-}
-
-/* The declaration with all parameters: an instance of it may lack some. */
-static Dwarf_Die declaration_of(Dwarf_Die *subprogram)
-{
-	Dwarf_Attribute attr;
-	Dwarf_Die origin;
-
-	return dwarf_attr(subprogram, DW_AT_abstract_origin, &attr) &&
-			       dwarf_formref_die(&attr, &origin)
-		       ? origin
-		       : *subprogram;
-}
-
 static bool next_parameter(Dwarf_Die *die)
 {
 	do {
@@ -714,35 +663,38 @@ static bool next_parameter(Dwarf_Die *die)
 	return false;
 }
 
-/*
- * GCC describes all variants of a constructor together, with "__in_chrg" and "__vtt_parm" after
- * `this`. No variant gets the first; only the one for base classes gets the second.
- */
-static bool is_of_some_variants(Dwarf_Die *parameter)
-{
-	return is_same(dwarf_diename(parameter), "__in_chrg");
-}
-
 static int find_parameter(struct walk *walk, const struct function *function, Dwarf_Die *subprogram,
 			  uint32_t arg)
 {
-	Dwarf_Die declaration = declaration_of(subprogram), die;
+	Dwarf_Die declaration = *subprogram, die;
 	int hidden = has_hidden_argument(subprogram);
 	uint32_t n_registers = hidden > 0;
 	struct mt_arg *from = &walk->value->from;
-	bool is_lost = hidden < 0, is_changed, has_any;
+	bool is_lost = hidden < 0, is_changed = function__is_clone(function), has_any;
+	Dwarf_Attribute attr;
+	Dwarf_Word convention;
 	enum place place;
 	uint16_t reg;
 
-	is_changed = has_own_convention(function, subprogram);
-
+	if (dwarf_hasattr_integrate(subprogram, DW_AT_calling_convention))
+		is_changed |= !get_number(subprogram, DW_AT_calling_convention, &convention) ||
+			      convention != DW_CC_normal;
+	/* The declaration has all parameters; an instance of it may lack some. */
+	if (dwarf_attr(subprogram, DW_AT_abstract_origin, &attr) &&
+	    !dwarf_formref_die(&attr, &declaration))
+		declaration = *subprogram;
 	has_any = !dwarf_child(&declaration, &die) && next_parameter(&die);
 	for (uint32_t i = 0;; i++) {
 		enum passing passing;
 
 		if (!has_any)
 			return refuse(walk, "the function has fewer arguments", NULL);
-		if (is_of_some_variants(&die))
+		/*
+		 * GCC describes all variants of a constructor together, with "__in_chrg" and
+		 * "__vtt_parm" after `this`. No variant gets the first; only the one for base
+		 * classes gets the second.
+		 */
+		if (is_same(dwarf_diename(&die), "__in_chrg"))
 			return refuse(walk,
 				      "the class has virtual bases, so that its register is not "
 				      "known",
@@ -760,10 +712,10 @@ static int find_parameter(struct walk *walk, const struct function *function, Dw
 		n_registers += passing == PASSED_IN_REGISTER;
 		has_any = !dwarf_siblingof(&die, &die) && next_parameter(&die);
 	}
-	if (place == PLACE_REGISTER)
+	if (place == PLACE_REGISTER) {
 		from->base = reg;
-	if (place == PLACE_REGISTER)
 		return 0;
+	}
 	if (is_changed || place == PLACE_OTHER)
 		return refuse(walk, "the compiler has changed how this function gets its arguments",
 			      NULL);
@@ -795,20 +747,6 @@ static int find_begin(struct walk *walk, const struct function *function, Dwarf_
 	return err;
 }
 
-static int take_step(struct walk *walk, struct elf_debug *debug, const struct value_step *step)
-{
-	switch (step->kind) {
-	case STEP_ARROW:
-	case STEP_DOT:
-		return take_member(walk, debug, step);
-	case STEP_INDEX:
-		return take_index(walk, debug, step);
-	case STEP_OFFSET:
-		break;
-	}
-	return refuse(walk, "with debug info members have names", NULL);
-}
-
 /* True for languages that pass what their debug info calls an integer or a pointer as C does. */
 static bool is_known_language(int language)
 {
@@ -836,12 +774,79 @@ static bool is_known_language(int language)
 	return false;
 }
 
+/* A search for functions that the linker has put at one address, as their code is the same (--icf).
+ */
+struct folded_search {
+	struct elf_image *image;
+	uint64_t vaddr;
+	size_t first, end; /* the functions at vaddr, in the image's order */
+	size_t found;	   /* the one of them that a definition has been found of; SIZE_MAX: none */
+	bool is_folded;
+};
+
+static void look_for_folded(struct folded_search *search, Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == DEPTH_MAX || dwarf_child(parent, &die))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+		Dwarf_Attribute attr;
+		const char *name;
+		Dwarf_Addr entry;
+
+		if (tag == DW_TAG_namespace || tag == DW_TAG_module)
+			look_for_folded(search, &die, depth + 1);
+		/* Linkers that drop the code of a definition leave 0 as its address. */
+		if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &entry) ||
+		    (entry && entry != search->vaddr))
+			continue;
+		name = dwarf_formstring(dwarf_attr_integrate(&die, DW_AT_linkage_name, &attr))
+			       ?: dwarf_diename(&die);
+		for (size_t i = search->first; name && i < search->end; i++) {
+			if (strcmp(search->image->symbols.v[i].function.raw_name, name))
+				continue;
+			search->is_folded |= search->found != SIZE_MAX && search->found != i;
+			search->found = i;
+			break;
+		}
+	} while (!search->is_folded && !dwarf_siblingof(&die, &die));
+}
+
+/*
+ * True if the debug info defines another function whose code is at the function's address, too: an
+ * alias is not defined a second time.
+ */
+static bool is_folded(const struct function *function, struct elf_debug *debug)
+{
+	struct elf_image *image = function->image;
+	struct folded_search search = {.image = image, .vaddr = function->vaddr, .found = SIZE_MAX};
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	if (!elf_image__function_count(image))
+		return false;
+	search.first = VEC_PARTITION_POINT(&image->symbols, e, e->function.vaddr < search.vaddr);
+	search.end = VEC_PARTITION_POINT(&image->symbols, e, e->function.vaddr <= search.vaddr);
+	/* Most functions have one name, and need no search. */
+	if (search.end - search.first < 2)
+		return false;
+	while (!search.is_folded &&
+	       !dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, &unit, NULL)) {
+		elf_debug__go_to_split(&unit);
+		look_for_folded(&search, &unit, 0);
+	}
+	return search.is_folded;
+}
+
 static int find_value(const struct function *function, const struct value_path *path,
 		      struct walk *walk, enum value_type *type)
 {
 	struct elf_debug *debug = elf_image__debug_with_locations(function->image);
 	struct mt_value *value = walk->value;
 	Dwarf_Die unit, subprogram;
+	Dwarf_Word room;
 	int8_t size;
 	int err;
 
@@ -856,15 +861,23 @@ static int find_value(const struct function *function, const struct value_path *
 	if (!is_known_language(dwarf_srclang(&unit)))
 		return refuse(walk, "how the function's language passes arguments is not known",
 			      NULL);
-	if (function__is_folded(function, debug))
+	if (is_folded(function, debug))
 		return refuse(walk,
 			      "the linker has put several functions with the same code there, and "
 			      "calls of each are hits",
 			      NULL);
 	err = find_begin(walk, function, &subprogram, path);
-	for (size_t i = 0; i < path->n && !err; i++)
-		err = take_step(walk, debug, &path->steps[i]);
-	/* A reference stands for the object that it refers to. */
+	for (size_t i = 0; i < path->n && !err; i++) {
+		const struct value_step *step = &path->steps[i];
+
+		if (step->kind == STEP_INDEX)
+			err = take_index(walk, debug, step);
+		else if (step->kind == STEP_OFFSET)
+			err = refuse(walk, "with debug info members have names", NULL);
+		else
+			err = take_member(walk, debug, step);
+	}
+	/* A reference means the object that it refers to. */
 	if (!err && is_reference(dwarf_tag(&walk->type)))
 		err = follow(walk, debug, 0);
 	if (err)
@@ -873,8 +886,10 @@ static int find_value(const struct function *function, const struct value_path *
 	value->size = value->n_derefs ? size : 0;
 	value->from.size = value->n_derefs ? 8 : size;
 	value->is_address = *type == VALUE_CHARACTERS;
-	if (value->is_address)
-		value->room = room_of(&walk->type);
+	/* "char name[1]" at the end of a structure is the old way to write "char name[]". */
+	if (value->is_address && !dwarf_aggregate_size(&walk->type, &room) && room > 1 &&
+	    room <= UINT32_MAX)
+		value->room = (uint32_t)room;
 	return 0;
 }
 

@@ -259,20 +259,6 @@ static enum value_type settle_type(const struct walk *walk, int8_t *size)
 		       : VALUE_NONE;
 }
 
-/* The linker puts the BTF of several files after each other: the first is read. */
-static bool has_more_after(const void *bytes, size_t size)
-{
-	struct btf_header header;
-	uint64_t types, strings;
-
-	if (size < sizeof(header))
-		return false;
-	memcpy(&header, bytes, sizeof(header));
-	types = (uint64_t)header.hdr_len + header.type_off + header.type_len;
-	strings = (uint64_t)header.hdr_len + header.str_off + header.str_len;
-	return size >= (types > strings ? types : strings) + sizeof(header);
-}
-
 /* Reads the file's section ".BTF", which the caller frees; NULL if it is missing or damaged. */
 static struct btf *read_btf(struct elf_image *image, bool *is_first_of_many)
 {
@@ -282,15 +268,24 @@ static struct btf *read_btf(struct elf_image *image, bool *is_first_of_many)
 	if (!image->elf || elf_getshdrstrndx(image->elf, &names))
 		return NULL;
 	while ((section = elf_nextscn(image->elf, section))) {
+		struct btf_header btf = {0};
 		GElf_Shdr header;
 		const char *name = gelf_getshdr(section, &header)
 					   ? elf_strptr(image->elf, names, header.sh_name)
 					   : NULL;
 		Elf_Data *data = name && !strcmp(name, ".BTF") ? elf_rawdata(section, NULL) : NULL;
+		uint64_t types, strings;
 
 		if (!data || !data->d_buf || data->d_size > INT32_MAX)
 			continue;
-		*is_first_of_many = has_more_after(data->d_buf, data->d_size);
+		/* The linker puts the BTF of several files after each other: the first is read. */
+		if (data->d_size >= sizeof(btf))
+			memcpy(&btf, data->d_buf, sizeof(btf));
+		types = (uint64_t)btf.hdr_len + btf.type_off + btf.type_len;
+		strings = (uint64_t)btf.hdr_len + btf.str_off + btf.str_len;
+		*is_first_of_many =
+			data->d_size >= sizeof(btf) &&
+			data->d_size >= (types > strings ? types : strings) + sizeof(btf);
 		return btf__new(data->d_buf, (uint32_t)data->d_size);
 	}
 	return NULL;
@@ -321,34 +316,11 @@ static int find_function(struct walk *walk, const char *name, const struct btf_t
 	return found;
 }
 
-/* Static functions of several files may share a name, and BTF gives no addresses. */
-static bool has_namesake(const struct function *function)
-{
-	struct elf_image *image = function->image;
-	size_t n = elf_image__function_count(image);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(elf_image__raw_name(image, i), function->raw_name) &&
-		    elf_image__function(image, i)->vaddr != function->vaddr)
-			return true;
-	return false;
-}
-
-static int take_steps(struct walk *walk, const struct value_path *path)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < path->n && !err; i++) {
-		const struct value_step *step = &path->steps[i];
-
-		err = step->kind == STEP_INDEX ? take_index(walk, step) : take_member(walk, step);
-	}
-	return err;
-}
-
 static int find_value(struct walk *walk, const struct function *function,
 		      const struct value_path *path, enum value_type *type)
 {
+	struct elf_image *image = function->image;
+	size_t n = elf_image__function_count(image);
 	const struct btf_type *proto = NULL;
 	struct mt_value *value = walk->value;
 	int err = find_function(walk, function->raw_name, &proto);
@@ -356,14 +328,20 @@ static int find_value(struct walk *walk, const struct function *function,
 
 	if (err <= 0)
 		return err ? err : -ENODATA;
-	if (has_namesake(function))
-		return refuse(walk, "the program has several functions of this name", NULL);
-	if (walk->is_first_of_many && !elf_image__has_symtab(function->image))
+	/* Static functions of several files may share a name, and BTF gives no addresses. */
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(elf_image__raw_name(image, i), function->raw_name) &&
+		    elf_image__function(image, i)->vaddr != function->vaddr)
+			return refuse(walk, "the program has several functions of this name", NULL);
+	if (walk->is_first_of_many && !elf_image__has_symtab(image))
 		return refuse(walk, "the BTF is of several files, and the symbol table is missing",
 			      NULL);
 	err = find_begin(walk, proto, path);
-	if (!err)
-		err = take_steps(walk, path);
+	for (size_t i = 0; i < path->n && !err; i++) {
+		const struct value_step *step = &path->steps[i];
+
+		err = step->kind == STEP_INDEX ? take_index(walk, step) : take_member(walk, step);
+	}
 	if (err)
 		return err;
 	*type = settle_type(walk, &size);

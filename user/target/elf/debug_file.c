@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "target/elf/debug_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,30 +13,182 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "target/elf/elf_internal.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+
+/* A debug file, which has the stripped sections with the same addresses, or dwz's. */
+struct elf_separate {
+	void *data;
+	size_t size;
+	Elf *elf;
+};
+
+static void close_file(struct elf_separate *file)
+{
+	elf_end(file->elf);
+	if (file->data)
+		munmap(file->data, file->size);
+	*file = (struct elf_separate){0};
+}
+
+/* 0, -ENOEXEC, -EIO or -errno of the system. */
+static int open_file(struct elf_separate *file, int fd)
+{
+	int err;
+
+	*file = (struct elf_separate){0};
+	err = elf_file__map(fd, &file->data, &file->size);
+	if (err)
+		return err;
+	err = elf_image__check_header(file->data, file->size, ELF_SEPARATE);
+	elf_version(EV_CURRENT);
+	file->elf = err ? NULL : elf_memory(file->data, file->size);
+	if (file->elf)
+		return 0;
+	close_file(file);
+	return err ? err : -EIO;
+}
+
+bool elf_debug_file__has_build_id(int fd, const char *build_id)
+{
+	char id[ELF_BUILD_ID_SIZE];
+	struct elf_separate file;
+
+	if (open_file(&file, fd))
+		return false;
+	elf_build_id__read(file.elf, id);
+	close_file(&file);
+	return !strcmp(id, build_id);
+}
+
+static bool has_lines(Elf *elf)
+{
+	return elf_file__section(elf, 0, ".debug_line") ||
+	       elf_file__section(elf, 0, ".zdebug_line");
+}
+
+bool elf_image__is_stripped(const struct elf_image *image)
+{
+	return image->elf &&
+	       (!elf_file__section(image->elf, SHT_SYMTAB, NULL) || !has_lines(image->elf));
+}
+
+bool elf_image__has_symtab(const struct elf_image *image)
+{
+	return elf_file__section(image->elf, SHT_SYMTAB, NULL) ||
+	       (image->separate && elf_file__section(image->separate->elf, SHT_SYMTAB, NULL));
+}
+
+bool elf_image__lacks_symbols(const struct elf_image *image)
+{
+	return image->elf && !image->go && !elf_image__has_symtab(image);
+}
+
+const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc)
+{
+	GElf_Word link_crc;
+	const char *name = image->elf ? dwelf_elf_gnu_debuglink(image->elf, &link_crc) : NULL;
+
+	if (!name || !*name)
+		return NULL;
+	*crc = link_crc;
+	return name;
+}
+
+static bool is_separate(const struct elf_image *image)
+{
+	return image->separate && !has_lines(image->elf);
+}
+
+/* A name, NUL, the build id. */
+const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size)
+{
+	Elf *elf = is_separate(image) ? image->separate->elf : image->elf;
+	Elf_Scn *scn = elf ? elf_file__section(elf, 0, ".gnu_debugaltlink") : NULL;
+	const Elf_Data *data = scn ? elf_section__data(scn, 2) : NULL;
+	const char *name = data ? elf_section__string(data, 0) : NULL;
+	size_t at;
+
+	if (!name || !*name)
+		return NULL;
+	at = strlen(name) + 1;
+	if (2 * (data->d_size - at) >= size)
+		return NULL;
+	for (build_id[0] = '\0'; at < data->d_size; at++, build_id += 2)
+		sprintf(build_id, "%02x", ((const uint8_t *)data->d_buf)[at]);
+	return name;
+}
+
+/* Fails if the file's contents have been looked for already. */
+static int set_file(struct elf_image *image, struct elf_separate **place, bool is_late, int fd)
+{
+	struct elf_separate *file = malloc(sizeof(*file));
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	err = open_file(file, fd);
+	pthread_mutex_lock(&image->lock);
+	if (!err && (*place || is_late || image->has_debug))
+		err = -EBUSY;
+	if (!err)
+		*place = file;
+	pthread_mutex_unlock(&image->lock);
+	if (!err)
+		return 0;
+	close_file(file);
+	free(file);
+	return err;
+}
+
+int elf_image__set_debug_file(struct elf_image *image, int fd)
+{
+	return set_file(image, &image->separate, image->has_symbols, fd);
+}
+
+int elf_image__set_alt_file(struct elf_image *image, int fd)
+{
+	return set_file(image, &image->alt, false, fd);
+}
+
+void elf_image__free_separate(struct elf_image *image)
+{
+	struct elf_separate *files[] = {image->separate, image->alt};
+
+	for (int i = 0; i < 2; i++) {
+		if (files[i])
+			close_file(files[i]);
+		free(files[i]);
+	}
+}
+
+Elf *elf_image__symbols_elf(const struct elf_image *image)
+{
+	if (!image->separate || !image->elf || elf_file__section(image->elf, SHT_SYMTAB, NULL))
+		return NULL;
+	return image->separate->elf;
+}
+
+const void *elf_image__debug_bytes(const struct elf_image *image, size_t *size)
+{
+	bool is_there = is_separate(image);
+
+	*size = is_there ? image->separate->size : image->size;
+	return is_there ? image->separate->data : image->data;
+}
+
+Elf *elf_image__alt_elf(const struct elf_image *image)
+{
+	return image->alt ? image->alt->elf : NULL;
+}
+
+/* The search for it. */
 
 /* Opened for reading: a regular file, or -errno. By now the name may be a fifo's. */
 static int open_regular(const char *path)
 {
 	return fs__only_regular(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-}
-
-/* The CRC that .gnu_debuglink means is zlib's (IEEE 802.3). */
-static bool has_crc(int fd, uint32_t crc)
-{
-	struct stat st;
-	uLong sum;
-	void *data;
-
-	if (fstat(fd, &st) || st.st_size <= 0)
-		return false;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return false;
-	sum = crc32_z(crc32_z(0, NULL, 0), data, (z_size_t)st.st_size);
-	munmap(data, (size_t)st.st_size);
-	return sum == crc;
 }
 
 /* One search for a debug file. */
@@ -46,11 +199,24 @@ struct search {
 	uint32_t crc;
 };
 
+/* By the build ID if there is one, otherwise by the CRC of .gnu_debuglink: zlib's (IEEE 802.3). */
 static bool fits(const struct search *s, int fd)
 {
 	const char *build_id = elf_image__build_id(s->image);
+	struct stat st;
+	uLong sum;
+	void *data;
 
-	return build_id[0] ? elf_debug_file__has_build_id(fd, build_id) : has_crc(fd, s->crc);
+	if (build_id[0])
+		return elf_debug_file__has_build_id(fd, build_id);
+	if (fstat(fd, &st) || st.st_size <= 0)
+		return false;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return false;
+	sum = crc32_z(crc32_z(0, NULL, 0), data, (z_size_t)st.st_size);
+	munmap(data, (size_t)st.st_size);
+	return sum == s->crc;
 }
 
 static int try_path(const struct search *s, const char *path)
@@ -76,22 +242,6 @@ static int by_build_id(const struct search *s)
 	return try_path(s, path);
 }
 
-/* Opens the file that debuginfod-find(1) has fetched. */
-static int by_debuginfod(const struct search *s)
-{
-	const char *id = elf_image__build_id(s->image);
-	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
-	char path[PATH_MAX];
-	int n;
-
-	if (strlen(id) < 3)
-		return -ENOENT;
-	n = cache ? snprintf(path, sizeof(path), "%s/%s/debuginfo", cache, id)
-		  : snprintf(path, sizeof(path), "%s/.cache/debuginfod_client/%s/debuginfo",
-			     home ? home : "", id);
-	return n > 0 && (size_t)n < sizeof(path) ? try_path(s, path) : -ENOENT;
-}
-
 /* Beside the file, in .debug/ there, in the tree for all of them. */
 static int by_link(const struct search *s)
 {
@@ -115,7 +265,10 @@ static int by_link(const struct search *s)
 int debug_file__open(const struct elf_image *image, const char *path, const char *root)
 {
 	struct search s = {.image = image, .path = path, .root = root ? root : ""};
-	int fd = -ENOENT;
+	const char *id = elf_image__build_id(image);
+	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	char fetched[PATH_MAX];
+	int n, fd = -ENOENT;
 
 	if (!elf_image__is_stripped(image))
 		return -ENOENT;
@@ -131,7 +284,13 @@ int debug_file__open(const struct elf_image *image, const char *path, const char
 			break;
 		s.root = "";
 	}
-	return fd < 0 ? by_debuginfod(&s) : fd;
+	if (fd >= 0 || strlen(id) < 3)
+		return fd < 0 ? -ENOENT : fd;
+	/* debuginfod-find(1) may have fetched it. */
+	n = cache ? snprintf(fetched, sizeof(fetched), "%s/%s/debuginfo", cache, id)
+		  : snprintf(fetched, sizeof(fetched), "%s/.cache/debuginfod_client/%s/debuginfo",
+			     home ? home : "", id);
+	return n > 0 && (size_t)n < sizeof(fetched) ? try_path(&s, fetched) : -ENOENT;
 }
 
 static int open_checked(const char *path, const char *build_id)

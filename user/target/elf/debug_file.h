@@ -8,6 +8,31 @@
 
 #include "target/elf/elf_image.h"
 
+/* True if symbols or lines are missing from the file: a separate debug file may have them. */
+bool elf_image__is_stripped(const struct elf_image *image);
+/* True if static functions are missing from the file and from its debug file. */
+bool elf_image__lacks_symbols(const struct elf_image *image);
+/* The name and the CRC of its .gnu_debuglink, or NULL. Valid as long as the image. */
+const char *elf_image__debug_link(const struct elf_image *image, uint32_t *crc);
+/*
+ * Symbols and lines that the image lacks come from this file (not kept; it is mapped). It has been
+ * checked to be the right one. 0; -EBUSY if they have been looked for before; -ENOEXEC, -EIO, or
+ * -errno of the system.
+ */
+int elf_image__set_debug_file(struct elf_image *image, int fd);
+/*
+ * The name and build id of the file that dwz moved shared debug info to (.gnu_debugaltlink of the
+ * debug file, or of the image if that has the lines). NULL if not used.
+ */
+const char *elf_image__alt_link(const struct elf_image *image, char *build_id, size_t size);
+/*
+ * Sets that file (not kept; it is mapped), which has been checked. Errors are those of
+ * elf_image__set_debug_file().
+ */
+int elf_image__set_alt_file(struct elf_image *image, int fd);
+/* True if the file or debug file has this build id. */
+bool elf_debug_file__has_build_id(int fd, const char *build_id);
+
 /*
  * Opens the debug file of an image that lacks symbols or lines: by its build id, otherwise by its
  * .gnu_debuglink beside `path`, in .debug/ there, and under /usr/lib/debug; first below `root` (a

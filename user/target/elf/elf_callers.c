@@ -33,22 +33,16 @@ struct loaded {
 	bool is_code;
 };
 
-static uint32_t read32(const uint8_t *bytes)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 static void look_in(struct references *found, const struct loaded *at, uint64_t vaddr)
 {
 	const uint32_t target = (uint32_t)vaddr, base = (uint32_t)at->vaddr + REL32_SIZE;
 
 	for (size_t i = 0; i + REL32_SIZE <= at->len && !found->n_others; i++) {
-		uint32_t value = read32(at->bytes + i);
-		bool is_relative = at->is_code && value + base + (uint32_t)i == target;
+		uint32_t value;
+		bool is_relative;
 
+		memcpy(&value, at->bytes + i, sizeof(value));
+		is_relative = at->is_code && value + base + (uint32_t)i == target;
 		if (is_relative && i && at->bytes[i - 1] == CALL_REL32) {
 			if (found->calls.n < ELF_CALLERS_MAX)
 				found->calls.behind[found->calls.n++] = at->vaddr + i + REL32_SIZE;
@@ -60,20 +54,20 @@ static void look_in(struct references *found, const struct loaded *at, uint64_t 
 }
 
 /* jmp, jcc, loop and jrcxz have short forms; of the function's own they are loops. */
-static bool is_short_jump(uint8_t opcode)
-{
-	return opcode == 0xeb || (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0;
-}
-
 static void look_near(struct references *found, const struct loaded *at, uint64_t vaddr,
 		      uint64_t size)
 {
 	uint64_t begin = vaddr - at->vaddr, from = begin > 130 ? begin - 130 : 0;
 
-	for (uint64_t i = from; i + 2 <= at->len && i < begin + 130; i++)
-		if ((i < begin || i >= begin + size) && is_short_jump(at->bytes[i]) &&
+	for (uint64_t i = from; i + 2 <= at->len && i < begin + 130; i++) {
+		uint8_t opcode = at->bytes[i];
+		bool is_short_jump =
+			opcode == 0xeb || (opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0;
+
+		if ((i < begin || i >= begin + size) && is_short_jump &&
 		    i + 2 + (uint64_t)(int8_t)at->bytes[i + 1] == begin)
 			found->n_others++;
+	}
 }
 
 static bool read_loaded(const struct elf_image *image, size_t index, struct loaded *loaded)
@@ -111,29 +105,25 @@ static struct elf_callers look(const struct elf_image *image, const struct funct
 	return found.n_others ? (struct elf_callers){0} : found.calls;
 }
 
-static struct elf_callers look_once(struct elf_image *image, const struct function *function)
-{
-	struct elf_called *called;
-
-	for (size_t i = 0; i < image->called.n; i++)
-		if (image->called.v[i].vaddr == function->vaddr)
-			return image->called.v[i].callers;
-	called = image->called.n < MAX_ASKED ? VEC_PUSH(&image->called) : NULL;
-	if (!called)
-		return (struct elf_callers){0};
-	*called = (struct elf_called){function->vaddr, look(image, function)};
-	return called->callers;
-}
-
 struct elf_callers elf_callers__of(const struct function *function)
 {
 	struct elf_image *image = function->image;
-	struct elf_callers callers;
+	struct elf_callers callers = {0};
+	size_t i = 0;
 
 	if (!image || !image->elf || function->kind == FUNCTION_PLT)
-		return (struct elf_callers){0};
+		return callers;
 	pthread_mutex_lock(&image->lock);
-	callers = look_once(image, function);
+	while (i < image->called.n && image->called.v[i].vaddr != function->vaddr)
+		i++;
+	if (i == image->called.n && i < MAX_ASKED) {
+		struct elf_called *called = VEC_PUSH(&image->called);
+
+		if (called)
+			*called = (struct elf_called){function->vaddr, look(image, function)};
+	}
+	if (i < image->called.n)
+		callers = image->called.v[i].callers;
 	pthread_mutex_unlock(&image->lock);
 	return callers;
 }
@@ -146,40 +136,22 @@ struct elf_callers elf_callers__of(const struct function *function)
 /* The instructions of _start up to the call. */
 #define MAX_INSNS 20
 
-/*
- * The value that "lea REL32(%rip),%rdi" or "mov $IMM32,%rdi" gives %rdi; rdi for other
- * instructions.
- */
-static uint64_t follow_rdi(const uint8_t *code, uint64_t next, uint64_t rdi)
-{
-	static const uint8_t lea[] = {0x48, 0x8d, 0x3d}, mov[] = {0x48, 0xc7, 0xc7};
-	int32_t value;
-
-	memcpy(&value, code + sizeof(lea), sizeof(value));
-	if (!memcmp(code, lea, sizeof(lea)))
-		return next + (uint64_t)(int64_t)value;
-	return memcmp(code, mov, sizeof(mov)) ? rdi : (uint64_t)(int64_t)value;
-}
-
-/* Only glibc's _start keeps what the dynamic linker has passed: "xor %ebp,%ebp; mov %rdx,%r9". */
-static bool is_glibc_start(const uint8_t *code, size_t len)
-{
-	static const uint8_t first[] = {0x31, 0xed, 0x49, 0x89, 0xd1};
-
-	return len >= sizeof(first) && !memcmp(code, first, sizeof(first));
-}
-
 uint64_t elf_image__find_main(const struct elf_image *image)
 {
+	/* Only glibc's _start keeps what the dynamic linker passed: xor %ebp,%ebp; mov %rdx,%r9 */
+	static const uint8_t first[] = {0x31, 0xed, 0x49, 0x89, 0xd1};
+	/* lea REL32(%rip),%rdi; mov $IMM32,%rdi */
+	static const uint8_t lea[] = {0x48, 0x8d, 0x3d}, mov[] = {0x48, 0xc7, 0xc7};
 	size_t len, at = 0;
 	const uint8_t *code =
 		image->entry ? elf_image__loaded_bytes(image, image->entry, &len) : NULL;
 	uint64_t rdi = 0;
 	struct insn insn;
+	int32_t value;
 
 	if (code && !insn__decode(code, len, image->entry, &insn) && insn.is_endbr)
 		at = insn.len;
-	if (!code || !is_glibc_start(code + at, len - at))
+	if (!code || len - at < sizeof(first) || memcmp(code + at, first, sizeof(first)))
 		return 0;
 	for (int i = 0; i < MAX_INSNS; i++, at += insn.len) {
 		if (insn__decode(code + at, len - at, image->entry + at, &insn))
@@ -188,8 +160,13 @@ uint64_t elf_image__find_main(const struct elf_image *image)
 			return rdi;
 		if (insn.cls != INSN_OTHER)
 			return 0;
-		if (insn.len == 7)
-			rdi = follow_rdi(code + at, image->entry + at + insn.len, rdi);
+		if (insn.len != sizeof(lea) + sizeof(value))
+			continue;
+		memcpy(&value, code + at + sizeof(lea), sizeof(value));
+		if (!memcmp(code + at, lea, sizeof(lea)))
+			rdi = image->entry + at + insn.len + (uint64_t)(int64_t)value;
+		else if (!memcmp(code + at, mov, sizeof(mov)))
+			rdi = (uint64_t)(int64_t)value;
 	}
 	return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "target/elf/elf_go.h"
-#include "target/elf/elf_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,22 +37,20 @@ struct go_func {
 	uint32_t name, file, line, unit;
 };
 
-static bool read_bytes(const struct go_table *go, uint64_t at, void *to, size_t n)
-{
-	if (at > go->size || n > go->size - at)
-		return false;
-	memcpy(to, go->data + at, n);
-	return true;
-}
-
 static bool read_u32(const struct go_table *go, uint64_t at, uint32_t *value)
 {
-	return read_bytes(go, at, value, sizeof(*value));
+	if (at > go->size || sizeof(*value) > go->size - at)
+		return false;
+	memcpy(value, go->data + at, sizeof(*value));
+	return true;
 }
 
 static bool read_u64(const struct go_table *go, uint64_t at, uint64_t *value)
 {
-	return read_bytes(go, at, value, sizeof(*value));
+	if (at > go->size || sizeof(*value) > go->size - at)
+		return false;
+	memcpy(value, go->data + at, sizeof(*value));
+	return true;
 }
 
 /* A generic function's name has its types' in it. */
@@ -70,28 +67,25 @@ static const char *read_string(const struct go_table *go, uint64_t at)
 	return (const char *)go->data + at;
 }
 
-/* Entry `index` of the pairs; that of n_funcs is the end of the last function's code. */
-static bool read_entry(const struct go_table *go, uint64_t index, uint64_t *vaddr)
+/* Word number n of the pairs of an address and a struct's offset. */
+static bool read_word(const struct go_table *go, uint64_t n, uint64_t *value)
 {
-	uint32_t offset;
+	uint32_t word;
 
 	if (!go->is_relative)
-		return read_u64(go, go->funcs + index * 2 * POINTER, vaddr);
-	if (!read_u32(go, go->funcs + index * 2 * sizeof(offset), &offset))
+		return read_u64(go, go->funcs + n * POINTER, value);
+	if (!read_u32(go, go->funcs + n * sizeof(word), &word))
 		return false;
-	*vaddr = go->text_start + offset;
+	*value = word;
 	return true;
 }
 
-static bool read_struct_offset(const struct go_table *go, uint64_t index, uint64_t *offset)
+/* Entry `index` of the pairs; that of n_funcs is the end of the last function's code. */
+static bool read_entry(const struct go_table *go, uint64_t index, uint64_t *vaddr)
 {
-	uint32_t small;
-
-	if (!go->is_relative)
-		return read_u64(go, go->funcs + (index * 2 + 1) * POINTER, offset);
-	if (!read_u32(go, go->funcs + (index * 2 + 1) * sizeof(small), &small))
+	if (!read_word(go, 2 * index, vaddr))
 		return false;
-	*offset = small;
+	*vaddr += go->is_relative ? go->text_start : 0;
 	return true;
 }
 
@@ -103,7 +97,7 @@ static bool read_func(const struct go_table *go, uint64_t index, struct go_func 
 
 	*func = (struct go_func){0};
 	if (!read_entry(go, index, &func->vaddr) || !read_entry(go, index + 1, &func->end) ||
-	    func->end <= func->vaddr || !read_struct_offset(go, index, &at) || at > go->size)
+	    func->end <= func->vaddr || !read_word(go, 2 * index + 1, &at) || at > go->size)
 		return false;
 	at += go->structs + first;
 	/* And npcdata, then the unit. */
@@ -245,23 +239,20 @@ int go_table__each_line(const struct go_table *go,
 	return result;
 }
 
-int go_table__each_function(const struct go_table *go,
-			    int (*fn)(void *ctx, uint64_t vaddr, uint64_t size, const char *name),
-			    void *ctx)
+int go_table__add_functions(const struct go_table *go, struct elf_image *image)
 {
-	int result = 0;
-
-	for (uint64_t i = 0; i < go->n_funcs && !result; i++) {
+	for (uint64_t i = 0; i < go->n_funcs; i++) {
 		struct go_func func;
 		const char *name;
 
-		if (!read_func(go, i, &func))
+		if (!read_func(go, i, &func) || !elf_image__segment(image, func.vaddr))
 			continue;
 		name = read_string(go, go->names + func.name);
-		if (name)
-			result = fn(ctx, func.vaddr, func.end - func.vaddr, name);
+		if (name && !function_entry__add(&image->symbols, image, func.vaddr,
+						 func.end - func.vaddr, name))
+			return -ENOMEM;
 	}
-	return result;
+	return 0;
 }
 
 /* debug/gosym: (*LineTable).parsePclnTab() */
@@ -295,18 +286,12 @@ static bool read_header(struct go_table *go)
 	    go->units > go->size || go->files > go->size || go->pcs > go->size ||
 	    go->funcs > go->size)
 		return false;
-	if (!go->has_units && (!read_u32(go, go->funcs + (2 * go->n_funcs + 1) * POINTER, &files)))
+	if (go->has_units)
+		return true;
+	if (!read_u32(go, go->funcs + (2 * go->n_funcs + 1) * POINTER, &files))
 		return false;
-	if (!go->has_units)
-		go->files = files;
+	go->files = files;
 	return true;
-}
-
-static bool is_header(const uint8_t *bytes)
-{
-	static const uint8_t rest[] = {0xff, 0xff, 0xff, 0, 0, 1, POINTER};
-
-	return memchr("\xfb\xfa\xf0\xf1", bytes[0], 4) && !memcmp(bytes + 1, rest, sizeof(rest));
 }
 
 /*
@@ -316,6 +301,7 @@ static bool is_header(const uint8_t *bytes)
 static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uint64_t *vaddr)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro"};
+	static const uint8_t header[] = {0xff, 0xff, 0xff, 0, 0, 1, POINTER};
 	GElf_Shdr shdr;
 
 	/* Every program linked by Go 1.13 or later has .go.buildinfo. */
@@ -328,38 +314,33 @@ static const Elf_Data *find_table(const struct elf_image *image, size_t *at, uin
 		size_t last = !data ? 0 : i < 2 ? HEADER_SIZE : data->d_size;
 
 		for (*at = 0; *at + HEADER_SIZE <= last; *at += POINTER) {
+			const uint8_t *bytes = (const uint8_t *)data->d_buf + *at;
+
 			*vaddr = shdr.sh_addr + *at;
-			if (is_header((const uint8_t *)data->d_buf + *at))
+			if (memchr("\xfb\xfa\xf0\xf1", bytes[0], 4) &&
+			    !memcmp(bytes + 1, header, sizeof(header)))
 				return data;
 		}
 	}
 	return NULL;
 }
 
+/* Makes go->data a copy that may be changed. */
+static bool make_copy(struct go_table *go)
+{
+	uint8_t *copy = go->is_copy ? NULL : malloc(go->size);
+
+	if (copy) {
+		go->data = memcpy(copy, go->data, go->size);
+		go->is_copy = true;
+	}
+	return go->is_copy;
+}
+
 /*
  * The loader adds the bias to a relocation's addend, which the file need not hold at that place as
  * well.
  */
-static bool relocate(struct go_table *go, const Elf64_Rela *rela, uint64_t vaddr)
-{
-	uint64_t at = rela->r_offset - vaddr, value = (uint64_t)rela->r_addend;
-	uint8_t *copy;
-
-	if (ELF64_R_TYPE(rela->r_info) != R_X86_64_RELATIVE || rela->r_offset < vaddr ||
-	    at > go->size || go->size - at < sizeof(value))
-		return true;
-	if (!go->is_copy) {
-		copy = malloc(go->size);
-		if (!copy)
-			return false;
-		memcpy(copy, go->data, go->size);
-		go->data = copy;
-		go->is_copy = true;
-	}
-	memcpy((uint8_t *)go->data + at, &value, sizeof(value));
-	return true;
-}
-
 static bool relocate_all(struct go_table *go, const struct elf_image *image, uint64_t vaddr)
 {
 	Elf_Scn *scn = NULL;
@@ -367,7 +348,7 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 
 	while ((scn = elf_nextscn(image->elf, scn))) {
 		const Elf_Data *data;
-		const Elf64_Rela *rela;
+		const Elf64_Rela *rela, *end;
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA)
 			continue;
@@ -375,9 +356,18 @@ static bool relocate_all(struct go_table *go, const struct elf_image *image, uin
 		if (!data || data->d_type != ELF_T_RELA)
 			continue;
 		rela = data->d_buf;
-		for (size_t i = 0; i < data->d_size / sizeof(*rela); i++)
-			if (!relocate(go, &rela[i], vaddr))
+		end = rela + data->d_size / sizeof(*rela);
+		for (; rela < end; rela++) {
+			uint64_t at = rela->r_offset - vaddr;
+
+			if (ELF64_R_TYPE(rela->r_info) != R_X86_64_RELATIVE ||
+			    rela->r_offset < vaddr || at > go->size ||
+			    go->size - at < sizeof(rela->r_addend))
+				continue;
+			if (!make_copy(go))
 				return false;
+			memcpy((uint8_t *)go->data + at, &rela->r_addend, sizeof(rela->r_addend));
+		}
 	}
 	return true;
 }

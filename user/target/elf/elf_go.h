@@ -19,15 +19,16 @@ struct go_table;
 struct go_table *go_table__open(const struct elf_image *image);
 void go_table__free(struct go_table *go);
 
-/* Calls fn for each function until it returns non-zero, which is returned. */
-int go_table__each_function(const struct go_table *go,
-			    int (*fn)(void *ctx, uint64_t vaddr, uint64_t size, const char *name),
-			    void *ctx);
+/* Adds its functions to the image's symbols. 0 or -ENOMEM. */
+int go_table__add_functions(const struct go_table *go, struct elf_image *image);
 
 /* The line of an instruction. False if unknown. */
 bool go_table__source_at(const struct go_table *go, uint64_t vaddr, struct source_place *place);
 
-/* Calls fn for each place where the code of another line begins, as above. */
+/*
+ * Calls fn for each place where the code of another line begins, until it returns non-zero, which
+ * is returned.
+ */
 int go_table__each_line(const struct go_table *go,
 			int (*fn)(void *ctx, uint64_t vaddr, const struct source_place *place),
 			void *ctx);

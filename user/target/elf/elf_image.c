@@ -2,6 +2,7 @@
 #include "target/elf/elf_image.h"
 
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,21 +16,238 @@
 #include "util/names.h"
 #include "util/page.h"
 
-/* The kernel maps whole pages of the file; so the bytes around the segment can run as well. */
-static void round_to_pages(struct elf_segment *segment, uint64_t file_size)
+int elf_image__check_header(const uint8_t *data, size_t size, enum elf_use use)
 {
-	uint64_t lead = segment->offset % PAGE, tail;
+	Elf64_Ehdr ehdr;
+	bool fits;
 
-	if (segment->vaddr % PAGE == lead) {
-		segment->vaddr -= lead;
-		segment->offset -= lead;
-		segment->size += lead;
+	if (size < SELFMAG || memcmp(data, ELFMAG, SELFMAG))
+		return -ENOEXEC;
+	if (size < sizeof(ehdr))
+		return -EIO;
+	memcpy(&ehdr, data, sizeof(ehdr));
+	fits = ehdr.e_type == ET_EXEC || ehdr.e_type == ET_DYN;
+	if (use == ELF_CORE)
+		fits = ehdr.e_type == ET_CORE;
+	else if (use == ELF_SEPARATE && ehdr.e_type == ET_REL) /* dwz's */
+		fits = true;
+	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    ehdr.e_machine != EM_X86_64 || !fits)
+		return -ENOEXEC;
+	/* PN_XNUM is an escape for 65535 segments or more, which programs never have. */
+	if (ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_phnum == PN_XNUM ||
+	    !elf_file__has(ehdr.e_phoff, (uint64_t)ehdr.e_phnum * sizeof(Elf64_Phdr), size))
+		return -EIO;
+	if (ehdr.e_shoff && (ehdr.e_shentsize != sizeof(Elf64_Shdr) ||
+			     !elf_file__has(ehdr.e_shoff, ehdr.e_shnum * sizeof(Elf64_Shdr), size)))
+		return -EIO;
+	return 0;
+}
+
+int elf_file__map(int fd, void **data, size_t *size)
+{
+	struct stat st;
+	void *mapped;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		return -ENOEXEC;
+	*size = (size_t)st.st_size;
+	mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	*data = mapped;
+	return 0;
+}
+
+const struct elf_segment *elf_image__segment(const struct elf_image *image, uint64_t vaddr)
+{
+	size_t n = PARTITION_POINT(image->segments, image->n_segments, e, e->vaddr <= vaddr);
+
+	if (!n || vaddr - image->segments[n - 1].vaddr >= image->segments[n - 1].size)
+		return NULL;
+	return &image->segments[n - 1];
+}
+
+/*
+ * Images of files have a handful of segments; those of a process's memory have thousands, which
+ * also ascend by offset.
+ */
+#define MANY_SEGMENTS 16
+
+uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset)
+{
+	/* The last segment that begins at or before offset is the likely one. */
+	size_t n = PARTITION_POINT(image->segments, image->n_segments, e, e->offset <= offset);
+	const struct elf_segment *likely = n ? &image->segments[n - 1] : &image->segments[0];
+
+	if (image->n_segments >= MANY_SEGMENTS && offset - likely->offset < likely->size)
+		return likely->vaddr + (offset - likely->offset);
+	for (size_t i = 0; i < image->n_segments; i++) {
+		const struct elf_segment *segment = &image->segments[i];
+
+		if (offset - segment->offset < segment->size)
+			return segment->vaddr + (offset - segment->offset);
 	}
-	tail = -(segment->vaddr + segment->size) % PAGE;
-	if (tail > file_size - segment->offset - segment->size)
-		tail = file_size - segment->offset - segment->size;
-	if (segment->vaddr + segment->size <= UINT64_MAX - tail)
-		segment->size += tail;
+	return UINT64_MAX;
+}
+
+uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr)
+{
+	const struct elf_segment *segment = elf_image__segment(image, vaddr);
+
+	return segment ? segment->offset + (vaddr - segment->vaddr) : UINT64_MAX;
+}
+
+bool elf_image__has_code(const struct elf_image *image)
+{
+	return image->size != 0;
+}
+
+const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len)
+{
+	if (offset >= image->size) {
+		*len = 0;
+		return NULL;
+	}
+	*len = image->size - offset;
+	return image->data + offset;
+}
+
+const uint8_t *elf_image__loaded_bytes(const struct elf_image *image, uint64_t vaddr, size_t *len)
+{
+	uint64_t offset = elf_image__offset_of_vaddr(image, vaddr);
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr;
+
+	if (offset != UINT64_MAX)
+		return elf_image__bytes(image, offset, len);
+	if (!image->elf || elf_image__check_header(image->data, image->size, ELF_PROGRAM))
+		return NULL;
+	memcpy(&ehdr, image->data, sizeof(ehdr));
+	for (size_t i = 0; i < ehdr.e_phnum; i++) {
+		memcpy(&phdr, image->data + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+		offset = vaddr - phdr.p_vaddr;
+		if (phdr.p_type == PT_LOAD && offset < phdr.p_filesz &&
+		    offset <= UINT64_MAX - phdr.p_offset)
+			return elf_image__bytes(image, phdr.p_offset + offset, len);
+	}
+	return NULL;
+}
+
+/* The first executable section that ends after vaddr, or NULL. */
+static const struct elf_extent *section_from(const struct elf_image *image, uint64_t vaddr)
+{
+	size_t n = VEC_PARTITION_POINT(&image->sections, e, e->end <= vaddr);
+
+	return n < image->sections.n ? &image->sections.v[n] : NULL;
+}
+
+bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr)
+{
+	const struct elf_extent *section = section_from(image, vaddr);
+
+	return section && section->start <= vaddr;
+}
+
+uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr)
+{
+	const struct elf_segment *segment = elf_image__segment(image, vaddr);
+	const struct elf_extent *section = section_from(image, vaddr);
+	uint64_t end = segment ? segment->vaddr + segment->size : vaddr;
+	uint64_t border = end;
+
+	if (section)
+		border = section->start <= vaddr ? section->end : section->start;
+	return border < end ? border : end;
+}
+
+Elf_Scn *elf_file__section(Elf *elf, uint32_t type, const char *name)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return NULL;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *its;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		its = name ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		if (name ? its && !strcmp(its, name) : shdr.sh_type == type)
+			return scn;
+	}
+	return NULL;
+}
+
+Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr)
+{
+	Elf_Scn *scn = image->elf ? elf_file__section(image->elf, 0, name) : NULL;
+
+	return scn && gelf_getshdr(scn, shdr) ? scn : NULL;
+}
+
+const Elf_Data *elf_section__data(Elf_Scn *scn, size_t need)
+{
+	const Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+
+	return data && data->d_buf && data->d_size >= need ? data : NULL;
+}
+
+const char *elf_section__string(const Elf_Data *strings, size_t offset)
+{
+	const char *base = strings->d_buf;
+
+	if (offset >= strings->d_size || !memchr(base + offset, '\0', strings->d_size - offset))
+		return NULL;
+	return base + offset;
+}
+
+void elf_build_id__read(Elf *elf, char id[static ELF_BUILD_ID_SIZE])
+{
+	const void *bytes = NULL;
+	ssize_t n = dwelf_elf_gnu_build_id(elf, &bytes);
+
+	id[0] = '\0';
+	for (ssize_t i = 0; i < n && 2 * n < ELF_BUILD_ID_SIZE; i++)
+		sprintf(id + 2 * i, "%02x", ((const uint8_t *)bytes)[i]);
+}
+
+/* debug/buildinfo/buildinfo.go: since Go 1.18 the version's length and text follow the header. */
+#define INFO_MAGIC    "\xff Go buildinf:"
+#define INFO_FLAGS    15
+#define INFO_HAS_TEXT 2
+#define INFO_LENGTH   32
+#define LAST_WITHOUT  17
+
+unsigned int elf_image__go_minor(const struct elf_image *image)
+{
+	const uint8_t *info = NULL;
+	unsigned int minor = 0;
+	char text[16] = "";
+	GElf_Shdr shdr;
+	size_t len;
+
+	if (image->elf && elf_image__section(image, ".go.buildinfo", &shdr))
+		info = elf_image__bytes(image, shdr.sh_offset, &len);
+	if (!info || len < INFO_LENGTH + sizeof(text) ||
+	    memcmp(info, INFO_MAGIC, sizeof(INFO_MAGIC) - 1))
+		return 0;
+	if (!(info[INFO_FLAGS] & INFO_HAS_TEXT))
+		return LAST_WITHOUT;
+	memcpy(text, info + INFO_LENGTH + 1,
+	       info[INFO_LENGTH] < sizeof(text) ? info[INFO_LENGTH] : sizeof(text) - 1);
+	return sscanf(text, "go1.%3u", &minor) == 1 ? minor : 0;
+}
+
+bool elf_image__has_exception_tables(const struct elf_image *image)
+{
+	GElf_Shdr shdr;
+
+	return elf_image__section(image, ".gcc_except_table", &shdr) != NULL;
 }
 
 /* Sorts by vaddr. If two overlap, the later one is cut to begin where the earlier ends. */
@@ -66,7 +284,8 @@ static int load_segments(struct elf_image *image)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr phdr;
-		struct elf_segment *segment = &image->segments[image->n_segments];
+		struct elf_segment s;
+		uint64_t lead, tail, left;
 
 		if (!gelf_getphdr(image->elf, (int)i, &phdr))
 			return -EIO;
@@ -75,9 +294,21 @@ static int load_segments(struct elf_image *image)
 		if (!elf_file__has(phdr.p_offset, phdr.p_filesz, image->size) ||
 		    phdr.p_vaddr > UINT64_MAX - phdr.p_filesz)
 			return -EIO;
-		*segment = (struct elf_segment){phdr.p_vaddr, phdr.p_offset, phdr.p_filesz};
-		round_to_pages(segment, image->size);
-		image->n_segments++;
+		s = (struct elf_segment){phdr.p_vaddr, phdr.p_offset, phdr.p_filesz};
+		/* The kernel maps whole pages; so the bytes around the segment can run as well. */
+		lead = s.offset % PAGE;
+		if (s.vaddr % PAGE == lead) {
+			s.vaddr -= lead;
+			s.offset -= lead;
+			s.size += lead;
+		}
+		left = image->size - s.offset - s.size;
+		tail = -(s.vaddr + s.size) % PAGE;
+		if (tail > left)
+			tail = left;
+		if (s.vaddr + s.size <= UINT64_MAX - tail)
+			s.size += tail;
+		image->segments[image->n_segments++] = s;
 	}
 	image->n_segments = make_disjoint(image->segments, image->n_segments);
 	return image->n_segments ? 0 : -ENOEXEC;
@@ -225,30 +456,24 @@ struct elf_image *elf_image__from_bytes(const void *bytes, size_t len, const cha
 	return image ? finish(image, parse(image, false)) : NULL;
 }
 
-/* The one segment and the one function of code without an ELF file. 0, -ENOEXEC or -ENOMEM. */
-static int describe_raw(struct elf_image *image, const char *name)
-{
-	char *kept;
-
-	if (!image->size)
-		return -ENOEXEC;
-	kept = elf_image__keep(image, name, strlen(name));
-	image->segments = calloc(1, sizeof(*image->segments));
-	if (!kept || !image->segments ||
-	    !function_entry__add(&image->symbols, image, 0, image->size, kept))
-		return -ENOMEM;
-	image->segments[0].size = image->size;
-	image->n_segments = 1;
-	image->has_symbols = true;
-	return 0;
-}
-
 struct elf_image *elf_image__raw(const void *bytes, size_t len, const char *name,
 				 const char *function)
 {
 	struct elf_image *image = copy_bytes(bytes, len, name);
+	char *kept;
 
-	return image ? finish(image, describe_raw(image, function)) : NULL;
+	if (!image)
+		return NULL;
+	if (!len)
+		return finish(image, -ENOEXEC);
+	kept = elf_image__keep(image, function, strlen(function));
+	image->segments = calloc(1, sizeof(*image->segments));
+	if (!kept || !image->segments || !function_entry__add(&image->symbols, image, 0, len, kept))
+		return finish(image, -ENOMEM);
+	image->segments[0].size = len;
+	image->n_segments = 1;
+	image->has_symbols = true;
+	return finish(image, 0);
 }
 
 struct elf_image *elf_image__from_segments(const void *bytes, size_t len,

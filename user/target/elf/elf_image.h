@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/elf/elf_file.h"
+#include "target/elf/function.h"
 
 /*
  * Opens an ELF image from a descriptor (not kept; the file is mapped) or from bytes (copied).
@@ -32,6 +32,26 @@ void elf_image__free(struct elf_image *image);
 const char *elf_image__name(const struct elf_image *image);
 /* The GNU build id as lower-case hex, or "". Valid as long as the image. */
 const char *elf_image__build_id(const struct elf_image *image);
+
+/*
+ * True if exceptions may pass through the file's functions, or be caught there: it has tables of
+ * landing pads (.gcc_except_table), as C++, Rust, D and Ada have, and C with -fexceptions.
+ */
+bool elf_image__has_exception_tables(const struct elf_image *image);
+/* 19 if Go 1.19 built it, 17 for 1.17 and older; 0: unknown, or not a Go program. */
+unsigned int elf_image__go_minor(const struct elf_image *image);
+
+/*
+ * Convert addresses in executable segments; UINT64_MAX outside them. A segment includes the whole
+ * pages that the kernel maps.
+ */
+uint64_t elf_image__vaddr_of_offset(const struct elf_image *image, uint64_t offset);
+uint64_t elf_image__offset_of_vaddr(const struct elf_image *image, uint64_t vaddr);
+
+/* False for code that is known by its names only, without bytes. */
+bool elf_image__has_code(const struct elf_image *image);
+/* The file's bytes at offset and how many follow (*len), or NULL at the end of the file. */
+const uint8_t *elf_image__bytes(const struct elf_image *image, uint64_t offset, size_t *len);
 
 /* True if it contains code compiled from Rust. Does not need symbols. */
 bool elf_image__holds_rust(struct elf_image *image);

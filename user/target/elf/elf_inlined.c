@@ -13,98 +13,24 @@
 #include "target/elf/elf_internal.h"
 #include "util/vec.h"
 
-enum die_step {
-	DIE_SKIP,    /* its children do not matter */
-	DIE_DESCEND, /* visit its children; enter() has set *scope for them */
-};
+/*
+ * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). The first query about a unit indexes its functions,
+ * and the first about a function lists its inlined calls: only code that ran is read.
+ */
 
-struct die_walk {
-	/* Called for each entry. Returns enum die_step, or -errno to end the walk. */
-	int (*enter)(struct die_walk *walk, Dwarf_Die *die, const void **scope);
-	void *ctx;
-	uint64_t *budget; /* bytes of entries that may still be walked over */
-};
-
-struct inline_scopes {
-	struct elf_image *image;
-	uint64_t *budget; /* as in die_walk.h */
-	void *units;	  /* a tsearch() tree */
-};
-
-struct inlined_chunk;
-
-struct inline_names {
-	struct elf_image *image;
-	void *functions; /* a tsearch() tree */
-	struct inlined_chunk *calls;
-	struct inline_scopes scopes;
-};
-
+/* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */
+#define BUDGET ((uint64_t)1 << 29)
+/* The cost of reading and keeping an inlined call, or a range, in bytes of the budget. */
+#define NODE_COST  128
+#define RANGE_COST 128
 /* Blocks and inlined functions in each other; a few dozen are many. */
 #define MAX_DEPTH 256
-
-/* Spends part of the budget. False if too little is left. */
-static bool die_walk__spend(struct die_walk *walk, uint64_t bytes)
-{
-	if (*walk->budget < bytes)
-		return false;
-	*walk->budget -= bytes;
-	return true;
-}
-
-/* 0: *die is the next one; 1: it was the last. What dwarf_siblingof() skips goes forward as well.
- */
-static int go_on(struct die_walk *walk, Dwarf_Die *die)
-{
-	Dwarf_Off before = dwarf_dieoffset(die);
-	Dwarf_Die next;
-	int end = dwarf_siblingof(die, &next);
-
-	if (end)
-		return end > 0 ? 1 : -EIO;
-	if (dwarf_dieoffset(&next) <= before)
-		return -EIO;
-	if (!die_walk__spend(walk, dwarf_dieoffset(&next) - before))
-		return -E2BIG;
-	*die = next;
-	return 0;
-}
-
-static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scope,
-			 unsigned int depth)
-{
-	Dwarf_Die child;
-	int end = dwarf_child(die, &child);
-
-	if (end)
-		return end > 0 ? 0 : -EIO;
-	if (depth == MAX_DEPTH)
-		return -E2BIG;
-	while (!end) {
-		const void *inner = scope;
-		int step = walk->enter(walk, &child, &inner);
-
-		if (step < 0)
-			return step;
-		if (step == DIE_DESCEND)
-			end = walk_children(walk, &child, inner, depth + 1);
-		if (!end)
-			end = go_on(walk, &child);
-	}
-	return end > 0 ? 0 : end;
-}
-
-/* 0; -EIO: damaged; -E2BIG: too deep, or the budget is spent; or what enter() returned. */
-static int die_walk__children(struct die_walk *walk, Dwarf_Die *die, const void *scope)
-{
-	return walk_children(walk, die, scope, 0);
-}
-
 /* Bytes of the longest name that is put together. */
 #define LONGEST 4096
 /* From an instance to its origin, to its declaration; more is damage. */
 #define MAX_ORIGINS 16
 
+/* A namespace, a class, or a function with others in it. */
 struct scope {
 	const struct scope *outer;
 	const char *name;
@@ -118,15 +44,110 @@ struct scoped {
 	const char *text; /* NULL until it is asked for */
 };
 
-struct scope_unit {
-	const char *die;
+struct inline_range {
+	uint64_t start, end;
+	const struct inlined *inlined;
+};
+
+/* A function that has code. */
+struct inline_body {
+	Dwarf_Die die;
+	bool is_read;
+	VEC(struct inline_range) ranges; /* outer before inner */
+};
+
+struct body_range {
+	uint64_t start, end;
+	size_t body;
+};
+
+struct inline_unit {
+	const char *die; /* Dwarf_Die.addr */
+	bool has_scopes; /* these have been read: */
 	struct scope *scopes;
 	VEC(struct scoped) functions; /* ascending by die */
+	bool has_bodies;	      /* and these: */
+	VEC(struct inline_body) bodies;
+	VEC(struct body_range) ranges; /* ascending by start */
 };
+
+struct inline_function {
+	struct function_entry entry; /* first: what function__source() takes it for */
+	struct source_place place;
+};
+
+#define CHUNK 256
+
+struct inlined_chunk {
+	struct inlined_chunk *next;
+	size_t n;
+	struct inlined v[CHUNK];
+};
+
+struct inline_tables {
+	struct elf_image *image;
+	void *units;	 /* a tsearch() tree of struct inline_unit */
+	void *functions; /* and of struct inline_function */
+	struct inlined_chunk *calls;
+	uint64_t budget; /* bytes of entries that may still be walked over */
+};
+
+enum die_step {
+	DIE_SKIP,    /* its children do not matter */
+	DIE_DESCEND, /* visit its children; enter() has set *scope for them */
+};
+
+struct die_walk {
+	/* Called for each entry. Returns enum die_step, or -errno to end the walk. */
+	int (*enter)(struct die_walk *walk, Dwarf_Die *die, const void **scope);
+	struct inline_tables *tables;
+	struct inline_unit *unit; /* whose functions are read */
+	struct inline_body *body; /* whose inlined calls are read */
+};
+
+/* Spends part of the budget. False if too little is left. */
+static bool spend(struct inline_tables *tables, uint64_t bytes)
+{
+	if (tables->budget < bytes)
+		return false;
+	tables->budget -= bytes;
+	return true;
+}
+
+/* 0; -EIO: damaged; -E2BIG: too deep, or the budget is spent; or what enter() returned. */
+static int walk_children(struct die_walk *walk, Dwarf_Die *die, const void *scope,
+			 unsigned int depth)
+{
+	Dwarf_Die child, next;
+	int end = dwarf_child(die, &child);
+
+	if (!end && depth == MAX_DEPTH)
+		return -E2BIG;
+	while (!end) {
+		Dwarf_Off before = dwarf_dieoffset(&child);
+		const void *inner = scope;
+		int step = walk->enter(walk, &child, &inner);
+
+		if (step == DIE_DESCEND)
+			step = walk_children(walk, &child, inner, depth + 1);
+		if (step < 0)
+			return step;
+		end = dwarf_siblingof(&child, &next);
+		if (end)
+			break;
+		/* dwarf_siblingof() skips some entries, but only forward. */
+		if (dwarf_dieoffset(&next) <= before)
+			return -EIO;
+		if (!spend(walk->tables, dwarf_dieoffset(&next) - before))
+			return -E2BIG;
+		child = next;
+	}
+	return end > 0 ? 0 : -EIO;
+}
 
 static void free_unit(void *node)
 {
-	struct scope_unit *unit = node;
+	struct inline_unit *unit = node;
 
 	while (unit->scopes) {
 		struct scope *next = unit->scopes->next;
@@ -135,24 +156,47 @@ static void free_unit(void *node)
 		unit->scopes = next;
 	}
 	VEC_FINI(&unit->functions);
+	VEC_FINI_EACH(&unit->bodies, e, VEC_FINI(&e->ranges));
+	VEC_FINI(&unit->ranges);
 	free(unit);
 }
 
-ORDER(compare_units, struct scope_unit, COMPARE(x->die, y->die))
-
-static int enter_scope(struct scope_unit *unit, const char *name, const void **scope)
+void inline_tables__free(struct inline_tables *tables)
 {
-	struct scope *inner = malloc(sizeof(*inner));
+	if (!tables)
+		return;
+	tdestroy(tables->units, free_unit);
+	tdestroy(tables->functions, free);
+	while (tables->calls) {
+		struct inlined_chunk *next = tables->calls->next;
 
-	if (!inner)
-		return -ENOMEM;
-	*inner = (struct scope){.outer = *scope, .name = name, .next = unit->scopes};
-	unit->scopes = inner;
-	*scope = inner;
-	return DIE_DESCEND;
+		free(tables->calls);
+		tables->calls = next;
+	}
+	free(tables);
 }
 
-static struct scoped *find_function(struct scope_unit *unit, const char *die)
+ORDER(compare_units, struct inline_unit, COMPARE(x->die, y->die))
+
+/* The unit of that entry, empty at first. NULL: out of memory. */
+static struct inline_unit *find_unit(struct inline_tables *tables, Dwarf_Die *die)
+{
+	struct inline_unit key = {.die = die->addr}, **found, *unit;
+
+	found = tfind(&key, &tables->units, compare_units);
+	if (found)
+		return *found;
+	unit = malloc(sizeof(*unit));
+	if (!unit)
+		return NULL;
+	*unit = key;
+	if (tsearch(unit, &tables->units, compare_units))
+		return unit;
+	free(unit);
+	return NULL;
+}
+
+static struct scoped *find_function(struct inline_unit *unit, const char *die)
 {
 	size_t n = VEC_PARTITION_POINT(&unit->functions, e, e->die < die);
 
@@ -164,13 +208,12 @@ static struct scoped *find_function(struct scope_unit *unit, const char *die)
 /* Replaces the entry by its declaration. */
 static void go_to_declaration(Dwarf_Die *die)
 {
-	static const unsigned int ways[] = {DW_AT_abstract_origin, DW_AT_specification};
-
 	for (int i = 0; i < MAX_ORIGINS; i++) {
 		Dwarf_Attribute attr;
 		Dwarf_Die origin;
 
-		if (!dwarf_attr(die, ways[0], &attr) && !dwarf_attr(die, ways[1], &attr))
+		if (!dwarf_attr(die, DW_AT_abstract_origin, &attr) &&
+		    !dwarf_attr(die, DW_AT_specification, &attr))
 			return;
 		if (!dwarf_formref_die(&attr, &origin))
 			return;
@@ -178,69 +221,49 @@ static void go_to_declaration(Dwarf_Die *die)
 	}
 }
 
-/* A definition outside of all scopes may have its declaration in one, before it. */
-static const struct scope *declared_in(struct scope_unit *unit, Dwarf_Die *die)
-{
-	Dwarf_Die declaration = *die;
-	const struct scoped *function;
-
-	go_to_declaration(&declaration);
-	function = find_function(unit, declaration.addr);
-	return function ? function->scope : NULL;
-}
-
-static int enter_function(struct scope_unit *unit, Dwarf_Die *die, const void **scope)
+/* Lists functions that are in scopes. */
+static int enter_scope(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 {
 	const char *name = dwarf_diename(die);
-
-	if (!*scope)
-		*scope = declared_in(unit, die);
-	if (*scope && VEC_ADD(&unit->functions, (struct scoped){.die = die->addr, .scope = *scope}))
-		return -ENOMEM;
-	return name ? enter_scope(unit, name, scope) : DIE_SKIP;
-}
-
-static int enter(struct die_walk *walk, Dwarf_Die *die, const void **scope)
-{
-	const char *name;
+	Dwarf_Die declaration = *die;
+	struct scope *inner;
 
 	switch (dwarf_tag(die)) {
 	case DW_TAG_namespace:
-		name = dwarf_diename(die);
-		return enter_scope(walk->ctx, name ? name : "(anonymous namespace)", scope);
+		name = name ? name : "(anonymous namespace)";
+		break;
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
-		name = dwarf_diename(die);
-		return enter_scope(walk->ctx, name ? name : "(anonymous class)", scope);
+		name = name ? name : "(anonymous class)";
+		break;
 	case DW_TAG_subprogram:
-		return enter_function(walk->ctx, die, scope);
+		/* One outside of all scopes may have its declaration in one, before it. */
+		if (!*scope) {
+			const struct scoped *declared;
+
+			go_to_declaration(&declaration);
+			declared = find_function(walk->unit, declaration.addr);
+			*scope = declared ? declared->scope : NULL;
+		}
+		if (*scope && VEC_ADD(&walk->unit->functions,
+				      (struct scoped){.die = die->addr, .scope = *scope}))
+			return -ENOMEM;
+		if (!name)
+			return DIE_SKIP;
+		break;
 	case DW_TAG_lexical_block:
 		return DIE_DESCEND;
 	default:
 		return DIE_SKIP;
 	}
-}
-
-static struct scope_unit *find_unit(struct inline_scopes *scopes, Dwarf_Die *die)
-{
-	struct scope_unit key = {.die = die->addr}, **found, *unit;
-	struct die_walk walk = {.enter = enter, .budget = scopes->budget};
-
-	found = tfind(&key, &scopes->units, compare_units);
-	if (found)
-		return *found;
-	unit = malloc(sizeof(*unit));
-	if (!unit)
-		return NULL;
-	*unit = key;
-	if (!tsearch(unit, &scopes->units, compare_units)) {
-		free(unit);
-		return NULL;
-	}
-	walk.ctx = unit;
-	die_walk__children(&walk, die, NULL);
-	return unit;
+	inner = malloc(sizeof(*inner));
+	if (!inner)
+		return -ENOMEM;
+	*inner = (struct scope){.outer = *scope, .name = name, .next = walk->unit->scopes};
+	walk->unit->scopes = inner;
+	*scope = inner;
+	return DIE_DESCEND;
 }
 
 /* Copies `part` to just before `at`, in the buffer that begins at `text`. Returns where it starts,
@@ -267,77 +290,45 @@ static const char *join(struct elf_image *image, const struct scope *scope, cons
 	return kept ? kept : name;
 }
 
-static bool is_cxx(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /*
  * "ns::Foo::name" for the function of this entry, or of its origin; valid as long as the image.
  * Returns `name` itself if the entry is not nested or the language is another.
  */
-static const char *inline_scopes__qualify(struct inline_scopes *scopes, Dwarf_Die *die,
-					  const char *name)
+static const char *qualify(struct inline_tables *tables, Dwarf_Die *die, const char *name)
 {
+	struct die_walk walk = {.enter = enter_scope, .tables = tables};
 	Dwarf_Die declaration = *die, unit_die;
-	struct scope_unit *unit;
 	struct scoped *function;
 
 	go_to_declaration(&declaration);
-	if (!dwarf_diecu(&declaration, &unit_die, NULL, NULL) || !is_cxx(&unit_die))
+	if (!dwarf_diecu(&declaration, &unit_die, NULL, NULL))
 		return name;
-	unit = find_unit(scopes, &unit_die);
-	function = unit ? find_function(unit, declaration.addr) : NULL;
+	switch (dwarf_srclang(&unit_die)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		break;
+	default:
+		return name;
+	}
+	walk.unit = find_unit(tables, &unit_die);
+	if (!walk.unit)
+		return name;
+	if (!walk.unit->has_scopes)
+		walk_children(&walk, &unit_die, NULL, 0);
+	walk.unit->has_scopes = true;
+	function = find_function(walk.unit, declaration.addr);
 	if (!function)
 		return name;
 	if (!function->text)
-		function->text = join(scopes->image, function->scope, name);
+		function->text = join(tables->image, function->scope, name);
 	return function->text;
-}
-
-#define CHUNK 256
-
-struct inlined_chunk {
-	struct inlined_chunk *next;
-	size_t n;
-	struct inlined v[CHUNK];
-};
-
-struct inline_function {
-	struct function_entry entry; /* first: what function__source() takes it for */
-	struct source_place place;
-};
-
-static struct inlined *add_call(struct inline_names *names)
-{
-	struct inlined_chunk *chunk = names->calls;
-
-	if (!chunk || chunk->n == CHUNK) {
-		chunk = calloc(1, sizeof(*chunk));
-		if (!chunk)
-			return NULL;
-		chunk->next = names->calls;
-		names->calls = chunk;
-	}
-	return &chunk->v[chunk->n++];
-}
-
-static int compare_strings(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
 ORDER(compare_functions, struct inline_function,
       strcmp(x->entry.function.raw_name, y->entry.function.raw_name)
-	      ?: compare_strings(x->place.file, y->place.file)
+	      ?: strcmp(x->place.file ?: "", y->place.file ?: "")
 	      ?: COMPARE(x->place.line, y->place.line))
 
 /*
@@ -349,19 +340,6 @@ static const char *get_string(Dwarf_Die *die, unsigned int name)
 	const char *text = dwarf_formstring(dwarf_attr_integrate(die, name, &attr) ? &attr : NULL);
 
 	return text && *text ? text : NULL;
-}
-
-/* As in the symbol table if it were there. */
-static const char *raw_name_of(struct inline_names *names, Dwarf_Die *die)
-{
-	const char *name = get_string(die, DW_AT_linkage_name);
-
-	if (!name)
-		name = get_string(die, DW_AT_MIPS_linkage_name);
-	if (name)
-		return name;
-	name = get_string(die, DW_AT_name);
-	return name ? inline_scopes__qualify(&names->scopes, die, name) : NULL;
 }
 
 /*
@@ -399,7 +377,7 @@ static struct source_place get_place(Dwarf_Die *die, find_attr_fn find, unsigned
 	return place.file ? place : (struct source_place){0};
 }
 
-static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
+static const struct function *intern(struct inline_tables *tables, Dwarf_Die *die,
 				     const char *raw_name)
 {
 	struct inline_function key = {.place = get_place(die, dwarf_attr_integrate, DW_AT_decl_file,
@@ -407,7 +385,7 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 			       **found, *new;
 
 	function_entry__set_name(&key.entry, raw_name);
-	found = tfind(&key, &names->functions, compare_functions);
+	found = tfind(&key, &tables->functions, compare_functions);
 	if (found)
 		return &(*found)->entry.function;
 	new = malloc(sizeof(*new));
@@ -415,10 +393,10 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
 		return NULL;
 	*new = key;
 	new->entry.source = &new->place;
-	new->entry.function.image = names->image;
-	new->entry.function.module = names->image->module;
+	new->entry.function.image = tables->image;
+	new->entry.function.module = tables->image->module;
 	new->entry.function.kind = FUNCTION_INLINED;
-	if (tsearch(new, &names->functions, compare_functions))
+	if (tsearch(new, &tables->functions, compare_functions))
 		return &new->entry.function;
 	free(new);
 	return NULL;
@@ -428,19 +406,35 @@ static const struct function *intern(struct inline_names *names, Dwarf_Die *die,
  * Adds the call of a DW_TAG_inlined_subroutine inside `outer`, if not NULL. If its name cannot be
  * found (it may be in another file), *inlined is `outer`. 0 or -ENOMEM.
  */
-static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
-			     const struct inlined *outer, const struct inlined **inlined)
+static int add_inlined(struct inline_tables *tables, Dwarf_Die *die, const struct inlined *outer,
+		       const struct inlined **inlined)
 {
-	const char *raw_name = raw_name_of(names, die);
-	const struct function *function = raw_name ? intern(names, die, raw_name) : NULL;
-	struct inlined *call = function ? add_call(names) : NULL;
+	struct inlined_chunk *chunk = tables->calls;
+	const struct function *function;
+	const char *raw_name, *name;
+	struct inlined *call;
 
-	if (!raw_name) {
-		*inlined = outer;
+	/* As in the symbol table if it were there. */
+	raw_name = get_string(die, DW_AT_linkage_name);
+	if (!raw_name)
+		raw_name = get_string(die, DW_AT_MIPS_linkage_name);
+	name = raw_name ? NULL : get_string(die, DW_AT_name);
+	if (name)
+		raw_name = qualify(tables, die, name);
+	*inlined = outer;
+	if (!raw_name)
 		return 0;
+	function = intern(tables, die, raw_name);
+	if (function && (!chunk || chunk->n == CHUNK)) {
+		chunk = calloc(1, sizeof(*chunk));
+		if (chunk) {
+			chunk->next = tables->calls;
+			tables->calls = chunk;
+		}
 	}
-	if (!call)
+	if (!function || !chunk)
 		return -ENOMEM;
+	call = &chunk->v[chunk->n++];
 	*call = (struct inlined){
 		.function = function,
 		.outer = outer,
@@ -451,240 +445,110 @@ static int inline_names__add(struct inline_names *names, Dwarf_Die *die,
 }
 
 /*
- * DW_TAG_inlined_subroutine (DWARF 5, 3.3.8.2). The first query about a unit indexes its functions,
- * and the first about a function lists its inlined calls: only code that ran is read.
- */
-
-/* Bytes of entries that are read of one image, a second's worth. Real code needs a small part. */
-#define BUDGET ((uint64_t)1 << 29)
-/* The cost of reading and keeping an inlined call, or a range, in bytes of the budget. */
-#define NODE_COST  128
-#define RANGE_COST 128
-
-struct inline_range {
-	uint64_t start, end;
-	const struct inlined *inlined;
-};
-
-/* A function that has code. */
-struct inline_body {
-	Dwarf_Die die;
-	bool is_read;
-	VEC(struct inline_range) ranges; /* outer before inner */
-};
-
-struct body_range {
-	uint64_t start, end;
-	size_t body;
-};
-
-struct inline_unit {
-	const void *die; /* Dwarf_Die.addr: offsets are of one file, and there may be several */
-	VEC(struct inline_body) bodies;
-	VEC(struct body_range) ranges; /* ascending by start */
-};
-
-struct inline_tables {
-	void *units; /* a tsearch() tree */
-	struct inline_names names;
-	uint64_t budget;
-};
-
-static struct inline_tables *new_tables(struct elf_image *image)
-{
-	struct inline_tables *tables = calloc(1, sizeof(*tables));
-
-	if (!tables)
-		return NULL;
-	tables->budget = BUDGET;
-	tables->names = (struct inline_names){
-		.image = image, .scopes = {.image = image, .budget = &tables->budget}};
-	return tables;
-}
-
-static void inlined_free_unit(void *node)
-{
-	struct inline_unit *unit = node;
-
-	VEC_FINI_EACH(&unit->bodies, e, VEC_FINI(&e->ranges));
-	VEC_FINI(&unit->ranges);
-	free(unit);
-}
-
-void inline_tables__free(struct inline_tables *tables)
-{
-	if (!tables)
-		return;
-	tdestroy(tables->units, inlined_free_unit);
-	tdestroy(tables->names.scopes.units, free_unit);
-	tdestroy(tables->names.functions, free);
-	while (tables->names.calls) {
-		struct inlined_chunk *next = tables->names.calls->next;
-
-		free(tables->names.calls);
-		tables->names.calls = next;
-	}
-	free(tables);
-}
-
-ORDER(inlined_compare_units, struct inline_unit, COMPARE(x->die, y->die))
-
-static int add_body(struct die_walk *walk, Dwarf_Die *die, struct inline_unit *unit)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-	size_t n = unit->ranges.n;
-
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (!die_walk__spend(walk, RANGE_COST))
-			return -E2BIG;
-		if (start >= end)
-			continue;
-		if (VEC_ADD(&unit->ranges, (struct body_range){start, end, unit->bodies.n}))
-			return -ENOMEM;
-	}
-	if (n == unit->ranges.n)
-		return 0;
-	return VEC_ADD(&unit->bodies, (struct inline_body){.die = *die});
-}
-
-/*
- * Functions are children of the unit or of namespaces (in Rust, modules); classes only declare
- * theirs.
+ * Lists functions with code. They are children of the unit or of namespaces (in Rust, modules);
+ * classes only declare theirs.
  */
 static int enter_unit(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 {
+	struct inline_unit *unit = walk->unit;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+	size_t n = unit->ranges.n;
 	int tag = dwarf_tag(die);
 
 	if (tag == DW_TAG_namespace || tag == DW_TAG_module)
 		return DIE_DESCEND;
 	if (tag != DW_TAG_subprogram)
 		return DIE_SKIP;
-	return add_body(walk, die, walk->ctx);
-}
-
-static void index_unit(struct inline_tables *tables, struct inline_unit *unit, Dwarf_Die *die)
-{
-	struct die_walk walk = {.enter = enter_unit, .ctx = unit, .budget = &tables->budget};
-
-	if (die_walk__children(&walk, die, NULL))
-		unit->ranges.n = 0;
-	VEC_SORT_BY(&unit->ranges, start);
-}
-
-static struct inline_unit *inlined_find_unit(struct inline_tables *tables, Dwarf_Die *die)
-{
-	struct inline_unit key = {.die = die->addr}, **found, *unit;
-
-	found = tfind(&key, &tables->units, inlined_compare_units);
-	if (found)
-		return *found;
-	unit = malloc(sizeof(*unit));
-	if (!unit)
-		return NULL;
-	*unit = key;
-	if (!tsearch(unit, &tables->units, inlined_compare_units)) {
-		free(unit);
-		return NULL;
-	}
-	index_unit(tables, unit, die);
-	return unit;
-}
-
-/* Reading one function. */
-struct body_reader {
-	struct inline_tables *tables;
-	struct inline_body *body;
-};
-
-static int add_ranges(struct die_walk *walk, Dwarf_Die *die, struct inline_body *body,
-		      const struct inlined *inlined)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (!die_walk__spend(walk, RANGE_COST))
+		if (!spend(walk->tables, RANGE_COST))
 			return -E2BIG;
-		if (start >= end)
-			continue;
-		if (VEC_ADD(&body->ranges, (struct inline_range){start, end, inlined}))
+		if (start < end &&
+		    VEC_ADD(&unit->ranges, (struct body_range){start, end, unit->bodies.n}))
 			return -ENOMEM;
 	}
-	return 0;
+	if (n < unit->ranges.n && VEC_ADD(&unit->bodies, (struct inline_body){.die = *die}))
+		return -ENOMEM;
+	return DIE_SKIP;
 }
 
+/* Lists inlined calls; *scope is the call around the entry. */
 static int enter_body(struct die_walk *walk, Dwarf_Die *die, const void **scope)
 {
-	struct body_reader *reader = walk->ctx;
 	const struct inlined *inlined, *outer = *scope;
 	int tag = dwarf_tag(die), err;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
 
 	if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block)
 		return DIE_DESCEND;
 	if (tag != DW_TAG_inlined_subroutine)
 		return DIE_SKIP;
-	if (!die_walk__spend(walk, NODE_COST))
+	if (!spend(walk->tables, NODE_COST))
 		return -E2BIG;
-	err = inline_names__add(&reader->tables->names, die, outer, &inlined);
+	err = add_inlined(walk->tables, die, outer, &inlined);
 	if (err)
 		return err;
-	if (inlined != outer)
-		err = add_ranges(walk, die, reader->body, inlined);
 	*scope = inlined;
-	return err ? err : DIE_DESCEND;
-}
-
-/* The function whose code begins nearest before vaddr. */
-static struct inline_body *find_body(struct inline_unit *unit, uint64_t vaddr)
-{
-	size_t n = VEC_PARTITION_POINT(&unit->ranges, e, e->start <= vaddr);
-
-	if (!n || vaddr >= unit->ranges.v[n - 1].end)
-		return NULL;
-	return &unit->bodies.v[unit->ranges.v[n - 1].body];
-}
-
-/*
- * Inner ranges follow the outer ones. The part of an inner range outside the outer one is ignored.
- */
-static const struct inlined *search_body(const struct inline_body *body, uint64_t vaddr)
-{
-	const struct inlined *found = NULL;
-
-	VEC_EACH(&body->ranges, range)
-		if (vaddr - range->start < range->end - range->start &&
-		    range->inlined->outer == found)
-			found = range->inlined;
-	return found;
+	if (inlined == outer)
+		return DIE_DESCEND;
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (!spend(walk->tables, RANGE_COST))
+			return -E2BIG;
+		if (start < end &&
+		    VEC_ADD(&walk->body->ranges, (struct inline_range){start, end, inlined}))
+			return -ENOMEM;
+	}
+	return DIE_DESCEND;
 }
 
 static const struct inlined *look_up(struct elf_image *image, uint64_t vaddr)
 {
 	struct elf_debug *debug = elf_image__debug(image);
+	const struct inlined *found = NULL;
+	struct die_walk walk = {0};
 	struct inline_unit *unit;
 	struct inline_body *body;
 	Dwarf_Die die;
+	size_t n;
 
 	if (!debug || !elf_debug__unit_at(debug, vaddr, &die))
 		return NULL;
 	elf_debug__go_to_split(&die);
-	if (!debug->inlines)
-		debug->inlines = new_tables(image);
-	if (!debug->inlines)
+	if (!debug->inlines) {
+		debug->inlines = malloc(sizeof(*debug->inlines));
+		if (!debug->inlines)
+			return NULL;
+		*debug->inlines = (struct inline_tables){.image = image, .budget = BUDGET};
+	}
+	unit = find_unit(debug->inlines, &die);
+	if (!unit)
 		return NULL;
-	unit = inlined_find_unit(debug->inlines, &die);
-	body = unit ? find_body(unit, vaddr) : NULL;
-	if (body && !body->is_read) {
-		struct body_reader reader = {debug->inlines, body};
-		struct die_walk walk = {
-			.enter = enter_body, .ctx = &reader, .budget = &debug->inlines->budget};
-
+	walk = (struct die_walk){.enter = enter_unit, .tables = debug->inlines, .unit = unit};
+	if (!unit->has_bodies) {
+		unit->has_bodies = true;
+		if (walk_children(&walk, &die, NULL, 0))
+			unit->ranges.n = 0;
+		VEC_SORT_BY(&unit->ranges, start);
+	}
+	/* The function whose code begins nearest before vaddr. */
+	n = VEC_PARTITION_POINT(&unit->ranges, e, e->start <= vaddr);
+	if (!n || vaddr >= unit->ranges.v[n - 1].end)
+		return NULL;
+	body = &unit->bodies.v[unit->ranges.v[n - 1].body];
+	if (!body->is_read) {
 		body->is_read = true;
-		if (die_walk__children(&walk, &body->die, NULL))
+		walk.enter = enter_body;
+		walk.body = body;
+		if (walk_children(&walk, &body->die, NULL, 0))
 			body->ranges.n = 0;
 	}
-	return body ? search_body(body, vaddr) : NULL;
+	/* Inner ranges follow the outer ones. The part of one outside the outer one is ignored. */
+	VEC_EACH(&body->ranges, range)
+		if (vaddr - range->start < range->end - range->start &&
+		    range->inlined->outer == found)
+			found = range->inlined;
+	return found;
 }
 
 const struct inlined *elf_image__inlined_at(struct elf_image *image, uint64_t vaddr)

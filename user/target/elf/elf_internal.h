@@ -161,6 +161,8 @@ bool elf_image__in_section(const struct elf_image *image, uint64_t vaddr);
  * after the last, the end of the segment.
  */
 uint64_t elf_image__section_end(const struct elf_image *image, uint64_t vaddr);
+/* The first section of this type, or with this name (NULL: by type), that has contents. */
+Elf_Scn *elf_file__section(Elf *elf, uint32_t type, const char *name);
 /* Finds a section by name; *shdr is its header. NULL if missing. */
 Elf_Scn *elf_image__section(const struct elf_image *image, const char *name, GElf_Shdr *shdr);
 /* A section's data, at least `need` bytes; NULL if it is damaged or smaller. */
@@ -190,20 +192,11 @@ void function_entry__make_readable(struct function_entry *entry);
 /* Like function_entry__make_readable(), but takes the lock itself. */
 const struct function *function_entry__named(struct function_entry *entry);
 
-/* Fills image->symbols. 0 or -ENOMEM. */
-int elf_image__load_symbols(struct elf_image *image);
 /* Sorts the symbols that were pushed, and gives each its size. */
 void elf_image__settle_symbols(struct elf_image *image);
-/* The first entry at exactly vaddr, or NULL. */
-struct function_entry *elf_image__symbol_at(struct elf_image *image, uint64_t vaddr);
-
-/* Fills image->stubs; needs the symbols. 0 or -ENOMEM. */
-int elf_image__load_stubs(struct elf_image *image);
 
 /* Reads the ranges of functions from .eh_frame, ascending. 0 or -ENOMEM. */
 int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
-/* The last of them that begins at or before vaddr, if it reaches so far; else NULL. */
-const struct elf_frame *elf_frames__find(const elf_frame_vec *frames, uint64_t vaddr);
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*

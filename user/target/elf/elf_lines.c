@@ -17,29 +17,24 @@
  * but clang leaves it out). What is in a unit is read when it is first asked for.
  */
 
-static int add_unit(struct elf_debug *debug, Dwarf_Die *die)
-{
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
-
-	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0)
-		if (start < end &&
-		    VEC_ADD(&debug->units, (struct unit_range){start, end, dwarf_dieoffset(die)}))
-			return -ENOMEM;
-	return 0;
-}
-
 static int index_units(struct elf_debug *debug)
 {
+	Dwarf_Addr base, start, end;
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	int err = 0;
 
 	while (!err && !dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
 		int tag = dwarf_tag(&die);
+		ptrdiff_t offset = 0;
 
-		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
-			err = add_unit(debug, &die);
+		if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
+			continue;
+		while (!err && (offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0)
+			if (start < end)
+				err = VEC_ADD(
+					&debug->units,
+					(struct unit_range){start, end, dwarf_dieoffset(&die)});
 	}
 	VEC_SORT_BY(&debug->units, start);
 	return err;
@@ -56,16 +51,6 @@ static void free_debug(struct elf_debug *debug)
 	free(debug);
 }
 
-static bool has_locations(const char *name)
-{
-	return name && (!strcmp(name, ".debug_loclists") || !strcmp(name, ".debug_loc"));
-}
-
-static bool is_unused(const char *name)
-{
-	return name && (!strcmp(name, ".debug_aranges") || !strcmp(name, ".debug_macro"));
-}
-
 /*
  * libdw decompresses all that it knows of when it begins, which the first trace of a function of
  * libc waits for. Sections without bytes it leaves alone (elfutils: libdw/dwarf_begin_elf.c,
@@ -80,15 +65,18 @@ static bool hide_unused(Elf *elf, bool needs_locations)
 	if (elf_getshdrstrndx(elf, &names))
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
+		bool is_unused, has_locations;
 		const char *name;
 		GElf_Shdr shdr;
 
 		if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
 			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (!is_unused(name) && (needs_locations || !has_locations(name)))
+		name = elf_strptr(elf, names, shdr.sh_name) ?: "";
+		is_unused = !strcmp(name, ".debug_aranges") || !strcmp(name, ".debug_macro");
+		has_locations = !strcmp(name, ".debug_loclists") || !strcmp(name, ".debug_loc");
+		if (!is_unused && (needs_locations || !has_locations))
 			continue;
-		hides_locations |= has_locations(name);
+		hides_locations |= has_locations;
 		shdr.sh_type = SHT_NOBITS;
 		gelf_update_shdr(scn, &shdr);
 	}
@@ -110,26 +98,21 @@ static void *section_headers(const void *bytes, size_t size, size_t *len)
 	return (char *)bytes + header.e_shoff;
 }
 
-/* libelf changes the headers in place, which a second reading needs as they were. */
-static void *copy_headers(const void *bytes, size_t size)
-{
-	size_t len;
-	void *headers = section_headers(bytes, size, &len);
-	void *copy = headers ? malloc(len) : NULL;
-
-	return copy ? memcpy(copy, headers, len) : NULL;
-}
-
 static struct elf_debug *open_debug(const struct elf_image *image, bool needs_locations)
 {
 	struct elf_debug *debug = calloc(1, sizeof(*debug));
-	const void *bytes;
-	size_t size;
+	const void *bytes, *headers;
+	size_t size, len;
+	Elf *alt;
 
 	if (!debug)
 		return NULL;
 	bytes = elf_image__debug_bytes(image, &size);
-	debug->headers = copy_headers(bytes, size);
+	/* libelf changes the headers in place, which a second reading needs as they were. */
+	headers = section_headers(bytes, size, &len);
+	debug->headers = headers ? malloc(len) : NULL;
+	if (debug->headers)
+		memcpy(debug->headers, headers, len);
 	debug->elf = elf_memory((char *)bytes, size);
 	if (!debug->elf || !hide_unused(debug->elf, needs_locations || !debug->headers)) {
 		free(debug->headers);
@@ -137,13 +120,10 @@ static struct elf_debug *open_debug(const struct elf_image *image, bool needs_lo
 	}
 	if (debug->elf)
 		debug->dwarf = dwarf_begin_elf(debug->elf, DWARF_C_READ, NULL);
-	if (debug->dwarf) {
-		Elf *elf = elf_image__alt_elf(image);
-
-		debug->alt = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-		if (debug->alt)
-			dwarf_setalt(debug->dwarf, debug->alt);
-	}
+	alt = debug->dwarf ? elf_image__alt_elf(image) : NULL;
+	debug->alt = alt ? dwarf_begin_elf(alt, DWARF_C_READ, NULL) : NULL;
+	if (debug->alt)
+		dwarf_setalt(debug->dwarf, debug->alt);
 	if (!debug->dwarf || index_units(debug)) {
 		free_debug(debug);
 		return NULL;
@@ -200,17 +180,6 @@ bool elf_debug__unit_at(const struct elf_debug *debug, uint64_t vaddr, Dwarf_Die
 	       dwarf_offdie(debug->dwarf, debug->units.v[n - 1].die, unit);
 }
 
-/* libdw opens what the unit names; a fifo would keep it waiting. */
-static bool is_regular(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	int n = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
-			       : snprintf(path, sizeof(path), "%s/%s", dir, name);
-
-	return n > 0 && (size_t)n < sizeof(path) && !stat(path, &st) && S_ISREG(st.st_mode);
-}
-
 static const char *get_string(Dwarf_Die *unit, unsigned int name)
 {
 	Dwarf_Attribute attr;
@@ -221,13 +190,21 @@ static const char *get_string(Dwarf_Die *unit, unsigned int name)
 void elf_debug__go_to_split(Dwarf_Die *unit)
 {
 	const char *dir = get_string(unit, DW_AT_comp_dir), *name;
+	char path[PATH_MAX];
 	Dwarf_Die split;
+	struct stat st;
 	uint8_t type;
+	int n;
 
 	name = get_string(unit, DW_AT_dwo_name);
 	if (!name)
 		name = get_string(unit, DW_AT_GNU_dwo_name);
-	if (!name || !is_regular(dir ? dir : "", name))
+	if (!name)
+		return;
+	/* libdw opens what the unit names; a fifo would keep it waiting. */
+	n = name[0] == '/' ? snprintf(path, sizeof(path), "%s", name)
+			   : snprintf(path, sizeof(path), "%s/%s", dir ? dir : "", name);
+	if (n <= 0 || (size_t)n >= sizeof(path) || stat(path, &st) || !S_ISREG(st.st_mode))
 		return;
 	if (!dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) &&
 	    type == DW_UT_skeleton && split.addr)
@@ -244,19 +221,14 @@ struct line_search {
 };
 
 /* True if the path ends with the wanted one, in whole components. */
-static bool is_wanted(const char *path, const char *file)
-{
-	size_t len = strlen(path), wanted = strlen(file);
-
-	return wanted <= len && !strcmp(path + len - wanted, file) &&
-	       (wanted == len || path[len - wanted - 1] == '/');
-}
-
 static bool is_of_file(struct line_search *s, const char *path)
 {
 	if (path != s->compared) {
+		size_t len = path ? strlen(path) : 0, wanted = strlen(s->file);
+
 		s->compared = path;
-		s->is_file = path && is_wanted(path, s->file);
+		s->is_file = path && wanted <= len && !strcmp(path + len - wanted, s->file) &&
+			     (wanted == len || path[len - wanted - 1] == '/');
 	}
 	return s->is_file;
 }
@@ -271,21 +243,6 @@ static int take_row(struct line_search *s, uint64_t vaddr, unsigned int line)
 	if (line < s->line && line > s->found->previous)
 		s->found->previous = line;
 	return 0;
-}
-
-static int look_at_row(struct line_search *s, Dwarf_Line *row)
-{
-	bool is_statement, is_end;
-	Dwarf_Addr vaddr;
-	int line;
-
-	/* Line 0 is code that belongs to none. */
-	if (!is_of_file(s, dwarf_linesrc(row, NULL, NULL)) ||
-	    dwarf_linebeginstatement(row, &is_statement) || !is_statement ||
-	    dwarf_lineendsequence(row, &is_end) || is_end || dwarf_lineno(row, &line) ||
-	    line <= 0 || dwarf_lineaddr(row, &vaddr))
-		return 0;
-	return take_row(s, vaddr, (unsigned int)line);
 }
 
 static int look_at_go_line(void *ctx, uint64_t vaddr, const struct source_place *place)
@@ -305,37 +262,20 @@ static int look_at_unit(struct line_search *s, Dwarf_Die *unit)
 		return 0;
 	s->compared = NULL;
 	s->is_file = false;
-	for (size_t i = 0; i < n && !err; i++)
-		err = look_at_row(s, dwarf_onesrcline(rows, i));
-	return err;
-}
+	for (size_t i = 0; i < n && !err; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(rows, i);
+		bool is_statement, is_end;
+		Dwarf_Addr vaddr;
+		int line;
 
-static int look_at_units(struct line_search *s, Dwarf *dwarf)
-{
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
-	int err = 0;
-
-	while (!err && !dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
-		int tag = dwarf_tag(&die);
-
-		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
-			err = look_at_unit(s, &die);
+		/* Line 0 is code that belongs to none. */
+		if (is_of_file(s, dwarf_linesrc(row, NULL, NULL)) &&
+		    !dwarf_linebeginstatement(row, &is_statement) && is_statement &&
+		    !dwarf_lineendsequence(row, &is_end) && !is_end && !dwarf_lineno(row, &line) &&
+		    line > 0 && !dwarf_lineaddr(row, &vaddr))
+			err = take_row(s, vaddr, (unsigned int)line);
 	}
 	return err;
-}
-
-static void sort(struct line_found *found)
-{
-	size_t out = 0;
-
-	if (!found->vaddrs.n)
-		return;
-	VEC_SORT_U64(&found->vaddrs);
-	for (size_t i = 0; i < found->vaddrs.n; i++)
-		if (!out || found->vaddrs.v[out - 1] != found->vaddrs.v[i])
-			found->vaddrs.v[out++] = found->vaddrs.v[i];
-	found->vaddrs.n = out;
 }
 
 int elf_image__find_line(struct elf_image *image, const char *file, unsigned int line,
@@ -343,15 +283,27 @@ int elf_image__find_line(struct elf_image *image, const char *file, unsigned int
 {
 	struct line_search search = {.file = file, .line = line, .found = found};
 	struct elf_debug *debug;
-	int err;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	size_t out = 0;
+	int err = 0;
 
 	pthread_mutex_lock(&image->source_lock);
 	debug = elf_image__debug(image);
-	err = debug ? look_at_units(&search, debug->dwarf) : 0;
+	while (debug && !err && !dwarf_get_units(debug->dwarf, cu, &cu, NULL, NULL, &die, NULL)) {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit)
+			err = look_at_unit(&search, &die);
+	}
 	pthread_mutex_unlock(&image->source_lock);
 	if (!err && !debug && image->go)
 		err = go_table__each_line(image->go, look_at_go_line, &search);
-	sort(found);
+	VEC_SORT_U64(&found->vaddrs);
+	VEC_EACH(&found->vaddrs, vaddr)
+		if (!out || found->vaddrs.v[out - 1] != *vaddr)
+			found->vaddrs.v[out++] = *vaddr;
+	found->vaddrs.n = out;
 	return err;
 }
 
@@ -418,21 +370,6 @@ bool elf_image__source_at(struct elf_image *image, uint64_t vaddr, struct source
 	return found || (image->go && go_table__source_at(image->go, vaddr, place));
 }
 
-/* Copies the place to the image, which keeps it for later calls. */
-static const struct source_place *keep_place(struct elf_image *image, struct source_place place)
-{
-	struct source_place *kept = malloc(sizeof(*kept));
-	struct source_place **slot = kept ? VEC_PUSH(&image->places) : NULL;
-
-	if (!slot) {
-		free(kept);
-		return &no_place;
-	}
-	*kept = place;
-	*slot = kept;
-	return kept;
-}
-
 bool elf_image__is_used(const struct elf_image *image)
 {
 	return __atomic_load_n(&image->known, __ATOMIC_ACQUIRE);
@@ -445,18 +382,24 @@ void elf_image__prepare_source(struct elf_image *image)
 	pthread_mutex_unlock(&image->source_lock);
 }
 
+/* The place of the code at vaddr, which the image keeps for later calls. */
 static const struct source_place *find_place(struct elf_image *image, uint64_t vaddr)
 {
 	struct elf_debug *debug = elf_image__debug(image);
-	struct source_place place;
+	struct source_place place, *kept;
 	Dwarf_Die unit;
 
-	if (debug && elf_debug__unit_at(debug, vaddr, &unit) &&
-	    get_place(first_line(&unit, vaddr), &place))
-		return keep_place(image, place);
-	if (image->go && go_table__source_at(image->go, vaddr, &place))
-		return keep_place(image, place);
-	return &no_place;
+	if (!(debug && elf_debug__unit_at(debug, vaddr, &unit) &&
+	      get_place(first_line(&unit, vaddr), &place)) &&
+	    !(image->go && go_table__source_at(image->go, vaddr, &place)))
+		return &no_place;
+	kept = malloc(sizeof(*kept));
+	if (!kept || VEC_ADD(&image->places, kept)) {
+		free(kept);
+		return &no_place;
+	}
+	*kept = place;
+	return kept;
 }
 
 bool function__source(const struct function *function, struct source_place *place)

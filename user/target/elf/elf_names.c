@@ -34,48 +34,36 @@ static size_t without_number(const char *text, size_t len)
 	return n > 1 && n < len && text[n - 1] == '_' ? n - 1 : len;
 }
 
-/* flambda appends "_1_2_code" to tell a closure's code from the closure. */
-static size_t without_stamp(const char *text, size_t len)
-{
-	static const char code[] = "_code";
-	size_t c = sizeof(code) - 1, n;
-
-	if (len > c && !memcmp(text + len - c, code, c)) {
-		n = without_number(text, len - c);
-		if (n < len - c)
-			return without_number(text, n);
-	}
-	return without_number(text, len);
-}
-
-static int hex_digit(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* The character that "$40" encodes; 0 if the digits are invalid or it cannot be printed. */
 static char unescape(const char *text, size_t len)
 {
-	int high, low, c;
+	static const char digits[] = "0123456789abcdef";
+	const char *high, *low;
+	long c;
 
 	if (len < 3 || text[0] != '$')
 		return 0;
-	high = hex_digit(text[1]);
-	low = hex_digit(text[2]);
-	c = high < 0 || low < 0 ? 0 : high << 4 | low;
+	high = memchr(digits, text[1], strlen(digits));
+	low = memchr(digits, text[2], strlen(digits));
+	c = high && low ? (high - digits) << 4 | (low - digits) : 0;
 	return c > ' ' && c < 0x7f ? (char)c : 0;
 }
 
 /* "camlStdlib__List__iter_507" is "Stdlib.List.iter". NULL: no memory. */
 static char *demangle_ocaml(const char *raw_name)
 {
+	static const char code[] = "_code";
 	const char *text = raw_name + 4, *dot = strchr(text, '.');
-	size_t len = without_stamp(text, strlen(text)), out = 0;
-	char *name = malloc(len + 1), c;
+	size_t len = strlen(text), n, c = sizeof(code) - 1, out = 0;
+	char *name, letter;
 
+	/* flambda appends "_1_2_code" to tell a closure's code from the closure. */
+	if (len > c && !memcmp(text + len - c, code, c)) {
+		n = without_number(text, len - c);
+		len = n < len - c ? n : len;
+	}
+	len = without_number(text, len);
+	name = malloc(len + 1);
 	if (!name)
 		return NULL;
 	for (size_t i = 0; i < len;) {
@@ -85,8 +73,8 @@ static char *demangle_ocaml(const char *raw_name)
 		if (may_separate && i + 2 < len && text[i] == '_' && text[i + 1] == '_') {
 			name[out++] = '.';
 			i += 2;
-		} else if ((c = unescape(text + i, len - i))) {
-			name[out++] = c;
+		} else if ((letter = unescape(text + i, len - i))) {
+			name[out++] = letter;
 			i += 3;
 		} else {
 			name[out++] = text[i++];
@@ -225,61 +213,38 @@ static const char *name_hole(struct function_entry *entry)
 	return f->raw_name;
 }
 
-/* A stub's raw name is its function's, "@plt" appended, which no demangler understands. */
-static const char *demangle_stub(struct function *f)
-{
-	_cleanup_free_ char *target = strdup(f->raw_name);
-	_cleanup_free_ char *readable = NULL, *text = NULL;
-	int n;
-
-	if (!target)
-		return NULL;
-	target[strlen(target) - strlen("@plt")] = '\0';
-	readable = elf_demangle(target, true);
-	n = readable ? asprintf(&text, "%s@plt", readable) : -1;
-	if (n < 0) {
-		text = NULL;
-		return NULL;
-	}
-	return elf_image__keep(f->image, text, (size_t)n);
-}
-
 static const char *name_mangled(struct function *f)
 {
-	_cleanup_free_ char *readable = NULL;
-	const char *name = NULL;
+	/* A stub's raw name is its function's, "@plt" appended, which no demangler understands. */
+	const char *suffix = f->kind == FUNCTION_PLT ? "@plt" : "", *name = NULL;
+	_cleanup_free_ char *target = strndup(f->raw_name, strlen(f->raw_name) - strlen(suffix));
+	_cleanup_free_ char *readable = target ? elf_demangle(target, true) : NULL, *text = NULL;
+	int n = readable ? asprintf(&text, "%s%s", readable, suffix) : -1;
 
-	if (f->kind == FUNCTION_PLT) {
-		name = demangle_stub(f);
-	} else {
-		readable = elf_demangle(f->raw_name, true);
-		if (readable)
-			name = elf_image__keep(f->image, readable, strlen(readable));
-	}
+	if (n < 0)
+		text = NULL;
+	else
+		name = elf_image__keep(f->image, text, (size_t)n);
 	return name ? name : f->raw_name;
-}
-
-/* The file's author may have put control characters into names. */
-static const char *clean(struct function *f, const char *name)
-{
-	char buf[LABEL_SIZE];
-	size_t len;
-	const char *text = label__clean(buf, name, &len);
-
-	if (text == name)
-		return name;
-	text = elf_image__keep(f->image, text, len);
-	return text ? text : f->module;
 }
 
 void function_entry__make_readable(struct function_entry *entry)
 {
 	struct function *f = &entry->function;
-	const char *name;
+	char buf[LABEL_SIZE];
+	const char *name, *text;
+	size_t len;
 
 	if (f->name)
 		return;
-	name = clean(f, f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f));
+	name = f->kind == FUNCTION_UNKNOWN ? name_hole(entry) : name_mangled(f);
+	/* The file's author may have put control characters into names. */
+	text = label__clean(buf, name, &len);
+	if (text != name) {
+		name = elf_image__keep(f->image, text, len);
+		if (!name)
+			name = f->module;
+	}
 	__atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
 }
 
@@ -295,8 +260,6 @@ const struct function *function_entry__named(struct function_entry *entry)
 	return f;
 }
 
-/* Finds the language of code without symbols: compilers leave traces that strip keeps. */
-
 static bool holds(const struct elf_image *image, const char *section, const char *text)
 {
 	GElf_Shdr shdr;
@@ -307,15 +270,9 @@ static bool holds(const struct elf_image *image, const char *section, const char
 }
 
 /*
- * rustc names itself in newer versions; in all of them, what may panic in the standard library has
- * its place in the source.
+ * Compilers leave traces that strip keeps. rustc names itself in newer versions; in all of them,
+ * what may panic in the standard library has its place in the source.
  */
-static bool look_for_rust(const struct elf_image *image)
-{
-	return holds(image, ".comment", "rustc version") ||
-	       holds(image, ".rodata", "library/std/src/");
-}
-
 bool elf_image__holds_rust(struct elf_image *image)
 {
 	bool found;
@@ -324,7 +281,10 @@ bool elf_image__holds_rust(struct elf_image *image)
 		return false;
 	pthread_mutex_lock(&image->lock);
 	if (image->rust == RUST_NOT_ASKED)
-		image->rust = look_for_rust(image) ? RUST_FOUND : RUST_NONE;
+		image->rust = holds(image, ".comment", "rustc version") ||
+					      holds(image, ".rodata", "library/std/src/")
+				      ? RUST_FOUND
+				      : RUST_NONE;
 	found = image->rust == RUST_FOUND;
 	pthread_mutex_unlock(&image->lock);
 	return found;

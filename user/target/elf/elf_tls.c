@@ -11,18 +11,6 @@
 #include <elf.h>
 #include <string.h>
 
-static bool find_tls_segment(const struct elf_image *image, GElf_Phdr *found)
-{
-	size_t n;
-
-	if (!image->elf || elf_getphdrnum(image->elf, &n))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(image->elf, (int)i, found) && found->p_type == PT_TLS)
-			return true;
-	return false;
-}
-
 static bool is_named(const Elf_Data *strings, size_t at, const char *name)
 {
 	const char *its = elf_section__string(strings, at);
@@ -30,94 +18,63 @@ static bool is_named(const Elf_Data *strings, size_t at, const char *name)
 	return its && !strcmp(its, name);
 }
 
-/* Looks in one symbol table, of the file or of its debug file. */
-static bool find_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name,
-		    uint64_t *value)
-{
-	const Elf_Data *symbols = elf_section__data(scn, sizeof(Elf64_Sym));
-	const Elf_Data *strings = elf_section__data(elf_getscn(elf, shdr->sh_link), 1);
-
-	for (size_t i = 0; symbols && strings && i < symbols->d_size / sizeof(Elf64_Sym); i++) {
-		const Elf64_Sym *sym = &((const Elf64_Sym *)symbols->d_buf)[i];
-
-		if (ELF64_ST_TYPE(sym->st_info) != STT_TLS || sym->st_shndx == SHN_UNDEF ||
-		    !is_named(strings, sym->st_name, name))
-			continue;
-		*value = sym->st_value;
-		return true;
-	}
-	return false;
-}
-
+/* Looks in the symbol tables of the file, or of its debug file. */
 static bool find_variable(Elf *elf, const char *name, uint64_t *value)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 
-	while (elf && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) &&
-		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM) &&
-		    find_in(elf, scn, &shdr, name, value))
+	while (elf && (scn = elf_nextscn(elf, scn))) {
+		const Elf_Data *symbols, *strings;
+
+		if (!gelf_getshdr(scn, &shdr) ||
+		    (shdr.sh_type != SHT_SYMTAB && shdr.sh_type != SHT_DYNSYM))
+			continue;
+		symbols = elf_section__data(scn, sizeof(Elf64_Sym));
+		strings = elf_section__data(elf_getscn(elf, shdr.sh_link), 1);
+		for (size_t i = 0; symbols && strings && i < symbols->d_size / sizeof(Elf64_Sym);
+		     i++) {
+			const Elf64_Sym *sym = &((const Elf64_Sym *)symbols->d_buf)[i];
+
+			if (ELF64_ST_TYPE(sym->st_info) != STT_TLS || sym->st_shndx == SHN_UNDEF ||
+			    !is_named(strings, sym->st_name, name))
+				continue;
+			*value = sym->st_value;
 			return true;
+		}
+	}
 	return false;
-}
-
-/* The address space below the thread pointer belongs to the program's block first. */
-static int64_t from_thread_pointer(const GElf_Phdr *tls, uint64_t value)
-{
-	uint64_t align = tls->p_align ? tls->p_align : 1;
-	uint64_t padding = (0 - tls->p_vaddr - tls->p_memsz) & (align - 1);
-
-	return (int64_t)(value - tls->p_memsz - padding);
 }
 
 bool elf_image__find_tls(struct elf_image *image, const char *name, struct elf_tls *found)
 {
-	GElf_Phdr tls;
-	bool is_found;
+	bool is_found = false;
+	GElf_Phdr tls = {0};
+	uint64_t padding;
+	size_t n;
 
 	/*
 	 * Most files lack thread-local variables, which their program headers tell without any
 	 * symbol.
 	 */
-	if (!find_tls_segment(image, &tls))
+	if (!image->elf || elf_getphdrnum(image->elf, &n))
+		return false;
+	for (size_t i = 0; i < n && !is_found; i++)
+		is_found = gelf_getphdr(image->elf, (int)i, &tls) && tls.p_type == PT_TLS;
+	if (!is_found)
 		return false;
 	pthread_mutex_lock(&image->lock);
 	is_found = find_variable(image->elf, name, &found->offset) ||
 		   find_variable(elf_image__symbols_elf(image), name, &found->offset);
 	pthread_mutex_unlock(&image->lock);
+	/* The address space below the thread pointer belongs to the program's block first. */
+	padding = (0 - tls.p_vaddr - tls.p_memsz) & ((tls.p_align ? tls.p_align : 1) - 1);
 	if (is_found)
-		found->in_program = from_thread_pointer(&tls, found->offset);
+		found->in_program = (int64_t)(found->offset - tls.p_memsz - padding);
 	return is_found;
 }
 
-static enum elf_tls_note note_of(uint64_t type)
-{
-	switch (type) {
-	case R_X86_64_TPOFF64:
-		return ELF_TLS_DISTANCE;
-	case R_X86_64_DTPMOD64:
-		return ELF_TLS_MODULE;
-	case R_X86_64_TLSDESC:
-		return ELF_TLS_DESCRIPTOR;
-	default:
-		return ELF_TLS_NONE;
-	}
-}
-
-/* A variable that is not exported lacks a symbol there: then the addend is its offset. */
-static bool is_about(const Elf_Data *symbols, const Elf_Data *strings, const Elf64_Rela *rela,
-		     const char *name, uint64_t offset)
-{
-	size_t i = ELF64_R_SYM(rela->r_info);
-
-	if (!i)
-		return ELF64_R_TYPE(rela->r_info) == R_X86_64_DTPMOD64 ||
-		       (uint64_t)rela->r_addend == offset;
-	return (i + 1) * sizeof(Elf64_Sym) <= symbols->d_size &&
-	       is_named(strings, ((const Elf64_Sym *)symbols->d_buf)[i].st_name, name);
-}
-
+/* Looks through one section of relocations. */
 static bool find_note(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name,
 		      struct elf_tls *found)
 {
@@ -131,13 +88,26 @@ static bool find_note(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, const char 
 	strings = elf_section__data(elf_getscn(elf, its.sh_link), 1);
 	for (size_t i = 0; strings && i < relas->d_size / sizeof(Elf64_Rela); i++) {
 		const Elf64_Rela *rela = &((const Elf64_Rela *)relas->d_buf)[i];
+		const Elf64_Sym *sym = symbols->d_buf;
+		uint64_t type = ELF64_R_TYPE(rela->r_info);
+		size_t symbol = ELF64_R_SYM(rela->r_info);
+		bool is_its;
 
-		found->note = note_of(ELF64_R_TYPE(rela->r_info));
-		if (found->note == ELF_TLS_NONE ||
-		    !is_about(symbols, strings, rela, name, found->offset))
+		found->note = type == R_X86_64_TPOFF64	  ? ELF_TLS_DISTANCE
+			      : type == R_X86_64_DTPMOD64 ? ELF_TLS_MODULE
+			      : type == R_X86_64_TLSDESC  ? ELF_TLS_DESCRIPTOR
+							  : ELF_TLS_NONE;
+		/* A variable that is not exported lacks a symbol: then the addend is its offset. */
+		if (!symbol)
+			is_its = type == R_X86_64_DTPMOD64 ||
+				 (uint64_t)rela->r_addend == found->offset;
+		else
+			is_its = symbol < symbols->d_size / sizeof(*sym) &&
+				 is_named(strings, sym[symbol].st_name, name);
+		if (found->note == ELF_TLS_NONE || !is_its)
 			continue;
 		found->note_vaddr = rela->r_offset;
-		found->is_own = ELF64_R_SYM(rela->r_info) == 0;
+		found->is_own = symbol == 0;
 		return true;
 	}
 	return false;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "target/elf/debug_file.h"
 #include "target/symbols/live_image.h"
 #include "target/symbols/query.h"
 #include "target/usdt.h"
@@ -52,60 +53,43 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-/* If /bin is a link to /usr/bin, a package may list one path while the kernel shows the other. */
-static bool lists(const char *text, const char *path)
-{
-	char merged[PATH_MAX];
-
-	if (has_line(text, path))
-		return true;
-	if (!strncmp(path, "/usr/", 5))
-		return has_line(text, path + 4);
-	snprintf(merged, sizeof(merged), "/usr%s", path);
-	return has_line(text, merged);
-}
-
-/* The bytes read are subtracted from *left. */
-static bool is_listed(int dir, const char *file, const char *path, size_t *left)
-{
-	_cleanup_close_ int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t len;
-
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > (off_t)*left ||
-	    fs__read_fd(fd, *left, &text, &len))
-		return false;
-	*left -= len;
-	return lists(text, path);
-}
-
-static int search(DIR *dir, const char *path, char name[static DEB_PACKAGE_SIZE])
-{
-	const struct dirent *entry;
-	size_t left = MAX_BYTES;
-
-	for (size_t n = 0; n < MAX_FILES && left && (entry = readdir(dir)); n++)
-		if (take_name(entry->d_name, name) &&
-		    is_listed(dirfd(dir), entry->d_name, path, &left))
-			return 0;
-	return -ENOENT;
-}
-
 int deb_package__owning(const char *root, const char *path, char name[static DEB_PACKAGE_SIZE])
 {
-	char folder[PATH_MAX];
+	char folder[PATH_MAX], other[PATH_MAX];
+	const struct dirent *entry;
+	size_t left = MAX_BYTES, n = 0;
+	int err = -ENOENT;
 	DIR *dir;
-	int err;
 
 	if (path[0] != '/' || strlen(path) + 8 > PATH_MAX || strchr(path, '\n'))
 		return -ENOENT;
+	/* If /bin is a link to /usr/bin, a package may list one path while the kernel shows the
+	 * other. */
+	if (!strncmp(path, "/usr/", 5))
+		snprintf(other, sizeof(other), "%s", path + 4);
+	else
+		snprintf(other, sizeof(other), "/usr%s", path);
 	snprintf(folder, sizeof(folder), "%s/var/lib/dpkg/info", root);
 	dir = opendir(folder);
-	if (!dir)
-		return -ENOENT;
-	err = search(dir, path, name);
-	closedir(dir);
+	for (; dir && err && n < MAX_FILES && left && (entry = readdir(dir)); n++) {
+		_cleanup_close_ int fd = -1;
+		_cleanup_free_ char *text = NULL;
+		struct stat st;
+		size_t len;
+
+		if (!take_name(entry->d_name, name))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name,
+			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > (off_t)left ||
+		    fs__read_fd(fd, left, &text, &len))
+			continue;
+		left -= len;
+		if (has_line(text, path) || has_line(text, other))
+			err = 0;
+	}
+	if (dir)
+		closedir(dir);
 	return err;
 }
 
@@ -165,39 +149,28 @@ static const struct runtime runtimes[] = {
 	 .usdt = "perl:sub__entry"},
 };
 
-static bool is_program_of(const struct runtime *runtime, const char *name)
-{
-	for (size_t i = 0; i < MAX_PATTERNS && runtime->programs[i]; i++)
-		if (!fnmatch(runtime->programs[i], name, 0))
-			return true;
-	return false;
-}
-
-static bool has_symbol(struct elf_image *image, const char *raw_name)
-{
-	size_t n = elf_image__function_count(image);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(elf_image__raw_name(image, i), raw_name))
-			return true;
-	return false;
-}
-
 /* The file that it is in; NULL: it is not in this process. */
 static const struct module *find_module(const struct symbols *symbols,
 					const struct runtime *runtime)
 {
 	for (size_t i = 0; i < symbols->n; i++) {
 		const struct module *module = &symbols->modules[i];
+		const char *name = module__name(module);
 
-		if (module->is_executable ? is_program_of(runtime, module__name(module))
-					  : !fnmatch(runtime->library, module__name(module), 0))
+		if (!module->is_executable && !fnmatch(runtime->library, name, 0))
 			return module;
+		for (size_t k = 0; module->is_executable && k < MAX_PATTERNS; k++)
+			if (runtime->programs[k] && !fnmatch(runtime->programs[k], name, 0))
+				return module;
 	}
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable &&
-		    has_symbol(symbols->modules[i].image, runtime->symbol))
-			return &symbols->modules[i];
+	for (size_t i = 0; i < symbols->n; i++) {
+		struct elf_image *image = symbols->modules[i].image;
+		size_t n = symbols->modules[i].is_executable ? elf_image__function_count(image) : 0;
+
+		for (size_t k = 0; k < n; k++)
+			if (!strcmp(elf_image__raw_name(image, k), runtime->symbol))
+				return &symbols->modules[i];
+	}
 	return NULL;
 }
 
@@ -206,37 +179,22 @@ static int is_there(void *ctx, const struct usdt_match *match)
 	return 1;
 }
 
-static void hint_usdt(const struct symbols *symbols, const struct runtime *runtime)
+static void hint(const struct symbols *symbols, const struct runtime *runtime,
+		 const struct module *module)
 {
+	const char *name = module__name(module), *version = name + strcspn(name, "0123456789");
+	size_t len = strspn(version, "0123456789");
 	char selector[128];
 
-	if (!runtime->usdt)
-		return;
-	snprintf(selector, sizeof(selector), USDT_PREFIX "%s", runtime->usdt);
-	if (symbols__each_usdt(symbols, selector, is_there, NULL))
-		log__hint("-symbol %s is hit by each call of any of them%s", selector,
-			  runtime->if_usdt ? runtime->if_usdt : "");
-}
-
-/* "3.11" of "libpython3.11.so.1.0". */
-static size_t find_version(const char *name, const char **version)
-{
-	size_t len;
-
-	*version = name + strcspn(name, "0123456789");
-	len = strspn(*version, "0123456789");
-	if (!len || (*version)[len] != '.')
-		return 0;
-	len++;
-	return len + strspn(*version + len, "0123456789");
-}
-
-static void hint_names(const struct symbols *symbols, const struct runtime *runtime,
-		       const struct module *module)
-{
-	const char *version;
-	size_t len = find_version(module__name(module), &version);
-
+	/* A program may be linked with an interpreter that it never starts. */
+	log__hint("%s %s %s, whose functions are not in a symbol table: only native functions "
+		  "can be triggers",
+		  name, module->is_executable ? "runs" : "may run", runtime->language);
+	/* "3.11" of "libpython3.11.so.1.0". */
+	if (len && version[len] == '.')
+		len += 1 + strspn(version + len + 1, "0123456789");
+	else
+		len = 0;
 	if (symbols->pid && perf_map__exists(symbols->pid))
 		log__hint(
 			"stacks and the report show its functions, with the names of its perf map");
@@ -246,18 +204,12 @@ static void hint_names(const struct symbols *symbols, const struct runtime *runt
 	else
 		log__hint(
 			"it does not publish its functions: stacks show those of the interpreter");
-}
-
-static void hint(const struct symbols *symbols, const struct runtime *runtime,
-		 const struct module *module)
-{
-	/* A program may be linked with an interpreter that it never starts. */
-	log__hint("%s %s %s, whose functions are not in a symbol table: only native functions "
-		  "can be triggers",
-		  module__name(module), module->is_executable ? "runs" : "may run",
-		  runtime->language);
-	hint_names(symbols, runtime, module);
-	hint_usdt(symbols, runtime);
+	if (!runtime->usdt)
+		return;
+	snprintf(selector, sizeof(selector), USDT_PREFIX "%s", runtime->usdt);
+	if (symbols__each_usdt(symbols, selector, is_there, NULL))
+		log__hint("-symbol %s is hit by each call of any of them%s", selector,
+			  runtime->if_usdt ? runtime->if_usdt : "");
 }
 
 /* Says so for each that is there. *is_program: the program itself is one, not only a library. */
@@ -295,42 +247,29 @@ struct suggestion {
 	char *qualified; /* "ns::name" for "name" */
 };
 
-static bool ends_with_part(const char *name, const char *part)
-{
-	size_t len = strlen(name), part_len = strlen(part);
-
-	return len > part_len + 2 && !strcmp(name + len - part_len, part) &&
-	       !memcmp(name + len - part_len - 2, "::", 2);
-}
-
-/* Takes the name over. */
-static void offer_mangled(struct suggestion *suggestion, char *name)
-{
-	if (!suggestion->qualified && ends_with_part(name, suggestion->query->name)) {
-		suggestion->qualified = name;
-		return;
-	}
-	nearest__offer(&suggestion->nearest, name);
-	if (suggestion->nearest.best == name) {
-		free(suggestion->owned);
-		suggestion->owned = name;
-	} else {
-		free(name);
-	}
-}
-
 static void offer_module(struct suggestion *suggestion, const struct module *module)
 {
-	size_t n = elf_image__function_count(module->image);
+	const char *part = suggestion->query->name;
+	size_t n = elf_image__function_count(module->image), part_len = strlen(part);
 
 	for (size_t i = 0; i < n; i++) {
 		const char *raw_name = elf_image__raw_name(module->image, i);
-		char *short_name = elf_image__short_name(raw_name);
+		char *name = elf_image__short_name(raw_name);
+		size_t len = name ? strlen(name) : 0;
 
-		if (short_name)
-			offer_mangled(suggestion, short_name);
-		else
-			nearest__offer(&suggestion->nearest, raw_name);
+		if (!suggestion->qualified && len > part_len + 2 &&
+		    !strcmp(name + len - part_len, part) &&
+		    !memcmp(name + len - part_len - 2, "::", 2)) {
+			suggestion->qualified = name;
+			continue;
+		}
+		nearest__offer(&suggestion->nearest, name ? name : raw_name);
+		if (name && suggestion->nearest.best == name) {
+			free(suggestion->owned);
+			suggestion->owned = name;
+		} else {
+			free(name);
+		}
 	}
 }
 
@@ -361,20 +300,6 @@ static void hint_at_attach(void)
 	log__hint("if it is a library's, start the program first, then 'mtbpf attach'");
 }
 
-static void hint_at(const struct symbols *symbols, const char *suggestion)
-{
-	if (suggestion && symbols->pid)
-		log__hint("did you mean '%s'? 'mtbpf list -pid %d' shows them all", suggestion,
-			  (int)symbols->pid);
-	else if (suggestion)
-		log__hint("did you mean '%s'? 'nm -C %s' shows them all", suggestion,
-			  symbols->label);
-	else if (symbols->pid)
-		log__hint("'mtbpf list -pid %d' shows them all", (int)symbols->pid);
-	else
-		hint_at_attach();
-}
-
 /* Says which package has the symbols that were stripped from the file. */
 static void hint_at_debug_symbols(const struct symbols *symbols, const struct module *module)
 {
@@ -397,16 +322,6 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 			  id);
 }
 
-/* For a running program without symbols. */
-static void hint_at_system_calls(const struct symbols *symbols)
-{
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->pid && symbols->modules[i].is_executable &&
-		    elf_image__lacks_symbols(symbols->modules[i].image))
-			log__hint("system calls need no symbols: -symbol syscall:fsync; for a "
-				  "server, -requests");
-}
-
 void symbols__hint_missing(const struct symbols *symbols)
 {
 	bool is_program;
@@ -416,7 +331,11 @@ void symbols__hint_missing(const struct symbols *symbols)
 		if (symbols->modules[i].is_executable &&
 		    elf_image__lacks_symbols(symbols->modules[i].image))
 			hint_at_debug_symbols(symbols, &symbols->modules[i]);
-	hint_at_system_calls(symbols);
+	for (size_t i = 0; i < symbols->n && symbols->pid; i++)
+		if (symbols->modules[i].is_executable &&
+		    elf_image__lacks_symbols(symbols->modules[i].image))
+			log__hint("system calls need no symbols: -symbol syscall:fsync; for a "
+				  "server, -requests");
 }
 
 static int refuse_missing(const struct symbols *symbols, const struct query *query)
@@ -435,8 +354,15 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 	if (!best && !query->module_len && !has_functions(symbols, query, TIER_EXECUTABLE))
 		log__hint("only functions of its libraries have names; use addr:0x401234 for an "
 			  "instruction of the program");
+	else if (best && symbols->pid)
+		log__hint("did you mean '%s'? 'mtbpf list -pid %d' shows them all", best,
+			  (int)symbols->pid);
+	else if (best)
+		log__hint("did you mean '%s'? 'nm -C %s' shows them all", best, symbols->label);
+	else if (symbols->pid)
+		log__hint("'mtbpf list -pid %d' shows them all", (int)symbols->pid);
 	else
-		hint_at(symbols, best);
+		hint_at_attach();
 	if (!query->module_len)
 		symbols__hint_missing(symbols);
 	free(suggestion.owned);
@@ -461,82 +387,61 @@ static int refuse_module(const struct symbols *symbols, const struct query *quer
 	return -ENOENT;
 }
 
-/* addr: takes the program's own addresses as they are linked, and any as they are now. */
-static uint64_t address_of(const struct symbol_match *match)
-{
-	uint64_t vaddr = match->function->vaddr + match->offset;
-
-	return match->module->is_executable ? vaddr : vaddr + match->module->bias;
-}
-
-static int refuse_line_of_many(const struct symbols *symbols, const struct query *query,
-			       const match_vec *found)
-{
-	log__error("'%s' is in %zu functions of %s", query->text, found->n, symbols->label);
-	log__hint("the compiler put it into several; name one by its address:");
-	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++)
-		log__hint("  addr:0x%" PRIx64 " in %s", address_of(&found->v[i]),
-			  found->v[i].function->name);
-	if (found->n > MAX_LISTED)
-		log__hint("  and %zu more", found->n - MAX_LISTED);
-	return -ENOTUNIQ;
-}
-
-static int refuse_to_ask(const struct symbols *symbols, const match_vec *found)
-{
-	log__error("'?' lets you pick one of %zu functions of %s, but this is not a terminal",
-		   found->n, symbols->label);
-	if (symbols->pid)
-		log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
-	else
-		log__hint("'nm -C %s' shows them", symbols->label);
-	return -ENOTUNIQ;
-}
-
 int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query *query,
 			      const match_vec *found)
 {
 	const struct symbol_match *first = &found->v[0];
 
-	if (query->line)
-		return refuse_line_of_many(symbols, query, found);
-	if (query__asks(query))
-		return refuse_to_ask(symbols, found);
-	log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
-	log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
-		  module__name(first->module), first->function->vaddr);
-	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++)
-		log__hint("  0x%" PRIx64 " %s %s", found->v[i].function->vaddr,
-			  found->v[i].function->name, module__name(found->v[i].module));
+	if (query__asks(query)) {
+		log__error("'?' lets you pick one of %zu functions of %s, but this is not a "
+			   "terminal",
+			   found->n, symbols->label);
+		if (symbols->pid)
+			log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+		else
+			log__hint("'nm -C %s' shows them", symbols->label);
+		return -ENOTUNIQ;
+	}
+	if (query->line) {
+		log__error("'%s' is in %zu functions of %s", query->text, found->n, symbols->label);
+		log__hint("the compiler put it into several; name one by its address:");
+	} else {
+		log__error("'%s' names %zu functions in %s", query->text, found->n, symbols->label);
+		log__hint("name one as '%s:0x%" PRIx64 "', or by its full name if that is unique:",
+			  module__name(first->module), first->function->vaddr);
+	}
+	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++) {
+		const struct symbol_match *match = &found->v[i];
+		const struct function *function = match->function;
+		/* addr: takes the program's addresses as linked, and any as they are now. */
+		uint64_t bias = match->module->is_executable ? 0 : match->module->bias;
+
+		if (query->line)
+			log__hint("  addr:0x%" PRIx64 " in %s",
+				  function->vaddr + match->offset + bias, function->name);
+		else
+			log__hint("  0x%" PRIx64 " %s %s", function->vaddr, function->name,
+				  module__name(match->module));
+	}
 	if (found->n > MAX_LISTED)
 		log__hint("  and %zu more", found->n - MAX_LISTED);
-	symbols__hint_scripts(symbols);
+	if (!query->line)
+		symbols__hint_scripts(symbols);
 	return -ENOTUNIQ;
-}
-
-static bool has_module(const struct symbols *symbols, const struct query *query)
-{
-	for (size_t i = 0; i < symbols->n; i++)
-		if (query__covers(query, TIER_NAMED, &symbols->modules[i]))
-			return true;
-	return false;
-}
-
-static int refuse_nameless(const struct symbols *symbols)
-{
-	log__error("%s is stripped: its functions cannot be named", symbols->label);
-	if (!symbols->pid)
-		hint_at_attach();
-	symbols__hint_missing(symbols);
-	return -ENODATA;
 }
 
 int symbols__refuse_unknown(const struct symbols *symbols, const struct query *query)
 {
 	if (!has_functions(symbols, query, TIER_EXECUTABLE) &&
-	    !has_functions(symbols, query, TIER_LIBRARIES))
-		return refuse_nameless(symbols);
-	if (query->module_len && !has_module(symbols, query))
-		return refuse_module(symbols, query);
-	return refuse_missing(symbols, query);
+	    !has_functions(symbols, query, TIER_LIBRARIES)) {
+		log__error("%s is stripped: its functions cannot be named", symbols->label);
+		if (!symbols->pid)
+			hint_at_attach();
+		symbols__hint_missing(symbols);
+		return -ENODATA;
+	}
+	for (size_t i = 0; i < symbols->n; i++)
+		if (!query->module_len || query__covers(query, TIER_NAMED, &symbols->modules[i]))
+			return refuse_missing(symbols, query);
+	return refuse_module(symbols, query);
 }

@@ -25,43 +25,31 @@ struct line {
 };
 typedef VEC(struct line) line_vec;
 
-/* The pid as the process itself sees it. */
-static pid_t pid_inside(pid_t pid)
-{
-	struct task_status status;
-
-	return !task_status__read(&status, pid) && status.pid_inside ? status.pid_inside : pid;
-}
-
-/* Anybody may write to /tmp: what another user put there is not the process's. */
-static bool is_trusted(int fd, pid_t pid)
-{
-	struct stat map, process;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (fstat(fd, &map) || !S_ISREG(map.st_mode))
-		return false;
-	return !map.st_uid || (!stat(path, &process) && process.st_uid == map.st_uid);
-}
-
-/* A descriptor, or -1. */
+/* Anybody may write to /tmp: what another user put there is not the process's. Otherwise -1. */
 static int open_trusted(const char *path, pid_t pid)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat map, process;
+	char folder[32];
 
-	if (fd < 0 || is_trusted(fd, pid))
+	snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
+	if (fd < 0 || (!fstat(fd, &map) && S_ISREG(map.st_mode) &&
+		       (!map.st_uid || (!stat(folder, &process) && process.st_uid == map.st_uid))))
 		return fd;
 	close(fd);
 	return -1;
 }
 
-/* By its own root and number, then by ours. */
+/* Looks in the process's own root, under its own pid there, then in ours. */
 static int open_map(pid_t pid, char *path, size_t size)
 {
+	struct task_status status;
+	pid_t inside = pid;
 	int fd;
 
-	snprintf(path, size, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)pid_inside(pid));
+	if (!task_status__read(&status, pid) && status.pid_inside)
+		inside = status.pid_inside;
+	snprintf(path, size, "/proc/%d/root/tmp/perf-%d.map", (int)pid, (int)inside);
 	fd = open_trusted(path, pid);
 	if (fd >= 0)
 		return fd;
@@ -117,113 +105,73 @@ static bool parse_line(const char *p, const char *end, struct perf_map_entry *en
 	return entry->size && entry->start + entry->size > entry->start;
 }
 
-static int read_lines(const char *text, line_vec *lines)
-{
-	for (const char *p = text; *p;) {
-		const char *end = strchrnul(p, '\n');
-		struct line line = {.number = lines->n};
-
-		if (parse_line(p, end, &line.entry)) {
-			if (VEC_ADD(lines, line))
-				return -ENOMEM;
-		}
-		p = *end ? end + 1 : end;
-	}
-	return 0;
-}
-
 ORDER(compare_lines, struct line,
       COMPARE(x->entry.start, y->entry.start) ?: COMPARE(x->number, y->number))
-
-/* By start; what an older line says of an address that a newer one took is gone as a whole. */
-static void drop_overwritten(line_vec *lines)
-{
-	size_t out = 0;
-
-	VEC_EACH(lines, line) {
-		while (out && line->number > lines->v[out - 1].number &&
-		       lines->v[out - 1].entry.start + lines->v[out - 1].entry.size >
-			       line->entry.start)
-			out--;
-		if (!out || lines->v[out - 1].entry.start + lines->v[out - 1].entry.size <=
-				    line->entry.start)
-			lines->v[out++] = *line;
-	}
-	lines->n = out;
-}
 
 int perf_map__parse(const char *text, struct perf_map_entry **entries, size_t *n)
 {
 	line_vec lines = {0};
-	int err = read_lines(text, &lines);
+	size_t out = 0;
+	int err = 0;
 
+	while (*text && !err) {
+		const char *end = strchrnul(text, '\n');
+		struct line line = {.number = lines.n};
+
+		if (parse_line(text, end, &line.entry))
+			err = VEC_ADD(&lines, line);
+		text = *end ? end + 1 : end;
+	}
 	VEC_SORT(&lines, compare_lines);
-	drop_overwritten(&lines);
-	*n = lines.n;
-	*entries = err ? NULL : malloc((lines.n + 1) * sizeof(**entries));
-	for (size_t i = 0; *entries && i < lines.n; i++)
+	/* An older line is dropped if a newer one has taken one of its addresses. */
+	VEC_EACH(&lines, line) {
+		struct line *last = out ? &lines.v[out - 1] : NULL;
+
+		while (out && line->number > last->number &&
+		       last->entry.start + last->entry.size > line->entry.start)
+			last = --out ? last - 1 : NULL;
+		if (!out || last->entry.start + last->entry.size <= line->entry.start)
+			lines.v[out++] = *line;
+	}
+	*n = out;
+	*entries = err ? NULL : malloc((out + 1) * sizeof(**entries));
+	for (size_t i = 0; *entries && i < out; i++)
 		(*entries)[i] = lines.v[i].entry;
 	VEC_FINI(&lines);
 	return *entries ? 0 : -ENOMEM;
 }
 
 /*
- * Sorts the pieces; if two overlap, the second is cut to begin after the first. Returns the sum of
- * their sizes.
+ * Makes segments of the pieces, and copies their bytes; *total: how many. If two pieces overlap,
+ * the second begins after the first. Adjacent ones, of two mappings, become one segment: functions
+ * may reach over the border. Returns the number of segments.
  */
-static size_t settle(struct jit_piece *pieces, size_t n)
+static size_t join(struct jit_piece *pieces, size_t n, struct elf_segment *segments, uint8_t *bytes,
+		   size_t *total)
 {
+	size_t out = 0, at = 0;
 	uint64_t end = 0;
-	size_t total = 0;
 
 	SORT_BY(pieces, n, start);
 	for (size_t i = 0; i < n; i++) {
-		struct jit_piece *piece = &pieces[i];
-		uint64_t skip = piece->start < end ? end - piece->start : 0;
+		struct jit_piece piece = pieces[i];
+		uint64_t skip = piece.start < end ? end - piece.start : 0;
 
-		if (skip > piece->size)
-			skip = piece->size;
-		piece->start += skip;
-		piece->bytes += skip;
-		piece->size -= skip;
-		if (piece->size)
-			end = piece->start + piece->size;
-		total += piece->size;
-	}
-	return total;
-}
-
-/* Adjacent pieces, of two mappings, become one segment: functions may reach over the border. */
-static size_t join(const struct jit_piece *pieces, size_t n, struct elf_segment *segments,
-		   uint8_t *bytes)
-{
-	size_t out = 0, at = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct jit_piece *piece = &pieces[i];
-
-		if (!piece->size)
+		if (skip >= piece.size)
 			continue;
-		if (out && segments[out - 1].vaddr + segments[out - 1].size == piece->start)
-			segments[out - 1].size += piece->size;
+		piece.start += skip;
+		piece.bytes += skip;
+		piece.size -= skip;
+		if (out && end == piece.start)
+			segments[out - 1].size += piece.size;
 		else
-			segments[out++] = (struct elf_segment){piece->start, at, piece->size};
-		memcpy(bytes + at, piece->bytes, piece->size);
-		at += piece->size;
+			segments[out++] = (struct elf_segment){piece.start, at, piece.size};
+		memcpy(bytes + at, piece.bytes, piece.size);
+		at += piece.size;
+		end = piece.start + piece.size;
 	}
+	*total = at;
 	return out;
-}
-
-static int add_function(struct elf_image *image, const struct perf_map_entry *named)
-{
-	char *name;
-
-	if (!elf_image__segment(image, named->start))
-		return 0;
-	name = elf_image__keep(image, named->name, named->name_len);
-	return name && function_entry__add(&image->symbols, image, named->start, named->size, name)
-		       ? 0
-		       : -ENOMEM;
 }
 
 static int name_functions(struct elf_image *image, const char *perf_map)
@@ -232,8 +180,16 @@ static int name_functions(struct elf_image *image, const char *perf_map)
 	size_t n = 0;
 	int err = perf_map__parse(perf_map ? perf_map : "", &entries, &n);
 
-	for (size_t i = 0; i < n && !err; i++)
-		err = add_function(image, &entries[i]);
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct perf_map_entry *e = &entries[i];
+		const char *name;
+
+		if (!elf_image__segment(image, e->start))
+			continue;
+		name = elf_image__keep(image, e->name, e->name_len);
+		if (!name || !function_entry__add(&image->symbols, image, e->start, e->size, name))
+			err = -ENOMEM;
+	}
 	if (!err)
 		elf_image__settle_symbols(image);
 	return err;
@@ -245,18 +201,17 @@ struct elf_image *jit_image__new(const struct jit_piece *pieces, size_t n, const
 	_cleanup_free_ struct elf_segment *segments = calloc(n + 1, sizeof(*segments));
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct elf_image *image;
-	size_t total, n_segments;
+	size_t total = 0, n_segments;
 	int err;
 
-	if (!sorted || !segments)
+	for (size_t i = 0; i < n; i++)
+		total += pieces[i].size;
+	bytes = malloc(total + 1);
+	if (!sorted || !segments || !bytes)
 		return NULL;
 	if (n)
 		memcpy(sorted, pieces, n * sizeof(*sorted));
-	total = settle(sorted, n);
-	bytes = malloc(total + 1);
-	if (!bytes)
-		return NULL;
-	n_segments = join(sorted, n, segments, bytes);
+	n_segments = join(sorted, n, segments, bytes, &total);
 	errno = ENOENT;
 	image = n_segments
 			? elf_image__from_segments(bytes, total, segments, n_segments, JIT_MODULE)
@@ -296,21 +251,6 @@ struct symbol_reader {
 	uint32_t unit;
 };
 
-/* The kept name of the symbol's module; NULL if memory ran out. */
-static const char *keep_module(struct symbol_reader *r, const struct kallsym *sym)
-{
-	if (!sym->module)
-		return KERNEL_MODULE;
-	if (r->module && r->module_len == sym->module_len &&
-	    !memcmp(r->module_at, sym->module, sym->module_len))
-		return r->module;
-	r->module = elf_image__keep(r->image, sym->module, sym->module_len);
-	r->module_at = sym->module;
-	r->module_len = sym->module_len;
-	r->unit++;
-	return r->module;
-}
-
 /* "name\t[module]" becomes the function's name; its raw name is without the module. */
 static int name_function(struct symbol_reader *r, struct function_entry *entry,
 			 const struct kallsym *sym)
@@ -318,20 +258,26 @@ static int name_function(struct symbol_reader *r, struct function_entry *entry,
 	struct function *f = &entry->function;
 	char *name = (char *)sym->name; /* in our copy of the text */
 
-	f->module = keep_module(r, sym);
-	if (!f->module)
-		return -ENOMEM;
 	if (!sym->module) {
+		f->module = KERNEL_MODULE;
 		name[sym->name_len] = '\0';
 		function_entry__set_name(entry, name);
 		return 0;
 	}
+	if (!r->module || r->module_len != sym->module_len ||
+	    memcmp(r->module_at, sym->module, sym->module_len)) {
+		r->module = elf_image__keep(r->image, sym->module, sym->module_len);
+		r->module_at = sym->module;
+		r->module_len = sym->module_len;
+		r->unit++;
+	}
+	f->module = r->module;
 	f->raw_name = elf_image__keep(r->image, name, sym->name_len);
 	name[sym->name_len] = ' ';
 	name[sym->module + sym->module_len + 1 - name] = '\0';
 	f->name = name;
 	entry->unit = r->unit;
-	return f->raw_name ? 0 : -ENOMEM;
+	return f->module && f->raw_name ? 0 : -ENOMEM;
 }
 
 /* Aliases: as of an ELF file, the one with the fewest underscores speaks for the address. */
@@ -343,48 +289,31 @@ static uint8_t rank(const struct kallsym *sym)
 			 (sym->type == 't' || sym->type == 'w'));
 }
 
-static int read_symbols(struct symbol_reader *r, const char *text)
-{
-	struct kallsym sym;
-	int err = 0;
-
-	/* The parser is one line ahead of where the text is changed. */
-	while (!err && kallsyms__next(&text, &sym)) {
-		struct function_entry *entry;
-
-		if (!kallsym__is_code(&sym) || !elf_image__segment(r->image, sym.address))
-			continue;
-		entry = VEC_PUSH(&r->image->symbols);
-		if (!entry)
-			return -ENOMEM;
-		*entry = (struct function_entry){
-			.function = {.image = r->image, .vaddr = sym.address}, .rank = rank(&sym)};
-		err = name_function(r, entry, &sym);
-	}
-	return err;
-}
-
-static int load_symbols(struct elf_image *image, const char *kallsyms)
-{
-	struct symbol_reader reader = {.image = image};
-	char *text = elf_image__keep(image, kallsyms, strlen(kallsyms));
-	int err = text ? read_symbols(&reader, text) : -ENOMEM;
-
-	if (!err)
-		elf_image__settle_symbols(image);
-	return err;
-}
-
 struct elf_image *kernel_image__open(int kcore, const char *kallsyms)
 {
 	struct elf_image *image = elf_image__open_core(kcore, KERNEL_MODULE);
-	int err;
+	struct symbol_reader reader = {.image = image};
+	const char *text = image ? elf_image__keep(image, kallsyms, strlen(kallsyms)) : NULL;
+	struct kallsym sym;
+	int err = text ? 0 : -ENOMEM;
 
 	if (!image)
 		return NULL;
-	err = load_symbols(image, kallsyms);
-	if (!err)
+	/* The parser is one line ahead of where name_function() changes the text. */
+	while (!err && kallsyms__next(&text, &sym)) {
+		struct function_entry entry = {.function = {.image = image, .vaddr = sym.address},
+					       .rank = rank(&sym)};
+
+		if (!kallsym__is_code(&sym) || !elf_image__segment(image, sym.address))
+			continue;
+		err = name_function(&reader, &entry, &sym);
+		if (!err)
+			err = VEC_ADD(&image->symbols, entry);
+	}
+	if (!err) {
+		elf_image__settle_symbols(image);
 		return image;
+	}
 	elf_image__free(image);
 	errno = -err;
 	return NULL;
@@ -392,12 +321,5 @@ struct elf_image *kernel_image__open(int kcore, const char *kallsyms)
 
 int kernel_image__map(struct elf_image *kernel, struct code_map *map)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < kernel->n_segments && err != -ENOMEM; i++) {
-		const struct elf_segment *segment = &kernel->segments[i];
-
-		err = code_map__add(map, segment->vaddr, segment->size, segment->offset, kernel);
-	}
-	return err == -ENOMEM ? err : 0;
+	return jit_image__map(kernel, 0, UINT64_MAX, map);
 }

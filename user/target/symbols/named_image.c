@@ -68,67 +68,40 @@ static struct named_page *find_page(const struct named_image *image, uint64_t pa
 	return NULL;
 }
 
-static struct named_page *add_page(struct named_image *image, uint64_t page)
-{
-	struct named_page *added = image->pages.n < UINT32_MAX ? VEC_PUSH(&image->pages) : NULL;
-
-	if (!added)
-		return NULL;
-	*added = (struct named_page){.page = page};
-	if (hash_index__add(&image->by_page, hash__mix(image->seed, page),
-			    (uint32_t)image->pages.n))
-		return NULL;
-	return added;
-}
-
 /* The number of starts at or before `at`. */
 static size_t count_to(const struct named_page *page, uint64_t at)
 {
 	return VEC_PARTITION_POINT(&page->starts, e, e->at <= at);
 }
 
-/* named_starts.c: where functions begin. */
-
 /* 0 or -ENOMEM. */
-static int named_image__add_start(struct named_image *image, uint64_t at,
-				  struct named_function *function)
+static int add_start(struct named_image *image, uint64_t at, struct named_function *function)
 {
 	struct named_page *page = find_page(image, at >> PAGE_BITS);
-	struct named_start *added;
 	size_t n;
 
-	if (!page)
-		page = add_page(image, at >> PAGE_BITS);
-	if (!page)
-		return -ENOMEM;
+	if (!page) {
+		uint64_t hash = hash__mix(image->seed, at >> PAGE_BITS);
+
+		page = image->pages.n < UINT32_MAX ? VEC_PUSH(&image->pages) : NULL;
+		if (!page)
+			return -ENOMEM;
+		*page = (struct named_page){.page = at >> PAGE_BITS};
+		if (hash_index__add(&image->by_page, hash, (uint32_t)image->pages.n))
+			return -ENOMEM;
+	}
 	n = count_to(page, at);
 	if (n && page->starts.v[n - 1].at == at) {
 		/* The code was replaced, or has two names: the newer one is what is there. */
 		page->starts.v[n - 1].function = function;
 		return 0;
 	}
-	added = VEC_PUSH(&page->starts);
-	if (!added)
+	if (VEC_ADD(&page->starts, (struct named_start){at, function}))
 		return -ENOMEM;
 	memmove(&page->starts.v[n + 1], &page->starts.v[n],
 		(page->starts.n - 1 - n) * sizeof(*page->starts.v));
 	page->starts.v[n] = (struct named_start){at, function};
 	return 0;
-}
-
-/* The function with the last start at or before ip, within LONGEST_PAGES. NULL if not found. */
-static struct named_function *named_image__last_start(const struct named_image *image, uint64_t ip)
-{
-	uint64_t last = ip >> PAGE_BITS;
-
-	for (uint64_t i = 0; i < LONGEST_PAGES && i <= last; i++) {
-		const struct named_page *page = find_page(image, last - i);
-		size_t n = page ? count_to(page, ip) : 0;
-
-		if (n)
-			return page->starts.v[n - 1].function;
-	}
-	return NULL;
 }
 
 /* Functions by their names, modules and starts. */
@@ -169,10 +142,8 @@ static void cut_path(const char **path, size_t *len)
 	}
 }
 
-/* named_functions.c */
-
 /* The module's name, once: of a path the last part. NULL: out of memory. */
-static const char *named_image__module(struct named_image *image, const char *path, size_t len)
+static const char *module_of(struct named_image *image, const char *path, size_t len)
 {
 	char clean[LONGEST_NAME + 1];
 	uint64_t hash;
@@ -199,16 +170,6 @@ static const char *named_image__module(struct named_image *image, const char *pa
 		return NULL;
 	}
 	return *slot;
-}
-
-/* "name@plt": a stub, whose frame becomes that of the function it jumps to. */
-static bool is_stub(const char *name, size_t len)
-{
-	static const char suffix[] = "@plt";
-	size_t n = strlen(suffix);
-
-	return (len >= n && !memcmp(name + len - n, suffix, n)) ||
-	       (len == 5 && !memcmp(name, "[plt]", 5));
 }
 
 static struct named_function *add_function(struct named_image *image, const char *name, size_t len,
@@ -275,33 +236,27 @@ static struct named_function *find_start(const struct named_image *image, const 
 	return NULL;
 }
 
-/* Files the function under its start, if that is known. */
-static struct named_function *settle(struct named_image *image, struct named_function *function)
-{
-	const struct function *f = &function->entry.function;
-	uint64_t hash = hash_name(image, f->raw_name, function->symbol_len, f->module);
-
-	if (function->has_start &&
-	    hash_index__add(&image->by_start, hash__mix(hash, f->vaddr), function->number))
-		return NULL;
-	if (!find_name(image, f->raw_name, function->symbol_len, f->module) &&
-	    hash_index__add(&image->by_name, hash, function->number))
-		return NULL;
-	return named_image__add_start(image, f->vaddr, function) ? NULL : function;
-}
-
+/* Files the function under its name and, if that is known, its start. */
 static struct named_function *add_named(struct named_image *image, const char *name, size_t len,
 					const char *module, uint64_t start, bool has_start)
 {
 	struct named_function *added = add_function(image, name, len, module, start);
+	uint64_t hash = hash_name(image, name, len, module);
 
 	if (!added)
 		return NULL;
 	added->symbol_len = len;
 	added->has_start = has_start;
-	if (is_stub(name, len))
+	/* A stub: its frame becomes that of the function it jumps to. */
+	if ((len >= 4 && !memcmp(name + len - 4, "@plt", 4)) ||
+	    (len == 5 && !memcmp(name, "[plt]", 5)))
 		added->entry.function.kind = FUNCTION_PLT;
-	return settle(image, added);
+	if (has_start && hash_index__add(&image->by_start, hash__mix(hash, start), added->number))
+		return NULL;
+	if (!find_name(image, name, len, module) &&
+	    hash_index__add(&image->by_name, hash, added->number))
+		return NULL;
+	return add_start(image, start, added) ? NULL : added;
 }
 
 /* The length of "foo" in "foo.cold", "foo.cold.1" and "foo() [clone .cold]"; 0 in any other. */
@@ -324,61 +279,40 @@ static size_t hot_length(const char *name, size_t len)
 	return 0;
 }
 
-/*
- * Without offsets the lowest address seen is the start; names are all that tells functions apart.
- */
-static struct named_function *find_by_name(struct named_image *image,
-					   const struct named_place *place, size_t len,
-					   const char *module)
-{
-	struct named_function *found = find_name(image, place->symbol, len, module);
-
-	if (!found)
-		return add_named(image, place->symbol, len, module, place->ip, false);
-	if (!found->has_start && place->ip < found->entry.function.vaddr)
-		found->entry.function.vaddr = place->ip;
-	return found;
-}
-
-/* If only a function's cold half was known, the function that begins here takes its place. */
-static struct named_function *adopt(struct named_image *image, const char *name, size_t len,
-				    const char *module, uint64_t start)
-{
-	struct named_function *found = find_name(image, name, len, module);
-	uint64_t hash = hash__mix(hash_name(image, name, len, module), start);
-
-	if (!found || found->has_start)
-		return NULL;
-	found->entry.function.vaddr = start;
-	found->has_start = true;
-	if (hash_index__add(&image->by_start, hash, found->number) ||
-	    named_image__add_start(image, start, found))
-		return NULL;
-	return found;
-}
-
 /* The function of a place that has a symbol. NULL: out of memory. */
-static struct named_function *named_image__function(struct named_image *image,
-						    const struct named_place *place,
-						    const char *module)
+static struct named_function *function_named(struct named_image *image,
+					     const struct named_place *place, const char *module)
 {
-	uint64_t start = place->ip - (place->has_offset ? place->offset : 0);
-	size_t len = cut_name(place->symbol, place->symbol_len);
-	size_t hot_len = hot_length(place->symbol, len);
+	const char *name = place->symbol;
+	uint64_t start = place->ip - (place->has_offset ? place->offset : 0), hash;
+	size_t len = cut_name(name, place->symbol_len), hot_len = hot_length(name, len);
 	struct named_function *found;
 
 	if (hot_len) {
 		/* The cold half of a function is not linked to the hot half, except by its name. */
-		struct named_function *hot = find_name(image, place->symbol, hot_len, module);
-
-		return hot ? hot : add_named(image, place->symbol, hot_len, module, NOWHERE, false);
+		found = find_name(image, name, hot_len, module);
+		return found ? found : add_named(image, name, hot_len, module, NOWHERE, false);
 	}
-	if (!place->has_offset)
-		return find_by_name(image, place, len, module);
-	found = find_start(image, place->symbol, len, module, start);
-	if (!found)
-		found = adopt(image, place->symbol, len, module, start);
-	return found ? found : add_named(image, place->symbol, len, module, start, true);
+	found = place->has_offset ? find_start(image, name, len, module, start) : NULL;
+	if (found)
+		return found;
+	found = find_name(image, name, len, module);
+	if (!found || (place->has_offset && found->has_start))
+		return add_named(image, name, len, module, start, place->has_offset);
+	if (!place->has_offset) {
+		/* Only names tell functions apart; the lowest address seen is the start. */
+		if (!found->has_start && start < found->entry.function.vaddr)
+			found->entry.function.vaddr = start;
+		return found;
+	}
+	/* Only the function's cold half was known: the one that begins here takes its place. */
+	hash = hash__mix(hash_name(image, name, len, module), start);
+	found->entry.function.vaddr = start;
+	found->has_start = true;
+	if (hash_index__add(&image->by_start, hash, found->number) ||
+	    add_start(image, start, found))
+		return NULL;
+	return found;
 }
 
 /* A name in brackets: "[libc.so.6]", "[libc.so.6 at 0x7f0012345678]"; "[vdso]" has them already. */
@@ -398,51 +332,8 @@ static struct named_function *add_nameless(struct named_image *image, const char
 	return added;
 }
 
-/* A function without a name that begins at ip. NULL: out of memory. */
-static struct named_function *named_image__add_unnamed(struct named_image *image,
-						       const char *module, uint64_t ip)
-{
-	char where[32];
-	struct named_function *added;
-
-	snprintf(where, sizeof(where), " at 0x%" PRIx64, ip);
-	added = add_nameless(image, module, where, ip);
-	if (!added || named_image__add_start(image, ip, added))
-		return NULL;
-	added->has_start = true;
-	return added;
-}
-
-/* The function for all unnamed code of a module without a known start. NULL: out of memory. */
-static struct named_function *named_image__rest(struct named_image *image, const char *module)
-{
-	uint64_t hash = hash__mix(image->seed, (uintptr_t)module);
-	struct named_function *rest;
-	size_t at = 0;
-	uint32_t number;
-
-	while ((number = hash_index__next(&image->by_name, hash, &at))) {
-		rest = image->functions.v[number - 1];
-		if (rest->entry.function.module == module && !rest->symbol_len)
-			return rest;
-	}
-	rest = add_nameless(image, module, "", NOWHERE);
-	if (!rest || hash_index__add(&image->by_name, hash, rest->number))
-		return NULL;
-	return rest;
-}
-
 /* psABI "Procedure Linkage Table": an entry's size. Its first jump may go to its second half. */
 #define STUB_SIZE 16
-
-/*
- * Offsets in a PLT entry from which it may jump: 0, after an ENDBR64 (4 bytes) or a push of the
- * table (6), after an ENDBR64 and a push of a number (9), or after a jump (6) and that push (11).
- */
-static bool is_stub_jump(uint64_t offset)
-{
-	return offset == 0 || offset == 4 || offset == 6 || offset == 9 || offset == 11;
-}
 
 /* All addresses but the last. */
 static const struct elf_segment everywhere = {.size = UINT64_MAX};
@@ -516,19 +407,6 @@ const struct named_spot *named_image__spot(const struct named_image *image, uint
 	return find_spot(image, ip);
 }
 
-static struct named_spot *add_spot(struct named_image *image, uint64_t ip)
-{
-	struct named_spot *spot = image->spots.n < UINT32_MAX ? VEC_PUSH(&image->spots) : NULL;
-
-	if (!spot)
-		return NULL;
-	*spot = (struct named_spot){.ip = ip};
-	if (!hash_index__add(&image->by_ip, hash__mix(image->seed, ip), (uint32_t)image->spots.n))
-		return spot;
-	image->spots.n--;
-	return NULL;
-}
-
 /*
  * perf extends symbols without a size up to the next symbol. _init and _fini of crti.o are such
  * symbols, before the stubs. Branches to or from a stub show where they end.
@@ -557,7 +435,7 @@ static int end_at(struct named_image *image, struct named_function *function, ui
 
 /*
  * Finds the ends of _init and _fini (has_no_size()): each ends where a call or jump from outside
- * enters, or where a jump leaves from a PLT entry behind it. 0 or -ENOMEM.
+ * enters, or where a jump leaves from a PLT entry after it. 0 or -ENOMEM.
  */
 static int find_end(struct named_image *image, enum named_branch how,
 		    const struct named_spot *source, const struct named_spot *target)
@@ -586,22 +464,30 @@ static int find_end(struct named_image *image, enum named_branch how,
 int named_image__learn(struct named_image *image, const struct named_place *place,
 		       const void *label, size_t label_len)
 {
-	const char *module = named_image__module(image, place->module, place->module_len);
+	const char *module = module_of(image, place->module, place->module_len);
 	struct named_function *function = NULL;
 	struct named_spot *spot = find_spot(image, place->ip);
 	bool is_other;
 
 	if (module && place->symbol_len)
-		function = named_image__function(image, place, module);
+		function = function_named(image, place, module);
 	if (!module || (place->symbol_len && !function))
 		return -ENOMEM;
 	if (function && function->end && place->ip >= function->end)
 		function = NULL;
 	is_other = spot && (spot->function != function || spot->module != module);
-	if (!spot)
-		spot = add_spot(image, place->ip);
-	if (!spot)
-		return -ENOMEM;
+	if (!spot) {
+		uint64_t hash = hash__mix(image->seed, place->ip);
+
+		spot = image->spots.n < UINT32_MAX ? VEC_PUSH(&image->spots) : NULL;
+		if (!spot)
+			return -ENOMEM;
+		*spot = (struct named_spot){.ip = place->ip};
+		if (hash_index__add(&image->by_ip, hash, (uint32_t)image->spots.n)) {
+			image->spots.n--;
+			return -ENOMEM;
+		}
+	}
 	spot->function = function;
 	spot->module = module;
 	spot->label = elf_image__keep(image->image, label, label_len);
@@ -612,17 +498,39 @@ int named_image__learn(struct named_image *image, const struct named_place *plac
 	return is_other ? show(image) : 0;
 }
 
-/* NULL: out of memory. */
+/*
+ * The function that a place belongs to. If it lacks a symbol: the last one that begins at or before
+ * it, within LONGEST_PAGES, if that lacks one too; otherwise one for the rest of the module. NULL:
+ * out of memory.
+ */
 static struct named_function *function_of(struct named_image *image, const struct named_spot *spot)
 {
-	struct named_function *before;
+	struct named_function *function = spot->function;
+	uint64_t last = spot->ip >> PAGE_BITS;
+	uint64_t hash = hash__mix(image->seed, (uintptr_t)spot->module);
+	size_t at = 0;
+	uint32_t number;
 
-	if (spot->function)
-		return spot->function->other_half ? spot->function->other_half : spot->function;
-	before = named_image__last_start(image, spot->ip);
-	if (before && !before->symbol_len && before->entry.function.module == spot->module)
-		return before;
-	return named_image__rest(image, spot->module);
+	if (function)
+		return function->other_half ? function->other_half : function;
+	for (uint64_t i = 0; !function && i < LONGEST_PAGES && i <= last; i++) {
+		const struct named_page *page = find_page(image, last - i);
+		size_t n = page ? count_to(page, spot->ip) : 0;
+
+		if (n)
+			function = page->starts.v[n - 1].function;
+	}
+	if (function && !function->symbol_len && function->entry.function.module == spot->module)
+		return function;
+	while ((number = hash_index__next(&image->by_name, hash, &at))) {
+		function = image->functions.v[number - 1];
+		if (function->entry.function.module == spot->module && !function->symbol_len)
+			return function;
+	}
+	function = add_nameless(image, spot->module, "", NOWHERE);
+	if (!function || hash_index__add(&image->by_name, hash, function->number))
+		return NULL;
+	return function;
 }
 
 const struct function *named_image__function_at(struct named_image *image, uint64_t ip)
@@ -638,13 +546,19 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* Begins a function at the target of a branch. 0 or -ENOMEM. */
+/* Begins an unnamed function at a branch's target. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
+	struct named_function *added;
+	char where[32];
+
 	if (begins_at(function_of(image, spot), spot->ip))
 		return 0;
-	if (!named_image__add_unnamed(image, spot->module, spot->ip))
+	snprintf(where, sizeof(where), " at 0x%" PRIx64, spot->ip);
+	added = add_nameless(image, spot->module, where, spot->ip);
+	if (!added || add_start(image, spot->ip, added))
 		return -ENOMEM;
+	added->has_start = true;
 	return show(image);
 }
 
@@ -652,17 +566,23 @@ static int enter(struct named_image *image, const struct named_spot *spot)
 static void leave(struct named_image *image, struct named_function *from, uint64_t ip,
 		  enum named_branch how, const struct named_spot *to)
 {
+	/*
+	 * Offsets in a PLT entry from which it may jump: 0, after an ENDBR64 (4 bytes) or a push of
+	 * the table (6), after an ENDBR64 and a push of a number (9), or after a jump (6) and that
+	 * push (11).
+	 */
+	const uint64_t jumps = 1 << 0 | 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11;
 	struct named_function *function = to ? function_of(image, to) : NULL;
-	uint64_t start = from->entry.function.vaddr;
+	uint64_t start = from->entry.function.vaddr, offset = ip - start;
 
 	if (from->is_left || !from->has_start)
 		return;
-	if (function == from && how == NAMED_JUMP && ip - start < STUB_SIZE &&
+	if (function == from && how == NAMED_JUMP && offset < STUB_SIZE &&
 	    to->ip - start < STUB_SIZE)
 		return;
 	from->is_left = true;
-	if (function && function != from && how == NAMED_JUMP && is_stub_jump(ip - start) &&
-	    begins_at(function, to->ip))
+	if (function && function != from && how == NAMED_JUMP && offset < STUB_SIZE &&
+	    jumps >> offset & 1 && begins_at(function, to->ip))
 		from->entry.function.kind = FUNCTION_PLT;
 }
 

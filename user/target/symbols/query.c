@@ -9,41 +9,31 @@
 
 #include "util/log.h"
 
-static bool is_identifier(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
-}
-
-/* Words that mangled names abbreviate: Itanium C++ ABI, 5.1.5 and 5.1.10. */
-static bool is_abbreviated(const char *word, size_t len)
-{
-	static const char *const words[] = {"const",	     "volatile",      "std",
-					    "string",	     "basic_string",  "allocator",
-					    "istream",	     "ostream",	      "iostream",
-					    "basic_istream", "basic_ostream", "basic_iostream"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i]) == len && !memcmp(words[i], word, len))
-			return true;
-	return false;
-}
-
 /*
  * The last identifier outside of any brackets. Demangling is slow, and a hundred thousand names
  * that lack it need none. Without one that is sure to be there (operators), all are demangled.
  */
 static void find_needle(struct query *query)
 {
+	/* Words that mangled names abbreviate: Itanium C++ ABI, 5.1.5 and 5.1.10. */
+	static const char *const abbreviated[] = {
+		"const",	"volatile",	 "std",		  "string",
+		"basic_string", "allocator",	 "istream",	  "ostream",
+		"iostream",	"basic_istream", "basic_ostream", "basic_iostream"};
+	const size_t n = sizeof(abbreviated) / sizeof(abbreviated[0]);
 	int depth = 0;
 
 	if (strstr(query->name, "operator"))
 		return;
 	for (const char *p = query->name; *p;) {
-		size_t len = 0;
+		size_t len = 0, i = 0;
 
-		while (is_identifier(p[len]))
+		while (isalnum((unsigned char)p[len]) || p[len] == '_' ||
+		       (unsigned char)p[len] >= 0x80)
 			len++;
-		if (len && !depth && !is_abbreviated(p, len)) {
+		while (i < n && (strlen(abbreviated[i]) != len || memcmp(abbreviated[i], p, len)))
+			i++;
+		if (len && !depth && i == n) {
 			query->needle = p;
 			query->needle_len = len;
 		}
@@ -108,29 +98,6 @@ static int parse_line(struct query *query, const char *text)
 	return -EINVAL;
 }
 
-/* "name+0x10", but not "operator+". */
-static size_t cut_offset(struct query *query, const char *name)
-{
-	const char *plus = strrchr(name, '+'), *end = name + strlen(name);
-
-	if (!plus || plus == name || !parse_number(plus + 1, end, &query->offset))
-		return (size_t)(end - name);
-	return (size_t)(plus - name);
-}
-
-/* Splits "libfoo.so:name". The colons of "ns::name" are not meant, nor those within "foo(a:b)". */
-static const char *cut_module(struct query *query, const char *text)
-{
-	const char *colon = strchr(text, ':');
-
-	if (!colon || colon == text || !colon[1] || colon[1] == ':' ||
-	    strcspn(text, " (<") <= (size_t)(colon - text))
-		return text;
-	query->module = text;
-	query->module_len = (size_t)(colon - text);
-	return colon + 1;
-}
-
 static bool starts_with(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
@@ -138,15 +105,27 @@ static bool starts_with(const char *text, const char *prefix)
 
 int query__parse(struct query *query, const char *text)
 {
-	const char *name;
+	const char *name, *colon, *plus, *end = text + strlen(text);
 
 	*query = (struct query){.text = text, .vaddr = UINT64_MAX, .address = UINT64_MAX};
 	if (starts_with(text, "addr:"))
 		return parse_address(query, text + strlen("addr:"));
 	if (line__is_selector(text))
 		return parse_line(query, text + strlen(LINE_PREFIX));
-	name = cut_module(query, text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0));
-	query->name = strndup(name, cut_offset(query, name));
+	name = text + (starts_with(text, "symbol:") ? strlen("symbol:") : 0);
+	/* "libfoo.so:name". The colons of "ns::name" are not meant, nor those within "foo(a:b)". */
+	colon = strchr(name, ':');
+	if (colon && colon != name && colon[1] && colon[1] != ':' &&
+	    strcspn(name, " (<") > (size_t)(colon - name)) {
+		query->module = name;
+		query->module_len = (size_t)(colon - name);
+		name = colon + 1;
+	}
+	/* "name+0x10", but not "operator+". */
+	plus = strrchr(name, '+');
+	if (plus && plus != name && parse_number(plus + 1, end, &query->offset))
+		end = plus;
+	query->name = strndup(name, (size_t)(end - name));
 	if (!query->name)
 		return -ENOMEM;
 	if (starts_with(query->name, "0x") &&

@@ -19,17 +19,6 @@
 /* The vdso is small; more than this is not one. */
 #define VDSO_MAX (1u << 20)
 
-/* The path without the kernel's remark that the file has been deleted. Freed by the caller. */
-static char *plain_path(const char *path)
-{
-	static const char remark[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(remark) - 1;
-
-	if (len > cut && !strcmp(path + len - cut, remark))
-		len -= cut;
-	return strndup(path, len);
-}
-
 static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
 {
 	_cleanup_free_ void *bytes = NULL;
@@ -54,6 +43,8 @@ static struct elf_image *open_vdso(pid_t pid, const struct mapping *mapping)
 /* The image of a mapping's file, or NULL with errno. */
 static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 {
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(mapping->path), cut = sizeof(deleted) - 1;
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct elf_image *image;
@@ -66,7 +57,9 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 		errno = -fd;
 		return NULL;
 	}
-	path = plain_path(mapping->path);
+	if (len > cut && !strcmp(mapping->path + len - cut, deleted))
+		len -= cut;
+	path = strndup(mapping->path, len);
 	image = path ? elf_image__open(fd, path) : NULL;
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	if (image)
@@ -74,17 +67,15 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 	return image;
 }
 
-static bool is_same_file(const struct mapping *a, const struct mapping *b)
-{
-	return a->ino == b->ino && a->maj == b->maj && a->min == b->min &&
-	       !strcmp(a->path, b->path);
-}
-
 static bool is_known(const struct symbols *symbols, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < symbols->n; i++)
-		if (is_same_file(&symbols->modules[i].mapping, mapping))
+	for (size_t i = 0; i < symbols->n; i++) {
+		const struct mapping *other = &symbols->modules[i].mapping;
+
+		if (other->ino == mapping->ino && other->maj == mapping->maj &&
+		    other->min == mapping->min && !strcmp(other->path, mapping->path))
 			return true;
+	}
 	return false;
 }
 
@@ -221,47 +212,30 @@ bool symbols__have(const struct symbols *symbols, const char *raw_name)
 	return symbols__each_of_name(symbols, raw_name, is_there, NULL);
 }
 
-/* The raw name first: it is there, and the other has to be demangled. */
-static bool matches_glob(struct elf_image *image, size_t index, const char *glob)
-{
-	const char *raw_name = elf_image__raw_name(image, index), *name;
-
-	if (!fnmatch(glob, raw_name, 0))
-		return true;
-	name = elf_image__function(image, index)->name;
-	return name != raw_name && !fnmatch(glob, name, 0);
-}
-
-static int each_of_module(const struct module *module, const char *glob,
-			  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
-{
-	size_t n = elf_image__function_count(module->image);
-	uint64_t last = UINT64_MAX;
-
-	for (size_t i = 0; i < n; i++) {
-		struct symbol_match match = {.module = module};
-		int result;
-
-		if (!matches_glob(module->image, i, glob))
-			continue;
-		match.function = elf_image__function(module->image, i);
-		if (match.function->vaddr == last)
-			continue;
-		last = match.function->vaddr;
-		result = fn(ctx, &match);
-		if (result)
-			return result;
-	}
-	return 0;
-}
-
 int symbols__each(const struct symbols *symbols, const char *glob,
 		  int (*fn)(void *ctx, const struct symbol_match *match), void *ctx)
 {
 	int result = 0;
 
-	for (size_t i = 0; !result && i < symbols->n; i++)
-		result = each_of_module(&symbols->modules[i], glob, fn, ctx);
+	for (size_t i = 0; !result && i < symbols->n; i++) {
+		struct elf_image *image = symbols->modules[i].image;
+		size_t n = elf_image__function_count(image);
+		uint64_t last = UINT64_MAX;
+
+		for (size_t j = 0; j < n && !result; j++) {
+			struct symbol_match match = {.module = &symbols->modules[i]};
+			const char *raw_name = elf_image__raw_name(image, j);
+
+			match.function = elf_image__function(image, j);
+			if (fnmatch(glob, raw_name, 0) && (match.function->name == raw_name ||
+							   fnmatch(glob, match.function->name, 0)))
+				continue;
+			if (match.function->vaddr == last)
+				continue;
+			last = match.function->vaddr;
+			result = fn(ctx, &match);
+		}
+	}
 	return result;
 }
 

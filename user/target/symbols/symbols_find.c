@@ -25,93 +25,34 @@ static bool find_in(const struct module *module, uint64_t vaddr, struct symbol_m
 	return true;
 }
 
-/*
- * Finds the code at query->address, of the executable as it is linked, or of the process as it
- * runs. 0, or -ENOENT after a line and a hint.
- */
-static int symbols__find_address(const struct symbols *symbols, const struct query *query,
-				 struct symbol_match *match)
-{
-	uint64_t address = query->address;
-
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable &&
-		    find_in(&symbols->modules[i], address, match))
-			return 0;
-	for (size_t i = 0; i < symbols->n; i++)
-		if (find_in(&symbols->modules[i], address - symbols->modules[i].bias, match))
-			return 0;
-	log__error("no code of %s at %#" PRIx64, symbols->label, address);
-	log__hint("addr: takes an address in the program's file, or in the running process");
-	return -ENOENT;
-}
-
 /* The code of a source line: "line:svc.c:123". */
 
 /* For each function the first statement of the line, which may be inlined into several. */
-static int add_functions(match_vec *found, const struct module *module,
-			 const struct line_found *line)
-{
-	const struct function *last = NULL;
-
-	for (size_t i = 0; i < line->vaddrs.n; i++) {
-		uint64_t vaddr = line->vaddrs.v[i];
-		const struct function *function = elf_image__function_at(module->image, vaddr);
-
-		/* Skip a function's cold part: the line does not begin there. */
-		if (!function || function == last || vaddr < function->vaddr ||
-		    vaddr - function->vaddr >= function->size)
-			continue;
-		last = function;
-		if (VEC_ADD(found, (struct symbol_match){.module = module,
-							 .function = function,
-							 .offset = vaddr - function->vaddr}))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int search_tier(match_vec *found, const struct symbols *symbols, const struct query *query,
-		       enum tier tier, struct line_found *all)
+static int search_line(match_vec *found, const struct symbols *symbols, const struct query *query,
+		       enum tier tier, struct line_found *line)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < symbols->n && !err; i++) {
 		const struct module *module = &symbols->modules[i];
+		const struct function *last = NULL;
 
 		if (!query__covers(query, tier, module))
 			continue;
-		all->vaddrs.n = 0;
-		err = elf_image__find_line(module->image, query->name, query->line, all);
-		if (!err)
-			err = add_functions(found, module, all);
+		line->vaddrs.n = 0;
+		err = elf_image__find_line(module->image, query->name, query->line, line);
+		for (size_t k = 0; k < line->vaddrs.n && !err; k++) {
+			struct symbol_match match;
+
+			/* Skips a function's cold part: the line does not begin there. */
+			if (!find_in(module, line->vaddrs.v[k], &match) || match.function == last ||
+			    match.offset >= match.function->size)
+				continue;
+			last = match.function;
+			err = VEC_ADD(found, match);
+		}
 	}
 	return err;
-}
-
-static int refuse_file(const struct symbols *symbols, const struct query *query)
-{
-	log__error("no code of the file '%s' in the line tables of %s", query->name,
-		   symbols->label);
-	log__hint("line tables need -g; use the file name as the compiler saw it");
-	return -ENOENT;
-}
-
-static int refuse_line(const struct symbols *symbols, const struct query *query,
-		       const struct line_found *all)
-{
-	unsigned int near = all->next ? all->next : all->previous;
-
-	if (!all->has_file)
-		return refuse_file(symbols, query);
-	log__error("line %u of %s did not produce code of its own in %s", query->line, query->name,
-		   symbols->label);
-	if (near)
-		log__hint("did you mean line:%s:%u, the nearest line with code?", query->name,
-			  near);
-	else
-		log__hint("only rarely executed (cold) parts contain some of it");
-	return -ENOENT;
 }
 
 /*
@@ -122,14 +63,29 @@ static int symbols__find_line(const struct symbols *symbols, const struct query 
 			      match_vec *found)
 {
 	struct line_found all = {0};
-	int err = search_tier(found, symbols, query, TIER_EXECUTABLE, &all);
+	int err = search_line(found, symbols, query, TIER_EXECUTABLE, &all);
+	unsigned int near;
 
 	if (!err && !found->n)
-		err = search_tier(found, symbols, query, TIER_LIBRARIES, &all);
-	if (!err && !found->n)
-		err = refuse_line(symbols, query, &all);
+		err = search_line(found, symbols, query, TIER_LIBRARIES, &all);
 	VEC_FINI(&all.vaddrs);
-	return err;
+	if (err || found->n)
+		return err;
+	near = all.next ? all.next : all.previous;
+	if (!all.has_file) {
+		log__error("no code of the file '%s' in the line tables of %s", query->name,
+			   symbols->label);
+		log__hint("line tables need -g; use the file name as the compiler saw it");
+		return -ENOENT;
+	}
+	log__error("line %u of %s did not produce code of its own in %s", query->line, query->name,
+		   symbols->label);
+	if (near)
+		log__hint("did you mean line:%s:%u, the nearest line with code?", query->name,
+			  near);
+	else
+		log__hint("only rarely executed (cold) parts contain some of it");
+	return -ENOENT;
 }
 
 bool line__is_selector(const char *text)
@@ -158,79 +114,60 @@ int symbols__each_of_line(const struct symbols *symbols, const char *text,
 /* Above this number of functions, looking up files and lines takes too long. */
 #define SOURCES_MAX 20000
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "name+0x12  module  0x1234  file.c:12" */
 static char *line_of(const struct symbol_match *match, bool with_source)
 {
 	char offset[32] = "", number[16] = "", *line;
-	struct source_place place = {0};
+	struct source_place place = {.file = ""};
+	const char *slash;
 
 	if (match->offset)
 		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
 	if (with_source && function__source(match->function, &place))
 		snprintf(number, sizeof(number), ":%u", place.line);
+	slash = *number ? strrchr(place.file, '/') : NULL;
 	if (asprintf(&line, "%s%s  %s  0x%" PRIx64 "%s%s%s", match->function->name, offset,
 		     module__name(match->module), match->function->vaddr + match->offset,
-		     *number ? "  " : "", *number ? base_name(place.file) : "", number) < 0)
+		     *number ? "  " : "",
+		     slash     ? slash + 1
+		     : *number ? place.file
+			       : "",
+		     number) < 0)
 		return NULL;
 	return line;
-}
-
-/* Tells the selector, so that it can be typed next time. */
-static void say_picked(const struct symbol_match *match)
-{
-	char offset[32] = "";
-
-	if (match->offset)
-		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
-	log__info("picked %s: -symbol '%s:0x%" PRIx64 "%s'", match->function->name,
-		  module__name(match->module), match->function->vaddr, offset);
-}
-
-static int pick(const match_vec *found, char **lines, struct symbol_match *match)
-{
-	int picked;
-
-	for (size_t i = 0; i < found->n; i++) {
-		lines[i] = line_of(&found->v[i], found->n <= SOURCES_MAX);
-		if (!lines[i])
-			return -ENOMEM;
-	}
-	picked = picker__pick("function", (const char *const *)lines, found->n);
-	if (picked < 0)
-		return picked;
-	*match = found->v[picked];
-	say_picked(match);
-	return 0;
-}
-
-/* True if there is a terminal to ask which of several is meant. */
-static bool symbols__can_pick(void)
-{
-	return log__level() != LOG_SILENT && picker__is_possible();
 }
 
 /* Asks. 0, -ENOMEM, or -EINVAL after a line and a hint: none. */
 static int symbols__pick(const match_vec *found, struct symbol_match *match)
 {
-	char **lines = calloc(found->n, sizeof(*lines));
-	int err = lines ? pick(found, lines, match) : -ENOMEM;
+	char **lines = calloc(found->n, sizeof(*lines)), offset[32] = "";
+	int err = lines ? 0 : -ENOMEM, picked = 0;
 
+	for (size_t i = 0; i < found->n && !err; i++) {
+		lines[i] = line_of(&found->v[i], found->n <= SOURCES_MAX);
+		err = lines[i] ? 0 : -ENOMEM;
+	}
+	if (!err)
+		picked = picker__pick("function", (const char *const *)lines, found->n);
+	if (picked < 0)
+		err = picked;
 	for (size_t i = 0; lines && i < found->n; i++)
 		free(lines[i]);
 	free(lines);
 	if (err == -ECANCELED) {
-		err = -EINVAL;
 		log__error("no function was picked");
 		log__hint("name one with -symbol NAME; 'mtbpf list' shows them");
+		return -EINVAL;
 	}
-	return err;
+	if (err)
+		return err;
+	/* Tells the selector, so that it can be typed next time. */
+	*match = found->v[picked];
+	if (match->offset)
+		snprintf(offset, sizeof(offset), "+0x%" PRIx64, match->offset);
+	log__info("picked %s: -symbol '%s:0x%" PRIx64 "%s'", match->function->name,
+		  module__name(match->module), match->function->vaddr, offset);
+	return 0;
 }
 
 static bool matches_exactly(const struct query *query, struct elf_image *image, size_t index)
@@ -287,102 +224,6 @@ static bool matches_clone(const struct query *query, struct elf_image *image, si
 	return matches_readable(query, image, index);
 }
 
-typedef bool (*match_fn)(const struct query *query, struct elf_image *image, size_t index);
-
-static int add_match(match_vec *found, const struct module *module, const struct function *function)
-{
-	return VEC_ADD(found, (struct symbol_match){.module = module, .function = function});
-}
-
-/* Adds the functions of one module that match; of several at one address, the first. */
-static int search_module(match_vec *found, const struct module *module, const struct query *query,
-			 match_fn matches)
-{
-	size_t n = elf_image__function_count(module->image);
-	uint64_t last = UINT64_MAX;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct function *function;
-		int err;
-
-		if (!matches(query, module->image, i))
-			continue;
-		function = elf_image__function(module->image, i);
-		if (function->vaddr == last)
-			continue;
-		last = function->vaddr;
-		err = add_match(found, module, function);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* The function that begins at query->vaddr in each module of the tier, named or not. */
-static int search_address(match_vec *found, const struct symbols *symbols,
-			  const struct query *query, enum tier tier)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < symbols->n; i++) {
-		const struct module *module = &symbols->modules[i];
-		const struct function *function;
-
-		if (!query__covers(query, tier, module))
-			continue;
-		function = elf_image__function_at(module->image, query->vaddr);
-		if (function && function->vaddr == query->vaddr)
-			err = add_match(found, module, function);
-	}
-	return err;
-}
-
-static int find_search_tier(match_vec *found, const struct symbols *symbols,
-			    const struct query *query, enum tier tier)
-{
-	static const match_fn ways[] = {matches_exactly, matches_demangled, matches_clone};
-	const size_t n = sizeof(ways) / sizeof(ways[0]);
-	int err = 0;
-
-	if (query->vaddr != UINT64_MAX)
-		return search_address(found, symbols, query, tier);
-	for (size_t way = 0; !err && !found->n && way < n; way++)
-		for (size_t i = 0; !err && i < symbols->n; i++)
-			if (query__covers(query, tier, &symbols->modules[i]))
-				err = search_module(found, &symbols->modules[i], query, ways[way]);
-	return err;
-}
-
-/* If both "exp" and "exp@GLIBC_2.2.5" match, the first is meant. */
-static void drop_old_versions(match_vec *found)
-{
-	size_t out = 0;
-
-	for (size_t i = 0; i < found->n; i++)
-		out += !found->v[i].function->is_old_version;
-	if (!out)
-		return;
-	out = 0;
-	for (size_t i = 0; i < found->n; i++)
-		if (!found->v[i].function->is_old_version)
-			found->v[out++] = found->v[i];
-	found->n = out;
-}
-
-static int refuse_offset(const struct query *query, const struct function *function)
-{
-	log__error("%s is %" PRIu64 " bytes long: '%s' is beyond its end", function->name,
-		   function->size, query->text);
-	log__hint("'objdump -d --disassemble=%s' shows its instructions", function->raw_name);
-	return -EINVAL;
-}
-
-/* True if the name may be a glob: it is one unless this is exactly the name of a function. */
-static bool is_glob(const struct query *query)
-{
-	return strpbrk(query->name, "*?[");
-}
-
 static bool matches_glob(const struct query *query, struct elf_image *image, size_t index)
 {
 	const char *raw_name = elf_image__raw_name(image, index);
@@ -398,15 +239,61 @@ static bool matches_glob(const struct query *query, struct elf_image *image, siz
 			      !fnmatch(query->name, elf_image__function(image, index)->name, 0));
 }
 
-static int search_globs(match_vec *found, const struct symbols *symbols, const struct query *query,
-			enum tier tier)
+typedef bool (*match_fn)(const struct query *query, struct elf_image *image, size_t index);
+
+/* Adds the functions of one module that match; of several at one address, the first. */
+static int search_module(match_vec *found, const struct module *module, const struct query *query,
+			 match_fn matches)
 {
+	size_t n = elf_image__function_count(module->image);
+	uint64_t last = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbol_match match = {.module = module};
+
+		if (!matches(query, module->image, i))
+			continue;
+		match.function = elf_image__function(module->image, i);
+		if (match.function->vaddr == last)
+			continue;
+		last = match.function->vaddr;
+		if (VEC_ADD(found, match))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The ways of matching that are tried one after the other until one finds anything. */
+static const match_fn by_name[] = {matches_exactly, matches_demangled, matches_clone, NULL};
+static const match_fn by_glob[] = {matches_glob, NULL};
+
+static int search_tier(match_vec *found, const struct symbols *symbols, const struct query *query,
+		       enum tier tier, const match_fn *ways)
+{
+	size_t before = found->n;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < symbols->n; i++)
-		if (query__covers(query, tier, &symbols->modules[i]))
-			err = search_module(found, &symbols->modules[i], query, matches_glob);
+	/* The function that begins at query->vaddr in each module, named or not. */
+	for (size_t i = 0; !err && query->vaddr != UINT64_MAX && i < symbols->n; i++) {
+		struct symbol_match match;
+
+		if (query__covers(query, tier, &symbols->modules[i]) &&
+		    find_in(&symbols->modules[i], query->vaddr, &match) && !match.offset)
+			err = VEC_ADD(found, match);
+	}
+	if (query->vaddr != UINT64_MAX)
+		return err;
+	for (; !err && found->n == before && *ways; ways++)
+		for (size_t i = 0; !err && i < symbols->n; i++)
+			if (query__covers(query, tier, &symbols->modules[i]))
+				err = search_module(found, &symbols->modules[i], query, *ways);
 	return err;
+}
+
+/* True if the name may be a glob: it is one unless this is exactly the name of a function. */
+static bool is_glob(const struct query *query)
+{
+	return strpbrk(query->name, "*?[");
 }
 
 static bool means(const struct query *query, const struct function *function)
@@ -442,45 +329,51 @@ bool function__is_meant(const struct function *function, const char *name)
 
 /* The executable hides libraries, unless one of them is named. */
 static int search(match_vec *found, const struct symbols *symbols, const struct query *query,
-		  int (*search_in)(match_vec *found, const struct symbols *symbols,
-				   const struct query *query, enum tier tier))
+		  const match_fn *ways)
 {
 	int err;
 
 	if (query->module_len)
-		return search_in(found, symbols, query, TIER_NAMED);
-	err = search_in(found, symbols, query, TIER_EXECUTABLE);
-	return err || found->n ? err : search_in(found, symbols, query, TIER_LIBRARIES);
-}
-
-/* All there are: of the module, or else of the executable and then of the libraries. */
-static int list_functions(const struct symbols *symbols, const struct query *query,
-			  match_vec *found)
-{
-	struct query all = *query;
-	char any[] = "*";
-	int err;
-
-	all.name = any;
-	if (query->module_len)
-		return search_globs(found, symbols, &all, TIER_NAMED);
-	err = search_globs(found, symbols, &all, TIER_EXECUTABLE);
-	return err ? err : search_globs(found, symbols, &all, TIER_LIBRARIES);
+		return search_tier(found, symbols, query, TIER_NAMED, ways);
+	err = search_tier(found, symbols, query, TIER_EXECUTABLE, ways);
+	if (err || found->n)
+		return err;
+	return search_tier(found, symbols, query, TIER_LIBRARIES, ways);
 }
 
 static int find_functions(const struct symbols *symbols, const struct query *query,
 			  match_vec *found)
 {
+	size_t n_current = 0;
 	int err;
 
 	if (query__asks(query)) {
-		err = list_functions(symbols, query, found);
+		/* All functions: of the module, or of the executable and then of the libraries. */
+		char any[] = "*";
+		struct query all = *query;
+		bool is_named = query->module_len;
+
+		all.name = any;
+		err = search_tier(found, symbols, &all, is_named ? TIER_NAMED : TIER_EXECUTABLE,
+				  by_glob);
+		if (!err && !is_named)
+			err = search_tier(found, symbols, &all, TIER_LIBRARIES, by_glob);
 	} else {
-		err = search(found, symbols, query, find_search_tier);
+		err = search(found, symbols, query, by_name);
 		if (!err && !found->n && is_glob(query))
-			err = search(found, symbols, query, search_globs);
+			err = search(found, symbols, query, by_glob);
 	}
-	drop_old_versions(found);
+	/* If both "exp" and "exp@GLIBC_2.2.5" match, the first is meant. */
+	VEC_EACH(found, match)
+		n_current += !match->function->is_old_version;
+	if (n_current) {
+		size_t out = 0;
+
+		VEC_EACH(found, match)
+			if (!match->function->is_old_version)
+				found->v[out++] = *match;
+		found->n = out;
+	}
 	if (err) {
 		log__error("cannot search for '%s': %s", query->text, strerror(-err));
 		log__hint("free some memory and try again");
@@ -495,6 +388,7 @@ static int find_functions(const struct symbols *symbols, const struct query *que
 static int take_one(const struct symbols *symbols, const struct query *query,
 		    const match_vec *found, struct symbol_match *match)
 {
+	const struct function *function;
 	int err = 0;
 
 	/* By a glob something else than what it found may have been meant. */
@@ -505,35 +399,17 @@ static int take_one(const struct symbols *symbols, const struct query *query,
 	}
 	if (found->n == 1)
 		*match = found->v[0];
+	else if (log__level() != LOG_SILENT && picker__is_possible())
+		err = symbols__pick(found, match);
 	else
-		err = symbols__can_pick() ? symbols__pick(found, match)
-					  : symbols__refuse_ambiguous(symbols, query, found);
-	if (err)
+		err = symbols__refuse_ambiguous(symbols, query, found);
+	if (err || match->offset < match->function->size)
 		return err;
-	return match->offset >= match->function->size ? refuse_offset(query, match->function) : 0;
-}
-
-static int find_any(const struct symbols *symbols, const struct query *query,
-		    struct symbol_match *match)
-{
-	match_vec found = {0};
-	int err = query->line ? symbols__find_line(symbols, query, &found)
-			      : find_functions(symbols, query, &found);
-
-	if (!err)
-		err = take_one(symbols, query, &found, match);
-	VEC_FINI(&found);
-	return err;
-}
-
-static int take_all(const match_vec *found, int (*fn)(void *ctx, const struct symbol_match *match),
-		    void *ctx)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < found->n && !err; i++)
-		err = fn(ctx, &found->v[i]);
-	return err;
+	function = match->function;
+	log__error("%s is %" PRIu64 " bytes long: '%s' is beyond its end", function->name,
+		   function->size, query->text);
+	log__hint("'objdump -d --disassemble=%s' shows its instructions", function->raw_name);
+	return -EINVAL;
 }
 
 int symbols__each_meant(const struct symbols *symbols, const char *name,
@@ -543,29 +419,52 @@ int symbols__each_meant(const struct symbols *symbols, const char *name,
 	match_vec found = {0};
 	struct query query;
 	int err = query__parse(&query, name);
-	bool may_be_several = !err && query.address == UINT64_MAX && !query.line &&
-			      !query__asks(&query) && is_glob(&query);
 
-	if (!err && may_be_several)
+	if (!err && query.address == UINT64_MAX && !query.line && !query__asks(&query) &&
+	    is_glob(&query)) {
 		err = find_functions(symbols, &query, &found);
-	else if (!err)
+		for (size_t i = 0; i < found.n && !err; i++)
+			err = fn(ctx, &found.v[i]);
+	} else if (!err) {
 		err = symbols__find(symbols, name, &match);
-	if (!err)
-		err = may_be_several ? take_all(&found, fn, ctx) : fn(ctx, &match);
+		if (!err)
+			err = fn(ctx, &match);
+	}
 	VEC_FINI(&found);
 	query__fini(&query);
 	return err;
 }
 
+/* The code at an address of the executable as it is linked, or of the process as it runs. */
+static int find_address(const struct symbols *symbols, uint64_t address, struct symbol_match *match)
+{
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable &&
+		    find_in(&symbols->modules[i], address, match))
+			return 0;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (find_in(&symbols->modules[i], address - symbols->modules[i].bias, match))
+			return 0;
+	log__error("no code of %s at %#" PRIx64, symbols->label, address);
+	log__hint("addr: takes an address in the program's file, or in the running process");
+	return -ENOENT;
+}
+
 int symbols__find(const struct symbols *symbols, const char *name, struct symbol_match *match)
 {
+	match_vec found = {0};
 	struct query query;
 	int err = query__parse(&query, name);
 
-	if (!err && query.address != UINT64_MAX)
-		err = symbols__find_address(symbols, &query, match);
-	else if (!err)
-		err = find_any(symbols, &query, match);
+	if (!err && query.address != UINT64_MAX) {
+		err = find_address(symbols, query.address, match);
+	} else if (!err) {
+		err = query.line ? symbols__find_line(symbols, &query, &found)
+				 : find_functions(symbols, &query, &found);
+		if (!err)
+			err = take_one(symbols, &query, &found, match);
+	}
+	VEC_FINI(&found);
 	query__fini(&query);
 	return err;
 }

@@ -202,34 +202,29 @@ static struct cfi_rule rule_of(const Dwarf_Op *ops, size_t n)
 	return rule;
 }
 
-/*
- * Without a rule libdw takes a register for lost. The ABI says which ones callees keep, and the
- * caller's stack pointer is the CFA.
- */
-static struct cfi_rule default_rule(int reg)
+static bool read_registers(Dwarf_Frame *frame, struct cfi_row *row)
 {
 	static const uint32_t kept = 1u << CFI_RBX | 1u << CFI_RBP | 1u << CFI_R12 | 1u << CFI_R13 |
 				     1u << CFI_R14 | 1u << CFI_R15;
 
-	if (reg == CFI_RSP)
-		return (struct cfi_rule){.kind = CFI_CFA_PLUS};
-	return (struct cfi_rule){.kind = kept >> reg & 1 ? CFI_SAME : CFI_UNDEFINED};
-}
-
-static bool read_registers(Dwarf_Frame *frame, struct cfi_row *row)
-{
 	for (int reg = 0; reg < CFI_REGISTERS; reg++) {
+		struct cfi_rule rule = {.kind = CFI_SAME};
 		Dwarf_Op memory[3], *ops;
 		size_t n;
 
 		if (dwarf_frame_register(frame, reg, memory, &ops, &n))
 			return false;
+		/*
+		 * Without a rule libdw takes a register for lost. The ABI says which ones callees
+		 * keep, and the caller's stack pointer is the CFA.
+		 */
 		if (n)
-			row->registers[reg] = rule_of(ops, n);
-		else if (ops == memory)
-			row->registers[reg] = default_rule(reg);
-		else
-			row->registers[reg] = (struct cfi_rule){.kind = CFI_SAME};
+			rule = rule_of(ops, n);
+		else if (ops == memory && reg == CFI_RSP)
+			rule.kind = CFI_CFA_PLUS;
+		else if (ops == memory && !(kept >> reg & 1))
+			rule.kind = CFI_UNDEFINED;
+		row->registers[reg] = rule;
 	}
 	return true;
 }

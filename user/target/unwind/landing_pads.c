@@ -2,6 +2,7 @@
 #include "target/unwind/landing_pads.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,40 +25,23 @@ static bool read_byte(struct eh_bytes *bytes, uint8_t *value)
 	return true;
 }
 
-/* Up to 64 bits; `shift` is where the number ended, for its sign. */
-static bool read_leb128(struct eh_bytes *bytes, uint64_t *value, unsigned int *shift)
+/* Up to 64 bits. */
+static bool read_leb128(struct eh_bytes *bytes, bool is_signed, uint64_t *value)
 {
 	uint8_t byte;
 
 	*value = 0;
-	for (*shift = 0; *shift < 64; *shift += 7) {
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
 		if (!read_byte(bytes, &byte))
 			return false;
-		*value |= (uint64_t)(byte & 0x7f) << *shift;
-		if (!(byte & 0x80)) {
-			*shift += 7;
-			return true;
-		}
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte & 0x80)
+			continue;
+		if (is_signed && shift + 7 < 64 && byte & 0x40)
+			*value |= ~(uint64_t)0 << (shift + 7);
+		return true;
 	}
 	return false;
-}
-
-bool eh_bytes__uleb128(struct eh_bytes *bytes, uint64_t *value)
-{
-	unsigned int shift;
-
-	return read_leb128(bytes, value, &shift);
-}
-
-static bool read_sleb128(struct eh_bytes *bytes, uint64_t *value)
-{
-	unsigned int shift;
-
-	if (!read_leb128(bytes, value, &shift))
-		return false;
-	if (shift < 64 && *value >> (shift - 1) & 1)
-		*value |= ~(uint64_t)0 << shift;
-	return true;
 }
 
 static bool read_fixed(struct eh_bytes *bytes, size_t size, bool is_signed, uint64_t *value)
@@ -81,9 +65,9 @@ static bool read_value(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value
 
 	switch (encoding & 0x0f) {
 	case DW_EH_PE_uleb128:
-		return eh_bytes__uleb128(bytes, value);
+		return read_leb128(bytes, false, value);
 	case DW_EH_PE_sleb128:
-		return read_sleb128(bytes, value);
+		return read_leb128(bytes, true, value);
 	case DW_EH_PE_udata2:
 	case DW_EH_PE_sdata2:
 		return read_fixed(bytes, 2, is_signed, value);
@@ -120,6 +104,124 @@ bool eh_bytes__pointer(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value
 	}
 }
 
+/*
+ * .eh_frame describes every function that an exception may pass, also in a stripped file: its
+ * FDEs say where functions lie. LSB Core 5.0, 10.6 "Exception Frames" and 10.5 "DWARF Extensions".
+ */
+
+struct frame_section {
+	const unsigned char *e_ident;
+	Elf_Data *data;
+	uint64_t addr;
+	Dwarf_Off cie;	  /* the one that these are of */
+	uint8_t encoding; /* of the addresses in its FDEs */
+	uint8_t lsda;	  /* of the address of the call sites' table; DW_EH_PE_omit */
+	bool is_sized;	  /* its FDEs say how long what they augment is */
+};
+
+/*
+ * Reads the augmentation of a CIE, whose letters say what its data and its FDEs contain. False if
+ * it cannot be read, or hides how addresses are encoded ('R').
+ */
+static bool use_cie(struct frame_section *section, Dwarf_Off offset)
+{
+	Dwarf_CFI_Entry entry;
+	const char *letter;
+	struct eh_bytes data;
+	uint64_t personality;
+	Dwarf_Off next;
+	bool has_encoding;
+
+	if (offset == section->cie)
+		return true;
+	if (offset >= section->data->d_size ||
+	    dwarf_next_cfi(section->e_ident, section->data, true, offset, &next, &entry) ||
+	    !dwarf_cfi_cie_p(&entry))
+		return false;
+	section->cie = (Dwarf_Off)-1;
+	section->encoding = DW_EH_PE_absptr;
+	section->lsda = DW_EH_PE_omit;
+	letter = entry.cie.augmentation;
+	section->is_sized = *letter == 'z';
+	data = (struct eh_bytes){.at = entry.cie.augmentation_data};
+	if (section->is_sized)
+		letter++;
+	has_encoding = section->is_sized && data.at ? !strchr(letter, 'R') : !*letter;
+	if (section->is_sized && data.at)
+		data.end = data.at + entry.cie.augmentation_data_size;
+	for (; data.end && *letter; letter++) {
+		uint8_t encoding;
+
+		if (*letter == 'S' || *letter == 'B')
+			continue;
+		if (!read_byte(&data, &encoding))
+			break;
+		if (*letter == 'R')
+			section->encoding = encoding;
+		else if (*letter == 'L')
+			section->lsda = encoding;
+		else if (*letter != 'P' || !eh_bytes__pointer(&data, encoding & 0x0f, &personality))
+			break;
+		has_encoding |= *letter == 'R';
+	}
+	if (has_encoding)
+		section->cie = offset;
+	return has_encoding;
+}
+
+/* False if the FDE is damaged, or in an encoding that is not used for code. */
+static bool read_fde(struct frame_section *section, const Dwarf_FDE *fde, struct elf_frame *out)
+{
+	const uint8_t *base = section->data->d_buf;
+	struct eh_bytes bytes = {fde->start, fde->end,
+				 section->addr + (uint64_t)(fde->start - base)};
+	uint64_t len;
+
+	if (fde->end < fde->start || !use_cie(section, fde->CIE_pointer) ||
+	    !eh_bytes__pointer(&bytes, section->encoding, &out->start))
+		return false;
+	/* The length has the format, but neither sign nor base. */
+	if (!eh_bytes__pointer(&bytes, section->encoding & 0x07, &len))
+		return false;
+	out->end = out->start + len;
+	out->lsda = 0;
+	if (section->is_sized && section->lsda != DW_EH_PE_omit &&
+	    read_leb128(&bytes, false, &len) && len <= (uint64_t)(bytes.end - bytes.at)) {
+		bytes.end = bytes.at + len;
+		if (!eh_bytes__pointer(&bytes, section->lsda, &out->lsda))
+			out->lsda = 0;
+	}
+	return out->end > out->start;
+}
+
+int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames)
+{
+	struct frame_section section = {.cie = (Dwarf_Off)-1};
+	Dwarf_Off offset = 0, next;
+	Dwarf_CFI_Entry entry;
+	struct elf_frame frame;
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_image__section(image, ".eh_frame", &shdr);
+	int result, err = 0;
+
+	if (!scn || !elf_section__data(scn, 1))
+		return 0;
+	section.e_ident = (const unsigned char *)elf_getident(image->elf, NULL);
+	section.data = elf_getdata(scn, NULL);
+	section.addr = shdr.sh_addr;
+	for (; section.e_ident && !err; offset = next) {
+		next = offset;
+		result = dwarf_next_cfi(section.e_ident, section.data, true, offset, &next, &entry);
+		/* On some errors libdw knows where the next entry begins. */
+		if (result > 0 || next == (Dwarf_Off)-1 || next <= offset)
+			break;
+		if (!result && !dwarf_cfi_cie_p(&entry) && read_fde(&section, &entry.fde, &frame))
+			err = VEC_ADD(frames, frame);
+	}
+	VEC_SORT_BY(frames, start);
+	return err;
+}
+
 bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start)
 {
 	uint64_t len, types;
@@ -132,9 +234,9 @@ bool lsda__open(struct lsda *lsda, struct eh_bytes table, uint64_t start)
 		return false;
 	if (!read_byte(&table, &byte))
 		return false;
-	if (byte != DW_EH_PE_omit && !eh_bytes__uleb128(&table, &types))
+	if (byte != DW_EH_PE_omit && !read_leb128(&table, false, &types))
 		return false;
-	if (!read_byte(&table, &lsda->encoding) || !eh_bytes__uleb128(&table, &len) ||
+	if (!read_byte(&table, &lsda->encoding) || !read_leb128(&table, false, &len) ||
 	    len > (uint64_t)(table.end - table.at))
 		return false;
 	table.end = table.at + len;
@@ -148,7 +250,7 @@ bool lsda__next(struct lsda *lsda, struct lsda_site *site)
 	uint64_t from, len, pad, action;
 
 	if (!read_value(sites, lsda->encoding, &from) || !read_value(sites, lsda->encoding, &len) ||
-	    !read_value(sites, lsda->encoding, &pad) || !eh_bytes__uleb128(sites, &action))
+	    !read_value(sites, lsda->encoding, &pad) || !read_leb128(sites, false, &action))
 		return false;
 	site->start = lsda->start + from;
 	site->end = site->start + len;
@@ -187,17 +289,6 @@ void landing_table__free(struct landing_table *table)
 	free(table);
 }
 
-/* Keeps only frames whose table the section contains. */
-static void keep_described(struct landing_table *table)
-{
-	size_t out = 0;
-
-	VEC_EACH(&table->frames, frame)
-		if (frame->lsda && frame->lsda - table->vaddr < table->len)
-			table->frames.v[out++] = *frame;
-	table->frames.n = out;
-}
-
 static bool open_lsda(const struct landing_table *table, const struct elf_frame *frame,
 		      struct lsda *lsda)
 {
@@ -207,40 +298,16 @@ static bool open_lsda(const struct landing_table *table, const struct elf_frame 
 	return lsda__open(lsda, bytes, frame->start);
 }
 
-/* Collects at most `limit` call sites of the function. Returns their number. */
-static size_t collect_pads(struct landing_table *table, const struct elf_frame *frame, size_t limit)
-{
-	struct lsda_site site;
-	struct lsda lsda;
-	size_t n = 0;
-
-	if (!open_lsda(table, frame, &lsda))
-		return 0;
-	for (; n < limit && lsda__next(&lsda, &site); n++)
-		if (site.pad && VEC_ADD(&table->pads, site.pad))
-			return limit;
-	return n;
-}
-
-/*
- * A call site takes 4 bytes or more. Only in a damaged file do functions share their tables, so
- * that there would be more call sites than that.
- */
-static void collect_all_pads(struct landing_table *table)
-{
-	size_t left = table->len / 4;
-
-	for (size_t i = 0; i < table->frames.n && left; i++)
-		left -= collect_pads(table, &table->frames.v[i], left);
-	VEC_SORT_U64(&table->pads);
-}
-
 /* NULL: out of memory. Empty if the image has no such table. */
 static struct landing_table *build(struct elf_image *image)
 {
 	struct landing_table *table = calloc(1, sizeof(*table));
-	GElf_Shdr shdr;
 	const Elf_Data *data;
+	struct lsda_site site;
+	struct lsda lsda;
+	size_t left, out = 0;
+	GElf_Shdr shdr;
+	int err = 0;
 
 	if (!table)
 		return NULL;
@@ -258,8 +325,24 @@ static struct landing_table *build(struct elf_image *image)
 		landing_table__free(table);
 		return NULL;
 	}
-	keep_described(table);
-	collect_all_pads(table);
+	/* Keeps only frames whose table the section contains. */
+	VEC_EACH(&table->frames, frame)
+		if (frame->lsda && frame->lsda - table->vaddr < table->len)
+			table->frames.v[out++] = *frame;
+	table->frames.n = out;
+	/*
+	 * A call site takes 4 bytes or more. Only in a damaged file do functions share their
+	 * tables, so that there would be more call sites than that.
+	 */
+	left = table->len / 4;
+	VEC_EACH_WHILE(&table->frames, frame, left && !err) {
+		if (!open_lsda(table, frame, &lsda))
+			continue;
+		for (; left && !err && lsda__next(&lsda, &site); left--)
+			if (site.pad)
+				err = VEC_ADD(&table->pads, site.pad);
+	}
+	VEC_SORT_U64(&table->pads);
 	return table;
 }
 
@@ -275,12 +358,6 @@ static struct landing_table *get_table(struct elf_image *image)
 	table = image->pads;
 	pthread_mutex_unlock(&image->lock);
 	return table;
-}
-
-/* True if the range has neither a symbol nor a name found at the program's entry (_start, main). */
-static bool is_nameless(const struct function_range *range)
-{
-	return range->entry->function.kind == FUNCTION_UNKNOWN && !range->entry->function.raw_name;
 }
 
 static bool is_within(const struct elf_frame *frame, uint64_t vaddr)
@@ -329,9 +406,14 @@ static size_t hand_over(const struct elf_image *image, const struct elf_frame *f
 	for (; n < limit && lsda__next(&lsda, &site); n++) {
 		uint64_t at = site.pad ? follow_pad(image, frame, site.pad) : 0;
 		struct function_range *apart = at ? function_table__find(full, at) : NULL;
+		const struct function *f = apart ? &apart->entry->function : NULL;
 
-		/* A jump to where a function begins may call it. */
-		if (apart && (at == site.pad || at != apart->start) && is_nameless(apart))
+		/*
+		 * The code must have neither a symbol nor a name found at the program's entry
+		 * (_start, main). A jump to where a function begins may call it.
+		 */
+		if (f && f->kind == FUNCTION_UNKNOWN && !f->raw_name &&
+		    (at == site.pad || at != apart->start))
 			apart->entry = own->entry;
 	}
 	return n;
@@ -356,113 +438,87 @@ void elf_image__resolve_pads(struct elf_image *image, struct function_table *ful
 		left -= hand_over(image, &table->frames.v[i], full, left);
 }
 
-static uint64_t find_in_lsda(struct elf_image *image, uint64_t vaddr)
-{
-	const struct landing_table *table = get_table(image);
-	const struct elf_frame *frame = table ? elf_frames__find(&table->frames, vaddr) : NULL;
-	struct lsda_site site;
-	struct lsda lsda;
-
-	if (!frame || !open_lsda(table, frame, &lsda))
-		return 0;
-	while (lsda__next(&lsda, &site))
-		if (vaddr - site.start < site.end - site.start)
-			return site.pad;
-	return 0;
-}
-
 /* OCaml's functions. */
 
-/* The index of the function at vaddr, or where to insert it. */
-static size_t lower_bound(const struct landing_table *table, uint64_t vaddr)
+/*
+ * The sites of an OCaml function, whose code is followed at the first call; NULL: out of memory.
+ * The caller holds image->lock, which is not held meanwhile.
+ */
+static const handler_site_vec *sites_of(struct elf_image *image, const struct function *function)
 {
-	return VEC_PARTITION_POINT(&table->functions, e, e->vaddr < vaddr);
-}
+	struct landing_table *table = image->pads;
+	struct handling_function added = {.vaddr = function->vaddr};
+	size_t i = VEC_PARTITION_POINT(&table->functions, e, e->vaddr < added.vaddr);
+	int err;
 
-static const struct handling_function *find_function(const struct landing_table *table,
-						     uint64_t vaddr)
-{
-	size_t i = lower_bound(table, vaddr);
-
-	if (i == table->functions.n || table->functions.v[i].vaddr != vaddr)
-		return NULL;
-	return &table->functions.v[i];
-}
-
-/* Wants the lock. Takes the sites over; two threads may have found the same. NULL: no memory. */
-static const struct handling_function *keep(struct landing_table *table, uint64_t vaddr,
-					    handler_site_vec *sites)
-{
-	size_t i = lower_bound(table, vaddr);
-	const struct handling_function *known = find_function(table, vaddr);
-	struct handling_function *v = known ? NULL : VEC_PUSH(&table->functions);
-
-	if (!v) {
-		VEC_FINI(sites);
-		return known;
+	if (i < table->functions.n && table->functions.v[i].vaddr == added.vaddr)
+		return &table->functions.v[i].sites;
+	pthread_mutex_unlock(&image->lock);
+	err = ocaml_flow__find_sites(image, function, &table->note, &added.sites);
+	pthread_mutex_lock(&image->lock);
+	/* Another thread may have added the function. */
+	i = VEC_PARTITION_POINT(&table->functions, e, e->vaddr < added.vaddr);
+	if (err || (i < table->functions.n && table->functions.v[i].vaddr == added.vaddr) ||
+	    VEC_ADD(&table->functions, added)) {
+		VEC_FINI(&added.sites);
+		return i < table->functions.n && table->functions.v[i].vaddr == added.vaddr
+			       ? &table->functions.v[i].sites
+			       : NULL;
 	}
-	v = table->functions.v;
-	memmove(&v[i + 1], &v[i], (table->functions.n - 1 - i) * sizeof(*v));
-	v[i] = (struct handling_function){.vaddr = vaddr};
-	memcpy(&v[i].sites, sites, sizeof(*sites));
-	return &v[i];
+	memmove(&table->functions.v[i + 1], &table->functions.v[i],
+		(table->functions.n - 1 - i) * sizeof(added));
+	table->functions.v[i] = added;
+	return &table->functions.v[i].sites;
 }
 
-static uint64_t find_site(const struct handling_function *function, uint64_t vaddr)
-{
-	size_t n = VEC_PARTITION_POINT(&function->sites, e, e->end <= vaddr);
-
-	if (n == function->sites.n || function->sites.v[n].start > vaddr)
-		return 0;
-	return function->sites.v[n].handler;
-}
-
-/* Calls `ask` for vaddr and the function that holds it. */
-static uint64_t ask_function(struct elf_image *image, uint64_t vaddr,
-			     uint64_t (*ask)(const struct handling_function *, uint64_t))
+/*
+ * The handler of the OCaml call or raise at vaddr; 0: none. With is_handler: whether vaddr is that
+ * of any site of its function.
+ */
+static uint64_t ask_function(struct elf_image *image, uint64_t vaddr, bool *is_handler)
 {
 	const struct function *function = elf_image__function_at(image, vaddr);
-	struct landing_table *table = function ? get_table(image) : NULL;
-	const struct handling_function *known;
-	handler_site_vec sites = {0};
-	uint64_t answer;
+	const handler_site_vec *sites;
+	uint64_t handler = 0;
+	size_t n;
 
-	if (!table)
+	if (!function || !get_table(image))
 		return 0;
 	pthread_mutex_lock(&image->lock);
-	known = find_function(table, function->vaddr);
-	if (!known) {
-		pthread_mutex_unlock(&image->lock);
-		if (ocaml_flow__find_sites(image, function, &table->note, &sites)) {
-			VEC_FINI(&sites);
-			return 0;
-		}
-		pthread_mutex_lock(&image->lock);
-		known = keep(table, function->vaddr, &sites);
+	sites = sites_of(image, function);
+	if (sites) {
+		n = VEC_PARTITION_POINT(sites, e, e->end <= vaddr);
+		if (n < sites->n && sites->v[n].start <= vaddr)
+			handler = sites->v[n].handler;
+		for (size_t i = 0; is_handler && i < sites->n; i++)
+			*is_handler |= sites->v[i].handler == vaddr;
 	}
-	answer = known ? ask(known, vaddr) : 0;
 	pthread_mutex_unlock(&image->lock);
-	return answer;
-}
-
-static uint64_t is_handler(const struct handling_function *function, uint64_t vaddr)
-{
-	for (size_t i = 0; i < function->sites.n; i++)
-		if (function->sites.v[i].handler == vaddr)
-			return 1;
-	return 0;
+	return handler;
 }
 
 uint64_t landing_pads__find(struct elf_image *image, uint64_t vaddr)
 {
-	return find_in_lsda(image, vaddr) ?: ask_function(image, vaddr, find_site);
+	const struct landing_table *table = get_table(image);
+	struct lsda_site site = {0};
+	struct lsda lsda;
+	bool is_found = false;
+	size_t n = table ? VEC_PARTITION_POINT(&table->frames, e, e->start <= vaddr) : 0;
+
+	if (n && vaddr < table->frames.v[n - 1].end &&
+	    open_lsda(table, &table->frames.v[n - 1], &lsda))
+		while (!is_found && lsda__next(&lsda, &site))
+			is_found = vaddr - site.start < site.end - site.start;
+	return is_found && site.pad ? site.pad : ask_function(image, vaddr, NULL);
 }
 
 enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr)
 {
 	const struct landing_table *table = get_table(image);
+	bool is_handler = false;
 
 	if (table && vaddr_vec__has(&table->pads, vaddr, vaddr))
 		return PAD_EXCEPTION;
-	return ask_function(image, vaddr, is_handler) ? PAD_RAISE : PAD_NONE;
+	ask_function(image, vaddr, &is_handler);
+	return is_handler ? PAD_RAISE : PAD_NONE;
 }

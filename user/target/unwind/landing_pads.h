@@ -25,7 +25,7 @@ enum pad_kind {
 	PAD_RAISE,     /* a handler of OCaml's exceptions */
 };
 
-/* Whether a call, or a raise, has its landing pad at vaddr. */
+/* Tells whether a call, or a raise, has its landing pad at vaddr. */
 enum pad_kind landing_pads__kind(struct elf_image *image, uint64_t vaddr);
 
 /*
@@ -40,11 +40,10 @@ struct eh_bytes {
 	uint64_t vaddr; /* of `at` */
 };
 
-/* These move on, and give false where the bytes end before the value does, or it makes no sense. */
-bool eh_bytes__uleb128(struct eh_bytes *bytes, uint64_t *value);
 /*
- * A DW_EH_PE_* encoded address (LSB Core 5.0, 10.5.1), based on nothing or on its own place;
- * others, and those in memory that the loader fills, are false. DW_EH_PE_omit is 0, as is a null.
+ * Reads a DW_EH_PE_* encoded address (LSB Core 5.0, 10.5.1), based on nothing or on its own place,
+ * and moves on. False for others, such as those in memory that the loader fills, and where the
+ * bytes end before the value does. DW_EH_PE_omit is 0, as is a null.
  */
 bool eh_bytes__pointer(struct eh_bytes *bytes, uint8_t encoding, uint64_t *value);
 

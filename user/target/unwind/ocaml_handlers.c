@@ -18,11 +18,8 @@
  * versions, points to the innermost trap frame, which holds the previous frame and the handler.
  */
 
-/* The latest instructions of a straight line, the newest first. */
+/* The number of instructions of a straight line that such a shape has at most. */
 #define SHAPE_LENGTH 5
-struct recent_moves {
-	struct insn_move v[SHAPE_LENGTH];
-};
 
 /*
  * A note for each unit: what _.stapsdt.base was when the unit's addresses were written, then three
@@ -37,40 +34,24 @@ struct note_header {
 	uint32_t name_size, desc_size, type;
 };
 
-/* Addresses up to the 0, or to the end of the note. */
-static int read_list(const uint8_t **at, const uint8_t *end, uint64_t shift, vaddr_vec *list)
+/* Reads the three lists of a note. A list ends with a 0, or with the note. */
+static int read_note(const uint8_t *at, const uint8_t *end, uint64_t base, struct ocaml_note *note)
 {
-	uint64_t vaddr;
-
-	while ((size_t)(end - *at) >= sizeof(vaddr)) {
-		memcpy(&vaddr, *at, sizeof(vaddr));
-		*at += sizeof(vaddr);
-		if (!vaddr)
-			return 0;
-		if (VEC_ADD(list, vaddr + shift))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int read_unit(const uint8_t *at, const uint8_t *end, uint64_t base, struct ocaml_note *note)
-{
-	uint64_t recorded;
-	int err;
+	vaddr_vec *lists[] = {&note->handlers, &note->pushes, &note->pops};
+	uint64_t recorded, vaddr;
 
 	if ((size_t)(end - at) < sizeof(recorded))
 		return 0;
 	memcpy(&recorded, at, sizeof(recorded));
 	at += sizeof(recorded);
-	err = read_list(&at, end, base - recorded, &note->handlers);
-	if (!err)
-		err = read_list(&at, end, base - recorded, &note->pushes);
-	return err ? err : read_list(&at, end, base - recorded, &note->pops);
-}
-
-static uint64_t padded(uint32_t size)
-{
-	return ((uint64_t)size + 3) & ~3ull;
+	for (int i = 0; i < 3 && (size_t)(end - at) >= sizeof(vaddr); at += sizeof(vaddr)) {
+		memcpy(&vaddr, at, sizeof(vaddr));
+		if (!vaddr)
+			i++;
+		else if (VEC_ADD(lists[i], vaddr + (base - recorded)))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocaml_note *note)
@@ -84,12 +65,13 @@ static int read_notes(const uint8_t *at, size_t left, uint64_t base, struct ocam
 		memcpy(&header, at, sizeof(header));
 		at += sizeof(header);
 		left -= sizeof(header);
-		name = padded(header.name_size);
-		desc = padded(header.desc_size);
+		/* Both are padded to multiples of 4. */
+		name = ((uint64_t)header.name_size + 3) & ~3ull;
+		desc = ((uint64_t)header.desc_size + 3) & ~3ull;
 		if (name > left || header.desc_size > left - name)
 			return 0;
 		if (header.type == NOTE_TYPE && name == sizeof(owner) && !memcmp(at, owner, name))
-			err = read_unit(at + name, at + name + header.desc_size, base, note);
+			err = read_note(at + name, at + name + header.desc_size, base, note);
 		at += name;
 		left -= name;
 		/* The last one's padding may be missing. */
@@ -149,66 +131,12 @@ static bool is_store_to_state(const struct insn_move *move)
 	return move->kind == MOVE_STORE && move->base == INSN_R14;
 }
 
-/* lea handler,%r11; push %r11; push slot(%r14); mov %rsp,slot(%r14) */
-static bool is_compilers_push(const struct insn_move v[static SHAPE_LENGTH])
-{
-	return v[0].reg == INSN_RSP && is_mem(&v[1], MOVE_PUSH_MEM, INSN_R14, v[0].disp) &&
-	       v[2].kind == MOVE_PUSH && v[3].kind == MOVE_ADDRESS && v[3].reg == v[2].reg;
-}
-
-/*
- * On a stack that is not switched to yet (5.x: caml_start_program, caml_runstack):
- * lea handler,%x; mov %x,8(%y); mov ...,%x; mov %x,(%y); mov %y,slot(%r14)
- */
-static bool is_runtimes_push(const struct insn_move v[static SHAPE_LENGTH])
-{
-	uint8_t frame = v[0].reg, value = v[1].reg;
-
-	return is_mem(&v[1], MOVE_STORE, frame, 0) && v[2].kind == MOVE_LOAD && v[2].reg == value &&
-	       is_mem(&v[3], MOVE_STORE, frame, 8) && v[3].reg == value &&
-	       v[4].kind == MOVE_ADDRESS && v[4].reg == value;
-}
-
-/*
- * If the newest instruction has pushed a trap frame: its handler's address, and the slot's offset.
- * Otherwise 0.
- */
-static uint64_t recent_moves__pushed(const struct recent_moves *recent, int32_t *slot)
-{
-	const struct insn_move *v = recent->v;
-
-	if (!is_store_to_state(&v[0]))
-		return 0;
-	*slot = v[0].disp;
-	if (is_compilers_push(v))
-		return v[3].address;
-	return is_runtimes_push(v) ? v[4].address : 0;
-}
-
-/* It has taken one down. */
-static bool recent_moves__popped(const struct recent_moves *recent, int32_t slot)
-{
-	const struct insn_move *v = recent->v;
-
-	return is_mem(&v[0], MOVE_POP_MEM, INSN_R14, slot) ||
-	       (is_store_to_state(&v[0]) && v[0].disp == slot);
-}
-
-/* It has set the stack back to the innermost one: what follows takes that, and goes to its handler.
- */
-static bool recent_moves__raises(const struct recent_moves *recent, int32_t slot)
-{
-	return is_mem(&recent->v[0], MOVE_LOAD, INSN_R14, slot) && recent->v[0].reg == INSN_RSP;
-}
-
 /*
  * The address of the table if the last instructions are the jump of a switch statement; 0
  * otherwise: lea table,%x; movslq (%x,%y,4),%y; add %y,%x; jmp *%x
  */
-static uint64_t recent_moves__switches(const struct recent_moves *recent)
+static uint64_t switch_table(const struct insn_move v[static SHAPE_LENGTH])
 {
-	const struct insn_move *v = recent->v;
-
 	if (v[0].kind != MOVE_JUMP || v[1].kind != MOVE_ADD || v[1].reg != v[0].reg ||
 	    !is_mem(&v[2], MOVE_LOAD_ENTRY, v[3].reg, 0) || v[3].kind != MOVE_ADDRESS)
 		return 0;
@@ -219,7 +147,7 @@ static uint64_t recent_moves__switches(const struct recent_moves *recent)
  * Some instruction of the function may put up a trap frame: mov %reg,disp(%r14), which is REX.W +
  * REX.B 89 /r with %r14 and a displacement. Costs little.
  */
-static bool ocaml_shapes__may_push(const uint8_t *code, size_t len)
+static bool may_push(const uint8_t *code, size_t len)
 {
 	for (size_t i = 0; i + 2 < len; i++)
 		if (code[i + 1] == 0x89 && (code[i] & 0xfb) == 0x49 && (code[i + 2] & 7) == 6 &&
@@ -228,67 +156,53 @@ static bool ocaml_shapes__may_push(const uint8_t *code, size_t len)
 	return false;
 }
 
-static bool is_raisers_name(const char *name)
-{
-	static const char *const names[] = {"caml_raise_exn", "caml_reraise_exn",
-					    "caml_ml_array_bound_error",
-					    "caml_ml_array_align_error"};
-	size_t len = strcspn(name, "@");
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (len == strlen(names[i]) && !memcmp(name, names[i], len))
-			return true;
-	return false;
-}
-
-/* Reads the first instructions at vaddr, up to a jump. Returns their number. */
-static size_t read_start(struct elf_image *image, uint64_t vaddr,
-			 struct insn_move moves[static RAISER_LENGTH], struct insn *last)
-{
-	uint64_t offset = elf_image__offset_of_vaddr(image, vaddr);
-	size_t len = 0, n = 0;
-	const uint8_t *code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
-
-	while (code && n < RAISER_LENGTH && !insn__decode(code, len, vaddr, last)) {
-		moves[n++] = insn__move(code, len, vaddr);
-		code += last->len;
-		len -= last->len;
-		vaddr += last->len;
-		if (last->cls != INSN_OTHER && last->cls != INSN_COND)
-			break;
-	}
-	return n;
-}
-
 /*
  * Recognised by code, since symbols may be missing: caml_raise_exn loads the stack pointer from the
  * state; and caml_ml_array_bound_error jumps to caml_c_call with a C function's address in %rax.
  */
 static bool looks_like_raiser(struct elf_image *image, uint64_t vaddr)
 {
-	struct insn_move moves[RAISER_LENGTH];
-	struct insn last = {0};
-	size_t n = read_start(image, vaddr, moves, &last);
+	uint64_t offset = elf_image__offset_of_vaddr(image, vaddr);
+	struct insn_move move = {0}, before;
+	struct insn insn;
+	size_t len = 0;
+	const uint8_t *code = offset == UINT64_MAX ? NULL : elf_image__bytes(image, offset, &len);
 
-	for (size_t i = 0; i < n; i++)
-		if (moves[i].kind == MOVE_LOAD && moves[i].base == INSN_R14 &&
-		    moves[i].reg == INSN_RSP)
+	for (int n = 0; code && n < RAISER_LENGTH && !insn__decode(code, len, vaddr, &insn); n++) {
+		before = move;
+		move = insn__move(code, len, vaddr);
+		if (move.kind == MOVE_LOAD && move.base == INSN_R14 && move.reg == INSN_RSP)
 			return true;
-	return n > 1 && last.cls == INSN_JUMP && moves[n - 2].kind == MOVE_ADDRESS &&
-	       moves[n - 2].reg == INSN_RAX &&
-	       elf_image__offset_of_vaddr(image, moves[n - 2].address) != UINT64_MAX;
+		if (insn.cls == INSN_JUMP)
+			return before.kind == MOVE_ADDRESS && before.reg == INSN_RAX &&
+			       elf_image__offset_of_vaddr(image, before.address) != UINT64_MAX;
+		if (insn.cls != INSN_OTHER && insn.cls != INSN_COND)
+			return false;
+		code += insn.len;
+		len -= insn.len;
+		vaddr += insn.len;
+	}
+	return false;
 }
 
 /* A call to this address does not come back: it raises. Must not hold image->lock. */
-static bool ocaml_shapes__is_raiser(struct elf_image *image, uint64_t vaddr)
+static bool is_raiser(struct elf_image *image, uint64_t vaddr)
 {
+	static const char *const names[] = {"caml_raise_exn", "caml_reraise_exn",
+					    "caml_ml_array_bound_error",
+					    "caml_ml_array_align_error"};
 	const struct function *function = elf_image__function_at(image, vaddr);
+	size_t len;
 
 	if (!function)
 		return false;
 	if (function->kind == FUNCTION_UNKNOWN)
 		return looks_like_raiser(image, vaddr);
-	return is_raisers_name(function->raw_name);
+	len = strcspn(function->raw_name, "@");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (len == strlen(names[i]) && !memcmp(function->raw_name, names[i], len))
+			return true;
+	return false;
 }
 
 /*
@@ -349,7 +263,7 @@ struct flow_point {
 	uint32_t chain;
 	bool raises; /* the stack pointer was reset to the handler's */
 	struct insn insn;
-	struct recent_moves recent;
+	struct insn_move recent[SHAPE_LENGTH]; /* up to this one, the newest first */
 };
 
 static void start_at(struct flow *flow, uint64_t vaddr, uint32_t chain)
@@ -368,57 +282,70 @@ static uint32_t chain_with(struct flow *flow, uint64_t handler, uint32_t outer)
 	return (uint32_t)(flow->nodes.n - 1);
 }
 
-/* The compiler put the handler's address right where the frame is put up. */
-static uint64_t noted_push(const struct flow *flow, const struct flow_point *p)
-{
-	uint64_t vaddr = flow->vaddr + p->at;
-	const struct insn_move *move = &p->recent.v[0];
-
-	if (!vaddr_vec__has(&flow->note->pushes, vaddr, vaddr) || move->kind != MOVE_ADDRESS ||
-	    !vaddr_vec__has(&flow->note->handlers, move->address, move->address))
-		return 0;
-	return move->address;
-}
-
-/* The handler of a frame that the instruction puts up, or 0. */
+/* The handler of a trap frame that the instruction puts up, or 0. */
 static uint64_t pushed(struct flow *flow, const struct flow_point *p)
 {
-	int32_t slot;
-	uint64_t handler = recent_moves__pushed(&p->recent, &slot);
+	const struct insn_move *v = p->recent;
+	uint8_t frame = v[0].reg, value = v[1].reg;
+	uint64_t handler = 0, vaddr = flow->vaddr + p->at;
 
+	/* Compiled: lea handler,%r11; push %r11; push slot(%r14); mov %rsp,slot(%r14) */
+	if (is_store_to_state(&v[0]) && frame == INSN_RSP &&
+	    is_mem(&v[1], MOVE_PUSH_MEM, INSN_R14, v[0].disp) && v[2].kind == MOVE_PUSH &&
+	    v[3].kind == MOVE_ADDRESS && v[3].reg == v[2].reg)
+		handler = v[3].address;
+	/*
+	 * The runtime's, on a stack that is not switched to yet (5.x: caml_start_program,
+	 * caml_runstack): lea handler,%x; mov %x,8(%y); mov ...,%x; mov %x,(%y); mov %y,slot(%r14)
+	 */
+	else if (is_store_to_state(&v[0]) && is_mem(&v[1], MOVE_STORE, frame, 0) &&
+		 v[2].kind == MOVE_LOAD && v[2].reg == value &&
+		 is_mem(&v[3], MOVE_STORE, frame, 8) && v[3].reg == value &&
+		 v[4].kind == MOVE_ADDRESS && v[4].reg == value)
+		handler = v[4].address;
 	if (handler) {
-		flow->slot = slot;
+		flow->slot = v[0].disp;
 		flow->has_slot = true;
 	}
+	/* A note has the place where the handler's address is loaded to put the frame up. */
 	if (flow->note)
-		handler = noted_push(flow, p);
+		handler = vaddr_vec__has(&flow->note->pushes, vaddr, vaddr) &&
+					  v[0].kind == MOVE_ADDRESS &&
+					  vaddr_vec__has(&flow->note->handlers, v[0].address,
+							 v[0].address)
+				  ? v[0].address
+				  : 0;
 	return handler - flow->vaddr < flow->size ? handler : 0;
-}
-
-static bool popped(const struct flow *flow, const struct flow_point *p)
-{
-	if (flow->note) {
-		uint64_t vaddr = flow->vaddr + p->at;
-
-		return vaddr_vec__has(&flow->note->pops, vaddr, vaddr);
-	}
-	return flow->has_slot && recent_moves__popped(&p->recent, flow->slot);
 }
 
 /* Applies the instruction's effect on the trap frames. */
 static void follow_traps(struct flow *flow, struct flow_point *p)
 {
-	uint64_t handler = pushed(flow, p);
+	const struct insn_move *move = &p->recent[0];
+	uint64_t handler = pushed(flow, p), vaddr = flow->vaddr + p->at;
+	bool is_popped;
 
 	if (handler) {
 		/* The frame is popped before its handler runs. */
 		start_at(flow, handler, p->chain);
 		p->chain = chain_with(flow, handler, p->chain);
-	} else if (flow->has_slot && recent_moves__raises(&p->recent, flow->slot)) {
-		p->raises = true;
-	} else if (!p->raises && popped(flow, p)) {
-		p->chain = p->chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[p->chain].outer;
+		return;
 	}
+	/* The stack is set back to the innermost frame; what follows pops it and runs its handler.
+	 */
+	if (flow->has_slot && is_mem(move, MOVE_LOAD, INSN_R14, flow->slot) &&
+	    move->reg == INSN_RSP) {
+		p->raises = true;
+		return;
+	}
+	if (flow->note)
+		is_popped = vaddr_vec__has(&flow->note->pops, vaddr, vaddr);
+	else
+		is_popped =
+			flow->has_slot && (is_mem(move, MOVE_POP_MEM, INSN_R14, flow->slot) ||
+					   (is_store_to_state(move) && move->disp == flow->slot));
+	if (is_popped && !p->raises)
+		p->chain = p->chain < CHAIN_FIRST ? CHAIN_UNKNOWN : flow->nodes.v[p->chain].outer;
 }
 
 static void add_site(struct flow *flow, const struct flow_point *p)
@@ -438,8 +365,7 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 	case INSN_CALL_INDIRECT:
 		if (is_first_time)
 			add_site(flow, p);
-		return p->insn.cls == INSN_CALL_INDIRECT ||
-		       !ocaml_shapes__is_raiser(flow->image, p->insn.target);
+		return p->insn.cls == INSN_CALL_INDIRECT || !is_raiser(flow->image, p->insn.target);
 	case INSN_COND:
 		start_at(flow, p->insn.target, p->chain);
 		return true;
@@ -448,7 +374,7 @@ static bool follow_control(struct flow *flow, const struct flow_point *p, bool i
 		return false;
 	case INSN_JUMP_INDIRECT:
 		if (!p->raises) {
-			uint64_t vaddr = recent_moves__switches(&p->recent);
+			uint64_t vaddr = switch_table(p->recent);
 
 			if (vaddr && flow->tables.n < MAX_TABLES &&
 			    VEC_ADD(&flow->tables, (struct flow_table){vaddr, p->chain}))
@@ -497,8 +423,8 @@ static void follow_line(struct flow *flow, const struct flow_start *start)
 		for (size_t i = p.at + 1; i < p.at + p.insn.len; i++)
 			if (flow->chains[i] == CHAIN_UNSEEN)
 				flow->chains[i] = CHAIN_INSIDE;
-		memmove(&p.recent.v[1], &p.recent.v[0], (SHAPE_LENGTH - 1) * sizeof(p.recent.v[0]));
-		p.recent.v[0] = insn__move(code, p.insn.len, flow->vaddr + p.at);
+		memmove(&p.recent[1], &p.recent[0], (SHAPE_LENGTH - 1) * sizeof(p.recent[0]));
+		p.recent[0] = insn__move(code, p.insn.len, flow->vaddr + p.at);
 		follow_traps(flow, &p);
 		if (!follow_control(flow, &p, is_first_time))
 			return;
@@ -519,53 +445,35 @@ static void follow_starts(struct flow *flow)
  * A table's length is unknown. An entry that leads out of the function, into the middle of an
  * instruction, or to a place with another chain belongs to the next table.
  */
-static bool is_entry_of(const struct flow *flow, const struct flow_table *table, uint64_t target)
-{
-	uint32_t chain;
-
-	if (target - flow->vaddr >= flow->size)
-		return false;
-	chain = flow->chains[target - flow->vaddr];
-	return chain == CHAIN_UNSEEN || chain == table->chain ||
-	       (table->chain == CHAIN_UNKNOWN && chain != CHAIN_INSIDE);
-}
-
-/* The start of the function's next table. */
-static uint64_t end_of_table(const struct flow *flow, uint64_t vaddr)
-{
-	uint64_t end = UINT64_MAX;
-
-	for (size_t i = 0; i < flow->tables.n; i++)
-		if (flow->tables.v[i].vaddr > vaddr && flow->tables.v[i].vaddr < end)
-			end = flow->tables.v[i].vaddr;
-	return end;
-}
-
 static void follow_table(struct flow *flow, struct flow_table table)
 {
-	uint64_t end = UINT64_MAX, vaddr = table.vaddr;
-	size_t len = 0, n_tables = 0;
-	const uint8_t *entry = elf_image__loaded_bytes(flow->image, vaddr, &len);
+	uint64_t end = UINT64_MAX;
+	size_t len = 0, n_tables = 0, at = 0;
+	const uint8_t *entries = elf_image__loaded_bytes(flow->image, table.vaddr, &len);
 	int32_t offset;
 
-	while (entry && len >= sizeof(offset) && vaddr < end && flow->n_entries < flow->size) {
+	while (entries && len - at >= sizeof(offset) && flow->n_entries < flow->size) {
 		uint64_t target;
+		uint32_t chain;
 
 		/* Following an entry may have found another table, where this one ends. */
-		if (flow->tables.n != n_tables) {
-			n_tables = flow->tables.n;
-			end = end_of_table(flow, table.vaddr);
-			continue;
-		}
-		memcpy(&offset, entry, sizeof(offset));
+		for (; n_tables < flow->tables.n; n_tables++)
+			if (flow->tables.v[n_tables].vaddr > table.vaddr &&
+			    flow->tables.v[n_tables].vaddr < end)
+				end = flow->tables.v[n_tables].vaddr;
+		if (table.vaddr + at >= end)
+			return;
+		memcpy(&offset, entries + at, sizeof(offset));
 		target = table.vaddr + (uint64_t)(int64_t)offset;
-		if (!is_entry_of(flow, &table, target))
+		if (target - flow->vaddr >= flow->size)
+			return;
+		chain = flow->chains[target - flow->vaddr];
+		if (chain != CHAIN_UNSEEN && chain != table.chain &&
+		    (table.chain != CHAIN_UNKNOWN || chain == CHAIN_INSIDE))
 			return;
 		start_at(flow, target, table.chain);
 		follow_starts(flow);
-		entry += sizeof(offset);
-		len -= sizeof(offset);
-		vaddr += sizeof(offset);
+		at += sizeof(offset);
 		flow->n_entries++;
 	}
 }
@@ -588,19 +496,6 @@ static void settle(struct flow *flow)
 	sites->n = out;
 }
 
-static void follow_all(struct flow *flow)
-{
-	/* The fixed chain numbers. */
-	for (int i = 0; i < CHAIN_FIRST; i++)
-		chain_with(flow, 0, CHAIN_UNKNOWN);
-	start_at(flow, flow->vaddr, CHAIN_NONE);
-	follow_starts(flow);
-	/* After what leads to places for sure. Their code may have more of them. */
-	for (size_t i = 0; i < flow->tables.n && !flow->failed; i++)
-		follow_table(flow, flow->tables.v[i]);
-	settle(flow);
-}
-
 int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 			   const struct ocaml_note *note, handler_site_vec *sites)
 {
@@ -612,12 +507,20 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 	flow.size = f->size < len ? f->size : len;
 	flow.note = vaddr_vec__has(&note->pushes, f->vaddr, f->vaddr + f->size - 1) ? note : NULL;
 	if (!flow.code || flow.size > MAX_FUNCTION ||
-	    (!flow.note && !ocaml_shapes__may_push(flow.code, flow.size)))
+	    (!flow.note && !may_push(flow.code, flow.size)))
 		return 0;
 	flow.chains = calloc(flow.size, sizeof(*flow.chains));
 	if (!flow.chains)
 		return -ENOMEM;
-	follow_all(&flow);
+	/* The fixed chain numbers. */
+	for (int i = 0; i < CHAIN_FIRST; i++)
+		chain_with(&flow, 0, CHAIN_UNKNOWN);
+	start_at(&flow, flow.vaddr, CHAIN_NONE);
+	follow_starts(&flow);
+	/* Tables come after all that is certain. Following one may find more of them. */
+	for (size_t i = 0; i < flow.tables.n && !flow.failed; i++)
+		follow_table(&flow, flow.tables.v[i]);
+	settle(&flow);
 	VEC_SORT_BY(sites, start);
 	free(flow.chains);
 	VEC_FINI(&flow.nodes);
@@ -628,54 +531,12 @@ int ocaml_flow__find_sites(struct elf_image *image, const struct function *f,
 
 #define LINE_HELP "one hexadecimal address per line: 0x55d0c81e2f40"
 
-/* The line without its comment, and without what is blank around it. */
-static char *trim(char *line)
-{
-	char *end = line + strcspn(line, "#");
-
-	while (isspace((unsigned char)*line))
-		line++;
-	while (end > line && isspace((unsigned char)end[-1]))
-		end--;
-	*end = '\0';
-	return line;
-}
-
-/* strtoull() also takes blanks and signs. */
-static bool parse_address(const char *text, uint64_t *ip)
-{
-	char *end;
-
-	if (!isxdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	*ip = strtoull(text, &end, 16);
-	return !errno && !*end;
-}
-
-static int add_line(struct ocaml_traps *traps, const char *text, const char *path, size_t number)
-{
-	uint64_t ip;
-
-	if (!*text)
-		return 0;
-	if (!parse_address(text, &ip)) {
-		log__error("%s:%zu: '%.40s' is not an address", path, number, text);
-		log__hint(LINE_HELP);
-		return -EINVAL;
-	}
-	if (VEC_ADD(&traps->ips, ip)) {
-		log__error("out of memory");
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 {
 	_cleanup_free_ char *text = NULL;
-	char *rest, *line;
+	char *rest, *line, *end;
 	size_t len, number = 0;
+	uint64_t ip;
 	int err = fs__read(path, &text, &len);
 
 	if (err) {
@@ -684,8 +545,28 @@ int ocaml_traps__read(struct ocaml_traps *traps, const char *path)
 		return err;
 	}
 	rest = text;
-	while (!err && (line = strsep(&rest, "\n")))
-		err = add_line(traps, trim(line), path, ++number);
+	while (!err && (line = strsep(&rest, "\n"))) {
+		number++;
+		end = line + strcspn(line, "#");
+		while (isspace((unsigned char)*line))
+			line++;
+		while (end > line && isspace((unsigned char)end[-1]))
+			end--;
+		*end = '\0';
+		if (!*line)
+			continue;
+		/* strtoull() also takes signs. */
+		errno = 0;
+		ip = strtoull(line, &end, 16);
+		if (!isxdigit((unsigned char)*line) || errno || *end) {
+			log__error("%s:%zu: '%.40s' is not an address", path, number, line);
+			log__hint(LINE_HELP);
+			err = -EINVAL;
+		} else if (VEC_ADD(&traps->ips, ip)) {
+			log__error("out of memory");
+			err = -ENOMEM;
+		}
+	}
 	VEC_SORT_U64(&traps->ips);
 	return err;
 }

@@ -57,33 +57,17 @@ static void set_register(struct cfi_frame *frame, enum cfi_register reg, uint64_
 	frame->known |= 1u << reg;
 }
 
-static bool ends_with_call(const uint8_t *code, size_t len, uint64_t end)
-{
-	struct insn insn;
-
-	return !insn__decode(code, len, end - len, &insn) && insn.len == len &&
-	       (insn.cls == INSN_CALL || insn.cls == INSN_CALL_INDIRECT);
-}
-
 bool unwind__is_behind_call(struct code_map *map, uint64_t ip)
 {
 	uint8_t code[CALL_MAX];
+	struct insn insn;
 
 	for (size_t len = 2; len <= CALL_MAX && len <= ip; len++)
 		if (code_map__read(map, ip - len, code, len) == len &&
-		    ends_with_call(code, len, ip))
+		    !insn__decode(code, len, ip - len, &insn) && insn.len == len &&
+		    (insn.cls == INSN_CALL || insn.cls == INSN_CALL_INDIRECT))
 			return true;
 	return false;
-}
-
-/* "mov %rsp,%rbp", in both encodings: until it has run, %rbp is the caller's. */
-static bool is_frame_set_up_next(struct code_map *map, uint64_t ip)
-{
-	static const uint8_t store[] = {0x48, 0x89, 0xe5}, load[] = {0x48, 0x8b, 0xec};
-	uint8_t code[sizeof(store)];
-
-	return code_map__read(map, ip, code, sizeof(code)) == sizeof(code) &&
-	       (!memcmp(code, store, sizeof(code)) || !memcmp(code, load, sizeof(code)));
 }
 
 /*
@@ -93,14 +77,19 @@ static bool is_frame_set_up_next(struct code_map *map, uint64_t ip)
  */
 static bool has_no_frame(struct code_map *map, uint64_t ip, const struct code_place *place)
 {
+	/* "mov %rsp,%rbp", in both encodings: until it has run, %rbp is the caller's. */
+	static const uint8_t store[] = {0x48, 0x89, 0xe5}, load[] = {0x48, 0x8b, 0xec};
+	uint8_t code[sizeof(store)];
 	struct cfi_row row;
 
-	return place->function->kind != FUNCTION_PLT &&
-	       cfi__find(place->image, place->vaddr, &row) && !row.is_signal &&
-	       row.cfa.kind == CFI_REGISTER_PLUS && row.cfa.other == CFI_RSP &&
-	       row.registers[CFI_RETURN].kind == CFI_AT_CFA &&
-	       (row.registers[CFI_RBP].kind == CFI_SAME || row.cfa.offset == 8 ||
-		is_frame_set_up_next(map, ip));
+	if (place->function->kind == FUNCTION_PLT || !cfi__find(place->image, place->vaddr, &row) ||
+	    row.is_signal || row.cfa.kind != CFI_REGISTER_PLUS || row.cfa.other != CFI_RSP ||
+	    row.registers[CFI_RETURN].kind != CFI_AT_CFA)
+		return false;
+	if (row.registers[CFI_RBP].kind == CFI_SAME || row.cfa.offset == 8)
+		return true;
+	return code_map__read(map, ip, code, sizeof(code)) == sizeof(code) &&
+	       (!memcmp(code, store, sizeof(code)) || !memcmp(code, load, sizeof(code)));
 }
 
 /* A PLT stub begins with a jump, after an optional endbr64. */
@@ -235,24 +224,22 @@ static bool apply(const struct unwinder *u, const struct cfi_rule *rule, int reg
 	return false;
 }
 
-static bool find_cfa(const struct unwinder *u, const struct cfi_rule *rule, uint64_t *cfa)
-{
-	if (rule->kind == CFI_EXPRESSION)
-		return cfi_expression__value(rule->ops, rule->n, &u->frame, NULL, cfa);
-	return apply(u, rule, CFI_RSP, 0, cfa);
-}
-
 /* The stack grows down: a caller's frame is above, except after a signal on an alternate stack. */
 static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 {
 	struct cfi_frame caller = {.read = u->frame.read, .ctx = u->frame.ctx};
 	uint64_t cfa, value;
+	bool has_cfa;
 
 	set_register(&u->frame, CFI_RSP, u->sp);
 	set_register(&u->frame, CFI_RETURN, u->ip);
 	if (row->registers[CFI_RETURN].kind == CFI_UNDEFINED)
 		return STEP_OUTERMOST;
-	if (!find_cfa(u, &row->cfa, &cfa) || (cfa <= u->sp && !row->is_signal))
+	if (row->cfa.kind == CFI_EXPRESSION)
+		has_cfa = cfi_expression__value(row->cfa.ops, row->cfa.n, &u->frame, NULL, &cfa);
+	else
+		has_cfa = apply(u, &row->cfa, CFI_RSP, 0, &cfa);
+	if (!has_cfa || (cfa <= u->sp && !row->is_signal))
 		return STEP_LOST;
 	for (int reg = 0; reg < CFI_REGISTERS; reg++)
 		if (apply(u, &row->registers[reg], reg, cfa, &value))
@@ -263,21 +250,6 @@ static enum step step_by_rules(struct unwinder *u, const struct cfi_row *row)
 	u->ip = caller.registers[CFI_RETURN];
 	u->sp = caller.registers[CFI_RSP];
 	return row->is_signal ? STEP_INTERRUPTED : STEP_CALLER;
-}
-
-/* Nothing has been pushed yet: a stub, or the first instruction of a function. */
-static bool is_before_frame(const struct unwinder *u, const struct code_place *place)
-{
-	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	uint8_t code[sizeof(endbr)];
-
-	if (!u->is_exact)
-		return false;
-	if (u->ip == place->entry || place->function->kind == FUNCTION_PLT)
-		return true;
-	return u->ip == place->entry + sizeof(endbr) &&
-	       code_map__read(u->map, place->entry, code, sizeof(code)) == sizeof(code) &&
-	       !memcmp(code, endbr, sizeof(code));
 }
 
 /* The most instructions of an epilogue: one pops each register, and a few more. */
@@ -349,9 +321,19 @@ static bool is_behind_deepest(const struct unwinder *u)
 /* Nothing says how this code is unwound. What a frame pointer shows must look like a frame. */
 static enum step step_by_frame_pointer(struct unwinder *u, const struct code_place *place)
 {
+	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[sizeof(endbr)];
 	uint64_t slot = u->sp, bp = u->frame.registers[CFI_RBP], ip, saved = bp;
+	bool has_frame = true;
 
-	if (!is_before_frame(u, place)) {
+	/* Nothing has been pushed yet in a stub, or at the first instruction of a function. */
+	if (u->is_exact && (u->ip == place->entry || place->function->kind == FUNCTION_PLT))
+		has_frame = false;
+	else if (u->is_exact && u->ip == place->entry + sizeof(endbr))
+		has_frame =
+			code_map__read(u->map, place->entry, code, sizeof(code)) != sizeof(code) ||
+			memcmp(code, endbr, sizeof(code)) != 0;
+	if (has_frame) {
 		if (is_behind_deepest(u))
 			return STEP_OUTERMOST;
 		if (!(u->frame.known >> CFI_RBP & 1) || bp < u->sp || !read_word(u, bp, &saved))
@@ -386,15 +368,6 @@ static enum step step(struct unwinder *u)
 	return step_by_epilogue(u, &place) ? STEP_CALLER : step_by_frame_pointer(u, &place);
 }
 
-static bool is_plausible(const struct unwinder *u)
-{
-	struct code_place place;
-
-	if (u->is_exact)
-		return code_map__find(u->map, u->ip, &place);
-	return unwind__is_behind_call(u->map, u->ip) || is_restorer(u);
-}
-
 /* The most tail calls, one after another, by which a probed function has become the running one. */
 #define TAIL_CALLS_MAX 4
 
@@ -423,21 +396,12 @@ static bool jumps_to(struct code_map *map, const struct code_place *function, ui
 	return false;
 }
 
-/* True if the call's function may have become the one that begins at `to`. */
-static bool leads_to(struct code_map *map, const struct probed_call *call, uint64_t to)
-{
-	struct code_place called;
-
-	return find_called(map, call->returns_to, &called) && called.function == call->function &&
-	       jumps_to(map, &called, to, 1);
-}
-
 /* Returns the original return address of the frame at `from`, if its return is probed; 0: unknown.
  */
 static uint64_t find_original(struct unwinder *u, uint64_t from)
 {
 	const struct unwind_start *start = u->start;
-	struct code_place place;
+	struct code_place place, called;
 	bool is_probed = false;
 	size_t i = 0;
 
@@ -458,39 +422,15 @@ static uint64_t find_original(struct unwinder *u, uint64_t from)
 	 */
 	if (!is_probed) {
 		i = u->next_call;
-		if (!leads_to(u->map, &start->calls[i], place.entry))
+		if (!find_called(u->map, start->calls[i].returns_to, &called) ||
+		    called.function != start->calls[i].function ||
+		    !jumps_to(u->map, &called, place.entry, 1))
 			return 0;
 	}
 	if (i < u->next_call)
 		return 0;
 	u->next_call = i + 1 < start->n_calls ? i + 1 : i;
 	return start->calls[i].returns_to;
-}
-
-static int walk(struct unwinder *u)
-{
-	int err = VEC_ADD(&u->out->ips, u->ip);
-
-	while (!err && u->out->ips.n < UNWIND_MAX) {
-		uint64_t from = u->ip - !u->is_exact;
-		enum step result = step(u);
-
-		if (result == STEP_INTERRUPTED) {
-			/* A handler returns to the restorer, which is not a caller: the kernel has
-			 * put it there. */
-			if (u->out->ips.n > 1)
-				u->out->ips.n--;
-		}
-		u->is_exact = result == STEP_INTERRUPTED;
-		u->out->is_whole =
-			result == STEP_OUTERMOST || (result == STEP_CALLER && is_behind_deepest(u));
-		if (u->start->trampoline && u->ip == u->start->trampoline)
-			u->ip = find_original(u, from);
-		if (result == STEP_OUTERMOST || result == STEP_LOST || !is_plausible(u))
-			break;
-		err = VEC_ADD(&u->out->ips, u->ip);
-	}
-	return err;
 }
 
 int unwind__stack(struct code_map *map, const struct unwind_start *start, struct unwound *out)
@@ -504,6 +444,8 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 		.start = start,
 		.is_exact = true,
 	};
+	struct code_place place;
+	int err;
 
 	*out = (struct unwound){0};
 	set_register(&u.frame, CFI_RBX, start->bx);
@@ -512,7 +454,29 @@ int unwind__stack(struct code_map *map, const struct unwind_start *start, struct
 	set_register(&u.frame, CFI_R13, start->r13);
 	set_register(&u.frame, CFI_R14, start->r14);
 	set_register(&u.frame, CFI_R15, start->r15);
-	return walk(&u);
+	err = VEC_ADD(&out->ips, u.ip);
+	while (!err && out->ips.n < UNWIND_MAX) {
+		uint64_t from = u.ip - !u.is_exact;
+		enum step result = step(&u);
+
+		/* A handler returns to the restorer, where the kernel put it: it is not a caller.
+		 */
+		if (result == STEP_INTERRUPTED && out->ips.n > 1)
+			out->ips.n--;
+		u.is_exact = result == STEP_INTERRUPTED;
+		out->is_whole = result == STEP_OUTERMOST ||
+				(result == STEP_CALLER && is_behind_deepest(&u));
+		if (start->trampoline && u.ip == start->trampoline)
+			u.ip = find_original(&u, from);
+		if (result == STEP_OUTERMOST || result == STEP_LOST)
+			break;
+		/* The new ip must be in known code, or follow a call. */
+		if (u.is_exact ? !code_map__find(map, u.ip, &place)
+			       : !unwind__is_behind_call(map, u.ip) && !is_restorer(&u))
+			break;
+		err = VEC_ADD(&out->ips, u.ip);
+	}
+	return err;
 }
 
 void unwound__fini(struct unwound *unwound)

@@ -28,7 +28,7 @@ struct unwind_start {
 	/*
 	 * For return probes: the trampoline's address replaces a return address. 0: none.
 	 * returns_to is the original if one call is probed. If several are, `calls` lists them, the
-	 * latest first; the last one stands for any other call of its function.
+	 * latest first; the last one is also used for any other call of its function.
 	 */
 	uint64_t trampoline, returns_to;
 	const struct probed_call *calls;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The options, input and output of `mtbpf decode`. */
-#ifndef MTBPF_DECODE_COMMAND_H
-#define MTBPF_DECODE_COMMAND_H
+#ifndef MTBPF_CMD_DECODE_H
+#define MTBPF_CMD_DECODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,6 @@
 #include "pipeline/output_name.h"
 #include "pipeline/pipeline.h"
 #include "trace/text.h"
-#include "view/phases.h"
 
 /* -1: not given. */
 enum decode_print { PRINT_NOTHING = -1, PRINT_CALLS, PRINT_BRANCHES };
@@ -25,9 +24,6 @@ struct decode_options {
 	bool no_inline, portable, view, strict;
 	bool verbose, quiet;
 };
-
-/* True if the output is a trace for Perfetto. */
-bool decode_options__want_trace(const struct decode_options *options);
 
 /* The output of decoding. */
 struct decode_output {
@@ -52,11 +48,10 @@ struct decoding {
 	const struct trace_filter *filter;
 };
 
-/* Decodes; confines this process. Returns -errno after a message and a hint, 1 if something was
- * lost, otherwise 0. */
-int decoding__run(const struct decoding *decoding);
-/* Like decoding__run(), in a child process, since a confined process cannot serve or start a
- * browser. */
+/*
+ * Decodes in a child process, since a confined process cannot serve or start a browser. Returns
+ * -errno after a message and a hint, 1 if something was lost, otherwise 0.
+ */
 int decoding__run_apart(struct decoding *decoding);
 
 #endif

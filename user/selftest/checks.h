@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions and types that the checks of all sources share. */
-#ifndef MTBPF_SELFTEST_CHECKS_COMMON_H
-#define MTBPF_SELFTEST_CHECKS_COMMON_H
+#ifndef MTBPF_SELFTEST_CHECKS_H
+#define MTBPF_SELFTEST_CHECKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,16 +65,10 @@ extern const struct loss checks_no_loss;
 
 /* True if -only names it, or was not given. */
 bool checks__wants(const struct checks *test, const char *name);
-bool checks__wants_any(const struct checks *test, const char *const *names, size_t n);
 
 /* Reports a result, unless -only names neither the check nor its recording. */
 void checks__tell(const struct checks *test, const char *name, enum selftest_verdict verdict,
 		  const struct loss *loss, const char *found, ...)
-	__attribute__((format(printf, 5, 6)));
-
-/* Reports a result regardless of -only. */
-void checks__tell_always(const struct checks *test, const char *name, enum selftest_verdict verdict,
-			 const struct loss *loss, const char *found, ...)
 	__attribute__((format(printf, 5, 6)));
 
 static inline enum selftest_verdict verdict_of(bool is_right)
@@ -98,9 +92,6 @@ void checks__end(const struct checks *test, struct trial *trial);
  */
 uint64_t checks__time_error(const struct checks *test, const struct judged_calls *judged);
 uint64_t checks__most_error(const struct checks *test);
-
-/* Reports as this check whether the target is as it was before. */
-void checks__judge_target(const struct checks *test, const struct trial *trial, const char *name);
 
 /* True if `perf trace` counted the same number of system calls. Writes the counts to the text. */
 bool checks__judge_perf_trace(const struct trial *trial, char text[static 100]);
