@@ -21,7 +21,6 @@
 #include "pipeline/output_name.h"
 #include "serve/deep_link.h"
 #include "serve/show.h"
-#include "serve/trace_server.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"

@@ -13,9 +13,8 @@
 #include "session/progress.h"
 #include "session/session.h"
 #include "util/signals.h"
-#include "session/probe/file_probe.h"
 #include "session/probe/probes.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "target/process.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -133,12 +132,12 @@ static int wait_for_end(const struct watch_options *options, const struct target
 			last = stats;
 		}
 		if (!options->common.children && !target__is_alive(target)) {
-			status__end();
+			log__end_line();
 			log__info("the target has exited");
 			break;
 		}
 	}
-	status__end();
+	log__end_line();
 	close(fds[0].fd);
 	return 0;
 }

@@ -23,7 +23,7 @@
 #include "capture/sample/sample_cost.h"
 #include "capture/sample/sample_ring.h"
 #include "trigger/recorder.h"
-#include "trigger/exit_sites.h"
+#include "trigger/probe_site.h"
 #include "trigger/trigger.h"
 
 #define ROUNDS	 11

@@ -329,7 +329,7 @@ largest_ms() {
 	complains "it is neither an integer nor a pointer"
 	mtbpf_run watch -pid "$target" -symbol answer -durations -key arg1
 	[ "$status" -eq 2 ]
-	complains "belong to threads"
+	complains "which measure threads"
 	local command
 	for command in "attach -delay-thresh 1ms" watch; do
 		# shellcheck disable=SC2086

@@ -14,7 +14,7 @@
 
 #include "own_code.h"
 #include "probed_child.h"
-#include "trigger/exit_sites.h"
+#include "trigger/probe_site.h"
 #include "trigger/trigger.h"
 #include "trigger/trigger_internal.h"
 

@@ -4,6 +4,7 @@
 #include <cpuid.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,44 @@
 #include "trigger/trigger.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
+#include "util/json.h"
 #include "util/log.h"
 #include "util/units.h"
+
+void check_result__set(struct check_result *result, enum check_state state, const char *reason, ...)
+{
+	va_list ap;
+
+	result->state = state;
+	va_start(ap, reason);
+	vsnprintf(result->reason, sizeof(result->reason), reason, ap);
+	va_end(ap);
+}
+
+void check_result__remedy(struct check_result *result, const char *remedy, ...)
+{
+	va_list ap;
+
+	va_start(ap, remedy);
+	vsnprintf(result->remedy, sizeof(result->remedy), remedy, ap);
+	va_end(ap);
+}
+
+void check_result__add_number(struct check_result *result, const char *name, int64_t number)
+{
+	if (result->n_facts < CHECK_MAX_FACTS)
+		result->facts[result->n_facts++] =
+			(struct check_fact){.name = name, .number = number};
+}
+
+void check_result__add_text(struct check_result *result, const char *name, const char *text)
+{
+	struct check_fact fact = {.name = name};
+
+	snprintf(fact.text, sizeof(fact.text), "%.*s", (int)sizeof(fact.text) - 1, text);
+	if (result->n_facts < CHECK_MAX_FACTS)
+		result->facts[result->n_facts++] = fact;
+}
 
 /*
  * A check fills state, reason, remedy and facts of a result that is OK and empty. It prints
@@ -59,6 +96,19 @@ static const char *check__strerror(int err)
 	const char *name = strerrorname_np(-err);
 
 	return name ? name : strerror(-err);
+}
+
+static bool is_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
+/* Sets "WHAT: EPERM" as missing; the remedy is for an error of rights. */
+static void set_missing(struct check_result *result, int err, const char *what, const char *remedy)
+{
+	check_result__set(result, CHECK_MISSING, "%s: %s", what, check__strerror(err));
+	if (is_refusal(err))
+		check_result__remedy(result, "%s", remedy);
 }
 
 /* ---- the kernel: version, BTF, lockdown, and -trace-include-kernel */
@@ -130,17 +180,6 @@ static void check_lockdown(const struct check *check, struct check_result *resul
 	}
 }
 
-static void explain_no_kernel_code(struct check_result *result, int err)
-{
-	if (err == -EOPNOTSUPP) {
-		check_result__set(result, CHECK_MISSING, "this PMU records user code only");
-		return;
-	}
-	check_result__set(result, CHECK_MISSING, "not recorded: %s", check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
-}
-
 static void check_kernel_code(const struct check *check, struct check_result *result)
 {
 	const struct kernel_refusal *refusal = kernel_access__try(true);
@@ -157,12 +196,14 @@ static void check_kernel_code(const struct check *check, struct check_result *re
 		return;
 	}
 	err = pt_probe__open(&pmu, true);
-	if (err)
-		explain_no_kernel_code(result, err);
-	else
+	if (!err)
 		check_result__set(result, CHECK_OK,
 				  "can be recorded, and read: "
 				  "-trace-include-kernel");
+	else if (err == -EOPNOTSUPP)
+		check_result__set(result, CHECK_MISSING, "this PMU records user code only");
+	else
+		set_missing(result, err, "not recorded", "run as root (CAP_PERFMON)");
 }
 
 /* ---- virtual machines: hardly any hypervisor passes Intel PT to its guests */
@@ -198,22 +239,15 @@ static bool vm__is_one(void)
 	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx >> 31;
 }
 
-static void read_signature(char signature[static 13])
-{
-	unsigned int eax, words[3];
-
-	__cpuid(0x40000000, eax, words[0], words[1], words[2]);
-	memcpy(signature, words, 12);
-	signature[12] = '\0';
-}
-
 /* By CPUID; if that signature is unknown, as the kernel names it. */
 static void find_name(char *name, size_t size)
 {
-	char signature[13];
+	unsigned int eax, words[3];
+	char signature[12];
 	const char *known;
 
-	read_signature(signature);
+	__cpuid(0x40000000, eax, words[0], words[1], words[2]);
+	memcpy(signature, words, sizeof(signature));
 	known = vm__hypervisor(signature);
 	if (known)
 		snprintf(name, size, "%s", known);
@@ -221,30 +255,16 @@ static void find_name(char *name, size_t size)
 		snprintf(name, size, "an unknown hypervisor");
 }
 
-/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
-static void find_product(char *product, size_t size)
-{
-	char vendor[40] = "", model[40] = "";
-
-	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
-	check__read_line(DMI "product_name", model, sizeof(model));
-	snprintf(product, size, "%s%s%s", vendor, vendor[0] && model[0] ? " " : "", model);
-}
-
-static void cut_at(char *text, const char *what)
-{
-	char *found = strstr(text, what);
-
-	if (found)
-		*found = '\0';
-}
-
 static void check_vm(const struct check *check, struct check_result *result)
 {
-	char name[40], product[84];
+	char name[40], product[84], vendor[40] = "", model[40] = "", *details;
 	bool has_pt = !access(PT_PMU_PATH, F_OK);
 
-	find_product(product, sizeof(product));
+	/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
+	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
+	check__read_line(DMI "product_name", model, sizeof(model));
+	snprintf(product, sizeof(product), "%s%s%s", vendor, vendor[0] && model[0] ? " " : "",
+		 model);
 	if (product[0])
 		check_result__add_text(result, "product", product);
 	check_result__add_number(result, "is_vm", vm__is_one());
@@ -256,7 +276,9 @@ static void check_vm(const struct check *check, struct check_result *result)
 	find_name(name, sizeof(name));
 	check_result__add_text(result, "hypervisor", name);
 	/* "QEMU Standard PC (i440FX + PIIX, 1996)": the model's name is enough. */
-	cut_at(product, " (");
+	details = strstr(product, " (");
+	if (details)
+		*details = '\0';
 	check_result__set(result, has_pt ? CHECK_OK : CHECK_LIMITED, "%s%s%s: %s Intel PT", name,
 			  product[0] ? ", " : "", product, has_pt ? "with" : "without");
 	if (!has_pt)
@@ -276,33 +298,10 @@ static const char *const cap_names[] = {
 
 static bool is_intel(void)
 {
-	char line[64] = "";
-	FILE *cpuinfo = fopen("/proc/cpuinfo", "re");
-	bool intel = false;
+	unsigned int eax, ebx, ecx, edx;
 
-	while (cpuinfo && !intel && fgets(line, sizeof(line), cpuinfo))
-		intel = strstr(line, "GenuineIntel");
-	if (cpuinfo)
-		fclose(cpuinfo);
-	return intel;
-}
-
-static void explain_no_pmu(struct check_result *result)
-{
-	check_result__set(result, CHECK_MISSING, "no PMU: %s",
-			  vm__is_one() ? "a virtual machine"
-			  : is_intel() ? "not in this CPU, kernel or BIOS setting"
-				       : "the CPU is not Intel's");
-	check_result__remedy(result, "-source sample");
-}
-
-static void explain_open(struct check_result *result, int err)
-{
-	check_result__set(result, CHECK_MISSING, "cannot be opened: %s", check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
-	else if (err == -EBUSY)
-		check_result__remedy(result, "end the perf, mtbpf or debugger that uses it");
+	return __get_cpuid(0, &eax, &ebx, &ecx, &edx) && ebx == signature_INTEL_ebx &&
+	       ecx == signature_INTEL_ecx && edx == signature_INTEL_edx;
 }
 
 static void check_intel_pt(const struct check *check, struct check_result *result)
@@ -311,7 +310,11 @@ static void check_intel_pt(const struct check *check, struct check_result *resul
 	int err;
 
 	if (pt_pmu__read(&pmu)) {
-		explain_no_pmu(result);
+		check_result__set(result, CHECK_MISSING, "no PMU: %s",
+				  vm__is_one() ? "a virtual machine"
+				  : is_intel() ? "not in this CPU, kernel or BIOS setting"
+					       : "the CPU is not Intel's");
+		check_result__remedy(result, "-source sample");
 		return;
 	}
 	check_result__add_number(result, "type", pmu.type);
@@ -319,10 +322,13 @@ static void check_intel_pt(const struct check *check, struct check_result *resul
 	check_result__add_number(result, "tsc_art_num", pmu.tsc_art_num);
 	check_result__add_number(result, "tsc_art_den", pmu.tsc_art_den);
 	err = pt_probe__open(&pmu, false);
-	if (err)
-		explain_open(result, err);
-	else
+	if (!err) {
 		check_result__set(result, CHECK_OK, "the PMU is there, and can be opened");
+		return;
+	}
+	set_missing(result, err, "cannot be opened", "run as root (CAP_PERFMON)");
+	if (err == -EBUSY)
+		check_result__remedy(result, "end the perf, mtbpf or debugger that uses it");
 }
 
 static uint32_t cap(const char *name)
@@ -381,24 +387,6 @@ static void check_pt_caps(const struct check *check, struct check_result *result
 		check_result__set(result, CHECK_OK, "%s", list);
 }
 
-static void explain_freeze(enum pt_freeze freeze, struct check_result *result, int err)
-{
-	if (err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG)
-		check_result__set(result, CHECK_MISSING, "not on this kernel: %s",
-				  check__strerror(err));
-	else if (err == -ENODATA)
-		check_result__set(result, CHECK_MISSING, "tried: %s",
-				  freeze == PT_FREEZE_DISABLE ? "the trace is empty"
-							      : "the trace went on after the hit");
-	else
-		check_result__set(result, CHECK_MISSING, "cannot be tried: %s",
-				  check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root");
-	else if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
-		check_result__remedy(result, "Linux 6.13 or later has it, and Debian's 6.12");
-}
-
 static void check_freeze(const struct check *check, struct check_result *result)
 {
 	enum pt_freeze freeze = (enum pt_freeze)check->which;
@@ -410,10 +398,19 @@ static void check_freeze(const struct check *check, struct check_result *result)
 		return;
 	}
 	err = pt_probe__freeze(&pmu, freeze);
-	if (err)
-		explain_freeze(freeze, result, err);
-	else
+	if (!err)
 		check_result__set(result, CHECK_OK, "tried: %s", pt_freeze__name(freeze));
+	else if (err == -EINVAL || err == -EOPNOTSUPP || err == -E2BIG)
+		check_result__set(result, CHECK_MISSING, "not on this kernel: %s",
+				  check__strerror(err));
+	else if (err == -ENODATA)
+		check_result__set(result, CHECK_MISSING, "tried: %s",
+				  freeze == PT_FREEZE_DISABLE ? "the trace is empty"
+							      : "the trace went on after the hit");
+	else
+		set_missing(result, err, "cannot be tried", "run as root");
+	if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
+		check_result__remedy(result, "Linux 6.13 or later has it, and Debian's 6.12");
 }
 
 /* ---- samples, and what the CPU adds to them */
@@ -429,10 +426,7 @@ static void check_sample(const struct check *check, struct check_result *result)
 				  (unsigned int)(1000000000 / period_ns));
 		return;
 	}
-	check_result__set(result, CHECK_MISSING, "stacks cannot be sampled: %s",
-			  check__strerror(err));
-	if (err == -EACCES || err == -EPERM)
-		check_result__remedy(result, "run as root (CAP_PERFMON)");
+	set_missing(result, err, "stacks cannot be sampled", "run as root (CAP_PERFMON)");
 }
 
 static const struct {
@@ -455,7 +449,7 @@ static void check_counting(const struct check *check, struct check_result *resul
 	else
 		check_result__set(result, CHECK_MISSING, "not here (%s): %s", check__strerror(err),
 				  counted[check->which].instead);
-	if (err == -EACCES || err == -EPERM)
+	if (is_refusal(err))
 		check_result__remedy(result, "run as root");
 }
 
@@ -475,11 +469,6 @@ static void check_branch_snapshot(const struct check *check, struct check_result
 
 /* ---- the trigger: BPF programs, uprobes, and tracefs for uprobes of several threads */
 
-static bool is_refusal(int err)
-{
-	return err == -EPERM || err == -EACCES;
-}
-
 /* Loads the programs, because version numbers say little. */
 static void check_bpf(const struct check *check, struct check_result *result)
 {
@@ -494,11 +483,8 @@ static void check_bpf(const struct check *check, struct check_result *result)
 		trigger__free(trigger);
 		return;
 	}
-	check_result__set(result, CHECK_MISSING, "the programs do not load: %s",
-			  check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_BPF, CAP_PERFMON)");
-	else
+	set_missing(result, err, "the programs do not load", "run as root (CAP_BPF, CAP_PERFMON)");
+	if (!is_refusal(err))
 		check_result__remedy(result, "Linux 6.1 or later");
 }
 
@@ -518,10 +504,7 @@ static void check_uprobe(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_MISSING,
 				  "tried: a probe can be set, but is not hit");
 	else
-		check_result__set(result, CHECK_MISSING, "no probe can be set: %s",
-				  check__strerror(err));
-	if (is_refusal(err))
-		check_result__remedy(result, "run as root (CAP_SYS_ADMIN)");
+		set_missing(result, err, "no probe can be set", "run as root (CAP_SYS_ADMIN)");
 }
 
 static void check_tracefs(const struct check *check, struct check_result *result)
@@ -545,16 +528,12 @@ static void check_tracefs(const struct check *check, struct check_result *result
 
 /* ---- rights: capabilities, settings of perf and ptrace, locked memory */
 
-/* The kernel accepts CAP_SYS_ADMIN instead of these (include/linux/capability.h). */
-static bool is_part_of_sys_admin(int capability)
-{
-	return capability == CAP_BPF || capability == CAP_PERFMON ||
-	       capability == CAP_CHECKPOINT_RESTORE;
-}
-
 static void check_capability(const struct check *check, struct check_result *result)
 {
-	bool part = is_part_of_sys_admin(check->which) && capability__has(CAP_SYS_ADMIN);
+	/* The kernel accepts CAP_SYS_ADMIN instead of these (include/linux/capability.h). */
+	bool part = (check->which == CAP_BPF || check->which == CAP_PERFMON ||
+		     check->which == CAP_CHECKPOINT_RESTORE) &&
+		    capability__has(CAP_SYS_ADMIN);
 
 	check_result__add_number(result, "number", check->which);
 	check_result__add_number(result, "effective", capability__effective(check->which));
@@ -645,25 +624,11 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 		check_result__remedy(result, "run as root");
 }
 
-static void explain_limit(struct check_result *result, uint64_t fits)
-{
-	char size[UNITS_TEXT_SIZE];
-	uint64_t threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
-
-	units__format_size(size, fits);
-	check_result__add_number(result, "fits", (int64_t)fits);
-	check_result__add_number(result, "threads", (int64_t)threads);
-	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
-			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
-			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
-	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
-			     threads ? "" : ", or a smaller -snapshot-size");
-}
-
 static void check_memlock(const struct check *check, struct check_result *result)
 {
 	struct memlock_limits limits;
-	uint64_t fits;
+	char size[UNITS_TEXT_SIZE];
+	uint64_t fits, threads;
 
 	memlock__read(&limits);
 	fits = memlock__fits(&limits);
@@ -672,11 +637,20 @@ static void check_memlock(const struct check *check, struct check_result *result
 		check_result__add_text(result, "rlimit_memlock", "unlimited");
 	else
 		check_result__add_number(result, "rlimit_memlock", (int64_t)limits.rlimit);
-	if (fits == UINT64_MAX)
+	if (fits == UINT64_MAX) {
 		check_result__set(result, CHECK_OK, "as much trace as there is memory%s",
 				  limits.ipc_lock ? ": CAP_IPC_LOCK lifts the limit" : "");
-	else
-		explain_limit(result, fits);
+		return;
+	}
+	threads = fits / pt_ring__locked_size(SNAPSHOT_SIZE_DEFAULT, false);
+	units__format_size(size, fits);
+	check_result__add_number(result, "fits", (int64_t)fits);
+	check_result__add_number(result, "threads", (int64_t)threads);
+	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
+			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
+			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
+	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
+			     threads ? "" : ", or a smaller -snapshot-size");
 }
 
 static bool is_on_path(const char *program)
@@ -755,18 +729,9 @@ static void add_word(char *list, size_t size, const char *word)
 	snprintf(list + len, size - len, "%s%s", len ? ", " : "", word);
 }
 
-static bool is_missing(const struct check_report *report, const char *name)
-{
-	for (size_t i = 0; i < report->n; i++)
-		if (!strcmp(report->results[i].name, name))
-			return report->results[i].state == CHECK_MISSING;
-	return true;
-}
-
 /* Adds the result `attach`, which follows from the others. */
 static void sum_up(struct check_report *report)
 {
-	static const char *const for_samples[] = {"sample", "bpf", "uprobe"};
 	struct check_result *sum = &report->results[report->n];
 	char missing[CHECK_TEXT_SIZE] = "", by_samples[CHECK_TEXT_SIZE] = "";
 
@@ -774,12 +739,14 @@ static void sum_up(struct check_report *report)
 	for (size_t i = 0; i < report->n; i++) {
 		const struct check_result *r = &report->results[i];
 
-		if (r->needed && r->state == CHECK_MISSING)
+		if (r->state != CHECK_MISSING)
+			continue;
+		if (r->needed)
 			add_word(missing, sizeof(missing), r->name);
+		if (!strcmp(r->name, "sample") || !strcmp(r->name, "bpf") ||
+		    !strcmp(r->name, "uprobe"))
+			add_word(by_samples, sizeof(by_samples), r->name);
 	}
-	for (size_t i = 0; i < sizeof(for_samples) / sizeof(for_samples[0]); i++)
-		if (is_missing(report, for_samples[i]))
-			add_word(by_samples, sizeof(by_samples), for_samples[i]);
 	if (missing[0] && !by_samples[0])
 		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
 				  missing);
@@ -822,4 +789,66 @@ struct check_report *check_report__new(void)
 		run(&checks[i], &report->results[report->n++]);
 	sum_up(report);
 	return report;
+}
+
+/* ---- the report */
+
+void check_report__free(struct check_report *report)
+{
+	free(report);
+}
+
+bool check_report__good(const struct check_report *report)
+{
+	for (size_t i = 0; i < report->n; i++)
+		if (report->results[i].needed && report->results[i].state == CHECK_MISSING)
+			return false;
+	return true;
+}
+
+static const char *const state_names[] = {
+	[CHECK_OK] = "ok", [CHECK_LIMITED] = "limited", [CHECK_MISSING] = "missing"};
+
+void check_report__print(const struct check_report *report, FILE *out)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < report->n; i++)
+		if ((int)strlen(report->results[i].name) > width)
+			width = (int)strlen(report->results[i].name);
+	for (size_t i = 0; i < report->n; i++) {
+		const struct check_result *r = &report->results[i];
+
+		fprintf(out, "%-*s  %-7s  %s%s%s\n", width, r->name, state_names[r->state],
+			r->reason, r->remedy[0] ? "; " : "", r->remedy);
+	}
+}
+
+static void add_result(cJSON *array, const struct check_result *result)
+{
+	cJSON *object = json__append_object(array), *facts;
+
+	cJSON_AddStringToObject(object, "name", result->name);
+	cJSON_AddStringToObject(object, "state", state_names[result->state]);
+	cJSON_AddStringToObject(object, "reason", result->reason);
+	json__add_text_or_null(object, "remedy", result->remedy[0] ? result->remedy : NULL);
+	cJSON_AddBoolToObject(object, "needed", result->needed);
+	facts = cJSON_AddObjectToObject(object, "facts");
+	for (size_t i = 0; i < result->n_facts; i++) {
+		const struct check_fact *fact = &result->facts[i];
+
+		if (fact->text[0])
+			cJSON_AddStringToObject(facts, fact->name, fact->text);
+		else
+			cJSON_AddNumberToObject(facts, fact->name, (double)fact->number);
+	}
+}
+
+char *check_report__json(const struct check_report *report)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < report->n; i++)
+		add_result(array, &report->results[i]);
+	return json__finish(array);
 }

@@ -32,22 +32,6 @@ static bool parse_port(const char *text, in_port_t *port)
 	return *text >= '0' && *text <= '9' && !*end && value <= 65535;
 }
 
-static bool parse_v4(const char *host, const char *port, struct sockaddr_in *v4)
-{
-	v4->sin_family = AF_INET;
-	if (!strcmp(host, "localhost"))
-		host = "127.0.0.1";
-	return inet_pton(AF_INET, host, &v4->sin_addr) == 1 && parse_port(port, &v4->sin_port) &&
-	       ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-static bool parse_v6(const char *host, const char *port, struct sockaddr_in6 *v6)
-{
-	v6->sin6_family = AF_INET6;
-	return !strcmp(host, "[::1]") && inet_pton(AF_INET6, "::1", &v6->sin6_addr) == 1 &&
-	       parse_port(port, &v6->sin6_port);
-}
-
 /* Parses the address; returns its size, or 0. */
 static socklen_t parse(const char *text, union address *address)
 {
@@ -65,24 +49,18 @@ static socklen_t parse(const char *text, union address *address)
 	if (!colon || (size_t)(colon - text) >= sizeof(host))
 		return 0;
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - text), text);
-	if (parse_v4(host, colon + 1, &address->v4))
-		return sizeof(address->v4);
-	*address = (union address){0};
-	return parse_v6(host, colon + 1, &address->v6) ? sizeof(address->v6) : 0;
-}
-
-/* Removes the socket of a mtbpf that was killed, but never one on which somebody listens. */
-static void remove_stale(const struct sockaddr_un *local)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct stat st;
-
-	if (fd < 0)
-		return;
-	if (connect(fd, (const struct sockaddr *)local, sizeof(*local)) && errno == ECONNREFUSED &&
-	    !lstat(local->sun_path, &st) && S_ISSOCK(st.st_mode))
-		unlink(local->sun_path);
-	close(fd);
+	if (!strcmp(host, "[::1]")) {
+		address->v6.sin6_family = AF_INET6;
+		address->v6.sin6_addr = in6addr_loopback;
+		return parse_port(colon + 1, &address->v6.sin6_port) ? sizeof(address->v6) : 0;
+	}
+	address->v4.sin_family = AF_INET;
+	if (inet_pton(AF_INET, strcmp(host, "localhost") ? host : "127.0.0.1",
+		      &address->v4.sin_addr) != 1 ||
+	    !parse_port(colon + 1, &address->v4.sin_port) ||
+	    ntohl(address->v4.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
+		return 0;
+	return sizeof(address->v4);
 }
 
 static void describe(struct listener *l, const union address *address)
@@ -108,20 +86,32 @@ static void describe(struct listener *l, const union address *address)
 
 static int open_socket(struct listener *l, const union address *address, socklen_t size)
 {
+	bool is_local = address->any.sa_family == AF_UNIX;
+	const char *path = address->local.sun_path;
 	const int on = 1;
+	struct stat st;
 
 	l->fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0)
 		return -errno;
-	if (address->any.sa_family == AF_UNIX)
-		remove_stale(&address->local);
-	else
+	if (is_local) {
+		/* The socket of a mtbpf that was killed, but never one on which somebody listens.
+		 */
+		int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (other >= 0 && connect(other, &address->any, sizeof(address->local)) &&
+		    errno == ECONNREFUSED && !lstat(path, &st) && S_ISSOCK(st.st_mode))
+			unlink(path);
+		if (other >= 0)
+			close(other);
+	} else {
 		setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	}
 	if (bind(l->fd, &address->any, size))
 		return -errno;
 	describe(l, address);
 	/* Set the mode before a client can connect. */
-	if (l->path[0] && chmod(l->path, 0660))
+	if (is_local && chmod(l->path, 0660))
 		return -errno;
 	return listen(l->fd, BACKLOG) ? -errno : 0;
 }
@@ -202,65 +192,38 @@ static void end_stream(void *ctx)
 	free(stream);
 }
 
-static struct MHD_Response *make_stream(const struct http_answer *answer)
-{
-	struct stream *stream = malloc(sizeof(*stream));
-	struct MHD_Response *response = NULL;
-
-	if (stream) {
-		*stream = (struct stream){answer->read, answer->end, answer->stream};
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE,
-							     read_stream, stream, end_stream);
-	}
-	if (response)
-		return response;
-	answer->end(answer->stream);
-	free(stream);
-	return NULL;
-}
-
 static struct MHD_Response *make_response(const struct http_answer *answer)
 {
 	struct MHD_Response *response = NULL;
+	struct stream *stream;
 	struct stat st;
 
-	if (answer->read)
-		return make_stream(answer);
-	if (answer->fd >= 0) {
+	if (answer->read) {
+		stream = malloc(sizeof(*stream));
+		if (stream) {
+			*stream = (struct stream){answer->read, answer->end, answer->stream};
+			response = MHD_create_response_from_callback(
+				MHD_SIZE_UNKNOWN, BLOCK_SIZE, read_stream, stream, end_stream);
+		}
+		if (!response) {
+			answer->end(answer->stream);
+			free(stream);
+		}
+	} else if (answer->fd >= 0) {
 		if (!fstat(answer->fd, &st))
 			response = MHD_create_response_from_fd64((uint64_t)st.st_size, answer->fd);
 		if (!response)
 			close(answer->fd);
-		return response;
+	} else if (answer->own_text) {
+		response = MHD_create_response_from_buffer(answer->size, answer->own_text,
+							   MHD_RESPMEM_MUST_FREE);
+		if (!response)
+			free(answer->own_text);
+	} else {
+		response = MHD_create_response_from_buffer(answer->size, (void *)answer->text,
+							   MHD_RESPMEM_PERSISTENT);
 	}
-	if (!answer->own_text)
-		return MHD_create_response_from_buffer(answer->size, (void *)answer->text,
-						       MHD_RESPMEM_PERSISTENT);
-	response = MHD_create_response_from_buffer(answer->size, answer->own_text,
-						   MHD_RESPMEM_MUST_FREE);
-	if (!response)
-		free(answer->own_text);
 	return response;
-}
-
-static enum MHD_Result send_answer(struct MHD_Connection *connection,
-				   const struct http_answer *answer)
-{
-	struct MHD_Response *response = make_response(answer);
-	enum MHD_Result result;
-
-	if (!response)
-		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				answer->type ? answer->type : "text/plain");
-	if (answer->location)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, answer->location);
-	for (size_t i = 0; i < answer->n_headers; i++)
-		MHD_add_response_header(response, answer->headers[i].name,
-					answer->headers[i].value);
-	result = MHD_queue_response(connection, answer->status, response);
-	MHD_destroy_response(response);
-	return result;
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
@@ -270,7 +233,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	const struct http_server *server = ctx;
 	const struct http_request request = {method, path, connection};
 	struct http_answer answer = {.fd = -1, .text = ""};
-	enum MHD_Result result;
+	struct MHD_Response *response = NULL;
+	enum MHD_Result result = MHD_NO;
 
 	/* The first call comes after the headers, the last one after the whole body. */
 	if (!*state) {
@@ -282,7 +246,20 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	server->options.answer(server->options.ctx, &request, &answer);
-	result = answer.status ? send_answer(connection, &answer) : MHD_NO;
+	if (answer.status)
+		response = make_response(&answer);
+	if (response) {
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					answer.type ? answer.type : "text/plain");
+		if (answer.location)
+			MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION,
+						answer.location);
+		for (size_t i = 0; i < answer.n_headers; i++)
+			MHD_add_response_header(response, answer.headers[i].name,
+						answer.headers[i].value);
+		result = MHD_queue_response(connection, answer.status, response);
+		MHD_destroy_response(response);
+	}
 	free(answer.location);
 	return result;
 }

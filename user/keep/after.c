@@ -132,31 +132,6 @@ static void begin(struct after *after, struct metrics *m)
 	drop_first(after);
 }
 
-static void take_causes(struct after *after, struct metrics *m)
-{
-	struct metrics_cause causes[KEEP_CAUSES_MAX];
-	ssize_t n;
-
-	fcntl(after->from, F_SETFL, O_NONBLOCK);
-	n = read(after->from, causes, sizeof(causes));
-	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(causes[0]); i++)
-		metrics__add_cause(m, &causes[i]);
-	close(after->from);
-}
-
-static void say_status(const struct after *after, int status, struct metrics *m)
-{
-	if (!after->options->on_capture)
-		return;
-	m->on_capture[status ? ON_CAPTURE_FAILED : ON_CAPTURE_OK]++;
-	if (WIFSIGNALED(status))
-		log__warn("-on-capture: '%s %s' was ended by a signal: %s",
-			  after->options->on_capture, after->queue[0], strsignal(WTERMSIG(status)));
-	else if (status)
-		log__warn("-on-capture: '%s %s' exited with %d", after->options->on_capture,
-			  after->queue[0], WEXITSTATUS(status));
-}
-
 static void kill_group(const struct after *after)
 {
 	/* The child may not have created its process group yet. */
@@ -164,13 +139,28 @@ static void kill_group(const struct after *after)
 		kill(after->pid, SIGKILL);
 }
 
-static void check_time(const struct after *after)
+/* Takes what the ended process has left; status is NULL if that is not known. */
+static void finish(struct after *after, const int *status, struct metrics *m)
 {
-	if (clock__now_ns() < after->until_ns)
-		return;
-	log__warn("%s: %s took longer than -on-capture-timeout, %s, and was ended", after->queue[0],
-		  work_of(after), DURATION(after->options->on_capture_timeout_ns));
-	kill_group(after);
+	struct metrics_cause causes[KEEP_CAUSES_MAX];
+	const char *command = after->options->on_capture;
+	ssize_t n;
+
+	fcntl(after->from, F_SETFL, O_NONBLOCK);
+	n = read(after->from, causes, sizeof(causes));
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(causes[0]); i++)
+		metrics__add_cause(m, &causes[i]);
+	close(after->from);
+	if (command && status) {
+		m->on_capture[*status ? ON_CAPTURE_FAILED : ON_CAPTURE_OK]++;
+		if (WIFSIGNALED(*status))
+			log__warn("-on-capture: '%s %s' was ended by a signal: %s", command,
+				  after->queue[0], strsignal(WTERMSIG(*status)));
+		else if (*status)
+			log__warn("-on-capture: '%s %s' exited with %d", command, after->queue[0],
+				  WEXITSTATUS(*status));
+	}
+	drop_first(after);
 }
 
 bool after__look(struct after *after, struct metrics *m)
@@ -180,14 +170,16 @@ bool after__look(struct after *after, struct metrics *m)
 	pid_t ended;
 
 	if (after->pid) {
-		check_time(after);
+		if (clock__now_ns() >= after->until_ns) {
+			log__warn("%s: %s took longer than -on-capture-timeout, %s, and was ended",
+				  after->queue[0], work_of(after),
+				  DURATION(after->options->on_capture_timeout_ns));
+			kill_group(after);
+		}
 		ended = waitpid(after->pid, &status, WNOHANG);
 		if (!ended)
 			return false;
-		take_causes(after, m);
-		if (ended > 0)
-			say_status(after, status, m);
-		drop_first(after);
+		finish(after, ended > 0 ? &status : NULL, m);
 		is_done = true;
 	}
 	if (after->n)

@@ -90,17 +90,14 @@ static int lock(const char *path)
 	return err;
 }
 
-static bool begins_with(const char *name, const char *prefix)
-{
-	return !strncmp(name, prefix, strlen(prefix));
-}
-
+/* Removes an incomplete recording without a writer, or the remains of a removed one. */
 static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	if (!begins_with(name, WRITING) && !begins_with(name, REMOVING))
+	if (!!strncmp(name, WRITING, strlen(WRITING)) &&
+	    !!strncmp(name, REMOVING, strlen(REMOVING)))
 		return 0;
 	join_path(folder, path, "", name);
 	fd = lock(path);
@@ -110,12 +107,6 @@ static int sweep_one(const struct folder *folder, const char *name, void *ctx)
 	fs__remove_dir(path);
 	close(fd);
 	return 0;
-}
-
-/* Removes incomplete recordings without a writer, and remains of removed ones. 0 or -errno. */
-static int sweep(const struct folder *folder)
-{
-	return each(folder, sweep_one, NULL);
 }
 
 static int add_item(const struct folder *folder, const char *name, void *ctx)
@@ -180,25 +171,11 @@ static int remove_item(const struct folder *folder, const char *name)
 	return err;
 }
 
-static void say_stays(const struct folder *folder, const char *name, int err)
-{
-	char path[PATH_MAX];
-
-	join_path(folder, path, "", name);
-	if (err != -EWOULDBLOCK)
-		log__warn("%s stays: %s", path, strerror(-err));
-	else if (folder->in_work && !strcmp(name, strrchr(folder->in_work, '/') + 1))
-		log__warn("%s is not removed yet: its summary is being made, or the -on-capture "
-			  "command uses it",
-			  path);
-	else
-		log__warn("%s is not removed: another process reads it", path);
-}
-
 /* Removes the oldest recordings to make room for one of this size. 0, -EFBIG or another -errno. */
 static int make_room(const struct folder *folder, uint64_t bytes)
 {
 	struct folder_content content;
+	char path[PATH_MAX];
 	size_t n;
 	int err;
 
@@ -212,12 +189,20 @@ static int make_room(const struct folder *folder, uint64_t bytes)
 		if (n < folder->keep && content.bytes + bytes <= folder->max_bytes)
 			break;
 		err = remove_item(folder, item->name);
-		if (err && err != -ENOENT) {
-			say_stays(folder, item->name, err);
+		if (!err || err == -ENOENT) {
+			n--;
+			content.bytes -= item->bytes;
 			continue;
 		}
-		n--;
-		content.bytes -= item->bytes;
+		join_path(folder, path, "", item->name);
+		if (err != -EWOULDBLOCK)
+			log__warn("%s stays: %s", path, strerror(-err));
+		else if (folder->in_work && !strcmp(item->name, strrchr(folder->in_work, '/') + 1))
+			log__warn("%s is not removed yet: its summary is being made, or the "
+				  "-on-capture command uses it",
+				  path);
+		else
+			log__warn("%s is not removed: another process reads it", path);
 	}
 	folder_content__fini(&content);
 	return 0;
@@ -231,29 +216,22 @@ static int refuse(const char *dir, int err)
 	return err;
 }
 
-static int make_dir(const char *dir)
-{
-	struct stat st;
-
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return -errno;
-	if (stat(dir, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	return access(dir, W_OK | X_OK) ? -errno : 0;
-}
-
 int folder__open(struct folder *folder, const char *dir, size_t keep, uint64_t max_bytes)
 {
-	int err;
+	struct stat st;
+	int err = 0;
 
 	*folder = (struct folder){.keep = keep, .max_bytes = max_bytes};
 	if (snprintf(folder->dir, sizeof(folder->dir), "%s", dir) >= PATH_MAX - NAME_MAX)
 		return refuse(dir, -ENAMETOOLONG);
-	err = make_dir(dir);
+	if ((mkdir(dir, 0700) && errno != EEXIST) || stat(dir, &st))
+		err = -errno;
+	else if (!S_ISDIR(st.st_mode))
+		err = -ENOTDIR;
+	else if (access(dir, W_OK | X_OK))
+		err = -errno;
 	if (!err)
-		err = sweep(folder);
+		err = each(folder, sweep_one, NULL);
 	return err ? refuse(dir, err) : 0;
 }
 
@@ -294,7 +272,7 @@ int folder__begin(const struct folder *folder, const char *process, uint64_t uni
 	return err;
 }
 
-static int give_name(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
+int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
 {
 	int err = fs__tree_size(slot->partial, bytes);
 
@@ -304,13 +282,6 @@ static int give_name(const struct folder *folder, struct folder_slot *slot, uint
 		err = make_room(folder, *bytes);
 	if (!err && rename(slot->partial, slot->path))
 		err = -errno;
-	return err;
-}
-
-int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes)
-{
-	int err = give_name(folder, slot, bytes);
-
 	if (err)
 		folder__abandon(slot);
 	else

@@ -46,73 +46,31 @@ struct record_options {
 		.keep = KEEP_UNSET, .max_per_hour = KEEP_UNSET                                     \
 	}
 
-#define KEEP_OPTION(member) offsetof(struct record_options, keep.member)
-
-#define OPTIONS_KEEP                                                                               \
-	{"dir",                                                                                    \
-	 NULL,                                                                                     \
-	 0,                                                                                        \
-	 OPT_STRING,                                                                               \
-	 "DIR",                                                                                    \
-	 "continue after each capture and keep the newest recordings in DIR, as NAME-TIME.mtbpf; " \
-	 "SIGUSR1 takes one now",                                                                  \
-	 KEEP_OPTION(dir),                                                                         \
-	 NULL},                                                                                    \
-		{"keep",                                                                           \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_INT,                                                                          \
-		 "N",                                                                              \
-		 "with -dir: keep at most N recordings (default 20)",                              \
-		 KEEP_OPTION(keep),                                                                \
-		 NULL},                                                                            \
-		{"max-size",                                                                       \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_SIZE,                                                                         \
-		 "SIZE",                                                                           \
-		 "with -dir: keep at most SIZE of recordings (default 1G)",                        \
-		 KEEP_OPTION(max_size),                                                            \
-		 NULL},                                                                            \
-		{"max-per-hour",                                                                   \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_INT,                                                                          \
-		 "M",                                                                              \
-		 "with -dir: capture at most M times in any hour (default 60; 0: no limit)",       \
-		 KEEP_OPTION(max_per_hour),                                                        \
-		 NULL},                                                                            \
-		{"on-capture",                                                                     \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_STRING,                                                                       \
-		 "CMD",                                                                            \
-		 "with -dir: run this program with the path of each recording, once it is whole",  \
-		 KEEP_OPTION(on_capture),                                                          \
-		 NULL},                                                                            \
-		{"on-capture-timeout",                                                             \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_DURATION,                                                                     \
-		 "D",                                                                              \
-		 "end it, and the summary, after this long (60s)",                                 \
-		 KEEP_OPTION(on_capture_timeout_ns),                                               \
-		 NULL},                                                                            \
-		{"no-summary",                                                                     \
-		 NULL,                                                                             \
-		 0,                                                                                \
-		 OPT_FLAG,                                                                         \
-		 NULL,                                                                             \
-		 "do not decode recordings here; 'mtbpf report DIR' does it later",                \
-		 KEEP_OPTION(no_summary),                                                          \
-		 NULL},                                                                            \
+#define KEEP_OPTION(name, kind, arg, member, help)                                                 \
 	{                                                                                          \
-		"metrics", NULL, 0, OPT_STRING, "ADDRESS",                                         \
-			"with -dir: Prometheus metrics at 127.0.0.1:9464 or unix:/run/mtbpf.sock", \
-			KEEP_OPTION(metrics), NULL                                                 \
+		name, NULL, 0, kind, arg, help, offsetof(struct record_options, keep.member), NULL \
 	}
 
-/* Sets defaults and checks combinations. 0, or -EINVAL after a message and a hint. */
-int keep_options__check(struct record_options *options, const char *command);
+#define OPTIONS_KEEP                                                                               \
+	KEEP_OPTION("dir", OPT_STRING, "DIR", dir,                                                 \
+		    "continue after each capture and keep the newest recordings in DIR, as "       \
+		    "NAME-TIME.mtbpf; SIGUSR1 takes one now"),                                     \
+		KEEP_OPTION("keep", OPT_INT, "N", keep,                                            \
+			    "with -dir: keep at most N recordings (default 20)"),                  \
+		KEEP_OPTION("max-size", OPT_SIZE, "SIZE", max_size,                                \
+			    "with -dir: keep at most SIZE of recordings (default 1G)"),            \
+		KEEP_OPTION("max-per-hour", OPT_INT, "M", max_per_hour,                            \
+			    "with -dir: capture at most M times in any hour (default 60; 0: no "   \
+			    "limit)"),                                                             \
+		KEEP_OPTION("on-capture", OPT_STRING, "CMD", on_capture,                           \
+			    "with -dir: run this program with the path of each recording, once "   \
+			    "it is whole"),                                                        \
+		KEEP_OPTION("on-capture-timeout", OPT_DURATION, "D", on_capture_timeout_ns,        \
+			    "end it, and the summary, after this long (60s)"),                     \
+		KEEP_OPTION("no-summary", OPT_FLAG, NULL, no_summary,                              \
+			    "do not decode recordings here; 'mtbpf report DIR' does it later"),    \
+		KEEP_OPTION(                                                                       \
+			"metrics", OPT_STRING, "ADDRESS", metrics,                                 \
+			"with -dir: Prometheus metrics at 127.0.0.1:9464 or unix:/run/mtbpf.sock")
 
 #endif

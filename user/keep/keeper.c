@@ -52,16 +52,6 @@ static const struct mt_hit *hit_of(const struct recording *rec)
 	return rec->hits.n ? &rec->hits.v[rec->hits.n - 1] : NULL;
 }
 
-/* The time of the hit; without a hit, now. */
-static uint64_t time_of(const struct recording *rec)
-{
-	const struct mt_hit *hit = hit_of(rec);
-	uint64_t now = clock__now_ns();
-	uint64_t ago_ns = hit && hit->time_ns < now ? now - hit->time_ns : 0;
-
-	return unix_now_ms() - ago_ns / 1000000;
-}
-
 static const char *reason_of(const struct mt_hit *hit)
 {
 	switch (hit->reason) {
@@ -78,24 +68,12 @@ static const char *reason_of(const struct mt_hit *hit)
 	}
 }
 
-/* ", 60.1 ms of it on the CPU" if the threshold is for that part of the time. */
-static void format_part(char *buf, size_t size, const struct recording *rec,
-			const struct mt_hit *hit)
-{
-	bool is_on = rec->cpu_measure == MT_CPU_ON;
-
-	*buf = '\0';
-	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
-		snprintf(buf, size, ", %s of it %s the CPU",
-			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
-			 is_on ? "on" : "off");
-}
-
 /* "pid 4711 tid 4713 delay 61.2 ms (threshold 50.0 ms)" */
 static void format_hit(char *buf, size_t size, const struct recording *rec)
 {
 	const struct mt_hit *hit = hit_of(rec);
-	char part[64];
+	bool is_on = rec->cpu_measure == MT_CPU_ON;
+	char part[64] = "";
 
 	if (!hit) {
 		snprintf(buf, size, "pid %d on request", rec->pid);
@@ -105,41 +83,14 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 		return;
 	}
-	format_part(part, sizeof(part), rec, hit);
+	/* If the threshold is for a part of the time. */
+	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
+		snprintf(part, sizeof(part), ", %s of it %s the CPU",
+			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
+			 is_on ? "on" : "off");
 	snprintf(buf, size, "pid %u tid %u %s %s%s (threshold %s)", hit->tgid, hit->tid,
 		 reason_of(hit), DURATION(hit->value_ns), part,
 		 DURATION(hit->reason == MT_HIT_STALL ? rec->stall_thresh_ns : rec->threshold_ns));
-}
-
-/* ", str(arg1) \"GET /\"": what -print has read, up to the buffer's end. */
-static void format_prints(char *buf, size_t size, const struct recording *rec)
-{
-	const struct mt_hit *hit = hit_of(rec);
-	char text[PRINTED_SIZE];
-	size_t n = 0;
-
-	*buf = '\0';
-	for (uint32_t i = 0; hit && i < hit->n_prints && i < rec->prints.n && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, ", %s %s", rec->prints.v[i],
-				      printed__format(text, &hit->prints[i]));
-}
-
-static void say_put(const struct recording *rec, uint64_t unix_ms, uint64_t bytes, const char *path)
-{
-	char hit[128];
-	char prints[MT_PRINTS * (PRINTED_SIZE + 160)];
-
-	format_hit(hit, sizeof(hit), rec);
-	format_prints(prints, sizeof(prints), rec);
-	log__info("%s %s%s %s %s", MOMENT(unix_ms), hit, prints, BYTES(bytes), path);
-}
-
-static void count_lost(struct keeper *k, const struct recording *rec)
-{
-	VEC_EACH(&rec->losses, loss) {
-		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
-		k->metrics.lost[LOST_RECORDS] += loss->records;
-	}
 }
 
 static void refuse(struct keeper *k, int err)
@@ -160,13 +111,17 @@ static void refuse(struct keeper *k, int err)
 
 static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 {
+	const struct mt_hit *hit = hit_of(rec);
+	char of_hit[128], text[PRINTED_SIZE];
+	/* ", str(arg1) \"GET /\"": what -print has read. */
+	char prints[MT_PRINTS * (PRINTED_SIZE + 160)] = "";
 	struct folder_slot slot;
 	uint64_t bytes;
+	size_t n = 0;
 	int err;
 
 	k->folder.in_work = after__current(&k->after);
 	err = folder__begin(&k->folder, rec->command, unix_ms, &slot);
-
 	if (err)
 		return err;
 	err = labels__add(rec, "", &k->options->capture.labels);
@@ -178,22 +133,14 @@ static int put(struct keeper *k, struct recording *rec, uint64_t unix_ms)
 		err = folder__finish(&k->folder, &slot, &bytes);
 	if (err)
 		return err;
-	say_put(rec, unix_ms, bytes, slot.path);
+	format_hit(of_hit, sizeof(of_hit), rec);
+	for (uint32_t i = 0; hit && i < hit->n_prints && i < rec->prints.n && n < sizeof(prints);
+	     i++)
+		n += (size_t)snprintf(prints + n, sizeof(prints) - n, ", %s %s", rec->prints.v[i],
+				      printed__format(text, &hit->prints[i]));
+	log__info("%s %s%s %s %s", MOMENT(unix_ms), of_hit, prints, BYTES(bytes), slot.path);
 	after__add(&k->after, slot.path, &k->metrics);
 	return 0;
-}
-
-static void count_capture(struct keeper *k, const struct recording *rec, uint64_t unix_ms)
-{
-	struct metrics_exemplar *exemplar = &k->metrics.capture;
-	const struct mt_hit *hit = hit_of(rec);
-
-	k->metrics.captures++;
-	if (!hit || !(hit->trace_id[0] | hit->trace_id[1]))
-		return;
-	snprintf(exemplar->trace_id, sizeof(exemplar->trace_id), "%016" PRIx64 "%016" PRIx64,
-		 hit->trace_id[0], hit->trace_id[1]);
-	exemplar->unix_ms = unix_ms;
 }
 
 /* Updates the metrics with the folder's content. */
@@ -213,22 +160,35 @@ static void count_recordings(struct keeper *k)
 /* Writes the capture to the folder and says so. Counts it, or prints and counts the error. */
 static void put_capture(struct keeper *k, struct recording *rec, enum session_end end)
 {
+	struct metrics_exemplar *exemplar = &k->metrics.capture;
+	const struct mt_hit *hit = hit_of(rec);
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
-	uint64_t unix_ms = time_of(rec);
+	uint64_t now_ns = clock__now_ns(), unix_ms = unix_now_ms();
 	int err;
 
 	if (!recording__traced_bytes(rec)) {
 		log__info("%s", empty_snapshot__format(text, rec, rec->pid));
 		return;
 	}
+	/* The time of the hit; without a hit, now. */
+	if (hit && hit->time_ns < now_ns)
+		unix_ms -= (now_ns - hit->time_ns) / 1000000;
 	err = put(k, rec, unix_ms);
 	if (err)
 		refuse(k, err);
 	else if (end == SESSION_ASKED)
 		k->metrics.requests++;
 	else
-		count_capture(k, rec, unix_ms);
-	count_lost(k, rec);
+		k->metrics.captures++;
+	if (!err && end != SESSION_ASKED && hit && (hit->trace_id[0] | hit->trace_id[1])) {
+		snprintf(exemplar->trace_id, sizeof(exemplar->trace_id),
+			 "%016" PRIx64 "%016" PRIx64, hit->trace_id[0], hit->trace_id[1]);
+		exemplar->unix_ms = unix_ms;
+	}
+	VEC_EACH(&rec->losses, loss) {
+		k->metrics.lost[LOST_TRACE] += loss->aux_flags != 0;
+		k->metrics.lost[LOST_RECORDS] += loss->records;
+	}
 	count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 }
@@ -249,12 +209,6 @@ static bool told_to_end(struct keeper *k)
 	return false;
 }
 
-/* The time of the next after__look(), if recordings are in the queue. */
-static uint64_t next_look(const struct keeper *k)
-{
-	return k->after.n ? clock__now_ns() + SETTLE_INTERVAL_MS * 1000000ull : UINT64_MAX;
-}
-
 static int wait_for_target(struct keeper *k)
 {
 	const enum log_level level = log__level();
@@ -265,43 +219,13 @@ static int wait_for_target(struct keeper *k)
 		if (err == -ETIME && level > LOG_QUIET)
 			log__set_level(LOG_QUIET);
 		err = target__wait(&k->target, &k->options->capture.target, k->signal_fd,
-				   next_look(k));
+				   k->after.n ? clock__now_ns() + SETTLE_INTERVAL_MS * 1000000ull
+					      : UINT64_MAX);
 		log__set_level(level);
 		if (after__look(&k->after, &k->metrics))
 			count_recordings(k);
 	} while (err == -ETIME || (err == -EINTR && !told_to_end(k)));
 	return err;
-}
-
-/* Sets k->target for -pid: these processes must exist now. 0, or -errno after a message and a
- * hint. */
-static int check_target(struct keeper *k)
-{
-	const struct target_options *options = &k->options->capture.target;
-	struct process process;
-	int err;
-
-	if (target_options__name(options))
-		return 0;
-	err = target__choose(&k->target, options);
-	if (err || k->target.pids.n > 1)
-		return err;
-	err = process__open(&process, k->target.pids.v[0]);
-	if (!err)
-		process__close(&process);
-	return err;
-}
-
-static bool opens(struct keeper *k)
-{
-	enum log_level level = log__level();
-	struct session *s;
-
-	log__set_level(LOG_SILENT);
-	s = session__open(&k->options->capture, &k->start);
-	session__close(s);
-	log__set_level(level);
-	return s;
 }
 
 /*
@@ -311,11 +235,18 @@ static bool opens(struct keeper *k)
 static int settle(struct keeper *k)
 {
 	struct pollfd fd = {.fd = k->signal_fd, .events = POLLIN};
+	const enum log_level level = log__level();
 	int err = 0;
 
 	k->has_settled = false;
 	for (int i = 0; !err && i < SETTLE_LOOKS; i++) {
-		k->has_settled = opens(k);
+		struct session *s;
+
+		log__set_level(LOG_SILENT);
+		s = session__open(&k->options->capture, &k->start);
+		session__close(s);
+		log__set_level(level);
+		k->has_settled = s;
 		if (k->has_settled)
 			return 0;
 		if (poll(&fd, 1, SETTLE_INTERVAL_MS) > 0 && told_to_end(k))
@@ -415,37 +346,20 @@ static void on_counters(void *ctx, const struct mt_stats *stats, uint64_t thresh
 	metrics_server__set(k->server, &k->metrics);
 }
 
-static void hold_fire(struct keeper *k, struct session *s)
-{
-	uint64_t now = clock__now_ns(), next = quota__next_ns(&k->quota);
-
-	if (next <= now)
-		return;
-	if (!k->held)
-		log__info("-max-per-hour %d: the next capture is possible at %s",
-			  k->options->keep.max_per_hour,
-			  MOMENT(unix_now_ms() + (next - now) / 1000000));
-	k->held = true;
-	session__hold_fire(s, next);
-}
-
-/*
- * Returns freed memory to the kernel: the heap keeps up to twice the largest block ever freed, and
- * a capture after a pause of this process needs much more than the others.
- */
-static void give_memory_back(void)
-{
-#ifdef __GLIBC__
-	malloc_trim(0);
-#endif
-}
-
 /* Takes one capture. True if the session is over. */
 static bool capture_one(struct keeper *k, struct session *s, enum session_end *end, int *err)
 {
+	uint64_t now = clock__now_ns(), next = quota__next_ns(&k->quota);
 	struct recording rec;
 
-	hold_fire(k, s);
+	if (next > now) {
+		if (!k->held)
+			log__info("-max-per-hour %d: the next capture is possible at %s",
+				  k->options->keep.max_per_hour,
+				  MOMENT(unix_now_ms() + (next - now) / 1000000));
+		k->held = true;
+		session__hold_fire(s, next);
+	}
 	recording__init(&rec);
 	*err = session__next(s, &rec, end);
 	if (!*err && *end == SESSION_TRIGGERED)
@@ -453,29 +367,25 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	if (!*err && *end != SESSION_EXITED && *end != SESSION_INTERRUPTED)
 		put_capture(k, &rec, *end);
 	recording__fini(&rec);
-	give_memory_back();
+	/*
+	 * The heap keeps up to twice the largest block ever freed, and a capture after a pause of
+	 * this process needs much more than the others: return it to the kernel.
+	 */
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 	return *err || (*end != SESSION_TRIGGERED && *end != SESSION_ASKED);
 }
 
 #define EXIT_LOOKS	 100
 #define EXIT_INTERVAL_MS 10
 
-/*
- * True if the process has exited. Waits up to a second for that: perf_event_open(2) fails as soon
- * as the process begins to exit, a moment before the exit is visible.
- */
-static bool has_gone(pid_t pid)
-{
-	for (int i = 0; i < EXIT_LOOKS && process__alive(pid); i++)
-		poll(NULL, 0, EXIT_INTERVAL_MS);
-	return !process__alive(pid);
-}
-
 /* Captures until the target exits, or until a signal ends mtbpf. */
 static int follow_target(struct keeper *k, enum session_end *end)
 {
 	struct session *s = session__open(&k->options->capture, &k->start);
 	int err = 0;
+	pid_t pid;
 
 	/* The target has exited since it was found. */
 	if (!s && k->has_settled) {
@@ -489,7 +399,14 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	k->metrics.attaches++;
 	while (!capture_one(k, s, end, &err))
 		;
-	if (err && has_gone(session__pid(s))) {
+	/*
+	 * perf_event_open(2) fails as soon as the process begins to exit, a moment before the exit
+	 * is visible: wait up to a second for that.
+	 */
+	pid = session__pid(s);
+	for (int i = 0; err && i < EXIT_LOOKS && process__alive(pid); i++)
+		poll(NULL, 0, EXIT_INTERVAL_MS);
+	if (err && !process__alive(pid)) {
 		*end = SESSION_EXITED;
 		err = 0;
 	}
@@ -522,9 +439,20 @@ static int spend_earlier(struct keeper *k)
 
 static int open_keeper(struct keeper *k)
 {
+	const struct target_options *target = &k->options->capture.target;
 	const struct keep_options *o = &k->options->keep;
-	int err = check_target(k);
+	struct process process;
+	int err = 0;
 
+	/* The processes of -pid must exist now. */
+	if (!target_options__name(target)) {
+		err = target__choose(&k->target, target);
+		if (!err && k->target.pids.n <= 1) {
+			err = process__open(&process, k->target.pids.v[0]);
+			if (!err)
+				process__close(&process);
+		}
+	}
 	if (!err)
 		err = folder__open(&k->folder, o->dir, (size_t)o->keep, o->max_size);
 	if (!err)
@@ -541,27 +469,6 @@ static int open_keeper(struct keeper *k)
 	count_recordings(k);
 	metrics_server__set(k->server, &k->metrics);
 	return k->signal_fd < 0 ? k->signal_fd : 0;
-}
-
-static void close_keeper(struct keeper *k)
-{
-	metrics_server__stop(k->server);
-	quota__fini(&k->quota);
-	target__close(&k->target);
-	if (k->signal_fd >= 0)
-		close(k->signal_fd);
-}
-
-/* Sends SIGTERM to mtbpf after this time. */
-static int end_after(uint64_t ns)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};
-	struct itimerspec when = {.it_value = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)}};
-	timer_t timer;
-
-	return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL)
-		       ? -errno
-		       : 0;
 }
 
 static int run(struct keeper *k)
@@ -591,6 +498,7 @@ static int run(struct keeper *k)
 int keeper__run(const struct record_options *options)
 {
 	const struct capture_options *o = &options->capture;
+	const uint64_t ns = options->keep.timeout_ns;
 	struct keeper k = {
 		.options = options,
 		.metrics = {.of_durations = threshold__is_set(&o->duration_thresh),
@@ -600,16 +508,92 @@ int keeper__run(const struct record_options *options)
 		.observer = {.ctx = &k, .on_counters = on_counters},
 		.signal_fd = -1,
 	};
+	/* SIGTERM ends mtbpf after the timeout. */
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM};
+	struct itimerspec when = {.it_value = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)}};
+	timer_t timer;
 	int err = 0;
 
 	after__init(&k.after, &options->keep);
 	interrupts__hold();
 	interrupts__hold_requests();
-	if (options->keep.timeout_ns)
-		err = end_after(options->keep.timeout_ns);
+	if (ns &&
+	    (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &when, NULL)))
+		err = -errno;
 	if (!err)
 		err = run(&k);
-	close_keeper(&k);
+	metrics_server__stop(k.server);
+	quota__fini(&k.quota);
+	target__close(&k.target);
+	if (k.signal_fd >= 0)
+		close(k.signal_fd);
 	interrupts__release();
 	return err;
+}
+
+/* Refuses options for a single capture. */
+static int check_capture(const struct capture_options *capture, const char *command)
+{
+	if (capture->output) {
+		log__error("%s: -o and -dir cannot both be given", command);
+		log__hint("leave out -o: recordings in a folder are named after the process and "
+			  "the time");
+		return -EINVAL;
+	}
+	if (capture->multi_snapshot != 1) {
+		log__error("%s: -multi-snapshot and -dir cannot both be given", command);
+		log__hint("with -dir each trigger makes its own recording; Ctrl-C, SIGTERM or "
+			  "-timeout ends mtbpf");
+		return -EINVAL;
+	}
+	if (capture->strict) {
+		log__error("%s: -strict and -dir cannot both be given", command);
+		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int keep_options__check(struct record_options *options, const char *command)
+{
+	struct keep_options *keep = &options->keep;
+
+	if (!keep->dir && keep->keep == KEEP_UNSET && keep->max_per_hour == KEEP_UNSET &&
+	    !keep->max_size && !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
+		return 0;
+	if (!keep->dir) {
+		log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
+			   "a folder",
+			   command);
+		log__hint("add -dir DIR, which continues after each capture and keeps recordings "
+			  "there");
+		return -EINVAL;
+	}
+	if (check_capture(&options->capture, command))
+		return -EINVAL;
+	if (!keep->keep) {
+		log__error("%s: -keep must be at least 1", command);
+		log__hint("without -keep the newest %d recordings are kept", KEEP_DEFAULT);
+		return -EINVAL;
+	}
+	if (keep->max_per_hour > KEEP_MAX_PER_HOUR_MAX) {
+		log__error("%s: -max-per-hour must be at most %d", command, KEEP_MAX_PER_HOUR_MAX);
+
+		log__hint("-max-per-hour 0 sets no limit");
+		return -EINVAL;
+	}
+	if (keep->keep == KEEP_UNSET)
+		keep->keep = KEEP_DEFAULT;
+	if (keep->max_per_hour == KEEP_UNSET)
+		keep->max_per_hour = KEEP_MAX_PER_HOUR_DEFAULT;
+	if (!keep->max_size)
+		keep->max_size = KEEP_MAX_SIZE_DEFAULT;
+	if (!keep->on_capture_timeout_ns)
+		keep->on_capture_timeout_ns = KEEP_ON_CAPTURE_TIMEOUT_DEFAULT_NS;
+	if (keep->no_summary)
+		keep->summarise = NULL;
+	/* -timeout is for all captures together. */
+	keep->timeout_ns = options->capture.timeout_ns;
+	options->capture.timeout_ns = 0;
+	return 0;
 }

@@ -16,6 +16,9 @@
  */
 int keeper__run(const struct record_options *options);
 
+/* Sets defaults and checks combinations. 0, or -EINVAL after a message and a hint. */
+int keep_options__check(struct record_options *options, const char *command);
+
 /* Limits the captures per hour: a token can be spent again an hour after it was spent. */
 
 #define QUOTA_SPAN_NS 3600000000000ull

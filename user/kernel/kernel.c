@@ -200,31 +200,21 @@ void huge_pages__give_back(void *from, const void *to)
 #define LEAF_NAME      0x40000000
 #define LEAF_KVM       0x40000001
 
-/* proc(5), /proc/stat: user nice system idle iowait irq softirq steal. */
-static bool has_stolen(void)
-{
-	_cleanup_free_ char *text = NULL;
-	unsigned long long steal = 0;
-	size_t len;
-
-	if (fs__read("/proc/stat", &text, &len))
-		return false;
-	return sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) == 1 && steal;
-}
-
-static bool is_refused(void)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t len;
-
-	return !fs__read("/proc/cmdline", &text, &len) && strstr(text, "no-steal-acc");
-}
-
 struct steal_facts steal__facts(void)
 {
-	struct steal_facts facts = {.is_refused = is_refused(), .any_stolen = has_stolen()};
+	_cleanup_free_ char *command_line = NULL, *stat = NULL;
+	struct steal_facts facts = {0};
+	unsigned long long stolen = 0;
 	uint32_t a, b, c, d, name[3];
+	size_t len;
 
+	facts.is_refused = !fs__read("/proc/cmdline", &command_line, &len) &&
+			   strstr(command_line, "no-steal-acc");
+	/* proc(5), /proc/stat: user nice system idle iowait irq softirq steal. */
+	if (!fs__read("/proc/stat", &stat, &len))
+		facts.any_stolen =
+			sscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) == 1 &&
+			stolen;
 	if (!__get_cpuid(1, &a, &b, &c, &d))
 		return facts;
 	facts.is_guest = c & CPUID_GUEST;

@@ -26,19 +26,19 @@ bool capability__effective(int capability)
 	return data[capability / 32].effective >> capability % 32 & 1;
 }
 
-/* The kernel checks capabilities in the initial namespace, whatever our own namespace shows. */
-static bool in_initial_user_ns(void)
+bool capability__has(int capability)
 {
 	char link[64] = "";
 
+	if (!capability__effective(capability))
+		return false;
+	/*
+	 * The kernel checks capabilities in the initial namespace, whatever our own namespace
+	 * shows.
+	 */
 	if (readlink("/proc/self/ns/user", link, sizeof(link) - 1) < 0)
 		return true;
 	return !strcmp(link, INITIAL_USER_NS);
-}
-
-bool capability__has(int capability)
-{
-	return capability__effective(capability) && in_initial_user_ns();
 }
 
 /* By number: CAP_CHECKPOINT_RESTORE is not in the headers of 5.8. It reads /proc/PID/map_files. */
@@ -131,23 +131,6 @@ struct path_beneath {
 	int32_t folder;
 } __attribute__((packed));
 
-/* Fills in everything that this kernel can forbid. */
-static int handled(struct ruleset *rules)
-{
-	long version = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
-
-	if (version < 0)
-		return -errno;
-	*rules = (struct ruleset){.fs = FS_FIRST};
-	if (version >= 3)
-		rules->fs |= FS_TRUNCATE;
-	if (version >= 4)
-		rules->net = NET_TCP;
-	if (version >= 6)
-		rules->scoped = SCOPED;
-	return 0;
-}
-
 static int allow(int ruleset, int folder, uint64_t allowed)
 {
 	struct path_beneath rule = {.allowed = allowed, .folder = folder};
@@ -165,12 +148,20 @@ static int allow_path(int ruleset, const char *path, uint64_t allowed)
 int landlock__confine(const char *written, bool with_folders, const int *roots, size_t n_roots)
 {
 	const uint64_t to_write = with_folders ? TO_WRITE | FOLDERS : TO_WRITE;
-	struct ruleset rules;
+	struct ruleset rules = {.fs = FS_FIRST};
 	_cleanup_close_ int ruleset = -1;
-	int err = handled(&rules);
+	long version = syscall(CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+	int err;
 
-	if (err)
-		return err;
+	if (version < 0)
+		return -errno;
+	/* Everything that this kernel can forbid. */
+	if (version >= 3)
+		rules.fs |= FS_TRUNCATE;
+	if (version >= 4)
+		rules.net = NET_TCP;
+	if (version >= 6)
+		rules.scoped = SCOPED;
 	ruleset = (int)syscall(CREATE_RULESET, &rules, sizeof(rules), 0);
 	if (ruleset < 0)
 		return -errno;

@@ -64,30 +64,13 @@ static void labelled(const struct printer *p, const char *name, const char *labe
 		fprintf(p->out, "%s{%s=\"%s\"} %" PRIu64 "\n", name, label, labels[i], values[i]);
 }
 
-/*
- * Buckets are cumulative. Our last bucket also counts all larger values, so its upper end is +Inf.
- */
-static void histogram(const struct printer *p, const char *name, const struct mt_stats *stats)
-{
-	uint64_t count = 0;
-
-	for (int i = 0; i < MT_HIST_BUCKETS - 1; i++) {
-		count += stats->hist[i];
-		fprintf(p->out, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n", name,
-			(double)(1ull << (i + 1)) / 1e9, count);
-	}
-	count += stats->hist[MT_HIST_BUCKETS - 1];
-	fprintf(p->out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
-	fprintf(p->out, "%s_sum %.9f\n%s_count %" PRIu64 "\n", name, (double)stats->sum_ns / 1e9,
-		name, count);
-}
-
 static void print_hits(const struct printer *p, const struct metrics *m)
 {
 	const char *name = m->cpu_measure == MT_CPU_ON	  ? "mtbpf_on_cpu_seconds"
 			   : m->cpu_measure == MT_CPU_OFF ? "mtbpf_off_cpu_seconds"
 			   : m->of_durations		  ? "mtbpf_duration_seconds"
 							  : "mtbpf_delay_seconds";
+	uint64_t count = 0;
 
 	number(p, "mtbpf_hits_total", "counter", "Hits of the trigger's function.", m->stats.hits);
 	number(p, "mtbpf_triggers_total", "counter", "Hits that froze a trace.", m->stats.triggers);
@@ -96,29 +79,24 @@ static void print_hits(const struct printer *p, const struct metrics *m)
 	     : m->cpu_measure == MT_CPU_OFF ? "Time off the CPU within what is measured."
 	     : m->of_durations		    ? "Durations of calls of the function."
 					    : "Time from one hit to the same thread's next.");
-	histogram(p, name, &m->stats);
+	/*
+	 * Buckets are cumulative. Our last bucket also counts all larger values, so its upper end
+	 * is +Inf.
+	 */
+	for (int i = 0; i < MT_HIST_BUCKETS - 1; i++) {
+		count += m->stats.hist[i];
+		fprintf(p->out, "%s_bucket{le=\"%.9g\"} %" PRIu64 "\n", name,
+			(double)(1ull << (i + 1)) / 1e9, count);
+	}
+	count += m->stats.hist[MT_HIST_BUCKETS - 1];
+	fprintf(p->out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
+	fprintf(p->out, "%s_sum %.9f\n%s_count %" PRIu64 "\n", name, (double)m->stats.sum_ns / 1e9,
+		name, count);
 	head(p, "mtbpf_threshold_seconds", "gauge", "From which on a hit is a trigger.");
 	if (m->threshold_ns == UINT64_MAX)
 		fputs("mtbpf_threshold_seconds +Inf\n", p->out);
 	else
 		fprintf(p->out, "mtbpf_threshold_seconds %.9g\n", (double)m->threshold_ns / 1e9);
-}
-
-static void print_captures(const struct printer *p, const struct metrics *m)
-{
-	head(p, "mtbpf_captures_total", "counter", "Recordings made, of triggers.");
-	fprintf(p->out, "mtbpf_captures_total %" PRIu64, m->captures);
-	end_sample(p, &m->capture, 1);
-	number(p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
-	       m->requests);
-	head(p, "mtbpf_captures_skipped_total", "counter",
-	     "Hits over the threshold that left no recording.");
-	labelled(p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped, N_SKIPPED);
-	head(p, "mtbpf_lost_total", "counter", "Data missing from recordings.");
-	labelled(p, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
-	head(p, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
-	labelled(p, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
-		 N_ON_CAPTURE);
 }
 
 void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
@@ -140,26 +118,21 @@ void metrics__add_cause(struct metrics *m, const struct metrics_cause *cause)
 		to->exemplar = cause->exemplar;
 }
 
-/* A label's value: the format escapes these three. */
-static void print_value(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\\' || *text == '"')
-			fputc('\\', out);
-		if (*text == '\n')
-			fputs("\\n", out);
-		else
-			fputc(*text, out);
-	}
-}
-
 static void print_cause(const struct printer *p, const char *name,
 			const struct metrics_cause *cause)
 {
 	bool is_other = !cause->kind[0];
 
 	fprintf(p->out, "%s{kind=\"%s\",function=\"", name, is_other ? "other" : cause->kind);
-	print_value(p->out, cause->function);
+	/* The format escapes these three in a label's value. */
+	for (const char *c = cause->function; *c; c++) {
+		if (*c == '\\' || *c == '"')
+			fputc('\\', p->out);
+		if (*c == '\n')
+			fputs("\\n", p->out);
+		else
+			fputc(*c, p->out);
+	}
 	fputs("\"} ", p->out);
 }
 
@@ -183,23 +156,6 @@ static void print_causes(const struct printer *p, const struct metrics *m)
 	}
 }
 
-static void print_state(const struct printer *p, const struct metrics *m)
-{
-	head(p, "mtbpf_build_info", "gauge", "The version; its value is 1.");
-	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", p->out);
-	number(p, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
-	       m->attached);
-	number(p, "mtbpf_attaches_total", "counter", "Targets that were attached to.", m->attaches);
-	number(p, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
-	number(p, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
-	if (!m->newest_unix_ms)
-		return;
-	head(p, "mtbpf_newest_recording_timestamp_seconds", "gauge",
-	     "When the newest of them was taken.");
-	fprintf(p->out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
-		m->newest_unix_ms / 1000, (unsigned int)(m->newest_unix_ms % 1000));
-}
-
 char *metrics__print(const struct metrics *m, enum metrics_format format)
 {
 	char *text = NULL;
@@ -209,9 +165,35 @@ char *metrics__print(const struct metrics *m, enum metrics_format format)
 
 	if (!p.out)
 		return NULL;
-	print_state(&p, m);
+	head(&p, "mtbpf_build_info", "gauge", "The version; its value is 1.");
+	fputs("mtbpf_build_info{version=\"" MTBPF_VERSION "\"} 1\n", p.out);
+	number(&p, "mtbpf_attached", "gauge", "1 while the target is there, and watched.",
+	       m->attached);
+	number(&p, "mtbpf_attaches_total", "counter", "Targets that were attached to.",
+	       m->attaches);
+	number(&p, "mtbpf_recordings", "gauge", "Recordings in the folder.", m->recordings);
+	number(&p, "mtbpf_recordings_bytes", "gauge", "Their size.", m->recordings_bytes);
+	if (m->newest_unix_ms) {
+		head(&p, "mtbpf_newest_recording_timestamp_seconds", "gauge",
+		     "When the newest of them was taken.");
+		fprintf(p.out, "mtbpf_newest_recording_timestamp_seconds %" PRIu64 ".%03u\n",
+			m->newest_unix_ms / 1000, (unsigned int)(m->newest_unix_ms % 1000));
+	}
 	print_hits(&p, m);
-	print_captures(&p, m);
+	head(&p, "mtbpf_captures_total", "counter", "Recordings made, of triggers.");
+	fprintf(p.out, "mtbpf_captures_total %" PRIu64, m->captures);
+	end_sample(&p, &m->capture, 1);
+	number(&p, "mtbpf_requests_total", "counter", "Recordings made on request, by SIGUSR1.",
+	       m->requests);
+	head(&p, "mtbpf_captures_skipped_total", "counter",
+	     "Hits over the threshold that left no recording.");
+	labelled(&p, "mtbpf_captures_skipped_total", "reason", skipped_names, m->skipped,
+		 N_SKIPPED);
+	head(&p, "mtbpf_lost_total", "counter", "Data missing from recordings.");
+	labelled(&p, "mtbpf_lost_total", "what", lost_names, m->lost, N_LOST);
+	head(&p, "mtbpf_on_capture_total", "counter", "Runs of -on-capture's command.");
+	labelled(&p, "mtbpf_on_capture_total", "result", on_capture_names, m->on_capture,
+		 N_ON_CAPTURE);
 	print_causes(&p, m);
 	if (format == METRICS_OPEN)
 		fputs("# EOF\n", p.out);
@@ -298,55 +280,40 @@ static void answer(void *ctx, const struct http_request *request, struct http_an
 	http_answer__add_header(answer, "Vary", "Accept");
 }
 
-static int refuse_address(const char *address, int err)
+struct metrics_server *metrics_server__start(const char *address)
 {
-	if (err == -EINVAL) {
-		log__error("-metrics: '%s' is neither a loopback address with a port nor a unix "
-			   "socket",
-			   address);
-		log__hint("use -metrics 127.0.0.1:9464 or -metrics unix:/run/mtbpf.sock");
-		return err;
-	}
-	log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
-	if (err == -EADDRINUSE)
-		log__hint("choose another one: a process, perhaps another mtbpf, uses it");
-	else
-		log__hint("choose another one");
-	return err;
-}
-
-static int start(struct metrics_server *server, const char *address)
-{
+	struct metrics_server *server = calloc(1, sizeof(*server));
 	const struct http_options options = {.answer = answer,
 					     .ctx = server,
 					     .connections_max = CONNECTIONS_MAX,
 					     .timeout_s = TIMEOUT_S};
-	int err = listener__open(&server->listener, address);
-
-	if (err)
-		return refuse_address(address, err);
-	server->http = http_server__start(&server->listener, &options);
-	if (!server->http) {
-		log__error("-metrics: cannot answer at %s", server->listener.url);
-		log__hint("raise the limit of processes (ulimit -u), or free memory");
-		return -EIO;
-	}
-	log__info("metrics: %s%s", server->listener.url, server->listener.port ? "/metrics" : "");
-	return 0;
-}
-
-struct metrics_server *metrics_server__start(const char *address)
-{
-	struct metrics_server *server = calloc(1, sizeof(*server));
 	int err;
 
 	if (!server)
 		return NULL;
 	pthread_mutex_init(&server->lock, NULL);
-	server->listener.fd = -1;
-	err = start(server, address);
-	if (!err)
-		return server;
+	err = listener__open(&server->listener, address);
+	if (!err) {
+		server->http = http_server__start(&server->listener, &options);
+		if (server->http) {
+			log__info("metrics: %s%s", server->listener.url,
+				  server->listener.port ? "/metrics" : "");
+			return server;
+		}
+		err = -EIO;
+		log__error("-metrics: cannot answer at %s", server->listener.url);
+		log__hint("raise the limit of processes (ulimit -u), or free memory");
+	} else if (err == -EINVAL) {
+		log__error("-metrics: '%s' is neither a loopback address with a port nor a unix "
+			   "socket",
+			   address);
+		log__hint("use -metrics 127.0.0.1:9464 or -metrics unix:/run/mtbpf.sock");
+	} else {
+		log__error("-metrics: cannot listen on %s: %s", address, strerror(-err));
+		log__hint(err == -EADDRINUSE
+				  ? "choose another one: a process, perhaps another mtbpf, uses it"
+				  : "choose another one");
+	}
 	metrics_server__stop(server);
 	errno = -err;
 	return NULL;

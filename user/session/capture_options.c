@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "session/labels.h"
 #include "session/probe/kernel_probe.h"
 #include "util/log.h"
 #include "util/units.h"
@@ -44,8 +43,8 @@ static int check_sampling(struct capture_options *all, const char *command)
 	return -EINVAL;
 }
 
-/* Refuses processes that the source cannot record, and -children with a cgroup. */
-static int check_followed(const struct capture_options *o, const char *command)
+/* Checks which processes, and which part of their time, are recorded. */
+static int check_recorded(struct capture_options *o, const char *command)
 {
 	const struct target_options *t = &o->target;
 
@@ -58,25 +57,15 @@ static int check_followed(const struct capture_options *o, const char *command)
 	if (o->children && (t->cgroup || t->container || t->pod))
 		return refuse(command, "-children belongs to -pid and -name",
 			      "what a cgroup's processes fork is in it: leave -children out");
-	return 0;
-}
-
-/* -requests: regions by system calls, which work with any server library. */
-static int take_requests(struct capture_options *o, const char *command)
-{
-	if (!o->requests)
-		return 0;
-	if (o->start || o->stop)
+	if (o->requests && (o->start || o->stop))
 		return refuse(command, "-requests sets -start and -stop itself",
 			      "leave out -start and -stop, or -requests");
-	o->start = SYSCALL_REQUEST_START;
-	o->stop = SYSCALL_REQUEST_STOP;
-	log__info("-requests: as -start '%s' -stop '%s'", o->start, o->stop);
-	return 0;
-}
-
-static int check_region(const struct capture_options *o, const char *command)
-{
+	/* Regions by system calls work with any server library. */
+	if (o->requests) {
+		o->start = SYSCALL_REQUEST_START;
+		o->stop = SYSCALL_REQUEST_STOP;
+		log__info("-requests: as -start '%s' -stop '%s'", o->start, o->stop);
+	}
 	if (!o->start != !o->stop) {
 		log__error("%s: -%s needs -%s", command, o->start ? "start" : "stop",
 			   o->start ? "stop" : "start");
@@ -177,16 +166,6 @@ static int check_cpu(struct capture_options *o, const char *command)
 	return 0;
 }
 
-static int check_power(const struct capture_options *o, const char *command)
-{
-	if (!o->power || o->source == SOURCE_AUTO || o->source == SOURCE_PT)
-		return 0;
-	log__error("%s: -trace-power needs Intel PT: -source %s does not record power events",
-		   command, source_names[o->source]);
-	log__hint("leave -trace-power out, or use -source pt");
-	return -EINVAL;
-}
-
 int capture_options__check(struct capture_options *o, const char *command)
 {
 	int err;
@@ -198,10 +177,15 @@ int capture_options__check(struct capture_options *o, const char *command)
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))
 		return refuse(command, "-delay-thresh and -duration-thresh cannot both be given",
 			      "delay: from one call to the next; duration: of one call");
-	if (target_options__check(&o->target, command) || check_followed(o, command) ||
-	    take_requests(o, command) || check_region(o, command) ||
-	    labels__check(&o->labels, command))
+	if (target_options__check(&o->target, command) || check_recorded(o, command))
 		return -EINVAL;
+	for (size_t i = 0; i < o->labels.n; i++) {
+		if (strchr(o->labels.v[i], '=') && o->labels.v[i][0] != '=')
+			continue;
+		log__error("%s: -label %s is not KEY=VALUE", command, o->labels.v[i]);
+		log__hint("for example -label zone=eu-1");
+		return -EINVAL;
+	}
 	if (o->kernel_only && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
 		log__error("%s: -trace-kernel-only needs Intel PT: -source %s does not trace it",
 			   command, source_names[o->source]);
@@ -213,10 +197,16 @@ int capture_options__check(struct capture_options *o, const char *command)
 		return refuse(command,
 			      "-source soft cannot trace the kernel: it steps user code only",
 			      "leave out -trace-include-kernel, or use Intel PT");
-	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command))
+	if (check_full(o, command) || check_cpu(o, command) || check_condition(o, command) ||
+	    check_sampling(o, command))
 		return -EINVAL;
-	if (check_sampling(o, command) || check_power(o, command))
+	if (o->power && o->source != SOURCE_AUTO && o->source != SOURCE_PT) {
+		log__error(
+			"%s: -trace-power needs Intel PT: -source %s does not record power events",
+			command, source_names[o->source]);
+		log__hint("leave -trace-power out, or use -source pt");
 		return -EINVAL;
+	}
 	if (o->stack_copy > MT_COPY_MAX) {
 		log__error("%s: -stack-copy is limited to %dK", command, MT_COPY_MAX / 1024);
 		log__hint("records of perf.data cannot be larger; the default is 16K");

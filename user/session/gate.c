@@ -36,73 +36,72 @@ static bool is_by_insn(const struct gate *gate, const struct trigger_event *even
 	return event->is_also ? gate->also_by_insn : gate->by_insn;
 }
 
-/* `at` is the address of a breakpoint on a return. */
-static int add_in_kernel(struct gate *gate, const struct probe *probe,
-			 const struct trigger_event *event, uint64_t at)
+/*
+ * Adds one place of the probe: the instruction at `at` of its file, or of its code. In the kernel
+ * `at` is only used for a breakpoint on a return.
+ */
+static int add_place(struct gate *gate, const struct probe *probe,
+		     const struct trigger_event *event, uint64_t at)
 {
 	static const enum mt_role roles[] = {[TRIGGER_ENTRY] = MT_ROLE_HITS,
 					     [TRIGGER_RETURN] = MT_ROLE_RETURNS,
 					     [TRIGGER_START] = MT_ROLE_STARTS,
 					     [TRIGGER_STOP] = MT_ROLE_STOPS};
-	const struct uprobe_spec spec = {.function = probe->kernel.name,
-					 .pid = gate->pid,
-					 .on_return = event->kind == TRIGGER_RETURN};
-	struct kernel_probe kernel = probe->kernel;
-
-	if (is_event(gate, probe) && event->kind != TRIGGER_START)
-		return add(gate, &spec,
-			   &(struct trigger_event){.probe = event->probe,
-						   .kind = event->kind,
-						   .is_function = true});
-	kernel.what.roles = (uint8_t)roles[event->kind];
-	kernel.what.probe = event->probe;
-	if (kernel.kind == KERNEL_PROBE_BREAKPOINT && event->kind == TRIGGER_RETURN)
-		kernel.address = at;
-	return VEC_ADD(&gate->kernel_probes, kernel) ? -ENOMEM : 0;
-}
-
-/* Adds one place of the probe: the instruction at `at` of its file, or of its code. */
-static int add_place(struct gate *gate, const struct probe *probe,
-		     const struct trigger_event *event, uint64_t at)
-{
 	bool is_return = event->kind == TRIGGER_RETURN;
 	struct uprobe_spec spec = {.path = probe->path,
 				   .offset = at,
 				   .semaphore = is_return ? 0 : probe->semaphore,
 				   .pid = gate->pid,
 				   .on_return = is_return && !is_by_insn(gate, event)};
+	struct kernel_probe kernel = probe->kernel;
 
+	if (!probe__in_kernel(probe)) {
+		if (gate->bounds && event->kind == TRIGGER_START)
+			spec.role = UPROBE_STARTS;
+		if (gate->bounds && event->kind == TRIGGER_STOP)
+			spec.role = UPROBE_STOPS;
+		return add(gate, &spec, event);
+	}
+	if (is_event(gate, probe) && event->kind != TRIGGER_START)
+		return add(gate,
+			   &(struct uprobe_spec){.function = probe->kernel.name,
+						 .pid = gate->pid,
+						 .on_return = is_return},
+			   &(struct trigger_event){.probe = event->probe,
+						   .kind = event->kind,
+						   .is_function = true});
+	kernel.what.roles = (uint8_t)roles[event->kind];
+	kernel.what.probe = event->probe;
+	if (kernel.kind == KERNEL_PROBE_BREAKPOINT && is_return)
+		kernel.address = at;
+	return VEC_ADD(&gate->kernel_probes, kernel) ? -ENOMEM : 0;
+}
+
+/* Adds the places of one probe at which an event of this kind happens. */
+static int add_probe(struct gate *gate, const struct probe *probe, struct trigger_event event)
+{
+	bool by_insn = is_by_insn(gate, &event);
+	int err = 0;
+
+	if (event.kind == TRIGGER_START || event.kind == TRIGGER_STOP)
+		return add_place(gate, probe, &event, probe->offset);
+	if (event.kind != TRIGGER_RETURN) {
+		/* Exits are matched with the stack pointer at the function's entry. */
+		bool is_moved = event.kind == TRIGGER_ENTRY && by_insn && !probe->site.at_entry;
+
+		event.condition = is_moved ? 0 : probe->site.condition;
+		return add_place(gate, probe, &event,
+				 is_moved ? probe->entry_offset : probe->offset);
+	}
+	/*
+	 * A return probe replaces the return address: it must be set at the function's entry.
+	 * Breakpoints are set on the instructions that return.
+	 */
 	if (probe__in_kernel(probe))
-		return add_in_kernel(gate, probe, event, at);
-	if (gate->bounds && (event->kind == TRIGGER_START || event->kind == TRIGGER_STOP))
-		spec.role = event->kind == TRIGGER_START ? UPROBE_STARTS : UPROBE_STOPS;
-	return add(gate, &spec, event);
-}
-
-static int add_entry(struct gate *gate, const struct probe *probe, const struct trigger_event *what)
-{
-	struct trigger_event event = *what;
-	/* Exits are matched with the stack pointer at the function's entry. */
-	bool is_moved =
-		event.kind == TRIGGER_ENTRY && is_by_insn(gate, &event) && !probe->site.at_entry;
-
-	event.condition = is_moved ? 0 : probe->site.condition;
-	return add_place(gate, probe, &event, is_moved ? probe->entry_offset : probe->offset);
-}
-
-/*
- * A return probe replaces the return address: it must be set at the function's entry. Breakpoints
- * are set on the instructions that return.
- */
-static int add_return(struct gate *gate, const struct probe *probe,
-		      const struct trigger_event *what)
-{
-	struct trigger_event event = *what;
-	bool by_insn = probe__in_kernel(probe) ? probe->kernel.kind == KERNEL_PROBE_BREAKPOINT
-					       : is_by_insn(gate, what);
-	int err = by_insn ? 0 : add_place(gate, probe, what, probe->entry_offset);
-
-	for (uint32_t e = 0; e < probe->exits.n && !err && by_insn; e++) {
+		by_insn = probe->kernel.kind == KERNEL_PROBE_BREAKPOINT;
+	if (!by_insn)
+		return add_place(gate, probe, &event, probe->entry_offset);
+	for (uint32_t e = 0; e < probe->exits.n && !err; e++) {
 		event.condition = probe->exits.condition[e];
 		err = add_place(gate, probe, &event,
 				probe->entry_offset + (uint64_t)(int64_t)probe->exits.at[e]);
@@ -115,14 +114,8 @@ static int add_probes(struct gate *gate, const struct probe *v, size_t n, struct
 {
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++, what.probe++) {
-		if (what.kind == TRIGGER_RETURN)
-			err = add_return(gate, &v[i], &what);
-		else if (what.kind == TRIGGER_START || what.kind == TRIGGER_STOP)
-			err = add_place(gate, &v[i], &what, v[i].offset);
-		else
-			err = add_entry(gate, &v[i], &what);
-	}
+	for (size_t i = 0; i < n && !err; i++, what.probe++)
+		err = add_probe(gate, &v[i], what);
 	return err;
 }
 
@@ -152,14 +145,6 @@ static int add_all(struct gate *gate, const struct probe *v, size_t n,
 	return err || !gate->by_return ? err : add_probes(gate, v, n, entries);
 }
 
-static bool has_conditions(const struct gate *gate)
-{
-	for (size_t i = 0; i < gate->events.n; i++)
-		if (gate->events.v[i].kind != TRIGGER_RETURN && gate->events.v[i].condition)
-			return true;
-	return false;
-}
-
 /* Programs at these call MT_FREEZE_CALL in the thread that hit. */
 static bool may_freeze_by_call(const struct probe *probe)
 {
@@ -185,17 +170,6 @@ const struct probe *gate__find_unfrozen(const struct probe *probes, size_t n)
 			return probe;
 	}
 	return NULL;
-}
-
-/* Decides by which events a source that freezes by its own can do so at hits in the kernel. */
-static void choose_events(struct gate *gate, const struct gate_probes *probes)
-{
-	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
-
-	VEC_EACH_WHILE(probes, probe, freezes) {
-		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
-		gate->freezes_by_call |= may_freeze_by_call(probe);
-	}
 }
 
 /* The source pauses and resumes by breakpoints of its own, beside those that the programs need. */
@@ -261,6 +235,7 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 {
 	struct trigger_event also = {.kind = TRIGGER_RETURN, .is_also = true};
 	struct trigger_config all = *config;
+	bool freezes = probes->of_source && !gate__find_unfrozen(probes->v, probes->n);
 	int err;
 
 	*gate = (struct gate){.pid = config->tgid ? config->tgid : -1,
@@ -275,7 +250,11 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 			      .go_waits = config->go_waits,
 			      .stall_thresh_ns = config->limits.stall_thresh_ns,
 			      .sampling = config->sampling};
-	choose_events(gate, probes);
+	/* By which events a source that freezes by its own can do so at hits in the kernel. */
+	VEC_EACH_WHILE(probes, probe, freezes) {
+		gate->function_events |= probe->kernel.kind == KERNEL_PROBE_FUNCTION;
+		gate->freezes_by_call |= may_freeze_by_call(probe);
+	}
 	err = add_all(gate, probes->v, config->stop_triggers ? 0 : probes->n,
 		      config->regions ? probes->regions : NULL);
 	if (!err)
@@ -291,7 +270,9 @@ int gate__open(struct gate *gate, const struct trigger_config *config,
 		err = check_breakpoints(gate, probes->n_breakpoints);
 	if (err)
 		return err;
-	all.conditional_entries = has_conditions(gate);
+	all.conditional_entries = false;
+	VEC_EACH(&gate->events, event)
+		all.conditional_entries |= event->kind != TRIGGER_RETURN && event->condition;
 	all.function_events = gate->function_events;
 	all.freezes_by_call = gate->freezes_by_call;
 	all.kernel_probes = gate->kernel_probes.v;
@@ -314,34 +295,6 @@ static int check_gone(size_t n_gone, size_t n_set)
 	return n_gone && !n_set ? -ESRCH : 0;
 }
 
-/* Keeps the events that could be opened. */
-static int drop_gone(struct trigger_event *events, size_t *n)
-{
-	size_t kept = 0, had = *n;
-
-	for (size_t i = 0; i < had; i++)
-		if (events[i].fd >= 0)
-			events[kept++] = events[i];
-	*n = kept;
-	return check_gone(had - kept, kept);
-}
-
-/* True after gate__stop_go_waits(): the gate may be attached again. */
-static bool is_stopped(const struct gate *gate, const struct trigger_event *event)
-{
-	return trigger_event__is_go_wait(event) && !gate->go_waits;
-}
-
-static int open_link(struct gate *gate, size_t i)
-{
-	struct trigger_event *event = &gate->events.v[i];
-	uint64_t cookie;
-	int program = trigger__program(gate->trigger, event, &cookie);
-
-	event->fd = uprobe_link__open(&gate->specs.v[i], program, cookie);
-	return event->fd;
-}
-
 /* Opens the ends first: the end of a call that was already entered must not be missed. */
 static int open_links(struct gate *gate)
 {
@@ -349,15 +302,18 @@ static int open_links(struct gate *gate)
 
 	for (int ends = 1; ends >= 0; ends--) {
 		for (size_t i = 0; i < gate->events.n; i++) {
-			int err;
+			struct trigger_event *event = &gate->events.v[i];
+			uint64_t cookie;
+			int program;
 
-			if (trigger_event__is_end(&gate->events.v[i]) != ends ||
-			    is_stopped(gate, &gate->events.v[i]))
+			if (trigger_event__is_end(event) != ends ||
+			    (trigger_event__is_go_wait(event) && !gate->go_waits))
 				continue;
-			err = open_link(gate, i);
-			if (err < 0 && !is_of_gone(&gate->specs.v[i], err))
-				return err;
-			*(err < 0 ? &n_gone : &n_set) += 1;
+			program = trigger__program(gate->trigger, event, &cookie);
+			event->fd = uprobe_link__open(&gate->specs.v[i], program, cookie);
+			if (event->fd < 0 && !is_of_gone(&gate->specs.v[i], event->fd))
+				return event->fd;
+			*(event->fd < 0 ? &n_gone : &n_set) += 1;
 		}
 	}
 	return check_gone(n_gone, n_set);
@@ -370,12 +326,13 @@ static int attach_events(struct gate *gate,
 	struct trigger_event *events = calloc(gate->events.n, sizeof(*events));
 	int err = events ? 0 : -ENOMEM;
 	bool of_source = false;
-	size_t n = 0;
+	size_t n = 0, n_gone = 0;
 
 	for (size_t i = 0; i < gate->events.n && !err; i++) {
 		int theirs = source_event && i < gate->n_deciding ? source_event(source, i) : -1;
 
-		if (is_stopped(gate, &gate->events.v[i]))
+		/* gate__stop_go_waits() has removed it. */
+		if (trigger_event__is_go_wait(&gate->events.v[i]) && !gate->go_waits)
 			continue;
 		of_source |= theirs >= 0;
 		if (theirs < 0)
@@ -383,12 +340,15 @@ static int attach_events(struct gate *gate,
 		events[n] = gate->events.v[i];
 		if (theirs >= 0)
 			events[n].fd = theirs;
-		if (events[n].fd < 0 && !is_of_gone(&gate->specs.v[i], events[n].fd))
+		if (events[n].fd >= 0)
+			n++;
+		else if (is_of_gone(&gate->specs.v[i], events[n].fd))
+			n_gone++;
+		else
 			err = events[n].fd;
-		n++;
 	}
 	if (!err)
-		err = drop_gone(events, &n);
+		err = check_gone(n_gone, n);
 	if (!err)
 		err = trigger__attach_all(gate->trigger, events, n);
 	/*
@@ -398,20 +358,6 @@ static int attach_events(struct gate *gate,
 	if (!err && of_source && !gate->specs.v[0].function)
 		err = uprobe_event__settle(&gate->specs.v[0]);
 	free(events);
-	return err;
-}
-
-static int start_clock(struct gate *gate)
-{
-	int err, fd = perf_clock__open_timer(trigger__stall_period_ns(gate->stall_thresh_ns));
-
-	if (fd < 0) {
-		log__error("cannot open the timer of -stall-thresh: %s", strerror(-fd));
-		log__hint("needs CAP_PERFMON, or root");
-		return fd;
-	}
-	err = trigger__attach_clock(gate->trigger, fd);
-	close(fd);
 	return err;
 }
 
@@ -458,8 +404,17 @@ int gate__attach(struct gate *gate, int (*source_event)(const struct source *sou
 {
 	int err = gate->by_links ? open_links(gate) : attach_events(gate, source_event, source);
 
-	if (!err && gate->stall_thresh_ns)
-		err = start_clock(gate);
+	if (!err && gate->stall_thresh_ns) {
+		int fd = perf_clock__open_timer(trigger__stall_period_ns(gate->stall_thresh_ns));
+
+		err = fd < 0 ? fd : trigger__attach_clock(gate->trigger, fd);
+		if (fd >= 0) {
+			close(fd);
+		} else {
+			log__error("cannot open the timer of -stall-thresh: %s", strerror(-fd));
+			log__hint("needs CAP_PERFMON, or root");
+		}
+	}
 	if (!err && gate->kernel_probes.n)
 		err = trigger__attach_kernel_probes(gate->trigger, gate->kernel_probes.v,
 						    gate->kernel_probes.n);
@@ -488,25 +443,8 @@ void gate__freeze(struct gate *gate)
 struct log_reader {
 	struct recording *rec;
 	uint64_t after_ns, began_ns;
+	bool of_parks; /* the stacks are those of goroutines that begin to wait */
 };
-
-/* False if it ended before this recording. A hit without a return has only its start. */
-static bool was_recorded(const struct log_reader *reader, const struct mt_entry *entry)
-{
-	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
-	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
-
-	return !end_ns || end_ns >= reader->began_ns;
-}
-
-/*
- * True if the call ended after recording was resumed: the previous snapshot has it as still open,
- * since the log is not written while the recording is frozen.
- */
-static bool has_ended_since(const struct log_reader *reader, const struct mt_entry *entry)
-{
-	return reader->began_ns && entry->end_ns >= reader->began_ns;
-}
 
 /* Finds the same call, which an earlier snapshot of this recording has as open. NULL: none has. */
 static struct mt_entry *find_open(struct recording *rec, const struct mt_entry *entry)
@@ -524,96 +462,84 @@ static struct mt_entry *find_open(struct recording *rec, const struct mt_entry *
 static int take_entry(void *ctx, const struct mt_entry *entry)
 {
 	struct log_reader *reader = ctx;
-	bool is_new = entry->start_ns > reader->after_ns;
+	bool is_hit = entry->kind == MT_ENTRY_HIT || entry->kind == MT_ENTRY_SYSCALL;
+	/* A hit without a return has only its start. */
+	uint64_t end_ns = entry->end_ns || !is_hit ? entry->end_ns : entry->start_ns;
 	struct mt_entry *open;
 
-	if (is_new ? !was_recorded(reader, entry) : !has_ended_since(reader, entry))
+	if (entry->start_ns > reader->after_ns)
+		return end_ns && end_ns < reader->began_ns ? 0
+							   : VEC_ADD(&reader->rec->entries, *entry);
+	/*
+	 * If the call ended after recording was resumed, the previous snapshot has it as still
+	 * open, since the log is not written while the recording is frozen.
+	 */
+	if (!reader->began_ns || entry->end_ns < reader->began_ns)
 		return 0;
-	open = is_new ? NULL : find_open(reader->rec, entry);
-	if (open) {
-		*open = *entry;
-		return 0;
-	}
-	return VEC_ADD(&reader->rec->entries, *entry);
+	open = find_open(reader->rec, entry);
+	if (!open)
+		return VEC_ADD(&reader->rec->entries, *entry);
+	*open = *entry;
+	return 0;
 }
 
-/* Adds a goroutine's wake-up, and its stack as one more sample of the thread that woke it. */
-static int take_ready(void *ctx, const struct mt_go_stack *ready)
+/*
+ * Adds the stack of a goroutine that begins to wait; or a goroutine's wake-up, and its stack as one
+ * more sample of the thread that woke it.
+ */
+static int take_go_stack(void *ctx, const struct mt_go_stack *stack)
 {
 	struct log_reader *reader = ctx;
-	const struct mt_entry entry = {.start_ns = ready->time_ns,
-				       .tid = ready->tid,
-				       .tgid = ready->tgid,
+	const struct mt_entry entry = {.start_ns = stack->time_ns,
+				       .tid = stack->tid,
+				       .tgid = stack->tgid,
 				       .kind = MT_ENTRY_READY,
-				       .goroutine = ready->goroutine,
-				       .goid = ready->goid,
-				       .ip = ready->stack[0]};
-	const struct rec_sample sample = {.time_ns = ready->time_ns,
-					  .pid = (pid_t)ready->tgid,
-					  .tid = (pid_t)ready->tid,
-					  .cpu = ready->cpu,
-					  .n_ips = ready->depth};
+				       .goroutine = stack->goroutine,
+				       .goid = stack->goid,
+				       .ip = stack->stack[0]};
+	const struct rec_sample sample = {.time_ns = stack->time_ns,
+					  .pid = (pid_t)stack->tgid,
+					  .tid = (pid_t)stack->tid,
+					  .cpu = stack->cpu,
+					  .at_park = reader->of_parks,
+					  .n_ips = stack->depth};
 	int err;
 
-	if (ready->time_ns <= reader->after_ns || ready->time_ns < reader->began_ns ||
-	    ready->depth > MT_GO_STACK_DEPTH)
+	if (stack->time_ns <= reader->after_ns || stack->time_ns < reader->began_ns ||
+	    stack->depth > MT_GO_STACK_DEPTH)
 		return 0;
-	err = VEC_ADD(&reader->rec->entries, entry);
-	return err ? err : recording__add_sample(reader->rec, &sample, ready->stack);
+	err = reader->of_parks ? 0 : VEC_ADD(&reader->rec->entries, entry);
+	return err ? err : recording__add_sample(reader->rec, &sample, stack->stack);
 }
 
-static int take_all_ready(struct gate *gate, struct recording *rec)
+/* Raises *until_ns to the latest start among the recording's entries from `first` on. */
+static void note_latest(const struct recording *rec, size_t first, uint64_t *until_ns)
 {
-	struct log_reader reader = {
-		.rec = rec, .after_ns = gate->ready_until_ns, .began_ns = gate->began_ns};
-	size_t first = rec->entries.n;
-	int err = trigger__ready(gate->trigger, take_ready, &reader);
-
 	for (size_t i = first; i < rec->entries.n; i++)
-		if (rec->entries.v[i].start_ns > gate->ready_until_ns)
-			gate->ready_until_ns = rec->entries.v[i].start_ns;
-	return err;
-}
-
-static int take_park(void *ctx, const struct mt_go_stack *park)
-{
-	struct log_reader *reader = ctx;
-	const struct rec_sample sample = {.time_ns = park->time_ns,
-					  .pid = (pid_t)park->tgid,
-					  .tid = (pid_t)park->tid,
-					  .cpu = park->cpu,
-					  .at_park = true,
-					  .n_ips = park->depth};
-
-	if (park->time_ns <= reader->after_ns || park->time_ns < reader->began_ns ||
-	    park->depth > MT_GO_STACK_DEPTH)
-		return 0;
-	return recording__add_sample(reader->rec, &sample, park->stack);
-}
-
-/* Adds who ended the waits of goroutines, and the stacks of where they waited. */
-static int take_go_waits(struct gate *gate, struct recording *rec, uint64_t after_ns)
-{
-	struct log_reader reader = {.rec = rec, .after_ns = after_ns, .began_ns = gate->began_ns};
-	int err = take_all_ready(gate, rec);
-
-	return err ? err : trigger__parks(gate->trigger, take_park, &reader);
+		if (rec->entries.v[i].start_ns > *until_ns)
+			*until_ns = rec->entries.v[i].start_ns;
 }
 
 int gate__take_entries(struct gate *gate, struct recording *rec)
 {
 	struct log_reader reader = {
 		.rec = rec, .after_ns = gate->entries_until_ns, .began_ns = gate->began_ns};
+	struct log_reader of_ready = {
+		.rec = rec, .after_ns = gate->ready_until_ns, .began_ns = gate->began_ns};
 	size_t first = rec->entries.n;
 	int err;
 
 	if (!gate->trigger || !gate->sampling)
 		return 0;
 	err = trigger__entries(gate->trigger, take_entry, &reader);
-	for (size_t i = first; i < rec->entries.n; i++)
-		if (rec->entries.v[i].start_ns > gate->entries_until_ns)
-			gate->entries_until_ns = rec->entries.v[i].start_ns;
-	return err || !gate->go_waits ? err : take_go_waits(gate, rec, reader.after_ns);
+	note_latest(rec, first, &gate->entries_until_ns);
+	if (err || !gate->go_waits)
+		return err;
+	first = rec->entries.n;
+	err = trigger__go_stacks(gate->trigger, false, take_go_stack, &of_ready);
+	note_latest(rec, first, &gate->ready_until_ns);
+	reader.of_parks = true;
+	return err ? err : trigger__go_stacks(gate->trigger, true, take_go_stack, &reader);
 }
 
 static int take_region(void *ctx, const struct mt_entry *entry)
@@ -662,16 +588,6 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* The breakpoint at the entry of the call that is asked about, or NULL. */
-static const struct kernel_probe *jit_probe_of(const struct gate *gate,
-					       const struct mt_hit *question)
-{
-	VEC_EACH(&gate->kernel_probes, probe)
-		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
-			return probe;
-	return NULL;
-}
-
 /* The frame of a JIT's function is not larger. */
 #define JIT_FRAME_MAX (64u << 10)
 
@@ -704,11 +620,14 @@ static bool is_in_code(pid_t pid, const struct mt_hit *question, const struct ke
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;
-	const struct kernel_probe *jit = jit_probe_of(gate, question);
+	const struct kernel_probe *jit = NULL;
 	uint64_t now;
 	bool is_open = process__read_memory(pid, question->sp, &now, sizeof(now)) != sizeof(now) ||
 		       now == question->ip || (gate->has_return_probes && is_trampoline(pid, now));
 
+	VEC_EACH(&gate->kernel_probes, probe)
+		if (probe->kind == KERNEL_PROBE_BREAKPOINT && probe->entry == question->probe_ip)
+			jit = probe;
 	if (is_open && jit)
 		is_open = is_in_code(pid, question, jit);
 	trigger__answer(gate->trigger, question, is_open);
@@ -736,16 +655,6 @@ int gate__take_hit(struct gate *gate, struct recording *rec)
 	return err ? err : 1;
 }
 
-static void close_those(struct gate *gate, bool ends)
-{
-	VEC_EACH(&gate->events, event) {
-		if (event->fd < 0 || trigger_event__is_end(event) != ends)
-			continue;
-		close(event->fd);
-		event->fd = -1;
-	}
-}
-
 void gate__stop_go_waits(struct gate *gate)
 {
 	trigger__stop_go_waits(gate->trigger);
@@ -763,8 +672,14 @@ void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)
 		trigger__detach(gate->trigger);
-	close_those(gate, false);
-	close_those(gate, true);
+	/* The entries first: otherwise the end of a call that was entered would be missed. */
+	for (int ends = 0; ends <= 1; ends++)
+		VEC_EACH(&gate->events, event) {
+			if (event->fd < 0 || trigger_event__is_end(event) != ends)
+				continue;
+			close(event->fd);
+			event->fd = -1;
+		}
 	gate->attached = false;
 }
 

@@ -18,7 +18,4 @@ int labels__add(struct recording *rec, const char *root, const struct option_lis
  * -ENOMEM. */
 int labels__add_container(struct recording *rec, const char *root, const char *cgroups);
 
-/* Checks that each label has a key and '='. 0, or -EINVAL after a line and a hint. */
-int labels__check(const struct option_list *users, const char *command);
-
 #endif

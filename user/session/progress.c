@@ -23,24 +23,10 @@ __attribute__((format(printf, 3, 4))) static size_t append(char *buf, size_t n, 
 	return (size_t)len < STATUS_TEXT_SIZE - n ? n + (size_t)len : STATUS_TEXT_SIZE - 1;
 }
 
-static size_t append_threshold(char *buf, size_t n, const struct status_view *view)
-{
-	char percent[THRESHOLD_TEXT_SIZE];
-
-	threshold__format_percent(percent, view->percent);
-	if (view->threshold_ns)
-		n = append(buf, n, "  threshold %s", DURATION(view->threshold_ns));
-	if (view->threshold_ns && view->percent > 0)
-		return append(buf, n, " (%s of %llu)", percent, (unsigned long long)view->learned);
-	if (view->percent > 0)
-		return append(buf, n, "  learning %s: %llu of %llu", percent,
-			      (unsigned long long)view->learned, (unsigned long long)view->needed);
-	return n;
-}
-
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view)
 {
-	char text[3][UNITS_TEXT_SIZE];
+	char text[3][UNITS_TEXT_SIZE], percent[THRESHOLD_TEXT_SIZE];
+	unsigned long long learned = view->learned;
 	size_t n = append(buf, 0, "%llu hits  %.1f/s", (unsigned long long)view->hits,
 			  view->hits_per_s);
 
@@ -49,7 +35,14 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 			   units__format_duration(text[0], view->delay_ns[0]),
 			   units__format_duration(text[1], view->delay_ns[1]),
 			   units__format_duration(text[2], view->delay_ns[2]));
-	n = append_threshold(buf, n, view);
+	threshold__format_percent(percent, view->percent);
+	if (view->threshold_ns)
+		n = append(buf, n, "  threshold %s", DURATION(view->threshold_ns));
+	if (view->threshold_ns && view->percent > 0)
+		n = append(buf, n, " (%s of %llu)", percent, learned);
+	else if (view->percent > 0)
+		n = append(buf, n, "  learning %s: %llu of %llu", percent, learned,
+			   (unsigned long long)view->needed);
 	if (view->let_pass)
 		n = append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
 	if (view->stalls)
@@ -64,11 +57,6 @@ void status__show(const struct status_view *view)
 	char text[STATUS_TEXT_SIZE];
 
 	log__line(status__format(text, view));
-}
-
-void status__end(void)
-{
-	log__end_line();
 }
 
 void progress__init(struct progress *progress, const struct capture_options *o)
@@ -86,35 +74,13 @@ void progress__init(struct progress *progress, const struct capture_options *o)
 	learner__init(&progress->learner, t->percent);
 }
 
-static bool is_learning(const struct progress *progress)
-{
-	return progress->learner.percent > 0;
-}
-
 void progress__format_threshold(const struct progress *progress,
 				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE])
 {
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		threshold__format_percent(text, progress->learner.percent);
 	else
 		units__format_duration(text, progress->threshold_ns);
-}
-
-void progress__say_needed(const struct progress *progress)
-{
-	if (is_learning(progress) && progress->threshold_ns == UINT64_MAX)
-		log__info("nothing triggers until %llu values have been measured",
-			  (unsigned long long)progress->learner.needed);
-}
-
-static void say_learned(const struct progress *progress)
-{
-	char percent[THRESHOLD_TEXT_SIZE];
-
-	status__end();
-	log__info("threshold %s = %s (%llu values); armed, updating",
-		  threshold__format_percent(percent, progress->learner.percent),
-		  DURATION(progress->threshold_ns), (unsigned long long)progress->learner.learned);
 }
 
 static void learn(struct progress *progress, struct trigger *trigger, const struct mt_stats *stats,
@@ -122,22 +88,31 @@ static void learn(struct progress *progress, struct trigger *trigger, const stru
 {
 	uint64_t threshold = learner__update(&progress->learner, stats, elapsed_ns);
 	bool is_first = progress->threshold_ns == UINT64_MAX;
+	char percent[THRESHOLD_TEXT_SIZE];
 
 	/* While disarmed, a hit over the old threshold waits to be taken: do not change it then. */
 	if (!threshold || !trigger__is_armed(trigger))
 		return;
 	progress->threshold_ns = threshold;
 	trigger__set_threshold(trigger, threshold);
-	if (is_first)
-		say_learned(progress);
+	if (!is_first)
+		return;
+	log__end_line();
+	log__info("threshold %s = %s (%llu values); armed, updating",
+		  threshold__format_percent(percent, progress->learner.percent),
+		  DURATION(threshold), (unsigned long long)progress->learner.learned);
 }
 
-static void set_threshold(const struct progress *progress, struct status_view *view)
+static struct status_view view_of(const struct progress *progress, const struct mt_stats *stats,
+				  uint64_t hits, uint64_t span_ns)
 {
-	view->threshold_ns = progress->threshold_ns == UINT64_MAX ? 0 : progress->threshold_ns;
-	view->percent = progress->learner.percent;
-	view->learned = progress->learner.learned;
-	view->needed = progress->learner.needed;
+	struct status_view view = hit_status__view(stats, hits, span_ns);
+
+	view.threshold_ns = progress->threshold_ns == UINT64_MAX ? 0 : progress->threshold_ns;
+	view.percent = progress->learner.percent;
+	view.learned = progress->learner.learned;
+	view.needed = progress->learner.needed;
+	return view;
 }
 
 void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
@@ -150,10 +125,9 @@ void progress__look(struct progress *progress, struct trigger *trigger, uint64_t
 	progress->last_ns = now_ns;
 	if (!trigger || trigger__stats(trigger, &stats))
 		return;
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		learn(progress, trigger, &stats, elapsed_ns);
-	view = hit_status__view(&stats, stats.hits - progress->last_stats.hits, elapsed_ns);
-	set_threshold(progress, &view);
+	view = view_of(progress, &stats, stats.hits - progress->last_stats.hits, elapsed_ns);
 	view.cost = cost;
 	status__show(&view);
 	progress->last_stats = stats;
@@ -167,10 +141,9 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 
 	if (!trigger || trigger__stats(trigger, &stats))
 		return;
-	if (is_learning(progress))
+	if (progress->learner.percent > 0)
 		learner__update(&progress->learner, &stats, 0);
-	view = hit_status__view(&stats, stats.hits, clock__now_ns() - progress->began_ns);
-	set_threshold(progress, &view);
+	view = view_of(progress, &stats, stats.hits, clock__now_ns() - progress->began_ns);
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
 	else if (progress->has_terms)

@@ -29,8 +29,6 @@ void progress__init(struct progress *progress, const struct capture_options *opt
 /* "10.0 ms", or "p99.9". */
 void progress__format_threshold(const struct progress *progress,
 				char text[static THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE]);
-/* Prints how many values a percentile needs. Prints nothing without a percentile to learn. */
-void progress__say_needed(const struct progress *progress);
 
 /* Call once a second: updates a percentile threshold, also in the trigger, and the status line. */
 void progress__look(struct progress *progress, struct trigger *trigger, uint64_t now_ns,
@@ -67,9 +65,8 @@ struct status_view {
  */
 const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct status_view *view);
 
-/* Redraws the line in place on stderr; does nothing if that is not a terminal. */
+/* Redraws the line in place on stderr, until log__end_line(); does nothing if that is not a
+ * terminal. */
 void status__show(const struct status_view *view);
-/* Erases the line. */
-void status__end(void);
 
 #endif

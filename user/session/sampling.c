@@ -19,16 +19,6 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-static int add_name(struct recording *rec, const struct mt_record *record)
-{
-	struct rec_thread by = {.pid = (pid_t)record->by_tgid,
-				.tid = (pid_t)record->by_tid,
-				.start_ns = record->time_ns};
-
-	snprintf(by.comm, sizeof(by.comm), "%.15s", record->by_comm);
-	return recording__find_thread(rec, by.pid, by.tid) ? 0 : recording__add_thread(rec, &by);
-}
-
 int open_file__add(struct recording *rec, pid_t pid, uint32_t syscall, uint64_t arg)
 {
 	char link[32], path[PATH_MAX], name[SOCKET_NAME_SIZE];
@@ -55,13 +45,19 @@ static struct mt_sched sched_of(const struct mt_record *record, enum mt_sched_ki
 static int add_by(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
 	struct mt_sched by = sched_of(record, kind);
+	struct rec_thread thread = {.pid = (pid_t)record->by_tgid,
+				    .tid = (pid_t)record->by_tid,
+				    .start_ns = record->time_ns};
 	int err;
 
 	by.by_tid = record->by_tid;
 	by.by_tgid = record->by_tgid;
 	memcpy(by.by_comm, record->by_comm, sizeof(by.by_comm));
 	err = recording__add_sched_by(rec, &by);
-	return err || !by.by_tid ? err : add_name(rec, record);
+	if (err || !by.by_tid || recording__find_thread(rec, thread.pid, thread.tid))
+		return err;
+	snprintf(thread.comm, sizeof(thread.comm), "%.15s", record->by_comm);
+	return recording__add_thread(rec, &thread);
 }
 
 static int add_syscall(struct recording *rec, const struct mt_record *record)
@@ -96,9 +92,10 @@ static int add_sched(struct recording *rec, const struct mt_record *record,
 	return VEC_ADD(&rec->scheds, sched);
 }
 
-static int add_interrupts(struct recording *rec, const struct mt_record *record)
+/* Adds something that took time: from the record's time to its end. */
+static int add_took(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
-	struct mt_sched taken = sched_of(record, MT_SCHED_INTERRUPTS);
+	struct mt_sched taken = sched_of(record, kind);
 
 	taken.took.arg = record->arg;
 	taken.took.end_ns = record->end_ns;
@@ -115,18 +112,6 @@ static int note_quota(struct recording *rec, pid_t pid, bool of_memory)
 	    !quota.text[0])
 		return 0;
 	return recording__set_quota(rec, pid, of_memory, quota.text);
-}
-
-static int add_reclaim(struct recording *rec, const struct mt_record *record)
-{
-	struct mt_sched reclaim = sched_of(record, MT_SCHED_RECLAIM);
-	int err;
-
-	reclaim.took.arg = record->arg;
-	reclaim.took.end_ns = record->end_ns;
-	err = recording__add_sched_by(rec, &reclaim);
-	return err || record->arg != MT_RECLAIM_CGROUP ? err
-						       : note_quota(rec, (pid_t)record->tgid, true);
 }
 
 static int add_taken(struct recording *rec, const struct mt_record *record)
@@ -205,9 +190,12 @@ static int take(void *ctx, const struct mt_record *record)
 	case MT_RECORD_LONG:
 		return add_syscall(rec, record);
 	case MT_RECORD_INTERRUPTS:
-		return add_interrupts(rec, record);
+		return add_took(rec, record, MT_SCHED_INTERRUPTS);
 	case MT_RECORD_RECLAIM:
-		return add_reclaim(rec, record);
+		err = add_took(rec, record, MT_SCHED_RECLAIM);
+		return err || record->arg != MT_RECLAIM_CGROUP
+			       ? err
+			       : note_quota(rec, (pid_t)record->tgid, true);
 	case MT_RECORD_THROTTLED:
 	case MT_RECORD_STOLEN:
 		return add_taken(rec, record);
@@ -268,16 +256,6 @@ static void settle_stacks(struct recording *rec, size_t first_sample, size_t fir
 		(vec)->n = kept_;                                                                  \
 	} while (0)
 
-/* Says if stolen time is known: the kernel must count it, and the hypervisor must report it. */
-static enum rec_steal steal_of(const struct recorder *recorder)
-{
-	struct steal_facts facts = steal__facts();
-
-	if (facts.is_guest && !recorder__counts_stolen(recorder))
-		return REC_STEAL_NOT_TOLD;
-	return steal__is_told(&facts) ? REC_STEAL_TOLD : REC_STEAL_NOT_TOLD;
-}
-
 /*
  * Records older than the oldest that all CPUs still have are dropped: otherwise a thread that moved
  * between CPUs would have gaps that cannot be seen.
@@ -286,15 +264,22 @@ int sampling__take_records(struct recorder *recorder, struct recording *rec, siz
 {
 	size_t first_sched = rec->scheds.n, first_by = rec->sched_bys.n;
 	size_t first_taken = rec->taken.n;
+	struct recorder_abilities counts;
+	struct steal_facts facts;
 	uint64_t since_ns;
 	struct record_reader reader = {rec, recorder};
 	int err = recorder ? recorder__take(recorder, &since_ns, take, &reader) : 0;
 
 	if (err || !recorder)
 		return err;
-	rec->knows_interrupts = recorder__counts_interrupts(recorder);
-	rec->knows_taken = recorder__counts_throttled(recorder);
-	rec->steal = steal_of(recorder);
+	counts = recorder__abilities(recorder);
+	rec->knows_interrupts = counts.interrupts;
+	rec->knows_taken = counts.throttled;
+	facts = steal__facts();
+	/* The kernel must count stolen time, and the hypervisor must report it. */
+	rec->steal = (!facts.is_guest || counts.stolen) && steal__is_told(&facts)
+			     ? REC_STEAL_TOLD
+			     : REC_STEAL_NOT_TOLD;
 	if (since_ns > rec->complete_ns) {
 		rec->complete_ns = since_ns;
 		if (recorder__ring_size(recorder) > rec->ring_bytes)

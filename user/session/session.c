@@ -23,6 +23,151 @@
 #include "util/log.h"
 #include "util/units.h"
 
+/* A check may take at most 1/LOOK_SHARE of our time. */
+#define LOOK_SHARE 20
+
+static bool is_mapping_of(const struct probe *probe, const struct mapping *m)
+{
+	return !probe__in_kernel(probe) && m->ino == probe->file.ino && m->maj == probe->file.maj &&
+	       m->min == probe->file.min;
+}
+
+static bool are_in_memory(const struct probes *probes, const struct mappings *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		for (size_t p = 0; p < probes->all.n && mapping__is_memory(&maps->v[i]); p++)
+			if (is_mapping_of(&probes->all.v[p], &maps->v[i]))
+				return true;
+	return false;
+}
+
+static bool are_copied_of(const struct session *s, pid_t pid)
+{
+	_cleanup_mappings_ struct mappings maps = {0};
+
+	/*
+	 * Another process has exited, so its code cannot be copied any more. For the session's own
+	 * process, assume that code is copied.
+	 */
+	if (mappings__read(&maps, pid))
+		return pid == session__pid(s);
+	return are_in_memory(&s->probes, &maps) || are_in_memory(&s->also, &maps) ||
+	       are_in_memory(&s->regions.starts, &maps) || are_in_memory(&s->regions.stops, &maps);
+}
+
+/*
+ * True if the recording copies code with a probe from memory, since no file has it: the probe must
+ * be removed first.
+ */
+static bool probes_are_copied(const struct session *s)
+{
+	bool are = !s->programs.all.n && are_copied_of(s, session__pid(s));
+
+	for (size_t i = 0; i < s->programs.all.n && !are; i++)
+		are = are_copied_of(s, s->programs.all.v[i].process.pid);
+	return are;
+}
+
+/* Notes which of the probes without a living process this one maps. Returns how many are left. */
+static size_t note_mapped(struct session *s, pid_t pid)
+{
+	struct process process;
+	bool is_open = !process__open(&process, pid);
+	size_t left = 0;
+
+	for (size_t i = 0; i < s->probes.all.n; i++) {
+		const struct probe *probe = &s->probes.all.v[i];
+		/* Every process can make a system call. */
+		bool maps = probe__in_kernel(probe);
+
+		for (size_t m = 0; is_open && m < process.maps.n && !maps; m++)
+			maps = is_mapping_of(probe, &process.maps.v[m]);
+		if (is_open && maps && !process__alive(s->mapped_by[i]))
+			s->mapped_by[i] = pid;
+		left += !process__alive(s->mapped_by[i]);
+	}
+	if (is_open)
+		process__close(&process);
+	return left;
+}
+
+/* The number of probes whose file no process of the cgroup maps. */
+static size_t count_unmapped(struct session *s, const struct target *target)
+{
+	size_t n, left = s->probes.all.n;
+	pid_t *pids;
+
+	if (target__processes(target, &pids, &n))
+		return 0;
+	for (size_t i = 0; i < n && left; i++)
+		left = note_mapped(s, pids[i]);
+	free(pids);
+	return left;
+}
+
+static bool has_function(const struct session *s, const struct programs *programs)
+{
+	for (size_t i = 0; i < s->symbols.names.n; i++)
+		if (programs__have(programs, s->symbols.names.v[i]))
+			return true;
+	return false;
+}
+
+/* True if a process that started later, or in a cgroup a new program, has the function. */
+static bool look_for_new(struct session *s)
+{
+	LOG_SILENTLY;
+	struct target target, fresh = {.cgroup.fd = -1};
+	struct programs programs = {0};
+	bool replaced = false;
+
+	if (target__choose(&target, &s->options->target)) {
+		replaced = false;
+	} else if (target__is_cgroup(&target)) {
+		replaced = count_unmapped(s, &target) && !programs__open(&programs, &target);
+		if (replaced)
+			programs__remove(&programs, &s->programs);
+	} else {
+		int err = 0;
+
+		for (size_t i = 0; i < target.pids.n && !err; i++)
+			if (!pid_set__has(&s->pids, target.pids.v[i]))
+				err = pid_set__add(&fresh.pids, target.pids.v[i]);
+		replaced = !err && fresh.pids.n && !programs__open(&programs, &fresh);
+	}
+	replaced = replaced && has_function(s, &programs);
+	programs__fini(&programs);
+	target__close(&fresh);
+	target__close(&target);
+	return replaced;
+}
+
+/*
+ * True if some processes have exited, and new processes have the function but no probe. In a cgroup
+ * only new programs count. Cheap while all processes live.
+ */
+static bool is_replaced(struct session *s)
+{
+	uint64_t now = clock__now_ns();
+	bool replaced, is_gone = false;
+
+	if (!s->probes.all.n || !s->start->target || !target_options__name(&s->options->target) ||
+	    now < s->look_ns)
+		return false;
+	if (!s->mapped_by)
+		s->mapped_by = calloc(s->probes.all.n, sizeof(*s->mapped_by));
+	/* A cheap check before look_for_new(). */
+	for (size_t i = 0; i < s->pids.n && !is_gone; i++)
+		is_gone = !process__alive(s->pids.v[i]);
+	for (size_t i = 0; i < s->probes.all.n && s->cgroup && s->mapped_by && !is_gone; i++)
+		is_gone = !process__alive(s->mapped_by[i]);
+	if (!s->mapped_by || !is_gone)
+		return false;
+	replaced = look_for_new(s);
+	s->look_ns = clock__now_ns() + LOOK_SHARE * (clock__now_ns() - now);
+	return replaced;
+}
+
 #define STATUS_INTERVAL_NS 1000000000ull
 
 static void tell_observer(const struct session *s)
@@ -34,26 +179,20 @@ static void tell_observer(const struct session *s)
 		observer->on_counters(observer->ctx, &stats, s->progress.threshold_ns, s->armed);
 }
 
-/* Counts hits that passed the threshold since the last arming without a snapshot. */
-static void count_busy(struct session *s)
-{
-	struct mt_stats stats;
-
-	if (trigger__stats(s->gate.trigger, &stats))
-		return;
-	if (s->snapshots)
-		s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
-	s->at_arm = stats;
-}
-
 static int arm(struct session *s)
 {
+	struct mt_stats stats;
 	int err;
 
 	if (!s->gate.trigger || s->armed || clock__now_ns() < s->hold_ns)
 		return 0;
 	tell_observer(s);
-	count_busy(s);
+	/* Hits that passed the threshold since the last arming got no snapshot. */
+	if (!trigger__stats(s->gate.trigger, &stats)) {
+		if (s->snapshots)
+			s->rec->drops[DROP_BUSY] += stats.unarmed - s->at_arm.unarmed;
+		s->at_arm = stats;
+	}
 	err = trigger__arm(s->gate.trigger);
 	s->armed = !err;
 	s->hold_ns = 0;
@@ -66,20 +205,11 @@ static pid_t child_of(const struct session *s)
 	return s->start->exec_path ? s->start->pid : s->start->command;
 }
 
-/* WNOWAIT leaves the exit status to the code that started the command. */
-static bool has_command_ended(const struct session *s)
-{
-	siginfo_t info = {0};
-
-	return s->start->command &&
-	       !waitid(P_PID, (id_t)s->start->command, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	       info.si_pid;
-}
-
 /* Returns 1 and sets *end if the wait is over, 0 if it goes on, or -errno. */
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
+	siginfo_t ended = {0}; /* WNOWAIT leaves it to the code that started the command */
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	if (got < 0)
@@ -94,7 +224,9 @@ static int look(struct session *s, enum session_end *end)
 		/* A terminal sends the signal to the program too; kill(1) sends it only to us. */
 		if (child_of(s) && info.ssi_code == SI_USER)
 			s->forward = (int)info.ssi_signo;
-	} else if (has_command_ended(s))
+	} else if (s->start->command &&
+		   !waitid(P_PID, (id_t)s->start->command, &ended, WEXITED | WNOHANG | WNOWAIT) &&
+		   ended.si_pid)
 		*end = SESSION_COMMAND_ENDED;
 	else if (clock__now_ns() >= s->deadline_ns)
 		*end = SESSION_TIMED_OUT;
@@ -103,8 +235,8 @@ static int look(struct session *s, enum session_end *end)
 	return 1;
 }
 
-/* Reads the counters once a second. Sets *next to the next wake-up. */
-static int tick(struct session *s, uint64_t *next)
+/* Reads the counters once a second. Returns the time of the next wake-up in *next. */
+static int look_each_second(struct session *s, uint64_t *next)
 {
 	uint64_t now = clock__now_ns();
 	char cost[OVERHEAD_TEXT_SIZE];
@@ -116,7 +248,7 @@ static int tick(struct session *s, uint64_t *next)
 		progress__look(&s->progress, session__trigger(s), now, cost);
 		overhead__say_near(&s->overhead, s->progress.threshold_ns);
 		tell_observer(s);
-		s->replaced = session__is_replaced(s);
+		s->replaced = is_replaced(s);
 		session__check_lookback(s);
 		if (!s->has_jit_moved)
 			s->has_jit_moved = session__has_jit_moved(s);
@@ -129,31 +261,29 @@ static int tick(struct session *s, uint64_t *next)
 	return err;
 }
 
-static int sleep_until(struct session *s, uint64_t until_ns)
-{
-	uint64_t now = clock__now_ns();
-	int timeout_ms = until_ns > now ? (int)((until_ns - now) / 1000000) + 1 : 0;
-	struct epoll_event events[4];
-
-	return epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
-}
-
 static int wait_for_end(struct session *s, enum session_end *end)
 {
-	uint64_t next;
 	int over;
 
 	*end = SESSION_INTERRUPTED;
 	while (!(over = look(s, end))) {
-		int err = tick(s, &next);
+		struct epoll_event events[4];
+		uint64_t next, now;
+		int timeout_ms;
 
-		if (!err)
-			err = sleep_until(s, next);
-		over = err ? err : arm(s);
+		over = look_each_second(s, &next);
+		if (over)
+			break;
+		now = clock__now_ns();
+		timeout_ms = next > now ? (int)((next - now) / 1000000) + 1 : 0;
+		if (epoll_wait(s->epoll_fd, events, 4, timeout_ms) < 0 && errno != EINTR)
+			over = -errno;
+		else
+			over = arm(s);
 		if (over)
 			break;
 	}
-	status__end();
+	log__end_line();
 	overhead__say(&s->overhead, &s->options->sample);
 	tell_observer(s);
 	s->armed = false;
@@ -167,23 +297,21 @@ int session__watch_fd(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-static int open_command(struct session *s)
-{
-	if (!s->start->command)
-		return 0;
-	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
-	return s->command_fd < 0 ? -errno : session__watch_fd(s, s->command_fd);
-}
-
 static int open_loop(struct session *s)
 {
+	int err;
+
 	s->signal_fd = s->start->observer ? interrupts__open_with_requests() : interrupts__open();
 	if (s->signal_fd < 0)
 		return s->signal_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	return session__watch_fd(s, s->signal_fd) ?: open_command(s);
+	err = session__watch_fd(s, s->signal_fd);
+	if (err || !s->start->command)
+		return err;
+	s->command_fd = (int)syscall(SYS_pidfd_open, s->start->command, 0);
+	return s->command_fd < 0 ? -errno : session__watch_fd(s, s->command_fd);
 }
 
 /* Opens the process, unless it is `run`'s, which is not started yet. With several processes
@@ -204,7 +332,14 @@ static int open_target(struct session *s)
 	else if (!err)
 		return programs__open(&s->programs, target);
 	s->has_process = !err;
-	return err;
+	if (err || !s->process.is_kernel_thread ||
+	    (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n))
+		return err;
+	/* A kernel thread runs only kernel functions, which cannot have uprobes. */
+	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
+		   s->process.pid, s->process.comm);
+	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
+	return -EINVAL;
 }
 
 static int choose_sampling(struct session *s)
@@ -213,20 +348,16 @@ static int choose_sampling(struct session *s)
 	int err = unwind_choice__make(s->options, s->has_process ? &s->process : NULL, s->cgroup,
 				      &s->unwind);
 
-	return err ? err
-		   : overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
-				       s->start->target ? &s->pids : &none, &s->overhead);
-}
-
-/* A kernel thread runs only kernel functions, which cannot have uprobes. */
-static int check_kernel_thread(const struct session *s)
-{
-	if (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n)
-		return 0;
-	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
-		   s->process.pid, s->process.comm);
-	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
-	return -EINVAL;
+	if (!err)
+		err = overhead__measure(&s->options->sample, s->unwind.stack, s->options->kernel,
+					s->start->target ? &s->pids : &none, &s->overhead);
+	if (err)
+		return err;
+	/* The CPU records last branches or call stacks, not both. */
+	s->branches = !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
+	if (!s->branches && !s->unwind.calls)
+		log__debug("sample: no last branches (LBR): the CPU lacks or hides them");
+	return 0;
 }
 
 static int prepare(struct session *s)
@@ -237,8 +368,6 @@ static int prepare(struct session *s)
 	if (!s->ops)
 		return -errno;
 	err = open_target(s);
-	if (!err && s->process.is_kernel_thread)
-		err = check_kernel_thread(s);
 	if (!err)
 		err = session__choose_symbols(s);
 	if (!err)
@@ -247,11 +376,6 @@ static int prepare(struct session *s)
 		err = open_loop(s);
 	if (!err && s->ops->samples)
 		err = choose_sampling(s);
-	/* The CPU records last branches or call stacks, not both. */
-	s->branches =
-		!err && s->ops->samples && !s->unwind.calls && !counting__try(COUNTING_BRANCHES);
-	if (!err && s->ops->samples && !s->branches && !s->unwind.calls)
-		log__debug("sample: no last branches (LBR): the CPU lacks or hides them");
 	progress__init(&s->progress, s->options);
 	if (!err && (s->probes.all.n || s->also.all.n))
 		err = session__open_gate(s);
@@ -331,54 +455,38 @@ static uint32_t reason_of(const struct session *s)
 	return probes__are_library(&s->probes) ? MT_HIT_MARK : MT_HIT_DURATION;
 }
 
-/* Notes the stop probes, for Intel PT: samples show the ends of regions themselves. */
-static int note_stops(const struct session *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
-		err = VEC_ADD(&s->rec->stops, s->regions.stop_places.v[i]);
-	return err;
-}
-
-static int note_reads(const struct session *s)
-{
-	const struct capture_options *o = s->options;
-	int err = 0;
-
-	if (o->key) {
-		s->rec->key = strdup(o->key);
-		if (!s->rec->key)
-			return -ENOMEM;
-		label__clean_in_place(s->rec->key);
-	}
-	for (uint32_t i = 0; i < o->reads.n_prints && !err; i++)
-		err = recording__add_print(s->rec, o->reads.prints[i].text);
-	return err;
-}
-
-static int describe(struct session *s)
+/* Fills in what a recording has before its first snapshot. */
+static int begin_recording(struct session *s)
 {
 	const struct process *process = s->has_process ? &s->process : NULL;
+	const struct capture_options *o = s->options;
 	struct recording *rec = s->rec;
-	const char *command = process ? process->comm : s->start->exec_path;
+	int err = 0;
 
 	rec->pid = process ? process->pid : s->start->pid;
 	rec->source = strdup(s->ops->name);
 	rec->trigger = strdup(s->probes.name);
-	rec->command = strdup(command);
+	rec->command = strdup(process ? process->comm : s->start->exec_path);
+	rec->key = o->key ? strdup(o->key) : NULL;
+	if (!rec->source || !rec->trigger || !rec->command || (o->key && !rec->key))
+		return -ENOMEM;
+	if (rec->key)
+		label__clean_in_place(rec->key);
 	rec->probe_ip = s->probes.all.n ? s->probes.all.v[0].ip : 0;
-	rec->portable = s->options->portable;
+	rec->portable = o->portable;
 	rec->reason = reason_of(s);
-	return rec->source && rec->trigger && rec->command && !note_reads(s) ? note_stops(s)
-									     : -ENOMEM;
-}
-
-static int let_go(struct session *s)
-{
-	if (!child_of(s) || s->snapshots)
-		return 0;
-	return write(s->start->go_fd, "g", 1) == 1 ? 0 : -errno;
+	for (uint32_t i = 0; i < o->reads.n_prints && !err; i++)
+		err = recording__add_print(rec, o->reads.prints[i].text);
+	/* Samples show the ends of regions themselves; for Intel PT they are noted. */
+	for (size_t i = 0; i < s->regions.stop_places.n && !err && !s->ops->samples; i++)
+		err = VEC_ADD(&rec->stops, s->regions.stop_places.v[i]);
+	if (!err && s->gate.trigger)
+		err = trigger__stats(s->gate.trigger, &s->at_begin);
+	if (!err)
+		err = vdso_image__add(rec, process);
+	if (!err && process)
+		err = live_code__take(rec, &s->pids, s->cgroup);
+	return err;
 }
 
 /* Counts hits that the trigger has missed since the recording began. */
@@ -398,21 +506,10 @@ static void count_drops(struct session *s)
 	s->rec->drops[DROP_MISSED] = now.missed - begin->missed;
 }
 
-static int take_records(struct session *s, size_t first_sample)
-{
-	uint64_t ring_since_ns = s->rec->complete_ns;
-	int err = sampling__take_records(s->recorder, s->rec, first_sample);
-
-	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
-		log__info("sample: the logs of context switches are full and look back only %s; "
-			  "-snapshot-size sets their size",
-			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
-	return err;
-}
-
 static int read_snapshot(struct session *s)
 {
 	size_t first_sample = s->rec->samples.n;
+	uint64_t ring_since_ns;
 	int err;
 
 	s->rec->threshold_ns =
@@ -434,8 +531,13 @@ static int read_snapshot(struct session *s)
 		err = gate__take_entries(&s->gate, s->rec);
 	if (!err)
 		err = gate__take_regions(&s->gate, s->rec);
+	ring_since_ns = s->rec->complete_ns;
 	if (!err)
-		err = take_records(s, first_sample);
+		err = sampling__take_records(s->recorder, s->rec, first_sample);
+	if (!err && !s->snapshots && s->rec->complete_ns > ring_since_ns)
+		log__info("sample: the logs of context switches are full and look back only %s; "
+			  "-snapshot-size sets their size",
+			  DURATION(s->rec->frozen_ns - s->rec->complete_ns));
 	if (!err)
 		err = stall__settle_threads(s);
 	if (!s->ops->resume)
@@ -464,7 +566,7 @@ static void leave_gate(struct session *s, enum session_end end)
 
 	if (s->gate.trigger)
 		gate__freeze(&s->gate);
-	if (!goes_on || s->ops->probe_event || session__probes_are_copied(s))
+	if (!goes_on || s->ops->probe_event || probes_are_copied(s))
 		gate__detach(&s->gate);
 }
 
@@ -478,8 +580,9 @@ static int record_one(struct session *s, enum session_end *end)
 		gate__begin(&s->gate);
 	if (!err)
 		err = arm(s);
-	if (!err)
-		err = let_go(s);
+	/* The child waits for this byte. */
+	if (!err && child_of(s) && !s->snapshots && write(s->start->go_fd, "g", 1) != 1)
+		err = -errno;
 	if (err)
 		return err;
 	/* The time limit starts here: loading BPF programs can take seconds on a busy machine. */
@@ -503,27 +606,12 @@ static int record_one(struct session *s, enum session_end *end)
 	return err ? err : read_snapshot(s);
 }
 
-/* Fills in what a recording has before its first snapshot. */
-static int begin_recording(struct session *s)
-{
-	const struct process *process = s->has_process ? &s->process : NULL;
-	int err = describe(s);
-
-	if (!err && s->gate.trigger)
-		err = trigger__stats(s->gate.trigger, &s->at_begin);
-	if (!err)
-		err = vdso_image__add(s->rec, process);
-	if (!err && process)
-		err = live_code__take(s->rec, &s->pids, s->cgroup);
-	return err;
-}
-
 int session__next(struct session *s, struct recording *rec, enum session_end *end)
 {
 	int err = 0;
 
 	s->rec = rec;
-	if (s->gate.attached && session__probes_are_copied(s))
+	if (s->gate.attached && probes_are_copied(s))
 		gate__detach(&s->gate);
 	if (!rec->source)
 		err = begin_recording(s);
@@ -552,26 +640,6 @@ static int capture_once(const struct capture_options *options, const struct sess
 	return err;
 }
 
-/* True if the next process of this name is to be recorded: the session has a trigger, and no hit
- * triggered before the process exited. */
-static bool goes_on(const struct capture_options *options, const struct recording *rec)
-{
-	return target_options__name(&options->target) && rec->trigger && *rec->trigger &&
-	       !rec->hits.n;
-}
-
-static int refuse(int err, const char *name)
-{
-	if (err == -EINTR)
-		log__error("nothing was recorded: interrupted before %s was running again", name);
-	else if (err == -ETIME)
-		log__error("nothing was recorded: %s was not running again in time", name);
-	else
-		return err;
-	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
-	return -ENOMSG;
-}
-
 static int wait_for_target(const struct capture_options *options, struct target *target,
 			   uint64_t deadline_ns)
 {
@@ -587,7 +655,14 @@ static int wait_for_target(const struct capture_options *options, struct target 
 			  "again");
 	err = target__wait(target, &options->target, fd, deadline_ns);
 	close(fd);
-	return refuse(err, name);
+	if (err == -EINTR)
+		log__error("nothing was recorded: interrupted before %s was running again", name);
+	else if (err == -ETIME)
+		log__error("nothing was recorded: %s was not running again in time", name);
+	else
+		return err;
+	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
+	return -ENOMSG;
 }
 
 int session__capture_again(const struct capture_options *options, struct session_start *start,
@@ -598,7 +673,10 @@ int session__capture_again(const struct capture_options *options, struct session
 		options->timeout_ns ? clock__now_ns() + options->timeout_ns : UINT64_MAX;
 	int err = capture_once(&left, start, rec, end);
 
-	while (!err && *end == SESSION_EXITED && !start->command && goes_on(options, rec)) {
+	/* If no hit triggered before the process exited, its successor of this name is recorded. */
+	while (!err && *end == SESSION_EXITED && !start->command &&
+	       target_options__name(&options->target) && rec->trigger && *rec->trigger &&
+	       !rec->hits.n) {
 		uint64_t now;
 
 		recording__fini(rec);
@@ -642,16 +720,6 @@ char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 	return text;
 }
 
-static void hint_at_sleep(pid_t pid)
-{
-	if (pid && process__stopped(pid))
-		log__hint("the target is stopped: 'kill -CONT %d' lets it run", pid);
-	else if (pid)
-		log__hint("the target may have been asleep: record again while it works");
-	else
-		log__hint("the targets may have been asleep: record again while they work");
-}
-
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 {
 	char text[EMPTY_SNAPSHOT_TEXT_SIZE];
@@ -659,11 +727,15 @@ int empty_snapshot__refuse(const struct recording *rec, pid_t pid)
 		rec->sample_period_ns && rec->sampled_ns < PERIODS_MANY * rec->sample_period_ns;
 
 	log__error("%s", empty_snapshot__format(text, rec, pid));
-	if (is_short && !(pid && process__stopped(pid)))
+	if (pid && process__stopped(pid))
+		log__hint("the target is stopped: 'kill -CONT %d' lets it run", pid);
+	else if (is_short)
 		log__hint("stacks are taken after each %s of running time and when a thread goes "
 			  "to sleep: record for longer, or raise -sample-rate",
 			  DURATION(rec->sample_period_ns));
+	else if (pid)
+		log__hint("the target may have been asleep: record again while it works");
 	else
-		hint_at_sleep(pid);
+		log__hint("the targets may have been asleep: record again while they work");
 	return -ENOMSG;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The cost of a session's probes and stacks while it waits, and the size of its rings. */
+/*
+ * The cost of a session's probes and stacks, measured before it records and while it waits, the
+ * sampling rate that keeps it below -max-overhead, and the size of the rings.
+ */
 #include "session/session_internal.h"
 
 #include <errno.h>
@@ -19,24 +22,249 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/*
- * Reads the load of the processes and calls overhead__take(). Processes that have ended do not
- * count.
+#define LOAD_MS 200
+#define OWN_LOG (64u << 10)
+/* The default rate is lowered to cost at most this: timer interrupts are slow on some hypervisors.
  */
-static bool look_at_load(struct overhead *o, const struct sample_options *options,
-			 const struct pid_set *pids)
-{
-	struct sample_load now = {.hits = o->counted.hits, .go_waits = o->counted.go_waits};
+#define DEFAULT_PPM 50000
 
+unsigned int overhead__rate(const struct sample_options *o, const struct sample_cost *cost,
+			    const struct sample_load *load)
+{
+	bool is_asked = o->rate != SAMPLE_RATE_AUTO;
+	unsigned int wanted = is_asked ? (unsigned int)o->rate : SAMPLE_RATE_DEFAULT, hz;
+
+	if (is_asked && !o->max_overhead_ppm)
+		return wanted;
+	/* Without -max-overhead only the cost of stacks counts, not that of switches and hits. */
+	hz = o->max_overhead_ppm ? sample_cost__rate(cost, load, o->max_overhead_ppm)
+				 : sample_cost__rate(cost, &(struct sample_load){0}, DEFAULT_PPM);
+	if (hz > wanted)
+		return wanted;
+	return hz < SAMPLE_RATE_LEAST ? SAMPLE_RATE_LEAST : hz;
+}
+
+static bool is_kept(const struct sample_options *o, const struct sample_cost *cost,
+		    const struct sample_load *load)
+{
+	return sample_cost__rate(cost, load, o->max_overhead_ppm) >= SAMPLE_RATE_LEAST;
+}
+
+static void warn_broken(const struct sample_options *o)
+{
+	log__warn("-max-overhead %s cannot be met: the minimum of %d samples per second, context "
+		  "switches and hits cost more",
+		  o->max_overhead, SAMPLE_RATE_LEAST);
+}
+
+static void say_rate(const struct sample_options *o, const struct sample_cost *cost,
+		     unsigned int hz)
+{
+	char sample[UNITS_TEXT_SIZE];
+	bool is_lowered = o->rate == SAMPLE_RATE_AUTO && hz < SAMPLE_RATE_DEFAULT;
+	double percent = 100 * sample_cost__share(cost, hz);
+
+	units__format_duration(sample, cost->sample_ns);
+	if (!cost->sample_ns)
+		log__info(
+			"sample: %u stacks per second; what one costs is not known, because other "
+			"work on this machine disturbed the measurement",
+			hz);
+	else if (o->max_overhead_ppm)
+		log__info("sample: a stack costs %s here, a context switch %s: %u samples per "
+			  "second, for -max-overhead %s",
+			  sample, DURATION(cost->switch_ns), hz, o->max_overhead);
+	else if (is_lowered)
+		log__info("sample: %u stacks per second, because each costs %s here: %.1f %% of a "
+			  "thread's time (-sample-rate %u overrides this)",
+			  hz, sample, percent, SAMPLE_RATE_DEFAULT);
+	else
+		log__info("sample: %u stacks per second, each costs %s here: %.1f %% of a thread's "
+			  "time",
+			  hz, sample, percent);
+}
+
+static void set_recorder(void *ctx, bool on)
+{
+	struct recorder *recorder = ctx;
+
+	if (on)
+		recorder__begin(recorder);
+	else
+		recorder__stop(recorder);
+}
+
+/* Measures on a thread of mtbpf, with a recorder like that of the recording. */
+static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
+{
+	const struct recorder_config config = {.tgid = getpid(),
+					       .log_size = OWN_LOG,
+					       .stacks_size = kernel ? 0 : OWN_LOG,
+					       .stack_copy = stack};
+	struct recorder *recorder = recorder__new(&config);
+	struct sample_kernel half = {.set = set_recorder, .ctx = recorder};
+	int err;
+
+	if (!recorder)
+		return sample_cost__measure(stack, kernel, NULL, cost);
+	half.gate = recorder__gate(recorder);
+	half.has_stacks = !kernel;
+	err = sample_cost__measure(stack, kernel, &half, cost);
+	recorder__free(recorder);
+	return err;
+}
+
+static int measure_load(const struct pid_set *pids, struct sample_load *load)
+{
+	int err = 0;
+
+	*load = (struct sample_load){0};
 	for (size_t i = 0; i < pids->n; i++) {
 		struct sample_load one;
 
-		if (!sample_load__read(pids->v[i], &one)) {
-			now.cpu_ns += one.cpu_ns;
-			now.switches += one.switches;
-		}
+		err = sample_load__measure(pids->v[i], LOAD_MS / (unsigned int)pids->n + 1, &one);
+		if (err)
+			continue;
+		load->cpu_ns += one.cpu_ns * pids->n;
+		load->switches += one.switches * pids->n;
 	}
-	return overhead__take(o, options, &now);
+	return load->cpu_ns ? 0 : err;
+}
+
+int overhead__measure(const struct sample_options *o, uint32_t stack, bool kernel,
+		      const struct pid_set *pids, struct overhead *overhead)
+{
+	struct sample_load load = {0};
+	int err = measure(stack, kernel, &overhead->cost);
+
+	/* Without -max-overhead the costs are only shown, and may stay unknown. */
+	if (err == -EBUSY && !o->max_overhead_ppm)
+		err = 0;
+	if (!err && pids->n)
+		err = measure_load(pids, &load);
+	if (err && o->max_overhead_ppm) {
+		log__error("cannot measure what a sample costs: %s",
+			   err == -EBUSY ? "other work on this machine disturbs the measurement"
+					 : strerror(-err));
+		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
+			  "leave out -max-overhead");
+		return err;
+	}
+	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
+	if (err)
+		return 0;
+	overhead->in_second = (struct overhead_counts){
+		.cpu_ns = load.cpu_ns * 1000 / LOAD_MS,
+		.switches = load.switches * 1000 / LOAD_MS,
+		.stacks = (uint64_t)((double)load.cpu_ns / LOAD_MS / 1e6 * overhead->hz),
+	};
+	overhead->is_broken = o->max_overhead_ppm && !is_kept(o, &overhead->cost, &load);
+	if (overhead->is_broken)
+		warn_broken(o);
+	say_rate(o, &overhead->cost, overhead->hz);
+	return 0;
+}
+
+/* Thresholds below this many stacks are near what one costs. */
+#define NEAR_STACKS 2
+
+void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
+{
+	char threshold[UNITS_TEXT_SIZE], sample[UNITS_TEXT_SIZE];
+
+	if (o->is_near_told || !threshold_ns || threshold_ns >= NEAR_STACKS * o->cost.sample_ns)
+		return;
+	o->is_near_told = true;
+	log__warn("a call may be over the threshold of %s only because a stack was taken in it, "
+		  "which takes %s here",
+		  units__format_duration(threshold, threshold_ns),
+		  units__format_duration(sample, o->cost.sample_ns));
+	if (o->hz / 10 >= SAMPLE_RATE_LEAST)
+		log__hint("use -sample-rate %u: with fewer stacks this is less frequent",
+			  o->hz / 10);
+}
+
+/* Rate changes below this many percent are ignored. */
+#define NEAR 20
+
+bool overhead__take(struct overhead *o, const struct sample_options *options,
+		    const struct sample_load *now)
+{
+	bool is_known = o->seen.cpu_ns && now->cpu_ns >= o->seen.cpu_ns &&
+			now->switches >= o->seen.switches;
+	unsigned int hz;
+
+	/* A decaying sum: one quiet second does not raise the rate at once. */
+	if (is_known) {
+		o->recent.cpu_ns = o->recent.cpu_ns / 2 + now->cpu_ns - o->seen.cpu_ns;
+		o->recent.switches = o->recent.switches / 2 + now->switches - o->seen.switches;
+		o->recent.hits = o->recent.hits / 2 + now->hits - o->seen.hits;
+		o->recent.go_waits = o->recent.go_waits / 2 + now->go_waits - o->seen.go_waits;
+	}
+	o->seen = *now;
+	if (!is_known || !o->recent.cpu_ns)
+		return false;
+	hz = overhead__rate(options, &o->cost, &o->recent);
+	if (o->most_hz && hz > o->most_hz)
+		hz = o->most_hz;
+	if (!o->is_broken && !is_kept(options, &o->cost, &o->recent)) {
+		o->is_broken = true;
+		warn_broken(options);
+	}
+	if (!(hz * 100ull > o->hz * (100ull + NEAR) || hz * (100ull + NEAR) < o->hz * 100ull))
+		return false;
+	log__debug("sample: %u stacks per second from now on, for -max-overhead %s", hz,
+		   options->max_overhead);
+	o->hz = hz;
+	return true;
+}
+
+/* The least number of stacks that a call as long as the threshold must have. */
+#define LEAST_STACKS 50
+/* A margin, since sampling periods vary a little. */
+#define LOOKBACK_RESERVE 1.1
+
+unsigned int overhead__rate_to_look_back(const struct lookback_need *need)
+{
+	double fits = (double)need->back_ns / (double)need->need_ns / LOOKBACK_RESERVE;
+	double left = fits - (1 - need->clock_share);
+	double rate = left > 0 ? need->hz * left / need->clock_share : 0;
+
+	if (rate < SAMPLE_RATE_LEAST || rate * (double)need->need_ns / 2 < LEAST_STACKS * 1e9)
+		return 0;
+	return (unsigned int)rate;
+}
+
+void overhead__say(const struct overhead *o, const struct sample_options *options)
+{
+	if (o->hz != o->first_hz)
+		log__info("sample: %u stacks per second at the end, for -max-overhead %s", o->hz,
+			  options->max_overhead);
+}
+
+/* The CPU time that the target has used. */
+static uint64_t target_cpu_ns(const struct session *s)
+{
+	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : &s->pids;
+	unsigned long long us = 0;
+	char text[64] = "";
+	uint64_t ns = 0;
+
+	if (s->cgroup) {
+		_cleanup_close_ int fd = openat(s->cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
+
+		if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+			sscanf(text, "usage_usec %llu", &us);
+		return us * 1000;
+	}
+	for (size_t i = 0; pids && i < pids->n; i++) {
+		struct timespec used;
+		clockid_t clock;
+
+		if (!clock_getcpuclockid(pids->v[i], &clock) && !clock_gettime(clock, &used))
+			ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+	}
+	return ns;
 }
 
 static uint64_t rate_of(uint64_t now, uint64_t before, uint64_t span_ns)
@@ -44,22 +272,42 @@ static uint64_t rate_of(uint64_t now, uint64_t before, uint64_t span_ns)
 	return now > before ? (uint64_t)((double)(now - before) * 1e9 / (double)span_ns) : 0;
 }
 
-/* Takes new counters. False the first time, and if the target has used no CPU time since. */
-static bool take_counts(struct overhead *o, const struct overhead_counts *now)
+/*
+ * Reads the counters. Returns false the first time, and if the target has used no CPU time since
+ * the last time.
+ */
+static bool take_counts(struct session *s)
 {
-	const struct overhead_counts *before = &o->counted;
-	uint64_t span_ns = now->time_ns - before->time_ns;
-	bool is_known = before->time_ns && span_ns;
+	struct overhead *o = &s->overhead;
+	const struct overhead_counts before = o->counted;
+	struct recorder_counts recorded = {0};
+	struct mt_stats stats = {0};
+	struct overhead_counts now;
+	uint64_t span_ns;
 
-	if (is_known)
-		o->in_second = (struct overhead_counts){
-			.cpu_ns = rate_of(now->cpu_ns, before->cpu_ns, span_ns),
-			.switches = rate_of(now->switches, before->switches, span_ns),
-			.stacks = rate_of(now->stacks, before->stacks, span_ns),
-			.hits = rate_of(now->hits, before->hits, span_ns),
-			.go_waits = rate_of(now->go_waits, before->go_waits, span_ns)};
-	o->counted = *now;
-	return is_known && o->in_second.cpu_ns;
+	if (s->recorder)
+		recorder__count(s->recorder, &recorded);
+	if (s->gate.trigger && !trigger__stats(s->gate.trigger, &stats) && s->also.all.n)
+		stats.hits += trigger__also_calls(s->gate.trigger);
+	now = (struct overhead_counts){
+		.go_waits = s->gate.go_waits ? trigger__go_wait_hits(s->gate.trigger) : 0,
+		.time_ns = clock__now_ns(),
+		.cpu_ns = target_cpu_ns(s),
+		.switches = recorded.switches,
+		.stacks = recorded.samples,
+		.hits = stats.hits,
+	};
+	o->counted = now;
+	span_ns = now.time_ns - before.time_ns;
+	if (!before.time_ns || !span_ns)
+		return false;
+	o->in_second = (struct overhead_counts){
+		.cpu_ns = rate_of(now.cpu_ns, before.cpu_ns, span_ns),
+		.switches = rate_of(now.switches, before.switches, span_ns),
+		.stacks = rate_of(now.stacks, before.stacks, span_ns),
+		.hits = rate_of(now.hits, before.hits, span_ns),
+		.go_waits = rate_of(now.go_waits, before.go_waits, span_ns)};
+	return o->in_second.cpu_ns;
 }
 
 static double share_of(const struct overhead *o, uint64_t n, uint64_t each_ns)
@@ -76,13 +324,6 @@ static double hits_share(const struct overhead *o)
 static double go_waits_share(const struct overhead *o)
 {
 	return share_of(o, o->in_second.go_waits, o->cost.go_wait_ns);
-}
-
-static double whole_share(const struct overhead *o)
-{
-	return share_of(o, o->in_second.switches, o->cost.switch_ns) +
-	       share_of(o, o->in_second.stacks, o->cost.sample_ns) + hits_share(o) +
-	       go_waits_share(o);
 }
 
 /*
@@ -112,7 +353,9 @@ static const char *format_cost(char buf[static OVERHEAD_TEXT_SIZE], const struct
 	}
 	if (n && is_whole)
 		snprintf(buf + n, OVERHEAD_TEXT_SIZE - (size_t)n, " = %.1f %% of the target's CPU",
-			 100 * whole_share(o));
+			 100 * (share_of(o, o->in_second.switches, o->cost.switch_ns) +
+				share_of(o, o->in_second.stacks, o->cost.sample_ns) +
+				hits_share(o) + go_waits_share(o)));
 	return buf;
 }
 
@@ -141,47 +384,26 @@ static uint64_t time_calls(void (*call)(void))
 	return best / CALLS;
 }
 
-/* The offset of the function's return instruction. */
-static uint64_t return_at(void (*call)(void))
-{
-	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
-	uint64_t at = 0;
-
-	while (code[at] != 0xc3 && at < 16)
-		at++;
-	return at;
-}
-
 /* Returns a descriptor; with by_links the program is attached already. */
 static int open_probe(struct trigger *trigger, const struct trigger_config *config,
 		      void (*call)(void), enum trigger_probe what)
 {
 	const struct trigger_event event = {.kind = what};
+	const uint8_t *code = (const uint8_t *)(uintptr_t)call;
 	bool by_insn = what == TRIGGER_RETURN && config->returns_by_insn;
 	struct uprobe_spec spec;
-	uint64_t cookie;
-	int program = trigger__program(trigger, &event, &cookie);
-	int err = own_probe__spec_of(&spec, (uintptr_t)call + (by_insn ? return_at(call) : 0));
+	uint64_t cookie, at = 0;
+	int err, program = trigger__program(trigger, &event, &cookie);
 
+	/* Finds the function's return instruction. */
+	while (by_insn && code[at] != 0xc3 && at < 16)
+		at++;
+	err = own_probe__spec_of(&spec, (uintptr_t)call + at);
 	spec.on_return = what == TRIGGER_RETURN && !by_insn;
 	if (err)
 		return err;
 	return config->by_links ? uprobe_link__open(&spec, program, cookie)
 				: uprobe_event__open(&spec);
-}
-
-static int attach(struct trigger *trigger, const struct trigger_config *config, void (*call)(void),
-		  int fds[static 2])
-{
-	fds[0] = open_probe(trigger, config, call, TRIGGER_ENTRY);
-	if (fds[0] < 0)
-		return fds[0];
-	if (trigger__needs_return(config)) {
-		fds[1] = open_probe(trigger, config, call, TRIGGER_RETURN);
-		if (fds[1] < 0)
-			return fds[1];
-	}
-	return config->by_links ? 0 : trigger__attach(trigger, fds[0], fds[1]);
 }
 
 /*
@@ -194,8 +416,16 @@ static void measure_hit(const struct trigger_config *config, void (*call)(void),
 	int fds[2] = {-1, -1}, err = trigger ? 0 : -errno;
 	uint64_t off_ns = time_calls(call), on_ns;
 
-	if (!err)
-		err = attach(trigger, config, call, fds);
+	if (!err) {
+		fds[0] = open_probe(trigger, config, call, TRIGGER_ENTRY);
+		err = fds[0] < 0 ? fds[0] : 0;
+	}
+	if (!err && trigger__needs_return(config)) {
+		fds[1] = open_probe(trigger, config, call, TRIGGER_RETURN);
+		err = fds[1] < 0 ? fds[1] : 0;
+	}
+	if (!err && !config->by_links)
+		err = trigger__attach(trigger, fds[0], fds[1]);
 	on_ns = time_calls(call);
 	if (trigger)
 		trigger__detach(trigger);
@@ -204,11 +434,6 @@ static void measure_hit(const struct trigger_config *config, void (*call)(void),
 			close(fds[i]);
 	trigger__free(trigger);
 	*ns = !err && on_ns > off_ns ? on_ns - off_ns : 0;
-}
-
-static bool is_stepped(const struct probes *probes)
-{
-	return probes->all.n && !probes__stepped(probes)->site.emulated;
 }
 
 /*
@@ -226,7 +451,8 @@ void session__measure_hits(struct session *s)
 		.sampling = s->ops->samples,
 		.by_links = s->gate.by_links,
 	};
-	bool stepped = is_stepped(&s->probes) || is_stepped(&s->also);
+	bool stepped = (s->probes.all.n && !probes__stepped(&s->probes)->site.emulated) ||
+		       (s->also.all.n && !probes__stepped(&s->also)->site.emulated);
 	enum log_level level = log__level();
 
 	/* Go's functions are probed at an instruction that the kernel emulates. */
@@ -261,91 +487,34 @@ void session__say_cost(const struct session *s)
 		  o->cost.hit_ns ? DURATION(o->cost.hit_ns) : "");
 }
 
-static uint64_t cgroup_cpu_ns(const struct cgroup *cgroup)
-{
-	_cleanup_close_ int fd = openat(cgroup->fd, "cpu.stat", O_RDONLY | O_CLOEXEC);
-	unsigned long long us = 0;
-	char text[64] = "";
-
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
-		sscanf(text, "usage_usec %llu", &us);
-	return us * 1000;
-}
-
-static uint64_t processes_cpu_ns(const struct session *s)
-{
-	const struct pid_set *pids = s->ops->pids ? s->ops->pids(s->source) : &s->pids;
-	uint64_t ns = 0;
-
-	for (size_t i = 0; pids && i < pids->n; i++) {
-		struct timespec used;
-		clockid_t clock;
-
-		if (!clock_getcpuclockid(pids->v[i], &clock) && !clock_gettime(clock, &used))
-			ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-	}
-	return ns;
-}
-
-static void count(struct session *s, struct overhead_counts *now)
-{
-	struct recorder_counts recorded = {0};
-	struct mt_stats stats = {0};
-
-	if (s->recorder)
-		recorder__count(s->recorder, &recorded);
-	if (s->gate.trigger && !trigger__stats(s->gate.trigger, &stats) && s->also.all.n)
-		stats.hits += trigger__also_calls(s->gate.trigger);
-	*now = (struct overhead_counts){
-		.go_waits = s->gate.go_waits ? trigger__go_wait_hits(s->gate.trigger) : 0,
-		.time_ns = clock__now_ns(),
-		.cpu_ns = s->cgroup ? cgroup_cpu_ns(s->cgroup) : processes_cpu_ns(s),
-		.switches = recorded.switches,
-		.stacks = recorded.samples,
-		.hits = stats.hits,
-	};
-}
-
 /* Probes may take this share of the target's CPU time, or more for this many seconds. */
 #define HITS_SHARE   0.2
 #define HITS_SECONDS 2
 
-static bool probes_are_dear(struct session *s)
-{
-	const struct sample_options *o = &s->options->sample;
-	double most = (double)o->max_overhead_ppm / 1e6;
-
-	if (hits_share(&s->overhead) + go_waits_share(&s->overhead) >
-	    (most > HITS_SHARE ? most : HITS_SHARE))
-		s->overhead.n_dear++;
-	else
-		s->overhead.n_dear = 0;
-	return !o->insists && s->overhead.n_dear >= HITS_SECONDS;
-}
-
-/* The trigger works without them. */
-static int stop_go_waits(struct session *s)
-{
-	status__end();
-	log__warn("the probes on Go's runtime are removed: %llu hits/s x %s take %.0f %% of the "
-		  "target's CPU; what goroutines wait for is not recorded any more",
-		  (unsigned long long)s->overhead.in_second.go_waits,
-		  DURATION(s->overhead.cost.go_wait_ns), 100 * go_waits_share(&s->overhead));
-	log__hint("-max-overhead none keeps them");
-	gate__stop_go_waits(&s->gate);
-	s->overhead.n_dear = 0;
-	return 0;
-}
-
-static int refuse_probes(const struct session *s)
+/*
+ * Removes the probes that cost too much: those on Go's runtime, without which the trigger works, or
+ * the trigger's own, which ends the recording with -EDQUOT.
+ */
+static int remove_probes(struct session *s)
 {
 	const struct probe *stepped = probes__stepped(s->probes.all.n ? &s->probes : &s->also);
+	struct overhead *o = &s->overhead;
 
-	status__end();
+	log__end_line();
+	if (go_waits_share(o) > hits_share(o)) {
+		log__warn("the probes on Go's runtime are removed: %llu hits/s x %s take %.0f %% "
+			  "of the target's CPU; what goroutines wait for is not recorded any more",
+			  (unsigned long long)o->in_second.go_waits, DURATION(o->cost.go_wait_ns),
+			  100 * go_waits_share(o));
+		log__hint("-max-overhead none keeps them");
+		gate__stop_go_waits(&s->gate);
+		o->n_dear = 0;
+		return 0;
+	}
 	log__error("the probe of %s is removed: %llu hits/s x %s take %.0f %% of the target's CPU",
 		   s->probes.all.n ? s->probes.shown : s->also.shown,
-		   (unsigned long long)s->overhead.in_second.hits,
-		   DURATION(s->overhead.cost.hit_ns), 100 * hits_share(&s->overhead));
+		   (unsigned long long)o->in_second.hits, DURATION(o->cost.hit_ns),
+		   100 * hits_share(o));
 	log__hint("choose a function that is called less often, such as its caller%s%s; "
 		  "-max-overhead none keeps the probe",
 		  s->also.all.n ? ", or fewer with -also" : "",
@@ -357,34 +526,38 @@ static int refuse_probes(const struct session *s)
 
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE])
 {
-	const struct sample_options *o = &s->options->sample;
-	struct overhead_counts now;
+	const struct sample_options *options = &s->options->sample;
+	struct overhead *o = &s->overhead;
+	double most = (double)options->max_overhead_ppm / 1e6;
+	struct sample_load load;
 
 	text[0] = '\0';
 	if (s->ops->steps)
 		return 0;
-	count(s, &now);
-	if (take_counts(&s->overhead, &now)) {
-		format_cost(text, &s->overhead);
-		if (probes_are_dear(s))
-			return go_waits_share(&s->overhead) > hits_share(&s->overhead)
-				       ? stop_go_waits(s)
-				       : refuse_probes(s);
+	if (take_counts(s)) {
+		format_cost(text, o);
+		o->n_dear =
+			hits_share(o) + go_waits_share(o) > (most > HITS_SHARE ? most : HITS_SHARE)
+				? o->n_dear + 1
+				: 0;
+		if (!options->insists && o->n_dear >= HITS_SECONDS)
+			return remove_probes(s);
 	}
-	if (s->ops->set_rate && o->max_overhead_ppm && look_at_load(&s->overhead, o, &s->pids))
-		s->ops->set_rate(s->source, s->overhead.hz);
+	if (!s->ops->set_rate || !options->max_overhead_ppm)
+		return 0;
+	/* Processes that have ended do not count. */
+	load = (struct sample_load){.hits = o->counted.hits, .go_waits = o->counted.go_waits};
+	for (size_t i = 0; i < s->pids.n; i++) {
+		struct sample_load one;
+
+		if (!sample_load__read(s->pids.v[i], &one)) {
+			load.cpu_ns += one.cpu_ns;
+			load.switches += one.switches;
+		}
+	}
+	if (overhead__take(o, options, &load))
+		s->ops->set_rate(s->source, o->hz);
 	return 0;
-}
-
-/* The lookback must cover a call that takes twice the threshold. 0: no threshold is known. */
-static uint64_t needed_ns(const struct session *s)
-{
-	uint64_t threshold_ns =
-		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
-
-	if (s->options->limits.stall_thresh_ns > threshold_ns)
-		threshold_ns = s->options->limits.stall_thresh_ns;
-	return s->ops->samples ? 2 * threshold_ns : 0;
 }
 
 /* The size of a sample without its copy of the stack. */
@@ -392,48 +565,29 @@ static uint64_t needed_ns(const struct session *s)
 /* The size of a sample with the CPU's call stack (LBR) and no copy. */
 #define CALLS_BYTES 1024
 
-static double clock_bytes(const struct session *s, double stacks)
-{
-	return stacks * (s->unwind.calls ? CALLS_BYTES : RECORD_BYTES + s->unwind.stack);
-}
-
-static double switch_bytes(const struct session *s)
-{
-	return (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
-}
-
-/* Bytes per second that are written to a ring; with two rings, to the one that fills first. */
-static double bytes_in_ring(const struct session *s, double clock)
-{
-	double switches = switch_bytes(s);
-
-	if (!session__has_stack_rings(s))
-		return clock + switches;
-	return clock > switches ? clock : switches;
-}
-
-/* The share of these bytes that depends on the sampling rate: 0 to 1. */
-static double clock_share(const struct session *s, double clock)
-{
-	double switches = switch_bytes(s);
-
-	if (clock <= 0 || (session__has_stack_rings(s) && switches > clock))
-		return 0;
-	return session__has_stack_rings(s) ? 1 : clock / (clock + switches);
-}
-
 /* `stacks`: timed samples per second. */
 static struct lookback_need need_of(const struct session *s, double stacks)
 {
-	double clock = clock_bytes(s, stacks);
-	uint64_t need_ns = needed_ns(s);
+	double clock = stacks * (s->unwind.calls ? CALLS_BYTES : RECORD_BYTES + s->unwind.stack);
+	double switches = (double)s->overhead.in_second.switches * (RECORD_BYTES + s->unwind.stack);
+	struct lookback_need need = {.hz = s->overhead.hz};
+	uint64_t threshold_ns =
+		s->progress.threshold_ns == UINT64_MAX ? 0 : s->progress.threshold_ns;
+	double bytes; /* per second, in the ring; with two rings, in the one that fills first */
 
-	return (struct lookback_need){
-		.hz = s->overhead.hz,
-		.need_ns = need_ns,
-		.clock_share = clock_share(s, clock),
-		.size = (uint64_t)(bytes_in_ring(s, clock) * (double)need_ns / 1e9),
-	};
+	if (s->options->limits.stall_thresh_ns > threshold_ns)
+		threshold_ns = s->options->limits.stall_thresh_ns;
+	/* The lookback must cover a call that takes twice the threshold. */
+	need.need_ns = s->ops->samples ? 2 * threshold_ns : 0;
+	if (session__has_stack_rings(s)) {
+		bytes = clock > switches ? clock : switches;
+		need.clock_share = clock > 0 && switches <= clock ? 1 : 0;
+	} else {
+		bytes = clock + switches;
+		need.clock_share = clock > 0 ? clock / bytes : 0;
+	}
+	need.size = (uint64_t)(bytes * (double)need.need_ns / 1e9);
+	return need;
 }
 
 /* A ring that grows unasked takes at most 1/4 of -max-memory: locked pages cannot be swapped. */
@@ -454,13 +608,23 @@ static uint64_t most_for(const struct session *s, uint64_t memory)
 	return memory / (cpus > 0 ? (uint64_t)cpus : 1) / parts(s) / 8 * 7;
 }
 
-static void warn_short(const struct session *s, const struct lookback_need *l)
+/* Lowers the rate if that makes the rings look back far enough; otherwise warns. */
+static bool lower_rate(struct session *s, const struct lookback_need *l)
 {
-	char back[UNITS_TEXT_SIZE];
-	unsigned long long mib = (l->size >> 20) + 1;
+	bool is_chosen = s->options->sample.rate != SAMPLE_RATE_AUTO;
 	unsigned int hz = overhead__rate_to_look_back(l);
-	char rate[64] = "";
+	unsigned long long mib = (l->size >> 20) + 1;
+	struct overhead *o = &s->overhead;
+	char back[UNITS_TEXT_SIZE], rate[64] = "";
 
+	s->is_short_said = is_chosen || !hz;
+	if (!s->is_short_said) {
+		log__info("sample: %u stacks per second instead of %u, so that the rings look back "
+			  "twice the threshold of %s (-sample-rate %u overrides this)",
+			  hz, o->hz, DURATION(s->progress.threshold_ns), o->hz);
+		o->hz = o->first_hz = o->most_hz = hz;
+		return true;
+	}
 	units__format_duration(back, l->back_ns);
 	log__warn("the rings look back about %s, less than twice the threshold of %s: the begin of "
 		  "such a slow call may be missing",
@@ -474,43 +638,12 @@ static void warn_short(const struct session *s, const struct lookback_need *l)
 			  BYTES((parts(s) + 1) * (l->size + (1u << 20)) *
 				(uint64_t)sysconf(_SC_NPROCESSORS_ONLN)),
 			  s->unwind.stack ? "; or -unwind fp, which copies no stacks" : "");
-}
-
-/* Lowers the rate if that makes the rings look back far enough; otherwise warns. */
-static bool lower_rate(struct session *s, const struct lookback_need *l)
-{
-	unsigned int hz =
-		s->options->sample.rate == SAMPLE_RATE_AUTO ? overhead__rate_to_look_back(l) : 0;
-	struct overhead *o = &s->overhead;
-
-	s->is_short_said = !hz;
-	if (!hz) {
-		warn_short(s, l);
-		return false;
-	}
-	log__info("sample: %u stacks per second instead of %u, so that the rings look back twice "
-		  "the threshold of %s (-sample-rate %u overrides this)",
-		  hz, o->hz, DURATION(s->progress.threshold_ns), o->hz);
-	o->hz = o->first_hz = o->most_hz = hz;
-	return true;
-}
-
-/* Halves the ring size until all rings fit, as the source does: the logs must shrink as well. */
-static void fit_memory(struct session *s)
-{
-	uint64_t wanted = s->snapshot_size;
-
-	while (s->snapshot_size > RING_LEAST &&
-	       s->snapshot_size > most_for(s, s->options->max_memory))
-		s->snapshot_size /= 2;
-	if (s->snapshot_size != wanted)
-		log__info("sample: rings of %s per CPU, to stay within -max-memory",
-			  BYTES(s->snapshot_size));
+	return false;
 }
 
 void session__fit_lookback(struct session *s)
 {
-	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE);
+	uint64_t most = most_for(s, s->options->max_memory / GROWTH_SHARE), wanted;
 	struct lookback_need l = need_of(s, s->overhead.hz);
 
 	s->snapshot_size = s->options->snapshot_size;
@@ -518,8 +651,14 @@ void session__fit_lookback(struct session *s)
 	if (s->options->snapshot_size == SNAPSHOT_SIZE_DEFAULT)
 		while (s->snapshot_size < l.size && 2 * s->snapshot_size <= most)
 			s->snapshot_size *= 2;
-	if (s->ops->samples)
-		fit_memory(s);
+	/* The source halves its rings until all fit: the logs must shrink as well. */
+	wanted = s->snapshot_size;
+	while (s->ops->samples && s->snapshot_size > RING_LEAST &&
+	       s->snapshot_size > most_for(s, s->options->max_memory))
+		s->snapshot_size /= 2;
+	if (s->snapshot_size != wanted)
+		log__info("sample: rings of %s per CPU, to stay within -max-memory",
+			  BYTES(s->snapshot_size));
 	if (l.size <= s->snapshot_size)
 		return;
 	l.back_ns = (uint64_t)((double)l.need_ns * (double)s->snapshot_size / (double)l.size);
@@ -539,7 +678,7 @@ void session__check_lookback(struct session *s)
 	if (l.back_ns >= l.need_ns)
 		return;
 	l.size = (uint64_t)((double)s->snapshot_size * (double)l.need_ns / (double)(l.back_ns + 1));
-	status__end();
+	log__end_line();
 	if (lower_rate(s, &l))
 		s->ops->set_rate(s->source, s->overhead.hz);
 }

@@ -3,11 +3,12 @@
 #ifndef MTBPF_SESSION_SESSION_INTERNAL_H
 #define MTBPF_SESSION_SESSION_INTERNAL_H
 
+#include "capture/sample/sample_cost.h"
 #include "capture/source.h"
+#include "session/capture_options.h"
 #include "session/gate.h"
-#include "session/overhead.h"
 #include "session/probe/probes.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "session/progress.h"
 #include "target/process.h"
 
@@ -16,6 +17,25 @@ struct unwind_choice {
 	uint32_t stack; /* bytes of the stack to copy per sample; 0: use frame pointers */
 	bool calls;	/* timed samples use the CPU's call stack (LBR) instead */
 };
+
+/* The cost of recording, and the rate that follows from it. */
+struct overhead {
+	struct sample_cost cost;   /* measured before recording */
+	unsigned int hz;	   /* current rate */
+	unsigned int first_hz;	   /* rate at the start */
+	unsigned int most_hz;	   /* a higher rate looks back too little; 0: no limit */
+	struct sample_load seen;   /* the target's load counters at the last look */
+	struct sample_load recent; /* a decaying sum: each update halves the older load */
+	bool is_near_told;	   /* overhead__say_near() has warned */
+	bool is_broken;		   /* no rate keeps -max-overhead; this has been reported */
+	/* The counters at the last read, and their change per second. */
+	struct overhead_counts {
+		uint64_t time_ns, cpu_ns, switches, stacks, hits, go_waits;
+	} counted, in_second;
+	unsigned int n_dear; /* consecutive looks at which the probes cost too much */
+};
+
+#define OVERHEAD_TEXT_SIZE 192
 
 struct recorder;
 struct stalled_threads;
@@ -43,7 +63,7 @@ struct session {
 	struct go_waits go_waits;
 	struct stalled_threads *stalled; /* of the last stall, until they are settled; or NULL */
 	enum mt_stall_from stall_from;	 /* what -stall-thresh measures */
-	bool replaced;			 /* see session__is_replaced() */
+	bool replaced;			 /* by others: is_replaced() */
 	bool has_jit_moved;		 /* jit_probe__check() has warned */
 	pid_t *mapped_by;	/* per probe: a process that maps its file; NULL: not read yet */
 	uint64_t look_ns;	/* time of the next check for replaced processes */
@@ -100,7 +120,7 @@ void session__close_source(struct session *s);
  */
 const struct probe *session__find_unfrozen(const struct session *s);
 
-/* session_source.c */
+/* session_open.c */
 /*
  * Returns the source that the options name. The default is Intel PT; without Intel PT it is
  * samples, after a message. NULL with errno after a message and a hint if this machine lacks the
@@ -127,17 +147,55 @@ bool session__has_jit_moved(const struct session *s);
 int session__find_trigger(struct session *s);
 /* Says what the source records and what the session waits for. */
 void session__say_waiting(const struct session *s);
+/* session_cost.c */
+
 /*
- * session_target.c: true if some processes have exited, and new processes have the function but no
- * probe. In a cgroup only new programs count. Cheap while all processes live.
+ * Returns the sampling rate in Hz: -sample-rate, or what -max-overhead allows; by default 1000, or
+ * less if that would cost more than 5 % of a thread's time.
  */
-bool session__is_replaced(struct session *s);
+unsigned int overhead__rate(const struct sample_options *options, const struct sample_cost *cost,
+			    const struct sample_load *load);
+
 /*
- * True if the recording copies code with a probe from memory, since no file has it: the probe must
- * be removed first.
+ * Measures the cost of samples with `stack` bytes of stack copy, and with kernel frames if `kernel`
+ * is set, and the load of the processes (none if the program is not started yet). Stores the cost
+ * and the rate in *overhead, which the caller has zeroed, and prints them. 0, or -errno after a
+ * line and a hint.
  */
-bool session__probes_are_copied(const struct session *s);
-/* session_cost.c: measures the cost of a hit, if there are probes. */
+int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
+		      const struct pid_set *pids, struct overhead *overhead);
+
+/*
+ * Warns once if the threshold (0: none; UINT64_MAX: not known yet) is so small that a call may be
+ * over it only because a stack was taken in it.
+ */
+void overhead__say_near(struct overhead *o, uint64_t threshold_ns);
+
+/*
+ * Takes new load counters. If o->hz is far from what -max-overhead allows, changes it and returns
+ * true. Warns once if -max-overhead cannot be kept.
+ */
+bool overhead__take(struct overhead *o, const struct sample_options *options,
+		    const struct sample_load *now);
+
+struct lookback_need {
+	unsigned int hz;    /* current rate */
+	uint64_t back_ns;   /* lookback of the rings at this rate */
+	uint64_t need_ns;   /* lookback needed: twice the threshold */
+	double clock_share; /* share of timed samples in what is written; switches are the rest */
+	uint64_t size;	    /* ring size needed */
+};
+
+/*
+ * Returns the rate below hz at which the rings look back as far as needed. 0 if there is no such
+ * rate, or if a call as long as the threshold would have fewer than 50 stacks at it.
+ */
+unsigned int overhead__rate_to_look_back(const struct lookback_need *need);
+
+/* Prints the final rate if it differs from the first. */
+void overhead__say(const struct overhead *o, const struct sample_options *options);
+
+/* Measures the cost of a hit, if there are probes. */
 void session__measure_hits(struct session *s);
 /* Prints what is known of the cost before recording begins. */
 void session__say_cost(const struct session *s);

@@ -4,33 +4,20 @@
 #include <string.h>
 
 #include "capture/pt/pt_source.h"
-#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/probes.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "session/session.h"
 #include "session/session_internal.h"
 #include "target/go_runtime.h"
 #include "util/log.h"
 #include "util/units.h"
 
-static bool measures_calls(const struct session *s)
-{
-	return session__has_ends(s) && !s->regions.stop_triggers;
-}
-
-static int refuse_no_trigger(const char *what)
-{
-	log__error("%s, and the program does not contain mtbpf_take_snapshot()", what);
-	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
-	return -EINVAL;
-}
-
 /* Uses the program's own trigger if the user has named nothing. */
 static int find_default(struct session *s)
 {
 	const struct capture_options *o = s->options;
-	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL;
+	const char *own = s->symbols.names.n ? s->symbols.names.v[0] : NULL, *lacking = NULL;
 
 	if (o->symbols.n || o->stop || s->start->spool_dir)
 		return 0;
@@ -44,15 +31,18 @@ static int find_default(struct session *s)
 		log__info("no -symbol: using the program's own trigger, %s", own);
 	else if (threshold__is_set(&o->delay_thresh) || threshold__is_set(&o->duration_thresh) ||
 		 o->limits.stall_thresh_ns)
-		return refuse_no_trigger("no function for the threshold to measure");
+		lacking = "no function for the threshold to measure";
 	else if (o->limits.after_ns || o->limits.min_interval_ns || o->limits.skip ||
 		 o->limits.max_hits)
-		return refuse_no_trigger(
-			"-after, -min-interval, -skip and -max-hits need a trigger");
+		lacking = "-after, -min-interval, -skip and -max-hits need a trigger";
 	else
 		log__info("no -symbol, and the program does not contain mtbpf_take_snapshot(): "
 			  "nothing triggers");
-	return 0;
+	if (!lacking)
+		return 0;
+	log__error("%s, and the program does not contain mtbpf_take_snapshot()", lacking);
+	log__hint("add -symbol NAME ('mtbpf list -pid PID' shows them)");
+	return -EINVAL;
 }
 
 int session__choose_symbols(struct session *s)
@@ -89,20 +79,6 @@ static int add_if_left(void *also, const struct probe *probe)
 	return probe->exits_err ? 0 : probes__add(also, probe);
 }
 
-/* A file in which one of the two is missing would show waits without an end. */
-static int find_waits(struct go_waits *waits, const struct probe_source *in)
-{
-	int err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
-			  ?: probe__each_function(in, "runtime.execute", probes__add,
-						  &waits->execute);
-
-	if (waits->park.all.n != waits->execute.all.n) {
-		probes__fini(&waits->park);
-		probes__fini(&waits->execute);
-	}
-	return err;
-}
-
 /*
  * Finds the functions of Go's runtime that split a goroutine's call: those of its waits, and
  * between the two of `world` no goroutine runs.
@@ -113,18 +89,24 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 					    "runtime.startTheWorldWithSema"};
 	const size_t n = sizeof(world) / sizeof(world[0]);
 	bool is_of_calls = session__has_ends(s) && s->ops->samples;
+	struct go_waits *waits = &s->go_waits;
 	int err;
 
 	if (!is_of_calls || !s->probes.all.n || !probes__are_go(&s->probes) ||
 	    s->also.all.n + n >= ALSO_MAX)
 		return 0;
-	err = find_waits(&s->go_waits, in);
-	if (err || !s->go_waits.park.all.n ||
-	    !find_offsets(&s->go_waits.park, &s->go_waits.offsets))
+	err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
+		      ?: probe__each_function(in, "runtime.execute", probes__add, &waits->execute);
+	/* A file in which one of the two is missing would show waits without an end. */
+	if (waits->park.all.n != waits->execute.all.n) {
+		probes__fini(&waits->park);
+		probes__fini(&waits->execute);
+	}
+	if (err || !waits->park.all.n || !find_offsets(&waits->park, &waits->offsets))
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
 		err = probe__each_function(in, world[i], add_if_left, &s->also);
-	return err ?: probe__each_function(in, "runtime.ready", probes__add, &s->go_waits.ready);
+	return err ?: probe__each_function(in, "runtime.ready", probes__add, &waits->ready);
 }
 
 static int find_also(struct session *s, const struct probe_source *in)
@@ -146,11 +128,17 @@ static int find_also(struct session *s, const struct probe_source *in)
 	return err ? err : find_runtime(s, in);
 }
 
-static void warn_unprobed(const struct session *s)
+/* With several programs: opens one process, which represents them. */
+static int choose_process(struct session *s)
 {
 	const struct process *first = NULL;
-	size_t n = programs__unprobed(&s->programs, &first);
+	size_t n;
+	int err;
 
+	if (!s->programs.all.n)
+		return 0;
+	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
+	n = s->probes.all.n && !s->cgroup ? programs__unprobed(&s->programs, &first) : 0;
 	if (n == 1)
 		log__warn("process %d (%s) does not contain %s: it cannot hit it", first->pid,
 			  first->comm, s->probes.shown);
@@ -158,49 +146,35 @@ static void warn_unprobed(const struct session *s)
 		log__warn("%zu of the processes, such as %d (%s), do not contain %s: they cannot "
 			  "hit it",
 			  n, first->pid, first->comm, s->probes.shown);
-}
-
-/* With several programs: opens one process, which represents them. */
-static int choose_process(struct session *s)
-{
-	int err;
-
-	if (!s->programs.all.n)
-		return 0;
-	/* Without a cgroup, the user has chosen these processes: warn of those without a probe. */
-	if (s->probes.all.n && !s->cgroup)
-		warn_unprobed(s);
 	err = process__open(&s->process, programs__first(&s->programs)->pid);
 	s->has_process = !err;
 	return err;
 }
 
-/* Calls, stalls and times on or off the CPU belong to threads, and not to keys. */
-static int check_key(const struct session *s)
+/*
+ * Calls, stalls and times on or off the CPU belong to threads, and not to keys. A thread's CPU time
+ * at a mark is not known; a goroutine may run on several threads.
+ */
+static int check_threads(const struct session *s)
 {
 	const struct capture_options *o = s->options;
-	bool of_threads = o->limits.stall_thresh_ns || capture_options__cpu_measure(o);
+	bool measures_cpu = capture_options__cpu_measure(o);
+	bool of_threads = o->limits.stall_thresh_ns || measures_cpu;
 	bool of_delays = threshold__is_set(&o->delay_thresh) && !o->start;
 	bool of_regions = s->regions.stop_triggers && !threshold__is_set(&o->delay_thresh);
+	bool measures_calls = session__measures_duration(s) && s->probes.all.n;
+	bool is_go = measures_calls && probes__are_go(&s->probes) && !s->regions.stop_triggers;
 
-	if (!o->reads.has_key || (!of_threads && (of_delays || of_regions)))
-		return 0;
-	log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
-				"-off-cpu-thresh, which measure threads"
-			      : "-key is for -delay-thresh, or for the time from -start to -stop");
-	log__hint("use -start A -stop B -key arg1 -duration-thresh 50ms, which measures from A to "
-		  "the B with the same argument, in any thread");
-	return -EINVAL;
-}
-
-/* A thread's CPU time at a mark is not known; a goroutine may run on several threads. */
-static int check_cpu_measure(const struct session *s)
-{
-	bool is_go = probes__are_go(&s->probes) && session__measures_duration(s) &&
-		     !s->regions.stop_triggers;
-
-	if (!capture_options__cpu_measure(s->options) || !s->probes.all.n ||
-	    !(is_go || (session__measures_duration(s) && probes__are_library(&s->probes))))
+	if (o->reads.has_key && (of_threads || (!of_delays && !of_regions))) {
+		log__error(of_threads ? "-key cannot be used with -stall-thresh, -cpu-thresh and "
+					"-off-cpu-thresh, which measure threads"
+				      : "-key is for -delay-thresh, or for the time from -start to "
+					"-stop");
+		log__hint("use -start A -stop B -key arg1 -duration-thresh 50ms, which measures "
+			  "from A to the B with the same argument, in any thread");
+		return -EINVAL;
+	}
+	if (!measures_cpu || !measures_calls || (!is_go && !probes__are_library(&s->probes)))
 		return 0;
 	log__error("-cpu-thresh and -off-cpu-thresh: %s",
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
@@ -210,61 +184,16 @@ static int check_cpu_measure(const struct session *s)
 	return -EINVAL;
 }
 
-static struct probe_source source_of(struct session *s)
-{
-	return (struct probe_source){.process = s->has_process ? &s->process : NULL,
-				     .exec_path = s->start->exec_path,
-				     .programs = s->programs.all.n ? &s->programs : NULL,
-				     .reads = &s->options->reads};
-}
-
-static int find_places(struct session *s)
-{
-	const struct probe_source source = source_of(s);
-	int err = probes__find(&s->probes, &s->symbols, &source);
-
-	if (!err)
-		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
-	if (!err)
-		err = choose_process(s);
-	if (!err)
-		err = start_stop__find(&s->regions, s->options, &source);
-	if (!err)
-		err = check_key(s);
-	if (!err)
-		err = stall__choose(s);
-	if (!err)
-		err = check_cpu_measure(s);
-	return err ? err : find_also(s, &source);
-}
-
-/* The first probe in the kernel of this kind; KERNEL_PROBE_NONE: of any kind. */
-static const struct probe *in_kernel(const struct probes *probes, enum kernel_probe_kind kind)
-{
-	VEC_EACH(&probes->all, probe)
-		if (probe__in_kernel(probe) && (!kind || probe->kernel.kind == kind))
-			return probe;
-	return NULL;
-}
-
-static int check_jit(const struct session *s)
-{
-	bool is_one = !s->cgroup && s->pids.n == 1 && !s->options->children;
-	int err = probes__check_jit(&s->probes, &s->regions, is_one);
-
-	if (err)
-		return err;
-	return session__has_jit_moved(s) ? -ESTALE : 0;
-}
-
 /* A process is killed only once, and the hit may be in a thread of any process. */
 static int check_oom(const struct session *s)
 {
 	const struct capture_options *o = s->options;
+	bool is_oom = false;
 
-	if (!in_kernel(&s->probes, KERNEL_PROBE_OOM) ||
-	    !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
-	      o->limits.max_hits))
+	VEC_EACH(&s->probes.all, probe)
+		is_oom |= probe->kernel.kind == KERNEL_PROBE_OOM;
+	if (!is_oom || !(threshold__is_set(&o->delay_thresh) || o->limits.stall_thresh_ns ||
+			 o->limits.max_hits))
 		return 0;
 	log__error("-delay-thresh, -stall-thresh and -max-hits cannot be used with " OOM_PREFIX
 		   ", which happens once");
@@ -288,22 +217,6 @@ const struct probe *session__find_unfrozen(const struct session *s)
 	if (s->regions.stop_triggers && start_stop__bounds(&s->regions))
 		return NULL;
 	return gate__find_unfrozen(s->probes.all.v, s->probes.all.n);
-}
-
-static int refuse_late(const struct session *s, const struct probe *probe)
-{
-	const struct capture_options *o = s->options;
-	bool has_regions = start_stop__bounds(&s->regions);
-
-	log__error("%s cannot freeze Intel PT at %s: mtbpf does that from user space, some 50 us "
-		   "later",
-		   has_regions	       ? "-start and -stop pause and resume Intel PT, so that mtbpf"
-		   : o->immediate_stop ? "-immediate-stop"
-				       : "-freeze",
-		   probe->name);
-	log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
-		  has_regions ? "leave out -start and -stop" : "leave it out");
-	return -EINVAL;
 }
 
 /* The first probe inside the kernel; breakpoints are in user code. */
@@ -343,37 +256,68 @@ static int check_kernel_probes(struct session *s)
 {
 	const struct capture_options *o = s->options;
 	int err = check_bounds(s);
-	bool insists = o->immediate_stop ||
-		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE) ||
-		       start_stop__bounds(&s->regions);
+	bool has_regions = start_stop__bounds(&s->regions);
+	bool insists = o->immediate_stop || has_regions ||
+		       (o->freeze_method && o->freeze_method != 1 + PT_FREEZE_DISABLE);
 	const struct probe *late =
 		insists && s->ops == &source_pt ? session__find_unfrozen(s) : NULL;
 
 	if (err)
 		return err;
-	if (late)
-		return refuse_late(s, late);
-	return check_oom(s) ?: check_jit(s);
+	if (late) {
+		log__error("%s cannot freeze Intel PT at %s: mtbpf does that from user space, some "
+			   "50 us later",
+			   has_regions ? "-start and -stop pause and resume Intel PT, so that mtbpf"
+			   : o->immediate_stop ? "-immediate-stop"
+					       : "-freeze",
+			   late->name);
+		log__hint("%s, or name a function of the program: -symbol libc.so.6:fsync",
+			  has_regions ? "leave out -start and -stop" : "leave it out");
+		return -EINVAL;
+	}
+	err = check_oom(s);
+	if (!err)
+		err = probes__check_jit(&s->probes, &s->regions,
+					!s->cgroup && s->pids.n == 1 && !o->children);
+	return !err && session__has_jit_moved(s) ? -ESTALE : err;
 }
 
 int session__find_trigger(struct session *s)
 {
-	bool is_running = s->has_process || s->programs.all.n;
-	const struct probe_source source = source_of(s);
-	int err = is_running ? source_choice__check(s->ops, &s->process, s->pids.n) : 0;
+	const struct probe_source source = {.process = s->has_process ? &s->process : NULL,
+					    .exec_path = s->start->exec_path,
+					    .programs = s->programs.all.n ? &s->programs : NULL,
+					    .reads = &s->options->reads};
+	int err = source.process || source.programs
+			  ? source_choice__check(s->ops, &s->process, s->pids.n)
+			  : 0;
 
 	if (!err)
 		err = find_default(s);
 	if (!err)
 		err = selectors__replace_dot(&s->symbols, &source);
 	if (!err)
-		err = find_places(s);
+		err = probes__find(&s->probes, &s->symbols, &source);
+	if (!err)
+		err = hit_reads__check(&s->options->reads, s->probes.all.v, s->probes.all.n, false);
+	if (!err)
+		err = choose_process(s);
+	if (!err)
+		err = start_stop__find(&s->regions, s->options, &source);
+	if (!err)
+		err = check_threads(s);
+	if (!err)
+		err = stall__choose(s);
+	if (!err)
+		err = find_also(s, &source);
 	if (!err)
 		err = check_kernel_probes(s);
 	if (!err && s->has_process && !s->cgroup && process__stopped(s->process.pid))
 		log__warn("process %d is stopped until 'kill -CONT %d'", s->process.pid,
 			  s->process.pid);
-	return err || !measures_calls(s) ? err : probes__check_calls(&s->probes);
+	if (err || !session__has_ends(s) || s->regions.stop_triggers)
+		return err;
+	return probes__check_calls(&s->probes);
 }
 
 static void say_waiting_for_stall(const struct session *s, bool is_alone, const char *now)
@@ -389,18 +333,16 @@ static void say_waiting_for_stall(const struct session *s, bool is_alone, const 
 		  is_alone ? "; " : "", is_alone ? now : "");
 }
 
-/* True if finished calls, delays or regions may trigger, not only stalls. */
-static bool has_threshold(const struct session *s)
-{
-	return threshold__is_set(&s->options->delay_thresh) || session__measures_duration(s);
-}
-
 void session__say_waiting(const struct session *s)
 {
 	const struct capture_options *o = s->options;
 	const char *now = s->start->observer ? "SIGUSR1 takes the snapshot now"
 					     : "Ctrl-C takes the snapshot now";
 	char text[THRESHOLD_TEXT_SIZE + UNITS_TEXT_SIZE], memory[SOURCE_TEXT_SIZE];
+	const struct probe *bound =
+		inside_kernel(&s->regions.starts) ?: inside_kernel(&s->regions.stops);
+	/* Finished calls, delays or regions may trigger, not only stalls. */
+	bool has_threshold = threshold__is_set(&o->delay_thresh) || session__measures_duration(s);
 
 	if (s->ops->memory)
 		log__info("%s: %s; %s", s->ops->name, s->ops->about,
@@ -416,10 +358,7 @@ void session__say_waiting(const struct session *s)
 		log__info("-source %s cannot start or stop recording at %s, which is in the "
 			  "kernel: it "
 			  "records all the time, and measures the time from -start to -stop",
-			  s->ops->name,
-			  (inside_kernel(&s->regions.starts) ? inside_kernel(&s->regions.starts)
-							     : inside_kernel(&s->regions.stops))
-				  ->name);
+			  s->ops->name, bound->name);
 	else if (start_stop__any(&s->regions))
 		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
 			  s->regions.stops.shown);
@@ -431,7 +370,7 @@ void session__say_waiting(const struct session *s)
 							      : "a call of",
 			  s->probes.shown, text,
 			  capture_options__cpu_measure(o) == MT_CPU_ON ? "on" : "off", now);
-	else if (s->options->limits.stall_thresh_ns && !has_threshold(s))
+	else if (o->limits.stall_thresh_ns && !has_threshold)
 		say_waiting_for_stall(s, true, now);
 	else if (threshold__is_set(&o->delay_thresh))
 		log__info("waiting for two hits of %s at least %s apart; %s", s->probes.shown, text,
@@ -454,7 +393,9 @@ void session__say_waiting(const struct session *s)
 	else
 		log__info("recording; %s", s->start->observer ? "SIGUSR1 takes snapshots"
 							      : "Ctrl-C takes the snapshot");
-	if (s->options->limits.stall_thresh_ns && has_threshold(s))
+	if (o->limits.stall_thresh_ns && has_threshold)
 		say_waiting_for_stall(s, false, now);
-	progress__say_needed(&s->progress);
+	if (s->progress.threshold_ns == UINT64_MAX)
+		log__info("nothing triggers until %llu values have been measured",
+			  (unsigned long long)s->progress.learner.needed);
 }

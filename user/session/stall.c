@@ -58,18 +58,6 @@ void stalled_threads__free(struct stalled_threads *threads)
 	free(threads);
 }
 
-static enum mt_stall_from from_of(const struct session *s)
-{
-	if (s->regions.stop_triggers)
-		return MT_STALL_REGION;
-	if (threshold__is_set(&s->options->delay_thresh) || probes__are_library(&s->probes))
-		return MT_STALL_HIT;
-	for (size_t i = 0; i < s->probes.all.n; i++)
-		if (s->probes.all.v[i].is_inside)
-			return MT_STALL_HIT;
-	return MT_STALL_CALL;
-}
-
 int stall__refuse_go(const struct probes *probes)
 {
 	if (!probes__are_go(probes))
@@ -83,9 +71,18 @@ int stall__refuse_go(const struct probes *probes)
 
 int stall__choose(struct session *s)
 {
+	bool is_inside = false;
+
 	if (!s->options->limits.stall_thresh_ns)
 		return 0;
-	s->stall_from = from_of(s);
+	VEC_EACH(&s->probes.all, probe)
+		is_inside |= probe->is_inside;
+	s->stall_from = MT_STALL_CALL;
+	if (s->regions.stop_triggers)
+		s->stall_from = MT_STALL_REGION;
+	else if (threshold__is_set(&s->options->delay_thresh) || probes__are_library(&s->probes) ||
+		 is_inside)
+		s->stall_from = MT_STALL_HIT;
 	return s->stall_from == MT_STALL_CALL ? stall__refuse_go(&s->probes) : 0;
 }
 
@@ -132,15 +129,6 @@ static uint32_t owner_of(const struct mt_thread *thread)
 		       : 0;
 }
 
-/* Translates to our own pid namespace; 0 if no thread of the process has that tid. */
-static pid_t tid_of(const struct stalled_threads *threads, uint32_t inner_tid)
-{
-	for (size_t i = 0; i < threads->n && inner_tid; i++)
-		if (threads->v[i].at.inner_tid == inner_tid)
-			return (pid_t)threads->v[i].at.tid;
-	return 0;
-}
-
 static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left)
 {
 	ssize_t got;
@@ -159,37 +147,11 @@ static int copy_stack(struct stalled_thread *thread, uint32_t most, size_t *left
 	return 0;
 }
 
-static const struct mt_thread *find(const struct mt_thread *threads, size_t n, uint32_t tid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (threads[i].tid == tid)
-			return &threads[i];
-	return NULL;
-}
-
-/* If a thread has not switched since, its registers and its stack, as read, belong together. */
-static int note_moved(struct thread_reader *reader, struct stalled_threads *threads)
-{
-	_cleanup_free_ struct mt_thread *now = NULL;
-	size_t n = 0;
-	int err = thread_reader__read(reader, &now, &n);
-
-	VEC_EACH(threads, thread) {
-		const struct mt_thread *later = find(now, n, thread->at.tid);
-
-		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
-				    later->on_cpu || thread->at.on_cpu;
-		if (thread->has_moved)
-			thread->owner = 0;
-	}
-	return err;
-}
-
 static int take(struct session *s, struct thread_reader *reader, struct stalled_threads *threads)
 {
 	const struct capture_options *o = s->options;
-	_cleanup_free_ struct mt_thread *at = NULL;
-	size_t n = 0, left = COPIES_MOST;
+	_cleanup_free_ struct mt_thread *at = NULL, *now = NULL;
+	size_t n = 0, n_now = 0, left = COPIES_MOST;
 	int err = thread_reader__read(reader, &at, &n);
 
 	if (err)
@@ -202,23 +164,30 @@ static int take(struct session *s, struct thread_reader *reader, struct stalled_
 		threads->v[i].at = at[i];
 	for (size_t i = 0; i < n && !err; i++) {
 		struct stalled_thread *thread = &threads->v[i];
+		uint32_t inner_tid;
 
 		err = copy_stack(thread, o->no_stack_copy ? 0 : (uint32_t)o->stack_copy, &left);
-		thread->owner = tid_of(threads, owner_of(&thread->at));
+		/* The tid of the owner as we see it; 0: not a thread of the process. */
+		inner_tid = owner_of(&thread->at);
+		for (size_t k = 0; k < n && inner_tid; k++)
+			if (at[k].inner_tid == inner_tid)
+				thread->owner = (pid_t)at[k].tid;
 	}
-	return err ? err : note_moved(reader, threads);
-}
+	if (err)
+		return err;
+	/* If a thread has not switched since, its registers and its stack belong together. */
+	err = thread_reader__read(reader, &now, &n_now);
+	VEC_EACH(threads, thread) {
+		const struct mt_thread *later = NULL;
 
-/* The hit gets the copy of its thread's stack, if the thread still has the hit's registers. */
-static int give_hit_stack(struct recording *rec, const struct stalled_threads *threads)
-{
-	struct mt_hit *hit = &rec->hits.v[threads->hit];
-
-	VEC_EACH(threads, thread)
-		if (thread->at.tid == hit->tid && thread->size && !thread->has_moved &&
-		    thread->at.regs[REG_SP] == hit->sp && thread->at.regs[REG_IP] == hit->ip)
-			return recording__add_stack(rec, thread->stack, thread->size);
-	return 0;
+		for (size_t i = 0; i < n_now && !later; i++)
+			later = now[i].tid == thread->at.tid ? &now[i] : NULL;
+		thread->has_moved = !later || later->n_switches != thread->at.n_switches ||
+				    later->on_cpu || thread->at.on_cpu;
+		if (thread->has_moved)
+			thread->owner = 0;
+	}
+	return err;
 }
 
 int stall__take_threads(struct session *s)
@@ -241,8 +210,16 @@ int stall__take_threads(struct session *s)
 		s->stalled->hit = rec->hits.n - 1;
 		err = take(s, reader, s->stalled);
 	}
-	if (!err)
-		err = give_hit_stack(rec, s->stalled);
+	/* The hit gets the copy of its thread's stack, if the thread still has its registers. */
+	for (size_t i = 0; !err && i < s->stalled->n; i++) {
+		const struct stalled_thread *thread = &s->stalled->v[i];
+
+		if (thread->at.tid != hit->tid || !thread->size || thread->has_moved ||
+		    thread->at.regs[REG_SP] != hit->sp || thread->at.regs[REG_IP] != hit->ip)
+			continue;
+		err = recording__add_stack(rec, thread->stack, thread->size);
+		break;
+	}
 	thread_reader__free(reader);
 	if (!err || err == -ENOMEM)
 		return err;

@@ -18,21 +18,6 @@
 /* A message names at most this many processes. */
 #define NAMED_MAX 8
 
-static int check_pids(const char *text, const char *command)
-{
-	struct pid_set pids = {0};
-	int err = pid_set__parse(&pids, text);
-
-	pid_set__fini(&pids);
-	if (err == -ERANGE)
-		log__error("%s: -pid '%s' is too large", command, text);
-	else if (err)
-		log__error("%s: -pid '%s' is not a number or a list like 17,4", command, text);
-	if (err)
-		log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
-	return err ? -EINVAL : 0;
-}
-
 int target_options__check(const struct target_options *options, const char *command)
 {
 	const struct {
@@ -43,6 +28,8 @@ int target_options__check(const struct target_options *options, const char *comm
 		   {"-k8s-pod", options->pod},
 		   {"-cgroup", options->cgroup}},
 	  *first = NULL;
+	struct pid_set pids = {0};
+	int err;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (!all[i].text)
@@ -55,7 +42,19 @@ int target_options__check(const struct target_options *options, const char *comm
 		}
 		first = &all[i];
 	}
-	return options->pids ? check_pids(options->pids, command) : 0;
+	if (!options->pids)
+		return 0;
+	err = pid_set__parse(&pids, options->pids);
+	pid_set__fini(&pids);
+	if (!err)
+		return 0;
+	if (err == -ERANGE)
+		log__error("%s: -pid '%s' is too large", command, options->pids);
+	else
+		log__error("%s: -pid '%s' is not a number or a list like 17,4", command,
+			   options->pids);
+	log__hint("'pgrep -a NAME' lists pids; -name NAME finds them");
+	return -EINVAL;
 }
 
 /* -pid 0 means that no pid was given. */
@@ -68,25 +67,6 @@ bool target_options__any(const struct target_options *o)
 const char *target_options__name(const struct target_options *o)
 {
 	return o->name ? o->name : o->container ? o->container : o->pod ? o->pod : o->cgroup;
-}
-
-static int refuse_name(const struct process_list *list, const char *name)
-{
-	struct nearest nearest = {.word = name};
-	const char *meant;
-
-	for (size_t i = 0; i < list->n; i++) {
-		nearest__offer(&nearest, list->v[i].comm);
-		nearest__offer(&nearest, list->v[i].program);
-	}
-	meant = nearest__result(&nearest);
-	log__error("no process has the name '%s'", name);
-	if (meant)
-		log__hint("did you mean '%s'?", meant);
-	else
-		log__hint("use the name in ps or the name of the program file (a script has its "
-			  "interpreter's); globs match the whole name");
-	return -ESRCH;
 }
 
 /* Lists the processes found: a glob may match more than was meant. */
@@ -121,16 +101,29 @@ static int read_processes(struct process_list *list)
 
 static int choose_name(struct target *target, const char *name)
 {
+	struct nearest nearest = {.word = name};
 	struct process_list list;
+	const char *meant;
 	int err = read_processes(&list);
 
-	for (size_t i = 0; i < list.n && !err; i++)
+	for (size_t i = 0; i < list.n && !err; i++) {
 		if (process_entry__matches(&list.v[i], name))
 			err = pid_set__add(&target->pids, list.v[i].pid);
-	if (!err && !target->pids.n)
-		err = refuse_name(&list, name);
-	else if (!err)
+		nearest__offer(&nearest, list.v[i].comm);
+		nearest__offer(&nearest, list.v[i].program);
+	}
+	meant = nearest__result(&nearest);
+	if (!err && target->pids.n) {
 		say_found(&list, &target->pids, name);
+	} else if (!err) {
+		log__error("no process has the name '%s'", name);
+		if (meant)
+			log__hint("did you mean '%s'?", meant);
+		else
+			log__hint("use the name in ps or the name of the program file (a script "
+				  "has its interpreter's); globs match the whole name");
+		err = -ESRCH;
+	}
 	process_list__fini(&list);
 	return err;
 }
@@ -152,65 +145,47 @@ static int choose_container(struct target *target, const struct target_options *
 	return err;
 }
 
-static int pick_from(const struct process_list *list, char **lines, pid_t *pid)
-{
-	int picked;
-
-	for (size_t i = 0; i < list->n; i++)
-		if (asprintf(&lines[i], "%7d  %-15s  %.150s", list->v[i].pid, list->v[i].comm,
-			     list->v[i].command) < 0) {
-			lines[i] = NULL;
-			return -ENOMEM;
-		}
-	picked = picker__pick("process", (const char *const *)lines, list->n);
-	if (picked == -ECANCELED) {
-		log__error("no process was picked");
-		log__hint("name one with -pid PID, -name NAME or -container NAME");
-		return -EINVAL;
-	}
-	if (picked >= 0)
-		*pid = list->v[picked].pid;
-	return picked < 0 ? picked : 0;
-}
-
 static int pick(struct target *target)
 {
 	struct process_list list;
 	char **lines = NULL;
-	pid_t pid = 0;
-	int err;
+	int err, picked = 0;
 
 	if (!picker__is_possible())
 		return -ENODATA;
 	err = read_processes(&list);
-	if (!err)
+	if (!err) {
 		lines = calloc(list.n + 1, sizeof(*lines));
+		err = lines ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; i < list.n && !err; i++)
+		if (asprintf(&lines[i], "%7d  %-15s  %.150s", list.v[i].pid, list.v[i].comm,
+			     list.v[i].command) < 0) {
+			lines[i] = NULL;
+			err = -ENOMEM;
+		}
+	if (!err) {
+		picked = picker__pick("process", (const char *const *)lines, list.n);
+		err = picked < 0 ? picked : 0;
+	}
 	if (!err)
-		err = lines ? pick_from(&list, lines, &pid) : -ENOMEM;
+		err = pid_set__add(&target->pids, list.v[picked].pid);
+	if (err == -ECANCELED) {
+		log__error("no process was picked");
+		log__hint("name one with -pid PID, -name NAME or -container NAME");
+		err = -EINVAL;
+	}
 	for (size_t i = 0; lines && i < list.n; i++)
 		free(lines[i]);
 	free(lines);
 	process_list__fini(&list);
-	return err ? err : pid_set__add(&target->pids, pid);
-}
-
-/* If several pids were given, each must exist. */
-static int choose_pids(struct target *target, const char *text)
-{
-	int err = pid_set__parse(&target->pids, text);
-
-	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
-		struct process process;
-
-		err = process__open(&process, target->pids.v[i]);
-		if (!err)
-			process__close(&process);
-	}
 	return err;
 }
 
 int target__choose(struct target *target, const struct target_options *options)
 {
+	int err;
+
 	*target = (struct target){.cgroup.fd = -1};
 	if (!target_options__any(options))
 		return pick(target);
@@ -220,7 +195,16 @@ int target__choose(struct target *target, const struct target_options *options)
 		return choose_container(target, options);
 	if (options->cgroup)
 		return cgroup__open(&target->cgroup, options->cgroup);
-	return choose_pids(target, options->pids);
+	err = pid_set__parse(&target->pids, options->pids);
+	/* If several pids were given, each must exist. */
+	for (size_t i = 0; i < target->pids.n && !err && target->pids.n > 1; i++) {
+		struct process process;
+
+		err = process__open(&process, target->pids.v[i]);
+		if (!err)
+			process__close(&process);
+	}
+	return err;
 }
 
 void target__close(struct target *target)
@@ -286,12 +270,6 @@ static int choose_again(struct target *target, const struct target_options *opti
 	return err ? err : target__is_alive(target) ? 0 : -ESRCH;
 }
 
-/* True if the next attempt may succeed. */
-static bool may_come(int err)
-{
-	return err && err != -ENOTUNIQ && err != -ENOMEM;
-}
-
 int target__wait(struct target *target, const struct target_options *options, int signal_fd,
 		 uint64_t deadline_ns)
 {
@@ -302,11 +280,13 @@ int target__wait(struct target *target, const struct target_options *options, in
 	for (;;) {
 		int err = choose_again(target, options, true);
 		bool is_known = !err && target->pids.n && target->pids.v[0] == known;
+		bool is_over = !err || err == -ENOTUNIQ || err == -ENOMEM;
 
 		/* Repeat it with messages, unless they would be those of the last time. */
-		if (!may_come(err) && !is_known)
+		if (is_over && !is_known)
 			err = choose_again(target, options, false);
-		if (!may_come(err))
+		/* Any other attempt may succeed later. */
+		if (!err || err == -ENOTUNIQ || err == -ENOMEM)
 			return err;
 		if (!said)
 			log__info("waiting for a process of %s to start; Ctrl-C ends mtbpf",

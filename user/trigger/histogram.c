@@ -82,19 +82,13 @@ void learner__init(struct learner *learner, double percent)
 	*learner = (struct learner){.percent = percent, .needed = threshold__needed(percent)};
 }
 
-static double total(const struct learner *learner)
+static void forget(struct learner *learner, uint64_t elapsed_ns)
 {
-	double sum = 0;
+	double floor = (double)(KEPT * learner->needed), sum = 0;
+	double keep = exp2(-(double)elapsed_ns / HALF_LIFE_NS);
 
 	for (int i = 0; i < MT_FINE_BUCKETS; i++)
 		sum += learner->counts[i];
-	return sum;
-}
-
-static void forget(struct learner *learner, uint64_t elapsed_ns)
-{
-	double floor = (double)(KEPT * learner->needed), sum = total(learner);
-	double keep = exp2(-(double)elapsed_ns / HALF_LIFE_NS);
 
 	if (sum <= floor)
 		return;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "trigger/kernel_probes.h"
+/*
+ * The trigger's probes in the kernel: on system calls, functions, tracepoints, signals and the OOM
+ * killer. System calls and functions are probed by fentry and fexit if the kernel allows it.
+ * Otherwise system calls are probed by the tracepoints that all of them share, and functions by
+ * kprobes.
+ */
+#include "trigger/trigger_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -13,6 +19,7 @@
 #include <unistd.h>
 
 #include "trigger.skel.h"
+#include "trigger/stall.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/log.h"
@@ -92,86 +99,27 @@ static const char *const other_names[][2] = {
 	{"lstat", "newlstat"},	    {"uname", "newuname"},
 };
 
-static void name_function(const char *name, char function[static 160])
-{
-	for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
-		if (!strcmp(name, other_names[i][0]))
-			name = other_names[i][1];
-	snprintf(function, 160, "__x64_sys_%s", name);
-}
-
-/* Reading it takes a tenth of a second, so it is kept. */
-static const struct btf *kernel_btf(void)
-{
-	static struct btf *btf;
-
-	if (!btf)
-		btf = btf__load_vmlinux_btf();
-	return btf;
-}
-
-/* Finds a member, also in an unnamed struct inside it. False if it is missing. */
-static bool find_in(const struct btf *btf, const struct btf_type *type, const char *member,
-		    uint32_t *offset)
-{
-	const struct btf_member *m = btf_members(type);
-
-	for (uint32_t i = 0; i < btf_vlen(type); i++) {
-		uint32_t at = btf_member_bit_offset(type, i) / 8, inner = 0;
-		const char *name = btf__name_by_offset(btf, m[i].name_off);
-		const struct btf_type *of;
-
-		if (!strcmp(name, member)) {
-			*offset = at;
-			return true;
-		}
-		of = btf__type_by_id(btf, (uint32_t)btf__resolve_type(btf, m[i].type));
-		if (*name || !of || !btf_is_composite(of) || !find_in(btf, of, member, &inner))
-			continue;
-		*offset = at + inner;
-		return true;
-	}
-	return false;
-}
-
-static bool find_offset(const char *of, const char *member, uint32_t *offset)
-{
-	const struct btf *btf = kernel_btf();
-	int id = btf ? btf__find_by_name_kind(btf, of, BTF_KIND_STRUCT) : -1;
-	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	return type && find_in(btf, type, member, offset);
-}
-
 static int find_offsets(struct mt_file_offsets *o)
 {
 	uint32_t path = 0, dentry = 0, name = 0, text = 0;
-	bool are_found =
-		find_offset("task_struct", "files", &o->task_files) &&
-		find_offset("files_struct", "fdt", &o->files_fdt) &&
-		find_offset("fdtable", "fd", &o->fdt_fd) &&
-		find_offset("fdtable", "max_fds", &o->fdt_max) &&
-		find_offset("file", "f_inode", &o->file_inode) &&
-		find_offset("file", "f_path", &path) && find_offset("path", "dentry", &dentry) &&
-		find_offset("dentry", "d_name", &name) && find_offset("qstr", "name", &text) &&
-		find_offset("inode", "i_mode", &o->inode_mode) &&
-		find_offset("inode", "i_rdev", &o->inode_rdev) &&
-		find_offset("inode", "i_ino", &o->inode_ino) &&
-		find_offset("inode", "i_sb", &o->inode_sb) &&
-		find_offset("super_block", "s_magic", &o->sb_magic);
+	bool are_found = kernel_btf__find("task_struct", "files", &o->task_files) &&
+			 kernel_btf__find("files_struct", "fdt", &o->files_fdt) &&
+			 kernel_btf__find("fdtable", "fd", &o->fdt_fd) &&
+			 kernel_btf__find("fdtable", "max_fds", &o->fdt_max) &&
+			 kernel_btf__find("file", "f_inode", &o->file_inode) &&
+			 kernel_btf__find("file", "f_path", &path) &&
+			 kernel_btf__find("path", "dentry", &dentry) &&
+			 kernel_btf__find("dentry", "d_name", &name) &&
+			 kernel_btf__find("qstr", "name", &text) &&
+			 kernel_btf__find("inode", "i_mode", &o->inode_mode) &&
+			 kernel_btf__find("inode", "i_rdev", &o->inode_rdev) &&
+			 kernel_btf__find("inode", "i_ino", &o->inode_ino) &&
+			 kernel_btf__find("inode", "i_sb", &o->inode_sb) &&
+			 kernel_btf__find("super_block", "s_magic", &o->sb_magic);
 
 	o->file_dentry = path + dentry;
 	o->dentry_name = name + text;
 	return are_found ? 0 : -EOPNOTSUPP;
-}
-
-static int refuse_kinds(void)
-{
-	log__error("the kind of a descriptor cannot be found without the kernel's type information "
-		   "(BTF)");
-	log__hint("leave out the kind: syscall:read instead of syscall:read(socket); kinds need a "
-		  "kernel with CONFIG_DEBUG_INFO_BTF, and a readable /sys/kernel/btf/vmlinux");
-	return -EOPNOTSUPP;
 }
 
 static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *probe,
@@ -180,16 +128,23 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 	struct mt_file_offsets offsets = {0};
 	uint32_t info, status;
 
-	if (find_offset("task_struct", "thread_info", &info) &&
-	    find_offset("thread_info", "status", &status))
+	if (kernel_btf__find("task_struct", "thread_info", &info) &&
+	    kernel_btf__find("thread_info", "status", &status))
 		skel->rodata->task_status_at = info + status;
 	select_program(skel, MEANS_SYSCALL, MT_ROLE_HITS);
 	select_program(skel, MEANS_SYSCALL, MT_ROLE_RETURNS);
 	bpf_map__set_autocreate(skel->maps.probed_syscalls, true);
 	if (probe->what.file_kind == MT_FILE_ANY)
 		return 0;
-	if (find_offsets(&offsets))
-		return refuse_kinds();
+	if (find_offsets(&offsets)) {
+		log__error("the kind of a descriptor cannot be found without the kernel's type "
+			   "information "
+			   "(BTF)");
+		log__hint("leave out the kind: syscall:read instead of syscall:read(socket); kinds "
+			  "need a kernel with CONFIG_DEBUG_INFO_BTF, and a readable "
+			  "/sys/kernel/btf/vmlinux");
+		return -EOPNOTSUPP;
+	}
 	skel->rodata->file_offsets = offsets;
 	return 0;
 }
@@ -336,16 +291,24 @@ static struct attached *add_attached(struct kernel_probes *set, const struct bpf
  * Sets a copy of the loaded program on one function, by fentry or fexit, so that nothing else costs
  * more. 0 or -errno.
  */
-static int attach_copy(struct kernel_probes *set, enum means means, const char *function,
-		       const struct kernel_probe *probe)
+static int attach_copy(struct kernel_probes *set, const struct kernel_probe *probe)
 {
-	const struct bpf_program *program = program_of(set->skel, means, probe->what.roles);
+	bool is_syscall = probe->kind == KERNEL_PROBE_SYSCALL;
+	const struct bpf_program *program =
+		program_of(set->skel, is_syscall ? MEANS_SYSCALL : MEANS_FENTRY, probe->what.roles);
 	enum bpf_attach_type type = is_at_return(probe) ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = type);
 	const struct btf *btf = kernel_btf();
-	int id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) : -EOPNOTSUPP;
+	const char *name = probe->name;
 	struct attached *attached;
+	char function[160];
+	int id;
 
+	for (size_t i = 0; is_syscall && i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		if (!strcmp(name, other_names[i][0]))
+			name = other_names[i][1];
+	snprintf(function, sizeof(function), "%s%s", is_syscall ? "__x64_sys_" : "", name);
+	id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) : -EOPNOTSUPP;
 	if (id < 0)
 		return id;
 	if (is_attached(set, program, probe->name))
@@ -411,14 +374,6 @@ static int attach_each(struct kernel_probes *set, enum kernel_probe_kind kind,
 	return err;
 }
 
-static int attach_syscall(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	char function[160];
-
-	name_function(probe->name, function);
-	return attach_copy(set, MEANS_SYSCALL, function, probe);
-}
-
 /* Without fentry: at the tracepoints of all system calls of the machine. */
 static int attach_to_all(struct kernel_probes *set, const struct kernel_probe *probe)
 {
@@ -426,45 +381,6 @@ static int attach_to_all(struct kernel_probes *set, const struct kernel_probe *p
 
 	return attach_raw(set, at_return ? "sys_exit" : "sys_enter",
 			  program_of(set->skel, MEANS_SYSCALL, probe->what.roles), at_return);
-}
-
-/* A system call may have several roles, but the program compares one set of conditions. */
-static int check_conditions(const struct kernel_probes *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < i; k++) {
-			const struct kernel_probe *a = &set->v[i], *b = &set->v[k];
-
-			if (a->kind != KERNEL_PROBE_SYSCALL || b->kind != KERNEL_PROBE_SYSCALL ||
-			    a->number != b->number ||
-			    (a->what.file_kind == b->what.file_kind &&
-			     a->what.nonzero == b->what.nonzero))
-				continue;
-			log__error("syscall:%s is named twice, with different conditions", a->name);
-			log__hint("name the system call once; without a condition all of its calls "
-				  "count");
-			return -EINVAL;
-		}
-	return 0;
-}
-
-/* One system call may have several roles. */
-static int fill_map(const struct kernel_probes *set)
-{
-	int map = bpf_map__fd(set->skel->maps.probed_syscalls);
-
-	for (size_t i = 0; i < set->n; i++) {
-		struct mt_syscall what = set->v[i].what, before;
-		uint32_t key = (uint32_t)set->v[i].number;
-
-		if (set->v[i].kind != KERNEL_PROBE_SYSCALL)
-			continue;
-		if (!bpf_map_lookup_elem(map, &key, &before))
-			what.roles |= before.roles;
-		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
-			return -errno;
-	}
-	return 0;
 }
 
 static void hint_rights(int err, const char *otherwise)
@@ -475,13 +391,32 @@ static void hint_rights(int err, const char *otherwise)
 
 static int attach_syscalls(struct kernel_probes *set)
 {
-	int err = check_conditions(set);
+	int err = 0, map = bpf_map__fd(set->skel->maps.probed_syscalls);
 
-	if (err)
-		return err;
-	err = fill_map(set);
+	for (size_t i = 0; i < set->n && !err; i++) {
+		const struct kernel_probe *probe = &set->v[i];
+		struct mt_syscall what = probe->what, before;
+		uint32_t key = (uint32_t)probe->number;
+
+		if (probe->kind != KERNEL_PROBE_SYSCALL)
+			continue;
+		/* It may have several roles, but the program compares one set of conditions. */
+		if (bpf_map_lookup_elem(map, &key, &before))
+			before = (struct mt_syscall){0};
+		if (before.roles &&
+		    (before.file_kind != what.file_kind || before.nonzero != what.nonzero)) {
+			log__error("syscall:%s is named twice, with different conditions",
+				   probe->name);
+			log__hint("name the system call once; without a condition all of its calls "
+				  "count");
+			return -EINVAL;
+		}
+		what.roles |= before.roles;
+		if (bpf_map_update_elem(map, &key, &what, BPF_ANY))
+			err = -errno;
+	}
 	if (!err) {
-		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_syscall);
+		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_copy);
 		if (!err)
 			return 0;
 		log__info(
@@ -497,16 +432,23 @@ static int attach_syscalls(struct kernel_probes *set)
 	return err;
 }
 
-static int attach_fentry(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	return attach_copy(set, MEANS_FENTRY, probe->name, probe);
-}
-
 #define KPROBE_PMU "/sys/bus/event_source/devices/kprobe/type"
 
-static int refuse_function(const struct kernel_probes *set, const struct kernel_probe *probe,
-			   int err)
+static int attach_kprobe(struct kernel_probes *set, const struct kernel_probe *probe)
 {
+	const struct bpf_program *program = program_of(set->skel, MEANS_KPROBE, probe->what.roles);
+	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = is_at_return(probe),
+		    .bpf_cookie = probe->what.probe);
+	struct attached *attached =
+		add_attached(set, program, probe->name, kernel_probe__is_end(probe));
+	int err;
+
+	if (!attached)
+		return -ENOMEM;
+	attached->kprobe = bpf_program__attach_kprobe_opts(program, probe->name, &opts);
+	if (attached->kprobe)
+		return 0;
+	err = -errno;
 	if (access(KPROBE_PMU, F_OK)) {
 		log__error("cannot set a probe on the kernel's function %s: no kprobes here "
 			   "(CONFIG_KPROBES), and fentry fails: %s",
@@ -522,27 +464,13 @@ static int refuse_function(const struct kernel_probes *set, const struct kernel_
 	return err;
 }
 
-static int attach_kprobe(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	const struct bpf_program *program = program_of(set->skel, MEANS_KPROBE, probe->what.roles);
-	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = is_at_return(probe),
-		    .bpf_cookie = probe->what.probe);
-	struct attached *attached =
-		add_attached(set, program, probe->name, kernel_probe__is_end(probe));
-
-	if (!attached)
-		return -ENOMEM;
-	attached->kprobe = bpf_program__attach_kprobe_opts(program, probe->name, &opts);
-	return attached->kprobe ? 0 : refuse_function(set, probe, -errno);
-}
-
 /*
  * Attaches all by the same method: fentry and kprobes identify a call's place on the stack in
  * different ways.
  */
 static int attach_functions(struct kernel_probes *set)
 {
-	set->fentry_err = attach_each(set, KERNEL_PROBE_FUNCTION, attach_fentry);
+	set->fentry_err = attach_each(set, KERNEL_PROBE_FUNCTION, attach_copy);
 	if (!set->fentry_err) {
 		log__debug("kernel functions are probed by fentry and fexit");
 		return 0;
@@ -552,9 +480,13 @@ static int attach_functions(struct kernel_probes *set)
 	return attach_each(set, KERNEL_PROBE_FUNCTION, attach_kprobe);
 }
 
-static int attach_to_tracepoint(struct kernel_probes *set, const struct kernel_probe *probe,
-				enum means means, const char *name)
+static int attach_tracepoint(struct kernel_probes *set, const struct kernel_probe *probe)
 {
+	bool is_signal = probe->kind == KERNEL_PROBE_SIGNAL;
+	bool is_oom = probe->kind == KERNEL_PROBE_OOM;
+	/* One program per role handles all signals. */
+	const char *name = is_signal ? "signal_deliver" : is_oom ? "mark_victim" : probe->name;
+	enum means means = is_signal ? MEANS_SIGNAL : is_oom ? MEANS_OOM : MEANS_TRACEPOINT;
 	int err = attach_raw(set, name, program_of(set->skel, means, probe->what.roles),
 			     kernel_probe__is_end(probe));
 
@@ -565,69 +497,34 @@ static int attach_to_tracepoint(struct kernel_probes *set, const struct kernel_p
 	return err;
 }
 
-static int attach_tracepoint(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	return attach_to_tracepoint(set, probe, MEANS_TRACEPOINT, probe->name);
-}
-
-static int attach_tracepoints(struct kernel_probes *set)
-{
-	return attach_each(set, KERNEL_PROBE_TRACEPOINT, attach_tracepoint);
-}
-
-/* One program per role handles all signals. */
-static int attach_signal(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	return attach_to_tracepoint(set, probe, MEANS_SIGNAL, "signal_deliver");
-}
-
-static int attach_signals(struct kernel_probes *set)
-{
-	return attach_each(set, KERNEL_PROBE_SIGNAL, attach_signal);
-}
-
-static int attach_oom_victim(struct kernel_probes *set, const struct kernel_probe *probe)
-{
-	return attach_to_tracepoint(set, probe, MEANS_OOM, "mark_victim");
-}
-
-static int attach_oom(struct kernel_probes *set)
-{
-	return attach_each(set, KERNEL_PROBE_OOM, attach_oom_victim);
-}
-
 static const struct kind {
 	/* Called before the programs are loaded, for each probe. 0, or -errno after a message. */
 	int (*select)(struct trigger_bpf *skel, const struct kernel_probe *probe,
 		      const struct trigger_config *config);
-	/* Called once. 0, or -errno after a message and a hint. */
+	/* Called once, or for each probe. 0, or -errno after a message and a hint. */
 	int (*attach)(struct kernel_probes *set);
+	int (*attach_one)(struct kernel_probes *set, const struct kernel_probe *probe);
 } kinds[KERNEL_PROBE_KINDS] = {
 	[KERNEL_PROBE_SYSCALL] = {select_syscall, attach_syscalls},
 	[KERNEL_PROBE_FUNCTION] = {select_function, attach_functions},
-	[KERNEL_PROBE_TRACEPOINT] = {select_tracepoint, attach_tracepoints},
-	[KERNEL_PROBE_SIGNAL] = {select_signal, attach_signals},
-	[KERNEL_PROBE_OOM] = {select_oom, attach_oom},
+	[KERNEL_PROBE_TRACEPOINT] = {select_tracepoint, .attach_one = attach_tracepoint},
+	[KERNEL_PROBE_SIGNAL] = {select_signal, .attach_one = attach_tracepoint},
+	[KERNEL_PROBE_OOM] = {select_oom, .attach_one = attach_tracepoint},
 	/* The caller opens and attaches its events: trigger__attach_breakpoint(). */
 	[KERNEL_PROBE_BREAKPOINT] = {select_breakpoint},
 };
-
-static void select_none(struct trigger_bpf *skel)
-{
-	bpf_map__set_autocreate(skel->maps.probed_syscalls, false);
-	for (int means = 0; means < MEANS; means++)
-		for (int role = 0; role < ROLES; role++)
-			if (programs[means][role])
-				bpf_program__set_autoload(program_at(skel, programs[means][role]),
-							  false);
-}
 
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
 			  enum trigger_latch latch)
 {
 	int err = 0;
 
-	select_none(skel);
+	bpf_map__set_autocreate(skel->maps.probed_syscalls, false);
+	for (int means = 0; means < MEANS; means++)
+		for (int role = 0; role < ROLES; role++)
+			if (programs[means][role])
+				bpf_program__set_autoload(program_at(skel, programs[means][role]),
+							  false);
 	skel->rodata->syscalls_use_lru = latch == TRIGGER_LATCH_LRU_HASH;
 	if (config->function_events) {
 		bpf_program__set_autoload(skel->progs.on_function, true);
@@ -648,24 +545,21 @@ bool kernel_probes__need_tasks(const struct trigger_config *config)
 	return false;
 }
 
-static bool has_kind(const struct kernel_probes *set, int kind)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if ((int)set->v[i].kind == kind)
-			return true;
-	return false;
-}
-
 struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
 					    const struct kernel_probe *all, size_t n)
 {
 	struct kernel_probes *set = calloc(1, sizeof(*set));
+	bool has[KERNEL_PROBE_KINDS] = {false};
 	int err = set ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < n; i++)
+		has[all[i].kind] = true;
 	if (set)
 		*set = (struct kernel_probes){.skel = skel, .v = all, .n = n};
 	for (int kind = KERNEL_PROBE_NONE + 1; kind < KERNEL_PROBE_KINDS && !err; kind++)
-		if (kinds[kind].attach && has_kind(set, kind))
+		if (kinds[kind].attach_one)
+			err = attach_each(set, kind, kinds[kind].attach_one);
+		else if (kinds[kind].attach && has[kind])
 			err = kinds[kind].attach(set);
 	if (!err)
 		return set;

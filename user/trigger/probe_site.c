@@ -2,6 +2,8 @@
 #include "trigger/probe_site.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "util/insn.h"
 
@@ -17,31 +19,14 @@ struct entry_block {
 	uint8_t kept; /* see probe_site__choose() */
 };
 
-static bool is_legacy_prefix(uint8_t byte)
-{
-	switch (byte) {
-	case 0x26: /* es */
-	case 0x2e: /* cs */
-	case 0x36: /* ss */
-	case 0x3e: /* ds */
-	case 0x64: /* fs */
-	case 0x65: /* gs */
-	case 0x66: /* operand size */
-	case 0x67: /* address size */
-	case 0xf0: /* lock */
-	case 0xf2:
-	case 0xf3:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static size_t count_prefixes(const uint8_t *bytes, size_t len)
 {
+	/* es, cs, ss, ds, fs, gs; operand size, address size; lock, repne, rep */
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					   0x66, 0x67, 0xf0, 0xf2, 0xf3};
 	size_t n = 0;
 
-	while (n < len && is_legacy_prefix(bytes[n]))
+	while (n < len && memchr(prefixes, bytes[n], sizeof(prefixes)))
 		n++;
 	return n;
 }
@@ -187,15 +172,6 @@ static size_t last_of_check(const struct entry_block *block, size_t at, uint64_t
 	return last;
 }
 
-static void set_check(const struct entry_block *block, size_t at, uint64_t target,
-		      struct probe_site *site)
-{
-	size_t last = last_of_check(block, at, target);
-
-	set_site(block, last, true, site);
-	site->condition = insn__condition(block->code + last, block->len - last) ^ 1;
-}
-
 /* True if the entry block has an instruction that the kernel emulates. */
 static bool choose_emulated(const struct entry_block *block, struct probe_site *site)
 {
@@ -210,8 +186,12 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 		if ((straight || is_emulated_branch(bytes, &insn)) && !is_refused(bytes, &insn)) {
 			set_site(block, at, true, site);
 			site->changed = changed;
-			if (insn.cls == INSN_COND && restarts_function(block, insn.target))
-				set_check(block, at, insn.target, site);
+			if (insn.cls == INSN_COND && restarts_function(block, insn.target)) {
+				at = last_of_check(block, at, insn.target);
+				set_site(block, at, true, site);
+				site->condition =
+					insn__condition(block->code + at, block->len - at) ^ 1;
+			}
 			return true;
 		}
 		changed |= insn__changed_arguments(bytes, insn.len);
@@ -223,55 +203,34 @@ static bool choose_emulated(const struct entry_block *block, struct probe_site *
 	return false;
 }
 
-static bool is_passed_over(const uint8_t *bytes, const struct insn *insn)
-{
-	return insn->cls == INSN_OTHER && (insn->is_endbr || is_refused(bytes, insn));
-}
-
-/* Chooses the first instruction that can be probed, after an endbr64 unless the function jumps back
- * to there. */
-static void choose_any(const struct entry_block *block, struct probe_site *site)
-{
-	bool moved = false, moves = false;
-	size_t chosen = 0;
-	struct insn insn;
-
-	for (size_t at = 0; decode_next(block, at, &insn); at += insn.len) {
-		chosen = at;
-		moved = moves;
-		if (!is_passed_over(block->code + at, &insn))
-			break;
-		moves = moves || insn__changes_sp(block->code + at, insn.len);
-	}
-	set_site(block, chosen, false, site);
-	site->at_entry = !moved;
-}
-
 int probe_site__choose(const uint8_t *code, size_t len, uint64_t vaddr, uint8_t kept,
 		       struct probe_site *site)
 {
 	struct entry_block block = {.code = code, .len = len, .vaddr = vaddr, .kept = kept};
+	bool moved = false, moves = false;
+	size_t chosen = 0;
 	struct insn insn;
 
 	*site = (struct probe_site){0};
 	if (insn__decode(code, len, vaddr, &insn))
 		return -EILSEQ;
 	block.end = first_branch_target(code, len, vaddr);
-	if (!choose_emulated(&block, site))
-		choose_any(&block, site);
+	if (choose_emulated(&block, site))
+		return 0;
+	/*
+	 * The first instruction that can be probed, after an endbr64 unless the function jumps back
+	 * to there.
+	 */
+	for (size_t at = 0; decode_next(&block, at, &insn); at += insn.len) {
+		chosen = at;
+		moved = moves;
+		if (insn.cls != INSN_OTHER || (!insn.is_endbr && !is_refused(code + at, &insn)))
+			break;
+		moves = moves || insn__changes_sp(code + at, insn.len);
+	}
+	set_site(&block, chosen, false, site);
+	site->at_entry = !moved;
 	return 0;
-}
-
-/* True if straight code leads from the entry to `at` without changing the stack pointer. */
-static bool is_still_entry(const struct entry_block *block, size_t at)
-{
-	struct insn insn;
-
-	for (size_t i = 0; i < at; i += insn.len)
-		if (!decode_next(block, i, &insn) || insn.cls != INSN_OTHER ||
-		    insn__changes_sp(block->code + i, insn.len))
-			return false;
-	return at < block->end;
 }
 
 int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offset,
@@ -296,13 +255,292 @@ int probe_site__at(const uint8_t *code, size_t len, uint64_t vaddr, size_t offse
 	block.end = first_branch_target(code, len, vaddr);
 	emulated = is_emulated_straight(code + at, &insn) || is_emulated_branch(code + at, &insn);
 	set_site(&block, at, emulated, site);
-	site->at_entry = is_still_entry(&block, at);
+	/* Straight code must lead from the entry to there without changing the stack pointer. */
+	site->at_entry = at < block.end;
+	for (size_t i = 0; i < at && site->at_entry; i += insn.len)
+		site->at_entry = decode_next(&block, i, &insn) && insn.cls == INSN_OTHER &&
+				 !insn__changes_sp(code + i, insn.len);
 	return 0;
 }
 
-bool probe_site__is_possible(const uint8_t *code, size_t len)
+/* The most instructions between the load from a jump table and the indirect jump. */
+#define TABLE_LOAD_DISTANCE 6
+
+/* Most parts of one function: its body and its cold parts. */
+#define PARTS_MAX 8
+
+struct code_part {
+	struct exit_part code;
+	uint8_t *is_start; /* per byte: 1 if an instruction begins there */
+};
+
+struct function_code {
+	struct code_part parts[PARTS_MAX];
+	size_t n;
+	exit_sites_part_fn find_part;
+	void *ctx;
+};
+
+static struct code_part *part_of(struct function_code *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (vaddr >= f->parts[i].code.vaddr &&
+		    vaddr - f->parts[i].code.vaddr < f->parts[i].code.len)
+			return &f->parts[i];
+	return NULL;
+}
+
+static int decode(const struct code_part *part, size_t at, struct insn *insn)
+{
+	const struct exit_part *code = &part->code;
+
+	return insn__decode(code->code + at, code->len - at, code->vaddr + at, insn);
+}
+
+static int add_part(struct function_code *f, const struct exit_part *code)
+{
+	uint8_t *is_start = f->n < PARTS_MAX ? calloc(1, code->len ? code->len : 1) : NULL;
+
+	if (!is_start)
+		return f->n < PARTS_MAX ? -ENOMEM : -E2BIG;
+	f->parts[f->n++] = (struct code_part){*code, is_start};
+	return 0;
+}
+
+/* Marks where instructions begin, and adds the other parts of the function that jumps lead to. */
+static int mark_starts(struct function_code *f, size_t number)
+{
+	struct exit_part other;
+	struct insn insn;
+
+	for (size_t at = 0; at < f->parts[number].code.len; at += insn.len) {
+		int err = 0;
+
+		if (decode(&f->parts[number], at, &insn))
+			return -EILSEQ;
+		f->parts[number].is_start[at] = 1;
+		if ((insn.cls == INSN_JUMP || insn.cls == INSN_COND) && !part_of(f, insn.target) &&
+		    f->find_part && f->find_part(f->ctx, insn.target, &other))
+			err = add_part(f, &other);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* If data among the code was decoded, jumps lead into the middle of instructions. */
+static int check_targets(struct function_code *f, const struct code_part *part)
 {
 	struct insn insn;
 
-	return !insn__decode(code, len, 0, &insn) && !is_refused(code, &insn);
+	for (size_t at = 0; at < part->code.len; at += insn.len) {
+		const struct code_part *to;
+
+		if (decode(part, at, &insn))
+			return -EILSEQ;
+		to = insn.target ? part_of(f, insn.target) : NULL;
+		if (to && !to->is_start[insn.target - to->code.vaddr])
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+/* True for jmp *table(,%rax,8), or movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax. */
+static bool is_table_jump(const struct code_part *part, size_t at)
+{
+	const struct exit_part *c = &part->code;
+	size_t starts[TABLE_LOAD_DISTANCE], n = 0;
+
+	if (insn__has_index(c->code + at, c->len - at))
+		return true;
+	for (size_t i = at; i-- > 0 && n < TABLE_LOAD_DISTANCE;)
+		if (part->is_start[i])
+			starts[n++] = i;
+	for (size_t i = 0; i < n; i++)
+		if (insn__loads_indexed(c->code + starts[i], c->len - starts[i]))
+			return true;
+	return false;
+}
+
+static bool leaves(struct function_code *f, const struct code_part *part, size_t at,
+		   const struct insn *insn)
+{
+	switch (insn->cls) {
+	case INSN_RET:
+		return true;
+	case INSN_JUMP:
+	case INSN_COND:
+		return !part_of(f, insn->target);
+	case INSN_JUMP_INDIRECT:
+		return !is_table_jump(part, at);
+	default:
+		return false;
+	}
+}
+
+static int add(struct function_code *f, const struct code_part *part, size_t at,
+	       const struct insn *insn, struct exit_sites *sites)
+{
+	const struct exit_part *c = &part->code;
+	uint8_t condition = 0;
+
+	if (is_refused(c->code + at, insn))
+		return -EOPNOTSUPP;
+	if (insn->cls == INSN_COND) {
+		condition = insn__condition(c->code + at, c->len - at);
+		/* loop and jrcxz test a register, not flags. */
+		if (!condition)
+			return -EOPNOTSUPP;
+	}
+	if (sites->n == EXIT_SITES_MAX)
+		return -E2BIG;
+	sites->at[sites->n] = (int32_t)(c->vaddr + at - f->parts[0].code.vaddr);
+	if (insn->cls != INSN_RET && !sites->n_jumps++)
+		sites->first_jump = sites->at[sites->n];
+	sites->condition[sites->n++] = condition;
+	return 0;
+}
+
+static int collect(struct function_code *f, const struct code_part *part, struct exit_sites *sites)
+{
+	struct insn insn;
+	int err = 0;
+
+	for (size_t at = 0; at < part->code.len && !err; at += insn.len) {
+		err = decode(part, at, &insn);
+		if (!err && leaves(f, part, at, &insn))
+			err = add(f, part, at, &insn, sites);
+	}
+	return err;
+}
+
+int exit_sites__find(const struct exit_part *entry, exit_sites_part_fn find_part, void *ctx,
+		     struct exit_sites *sites)
+{
+	struct function_code f = {.find_part = find_part, .ctx = ctx};
+	int err = add_part(&f, entry);
+
+	*sites = (struct exit_sites){0};
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = mark_starts(&f, i);
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = check_targets(&f, &f.parts[i]);
+	for (size_t i = 0; i < f.n && !err; i++)
+		err = collect(&f, &f.parts[i], sites);
+	if (!err && !sites->n)
+		err = -ENOENT;
+	for (size_t i = 0; i < f.n; i++)
+		free(f.parts[i].is_start);
+	return err;
+}
+
+/* Length of "pop %r; lea ...,%rsp; push %r" before a `ret`; 0: it does not begin here. */
+static size_t drop_length(const struct exit_part *code, size_t at)
+{
+	struct insn insn;
+	struct insn_move pop, push = {0};
+	size_t next = at;
+
+	if (insn__decode(code->code + at, code->len - at, code->vaddr + at, &insn))
+		return 0;
+	pop = insn__move(code->code + at, insn.len, code->vaddr + at);
+	if (pop.kind != MOVE_POP || pop.reg == INSN_RSP)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		next += insn.len;
+		if (insn__decode(code->code + next, code->len - next, code->vaddr + next, &insn) ||
+		    !insn__changes_sp(code->code + next, insn.len))
+			return 0;
+		push = insn__move(code->code + next, insn.len, code->vaddr + next);
+	}
+	next += insn.len;
+	if (push.kind != MOVE_PUSH || push.reg != pop.reg ||
+	    insn__decode(code->code + next, code->len - next, code->vaddr + next, &insn) ||
+	    insn.cls != INSN_RET)
+		return 0;
+	return next - at;
+}
+
+struct sweep {
+	const struct exit_part *code;
+	uint8_t *is_start; /* per byte: 1 if an instruction begins there */
+	size_t *todo, n;   /* places that are reached by a jump: one per instruction at most */
+};
+
+/*
+ * Marks what is reached from the entry by instructions that run one after the other, and by jumps;
+ * then, as handlers of exceptions and a table's targets are reached in other ways, what lies
+ * between.
+ */
+static void mark_all(struct sweep *sweep)
+{
+	const struct exit_part *c = sweep->code;
+	struct insn insn;
+
+	sweep->todo[sweep->n++] = 0;
+	while (sweep->n) {
+		size_t at = sweep->todo[--sweep->n];
+		bool ends = false;
+
+		while (!ends && at < c->len && !sweep->is_start[at] &&
+		       !insn__decode(c->code + at, c->len - at, c->vaddr + at, &insn)) {
+			uint64_t to = insn.target - c->vaddr;
+
+			sweep->is_start[at] = 1;
+			if ((insn.cls == INSN_JUMP || insn.cls == INSN_COND) &&
+			    insn.target >= c->vaddr && to < c->len && !sweep->is_start[to])
+				sweep->todo[sweep->n++] = to;
+			ends = insn.cls == INSN_RET || insn.cls == INSN_JUMP ||
+			       insn.cls == INSN_JUMP_INDIRECT || insn.cls == INSN_INT3;
+			at += insn.len;
+		}
+	}
+	for (size_t at = 0; at < c->len;) {
+		bool fits = !insn__decode(c->code + at, c->len - at, c->vaddr + at, &insn);
+
+		for (size_t i = 1; fits && !sweep->is_start[at] && i < insn.len; i++)
+			fits = !sweep->is_start[at + i];
+		sweep->is_start[at] |= fits;
+		at += fits ? insn.len : 1;
+	}
+}
+
+static int take_returns(const struct exit_part *code, const uint8_t *is_start,
+			struct exit_sites *sites)
+{
+	struct insn insn;
+
+	for (size_t at = 0; at < code->len; at++) {
+		size_t dropped;
+
+		if (!is_start[at] ||
+		    insn__decode(code->code + at, code->len - at, code->vaddr + at, &insn))
+			continue;
+		dropped = drop_length(code, at);
+		if (insn.cls != INSN_RET && !dropped)
+			continue;
+		if (sites->n == EXIT_SITES_MAX)
+			return -E2BIG;
+		sites->at[sites->n++] = (int32_t)at;
+		/* The `ret` after it is not another place. */
+		at += dropped;
+	}
+	return sites->n ? 0 : -ENOENT;
+}
+
+int exit_sites__find_returns(const struct exit_part *code, struct exit_sites *sites)
+{
+	struct sweep sweep = {.code = code,
+			      .is_start = calloc(1, code->len + 1),
+			      .todo = calloc(code->len + 1, sizeof(*sweep.todo))};
+	int err = sweep.is_start && sweep.todo ? 0 : -ENOMEM;
+
+	*sites = (struct exit_sites){0};
+	if (!err) {
+		mark_all(&sweep);
+		err = take_returns(code, sweep.is_start, sites);
+	}
+	free(sweep.is_start);
+	free(sweep.todo);
+	return err;
 }

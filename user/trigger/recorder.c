@@ -73,36 +73,6 @@ static bool shares_targets(const struct recorder_config *config)
 	return config->trigger && config->n_tgids;
 }
 
-static int set_targets(struct recorder *r, const struct recorder_config *config)
-{
-	int tgids = bpf_map__fd(r->skel->maps.target_tgids);
-	const uint8_t value = 1;
-
-	if (shares_targets(config))
-		return 0;
-	for (size_t i = 0; i < config->n_tgids; i++)
-		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
-			return -errno;
-	if (config->with_children)
-		r->children = children__new(tgids);
-	return config->with_children && !r->children ? -errno : 0;
-}
-
-/*
- * The tracepoints of system calls slow down every process of the machine, so they are loaded only
- * if needed.
- */
-static int select_syscalls(struct recorder_bpf *skel, const struct recorder_config *config)
-{
-	bool wanted = config->syscall_thresh_ns != 0;
-	int err = bpf_program__set_autoload(skel->progs.on_sys_enter, wanted);
-
-	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
-	if (!err)
-		err = bpf_program__set_autoload(skel->progs.on_sys_exit, wanted);
-	return err ? err : bpf_map__set_autocreate(skel->maps.begun_calls, wanted);
-}
-
 /* Shares the trigger's maps: its freezer, its targets, and the threads in regions. */
 static int share(struct recorder_bpf *skel, const struct recorder_config *config)
 {
@@ -127,30 +97,13 @@ static int share(struct recorder_bpf *skel, const struct recorder_config *config
 /* The verifier follows no offset in a map's value that is larger (BPF_MAX_VAR_OFF). */
 #define RING_MAX (256u << 20)
 
-static int size_rings(struct recorder *r, const struct recorder_config *config)
+static int size_maps(struct recorder *r, const struct recorder_config *config)
 {
 	const size_t longest =
 		config->stack_copy ? MT_STACK_MAX : sizeof(struct mt_stack) + 8 * MT_STACK_IPS;
-	struct bpf_map *map = r->skel->maps.stacks;
-	int err;
-
-	if (!config->stacks_size)
-		return 0;
-	r->ring_size = 4096;
-	while (r->ring_size < config->stacks_size && r->ring_size < RING_MAX)
-		r->ring_size *= 2;
-	r->ring_step = r->ring_size + (longest + 7) / 8 * 8;
-	r->skel->rodata->stacks_size = r->ring_size;
-	r->skel->rodata->stack_copy = config->stack_copy;
-	err = bpf_map__set_value_size(map, (uint32_t)r->ring_step);
-	return err ? err : bpf_map__set_max_entries(map, (uint32_t)r->n_slots);
-}
-
-static int size_maps(struct recorder *r, const struct recorder_config *config)
-{
+	struct recorder_bpf *skel = r->skel;
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	int n = libbpf_num_possible_cpus();
-	int err;
+	int err, n = libbpf_num_possible_cpus();
 
 	if (n < 0)
 		return n;
@@ -159,18 +112,27 @@ static int size_maps(struct recorder *r, const struct recorder_config *config)
 	r->log_size = 1;
 	while (r->log_size * sizeof(struct mt_record) < config->log_size)
 		r->log_size *= 2;
-	r->skel->rodata->log_size = r->log_size;
-	err = bpf_map__set_max_entries(r->skel->maps.cpus, (uint32_t)n);
+	skel->rodata->log_size = r->log_size;
+	err = bpf_map__set_max_entries(skel->maps.cpus, (uint32_t)n);
 	if (!err)
-		err = size_rings(r, config);
-	return err ? err
-		   : bpf_map__set_max_entries(r->skel->maps.cpu_logs,
-					      (uint32_t)r->n_slots * r->log_size);
+		err = bpf_map__set_max_entries(skel->maps.cpu_logs,
+					       (uint32_t)r->n_slots * r->log_size);
+	if (err || !config->stacks_size)
+		return err;
+	r->ring_size = 4096;
+	while (r->ring_size < config->stacks_size && r->ring_size < RING_MAX)
+		r->ring_size *= 2;
+	r->ring_step = r->ring_size + (longest + 7) / 8 * 8;
+	skel->rodata->stacks_size = r->ring_size;
+	skel->rodata->stack_copy = config->stack_copy;
+	err = bpf_map__set_value_size(skel->maps.stacks, (uint32_t)r->ring_step);
+	return err ? err : bpf_map__set_max_entries(skel->maps.stacks, (uint32_t)r->n_slots);
 }
 
 static int configure(struct recorder *r, const struct recorder_config *config)
 {
 	struct recorder_bpf *skel = r->skel;
+	bool logs_calls = config->syscall_thresh_ns != 0;
 	struct stat st = {0};
 	int err;
 
@@ -186,55 +148,28 @@ static int configure(struct recorder *r, const struct recorder_config *config)
 	err = bpf_program__set_autoload(skel->progs.on_exec, config->from_exec);
 	if (!err)
 		err = bpf_map__set_autocreate(skel->maps.target_cgroups, false);
+	/*
+	 * The tracepoints of system calls slow down every process of the machine, so they are
+	 * loaded only if needed.
+	 */
+	skel->rodata->syscall_thresh_ns = config->syscall_thresh_ns;
 	if (!err)
-		err = select_syscalls(skel, config);
+		err = bpf_program__set_autoload(skel->progs.on_sys_enter, logs_calls);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.on_sys_exit, logs_calls);
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.begun_calls, logs_calls);
 	if (!err)
 		err = share(skel, config);
 	return err ? err : size_maps(r, config);
 }
 
-static size_t logs_bytes(const struct recorder *r)
+/* Returns NULL, with errno, on failure. */
+static void *map(const struct bpf_map *map, size_t size, int prot)
 {
-	return r->n_slots * r->log_size * sizeof(struct mt_record);
-}
+	void *p = mmap(NULL, size, prot, MAP_SHARED, bpf_map__fd(map), 0);
 
-static int map_all(struct recorder *r)
-{
-	void *p = mmap(NULL, r->n_cpus * sizeof(struct mt_cpu), PROT_READ | PROT_WRITE, MAP_SHARED,
-		       bpf_map__fd(r->skel->maps.cpus), 0);
-
-	if (p == MAP_FAILED)
-		return -errno;
-	r->cpus = p;
-	p = mmap(NULL, logs_bytes(r), PROT_READ, MAP_SHARED, bpf_map__fd(r->skel->maps.cpu_logs),
-		 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->logs = p;
-	if (!r->ring_size)
-		return 0;
-	p = mmap(NULL, r->n_slots * r->ring_step, PROT_READ, MAP_SHARED,
-		 bpf_map__fd(r->skel->maps.stacks), 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	r->rings = p;
-	return 0;
-}
-
-/* Assigns slots only to CPUs that are online. */
-static void give_slots(struct recorder *r)
-{
-	uint32_t slot = 0;
-
-	for (size_t cpu = 0; cpu < r->n_cpus && slot < r->n_slots; cpu++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* A record with position 0 has no stack. */
-		r->cpus[cpu].stacks_end = 8;
-		if (fs__read_number(path, 1) == 1)
-			r->cpus[cpu].slot = ++slot;
-	}
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static void detach(struct recorder *r, size_t n)
@@ -266,9 +201,62 @@ static bool attach_pair(struct recorder *r, size_t i)
 	return r->links[i][0] != NULL;
 }
 
-/* A kernel without all of them would show too little interrupt time, so then none is shown. */
-static void attach_pairs(struct recorder *r)
+static int load(struct recorder *r, const struct recorder_config *config)
 {
+	struct recorder_bpf *skel;
+	uint32_t slot = 0;
+	int err;
+
+	skel = r->skel = recorder_bpf__open();
+	if (!skel)
+		return -errno;
+	err = configure(r, config);
+	if (!err)
+		err = recorder_bpf__load(skel);
+	/* As in trigger_load.c. */
+	if (!err && !skel->data)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	r->cpus = map(skel->maps.cpus, r->n_cpus * sizeof(*r->cpus), PROT_READ | PROT_WRITE);
+	r->logs = r->cpus ? map(skel->maps.cpu_logs,
+				r->n_slots * r->log_size * sizeof(struct mt_record), PROT_READ)
+			  : NULL;
+	if (r->logs && r->ring_size)
+		r->rings = map(skel->maps.stacks, r->n_slots * r->ring_step, PROT_READ);
+	if (!r->logs || (r->ring_size && !r->rings))
+		return -errno;
+	/* Slots are only for CPUs that are online. */
+	for (size_t cpu = 0; cpu < r->n_cpus && slot < r->n_slots; cpu++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
+		/* A record with position 0 has no stack. */
+		r->cpus[cpu].stacks_end = 8;
+		if (fs__read_number(path, 1) == 1)
+			r->cpus[cpu].slot = ++slot;
+	}
+	return 0;
+}
+
+/* Begins to look at the target's threads, and at what takes time from any thread. */
+static int attach(struct recorder *r, const struct recorder_config *config)
+{
+	int err, tgids = bpf_map__fd(r->skel->maps.target_tgids);
+	const uint8_t value = 1;
+
+	for (size_t i = 0; i < config->n_tgids && !shares_targets(config); i++)
+		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
+			return -errno;
+	if (config->with_children && !shares_targets(config)) {
+		r->children = children__new(tgids);
+		if (!r->children)
+			return -errno;
+	}
+	err = recorder_bpf__attach(r->skel);
+	if (err)
+		return err;
+	/* A kernel without all of them would show too little interrupt time: then none is shown. */
 	r->counts_interrupts = true;
 	for (size_t i = 0; i < INTERRUPTS && r->counts_interrupts; i++)
 		r->counts_interrupts = attach_pair(r, i);
@@ -276,32 +264,7 @@ static void attach_pairs(struct recorder *r)
 		detach(r, INTERRUPTS);
 	for (size_t i = INTERRUPTS; i < TRACEPOINTS; i++)
 		attach_pair(r, i);
-}
-
-static int load(struct recorder *r, const struct recorder_config *config)
-{
-	int err;
-
-	r->skel = recorder_bpf__open();
-	if (!r->skel)
-		return -errno;
-	err = configure(r, config);
-	if (!err)
-		err = recorder_bpf__load(r->skel);
-	/* As in trigger_load.c. */
-	if (!err && !r->skel->data)
-		err = -ENOMEM;
-	if (!err)
-		err = map_all(r);
-	if (err)
-		return err;
-	give_slots(r);
-	err = set_targets(r, config);
-	if (!err)
-		err = recorder_bpf__attach(r->skel);
-	if (!err)
-		attach_pairs(r);
-	return err;
+	return 0;
 }
 
 struct recorder *recorder__new(const struct recorder_config *config)
@@ -321,6 +284,8 @@ struct recorder *recorder__new(const struct recorder_config *config)
 	libbpf_set_print(trigger__print_libbpf);
 	err = load(r, config);
 	if (!err)
+		err = attach(r, config);
+	if (!err)
 		return r;
 	log__debug("no recorder in the kernel: %s", strerror(-err));
 	recorder__free(r);
@@ -337,26 +302,18 @@ void recorder__free(struct recorder *r)
 	if (r->cpus)
 		munmap(r->cpus, r->n_cpus * sizeof(struct mt_cpu));
 	if (r->logs)
-		munmap((void *)r->logs, logs_bytes(r));
+		munmap((void *)r->logs, r->n_slots * r->log_size * sizeof(struct mt_record));
 	if (r->rings)
 		munmap((void *)r->rings, r->n_slots * r->ring_step);
 	recorder_bpf__destroy(r->skel);
 	free(r);
 }
 
-bool recorder__counts_interrupts(const struct recorder *r)
+struct recorder_abilities recorder__abilities(const struct recorder *r)
 {
-	return r->counts_interrupts;
-}
-
-bool recorder__counts_throttled(const struct recorder *r)
-{
-	return r->skel->bss->counts_throttled;
-}
-
-bool recorder__counts_stolen(const struct recorder *r)
-{
-	return r->skel->bss->counts_stolen;
+	return (struct recorder_abilities){.interrupts = r->counts_interrupts,
+					   .throttled = r->skel->bss->counts_throttled,
+					   .stolen = r->skel->bss->counts_stolen};
 }
 
 int recorder__gate(const struct recorder *r)
@@ -449,41 +406,25 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 	return true;
 }
 
-/* A ring that has come round begins with its oldest stack. */
-static uint64_t oldest_stack_ns(const struct recorder *r, size_t cpu, const record_vec *records,
-				size_t first)
-{
-	bool is_round = r->cpus[cpu].stacks_end - r->cpus[cpu].stacks_begun > r->ring_size;
-	struct recorder_stack stack;
-	uint64_t ns = UINT64_MAX;
-
-	for (size_t i = first; i < records->n && is_round && r->ring_size; i++)
-		if (records->v[i].time_ns < ns && recorder__find_stack(r, &records->v[i], &stack))
-			ns = records->v[i].time_ns;
-	return ns == UINT64_MAX ? 0 : ns;
-}
-
-/* The time at which a record was written: its end. */
-static uint64_t written_ns(const struct mt_record *record)
-{
-	return record->kind == MT_RECORD_LONG || record->kind == MT_RECORD_INTERRUPTS ||
-			       record->kind == MT_RECORD_RECLAIM
-		       ? record->end_ns
-		       : record->time_ns;
-}
-
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
-/* A log that has come round begins where its oldest record was written. */
+/*
+ * Adds a CPU's records. A log that has come round begins where its oldest record was written, a
+ * ring of stacks with its oldest stack: *since_ns is not before that.
+ */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
 		    uint64_t *since_ns)
 {
 	const struct mt_record *log = &r->logs[(size_t)(cpu->slot - 1) * r->log_size];
 	bool is_round = cpu->n_records > r->log_size;
-	uint64_t oldest_ns = UINT64_MAX;
+	bool is_ring_round = r->ring_size && cpu->stacks_end - cpu->stacks_begun > r->ring_size;
+	uint64_t oldest_ns = UINT64_MAX, oldest_stack_ns = UINT64_MAX;
+	struct recorder_stack stack;
+	size_t first = out->n;
 
 	for (uint32_t i = 0; i < r->log_size && (is_round || i < cpu->n_records); i++) {
 		struct mt_record *record = VEC_PUSH(out);
+		uint64_t written_ns;
 
 		if (!record)
 			return -ENOMEM;
@@ -491,30 +432,25 @@ static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_v
 			out->n--;
 			continue;
 		}
-		if (written_ns(record) < oldest_ns)
-			oldest_ns = written_ns(record);
-		if (written_ns(record) < r->since_ns)
+		/* A record of something that took time was written at its end. */
+		written_ns = record->kind == MT_RECORD_LONG ||
+					     record->kind == MT_RECORD_INTERRUPTS ||
+					     record->kind == MT_RECORD_RECLAIM
+				     ? record->end_ns
+				     : record->time_ns;
+		if (written_ns < oldest_ns)
+			oldest_ns = written_ns;
+		if (written_ns < r->since_ns)
 			out->n--;
 	}
 	if (is_round && oldest_ns != UINT64_MAX && oldest_ns > *since_ns)
 		*since_ns = oldest_ns;
-	return 0;
-}
-
-/* Adds the interrupt time that had no record yet when the recorder stopped. */
-static int add_interrupts(const struct mt_cpu *cpu, record_vec *out)
-{
-	struct mt_record *record = cpu->interrupts_ns ? VEC_PUSH(out) : NULL;
-
-	if (!record)
-		return cpu->interrupts_ns ? -ENOMEM : 0;
-	*record = (struct mt_record){.time_ns = cpu->interrupts_from_ns,
-				     .end_ns = cpu->interrupts_to_ns,
-				     .arg = cpu->interrupts_ns,
-				     .tid = cpu->interrupts_tid,
-				     .tgid = cpu->interrupts_tgid,
-				     .kind = MT_RECORD_INTERRUPTS,
-				     .syscall = MT_NO_SYSCALL};
+	for (size_t i = first; i < out->n && is_ring_round; i++)
+		if (out->v[i].time_ns < oldest_stack_ns &&
+		    recorder__find_stack(r, &out->v[i], &stack))
+			oldest_stack_ns = out->v[i].time_ns;
+	if (oldest_stack_ns != UINT64_MAX && oldest_stack_ns > *since_ns)
+		*since_ns = oldest_stack_ns;
 	return 0;
 }
 
@@ -527,16 +463,21 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 	recorder__stop(r);
 	*since_ns = r->since_ns;
 	for (size_t i = 0; i < r->n_cpus && !err; i++) {
-		size_t first = records.n;
-		uint64_t oldest_ns;
+		const struct mt_cpu *cpu = &r->cpus[i];
+		/* The interrupt time that had no record yet when the recorder stopped. */
+		const struct mt_record interrupts = {.time_ns = cpu->interrupts_from_ns,
+						     .end_ns = cpu->interrupts_to_ns,
+						     .arg = cpu->interrupts_ns,
+						     .tid = cpu->interrupts_tid,
+						     .tgid = cpu->interrupts_tgid,
+						     .kind = MT_RECORD_INTERRUPTS,
+						     .syscall = MT_NO_SYSCALL};
 
-		if (r->cpus[i].slot)
-			err = copy_log(r, &r->cpus[i], &records, since_ns);
-		oldest_ns = err ? 0 : oldest_stack_ns(r, i, &records, first);
-		if (oldest_ns > *since_ns)
-			*since_ns = oldest_ns;
-		if (r->cpus[i].slot && !err)
-			err = add_interrupts(&r->cpus[i], &records);
+		if (!cpu->slot)
+			continue;
+		err = copy_log(r, cpu, &records, since_ns);
+		if (!err && cpu->interrupts_ns)
+			err = VEC_ADD(&records, interrupts);
 	}
 	VEC_SORT(&records, by_time);
 	for (size_t i = 0; i < records.n && !err; i++)

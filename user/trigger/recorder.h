@@ -45,11 +45,13 @@ struct recorder_config {
 struct recorder *recorder__new(const struct recorder_config *config);
 void recorder__free(struct recorder *recorder);
 
-/* True if the kernel has all tracepoints that are needed to measure interrupt time. */
-bool recorder__counts_interrupts(const struct recorder *recorder);
-/* True if the kernel has quotas, or a clock of stolen time. False before the first switch. */
-bool recorder__counts_throttled(const struct recorder *recorder);
-bool recorder__counts_stolen(const struct recorder *recorder);
+/* Kinds of lost time that this kernel reports. */
+struct recorder_abilities {
+	bool interrupts; /* it has all tracepoints that are needed to measure interrupt time */
+	/* It has quotas, and a clock of stolen time; false before the first switch. */
+	bool throttled, stolen;
+};
+struct recorder_abilities recorder__abilities(const struct recorder *recorder);
 
 /* Returns the size of a CPU's ring of stacks in bytes; 0 if perf takes the stacks. */
 size_t recorder__ring_size(const struct recorder *recorder);
@@ -75,7 +77,6 @@ bool recorder__find_stack(const struct recorder *recorder, const struct mt_recor
 /* The program that lets the target's samples pass: for PERF_EVENT_IOC_SET_BPF. */
 int recorder__gate(const struct recorder *recorder);
 
-/* Starts and stops recording. */
 void recorder__begin(struct recorder *recorder);
 void recorder__stop(struct recorder *recorder);
 

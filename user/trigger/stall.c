@@ -11,35 +11,51 @@
 
 #include "kernel/kernel.h"
 #include "threads.skel.h"
-#include "trigger.skel.h"
-#include "trigger/trigger.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/vec.h"
 
-/* Returns the member's offset in bytes, also in an unnamed struct; -1 if it is missing. */
-static int64_t offset_in(const struct btf *btf, uint32_t type, const char *name)
+const struct btf *kernel_btf(void)
 {
-	const struct btf_type *t = btf__type_by_id(btf, type);
-	const struct btf_member *m;
+	static struct btf *btf;
 
-	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
-		t = btf__type_by_id(btf, t->type);
-	if (!t || !btf_is_composite(t))
-		return -1;
-	m = btf_members(t);
-	for (uint32_t i = 0; i < btf_vlen(t); i++) {
-		const char *own = btf__name_by_offset(btf, m[i].name_off);
-		int64_t at = btf_member_bit_offset(t, i) / 8, inner;
+	if (!btf)
+		btf = btf__load_vmlinux_btf();
+	return btf;
+}
 
-		if (own && *own && !strcmp(own, name))
-			return at;
-		inner = own && *own ? -1 : offset_in(btf, m[i].type, name);
-		if (inner >= 0)
-			return at + inner;
+static bool find_in(const struct btf *btf, const struct btf_type *type, const char *member,
+		    uint32_t *offset)
+{
+	const struct btf_member *m = btf_members(type);
+
+	for (uint32_t i = 0; i < btf_vlen(type); i++) {
+		uint32_t at = btf_member_bit_offset(type, i) / 8, inner = 0;
+		const char *name = btf__name_by_offset(btf, m[i].name_off);
+		const struct btf_type *of;
+
+		if (name && !strcmp(name, member)) {
+			*offset = at;
+			return true;
+		}
+		of = btf__type_by_id(btf, (uint32_t)btf__resolve_type(btf, m[i].type));
+		if ((name && *name) || !of || !btf_is_composite(of) ||
+		    !find_in(btf, of, member, &inner))
+			continue;
+		*offset = at + inner;
+		return true;
 	}
-	return -1;
+	return false;
+}
+
+bool kernel_btf__find(const char *of, const char *member, uint32_t *offset)
+{
+	const struct btf *btf = kernel_btf();
+	int id = btf ? btf__find_by_name_kind(btf, of, BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	return type && find_in(btf, type, member, offset);
 }
 
 int task_offsets__find(struct mt_task_offsets *offsets)
@@ -68,39 +84,24 @@ int task_offsets__find(struct mt_task_offsets *offsets)
 		{"cgroup", "kn", &offsets->cgroup_node, true},
 		{"kernfs_node", "id", &offsets->node_id, true},
 	};
-	struct btf *btf = btf__load_vmlinux_btf();
-	int err = libbpf_get_error(btf) ? -ENOTSUP : 0;
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]) && !err; i++) {
-		int32_t type = btf__find_by_name_kind(btf, wanted[i].type, BTF_KIND_STRUCT);
-		int64_t at = type > 0 ? offset_in(btf, (uint32_t)type, wanted[i].name) : -1;
-
-		if (at >= 0)
-			*wanted[i].to = (uint32_t)at;
-		else if (!wanted[i].may_lack)
-			err = -ENOTSUP;
-	}
-	if (!libbpf_get_error(btf))
-		btf__free(btf);
-	return err;
+	if (!kernel_btf())
+		return -ENOTSUP;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!kernel_btf__find(wanted[i].type, wanted[i].name, wanted[i].to) &&
+		    !wanted[i].may_lack)
+			return -ENOTSUP;
+	return 0;
 }
 
 int task_offsets__find_fsbase(uint32_t *offset)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int64_t thread, fsbase;
-	int32_t task, type;
+	uint32_t thread, fsbase;
 
-	if (libbpf_get_error(btf))
+	if (!kernel_btf__find("task_struct", "thread", &thread) ||
+	    !kernel_btf__find("thread_struct", "fsbase", &fsbase))
 		return -ENOTSUP;
-	task = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
-	type = btf__find_by_name_kind(btf, "thread_struct", BTF_KIND_STRUCT);
-	thread = task > 0 ? offset_in(btf, (uint32_t)task, "thread") : -1;
-	fsbase = type > 0 ? offset_in(btf, (uint32_t)type, "fsbase") : -1;
-	btf__free(btf);
-	if (thread < 0 || fsbase < 0)
-		return -ENOTSUP;
-	*offset = (uint32_t)(thread + fsbase);
+	*offset = thread + fsbase;
 	return 0;
 }
 
@@ -109,37 +110,33 @@ struct thread_reader {
 	int link;
 };
 
-static int load(struct thread_reader *reader, pid_t tgid)
-{
-	uint64_t dev, ino;
-	int err;
-
-	reader->skel = threads_bpf__open();
-	if (!reader->skel)
-		return -errno;
-	reader->skel->rodata->wanted_tgid = (uint32_t)tgid;
-	if (pid_namespace__is_own(&dev, &ino))
-		reader->skel->rodata->own_ns_ino = (uint32_t)ino;
-	err = threads_bpf__load(reader->skel);
-	if (err)
-		return err;
-	reader->link = bpf_link_create(bpf_program__fd(reader->skel->progs.list_threads), 0,
-				       BPF_TRACE_ITER, NULL);
-	return reader->link < 0 ? -errno : 0;
-}
-
 struct thread_reader *thread_reader__new(pid_t tgid)
 {
 	struct thread_reader *reader = calloc(1, sizeof(*reader));
+	uint64_t dev, ino;
 	int err;
 
 	if (!reader)
 		return NULL;
 	reader->link = -1;
 	libbpf_set_print(trigger__print_libbpf);
-	err = load(reader, tgid);
-	if (!err)
+	reader->skel = threads_bpf__open();
+	if (!reader->skel) {
+		err = -errno;
+		goto fail;
+	}
+	reader->skel->rodata->wanted_tgid = (uint32_t)tgid;
+	if (pid_namespace__is_own(&dev, &ino))
+		reader->skel->rodata->own_ns_ino = (uint32_t)ino;
+	err = threads_bpf__load(reader->skel);
+	if (err)
+		goto fail;
+	reader->link = bpf_link_create(bpf_program__fd(reader->skel->progs.list_threads), 0,
+				       BPF_TRACE_ITER, NULL);
+	if (reader->link >= 0)
 		return reader;
+	err = -errno;
+fail:
 	thread_reader__free(reader);
 	errno = -err;
 	return NULL;
@@ -181,24 +178,4 @@ int thread_reader__read(struct thread_reader *reader, struct mt_thread **threads
 	*threads = all.v;
 	*n = all.n;
 	return err;
-}
-
-/* As struct open_stall of bpf/stall.bpf.h begins. */
-static bool is_of(const struct bpf_map *map, const struct mt_hit *question)
-{
-	uint64_t value[32];
-
-	return bpf_map__value_size(map) <= sizeof(value) &&
-	       !bpf_map_lookup_elem(bpf_map__fd(map), &question->tid, value) &&
-	       value[0] == question->time_ns;
-}
-
-void trigger__answer(struct trigger *trigger, const struct mt_hit *question, bool is_open)
-{
-	const struct bpf_map *map = trigger->skel->maps.open_stalls;
-
-	if (is_open && question->sequence - 1 < MT_ANSWERS)
-		trigger->skel->bss->stall_answers[question->sequence - 1] = question->time_ns;
-	else if (!is_open && is_of(map, question))
-		bpf_map_delete_elem(bpf_map__fd(map), &question->tid);
 }

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Stalls: offsets that the trigger's clock needs, and a reader of what each thread does. */
+/* Offsets in the structs of the running kernel, and a reader of what each thread does. */
 #ifndef MTBPF_TRIGGER_STALL_H
 #define MTBPF_TRIGGER_STALL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "mtbpf_shared.h"
+
+struct btf;
+
+/* The running kernel's BTF, or NULL. It is kept: reading it takes a tenth of a second. */
+const struct btf *kernel_btf(void);
+/* Finds a member of one of its structs, also in an unnamed struct inside. False: it is missing. */
+bool kernel_btf__find(const char *of, const char *member, uint32_t *offset);
 
 /*
  * Finds the offsets of the task members that tell whether a task is alive and not stopped, in the

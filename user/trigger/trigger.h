@@ -70,9 +70,9 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* True for the end of a call or region. */
 /* True for a probe on Go's runtime. */
 bool trigger_event__is_go_wait(const struct trigger_event *event);
+/* True for the end of a call or region. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
@@ -151,12 +151,10 @@ int trigger__entries(const struct trigger *trigger,
 
 /*
  * Like trigger__entries(), with config.go_waits: the latest MT_GO_STACKS wake-ups of goroutines, or
- * the stacks of as many waits.
+ * the stacks of as many waits (of_parks).
  */
-int trigger__ready(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *ready), void *ctx);
-int trigger__parks(const struct trigger *trigger,
-		   int (*take)(void *ctx, const struct mt_go_stack *park), void *ctx);
+int trigger__go_stacks(const struct trigger *trigger, bool of_parks,
+		       int (*take)(void *ctx, const struct mt_go_stack *stack), void *ctx);
 
 /*
  * Like trigger__entries(), with config.regions: the latest MT_ENTRY_LOG ended regions and all open

@@ -5,18 +5,29 @@
 
 #include <bpf/libbpf.h>
 
-#include "trigger/hit_ring.h"
 #include "trigger/trigger_config.h"
 #include "util/vec.h"
 
 struct trigger_bpf;
 struct kernel_probes;
 
+struct ring_buffer;
+
+/* The ring buffer of hits, each with its copy of the stack. */
+struct hit_ring {
+	struct ring_buffer *ring;
+	struct mt_hit *next; /* receives the next hit; NULL once it is filled */
+	uint8_t *stack;	     /* of the last hit */
+	size_t stack_size, stack_max;
+};
+
 enum trigger_latch {
 	TRIGGER_LATCH_AUTO, /* task storage, otherwise LRU hash: the choice of trigger__new() */
 	TRIGGER_LATCH_TASK_STORAGE,
 	TRIGGER_LATCH_LRU_HASH,
 };
+
+typedef VEC(int) link_vec; /* descriptors of bpf_links */
 
 struct trigger {
 	struct trigger_bpf *skel;
@@ -26,8 +37,8 @@ struct trigger {
 	enum trigger_latch latch;
 	uint64_t after_ns;
 	struct bpf_link *switches;	     /* NULL: no program at context switches */
-	VEC(int) links;			     /* bpf_link descriptors */
-	VEC(int) go_wait_links;		     /* those of the probes on Go's runtime */
+	link_vec links;			     /* of the probes */
+	link_vec go_wait_links;		     /* those of the probes on Go's runtime */
 	bool go_waits_stopped;		     /* by trigger__stop_go_waits() */
 	struct kernel_probes *kernel_probes; /* NULL: none is set */
 };
@@ -39,11 +50,6 @@ struct trigger *trigger__new_with_latch(const struct trigger_config *config,
 /* Opens and loads trigger->skel. 0, or -errno after a message and a hint. */
 int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 		  enum trigger_latch latch);
-/* Selects the maps and programs for a source that samples, and for -also. 0 or -errno. */
-int trigger__select_sampling(struct trigger_bpf *skel, const struct trigger_config *config,
-			     enum trigger_latch latch);
-/* Sets the size of an LRU hash of threads. 0 or -errno. */
-int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config);
 
 /* Prints libbpf's messages, the verifier's log among them, at -v. */
 int trigger__print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap);
@@ -62,12 +68,39 @@ struct children;
 struct children *children__new(int tgids_fd);
 void children__free(struct children *children);
 
-/* sampling.c: reads entries of a log that BPF programs may be writing: bpf/logs.bpf.h. */
-
 /*
- * Copies an entry that begins with its time, which is 0 while it is written. False if it was never
- * written, or is being written.
+ * trigger.c: copies an entry of a log that BPF programs may be writing (bpf/logs.bpf.h). It begins
+ * with its time, which is 0 while it is written. False if it was never written, or is being
+ * written.
  */
 bool log_entry__copy(void *out, const void *entry, size_t size);
+
+/* kernel_probes.c */
+
+/*
+ * Selects the programs that config.kernel_probes need, before they are loaded. 0, or -errno:
+ * -EOPNOTSUPP after a message and a hint if this machine does not support a probe.
+ */
+int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
+			  enum trigger_latch latch);
+/* True if one of config's kernel probes needs task_at of bpf/task.bpf.h. */
+bool kernel_probes__need_tasks(const struct trigger_config *config);
+
+/*
+ * Sets all probes, the ends of calls first. NULL with errno after a message and a hint. The
+ * skeleton must live until kernel_probes__free().
+ */
+struct kernel_probes *kernel_probes__attach(const struct trigger_bpf *skel,
+					    const struct kernel_probe *all, size_t n);
+/* The program for a breakpoint with this role: enum mt_role. */
+const struct bpf_program *kernel_probes__breakpoint(const struct trigger_bpf *skel, uint32_t roles);
+/* Removes the probes, the ends of calls last. NULL is fine. */
+void kernel_probes__free(struct kernel_probes *set);
+
+/*
+ * Counts the times that the kernel did not run a copy of a program for fentry or fexit because that
+ * copy was already running on the CPU. trigger__stats() counts the skeleton's programs itself.
+ */
+uint64_t kernel_probes__missed(const struct kernel_probes *set);
 
 #endif

@@ -10,9 +10,7 @@
 
 #include "children.skel.h"
 #include "trigger.skel.h"
-#include "trigger/hit_ring.h"
 #include "trigger/stall.h"
-#include "trigger/kernel_probes.h"
 #include "trigger/trigger_internal.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -48,65 +46,11 @@ bool trigger__needs_return(const struct trigger_config *config)
 	return measures_duration(config) && !config->since_mark && !config->stop_triggers;
 }
 
-static void set_pid_namespace(struct trigger_bpf *skel)
-{
-	uint64_t dev, ino;
-
-	if (!pid_namespace__is_own(&dev, &ino))
-		return;
-	skel->rodata->pid_ns_dev = dev;
-	skel->rodata->pid_ns_ino = ino;
-}
-
 /* Since Linux 5.16; older kernels refuse a program that calls it. */
 bool trigger__has_branch_snapshot(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_branch_snapshot, NULL) ==
 	       1;
-}
-
-static int select_stall(struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	bool wanted = config->limits.stall_thresh_ns;
-	int err = bpf_program__set_autoload(skel->progs.on_stall_clock, wanted);
-
-	if (!err)
-		err = bpf_map__set_autocreate(skel->maps.open_stalls, wanted);
-	skel->rodata->stall_from = config->stall_from;
-	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->limits.stall_thresh_ns);
-	skel->rodata->stall_counts = config->count_only;
-	skel->rodata->stall_asks = config->stall_asks;
-	skel->rodata->traced_by_us = config->traced_by_us;
-	return err;
-}
-
-static int select_cpu(struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	bool wanted = config->cpu_measure != MT_CPU_ALL;
-	struct mt_task_offsets offsets = {0};
-	int err = bpf_program__set_autoload(skel->progs.on_switch, wanted);
-
-	if (!err)
-		err = bpf_map__set_autocreate(skel->maps.off_cpus, wanted);
-	if (!err && wanted)
-		err = trigger__size_lru(skel->maps.off_cpus, config);
-	if (!err && (wanted || config->limits.stall_thresh_ns || kernel_probes__need_tasks(config)))
-		err = task_offsets__find(&offsets);
-	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
-	skel->rodata->cpu_measure = config->cpu_measure;
-	skel->bss->cpu_threshold_ns = config->cpu_thresh_ns;
-	return err;
-}
-
-/* Without the kernel's BTF, hits have no trace ids; everything else works. */
-static int select_trace_ids(struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	uint32_t offset = 0;
-
-	if (config->n_trace_places && task_offsets__find_fsbase(&offset))
-		log__debug("no trace ids: the kernel lacks its type information (BTF)");
-	skel->rodata->fsbase_at = offset;
-	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, offset != 0);
 }
 
 /* True if values of -print are read at a call's entry and reported at its return. */
@@ -115,17 +59,15 @@ static bool keeps_prints(const struct trigger_config *config)
 	return config->n_prints && trigger__needs_return(config);
 }
 
-static bool has_args(const struct trigger_config *config)
-{
-	for (uint32_t i = 0; i < config->n_args; i++)
-		if (config->args[i].n)
-			return true;
-	return false;
-}
-
 static void set_config(struct trigger_bpf *skel, const struct trigger_config *config)
 {
-	set_pid_namespace(skel);
+	uint32_t copy = config->stack_copy;
+	uint64_t dev, ino;
+
+	if (pid_namespace__is_own(&dev, &ino)) {
+		skel->rodata->pid_ns_dev = dev;
+		skel->rodata->pid_ns_ino = ino;
+	}
 	skel->rodata->target_tgid = config->tgid;
 	skel->rodata->of_several = config->n_tgids != 0;
 	skel->rodata->has_delay_thresh = config->delay_thresh_ns;
@@ -147,7 +89,9 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->has_regions = config->regions && !config->by_key;
 	skel->rodata->has_key = config->by_key;
 	skel->rodata->pauses = config->regions && !config->by_key && !config->only_measured;
-	skel->rodata->reads_args = has_args(config);
+	skel->rodata->reads_args = false;
+	for (uint32_t i = 0; i < config->n_args; i++)
+		skel->rodata->reads_args |= config->args[i].n != 0;
 	skel->rodata->n_prints = config->n_prints;
 	skel->rodata->keeps_prints = keeps_prints(config);
 	skel->rodata->stop_triggers = config->stop_triggers;
@@ -158,78 +102,131 @@ static void set_config(struct trigger_bpf *skel, const struct trigger_config *co
 	skel->rodata->take_branches = config->branches && trigger__has_branch_snapshot();
 	skel->rodata->probe_at_entry = config->probe_at_entry;
 	skel->rodata->log_entries = config->sampling;
-	skel->rodata->copy_pieces = hit_ring__pieces(config->stack_copy);
+	/* The pieces hold the copy wherever the first one has its first byte. */
+	skel->rodata->copy_pieces = copy ? (copy + MT_COPY_PIECE - 1) / MT_COPY_PIECE + 1 : 0;
 	skel->rodata->freezes_by_call = config->freezes_by_call;
 	bpf_program__set_autoload(skel->progs.on_freeze, config->freezes_by_call);
-}
-
-/* Goroutines are not tasks: they need the LRU hash. */
-static bool has_goroutines(const struct trigger_config *config)
-{
-	return config->by_goroutine || config->also_by_goroutine;
 }
 
 /* Goroutines whose open calls are remembered. */
 #define GOROUTINES 16384
 
 /*
- * The kernel keeps up to 128 free entries of an LRU hash per CPU (kernel/bpf/bpf_lru_list.c:
- * LOCAL_FREE_TARGET). In a smaller map latches that are in use would be evicted.
+ * Sets the size of an LRU hash of threads. The kernel keeps up to 128 free entries of one per CPU
+ * (kernel/bpf/bpf_lru_list.c: LOCAL_FREE_TARGET). In a smaller map latches that are in use would be
+ * evicted.
  */
-int trigger__size_lru(struct bpf_map *map, const struct trigger_config *config)
+static int size_lru(struct bpf_map *map, const struct trigger_config *config)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t size = cpus > 0 ? (uint32_t)cpus * 256 : 0;
 
-	if (has_goroutines(config) && size < GOROUTINES)
+	if ((config->by_goroutine || config->also_by_goroutine) && size < GOROUTINES)
 		size = GOROUTINES;
 	return size > bpf_map__max_entries(map) ? bpf_map__set_max_entries(map, size) : 0;
 }
 
-/* Loads one of the two variants: the kernel may not support the other's programs and map. */
-static int select_latch(struct trigger_bpf *skel, const struct trigger_config *config,
-			enum trigger_latch latch)
+/*
+ * Selects the programs that measure calls, delays and regions. Of two variants one is loaded: the
+ * kernel may not support the other's programs and map, and each program takes the verifier 10 ms or
+ * more.
+ */
+static int select_calls(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
 {
-	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
-	/* Each program takes the verifier 10 ms or more. */
-	bool returns = trigger__needs_return(config);
+	bool returns = trigger__needs_return(config), regions = config->regions;
+	bool keeps = keeps_prints(config);
+	int err = 0;
 
+	/* Task storage, where the entry's prints are read into, needs the kernel's BTF. */
+	if (keeps && lru)
+		return -ENOTSUP;
 	bpf_program__set_autoload(skel->progs.on_hit, !lru);
 	bpf_program__set_autoload(skel->progs.on_return, !lru && returns);
 	bpf_program__set_autoload(skel->progs.on_hit_lru, lru);
 	bpf_program__set_autoload(skel->progs.on_return_lru, lru && returns);
+	bpf_program__set_autoload(skel->progs.on_start, regions);
+	bpf_program__set_autoload(skel->progs.on_stop, regions && !lru);
+	bpf_program__set_autoload(skel->progs.on_stop_lru, regions && lru);
 	bpf_map__set_autocreate(skel->maps.task_latches, !lru);
 	bpf_map__set_autocreate(skel->maps.lru_latches, lru);
-	return lru ? trigger__size_lru(skel->maps.lru_latches, config) : 0;
-}
-
-static int select_regions(struct trigger_bpf *skel, const struct trigger_config *config,
-			  enum trigger_latch latch)
-{
-	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
-
-	bpf_program__set_autoload(skel->progs.on_start, config->regions);
-	bpf_program__set_autoload(skel->progs.on_stop, config->regions && !lru);
-	bpf_program__set_autoload(skel->progs.on_stop_lru, config->regions && lru);
-	bpf_map__set_autocreate(skel->maps.region_log, config->regions && !config->by_key);
-	bpf_map__set_autocreate(skel->maps.open_regions, config->regions && !config->by_key);
+	bpf_map__set_autocreate(skel->maps.region_log, regions && !config->by_key);
+	bpf_map__set_autocreate(skel->maps.open_regions, regions && !config->by_key);
 	bpf_map__set_autocreate(skel->maps.requests, config->by_key);
-	if (config->by_key)
-		return trigger__size_lru(skel->maps.requests, config);
-	return config->regions ? trigger__size_lru(skel->maps.open_regions, config) : 0;
-}
-
-/* Task storage, where the entry's prints are read into, needs the kernel's BTF. */
-static int select_prints(struct trigger_bpf *skel, const struct trigger_config *config,
-			 enum trigger_latch latch)
-{
-	bool keeps = keeps_prints(config);
-
-	if (keeps && latch == TRIGGER_LATCH_LRU_HASH)
-		return -ENOTSUP;
 	bpf_map__set_autocreate(skel->maps.print_scratch, keeps);
 	bpf_map__set_autocreate(skel->maps.kept_of_calls, keeps);
-	return keeps ? trigger__size_lru(skel->maps.kept_of_calls, config) : 0;
+	if (lru)
+		err = size_lru(skel->maps.lru_latches, config);
+	if (!err && config->by_key)
+		err = size_lru(skel->maps.requests, config);
+	else if (!err && regions)
+		err = size_lru(skel->maps.open_regions, config);
+	return err || !keeps ? err : size_lru(skel->maps.kept_of_calls, config);
+}
+
+/* Selects the programs that look for stalls, measure times on and off CPUs, or read tasks. */
+static int select_tasks(struct trigger_bpf *skel, const struct trigger_config *config)
+{
+	bool stalls = config->limits.stall_thresh_ns, cpu = config->cpu_measure != MT_CPU_ALL;
+	struct mt_task_offsets offsets = {0};
+	uint32_t fsbase = 0;
+	int err = bpf_program__set_autoload(skel->progs.on_stall_clock, stalls);
+
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.open_stalls, stalls);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.on_switch, cpu);
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.off_cpus, cpu);
+	if (!err && cpu)
+		err = size_lru(skel->maps.off_cpus, config);
+	if (!err && (cpu || stalls || kernel_probes__need_tasks(config)))
+		err = task_offsets__find(&offsets);
+	if (err)
+		return err;
+	/* Without the kernel's BTF, hits have no trace ids; everything else works. */
+	if (config->n_trace_places && task_offsets__find_fsbase(&fsbase))
+		log__debug("no trace ids: the kernel lacks its type information (BTF)");
+	skel->rodata->fsbase_at = fsbase;
+	memcpy((void *)&skel->rodata->task_at, &offsets, sizeof(offsets));
+	skel->rodata->stall_from = config->stall_from;
+	skel->rodata->stall_period_ns = trigger__stall_period_ns(config->limits.stall_thresh_ns);
+	skel->rodata->stall_counts = config->count_only;
+	skel->rodata->stall_asks = config->stall_asks;
+	skel->rodata->traced_by_us = config->traced_by_us;
+	skel->rodata->cpu_measure = config->cpu_measure;
+	skel->bss->cpu_threshold_ns = config->cpu_thresh_ns;
+	return bpf_map__set_autocreate(skel->maps.places_of_trace_ids, fsbase != 0);
+}
+
+/* For a source that samples: its filter and its logs, the calls of -also, and waits in Go. */
+static int select_sampling(struct trigger_bpf *skel, const struct trigger_config *config, bool lru)
+{
+	bool task = config->also && !lru, waits = config->go_waits;
+	int err = 0;
+
+	lru = config->also && lru;
+	bpf_program__set_autoload(skel->progs.on_sample, config->sampling);
+	bpf_map__set_autocreate(skel->maps.entry_log, config->sampling);
+	skel->rodata->also_at_entry = config->also_at_entry;
+	skel->rodata->also_by_insn = config->also_by_insn;
+	skel->rodata->also_by_goroutine = config->also_by_goroutine;
+	bpf_program__set_autoload(skel->progs.on_also, task);
+	bpf_program__set_autoload(skel->progs.on_also_return, task);
+	bpf_program__set_autoload(skel->progs.on_also_lru, lru);
+	bpf_program__set_autoload(skel->progs.on_also_return_lru, lru);
+	bpf_map__set_autocreate(skel->maps.also_task_latches, task);
+	bpf_map__set_autocreate(skel->maps.also_lru_latches, lru || waits);
+	bpf_map__set_autocreate(skel->maps.also_log, config->also);
+	bpf_program__set_autoload(skel->progs.on_go_park, waits);
+	bpf_program__set_autoload(skel->progs.on_go_ready, waits);
+	bpf_program__set_autoload(skel->progs.on_go_execute, waits);
+	bpf_map__set_autocreate(skel->maps.go_parks, waits);
+	bpf_map__set_autocreate(skel->maps.park_log, waits);
+	bpf_map__set_autocreate(skel->maps.ready_log, waits);
+	bpf_map__set_autocreate(skel->maps.park_stacks, waits);
+	if (lru)
+		err = size_lru(skel->maps.also_lru_latches, config);
+	return err || !waits ? err : size_lru(skel->maps.go_parks, config);
 }
 
 static void expect_links(const struct trigger_bpf *skel)
@@ -245,72 +242,54 @@ static void expect_links(const struct trigger_bpf *skel)
 	}
 }
 
-static int size_hits(struct bpf_map *map, const struct trigger_config *config)
+static int size_maps(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
-	return bpf_map__set_max_entries(
-		map, hit_ring__size(bpf_map__max_entries(map), config->stack_copy));
+	uint32_t size = bpf_map__max_entries(skel->maps.hits);
+	uint32_t hit = sizeof(struct mt_hit) + skel->rodata->copy_pieces * MT_COPY_PIECE;
+	int err;
+
+	/* A few hits with their stacks; the size must be a power of two. */
+	while (size < 4 * hit)
+		size *= 2;
+	err = bpf_map__set_max_entries(skel->maps.hits, size);
+	if (!err && config->n_args > 1)
+		err = bpf_map__set_max_entries(skel->maps.args_of_probes, config->n_args);
+	if (!err && config->n_reads > 1)
+		err = bpf_map__set_max_entries(skel->maps.reads_of_probes, config->n_reads);
+	/* A kernel without cgroups has no such map; the verifier skips code that never runs. */
+	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
+	return err ? err : bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
 }
 
-static int size_args(const struct trigger_bpf *skel, const struct trigger_config *config)
+/* Fills the maps of the loaded programs. */
+static int fill_maps(const struct trigger_bpf *skel, const struct trigger_config *config)
 {
-	int err = config->n_args > 1
-			  ? bpf_map__set_max_entries(skel->maps.args_of_probes, config->n_args)
-			  : 0;
-
-	return err || config->n_reads < 2
-		       ? err
-		       : bpf_map__set_max_entries(skel->maps.reads_of_probes, config->n_reads);
-}
-
-static int set_args(const struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	int map = bpf_map__fd(skel->maps.args_of_probes);
-
+	int args = bpf_map__fd(skel->maps.args_of_probes);
 	int reads = bpf_map__fd(skel->maps.reads_of_probes);
+	int places = bpf_map__fd(skel->maps.places_of_trace_ids);
+	int tgids = bpf_map__fd(skel->maps.target_tgids);
+	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
+	const uint8_t value = 1;
 
+	/* The map keeps a reference to the cgroup, so the descriptor may be closed later. */
+	if (config->of_cgroup &&
+	    bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY))
+		return -errno;
+	for (size_t i = 0; i < config->n_tgids; i++)
+		if (bpf_map_update_elem(tgids, &config->tgids[i], &value, BPF_ANY))
+			return -errno;
 	for (uint32_t i = 0; i < config->n_args; i++)
-		if (bpf_map_update_elem(map, &i, &config->args[i], BPF_ANY))
+		if (bpf_map_update_elem(args, &i, &config->args[i], BPF_ANY))
 			return -errno;
 	for (uint32_t i = 0; i < config->n_reads; i++)
 		if (bpf_map_update_elem(reads, &i, &config->reads[i], BPF_ANY))
 			return -errno;
-	return 0;
-}
-
-static int set_trace_places(const struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	int map = bpf_map__fd(skel->maps.places_of_trace_ids);
-
 	for (uint32_t i = 0; i < config->n_trace_places && skel->rodata->fsbase_at; i++)
-		if (bpf_map_update_elem(map, &config->trace_places[i].tgid,
+		if (bpf_map_update_elem(places, &config->trace_places[i].tgid,
 					&config->trace_places[i].places, BPF_ANY))
 			return -errno;
 	return 0;
-}
-
-/* The map keeps a reference to the cgroup, so the descriptor may be closed later. */
-static int set_cgroup(const struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	uint32_t key = 0, fd = (uint32_t)config->cgroup_fd;
-
-	if (!config->of_cgroup)
-		return 0;
-	return bpf_map_update_elem(bpf_map__fd(skel->maps.target_cgroups), &key, &fd, BPF_ANY)
-		       ? -errno
-		       : 0;
-}
-
-static int set_tgids(const struct trigger_bpf *skel, const struct trigger_config *config)
-{
-	const uint8_t value = 1;
-	int err = 0;
-
-	for (size_t i = 0; i < config->n_tgids && !err; i++)
-		err = bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &config->tgids[i],
-					  &value, BPF_ANY)
-			      ? -errno
-			      : 0;
-	return err;
 }
 
 /* Sets trigger->skel. 0, or -errno without a message. */
@@ -323,6 +302,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	 */
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = "/dev/null");
 	struct trigger_bpf *skel = trigger_bpf__open_opts(&opts);
+	bool lru = latch == TRIGGER_LATCH_LRU_HASH;
 	int err;
 
 	if (!skel)
@@ -330,43 +310,22 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	set_config(skel, config);
 	if (config->by_links)
 		expect_links(skel);
-	err = select_latch(skel, config, latch);
+	err = select_calls(skel, config, lru);
 	if (!err)
-		err = select_regions(skel, config, latch);
+		err = select_sampling(skel, config, lru);
 	if (!err)
-		err = select_prints(skel, config, latch);
-	if (!err)
-		err = trigger__select_sampling(skel, config, latch);
-	if (!err)
-		err = select_stall(skel, config);
-	if (!err)
-		err = select_cpu(skel, config);
-	if (!err)
-		err = select_trace_ids(skel, config);
+		err = select_tasks(skel, config);
 	if (!err)
 		err = kernel_probes__select(skel, config, latch);
 	if (!err)
-		err = size_hits(skel->maps.hits, config);
-	if (!err)
-		err = size_args(skel, config);
-	/* A kernel without cgroups has no such map; the verifier skips code that never runs. */
-	if (!err)
-		err = bpf_map__set_autocreate(skel->maps.target_cgroups, config->of_cgroup);
-	if (!err)
-		err = bpf_map__set_autocreate(skel->maps.target_tgids, config->n_tgids != 0);
+		err = size_maps(skel, config);
 	if (!err)
 		err = trigger_bpf__load(skel);
 	/* libbpf does not map it if one of its feature probes has failed. */
 	if (!err && !skel->bss)
 		err = -ENOMEM;
 	if (!err)
-		err = set_cgroup(skel, config);
-	if (!err)
-		err = set_tgids(skel, config);
-	if (!err)
-		err = set_args(skel, config);
-	if (!err)
-		err = set_trace_places(skel, config);
+		err = fill_maps(skel, config);
 	if (err) {
 		trigger_bpf__destroy(skel);
 		return err;
@@ -376,32 +335,31 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 	return 0;
 }
 
-static int load(struct trigger *trigger, const struct trigger_config *config,
-		enum trigger_latch latch)
+int trigger__load(struct trigger *trigger, const struct trigger_config *config,
+		  enum trigger_latch latch)
 {
 	int err;
 
-	if (has_goroutines(config))
+	libbpf_set_print(trigger__print_libbpf);
+	if (config->by_goroutine || config->also_by_goroutine)
 		latch = TRIGGER_LATCH_LRU_HASH;
-	if (latch != TRIGGER_LATCH_AUTO)
-		return load_variant(trigger, config, latch);
-	err = load_variant(trigger, config, TRIGGER_LATCH_TASK_STORAGE);
+	err = load_variant(trigger, config,
+			   latch == TRIGGER_LATCH_AUTO ? TRIGGER_LATCH_TASK_STORAGE : latch);
 	/* Without the right to load programs the other variant fails as well. */
-	if (!err || err == -EPERM)
-		return err;
-	log__debug("no task storage for the trigger (%s): trying an LRU hash", strerror(-err));
-	return load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
-}
-
-static void explain_load(int err)
-{
+	if (err && err != -EPERM && latch == TRIGGER_LATCH_AUTO) {
+		log__debug("no task storage for the trigger (%s): trying an LRU hash",
+			   strerror(-err));
+		err = load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
+	}
+	if (!err)
+		return 0;
 	if (err == -ENOTSUP) {
 		log__error(
 			"-stall-thresh, -cpu-thresh, -off-cpu-thresh, and -print with a duration "
 			"need the kernel's type information (BTF), which is not there");
 		log__hint("use a kernel with CONFIG_DEBUG_INFO_BTF, or -duration-thresh without "
 			  "-print, which needs no BTF");
-		return;
+		return err;
 	}
 	log__error("cannot load the trigger's BPF programs: %s", strerror(-err));
 	if (err == -EPERM)
@@ -409,17 +367,6 @@ static void explain_load(int err)
 	else if (log__level() < LOG_VERBOSE)
 		log__hint("run mtbpf with -v to see the verifier's log; mtbpf works on Linux 6.1 "
 			  "or later");
-}
-
-int trigger__load(struct trigger *trigger, const struct trigger_config *config,
-		  enum trigger_latch latch)
-{
-	int err;
-
-	libbpf_set_print(trigger__print_libbpf);
-	err = load(trigger, config, latch);
-	if (err)
-		explain_load(err);
 	return err;
 }
 
@@ -431,21 +378,6 @@ const char *trigger__library_version(void)
 struct children {
 	struct children_bpf *skel;
 };
-
-static int load_children(struct children *children, int tgids_fd)
-{
-	int err;
-
-	children->skel = children_bpf__open();
-	if (!children->skel)
-		return -errno;
-	err = bpf_map__set_autocreate(children->skel->maps.target_cgroups, false);
-	if (!err)
-		err = bpf_map__reuse_fd(children->skel->maps.target_tgids, tgids_fd);
-	if (!err)
-		err = children_bpf__load(children->skel);
-	return err ? err : children_bpf__attach(children->skel);
-}
 
 struct children *children__new(int tgids_fd)
 {
@@ -464,7 +396,15 @@ struct children *children__new(int tgids_fd)
 	if (!children)
 		return NULL;
 	libbpf_set_print(trigger__print_libbpf);
-	err = load_children(children, tgids_fd);
+	children->skel = children_bpf__open();
+	err = children->skel ? bpf_map__set_autocreate(children->skel->maps.target_cgroups, false)
+			     : -errno;
+	if (!err)
+		err = bpf_map__reuse_fd(children->skel->maps.target_tgids, tgids_fd);
+	if (!err)
+		err = children_bpf__load(children->skel);
+	if (!err)
+		err = children_bpf__attach(children->skel);
 	if (!err)
 		return children;
 	log__error("cannot follow forked processes: %s", strerror(-err));

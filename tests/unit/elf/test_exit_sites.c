@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "trigger/exit_sites.h"
+#include "trigger/probe_site.h"
 #include "util/insn.h"
 
 #define VADDR 0x1000

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "said.h"
-#include "session/overhead.h"
+#include "session/session_internal.h"
 #include "stderr_capture.h"
 
 static void test_a_share_of_the_time_buys_so_many_samples(void **state)

@@ -80,7 +80,7 @@ static void test_nothing_is_drawn_where_there_is_no_terminal(void **state)
 
 	stderr_capture__begin(&capture);
 	status__show(&view);
-	status__end();
+	log__end_line();
 	assert_string_equal(stderr_capture__end(&capture), "");
 }
 

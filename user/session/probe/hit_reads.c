@@ -258,29 +258,23 @@ static int take_number(const char **at, struct mt_term *term, bool *is_negative)
 	return 0;
 }
 
-static int take_term(const char **at, struct hit_filter *filter)
-{
-	struct mt_term *term = &filter->terms[filter->n];
-	int err = take_field(at, term, &filter->values[filter->n]);
-
-	if (!err)
-		err = take_op(at, term);
-	if (err)
-		return err;
-	return term->field == MT_FIELD_COMM
-		       ? take_comm(at, term)
-		       : take_number(at, term, &filter->is_negative[filter->n]);
-}
-
 static int parse_filter(struct hit_filter *filter, const char *text)
 {
 	const char *at = text;
 	int err = 0;
 
 	while (text && !err) {
+		struct mt_term *term = &filter->terms[filter->n];
+
 		if (filter->n == MT_TERMS)
 			return refuse(&of_terms, "more than 4 terms", at);
-		err = take_term(&at, filter);
+		err = take_field(&at, term, &filter->values[filter->n]);
+		if (!err)
+			err = take_op(&at, term);
+		if (!err)
+			err = term->field == MT_FIELD_COMM
+				      ? take_comm(&at, term)
+				      : take_number(&at, term, &filter->is_negative[filter->n]);
 		filter->n++;
 		if (!err && !*skip_blanks(at))
 			break;
@@ -444,22 +438,6 @@ static int add_offsets(const struct hit_value *from, struct mt_value *value, enu
 	return 0;
 }
 
-/* With numeric offsets, a reference to an object is the address of that object. */
-static int begin_at_pointer(struct mt_value *value, enum value_type type,
-			    char why[static VALUE_WHY_SIZE])
-{
-	bool is_pointer = type == VALUE_POINTER || type == VALUE_TEXT;
-
-	if (value->n_derefs && !is_pointer) {
-		value->n_derefs = 0;
-		value->offsets[0] = 0;
-		value->from.size = 8;
-	} else if (!value->n_derefs && value->from.size != 8 && value->from.size != -8) {
-		return tell(why, "it is not a pointer");
-	}
-	return 0;
-}
-
 /* Finds an argument of a USDT probe (by its ELF note), of mtbpf_hit(), or of a system call. */
 static int find_told(const struct hit_value *from, const struct probe *probe,
 		     struct mt_value *value, enum value_type *type, char why[static VALUE_WHY_SIZE])
@@ -584,9 +562,17 @@ static int find_in_function(const struct hit_value *from, const struct probe *pr
 		return find_by_rules(from, function, value, type, as_text, why);
 	if (err)
 		return err;
-	if (by_numbers)
-		return begin_at_pointer(value, *type, why);
-	return from->size ? cast(from, value, type, why) : 0;
+	if (!by_numbers)
+		return from->size ? cast(from, value, type, why) : 0;
+	/* With numeric offsets, a reference to an object is the address of that object. */
+	if (value->n_derefs && *type != VALUE_POINTER && *type != VALUE_TEXT) {
+		value->n_derefs = 0;
+		value->offsets[0] = 0;
+		value->from.size = 8;
+	} else if (!value->n_derefs && value->from.size != 8 && value->from.size != -8) {
+		return tell(why, "it is not a pointer");
+	}
+	return 0;
 }
 
 static int find_value(const struct hit_value *from, const struct probe *probe,
@@ -646,21 +632,6 @@ static bool bind_stored(const struct source *source, const struct hit_value *fro
 			    "program");
 }
 
-/* The hit shows a plain argument of a function. */
-static void show_arg(const struct hit_value *from, const struct mt_value *value,
-		     struct probe *probe)
-{
-	uint32_t arg = from->path.arg;
-
-	/* The register of a reference has an address, and not the value. */
-	if (from->path.n || from->path.of_return || value->n_derefs)
-		return;
-	if (!probe->args.v[arg].kind)
-		probe->args.v[arg] = value->from;
-	if (probe->args.n <= arg)
-		probe->args.n = arg + 1;
-}
-
 static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct function *function,
 		       struct probe *probe)
 {
@@ -677,39 +648,17 @@ static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct f
 }
 
 /*
- * True if a value of this size can be equal to the number. The kernel compares both as 64 bits, so
- * that others would differ from all values, where C might convert them: -1 is 0xffffffff for an
- * unsigned int. Unsigned numbers of 64 bits are compared as C does.
+ * Refuses a number that the value, by its type, cannot have. The kernel compares both as 64 bits,
+ * so that such a number would differ from all values, where C might convert it: -1 is 0xffffffff
+ * for an unsigned int. Unsigned numbers of 64 bits are compared as C does.
  */
-static bool is_in_range(int8_t size, uint64_t number, bool is_negative)
-{
-	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
-
-	if (size == 8)
-		return true;
-	if (is_negative)
-		return size < 0 && (int64_t)number >= -(int64_t)(1ull << (bits - 1)) * 2;
-	return !(number >> bits);
-}
-
-static void format_range(char text[static 64], int8_t size)
-{
-	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
-
-	if (size < 0)
-		snprintf(text, 64, "%lld to %lld", -(long long)((1ull << bits) - 1) - 1,
-			 (long long)((1ull << bits) - 1));
-	else
-		snprintf(text, 64, "0 to %llu", (1ull << bits) - 1);
-}
-
-/* Refuses a number that the value, by its type, cannot have. */
 static bool check_number(const struct hit_filter *filter, uint32_t i, struct probe *probe)
 {
 	const struct hit_value *from = &filter->values[i];
-	struct mt_value *value = &probe->reads.terms[i];
 	bool is_negative = filter->is_negative[i];
-	int8_t size = *size_of(value);
+	uint64_t number = filter->terms[i].value;
+	int8_t size = *size_of(&probe->reads.terms[i]);
+	uint32_t bits = 8 * (uint32_t)abs(size) - (size < 0);
 	char why[VALUE_WHY_SIZE], range[64];
 
 	if (filter->terms[i].op == MT_OP_AND)
@@ -718,13 +667,19 @@ static bool check_number(const struct hit_filter *filter, uint32_t i, struct pro
 	if (is_negative && probe->kernel.kind == KERNEL_PROBE_SYSCALL && size == 8 && !from->size)
 		return refuse_probe(&of_terms, from, probe,
 				    "its type is not known: say it, as in (int)arg1 == -1");
-	if (is_in_range(size, filter->terms[i].value, is_negative))
+	if (size == 8)
 		return true;
-	format_range(range, size);
+	if (is_negative ? size < 0 && (int64_t)number >= -(int64_t)(1ull << (bits - 1)) * 2
+			: !(number >> bits))
+		return true;
+	if (size < 0)
+		snprintf(range, sizeof(range), "%lld to %lld", -(long long)((1ull << bits) - 1) - 1,
+			 (long long)((1ull << bits) - 1));
+	else
+		snprintf(range, sizeof(range), "0 to %llu", (1ull << bits) - 1);
 	snprintf(why, sizeof(why), "by its type it is %s, and cannot be compared with %s%llu",
 		 range, is_negative ? "-" : "",
-		 (unsigned long long)(is_negative ? -filter->terms[i].value
-						  : filter->terms[i].value));
+		 (unsigned long long)(is_negative ? -number : number));
 	return refuse_probe(&of_terms, from, probe, why);
 }
 
@@ -744,24 +699,23 @@ void hit_reads__bind(const struct hit_reads *reads, const struct function *funct
 			fits = bind_value(&of_terms, &filter->values[i], function, false, probe,
 					  &probe->reads.terms[i]) &&
 			       check_number(filter, i, probe);
-	/* This comes last: find_value() takes probe->args for the arguments of a USDT note. */
-	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++)
-		if (filter->terms[i].field == MT_FIELD_ARG)
-			show_arg(&filter->values[i], &probe->reads.terms[i], probe);
-}
+	/*
+	 * The hit shows plain arguments of a function; the register of a reference has an address,
+	 * and not the value. This comes last: find_value() takes probe->args for the arguments of a
+	 * USDT note.
+	 */
+	for (uint32_t i = 0; i < filter->n && fits && shows && !is_start; i++) {
+		const struct value_path *path = &filter->values[i].path;
+		const struct mt_value *value = &probe->reads.terms[i];
 
-/*
- * True if something about the hit is read that is not known. Of most hits the thread and its name
- * are known, but the victim of the OOM killer is not the current thread.
- */
-static bool reads_unknown(const struct hit_reads *reads, const struct probe *probe, bool is_start)
-{
-	bool any = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
-		   (reads->n_prints && !is_start);
-
-	for (uint32_t i = 0; i < reads->filter.n && !any && !is_start; i++)
-		any = reads->filter.terms[i].field <= MT_FIELD_RETVAL;
-	return any;
+		if (filter->terms[i].field != MT_FIELD_ARG || path->n || path->of_return ||
+		    value->n_derefs)
+			continue;
+		if (!probe->args.v[path->arg].kind)
+			probe->args.v[path->arg] = value->from;
+		if (probe->args.n <= path->arg)
+			probe->args.n = path->arg + 1;
+	}
 }
 
 int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t n, bool is_start)
@@ -769,10 +723,18 @@ int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t
 	for (size_t i = 0; i < n && hit_reads__any(reads); i++) {
 		struct probe *probe = &probes[i];
 		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
+		/*
+		 * Of most hits the thread and its name are known, but the victim of the OOM killer
+		 * is not the current thread.
+		 */
+		bool reads_unknown = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
+				     (reads->n_prints && !is_start);
 
-		if (probe__in_kernel(probe) && probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
-		    probe->kernel.kind != KERNEL_PROBE_EXIT &&
-		    reads_unknown(reads, probe, is_start)) {
+		for (uint32_t k = 0; k < reads->filter.n && !is_start; k++)
+			reads_unknown |= reads->filter.terms[k].field <= MT_FIELD_RETVAL;
+		if (reads_unknown && probe__in_kernel(probe) &&
+		    probe->kernel.kind != KERNEL_PROBE_SYSCALL &&
+		    probe->kernel.kind != KERNEL_PROBE_EXIT) {
 			log__error("-if, -key and -print: the arguments of %s are not known",
 				   probe->name);
 			log__hint("leave out -if, -key and -print, or name a function or a system "

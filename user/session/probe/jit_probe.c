@@ -81,21 +81,12 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
-static bool is_meant(const char *name, const char *text)
+/* If `is_whole`, the text is the whole name of an entry, and means no other one. */
+static bool is_meant(const char *name, const char *text, bool is_whole)
 {
-	return !strcmp(name, text) ||
-	       (strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text));
-}
-
-/* What a selector means in a map: if it is the whole name of an entry, no other one. */
-struct wanted {
-	const char *text;
-	bool is_whole;
-};
-
-static bool wanted__has(const struct wanted *wanted, const char *name)
-{
-	return wanted->is_whole ? !strcmp(name, wanted->text) : is_meant(name, wanted->text);
+	if (is_whole || !strcmp(name, text))
+		return !strcmp(name, text);
+	return strpbrk(text, "*?[") ? !fnmatch(text, name, 0) : has_word(name, text);
 }
 
 /*
@@ -123,43 +114,32 @@ static uint32_t skip_class_check(const uint8_t *code, size_t len)
 }
 
 /*
- * True for a copy that is not called any more: HotSpot replaces its first instruction by a jump to
- * the code that looks up the new copy.
+ * True for code that may be called: the entries of a map may be data, such as an interpreter's
+ * bytecode. HotSpot replaces the first instruction of a copy that is not called any more by a jump
+ * to the code that looks up the new copy.
  */
-static bool is_abandoned(pid_t pid, const struct perf_map_entry *entry)
-{
-	uint8_t code[64];
-	ssize_t len = process__read_memory(pid, entry->start, code,
-					   entry->size < sizeof(code) ? entry->size : sizeof(code));
-	uint32_t skip = len > 0 ? skip_class_check(code, (size_t)len) : 0;
-	struct insn insn;
-
-	return len > 0 &&
-	       !insn__decode(code + skip, (size_t)len - skip, entry->start + skip, &insn) &&
-	       insn.cls == INSN_JUMP && insn.target - entry->start >= entry->size;
-}
-
-/* The entries of a map may be data, such as an interpreter's bytecode. */
 static bool is_called(pid_t pid, const struct mappings *maps, const struct perf_map_entry *entry)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		if (entry->start >= maps->v[i].start && entry->start < maps->v[i].end)
-			return maps->v[i].prot & PROT_EXEC && !is_abandoned(pid, entry);
-	return false;
+	size_t i = 0, size = entry->size;
+	uint8_t code[64];
+	struct insn insn;
+	uint32_t skip;
+	ssize_t len;
+
+	while (i < maps->n && (entry->start < maps->v[i].start || entry->start >= maps->v[i].end))
+		i++;
+	if (i == maps->n || !(maps->v[i].prot & PROT_EXEC))
+		return false;
+	len = process__read_memory(pid, entry->start, code,
+				   size < sizeof(code) ? size : sizeof(code));
+	skip = len > 0 ? skip_class_check(code, (size_t)len) : 0;
+	return len <= 0 ||
+	       insn__decode(code + skip, (size_t)len - skip, entry->start + skip, &insn) ||
+	       insn.cls != INSN_JUMP || insn.target - entry->start < size;
 }
 
 /* Functions are seldom larger than a few KB. */
 #define CODE_MOST (1u << 20)
-
-/*
- * V8's interpreter and its baseline compiler mark their code in the map. V8 also enters such code
- * in its middle, when it leaves optimised code.
- */
-static bool is_entered_anywhere(const struct perf_map_entry *entry)
-{
-	return entry->name_len > 4 && !memcmp(entry->name, "JS:", 3) &&
-	       (entry->name[3] == '~' || entry->name[3] == '^');
-}
 
 /*
  * True for a JVM with virtual threads: a call of one may continue on another thread, at the same
@@ -179,20 +159,6 @@ static bool has_virtual_threads(pid_t pid)
 			return true;
 	}
 	return false;
-}
-
-/* Sets the probe's exits, for durations. */
-static void find_exits(struct probe *probe, const struct perf_map_entry *entry, pid_t pid,
-		       const struct exit_part *code)
-{
-	if (is_entered_anywhere(entry))
-		probe->exits_err = JIT_EXITS_ENTERED;
-	else if (has_virtual_threads(pid))
-		probe->exits_err = JIT_EXITS_VIRTUAL;
-	else
-		probe->exits_err = exit_sites__find_returns(code, &probe->exits);
-	log__debug("breakpoint: %s at %#llx, %u returns", probe->name,
-		   (unsigned long long)probe->ip, probe->exits.n);
 }
 
 static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char *name, probe_fn fn,
@@ -216,35 +182,41 @@ static int take_entry(pid_t pid, const struct perf_map_entry *entry, const char 
 	memcpy(probe.code, code + probe.site.skip, probe.jit_code_len);
 	snprintf(probe.name, sizeof(probe.name), "%.*s", (int)sizeof(probe.name) - 1, name);
 	snprintf(probe.path, sizeof(probe.path), "%s", JIT_MODULE);
-	find_exits(&probe, entry, pid,
-		   &(struct exit_part){code + probe.site.skip, (size_t)len, probe.ip});
+	/*
+	 * V8's interpreter and its baseline compiler mark their code in the map. V8 also enters
+	 * such code in its middle, when it leaves optimised code.
+	 */
+	if (entry->name_len > 4 && !memcmp(entry->name, "JS:", 3) &&
+	    (entry->name[3] == '~' || entry->name[3] == '^'))
+		probe.exits_err = JIT_EXITS_ENTERED;
+	else if (has_virtual_threads(pid))
+		probe.exits_err = JIT_EXITS_VIRTUAL;
+	else
+		probe.exits_err = exit_sites__find_returns(
+			&(struct exit_part){code + probe.site.skip, (size_t)len, probe.ip},
+			&probe.exits);
+	log__debug("breakpoint: %s at %#llx, %u returns", probe.name, (unsigned long long)probe.ip,
+		   probe.exits.n);
 	return fn(ctx, &probe);
 }
 
 /* The entries of the map that a selector names. */
 struct jit_match {
 	size_t n;
+	bool is_whole;				  /* the selector is the whole name of an entry */
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
 /* Erlang's map has "handle/1", and "handle/1-CodeInfoPrologue" for the data before it. */
-static struct wanted find_wanted(const struct jit_map *map, const char *text)
-{
-	struct wanted wanted = {.text = text};
-	char name[LABEL_SIZE];
-
-	for (size_t i = 0; i < map->n && !wanted.is_whole; i++)
-		wanted.is_whole = !strcmp(plain_name(&map->v[i], name), text);
-	return wanted;
-}
-
-static void count_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-			  const struct wanted *wanted, struct jit_match *match)
+static void find_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
+			 const char *text, struct jit_match *match)
 {
 	char name[LABEL_SIZE];
 
+	for (size_t i = 0; i < map->n && !match->is_whole; i++)
+		match->is_whole = !strcmp(plain_name(&map->v[i], name), text);
 	for (size_t i = 0; i < map->n; i++) {
-		if (!wanted__has(wanted, plain_name(&map->v[i], name)) ||
+		if (!is_meant(plain_name(&map->v[i], name), text, match->is_whole) ||
 		    !is_called(pid, maps, &map->v[i]))
 			continue;
 		if (!match->n)
@@ -292,13 +264,16 @@ static int python_minor(const char *exe, const struct mappings *maps)
 	return minor;
 }
 
-/* Says how the runtime of the process is made to write its map. */
-static void hint_map(pid_t pid)
+/* Says how the runtime of the process is made to write its map. Returns -ENOENT. */
+static int refuse_map(pid_t pid)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 	char path[PATH_MAX];
 	const char *exe;
 	int minor;
+
+	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
+		   (int)pid, (int)pid);
 
 	fs__read_proc_link(pid, "exe", path);
 	exe = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -323,34 +298,14 @@ static void hint_map(pid_t pid)
 		log__hint("'node --perf-basic-prof' and 'python3 -X perf' (3.12 and later) write "
 			  "it while the program runs, 'jcmd PID Compiler.perfmap' (JDK 17 and "
 			  "later) once");
-}
-
-static int refuse_map(pid_t pid)
-{
-	log__error("process %d does not write /tmp/perf-%d.map, which names the JIT's functions",
-		   (int)pid, (int)pid);
-	hint_map(pid);
 	return -ENOENT;
-}
-
-static int take_all(const struct jit_map *map, const struct mappings *maps, pid_t pid,
-		    const struct wanted *wanted, probe_fn fn, void *ctx)
-{
-	char name[LABEL_SIZE];
-	int err = 0;
-
-	for (size_t i = 0; i < map->n && !err; i++)
-		if (wanted__has(wanted, plain_name(&map->v[i], name)) &&
-		    is_called(pid, maps, &map->v[i]))
-			err = take_entry(pid, &map->v[i], name, fn, ctx);
-	return err;
 }
 
 int jit_probe__each(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
 	struct jit_match match = {0};
-	struct wanted wanted;
+	char name[LABEL_SIZE];
 	struct jit_map map;
 	pid_t pid;
 	int err;
@@ -367,13 +322,14 @@ int jit_probe__each(const struct probe_source *source, const char *text, probe_f
 		err = refuse_map(pid);
 	if (!err)
 		err = mappings__read(&maps, pid);
-	wanted = err ? (struct wanted){0} : find_wanted(&map, text);
 	if (!err)
-		count_matches(&map, &maps, pid, &wanted, &match);
+		find_matches(&map, &maps, pid, text, &match);
 	if (!err && (!match.n || *match.other || match.n > BREAKPOINTS_MAX))
 		err = refuse_matches(pid, text, &match);
-	if (!err)
-		err = take_all(&map, &maps, pid, &wanted, fn, ctx);
+	for (size_t i = 0; i < map.n && !err; i++)
+		if (is_meant(plain_name(&map.v[i], name), text, match.is_whole) &&
+		    is_called(pid, &maps, &map.v[i]))
+			err = take_entry(pid, &map.v[i], name, fn, ctx);
 	close_map(&map);
 	return err;
 }
@@ -391,7 +347,7 @@ size_t jit_probe__list(pid_t pid, const char *text)
 	if (mappings__read(&maps, pid))
 		map.n = 0;
 	for (size_t i = 0; i < map.n; i++) {
-		if (!is_meant(plain_name(&map.v[i], name), text) ||
+		if (!is_meant(plain_name(&map.v[i], name), text, false) ||
 		    !is_called(pid, &maps, &map.v[i]))
 			continue;
 		printf("%016llx %6llu %-20s " JIT_PREFIX "%s\n", (unsigned long long)map.v[i].start,
@@ -400,17 +356,6 @@ size_t jit_probe__list(pid_t pid, const char *text)
 	}
 	close_map(&map);
 	return n;
-}
-
-static bool is_unchanged(pid_t pid, const struct probe *probe)
-{
-	uint8_t code[sizeof(probe->code)];
-	/* The bytes after it belong to other code: Python 3.12's trampolines have 11 bytes. */
-	size_t size = probe->jit_code_len;
-
-	/* If the read fails, the process has ended. */
-	return process__read_memory(pid, probe->ip, code, size) < (ssize_t)size ||
-	       !memcmp(code, probe->code, size);
 }
 
 static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
@@ -457,8 +402,14 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 	name = find_moved(pid, probes, n, &moved);
 
 	for (size_t i = 0; i < n; i++) {
+		uint8_t code[sizeof(probes->code)];
+		/* The bytes after it are other code: Python 3.12's trampolines have 11 bytes. */
+		size_t size = probes[i].jit_code_len;
+
+		/* If the read fails, the process has ended. */
 		if (probes[i].kernel.kind != KERNEL_PROBE_BREAKPOINT ||
-		    is_unchanged(pid, &probes[i]))
+		    process__read_memory(pid, probes[i].ip, code, size) < (ssize_t)size ||
+		    !memcmp(code, probes[i].code, size))
 			continue;
 		log__warn("the JIT has replaced the code of %s at %#llx: mtbpf no longer sees its "
 			  "calls",
@@ -496,21 +447,14 @@ static int refuse_calls(const struct probe *probe)
 	return -EINVAL;
 }
 
-/* True if all of them are copies of one function. */
-static bool has_one_name(const struct probe *probes, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if (strcmp(probes[i].name, probes[0].name))
-			return false;
-	return true;
-}
-
 int jit_probe__check_calls(const struct probe *probes, size_t n)
 {
 	size_t n_copies = 0, n_returns = 0;
 	const struct probe *last = NULL;
+	bool has_one_name = true;
 
 	for (size_t i = 0; i < n; i++) {
+		has_one_name &= !strcmp(probes[i].name, probes[0].name);
 		if (probes[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
 			continue;
 		if (probes[i].exits_err)
@@ -524,7 +468,7 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 	log__error("the calls of %s need a breakpoint at %zu entries and %zu returns, and a CPU "
 		   "has only %d",
 		   last->name, n_copies, n_returns, BREAKPOINTS_MAX);
-	if (n_copies > 1 && has_one_name(probes, n) && strncmp(last->name, "JS:", 3))
+	if (n_copies > 1 && has_one_name && strncmp(last->name, "JS:", 3))
 		log__hint("java -XX:-UseOnStackReplacement compiles a method fewer times; or "
 			  "-delay-thresh measures from call to call, without the returns");
 	else

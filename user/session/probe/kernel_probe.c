@@ -23,14 +23,8 @@ static const char *const kind_names[] = {
 };
 #define N_KINDS (sizeof(kind_names) / sizeof(kind_names[0]))
 
-/* The parts of a selector of system calls. */
-struct selector {
-	char names[256]; /* with | between them */
-	enum mt_file_kind kind;
-};
-
 struct search {
-	const struct selector *selector;
+	enum mt_file_kind kind; /* of the descriptor */
 	probe_fn fn;
 	void *ctx;
 	size_t n;
@@ -42,36 +36,6 @@ static int refuse_kind(const char *text, const char *kind)
 	log__error("'%s': unknown kind of descriptor '%s'", text, kind);
 	log__hint("socket, file, pipe, tty, eventfd, epoll or timerfd: 'syscall:read(socket)'");
 	return -EINVAL;
-}
-
-static int take_kind(struct selector *selector, const char *text)
-{
-	char *open = strchr(selector->names, '('), *close = open ? strchr(open, ')') : NULL;
-
-	if (!open)
-		return 0;
-	if (!close || close[1])
-		return refuse_kind(text, open);
-	*open = *close = 0;
-	for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
-		if (!strcmp(open + 1, kind_names[i]))
-			selector->kind = (enum mt_file_kind)i;
-	return selector->kind == MT_FILE_ANY ? refuse_kind(text, open + 1) : 0;
-}
-
-static int take_apart(struct selector *selector, const char *text)
-{
-	const char *names = text + strlen(SYSCALL_PREFIX);
-
-	*selector = (struct selector){0};
-	if (strlen(names) >= sizeof(selector->names)) {
-		log__error("a list of system calls has more than %zu characters",
-			   sizeof(selector->names) - 1);
-		log__hint("use a pattern: '" SYSCALL_PREFIX "recv*(socket)'");
-		return -EINVAL;
-	}
-	strcpy(selector->names, names);
-	return take_kind(selector, text);
 }
 
 /* If one of these returns 0, the file has ended, the connection is closed, or nothing is ready. */
@@ -89,23 +53,6 @@ static bool is_reading(const char *name)
 	return false;
 }
 
-/* A call begins a region when it has returned. */
-static int refuse_closed(const char *name)
-{
-	log__error("-start " SYSCALL_PREFIX
-		   "%s(...): the kind of the descriptor is not known, since "
-		   "it is closed when the call returns and the region begins",
-		   name);
-	log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
-	return -EINVAL;
-}
-
-/* The thread, or the process, ends there. */
-static bool never_returns(int number)
-{
-	return number == SYS_exit || number == SYS_exit_group;
-}
-
 static int refuse_end(const char *name)
 {
 	log__error("-start %s: a region cannot begin there, since the thread ends", name);
@@ -119,11 +66,18 @@ static int take(struct search *search, const char *name, int number)
 	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
 					  offsetof(struct user_regs_struct, rsi),
 					  offsetof(struct user_regs_struct, rdx)};
-	enum mt_file_kind kind = search->selector->kind;
+	enum mt_file_kind kind = search->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
-	if (kind && search->is_start && number == SYS_close)
-		return refuse_closed(name);
+	/* A call begins a region when it has returned. */
+	if (kind && search->is_start && number == SYS_close) {
+		log__error("-start " SYSCALL_PREFIX
+			   "%s(...): the kind of the descriptor is not known, since "
+			   "it is closed when the call returns and the region begins",
+			   name);
+		log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
+		return -EINVAL;
+	}
 	probe.args.n = sizeof(places) / sizeof(places[0]);
 	for (size_t i = 0; i < probe.args.n; i++)
 		probe.args.v[i] =
@@ -150,12 +104,12 @@ static int each_match(struct search *search, const char *glob)
 
 		if (!name || fnmatch(glob, name, 0))
 			continue;
-		if (search->is_start && never_returns(i)) {
+		if (search->is_start && (i == SYS_exit || i == SYS_exit_group)) {
 			if (!strcmp(glob, name))
 				return refuse_end(syscall__selector(i));
 			continue;
 		}
-		if (!search->selector->kind || syscall__is_of_file(i))
+		if (!search->kind || syscall__is_of_file(i))
 			err = take(search, name, i);
 	}
 	return err;
@@ -171,7 +125,7 @@ static int refuse_unknown(const struct search *search, const char *name)
 			nearest__offer(&nearest, syscall__name(i));
 	meant = nearest__result(&nearest);
 	log__error("'" SYSCALL_PREFIX "%s': no such system call%s", name,
-		   search->selector->kind ? " that takes a descriptor first" : "");
+		   search->kind ? " that takes a descriptor first" : "");
 	if (meant && strcmp(meant, name))
 		log__hint("did you mean " SYSCALL_PREFIX "%s?", meant);
 	else
@@ -182,13 +136,30 @@ static int refuse_unknown(const struct search *search, const char *name)
 
 static int each_syscall(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	struct selector selector;
-	struct search search = {
-		.selector = &selector, .fn = fn, .ctx = ctx, .is_start = source->is_start};
-	char names[sizeof(selector.names)], *rest = names, *name;
-	int err = take_apart(&selector, text);
+	struct search search = {.fn = fn, .ctx = ctx, .is_start = source->is_start};
+	const char *all = text + strlen(SYSCALL_PREFIX);
+	char names[256], *rest = names, *name, *open, *close;
+	int err = 0;
 
-	strcpy(names, selector.names);
+	if (strlen(all) >= sizeof(names)) {
+		log__error("a list of system calls has more than %zu characters",
+			   sizeof(names) - 1);
+		log__hint("use a pattern: '" SYSCALL_PREFIX "recv*(socket)'");
+		return -EINVAL;
+	}
+	strcpy(names, all);
+	open = strchr(names, '(');
+	close = open ? strchr(open, ')') : NULL;
+	if (open && (!close || close[1]))
+		return refuse_kind(text, open);
+	if (open) {
+		*open = *close = 0;
+		for (size_t i = MT_FILE_SOCKET; i < N_KINDS; i++)
+			if (!strcmp(open + 1, kind_names[i]))
+				search.kind = (enum mt_file_kind)i;
+		if (search.kind == MT_FILE_ANY)
+			return refuse_kind(text, open + 1);
+	}
 	while (!err && (name = strsep(&rest, "|"))) {
 		search.n = 0;
 		err = each_match(&search, name);
@@ -198,10 +169,11 @@ static int each_syscall(const struct probe_source *source, const char *text, pro
 	return err;
 }
 
-/* A probe that is not on a system call: arguments of its hits are not read. */
+/* A probe of whose hits no arguments are read. */
 static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
 {
-	struct probe probe = {.site = {.emulated = true}, .kernel = *kernel};
+	struct probe probe = {
+		.offset = (uint64_t)kernel->number, .site = {.emulated = true}, .kernel = *kernel};
 
 	probe.is_inside = kernel->kind != KERNEL_PROBE_FUNCTION;
 	snprintf(probe.name, sizeof(probe.name), "%s", text);
@@ -251,42 +223,13 @@ static int note_category(void *category, const char *found, const char *event)
 	return 1;
 }
 
-/*
- * The kernel finds a tracepoint by its name, which is unique without its category. Tracepoints
- * without an event are not in tracefs, and have no category. Without tracefs nothing is checked.
- */
-static int check_category(const char *text, const char *category, const char *name)
-{
-	char found[NAME_MAX] = "";
-
-	each_event("*", name, note_category, found);
-	if (!*found || !strcmp(found, category))
-		return 0;
-	log__error("'%s': the tracepoint %s has the category %s", text, name, found);
-	log__hint("use " TRACEPOINT_PREFIX "%s:%s", found, name);
-	return -EINVAL;
-}
-
-/* The events of this category are made by the tracepoints of all system calls. */
-static int refuse_syscall_event(const char *text, const char *name)
-{
-	bool is_exit = !strncmp(name, "sys_exit_", 9), is_entry = !strncmp(name, "sys_enter_", 10);
-
-	log__error("'%s' is an event, and not a tracepoint", text);
-	if (is_entry || is_exit)
-		log__hint("the system call is " SYSCALL_PREFIX "%s", name + (is_exit ? 9 : 10));
-	else
-		log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
-	return -EINVAL;
-}
-
 static int each_tracepoint(const struct probe_source *source, const char *text, probe_fn fn,
 			   void *ctx)
 {
 	const char *category = text + strlen(TRACEPOINT_PREFIX), *colon = strchr(category, ':');
 	struct kernel_probe kernel = {.kind = KERNEL_PROBE_TRACEPOINT};
-	char of[NAME_MAX];
-	int err;
+	char of[NAME_MAX], found[NAME_MAX] = "";
+	const char *name;
 
 	(void)source;
 	if (!colon || colon == category || !colon[1] || strpbrk(category, "*?[/") ||
@@ -297,34 +240,47 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 		return -EINVAL;
 	}
 	snprintf(of, sizeof(of), "%.*s", (int)(colon - category), category);
-	if (!has_tracepoints(of))
-		return refuse_syscall_event(text, colon + 1);
-	err = check_category(text, of, colon + 1);
-	if (err)
-		return err;
-	snprintf(kernel.name, sizeof(kernel.name), "%s", colon + 1);
+	name = colon + 1;
+	if (!has_tracepoints(of)) {
+		/* These events are made by the tracepoints of all system calls. */
+		bool is_exit = !strncmp(name, "sys_exit_", 9);
+
+		log__error("'%s' is an event, and not a tracepoint", text);
+		if (is_exit || !strncmp(name, "sys_enter_", 10))
+			log__hint("the system call is " SYSCALL_PREFIX "%s",
+				  name + (is_exit ? 9 : 10));
+		else
+			log__hint("mtbpf list '" SYSCALL_PREFIX "*' shows system calls");
+		return -EINVAL;
+	}
+	/*
+	 * The kernel finds a tracepoint by its name, which is unique without its category.
+	 * Tracepoints without an event are not in tracefs, and have no category. Without tracefs
+	 * nothing is checked.
+	 */
+	each_event("*", name, note_category, found);
+	if (*found && strcmp(found, of)) {
+		log__error("'%s': the tracepoint %s has the category %s", text, name, found);
+		log__hint("use " TRACEPOINT_PREFIX "%s:%s", found, name);
+		return -EINVAL;
+	}
+	snprintf(kernel.name, sizeof(kernel.name), "%s", name);
 	return take_named(text, &kernel, fn, ctx);
 }
 
 /* Without the real-time signals. */
 #define N_SIGNALS 32
 
-static int signal_of(const char *name)
-{
-	name += strncmp(name, "SIG", 3) ? 0 : 3;
-	for (int i = 1; i < N_SIGNALS; i++)
-		if (!strcmp(sigabbrev_np(i) ?: "", name))
-			return i;
-	return 0;
-}
-
 static int each_signal(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	int signal = signal_of(text + strlen(SIGNAL_PREFIX));
-	struct kernel_probe kernel = {
-		.kind = KERNEL_PROBE_SIGNAL, .name = "signal_deliver", .signals = 1ull << signal};
+	const char *name = text + strlen(SIGNAL_PREFIX);
+	struct kernel_probe kernel = {.kind = KERNEL_PROBE_SIGNAL, .name = "signal_deliver"};
 
-	if (signal)
+	name += strncmp(name, "SIG", 3) ? 0 : 3;
+	for (int i = 1; i < N_SIGNALS && !kernel.signals; i++)
+		if (!strcmp(sigabbrev_np(i) ?: "", name))
+			kernel.signals = 1ull << i;
+	if (kernel.signals)
 		return take_named(text, &kernel, fn, ctx);
 	log__error("'%s': no such signal", text);
 	log__hint("mtbpf list '" SIGNAL_PREFIX "*' shows them: " SIGNAL_PREFIX
@@ -334,13 +290,10 @@ static int each_signal(const struct probe_source *source, const char *text, prob
 
 static int each_exit(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
 {
-	struct probe probe = {.offset = SYS_exit_group,
-			      .site = {.emulated = true},
-			      .is_inside = true,
-			      .kernel = {.kind = KERNEL_PROBE_SYSCALL,
-					 .name = "exit_group",
-					 .number = SYS_exit_group,
-					 .what = {.nonzero = true}}};
+	const struct kernel_probe kernel = {.kind = KERNEL_PROBE_SYSCALL,
+					    .name = "exit_group",
+					    .number = SYS_exit_group,
+					    .what = {.nonzero = true}};
 
 	if (strcmp(text, EXIT_PREFIX "nonzero")) {
 		log__error("'%s': only " EXIT_PREFIX "nonzero is possible", text);
@@ -348,11 +301,7 @@ static int each_exit(const struct probe_source *source, const char *text, probe_
 			  "exit_group, which is hit at every exit, also with status 0");
 		return -EINVAL;
 	}
-	if (source->is_start)
-		return refuse_end(text);
-	snprintf(probe.name, sizeof(probe.name), "%s", text);
-	snprintf(probe.path, sizeof(probe.path), "%s", text);
-	return fn(ctx, &probe);
+	return source->is_start ? refuse_end(text) : take_named(text, &kernel, fn, ctx);
 }
 
 static int each_oom(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
@@ -427,20 +376,6 @@ static void match_function(struct kernel_functions *functions, const char *name,
 	functions->n++;
 }
 
-static int refuse_unknown_function(const char *text, struct kernel_functions *functions)
-{
-	const char *meant = nearest__result(&functions->nearest);
-
-	log__error("'%s': the kernel has no such function that takes a probe", text);
-	if (meant && strcmp(meant, functions->glob))
-		log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
-	else
-		log__hint("it may be inlined everywhere; 'mtbpf list \"" FUNCTION_PREFIX
-			  "*%s*\"' shows those with a similar name",
-			  functions->glob);
-	return -ENOENT;
-}
-
 static int refuse_several(const char *text, const struct kernel_functions *functions)
 {
 	bool is_one_name = !strcmp(functions->first_others[0], functions->first_others[1]);
@@ -476,8 +411,18 @@ static int each_function(const struct probe_source *source, const char *text, pr
 			   strerror(-err));
 		return err;
 	}
-	if (!functions.n)
-		return refuse_unknown_function(text, &functions);
+	if (!functions.n) {
+		const char *meant = nearest__result(&functions.nearest);
+
+		log__error("'%s': the kernel has no such function that takes a probe", text);
+		if (meant && strcmp(meant, functions.glob))
+			log__hint("did you mean " FUNCTION_PREFIX "%s?", meant);
+		else
+			log__hint("it may be inlined everywhere; 'mtbpf list \"" FUNCTION_PREFIX
+				  "*%s*\"' shows those with a similar name",
+				  functions.glob);
+		return -ENOENT;
+	}
 	if (functions.n > 1)
 		return refuse_several(text, &functions);
 	snprintf(kernel.name, sizeof(kernel.name), "%s", functions.first_others[0]);

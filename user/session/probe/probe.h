@@ -11,7 +11,6 @@
 #include "target/process.h"
 #include "target/symbols/symbols.h"
 #include "mtbpf_shared.h"
-#include "trigger/exit_sites.h"
 #include "trigger/probe_site.h"
 #include "trigger/trigger.h"
 

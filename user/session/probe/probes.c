@@ -7,10 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "session/probe/file_probe.h"
 #include "session/probe/jit_probe.h"
 #include "session/probe/kernel_probe.h"
-#include "session/probe/programs.h"
+#include "session/probe/find_probes.h"
 #include "target/usdt.h"
 #include "util/log.h"
 
@@ -41,69 +40,59 @@ static size_t first_length(const char *text)
 	}
 }
 
-static int refuse_empty(const char *option, const char *text)
-{
-	log__error("an empty name between the commas of %s '%s'", option, text);
-	log__hint("name several functions as %s A,B or %s A %s B", option, option, option);
-	return -EINVAL;
-}
-
-static int split_text(struct selectors *selectors, const char *text, const char *option)
-{
-	const char *rest = text;
-	int err = 0;
-
-	for (;;) {
-		size_t len = first_length(rest);
-		char *name = len ? strndup(rest, len) : NULL;
-
-		if (!len && rest != text)
-			return refuse_empty(option, text);
-		/* An empty text is looked up, which reports that it is not found. */
-		err = selectors__add(selectors, name ? name : "");
-		free(name);
-		if (err || !rest[len])
-			return err;
-		if (!len)
-			return refuse_empty(option, text);
-		rest += len + 1;
-	}
-}
-
 int selectors__split(struct selectors *selectors, const struct option_list *texts,
 		     const char *option)
 {
-	int err = 0;
+	for (size_t i = 0; i < texts->n; i++) {
+		const char *text = texts->v[i], *rest = text;
 
-	for (size_t i = 0; i < texts->n && !err; i++)
-		err = split_text(selectors, texts->v[i], option);
-	return err;
-}
+		for (;;) {
+			size_t len = first_length(rest);
+			char *name = strndup(rest, len);
+			int err;
 
-static const char *own_of(const struct probe_source *source)
-{
-	return source->programs ? programs__default_trigger(source->programs)
-				: default_trigger__find(source->process, source->exec_path);
+			/* An empty text is looked up, which reports that it is not found. */
+			if (!len && *text) {
+				log__error("an empty name between the commas of %s '%s'", option,
+					   text);
+				log__hint("name several functions as %s A,B or %s A %s B", option,
+					  option, option);
+				free(name);
+				return -EINVAL;
+			}
+			err = name ? selectors__add(selectors, name) : -ENOMEM;
+			free(name);
+			if (err)
+				return err;
+			if (!rest[len])
+				break;
+			rest += len + 1;
+		}
+	}
+	return 0;
 }
 
 int selectors__replace_dot(struct selectors *selectors, const struct probe_source *source)
 {
 	for (size_t i = 0; i < selectors->names.n; i++) {
-		char **name = &selectors->names.v[i], *own;
+		char **name = &selectors->names.v[i], *copy;
+		const char *own;
 
 		if (strcmp(*name, "."))
 			continue;
-		if (!own_of(source)) {
+		own = source->programs ? programs__default_trigger(source->programs)
+				       : default_trigger__find(source->process, source->exec_path);
+		if (!own) {
 			log__error("-symbol . is the program's own mtbpf_take_snapshot(), and the "
 				   "program does not contain one");
 			log__hint("-symbol '?' lets you pick a function, -symbol NAME names one");
 			return -EINVAL;
 		}
-		own = strdup(own_of(source));
-		if (!own)
+		copy = strdup(own);
+		if (!copy)
 			return -ENOMEM;
 		free(*name);
-		*name = own;
+		*name = copy;
 	}
 	return 0;
 }
@@ -258,37 +247,6 @@ bool probes__are_go(const struct probes *probes)
 	return false;
 }
 
-/* Durations are measured per goroutine in Go and per thread elsewhere: not both at once. */
-static int check_kinds(const struct probes *probes)
-{
-	const struct probe *first = probes->all.v;
-
-	for (size_t i = 1; i < probes->all.n; i++) {
-		const struct probe *other = &probes->all.v[i];
-
-		if (other->is_go == first->is_go)
-			continue;
-		log__error("%s is in a Go program and %s is not: durations are measured "
-			   "differently there",
-			   first->is_go ? first->name : other->name,
-			   first->is_go ? other->name : first->name);
-		log__hint("record only the processes of one of them, or use -delay-thresh");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* The probe whose return address is most likely to be read, or NULL if none is read. */
-static const struct probe *find_read_return(const struct probes *probes)
-{
-	const struct probe *found = NULL;
-
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probes->all.v[i].return_reader > (found ? found->return_reader : 0))
-			found = &probes->all.v[i];
-	return found;
-}
-
 static int refuse_uretprobe(const struct probe *probe)
 {
 	log__error(
@@ -322,7 +280,12 @@ static int refuse_retval(const struct probe *probe, const char *option)
 int probes__choose_returns(const struct probes *probes, int choice, const char *reads_retval,
 			   bool *by_insn)
 {
-	const struct probe *read = find_read_return(probes);
+	const struct probe *read = NULL; /* its return address is the most likely to be read */
+	const struct probe *first = probes->all.v;
+
+	VEC_EACH(&probes->all, probe)
+		if (probe->return_reader > (read ? read->return_reader : RETURN_READER_NONE))
+			read = probe;
 
 	*by_insn = choice == RETURN_PROBES_INSNS || (choice == RETURN_PROBES_AUTO && read);
 	if (read && !*by_insn && read->return_reader == RETURN_READER_RUNTIME)
@@ -337,7 +300,18 @@ int probes__choose_returns(const struct probes *probes, int choice, const char *
 		if (reads_retval && probe->exits.n_jumps)
 			return refuse_retval(probe, reads_retval);
 	}
-	return *by_insn ? check_kinds(probes) : 0;
+	/* Durations are measured per goroutine in Go and per thread elsewhere: not both at once. */
+	VEC_EACH_WHILE(&probes->all, other, *by_insn) {
+		if (other->is_go == first->is_go)
+			continue;
+		log__error("%s is in a Go program and %s is not: durations are measured "
+			   "differently there",
+			   first->is_go ? first->name : other->name,
+			   first->is_go ? other->name : first->name);
+		log__hint("record only the processes of one of them, or use -delay-thresh");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* State while the functions of one name of -also are added. */
@@ -355,18 +329,6 @@ static int refuse_place(const char *name)
 	return -EINVAL;
 }
 
-/* A glob skips such functions silently. */
-static int refuse_unleft(const struct adder *adder, const struct probe *probe)
-{
-	if (strpbrk(adder->name, "*?[")) {
-		log__debug("-also: the returns of %s cannot be probed", probe->name);
-		return 0;
-	}
-	log__error("-also %s: its returns cannot be probed", probe->name);
-	log__hint("leave out -also, or name a function that this one calls");
-	return -EINVAL;
-}
-
 static int add_also(void *ctx, const struct probe *probe)
 {
 	struct adder *adder = ctx;
@@ -378,8 +340,15 @@ static int add_also(void *ctx, const struct probe *probe)
 	if (probe->return_reader == RETURN_READER_RUNTIME &&
 	    adder->returns == RETURN_PROBES_URETPROBE)
 		return refuse_uretprobe(probe);
-	if (by_insn && probe->exits_err)
-		return refuse_unleft(adder, probe);
+	if (by_insn && probe->exits_err && strpbrk(adder->name, "*?[")) {
+		log__debug("-also: the returns of %s cannot be probed", probe->name);
+		return 0;
+	}
+	if (by_insn && probe->exits_err) {
+		log__error("-also %s: its returns cannot be probed", probe->name);
+		log__hint("leave out -also, or name a function that this one calls");
+		return -EINVAL;
+	}
 	if (probes__have(adder->have, probe))
 		return 0;
 	if (adder->also->all.n == ALSO_MAX && !probes__have(adder->also, probe)) {
@@ -391,20 +360,6 @@ static int add_also(void *ctx, const struct probe *probe)
 	return probes__add(adder->also, probe);
 }
 
-static int add_all_also(const struct selectors *selectors, const struct probe_source *in,
-			struct adder *adder)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < selectors->names.n && !err; i++) {
-		adder->name = selectors->names.v[i];
-		err = usdt__is_selector(adder->name) || kernel_probe_kind__of(adder->name)
-			      ? refuse_place(adder->name)
-			      : probe__each_function(in, adder->name, add_also, adder);
-	}
-	return err;
-}
-
 int also__find(struct probes *also, const struct option_list *texts, const struct probe_source *in,
 	       const struct probes *have, int returns)
 {
@@ -412,8 +367,12 @@ int also__find(struct probes *also, const struct option_list *texts, const struc
 	struct selectors selectors = {0};
 	int err = selectors__split(&selectors, texts, "-also");
 
-	if (!err)
-		err = add_all_also(&selectors, in, &adder);
+	for (size_t i = 0; i < selectors.names.n && !err; i++) {
+		adder.name = selectors.names.v[i];
+		err = usdt__is_selector(adder.name) || kernel_probe_kind__of(adder.name)
+			      ? refuse_place(adder.name)
+			      : probe__each_function(in, adder.name, add_also, &adder);
+	}
 	selectors__fini(&selectors);
 	return err;
 }
@@ -445,40 +404,6 @@ static bool is_same_place(const struct probe *a, const struct probe *b, const ch
 		       a->kernel.signals == b->kernel.signals &&
 		       !strcmp(a->kernel.name, b->kernel.name);
 	return place.ino == other.ino && place.offset == other.offset;
-}
-
-static bool has_place(const struct probes *probes, const struct probe *probe, const char *exec_path)
-{
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (is_same_place(&probes->all.v[i], probe, exec_path))
-			return true;
-	return false;
-}
-
-static int check_places(const struct start_stop *r, const struct capture_options *options,
-			const char *exec_path)
-{
-	for (size_t i = 0; i < r->starts.all.n; i++) {
-		if (!has_place(&r->stops, &r->starts.all.v[i], exec_path))
-			continue;
-		log__error("-start %s and -stop %s are the same address or event", options->start,
-			   options->stop);
-		log__hint("choose a -stop that comes later: a function that is called then, or a "
-			  "line (line:FILE:N)");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int add_places(struct start_stop *r, const char *exec_path)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < r->starts.all.n && !err; i++)
-		err = VEC_ADD(&r->start_places, place_of(&r->starts.all.v[i], exec_path));
-	for (size_t i = 0; i < r->stops.all.n && !err; i++)
-		err = VEC_ADD(&r->stop_places, place_of(&r->stops.all.v[i], exec_path));
-	return err;
 }
 
 /* The OOM killer runs in the thread that asks for memory, whichever process it chooses. */
@@ -555,13 +480,25 @@ int start_stop__find(struct start_stop *r, const struct capture_options *options
 		err = probe__each(source, options->stop, probes__add, &r->stops);
 	if (!err)
 		err = check_oom(r);
-	if (!err)
-		err = check_places(r, options, source->exec_path);
+	VEC_EACH_WHILE(&r->starts.all, start, !err)
+		VEC_EACH(&r->stops.all, stop) {
+			if (!is_same_place(start, stop, source->exec_path))
+				continue;
+			log__error("-start %s and -stop %s are the same address or event",
+				   options->start, options->stop);
+			log__hint("choose a -stop that comes later: a function that is called "
+				  "then, or a line (line:FILE:N)");
+			return -EINVAL;
+		}
 	if (!err && r->by_key)
 		err = hit_reads__check(&options->reads, r->starts.all.v, r->starts.all.n, true);
 	if (!err)
 		err = check_goroutines(r, options, source);
-	return err || r->by_key ? err : add_places(r, source->exec_path);
+	VEC_EACH_WHILE(&r->starts.all, probe, !err && !r->by_key)
+		err = VEC_ADD(&r->start_places, place_of(probe, source->exec_path));
+	VEC_EACH_WHILE(&r->stops.all, probe, !err && !r->by_key)
+		err = VEC_ADD(&r->stop_places, place_of(probe, source->exec_path));
+	return err;
 }
 
 void start_stop__only_measure(struct start_stop *r)

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "session/probe/file_probe.h"
+#include "session/probe/find_probes.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/user.h>
 #include <unistd.h>
 
 #include "session/probe/hit_reads.h"
+#include "session/probe/kernel_probe.h"
 #include "target/maps.h"
 #include "target/usdt.h"
 #include "util/cleanup.h"
@@ -21,15 +25,11 @@
 /* The function of include/mtbpf.h that mtbpf_take_snapshot() calls. */
 #define OUR_TRIGGER "mtbpf_hit"
 
-const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
-
-static bool is_default_trigger(const char *symbol)
-{
-	for (size_t i = 0; default_triggers[i]; i++)
-		if (!strcmp(symbol, default_triggers[i]))
-			return true;
-	return false;
-}
+/*
+ * The functions that are the default for -symbol, in order of preference, NULL at the end: that of
+ * include/mtbpf.h, which also has an argument and a mark, and that of magic-trace's library.
+ */
+static const char *const default_triggers[] = {OUR_TRIGGER, "magic_trace_stop_indicator", NULL};
 
 const char *default_trigger__find(const struct process *process, const char *exec_path)
 {
@@ -92,8 +92,12 @@ static int is_it(const struct probe *probe, const struct process *process, const
 	return process__read_memory(process->pid, probe->ip, &now, 1) == 1 && now != before;
 }
 
-bool file_probe__is_same(const struct probe *other, const struct probe *found,
-			 const struct process *process)
+/*
+ * True if `found` in the process is the same place of the same file as `other`: then `other` also
+ * hits in this process. If overlays share a layer, a trial probe is needed to find out.
+ */
+static bool is_same(const struct probe *other, const struct probe *found,
+		    const struct process *process)
 {
 	if (other->offset != found->offset)
 		return false;
@@ -134,37 +138,6 @@ static int try_layers(struct probe *probe, const struct process *process,
 }
 
 /*
- * A mapping's path starts at the root of the mount namespace as we see it; mountinfo's paths start
- * at the process's own root, which differs after a chroot.
- */
-static const char *path_inside(pid_t pid, const char *path)
-{
-	char root[PATH_MAX];
-	size_t n;
-
-	fs__read_proc_link(pid, "root", root);
-	n = strlen(root);
-	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
-}
-
-static int find_layer(struct probe *probe, const struct process *process,
-		      const struct mapping *mapping)
-{
-	_cleanup_free_ char *mountinfo = NULL;
-	struct layer_paths paths = {0};
-	size_t len;
-	int err = fs__read_proc(process->pid, "mountinfo", &mountinfo, &len);
-
-	if (!err)
-		err = overlay__lower_paths(&paths, mountinfo,
-					   path_inside(process->pid, mapping->path));
-	if (!err)
-		err = try_layers(probe, process, &paths);
-	VEC_FINI(&paths);
-	return err;
-}
-
-/*
  * On an overlay (a container's file system) the path may lead to a copy that was made after the
  * process started: a probe in it would never hit. Checks this with a trial probe. If it does not
  * appear in the process, sets probe->path to the layer from which the process runs, and prints a
@@ -173,6 +146,11 @@ static int find_layer(struct probe *probe, const struct process *process,
 static int settle_file(struct probe *probe, const struct process *process,
 		       const struct mapping *mapping)
 {
+	_cleanup_free_ char *mountinfo = NULL;
+	const char *path = mapping->path;
+	struct layer_paths paths = {0};
+	char root[PATH_MAX];
+	size_t len;
 	int got, err;
 
 	if (!overlay__has(probe->path))
@@ -180,7 +158,20 @@ static int settle_file(struct probe *probe, const struct process *process,
 	got = is_it(probe, process, probe->path);
 	if (got)
 		return got < 0 ? got : 0;
-	err = find_layer(probe, process, mapping);
+	/*
+	 * A mapping's path starts at the root of the mount namespace as we see it; mountinfo's
+	 * paths start at the process's own root, which differs after a chroot.
+	 */
+	fs__read_proc_link(process->pid, "root", root);
+	len = strlen(root);
+	if (len > 1 && !strncmp(path, root, len) && path[len] == '/')
+		path += len;
+	err = fs__read_proc(process->pid, "mountinfo", &mountinfo, &len);
+	if (!err)
+		err = overlay__lower_paths(&paths, mountinfo, path);
+	if (!err)
+		err = try_layers(probe, process, &paths);
+	VEC_FINI(&paths);
 	if (!err) {
 		log__info("%s was modified since process %d started: the probe is in the file that "
 			  "the process runs, %s",
@@ -234,45 +225,33 @@ static int make_usdt(struct probe *probe, const struct usdt_match *match)
 	return 0;
 }
 
-static int refuse_resolver(const struct function *f)
+/*
+ * Sets the site: to the instruction that the user has named, or to the best one at the function's
+ * entry that leaves the registers `kept`.
+ */
+static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
+		    size_t len, uint8_t kept)
 {
-	log__error("'%s' of %s is an IFUNC: a variant for this CPU is called instead", f->name,
-		   f->module);
-	log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), or its "
-		  "caller",
-		  f->name);
-	return -EINVAL;
-}
+	const struct function *f = match->function;
+	int err = match->offset ? probe_site__at(code, len, f->vaddr, match->offset, &probe->site)
+				: probe_site__choose(code, len, f->vaddr, kept, &probe->site);
 
-static int set_entry(struct probe *probe, const struct function *f, const uint8_t *code, size_t len,
-		     uint8_t kept)
-{
-	int err = probe_site__choose(code, len, f->vaddr, kept, &probe->site);
-
-	if (err) {
+	if (!err)
+		return 0;
+	if (!match->offset) {
 		log__error("cannot probe %s: its first bytes are not an x86-64 instruction",
 			   f->name);
 		log__hint("the address may be data; 'mtbpf list' shows functions");
+		return err;
 	}
-	return err;
-}
-
-/* Sets the site to the instruction that the user has named. */
-static int set_site(struct probe *probe, const struct symbol_match *match, const uint8_t *code,
-		    size_t len)
-{
-	const struct function *f = match->function;
-	int err = probe_site__at(code, len, f->vaddr, match->offset, &probe->site);
-
 	if (err == -EILSEQ)
 		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
-	else if (err)
+	else
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a lock, es, cs, ss or ds prefix",
 			   f->name, match->offset);
-	if (err)
-		log__hint("choose another instruction: 'objdump -d --disassemble=%s %s' shows them",
-			  f->raw_name, elf_image__name(f->image));
+	log__hint("choose another instruction: 'objdump -d --disassemble=%s %s' shows them",
+		  f->raw_name, elf_image__name(f->image));
 	return err;
 }
 
@@ -311,8 +290,15 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, ui
 	size_t len;
 	int err;
 
-	if (f->is_resolver)
-		return refuse_resolver(f);
+	if (f->is_resolver) {
+		log__error("'%s' of %s is an IFUNC: a variant for this CPU is called instead",
+			   f->name, f->module);
+		log__hint("probe that variant, if the library names it ('mtbpf list' with '*%s*'), "
+			  "or its "
+			  "caller",
+			  f->name);
+		return -EINVAL;
+	}
 	probe->entry_offset = elf_image__offset_of_vaddr(f->image, f->vaddr);
 	code = probe->entry_offset == UINT64_MAX
 		       ? NULL
@@ -325,8 +311,7 @@ static int choose_site(struct probe *probe, const struct symbol_match *match, ui
 	if (len > f->size)
 		len = f->size;
 	probe->is_library = !match->offset && is_library(f, &probe->args);
-	err = match->offset ? set_site(probe, match, code, len)
-			    : set_entry(probe, f, code, len, probe->is_library ? UINT8_MAX : kept);
+	err = set_site(probe, match, code, len, probe->is_library ? UINT8_MAX : kept);
 	if (err)
 		return err;
 	if (!probe->site.emulated)
@@ -372,38 +357,30 @@ static int set_place(struct probe *probe, const struct probe_source *source,
 	return err;
 }
 
-/* The C library has unwind tables only for its clean-up when a thread is cancelled. */
-static bool is_libc(const struct module *module)
-{
-	const char *name = module__name(module);
-
-	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
-	       !strncmp(name, "libpthread", 10);
-}
-
-/*
- * Exceptions unwind through files with exception tables. If the program has such tables, they may
- * also unwind through C libraries that call it back. A C program is not expected to throw through
- * its own functions, even if it uses a C++ library.
- */
-static bool can_be_unwound(const struct symbols *symbols, const struct module *of)
-{
-	if (!is_libc(of) && elf_image__has_exception_tables(of->image))
-		return true;
-	for (size_t i = 0; i < symbols->n; i++)
-		if (symbols->modules[i].is_executable)
-			return elf_image__has_exception_tables(symbols->modules[i].image);
-	return true;
-}
-
 static enum return_reader find_return_reader(const struct symbols *symbols, const struct module *of)
 {
+	const char *name = module__name(of);
+	/* The C library has unwind tables only for its clean-up when a thread is cancelled. */
+	bool is_libc = !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6) ||
+		       !strncmp(name, "libpthread", 10);
+
 	/* OCaml's collector finds return addresses in its frame tables, HotSpot in its code. */
 	if (symbols__have(symbols, "runtime.gopanic") ||
-	    symbols__have(symbols, "caml_garbage_collection") ||
-	    !strncmp(module__name(of), "libjvm.so", 9))
+	    symbols__have(symbols, "caml_garbage_collection") || !strncmp(name, "libjvm.so", 9))
 		return RETURN_READER_RUNTIME;
-	return can_be_unwound(symbols, of) ? RETURN_READER_UNWINDER : RETURN_READER_NONE;
+	/*
+	 * Exceptions unwind through files with exception tables. If the program has such tables,
+	 * they may also unwind through C libraries that call it back. A C program is not expected
+	 * to throw through its own functions, even if it uses a C++ library.
+	 */
+	if (!is_libc && elf_image__has_exception_tables(of->image))
+		return RETURN_READER_UNWINDER;
+	for (size_t i = 0; i < symbols->n; i++)
+		if (symbols->modules[i].is_executable)
+			return elf_image__has_exception_tables(symbols->modules[i].image)
+				       ? RETURN_READER_UNWINDER
+				       : RETURN_READER_NONE;
+	return RETURN_READER_UNWINDER;
 }
 
 /* Adds the registers of arguments in which the value begins: see probe_site__choose(). */
@@ -437,24 +414,11 @@ static uint8_t read_registers(const struct probe *probe)
 	return kept;
 }
 
-/* The values are bound: if the site is behind code that overwrites them, chooses another one. */
-static int keep_arguments(struct probe *probe, const struct symbol_match *match)
-{
-	const struct mt_args args = probe->args;
-	uint8_t kept = read_registers(probe);
-	int err;
-
-	if (!(probe->site.changed & kept))
-		return 0;
-	err = choose_site(probe, match, kept);
-	probe->args = args;
-	return err;
-}
-
 static int make_probe(struct probe *probe, const struct probe_source *source,
 		      const struct symbols *symbols, const struct symbol_match *match)
 {
 	bool reads = source->reads && hit_reads__any(source->reads);
+	uint8_t kept = 0;
 	int err;
 
 	*probe = (struct probe){.is_go = symbols__have(symbols, "runtime.gopanic"),
@@ -465,21 +429,20 @@ static int make_probe(struct probe *probe, const struct probe_source *source,
 	if (err)
 		return err;
 	snprintf(probe->name, sizeof(probe->name), "%s", match->function->name);
-	if (reads)
+	if (reads) {
 		hit_reads__bind(source->reads, match->function, probe, source->is_start);
-	err = reads ? keep_arguments(probe, match) : 0;
+		kept = read_registers(probe);
+	}
+	/* If the site is behind code that overwrites what is read, another one is chosen. */
+	if (probe->site.changed & kept) {
+		const struct mt_args args = probe->args;
+
+		err = choose_site(probe, match, kept);
+		probe->args = args;
+	}
 	if (err)
 		return err;
 	return set_place(probe, source, match->module, match->function->vaddr);
-}
-
-static int take_function(const struct probe_source *source, const struct symbols *symbols,
-			 const struct symbol_match *match, probe_fn fn, void *ctx)
-{
-	struct probe probe;
-	int err = make_probe(&probe, source, symbols, match);
-
-	return err ? err : fn(ctx, &probe);
 }
 
 /* Context of take_match(): whom to hand the probes to, and how many matches there were. */
@@ -494,9 +457,11 @@ struct match_ctx {
 static int take_match(void *ctx, const struct symbol_match *match)
 {
 	struct match_ctx *matches = ctx;
+	struct probe probe;
+	int err = make_probe(&probe, matches->source, matches->symbols, match);
 
 	matches->n++;
-	return take_function(matches->source, matches->symbols, match, matches->fn, matches->ctx);
+	return err ? err : matches->fn(matches->ctx, &probe);
 }
 
 static int each_function(const struct probe_source *source, const struct symbols *symbols,
@@ -506,12 +471,13 @@ static int each_function(const struct probe_source *source, const struct symbols
 	struct symbol_match match;
 	int err = 0;
 
-	if (is_default_trigger(symbol))
-		err = symbols__each_of_name(symbols, symbol, take_match, &matches);
+	for (size_t i = 0; default_triggers[i]; i++)
+		if (!strcmp(symbol, default_triggers[i]))
+			err = symbols__each_of_name(symbols, symbol, take_match, &matches);
 	if (err || matches.n)
 		return err;
 	err = symbols__find(symbols, symbol, &match);
-	return err ? err : take_function(source, symbols, &match, fn, ctx);
+	return err ? err : take_match(&matches, &match);
 }
 
 static int each_usdt(const struct probe_source *source, const struct symbols *symbols,
@@ -534,18 +500,18 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 	return err;
 }
 
-static int open_symbols(struct symbols *symbols, const struct probe_source *source)
-{
-	return source->exec_path ? symbols__open_file(symbols, source->exec_path)
-				 : symbols__open(symbols, source->process);
-}
-
-int file_probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+/*
+ * Calls fn for every place in source->process or source->exec_path: one for a function, all places
+ * of a USDT probe. Warns if each hit will be single-stepped.
+ */
+static int each_in_file(const struct probe_source *source, const char *symbol, probe_fn fn,
+			void *ctx)
 {
 	struct symbols symbols;
 	int err;
 
-	err = open_symbols(&symbols, source);
+	err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				: symbols__open(&symbols, source->process);
 	if (err)
 		return err;
 	if (usdt__is_selector(symbol))
@@ -572,18 +538,321 @@ static int take_probeable(void *ctx, const struct symbol_match *match)
 	return err ? 0 : matches->fn(matches->ctx, &probe);
 }
 
-int file_probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
-			      void *ctx)
+/* The same for all functions that match a glob, except those that cannot be probed. */
+static int each_function_in_file(const struct probe_source *source, const char *symbol, probe_fn fn,
+				 void *ctx)
 {
 	struct symbols symbols;
 	struct match_ctx matches = {source, &symbols, fn, ctx, 0};
 	int err;
 
-	err = open_symbols(&symbols, source);
+	err = source->exec_path ? symbols__open_file(&symbols, source->exec_path)
+				: symbols__open(&symbols, source->process);
 	if (err)
 		return err;
 	err = symbols__each_meant(&symbols, symbol,
 				  strpbrk(symbol, "*?[") ? take_probeable : take_match, &matches);
 	symbols__close(&symbols);
 	return err;
+}
+
+/* A hash (FNV-1a) of the mapped files: workers of one program have the same. */
+static uint64_t code_hash(const struct process *process)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	VEC_EACH(&process->maps, m)
+		if (m->prot & PROT_EXEC && m->ino)
+			hash = (hash ^ m->ino ^ (uint64_t)m->maj << 40 ^ (uint64_t)m->min << 48) *
+			       0x100000001b3;
+	return hash;
+}
+
+static struct program *find_code(const struct programs *programs, uint64_t code)
+{
+	for (size_t i = 0; i < programs->all.n; i++)
+		if (programs->all.v[i].code == code)
+			return &programs->all.v[i];
+	return NULL;
+}
+
+/* A process that has just exited is skipped silently. */
+static int add_process(struct programs *programs, pid_t pid)
+{
+	LOG_SILENTLY;
+	struct program new = {.n = 1}, *known;
+	int err = 0;
+
+	if (process__open(&new.process, pid))
+		return 0;
+	new.code = code_hash(&new.process);
+	known = find_code(programs, new.code);
+	if (known)
+		known->n++;
+	else
+		err = VEC_ADD(&programs->all, new);
+	if (known || err)
+		process__close(&new.process);
+	return err;
+}
+
+static void name_target(const struct programs *programs, char *name, size_t size)
+{
+	if (target__is_cgroup(programs->target))
+		snprintf(name, size, "the cgroup %s", programs->target->cgroup.path);
+	else
+		snprintf(name, size, "those");
+}
+
+int programs__open(struct programs *programs, const struct target *target)
+{
+	_cleanup_free_ pid_t *pids = NULL;
+	char where[PATH_MAX + 32];
+	size_t n;
+	int err;
+
+	*programs = (struct programs){.target = target};
+	err = target__processes(target, &pids, &n);
+	if (!err && !n)
+		err = target__refuse_empty(target);
+	for (size_t i = 0; !err && i < n; i++)
+		err = add_process(programs, pids[i]);
+	if (err || programs->all.n)
+		return err;
+	name_target(programs, where, sizeof(where));
+	log__error("cannot look at the processes of %s", where);
+	log__hint("run as root, or with CAP_SYS_PTRACE");
+	return -ESRCH;
+}
+
+void programs__fini(struct programs *programs)
+{
+	VEC_FINI_EACH(&programs->all, e, process__close(&e->process));
+}
+
+/* each_in_process(), or each_function_in_file(). */
+typedef int (*probe_each_fn)(const struct probe_source *source, const char *symbol, probe_fn fn,
+			     void *ctx);
+
+/* The state of a search through programs. */
+struct search {
+	const struct probe_source *source; /* the settings for all programs */
+	probe_each_fn each;
+	probe_fn fn;
+	void *ctx;
+	const struct process *process; /* the current process */
+	const char *symbol;	       /* the selector, or the name that the user has picked */
+	char picked[sizeof(((struct probe *)NULL)->name)];
+	VEC(struct probe) found; /* in all programs so far */
+	size_t n_new;		 /* places in this program that no earlier one has */
+	bool is_quiet;		 /* they are only counted */
+};
+
+/* Counts a place that is new, or hands it on. */
+static int take_new(void *ctx, const struct probe *probe)
+{
+	struct search *search = ctx;
+
+	for (size_t i = 0; i < search->found.n; i++)
+		if (is_same(&search->found.v[i], probe, search->process))
+			return 0;
+	search->n_new++;
+	if (search->is_quiet)
+		return 0;
+	return VEC_ADD(&search->found, *probe) ? -ENOMEM : search->fn(search->ctx, probe);
+}
+
+/*
+ * Searches one program: with messages, and the user may pick a function; or quietly, to count its
+ * places that are new.
+ */
+static int search_in(struct search *search, const struct program *program, bool quietly)
+{
+	struct probe_source source = search->source ? *search->source : (struct probe_source){0};
+	enum log_level level = log__level();
+	int err;
+
+	source.process = &program->process;
+	source.programs = NULL;
+	search->process = &program->process;
+	search->n_new = 0;
+	search->is_quiet = quietly;
+	if (quietly)
+		log__set_level(LOG_SILENT);
+	err = search->each(&source, search->symbol, take_new, search);
+	log__set_level(level);
+	return err;
+}
+
+/* Replaces a process that has ended by another one of the same program. False without any. */
+static bool replace_process(const struct programs *programs, struct program *program)
+{
+	LOG_SILENTLY;
+	_cleanup_free_ pid_t *pids = NULL;
+	size_t n = 0;
+
+	if (target__processes(programs->target, &pids, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct process other;
+
+		if (pids[i] == program->process.pid || process__open(&other, pids[i]))
+			continue;
+		if (code_hash(&other) != program->code) {
+			process__close(&other);
+			continue;
+		}
+		process__close(&program->process);
+		program->process = other;
+		program->n--;
+		return true;
+	}
+	return false;
+}
+
+/* Returns 0 also if the program lacks the symbol: another may have it. */
+static int search_program(struct search *search, struct program *program)
+{
+	int err = search_in(search, program, true);
+	bool is_ambiguous = err == -ENOTUNIQ;
+
+	if (is_ambiguous && search->found.n) {
+		log__warn("'%s' names several functions in process %d (%s): none of them is probed",
+			  search->symbol, (int)program->process.pid, program->process.comm);
+		return 0;
+	}
+	if (err && !is_ambiguous)
+		return err == -ENOMEM ? err : 0;
+	program->is_probed = true;
+	if (!is_ambiguous && !search->n_new)
+		return 0;
+	err = search_in(search, program, false);
+	if (err || !is_ambiguous)
+		return err;
+	snprintf(search->picked, sizeof(search->picked), "%s", search->found.v[0].name);
+	search->symbol = search->picked;
+	return 0;
+}
+
+/* If there is only one program, its own message explains why the symbol is not found. */
+static int explain(const struct programs *programs, struct search *search)
+{
+	char where[PATH_MAX + 32];
+	int err = programs->all.n == 1 ? search_in(search, &programs->all.v[0], false) : 0;
+
+	if (err)
+		return err;
+	name_target(programs, where, sizeof(where));
+	log__error("the processes of %s do not contain a function '%s'", where, search->symbol);
+	log__hint("'mtbpf list -pid PID' shows functions; lib.so:NAME is one in a library");
+	return -ENOENT;
+}
+
+/*
+ * Calls fn once for every place in any of source->programs, and marks those programs as probed. A
+ * function that the user picks in one program is looked up by its name in the others. -ENOENT: no
+ * program has it.
+ */
+static int each_in_programs(const struct probe_source *source, const char *symbol,
+			    probe_each_fn each, probe_fn fn, void *ctx)
+{
+	struct programs *programs = source->programs;
+	struct search search = {
+		.source = source, .each = each, .fn = fn, .ctx = ctx, .symbol = symbol};
+	size_t n_gone = 0;
+	int err = 0;
+
+	VEC_EACH_WHILE(&programs->all, program, !err) {
+		do
+			err = search_program(&search, program);
+		while (err != -ENOMEM && !process__alive(program->process.pid) &&
+		       replace_process(programs, program));
+		if (process__alive(program->process.pid))
+			continue;
+		n_gone++;
+		program->is_probed = false;
+		err = err == -ENOMEM ? err : 0;
+	}
+	if (n_gone)
+		log__info("%zu of the programs have ended and are ignored", n_gone);
+	if (!err && !search.found.n)
+		err = explain(programs, &search);
+	VEC_FINI(&search.found);
+	return err;
+}
+
+static int each_in_process(const struct probe_source *source, const char *symbol, probe_fn fn,
+			   void *ctx)
+{
+	return kernel_probe_kind__of(symbol) ? kernel_probe__each(source, symbol, fn, ctx)
+					     : each_in_file(source, symbol, fn, ctx);
+}
+
+int probe__each(const struct probe_source *source, const char *symbol, probe_fn fn, void *ctx)
+{
+	return source->programs ? each_in_programs(source, symbol, each_in_process, fn, ctx)
+				: each_in_process(source, symbol, fn, ctx);
+}
+
+int probe__each_function(const struct probe_source *source, const char *symbol, probe_fn fn,
+			 void *ctx)
+{
+	return source->programs ? each_in_programs(source, symbol, each_function_in_file, fn, ctx)
+				: each_function_in_file(source, symbol, fn, ctx);
+}
+
+bool programs__have(const struct programs *programs, const char *symbol)
+{
+	struct search search = {.each = each_in_process, .symbol = symbol};
+	bool found = false;
+
+	for (size_t i = 0; i < programs->all.n && !found; i++) {
+		int err = search_in(&search, &programs->all.v[i], true);
+
+		found = !err || err == -ENOTUNIQ;
+	}
+	return found;
+}
+
+void programs__remove(struct programs *programs, const struct programs *others)
+{
+	size_t kept = 0;
+
+	VEC_EACH(&programs->all, program) {
+		if (find_code(others, program->code))
+			process__close(&program->process);
+		else
+			programs->all.v[kept++] = *program;
+	}
+	programs->all.n = kept;
+}
+
+const struct process *programs__first(const struct programs *programs)
+{
+	for (size_t i = 0; i < programs->all.n; i++)
+		if (programs->all.v[i].is_probed)
+			return &programs->all.v[i].process;
+	return &programs->all.v[0].process;
+}
+
+size_t programs__unprobed(const struct programs *programs, const struct process **first)
+{
+	size_t n = 0;
+
+	VEC_EACH(&programs->all, program) {
+		if (program->is_probed)
+			continue;
+		if (!n)
+			*first = &program->process;
+		n += program->n;
+	}
+	return n;
+}
+
+const char *programs__default_trigger(const struct programs *programs)
+{
+	for (size_t i = 0; default_triggers[i]; i++)
+		if (programs__have(programs, default_triggers[i]))
+			return default_triggers[i];
+	return NULL;
 }

@@ -3,8 +3,8 @@
  * Finds probes by selector, in one process or in several: a function is then probed in each program
  * that has it.
  */
-#ifndef MTBPF_SESSION_PROBE_PROGRAMS_H
-#define MTBPF_SESSION_PROBE_PROGRAMS_H
+#ifndef MTBPF_SESSION_PROBE_FIND_PROBES_H
+#define MTBPF_SESSION_PROBE_FIND_PROBES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ int probe__each_function(const struct probe_source *source, const char *symbol, 
 
 /* True if one of the programs has the symbol. Prints nothing. */
 bool programs__have(const struct programs *programs, const char *symbol);
-/* The first of default_triggers[] that any of the programs has; NULL: none. Prints nothing. */
+/* The first of the default triggers that any of the programs has; NULL: none. Prints nothing. */
 const char *programs__default_trigger(const struct programs *programs);
 
 /* Removes the programs that `others` also has. */
@@ -61,5 +61,11 @@ void programs__remove(struct programs *programs, const struct programs *others);
 const struct process *programs__first(const struct programs *programs);
 /* Returns the number of processes of programs that are not probed, and sets *first. */
 size_t programs__unprobed(const struct programs *programs, const struct process **first);
+
+/*
+ * Finds the first of the default triggers for -symbol in the process or, with exec_path, in the
+ * file that will be run. NULL without such a function. Prints nothing.
+ */
+const char *default_trigger__find(const struct process *process, const char *exec_path);
 
 #endif
