@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Makes a hit that passed the threshold the trigger: disarms, freezes, and tells user space. */
+/* Makes one hit that passed the threshold the trigger: disarms, freezes, and tells user space. */
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 

@@ -216,7 +216,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	return fire(place->regs, stats, &passed, passes && !count_only, is_last);
 }
 
-/* Handles a hit that does not end a region. */
+/* Handles one hit that does not end a region. */
 static __always_inline int hit_alone(const struct hit_place *place, struct latch *latch)
 {
 	return hit(place, latch, &(struct since){});
@@ -230,7 +230,7 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx, by_goroutine), call);
 }
 
-/* Judges a call that has ended and is no longer in the latch. */
+/* Judges one call that has ended and is no longer in the latch. */
 static __always_inline int judge_call(const struct hit_place *place, struct mt_counters *stats,
 				      const struct open_call *call)
 {
@@ -524,8 +524,8 @@ const volatile __u64 signals;
 const volatile __u32 tracepoint_probe, signal_probe;
 
 /*
- * Handles a hit in a thread of the target. Its registers are those saved at its last entry into the
- * kernel.
+ * Handles one hit in a thread of the target. Its registers are those saved at its last entry into
+ * the kernel.
  */
 static __always_inline void hit_in_kernel(void *ctx, u32 probe)
 {

@@ -297,7 +297,7 @@ static int refuse_cpu_measure(bool is_go)
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
 	log__hint("leave out -durations: -on-cpu and -off-cpu then measure the time between two "
-		  "hits of a thread");
+		  "hits of one thread");
 	return -EINVAL;
 }
 

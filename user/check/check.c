@@ -239,7 +239,7 @@ static bool vm__is_one(void)
 	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && ecx >> 31;
 }
 
-/* By CPUID; if that signature is unknown, as the kernel names it. */
+/* Finds the hypervisor's name by CPUID or, if that signature is unknown, as the kernel names it. */
 static void find_name(char *name, size_t size)
 {
 	unsigned int eax, words[3];
@@ -410,7 +410,8 @@ static void check_freeze(const struct check *check, struct check_result *result)
 	else
 		set_missing(result, err, "cannot be tried", "run as root");
 	if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
-		check_result__remedy(result, "Linux 6.13 or later has it, and Debian's 6.12");
+		check_result__remedy(
+			result, "Linux 6.13 or later has it, and Debian's 6.12, and Debian's 6.12");
 }
 
 /* ---- samples, and what the CPU adds to them */

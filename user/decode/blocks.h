@@ -98,7 +98,10 @@ void blocks__clear(struct blocks *blocks);
 struct block *blocks__find(struct blocks *blocks, uint64_t ip);
 /* Looks up next[which]: the block that the condition leads to, or that follows. */
 struct block *blocks__link(struct blocks *blocks, struct block *block, unsigned int which);
-/* Decodes a block again that ended because code was missing. 0 or -ENOMEM. */
+/*
+ * Decodes a block again, which ended because code was missing, if code has been added since. 0 or
+ * -ENOMEM.
+ */
 int blocks__renew(struct blocks *blocks, struct block *block);
 
 /* The executed part of a block. */

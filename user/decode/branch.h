@@ -20,10 +20,12 @@ enum branch_kind {
 			       interrupt, exception */
 	BRANCH_LEAVE,	    /* back from there, by an iret, sysret or sysexit at `from` */
 	BRANCH_BEGIN,	    /* tracing begins, or goes on, at `to`; from is 0 */
-	BRANCH_END_SYSCALL, /* left user code by the syscall instruction at `from`; to is 0 */
+	BRANCH_END_SYSCALL, /* left traced code by the syscall, sysret, iret or VM entry at `from`;
+			       to is 0 */
 	BRANCH_END_ASYNC,   /* interrupt, fault, signal or trap before the instruction at `from` */
-	BRANCH_END,	    /* tracing stopped at `from`: the freeze, or the end of the data */
-	BRANCH_GAP,	    /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
+	BRANCH_END, /* tracing stopped at `from`: freeze, end of the data, int3, end of a filter's
+		       range */
+	BRANCH_GAP, /* the trace is broken here: enum gap_reason; from, to: where, or 0 */
 };
 
 /*
@@ -33,7 +35,8 @@ enum branch_kind {
 enum entry_kind {
 	/*
 	 * From here on the thread's code_map shows the code as of time_ns; earlier entries refer to
-	 * the code before. The next branch counts n_insns instructions up to here.
+	 * the code before. n_insns: how many of the instructions that the next branch counts ran
+	 * before this entry.
 	 */
 	ENTRY_MAP = BRANCH_GAP + 1,
 	ENTRY_NOTE,  /* a struct pt_note: branch__note() */

@@ -27,8 +27,9 @@ struct joiner {
 	struct branch *out; /* COPIED_MAX entries; the first n_out are to be handed on */
 	size_t n_out;
 	size_t next_map;
-	uint64_t time_ns;	      /* of the last branch */
-	uint64_t base, base_ns;	      /* the first of 2^time_shift ticks around it, and its time */
+	uint64_t time_ns; /* of the last branch */
+	uint64_t base,
+		base_ns; /* cache of to_ns(): the first of 2^time_shift ticks, and its time */
 	uint32_t n_insns, n_branches; /* counts of entries not handed on, for the next branch */
 	bool started;		      /* a branch has been handed on */
 	bool tracing;		      /* between a BEGIN and its END */
@@ -520,7 +521,7 @@ static int decode_rings(struct thread *t, size_t first)
 
 /* ---- rings of CPUs, divided among threads */
 
-/* Decodes a CPU's ring, the i-th of the recording, to intervals. */
+/* Decodes one CPU's ring, the i-th of the recording, to intervals. */
 static int cut_ring(struct decode_request *request, size_t i, struct intervals *intervals,
 		    struct switches *switches)
 {

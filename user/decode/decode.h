@@ -27,9 +27,14 @@ struct branch_receiver {
 	int (*begin)(void *ctx, pid_t pid, pid_t tid, struct code_map *map);
 	/* Receives a few thousand at a time. */
 	branches_fn take;
-	/* Events that CPUs reported while no thread ran, before the first thread; may be NULL. */
+	/*
+	 * Notes of CPUs while no known thread ran; called before `begin` for threads of CPUs'
+	 * rings. May be NULL.
+	 */
 	int (*take_notes)(void *ctx, const struct pt_note *v, size_t n);
-	/* Before the map is gone. */
+	/*
+	 * Called after the thread's last branch, unless there was an error; the map is still valid.
+	 */
 	int (*end)(void *ctx);
 	void *ctx;
 	struct meter *meter; /* counts bytes of PT; for rings of CPUs then branches; or NULL */
@@ -37,8 +42,9 @@ struct branch_receiver {
 };
 
 /*
- * Decodes every snapshot of a thread, with a GAP_BETWEEN between two, and a GAP_LOST where the
- * capture lost something. Adds to totals. 0; -ENOMEM; or what `take` returned.
+ * Decodes all threads, and every snapshot of each, with a GAP_BETWEEN between two, and a GAP_LOST
+ * where the capture lost something. Adds to totals. 0; -ENOMEM; or what a function of the receiver
+ * returned.
  */
 int decode__threads(const struct recording *rec, struct images *images, bool all_branches,
 		    const struct branch_receiver *receiver, struct decode_totals *totals);

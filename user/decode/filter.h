@@ -78,7 +78,7 @@ int selection__take(struct selection *selection, const struct branch *v, size_t 
 		    struct branch_batch *out);
 
 bool decode_filter__has_time(const struct decode_filter *filter, uint64_t time_ns);
-/* True if all of the stretch is within the part. */
+/* True if all of the stretch is within the part's times; always false for a filter of functions. */
 bool decode_filter__has(const struct decode_filter *filter, uint64_t begin_ns, uint64_t end_ns);
 
 #endif

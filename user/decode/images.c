@@ -150,7 +150,10 @@ static struct elf_image *open_elf(int fd, const struct rec_map *map)
 	return image;
 }
 
-/* The file at `path`, if it is what was mapped; else why not is in file->other. */
+/*
+ * The file at `path`, if it is what was mapped; otherwise NULL, and file->other_id and other_ino
+ * describe another file that is there.
+ */
 static struct elf_image *try_path(struct opened *file, const struct rec_map *map, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

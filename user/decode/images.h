@@ -57,7 +57,10 @@ bool images__is_due(const struct images *images, uint64_t time_ns, size_t next,
 /* Opens the debug info of files whose code has run, so that looking up source lines is faster. */
 void images__prepare_source(struct images *images);
 
-/* Warns once that packets and the code of this image disagree, and whether the file has changed. */
+/*
+ * Warns once that packets and the code of this image disagree, and whether the file has changed;
+ * not if a file is missing, which may be the cause.
+ */
 void images__mismatch(struct images *images, const struct elf_image *image);
 
 #endif

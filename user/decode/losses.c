@@ -92,7 +92,10 @@ int losses__mark(struct losses *l, const struct branch *v, size_t n, struct bran
 		if (b->kind == BRANCH_BEGIN)
 			err = add_gaps(l, b->time_ns);
 		if (!branch__is_entry(b)) {
-			/* The probe's int3 ends it: an interrupt before the probed instruction. */
+			/*
+			 * The probe's int3 ends tracing, like an interrupt before the probed
+			 * instruction.
+			 */
 			l->is_outside = false;
 			VEC_EACH_WHILE(&l->stops, stop, b->kind == BRANCH_END_ASYNC)
 				l->is_outside |= *stop == b->from;

@@ -143,9 +143,9 @@ static void read_cyc(struct packet_reader *r, const uint8_t *at, struct packet *
 	bool more = *at & 4;
 
 	/*
-	 * Erratum SKD007: an OVF in place of what follows a CYC's first byte. Its 02 F3 would be
-	 * the end of a CYC of two bytes and another CYC; two in a row come of a counter that is
-	 * full only.
+	 * Erratum SKD007: an OVF (02 F3) in place of what follows a CYC's first byte. Read as CYCs,
+	 * 02 ends a CYC of two bytes, and F3 begins another one: two in a row only occur when the
+	 * counter is full.
 	 */
 	if (more && r->skd007 && r->end - at >= 3 && at[1] == 0x02 && at[2] == 0xf3) {
 		set(r, at, out, PACKET_PAD, 1);

@@ -43,7 +43,7 @@ struct packet {
 	uint8_t kind; /* enum packet_kind */
 	uint8_t len;
 	uint8_t n;	/* TNT: how many bits; IP: the IPBytes field */
-	uint8_t event;	/* enum pt_note_kind, with its value; of the above, and of others */
+	uint8_t event;	/* enum pt_note_kind if the packet is such an event; 0: it is not */
 	uint16_t fc;	/* TMA: fast counter */
 	uint64_t value; /* TNT: bits, the oldest in bit 63; IP: as sent; else the payload */
 };
@@ -67,9 +67,9 @@ struct packet {
  * bad packet.
  */
 struct errata {
-	bool bdm64;  /* before the FUP of a transaction's abort, a branch went elsewhere */
+	bool bdm64;  /* the branch before a transaction's abort went to the abort's IP */
 	bool skd007; /* an OVF may come in the middle of a CYC */
-	bool skd022; /* a VM entry that ends tracing tells a FUP */
+	bool skd022; /* a VM entry that ends tracing writes a FUP */
 	bool skl014; /* a direct branch out of a filter's range does not tell where to */
 };
 
@@ -156,7 +156,7 @@ static inline bool packet__is_short_tnt(uint8_t byte)
 	return !(byte & 1) && byte > 2;
 }
 
-/* Its bits, the oldest in bit 63. The highest bit set is where they begin. */
+/* Its bits, the oldest in bit 63. They follow the byte's highest set bit. */
 static inline uint64_t packet__short_tnt(uint8_t byte, unsigned int *n)
 {
 	unsigned int stop = 31 - (unsigned int)__builtin_clz(byte);

@@ -53,7 +53,9 @@ enum cfe_type {
 #define PT_EVENT_SYSTEM	    64 /* + vector - 0xe0 */
 #define PT_EVENT_END	    96
 
-/* The event of a PT_NOTE_CFE's value; 0 for IRET, RSM and UIRET, which end one, and for int 0x80.
+/*
+ * The event of a PT_NOTE_CFE's value; 0 for IRET, RSM and UIRET, which end one, for int 0x80, and
+ * for unknown types.
  */
 uint8_t pt_event__of(uint64_t cfe);
 /* "[page fault]", "[timer interrupt]", "[VM exit]"; NULL for 0. */

@@ -20,7 +20,7 @@ void pt_time__on_tsc(struct pt_time *time, uint64_t tsc)
 	count_from(time, tsc);
 }
 
-/* The crystal's ticks, as many TSC ticks (CPUID 15H). */
+/* Converts ticks of the crystal clock to TSC ticks (CPUID 15H). 0: their ratio is unknown. */
 static uint64_t ctc_to_tsc(const struct rec_pt_config *config, uint64_t ctc)
 {
 	if (!config->tsc_ctc_den)
@@ -51,7 +51,10 @@ void pt_time__on_mtc(struct pt_time *time, uint8_t ctc)
 	/* It has 8 bits; the same value again is a whole round of them. */
 	time->periods += passed ? passed : 256;
 	tsc = time->tma + ctc_to_tsc(time->config, time->periods << time->config->mtc_freq);
-	/* A period's true length in cycles, for CPUs that do not say how fast they run. */
+	/*
+	 * Computes the ratio from the cycles between two MTCs, for CPUs whose nominal frequency is
+	 * unknown.
+	 */
 	if (time->mtc_tsc && time->mtc_cycles && tsc > time->mtc_tsc && !time->config->nom_freq)
 		time->ratio = ((tsc - time->mtc_tsc) << PT_TIME_RATIO_BITS) / time->mtc_cycles;
 	time->mtc_tsc = tsc;

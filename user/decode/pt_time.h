@@ -41,11 +41,11 @@ struct pt_time {
 	uint64_t tsc;	     /* now; 0: not known */
 	uint64_t ref;	     /* when cycles began to be counted */
 	uint64_t cycles;     /* since then */
-	uint64_t ratio;	     /* TSC ticks a cycle, << PT_TIME_RATIO_BITS; 0: not known */
-	uint64_t tma;	     /* TSC at the start of the MTC period that the last TMA stood in */
+	uint64_t ratio;	     /* TSC ticks per cycle, << PT_TIME_RATIO_BITS; 0: not known */
+	uint64_t tma;	     /* TSC at the start of the MTC period in which the last TMA was */
 	uint64_t periods;    /* of MTC, since then */
 	uint64_t mtc_tsc;    /* of the last MTC; 0: none since the last TSC */
-	uint64_t mtc_cycles; /* since then, or more where CBR changed */
+	uint64_t mtc_cycles; /* since then; a CBR does not reset them, as it does `cycles` */
 	uint8_t last_mtc;
 	bool have_tma;
 };
@@ -84,7 +84,7 @@ struct clock_rates {
 
 /*
  * Adds the frequencies that the PSB+s of one ring tell (SDM "Core:Bus Ratio Packet"). It adds
- * nothing if the recording lacks the bus frequency. 0 or -ENOMEM.
+ * nothing if the recording lacks the nominal frequency or the clock's conversion. 0 or -ENOMEM.
  */
 int clock_rates__add(struct clock_rates *rates, const struct recording *rec,
 		     const struct rec_aux *aux);

@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct memo_entry) == 64, "memo_entry");
 #define MEMO_BITS 16
 
 struct space {
-	struct images_kept kept; /* while unused; its process is kept.pid */
+	struct images_kept kept; /* kept by images while unused; kept.pid: the process */
 	struct images *images;
 	struct code_map *map;
 	struct blocks *blocks;

@@ -34,7 +34,7 @@ const char *http_request__header(const struct http_request *request, const char 
 
 #define HTTP_HEADERS_MAX 8
 
-/* The body is one of text, fd and read. */
+/* The body is one of text, own_text, fd and read. */
 struct http_answer {
 	unsigned int status;
 	const char *type; /* NULL: "text/plain" */

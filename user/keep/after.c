@@ -47,7 +47,10 @@ static const char *work_of(const struct after *after)
 	return after->options->summarise ? "summary and -on-capture" : "-on-capture";
 }
 
-/* Runs in another process, which gives up its capabilities: the command may need them. */
+/*
+ * Summarises in another process, because that process gives up its capabilities, which the command
+ * may need.
+ */
 static void summarise(const struct keep_options *options, const char *path, int to)
 {
 	const struct sched_param idle = {0};

@@ -31,7 +31,10 @@ struct after {
 void after__init(struct after *after, const struct keep_options *options);
 /* Adds a complete recording to the queue. Failures are counted in m and printed. */
 void after__add(struct after *after, const char *path, struct metrics *m);
-/* If the current recording is done, starts the next one and returns true. Call it often. */
+/*
+ * Starts the next recording if none is being processed. Returns true if one was done. Call it
+ * often.
+ */
 bool after__look(struct after *after, struct metrics *m);
 /* The recording that is being processed; NULL: none. */
 const char *after__current(const struct after *after);

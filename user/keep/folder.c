@@ -118,7 +118,7 @@ static int add_item(const struct folder *folder, const char *name, void *ctx)
 	if (!recording_name__parse(name, &found.unix_ms))
 		return 0;
 	join_path(folder, path, "", name);
-	/* It may have been removed meanwhile. */
+	/* The recording may have been removed meanwhile. */
 	if (fs__tree_size(path, &found.bytes))
 		return 0;
 	found.name = strdup(name);
@@ -171,7 +171,10 @@ static int remove_item(const struct folder *folder, const char *name)
 	return err;
 }
 
-/* Removes the oldest recordings to make room for one of this size. 0, -EFBIG or another -errno. */
+/*
+ * Removes the oldest recordings to make room for one of this size. Warns of those that cannot be
+ * removed, which may leave too little room. 0, -EFBIG or another -errno.
+ */
 static int make_room(const struct folder *folder, uint64_t bytes)
 {
 	struct folder_content content;
@@ -235,7 +238,10 @@ int folder__open(struct folder *folder, const char *dir, size_t keep, uint64_t m
 	return err ? refuse(dir, err) : 0;
 }
 
-/* Creates and locks the directory. Repeats it if another mtbpf removed it before the lock. */
+/*
+ * Creates and locks the directory. -EEXIST if it exists, or if another mtbpf removed it before the
+ * lock: the caller tries the next name.
+ */
 static int make_partial(struct folder_slot *slot)
 {
 	struct stat ours, now;

@@ -54,7 +54,7 @@ int folder__begin(const struct folder *folder, const char *process, uint64_t uni
 /*
  * Completes the recording: syncs it to disk, removes the oldest to make room, and renames it.
  * *bytes is its size. On error the recording is removed: -EFBIG if it exceeds max_bytes alone, or
- * another -errno. Closes the slot. Prints nothing.
+ * another -errno. Closes the slot. Prints only a warning for each recording that cannot be removed.
  */
 int folder__finish(const struct folder *folder, struct folder_slot *slot, uint64_t *bytes);
 /* Removes the incomplete recording and closes the slot. */

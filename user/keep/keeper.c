@@ -35,7 +35,7 @@ struct keeper {
 	struct after after;
 	struct metrics metrics;
 	struct mt_stats before; /* totals of earlier targets */
-	uint64_t unarmed;	/* the current target's value at the last look */
+	uint64_t unarmed;	/* the current target's mt_stats.unarmed at the last look */
 	uint64_t let_pass;	/* triggers that came while -max-per-hour was used up */
 	bool held;		/* -max-per-hour is used up */
 	struct metrics_server *server;

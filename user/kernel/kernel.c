@@ -69,7 +69,7 @@ bool kallsym__is_code(const struct kallsym *sym)
 	return sym->type && strchr("tTwW", sym->type);
 }
 
-/* What <sys/syscall.h> names (Makefile). */
+/* The names of <sys/syscall.h>, which the Makefile lists. */
 static const char *const syscall_selectors[] = {
 #define NUMBER(name, number) [number] = SYSCALL_PREFIX #name,
 #include "syscalls.h"
@@ -171,8 +171,8 @@ void *huge_pages__alloc(size_t size)
 }
 
 /*
- * The whole mapping, which starts with malloc's own header: advice on a part would split the
- * mapping, and realloc() could then only move it by copying.
+ * Advises for the whole mapping, which starts with malloc's own header: advice for a part would
+ * split the mapping, and realloc() could then only move it by copying.
  */
 void huge_pages__use(void *memory)
 {
@@ -183,7 +183,7 @@ void huge_pages__use(void *memory)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
-/* Whole large pages: to take some of one apart would cost more than it gives. */
+/* Only whole large pages: splitting one would cost more than it frees. */
 void huge_pages__give_back(void *from, const void *to)
 {
 	uintptr_t start = ((uintptr_t)from + HUGE_PAGE - 1) & -HUGE_PAGE;
@@ -232,7 +232,7 @@ bool steal__is_told(const struct steal_facts *facts)
 		return true;
 	if (facts->is_refused)
 		return false;
-	/* Xen's tell always (drivers/xen/time.c). */
+	/* Xen always reports it (drivers/xen/time.c). */
 	if (!strcmp(facts->hypervisor, "XenVMMXenVMM"))
 		return true;
 	return !strcmp(facts->hypervisor, "KVMKVMKVM") && facts->kvm_features & KVM_STEAL_TIME;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Linux has the upper half (Documentation/arch/x86/x86_64/mm.rst). */
+/* True for the upper half, which is the kernel's (Documentation/arch/x86/x86_64/mm.rst). */
 static inline bool address__is_kernel(uint64_t ip)
 {
 	return ip >> 63;
@@ -32,7 +32,7 @@ bool kallsyms__next(const char **text, struct kallsym *sym);
 /* Finds a symbol of the kernel itself by name. */
 bool kallsyms__find(const char *text, const char *name, uint64_t *address);
 
-/* A symbol in code. */
+/* True for a symbol in code. */
 bool kallsym__is_code(const struct kallsym *sym);
 
 /* Probes that are set by the kernel's own means and not in a file: the kinds of them. */
@@ -72,13 +72,20 @@ bool syscall__is_of_file(int number);
 
 /* pid_namespaces(7): whether the pids that we see are the kernel's own. */
 
-/* Ours, by its file; false: it is the initial one, or not known. */
+/*
+ * Sets the device and inode of our pid namespace's file. False if it is the initial namespace, or
+ * not known.
+ */
 bool pid_namespace__is_own(uint64_t *dev, uint64_t *ino);
 
-/* The depth of a cgroup, its open directory fd, in its hierarchy: its number of ancestors. */
+/*
+ * The depth of a cgroup in its hierarchy: its number of ancestors. fd: the cgroup's open directory.
+ */
 int cgroup__level(int fd);
 
-/* Restartable sequences (rseq(2)): how the code that the kernel sends aborted threads to is known.
+/*
+ * Restartable sequences (rseq(2)): how to recognize the code to which the kernel sends aborted
+ * threads.
  */
 
 /*
@@ -87,7 +94,7 @@ int cgroup__level(int fd);
  */
 #define RSEQ_SIGNATURE 0x53053053
 
-/* Threads that work for another one, which is waited for. */
+/* Threads that work for another thread, which must not be delayed by them. */
 
 /*
  * Makes the calling thread yield: when woken it does not preempt the thread that woke it, as others
@@ -106,14 +113,14 @@ static inline void batch_thread__begin(void)
  * one than it takes to fill them. Without large pages nothing changes.
  */
 
-/* For free(). NULL: no memory. */
+/* Allocates memory that free() frees. NULL: no memory. */
 void *huge_pages__alloc(size_t size);
-/* Takes memory that malloc() or realloc() has just returned. */
+/* Asks for large pages for memory that malloc() or realloc() has just returned. */
 void huge_pages__use(void *memory);
 
 /*
- * Gives whole pages between `from` and `to` back to the kernel, before the memory is freed. Their
- * content is undefined afterwards.
+ * Gives the whole large pages between `from` and `to` back to the kernel, before the memory is
+ * freed. Their content is undefined afterwards.
  */
 void huge_pages__give_back(void *from, const void *to);
 
@@ -129,7 +136,7 @@ struct steal_facts {
 };
 
 struct steal_facts steal__facts(void);
-/* False where stolen time may pass without a trace: a guest that was never told of any. */
+/* False if stolen time may pass unnoticed: in a guest that was never told of any. */
 bool steal__is_told(const struct steal_facts *facts);
 
 #endif

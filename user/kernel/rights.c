@@ -41,7 +41,10 @@ bool capability__has(int capability)
 	return !strcmp(link, INITIAL_USER_NS);
 }
 
-/* By number: CAP_CHECKPOINT_RESTORE is not in the headers of 5.8. It reads /proc/PID/map_files. */
+/*
+ * By number: headers of Linux 5.8 lack CAP_CHECKPOINT_RESTORE, which allows reading
+ * /proc/PID/map_files.
+ */
 #define CHECKPOINT_RESTORE 40
 #define BIT(capability)	   (1ull << (capability))
 

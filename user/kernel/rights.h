@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In the effective set. */
+/* True if the capability is in the effective set. */
 bool capability__effective(int capability);
-/* Effective, and in the initial user namespace: what the kernel's capable() asks. */
+/*
+ * True if it is effective and we are in the initial user namespace: what the kernel's capable()
+ * asks.
+ */
 bool capability__has(int capability);
 
 /*

@@ -241,7 +241,7 @@ static const char *const types[] = {
 	[METRICS_OPEN] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/* A client that sends nothing is disconnected. */
+/* A client that sends nothing for this long is disconnected. */
 #define TIMEOUT_S	10u
 #define CONNECTIONS_MAX 16u
 

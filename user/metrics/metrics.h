@@ -82,8 +82,8 @@ char *metrics__print(const struct metrics *metrics, enum metrics_format format);
 struct metrics_server;
 
 /*
- * Answers GET /metrics at the address: listener__open(). NULL with errno after a message and a
- * hint. Block signals before, so that its thread does not take them.
+ * Answers GET /metrics at an address as for listener__open(). NULL with errno after a message and a
+ * hint. Block signals before the call, so that the server's thread does not receive them.
  */
 struct metrics_server *metrics_server__start(const char *address);
 /* Accepts NULL. */

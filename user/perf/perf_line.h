@@ -26,7 +26,7 @@ struct perf_span {
 struct perf_line {
 	uint64_t time_ns;
 	pid_t pid, tid; /* pid: the tid if the line has only that */
-	bool has_pid;	/* false: the text has no ids of processes */
+	bool has_pid;	/* false: the text lacks ids of processes */
 	struct perf_span comm, flags;
 	uint64_t from; /* of a branch: its address */
 	struct perf_span rest;

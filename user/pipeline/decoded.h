@@ -43,7 +43,7 @@ struct decoded {
 	VEC(struct early_calls *) early; /* one per thread whose calls are in no tree */
 	VEC(struct thread_speed) speeds; /* by thread, then by time */
 	VEC(struct pt_note) events;
-	uint64_t base_ns; /* totals.first_ns of the trace that is written early */
+	uint64_t base_ns; /* first_ns if found before the trace is written early; else 0 */
 	bool is_filtered;
 	struct filter_part part; /* the resolved filter */
 };

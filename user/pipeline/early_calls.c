@@ -105,7 +105,10 @@ static void pass_on(struct early_queue *queue)
 
 	queue->filling = NULL;
 	batch->next = NULL;
-	/* With the first batch that is full: a trace of a few calls is not worth a thread. */
+	/*
+	 * Starts the thread with the first batch that is full or whose owner has no more calls: a
+	 * trace of a few calls is not worth a thread.
+	 */
 	if (!queue->has_thread)
 		queue->has_thread = !pthread_create(&queue->thread, NULL, work, queue);
 	if (!queue->has_thread) {

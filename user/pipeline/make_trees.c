@@ -72,8 +72,8 @@ struct tree_maker {
 	struct stack *stack;
 	/* A PT_NOTE_CFE that waits for settle_event(). kind 0: there is no such event. */
 	struct pt_note event;
-	uint64_t fault_address; /* of the next one */
-	VEC(uint64_t) hits;	/* its hits' times, ascending */
+	uint64_t fault_address; /* of the next page fault's event */
+	VEC(uint64_t) hits;	/* times of the thread's hits, ascending */
 };
 
 /* The thread's calls are written while it is decoded. */
@@ -151,7 +151,7 @@ static int take_notes(void *ctx, const struct pt_note *v, size_t n)
 {
 	int err = 0;
 
-	/* Addresses and exits between threads are left out: nothing shows them. */
+	/* Addresses of page faults and data of VM exits are left out: nothing shows them. */
 	for (size_t i = 0; i < n && !err; i++)
 		if (v[i].kind < PT_NOTE_PFA ||
 		    (v[i].kind == PT_NOTE_CFE && pt_event__of(v[i].value)))

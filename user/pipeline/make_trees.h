@@ -19,7 +19,7 @@ int decoded__make_trees(struct decoded *decoded, const struct recording *rec,
  */
 int decoded__settle_trees(struct decoded *decoded, bool no_inline);
 
-/* Like decoded__make_trees(), from samples. Removes hits that the filter excludes from rec. */
+/* Like decoded__make_trees(), from samples. Removes from rec the hits that the filter excludes. */
 int decoded__make_sampled_trees(struct decoded *decoded, struct recording *rec,
 				const struct trace_filter *filter);
 

@@ -22,7 +22,10 @@
 #include "util/units.h"
 #include "util/vec.h"
 
-/* True if the hit's trigger is in the kernel; other triggers of the recording may not be. */
+/*
+ * True if the hit's trigger may be in the kernel: it hit a system call, or any trigger of the
+ * recording is there.
+ */
 static bool is_in_kernel(const struct recording *rec, const struct mt_hit *hit)
 {
 	bool is_in = hit->syscall;
@@ -74,7 +77,9 @@ static int name_hits(struct decoded *decoded, pid_t pid)
 static void set_hit(struct hit_mark *mark, const struct recording *rec, const struct mt_hit *hit)
 {
 	bool is_stall = hit->reason == MT_HIT_STALL;
-	/* -max-hits ends without one that is slow; a percentile may have risen since it was passed.
+	/*
+	 * 0 for the hit that only ended -max-hits. A percentile may also have risen since, above
+	 * the value.
 	 */
 	bool is_slow = hit->reason && hit->reason != MT_HIT_LAST &&
 		       (rec->cpu_measure || hit->value_ns >= rec->threshold_ns);
@@ -136,8 +141,8 @@ static int add_hits(struct decoded *decoded, const struct recording *rec)
 		uint64_t high = rec->hits.v[i].trace_id[0], low = rec->hits.v[i].trace_id[1];
 
 		/*
-		 * At mtbpf.h's own call, what mtbpf_set_trace_id() was given comes as arguments as
-		 * well.
+		 * mtbpf_hit() in mtbpf.h has the trace id as its recorded arguments 2 and 3;
+		 * argument 4 says whether there is an argument 1.
 		 */
 		if (mark->n_args == 4 && !mark->probe && mark->function &&
 		    !strcmp(mark->function->name, "mtbpf_hit") && (mark->args_read & 0xf) == 0xf) {

@@ -31,13 +31,13 @@ void decoded__fini(struct decoded *decoded);
  * reads them again. 0, or -errno after a line and a hint.
  */
 int decoded__write_trace(struct decoded *decoded, const struct recording *rec, const char *path);
-/* One line per slice: tid depth start end name. */
+/* Prints the trees with `format`, one line per slice: tid depth start end name. */
 int decoded__write_text(const struct decoded *decoded, text_format_fn format, FILE *out);
 /* Like decoded__write_text(), to a file. 0, or -errno after a line and a hint. */
 int decoded__write_text_file(const struct decoded *decoded, text_format_fn format,
 			     const char *path);
 
-/* Functions in a report. */
+/* Number of functions in a report by default. */
 #define REPORT_ROWS 10
 /*
  * Prints the summary: the trigger, the report (`top` functions of it), the losses, and how far the

@@ -12,7 +12,7 @@
 #include "view/report.h"
 #include "util/names.h"
 
-/* Lookbacks that differ by less than this part are shown as one. */
+/* Lookbacks that differ by less than a tenth are shown as one. */
 #define SAME_SHARE 10
 
 /* ---- the threads that a recording has of a stall, with the names of their functions */
@@ -190,7 +190,7 @@ bool decoded__is_whole(const struct decoded *decoded, const struct recording *re
 	return has_no_gaps(&decoded->totals) && !recording__drops(rec, drops);
 }
 
-/* Why the report lacks what it is about. */
+/* The reason why there is no report: the hit's iteration is not in the trace. */
 static const char *explain_no_report(const struct decoded *decoded, const struct recording *rec,
 				     const struct hit_mark *hit)
 {
@@ -315,7 +315,7 @@ static void print_span(const struct decoded *decoded, FILE *out)
 			s->switches);
 	else if (t->insns)
 		fprintf(out, "%" PRIu64 " instructions, ", t->insns);
-	else if (t->branches) /* of perf's text, which nobody counts them in */
+	else if (t->branches) /* perf's text does not tell how many instructions ran */
 		fprintf(out, "%" PRIu64 " branches, ", t->branches);
 	fprintf(out, "%zu slices, %zu thread%s%s", calls, threads, threads == 1 ? "" : "s",
 		(t->insns || t->branches) && has_no_gaps(t) ? ", no gaps" : "");
@@ -411,10 +411,7 @@ void decoded__summarise(const struct decoded *decoded, const struct recording *r
 		return;
 	if (decoded->is_sampled && !decoded->sampled.samples && !decoded->fxt)
 		print_hit_alone(decoded, slowest, out);
-	/*
-	 * If the return decides, the thread was stopped there, and not at the probe's own
-	 * instruction.
-	 */
+	/* For a duration the hit is at the return, and not at the probe's own instruction. */
 	if (decoded->behind_hit >= 0 && rec->reason != MT_HIT_DURATION)
 		fprintf(out, "frozen %s: %" PRId64 " branches after the hit, %s\n",
 			rec->freeze ? rec->freeze : "at the hit", decoded->behind_hit,

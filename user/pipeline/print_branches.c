@@ -10,7 +10,7 @@
 struct branch_printer {
 	FILE *out;
 	pid_t tid;
-	struct selection *selection; /* before it; NULL: none */
+	struct selection *selection; /* selects what is printed; NULL: everything */
 };
 
 void print_branch(FILE *out, pid_t tid, const struct branch *b)

@@ -186,7 +186,8 @@ static int resolve(const struct filter_point *point, const struct recording *rec
 	if (point->base == FILTER_OPEN)
 		return 0;
 	if (point->base == FILTER_HIT && !hit) {
-		log__error("-filter: 'hit' needs a hit, and this recording does not contain one");
+		log__error("-filter: 'hit' is the time of the hit, and this recording does not "
+			   "contain one");
 		log__hint("count from the beginning or the end instead: 10ms..20ms, -20ms..");
 		return -EINVAL;
 	}
@@ -195,7 +196,7 @@ static int resolve(const struct filter_point *point, const struct recording *rec
 	else if (point->base == FILTER_END)
 		base = bounds->last_ns;
 	*ns = base + (uint64_t)point->offset_ns;
-	/* 0 ends what is open. */
+	/* Not 0, which means that there is no limit. */
 	if (point->offset_ns < 0 && (uint64_t)-point->offset_ns >= base)
 		*ns = 1;
 	return 0;
@@ -281,7 +282,7 @@ void filter_part__drop_hits(struct filter_part *part, struct recording *rec)
 
 #define GONE CALL_NO_PARENT
 
-/* Keeps of a vector what is about calls that are there still, under their new number. */
+/* Keeps the vector's elements that refer to calls that remain, and gives them the new numbers. */
 #define RENUMBER(vec, member, numbers)                                                             \
 	do {                                                                                       \
 		size_t n_ = 0;                                                                     \

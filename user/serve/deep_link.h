@@ -17,8 +17,10 @@ struct shown_hit {
 };
 
 /*
- * The same in a child process without rights (as far as the kernel can confine it), since the trace
- * may be hostile. Also -EBADMSG if the child crashes, or -errno if it cannot be started.
+ * Finds the trace's slowest hit, in a child process without rights (as far as the kernel can
+ * confine it), since the trace may be hostile. 0, also for a trace without hits; -EBADMSG if the
+ * file is not an FXT trace, or is damaged before the first hit, or if the child crashes; or another
+ * -errno.
  */
 int shown_hit__find_apart(struct shown_hit *hit, int trace_fd);
 

@@ -63,7 +63,7 @@ struct capture_options {
 	bool multi_thread, immediate_stop, kernel, power, portable;
 	bool kernel_only; /* no user code; `kernel` is set as well */
 	const char *resolution;
-	struct pt_timing timing; /* parsed from it by capture_options__check() */
+	struct pt_timing timing; /* parsed from resolution by capture_options__check() */
 	int freeze_method;	 /* see source_config */
 	const char *truth;	 /* soft: the file that gets the true stacks */
 	bool no_ret_compression;

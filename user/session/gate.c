@@ -133,7 +133,7 @@ static int add_all(struct gate *gate, const struct probe *v, size_t n,
 	if (!err && regions)
 		err = add_probes(gate, regions->stops.all.v, regions->stops.all.n,
 				 (struct trigger_event){.kind = TRIGGER_STOP});
-	/* A start that resumes nothing does not decide. */
+	/* Without `bounds` the start probes resume nothing: they do not count as deciding. */
 	if (!gate->bounds)
 		gate->n_deciding = gate->specs.n;
 	if (!err && regions)
@@ -361,7 +361,7 @@ static int attach_events(struct gate *gate,
 	return err;
 }
 
-/* Sets it on every CPU: threads of the target may run on any of them. */
+/* Sets the breakpoint on every CPU: threads of the target may run on any of them. */
 static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 {
 	int n_cpus = get_nprocs_conf(), err = 0;
@@ -369,7 +369,7 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
 		int event = breakpoint_event__open(cpu, probe->address);
 
-		if (event == -ENODEV) /* it is offline */
+		if (event == -ENODEV) /* the CPU is offline */
 			continue;
 		err = event < 0 ? event : trigger__attach_breakpoint(gate->trigger, event, probe);
 		if (event < 0) {
@@ -588,7 +588,7 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* The frame of a JIT's function is not larger. */
+/* The most bytes of a frame of a JIT's function that are searched. */
 #define JIT_FRAME_MAX (64u << 10)
 
 /*
@@ -616,7 +616,10 @@ static bool is_in_code(pid_t pid, const struct mt_hit *question, const struct ke
 	return found;
 }
 
-/* If the memory cannot be read, the call counts as open; a call of a JIT's function does not. */
+/*
+ * If the memory cannot be read, the call counts as open; a call of a JIT's function only if the
+ * thread is in its code.
+ */
 static void answer(struct gate *gate, const struct mt_hit *question)
 {
 	pid_t pid = (pid_t)question->tgid;

@@ -17,20 +17,20 @@ struct gate {
 	bool by_return;	      /* returns decide; entries only start the time */
 	bool by_links;	      /* events are links: uprobe_link__open() */
 	bool function_events; /* kprobes on kernel functions are among the events */
-	bool freezes_by_call; /* an event freezes for the probes in the kernel */
+	bool freezes_by_call; /* the event of MT_FREEZE_CALL freezes at hits in the kernel */
 	pid_t pid;	      /* whose hits count; -1: those of several processes */
 	/* Return instructions are probed, instead of return probes: of the trigger, of -also. */
 	bool by_insn, also_by_insn;
 	bool has_return_probes;
 	/*
-	 * All uprobes. The first n_deciding decide whether a hit triggers, or start or stop a
-	 * thread's recording: a source may open their events in its own groups.
+	 * All uprobes and kprobes. The first n_deciding decide whether a hit triggers, or start or
+	 * stop a thread's recording: a source may open their events in its own groups.
 	 */
 	VEC(struct uprobe_spec) specs;
 	size_t n_deciding;
 	/*
-	 * With a source that pauses and resumes by events of its own: the breakpoints at which it
-	 * does so. They come after the deciding probes among the source's probes.
+	 * The probes whose events a source opens itself: the deciding ones, then the breakpoints at
+	 * which it pauses and resumes.
 	 */
 	VEC(struct uprobe_spec) of_source;
 	VEC(struct kernel_probe) kernel_probes;

@@ -49,7 +49,7 @@ struct status_view {
 	uint64_t delay_ns[3]; /* p50, p99, max */
 	uint64_t hits;
 	uint64_t let_pass; /* passed the threshold, but not the limits */
-	uint64_t stalls;   /* that were counted */
+	uint64_t stalls;   /* stalls that were counted and did not trigger */
 	double hits_per_s;
 	uint64_t threshold_ns;
 	double percent;		  /* the threshold is this percentile; 0: it was given in ns */

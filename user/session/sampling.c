@@ -41,7 +41,7 @@ static struct mt_sched sched_of(const struct mt_record *record, enum mt_sched_ki
 		.time_ns = record->time_ns, .tid = record->tid, .tgid = record->tgid, .kind = kind};
 }
 
-/* Adds the thread that caused it. */
+/* Adds the thread that woke the record's thread, or replaced it on its CPU. */
 static int add_by(struct recording *rec, const struct mt_record *record, enum mt_sched_kind kind)
 {
 	struct mt_sched by = sched_of(record, kind);
@@ -131,7 +131,7 @@ struct record_reader {
 	const struct recorder *recorder;
 };
 
-/* The stack of a switch, if the recorder has taken it. */
+/* Adds the stack of a switch, if the recorder has taken it. */
 static int add_stack(const struct record_reader *reader, const struct mt_record *record)
 {
 	struct rec_sample sample = {.time_ns = record->time_ns,

@@ -77,7 +77,7 @@ static size_t note_mapped(struct session *s, pid_t pid)
 
 	for (size_t i = 0; i < s->probes.all.n; i++) {
 		const struct probe *probe = &s->probes.all.v[i];
-		/* Every process can make a system call. */
+		/* Every process can hit a probe in the kernel, for example by a system call. */
 		bool maps = probe__in_kernel(probe);
 
 		for (size_t m = 0; is_open && m < process.maps.n && !maps; m++)
@@ -517,7 +517,10 @@ static int read_snapshot(struct session *s)
 	s->rec->stall_thresh_ns = s->options->limits.stall_thresh_ns;
 	s->rec->stall_from = s->stall_from;
 	s->rec->cpu_measure = capture_options__cpu_measure(s->options);
-	/* In CLOCK_MONOTONIC; a source with another clock applies the difference. */
+	/*
+	 * The Unix time at 0 of CLOCK_MONOTONIC; a source with another clock adds the clocks'
+	 * difference.
+	 */
 	s->rec->unix_zero_ns = clock__unix_ns() - clock__now_ns();
 	count_drops(s);
 	free(s->rec->freeze);

@@ -29,7 +29,10 @@ struct session_start {
 	/* `run`: the file that pid will execute when a byte is written to go_fd. */
 	const char *exec_path;
 	int go_fd;
-	/* With a target: a child that waits likewise. Its end ends the session. 0: none. */
+	/*
+	 * With a target: a child that waits for go_fd's byte, too. The session ends when the child
+	 * ends. 0: none.
+	 */
 	pid_t command;
 	/* Record everything to a file in this folder; NULL: into rings. */
 	const char *spool_dir;
@@ -93,7 +96,7 @@ int session__capture_again(const struct capture_options *options, struct session
 char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 			     const struct recording *rec, pid_t pid);
 
-/* Prints it as an error with a hint. Returns -ENOMSG. */
+/* Prints empty_snapshot__format()'s text as an error, with a hint. Returns -ENOMSG. */
 int empty_snapshot__refuse(const struct recording *rec, pid_t pid);
 
 #endif

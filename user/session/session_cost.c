@@ -147,7 +147,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 			   err == -EBUSY ? "other work on this machine disturbs the measurement"
 					 : strerror(-err));
 		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
-			  "leave out -max-overhead");
+			  "leave out -max-overhead, and leave out -max-overhead");
 		return err;
 	}
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);
@@ -165,7 +165,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 	return 0;
 }
 
-/* Thresholds below this many stacks are near what one costs. */
+/* Thresholds below what this many stacks cost are too near to the cost of one. */
 #define NEAR_STACKS 2
 
 void overhead__say_near(struct overhead *o, uint64_t threshold_ns)
@@ -407,8 +407,8 @@ static int open_probe(struct trigger *trigger, const struct trigger_config *conf
 }
 
 /*
- * Sets such a probe in mtbpf itself, and stores in *ns how much longer a call takes with it; 0 if
- * it cannot be set. Takes some tenths of a second.
+ * Sets probes as `config` describes on a function of mtbpf itself, and stores in *ns how much
+ * longer a call takes with them; 0 if they cannot be set. Takes some tenths of a second.
  */
 static void measure_hit(const struct trigger_config *config, void (*call)(void), uint64_t *ns)
 {
@@ -487,7 +487,9 @@ void session__say_cost(const struct session *s)
 		  o->cost.hit_ns ? DURATION(o->cost.hit_ns) : "");
 }
 
-/* Probes may take this share of the target's CPU time, or more for this many seconds. */
+/*
+ * Probes that take more than this share of the target's CPU time for this many seconds are removed.
+ */
 #define HITS_SHARE   0.2
 #define HITS_SECONDS 2
 
@@ -667,7 +669,7 @@ void session__fit_lookback(struct session *s)
 
 void session__check_lookback(struct session *s)
 {
-	/* At the rate of the last second. */
+	/* What the rings need at the rate of stacks in the last second. */
 	struct lookback_need l = need_of(s, (double)s->overhead.in_second.stacks);
 
 	if (!l.need_ns || s->is_short_said || !s->ops->lookback_ns)

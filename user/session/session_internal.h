@@ -70,9 +70,10 @@ struct session {
 	uint64_t snapshot_size; /* -snapshot-size, or what the threshold needs */
 	bool is_short_said;	/* a too short lookback has been reported */
 	int epoll_fd, signal_fd;
-	int command_fd;	      /* readable once the command has ended; -1: no command */
-	int snapshots;	      /* snapshots taken */
-	int forward;	      /* `run`: signal to pass on to the program; 0: none */
+	int command_fd; /* readable once the command has ended; -1: no command */
+	int snapshots;	/* snapshots taken */
+	int forward;	/* signal to pass on to the child: the program of `run`, or the command; 0:
+			   none */
 	uint64_t deadline_ns; /* UINT64_MAX: no limit */
 	uint64_t hold_ns;     /* do not arm before; 0: arm at once */
 	bool armed;
@@ -150,8 +151,8 @@ void session__say_waiting(const struct session *s);
 /* session_cost.c */
 
 /*
- * Returns the sampling rate in Hz: -sample-rate, or what -max-overhead allows; by default 1000, or
- * less if that would cost more than 5 % of a thread's time.
+ * Returns the sampling rate in Hz: -sample-rate or 1000; but less, down to SAMPLE_RATE_LEAST, if it
+ * would cost more than -max-overhead or, without both options, more than 5 % of a thread's time.
  */
 unsigned int overhead__rate(const struct sample_options *options, const struct sample_cost *cost,
 			    const struct sample_load *load);
@@ -160,7 +161,7 @@ unsigned int overhead__rate(const struct sample_options *options, const struct s
  * Measures the cost of samples with `stack` bytes of stack copy, and with kernel frames if `kernel`
  * is set, and the load of the processes (none if the program is not started yet). Stores the cost
  * and the rate in *overhead, which the caller has zeroed, and prints them. 0, or -errno after a
- * line and a hint.
+ * line and a hint; without -max-overhead always 0, if need be with unknown costs.
  */
 int overhead__measure(const struct sample_options *options, uint32_t stack, bool kernel,
 		      const struct pid_set *pids, struct overhead *overhead);
@@ -200,15 +201,22 @@ void session__measure_hits(struct session *s);
 /* Prints what is known of the cost before recording begins. */
 void session__say_cost(const struct session *s);
 /*
- * Call once a second: measures the target's load and adapts the rate to -max-overhead. Returns 0,
- * or -EDQUOT after a message and a hint: the probes cost too much.
+ * Call once a second: measures the target's load, formats the cost into text ("" if it is not
+ * known), and adapts the rate to -max-overhead. Returns 0, or -EDQUOT after a message and a hint:
+ * the probes cost too much.
  */
 int session__keep_cost(struct session *s, char text[static OVERHEAD_TEXT_SIZE]);
-/* Sizes the ring for the threshold before recording begins; warns if that exceeds the limit. */
+/*
+ * Sizes the ring for the threshold before recording begins. If the ring would be too large, lowers
+ * the sampling rate or warns.
+ */
 void session__fit_lookback(struct session *s);
 /* True if the stacks of context switches are written to separate rings. */
 bool session__has_stack_rings(const struct session *s);
-/* While recording: warns once if the rings look back too little for the threshold. */
+/*
+ * While recording: if the rings look back too little for the threshold, lowers the sampling rate or
+ * warns once.
+ */
 void session__check_lookback(struct session *s);
 /*
  * stall.c: sets s->stall_from, what -stall-thresh measures. Call it when the probes are known. 0,

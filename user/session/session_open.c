@@ -21,7 +21,7 @@
 static const struct source_ops *ops_of(const struct capture_options *o)
 {
 #define SOURCE_OPS(number, name) &source_##name,
-	/* In the order of their numbers, after SOURCE_AUTO. */
+	/* The sources in the order of their numbers; SOURCE_AUTO (0) has none. */
 	static const struct source_ops *const all[] = {SOURCES(SOURCE_OPS)};
 	struct pt_pmu pmu;
 
@@ -42,7 +42,7 @@ static void say_without_effect(const struct capture_options *o, const struct sou
 		bool is_given;
 		const char *name;
 		const struct source_ops *of;
-		const char *others; /* why the others do not need it; or NULL */
+		const char *others; /* why other sources do not need the option; or NULL */
 	} all[] = {
 		{o->multi_thread && !o->full, "-multi-thread", &source_pt,
 		 "it records every thread anyway"},
@@ -260,7 +260,7 @@ static uint64_t whole_threshold(const struct session *s, const struct threshold 
 	return capture_options__cpu_measure(s->options) ? t->ns : s->progress.threshold_ns;
 }
 
-/* Looking takes a millisecond or two for each process. */
+/* Most processes to search for trace ids: each takes a millisecond or two. */
 #define TRACED_MAX 64
 
 /*
@@ -357,7 +357,7 @@ int session__open_gate(struct session *s)
 					   .n_also = s->also.all.n,
 					   .regions = &s->regions,
 					   .of_source = s->ops->probe_event,
-					   /* The stepper has one at each start. */
+					   /* The stepper sets a breakpoint at each start place. */
 					   .n_breakpoints =
 						   s->ops->steps ? s->regions.start_places.n : 0};
 	_cleanup_free_ struct trigger_trace_places *trace_places = NULL;
@@ -400,7 +400,10 @@ static size_t stacks_size(const struct session *s)
 	return session__has_stack_rings(s) ? s->snapshot_size : 0;
 }
 
-/* Without it, each thread (except in a cgroup) has its own clock, which slows switches down. */
+/*
+ * Without the recorder, each thread (except in a cgroup) has its own clock, which slows switches
+ * down.
+ */
 static void open_recorder(struct session *s)
 {
 	const struct recorder_config config = {

@@ -21,7 +21,9 @@ static int find_default(struct session *s)
 
 	if (o->symbols.n || o->stop || s->start->spool_dir)
 		return 0;
-	/* For several programs session__choose_symbols() has looked already. */
+	/*
+	 * For several programs, session__choose_symbols() has already looked for a default trigger.
+	 */
 	if (!own && !s->programs.all.n)
 		own = default_trigger__find(s->has_process ? &s->process : NULL,
 					    s->start->exec_path);
@@ -80,8 +82,8 @@ static int add_if_left(void *also, const struct probe *probe)
 }
 
 /*
- * Finds the functions of Go's runtime that split a goroutine's call: those of its waits, and
- * between the two of `world` no goroutine runs.
+ * Finds the functions of Go's runtime that split a goroutine's call: those of its waits, and the
+ * two of `world`, between which no goroutine runs.
  */
 static int find_runtime(struct session *s, const struct probe_source *in)
 {
@@ -97,7 +99,10 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 		return 0;
 	err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
 		      ?: probe__each_function(in, "runtime.execute", probes__add, &waits->execute);
-	/* A file in which one of the two is missing would show waits without an end. */
+	/*
+	 * If there are not as many of one function as of the other, drops all: waits would have no
+	 * end.
+	 */
 	if (waits->park.all.n != waits->execute.all.n) {
 		probes__fini(&waits->park);
 		probes__fini(&waits->execute);
@@ -180,7 +185,7 @@ static int check_threads(const struct session *s)
 		   is_go ? "calls of Go functions belong to goroutines, not to threads"
 			 : "the time since mtbpf_mark_start() is not counted");
 	log__hint("add -delay-thresh: -cpu-thresh and -off-cpu-thresh then measure the time "
-		  "between two hits of a thread");
+		  "between two hits of one thread");
 	return -EINVAL;
 }
 

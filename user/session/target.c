@@ -282,7 +282,10 @@ int target__wait(struct target *target, const struct target_options *options, in
 		bool is_known = !err && target->pids.n && target->pids.v[0] == known;
 		bool is_over = !err || err == -ENOTUNIQ || err == -ENOMEM;
 
-		/* Repeat it with messages, unless they would be those of the last time. */
+		/*
+		 * The wait is over: choose again with messages, unless they would repeat those of
+		 * the last time.
+		 */
 		if (is_over && !is_known)
 			err = choose_again(target, options, false);
 		/* Any other attempt may succeed later. */

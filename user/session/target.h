@@ -23,7 +23,7 @@ struct target {
 
 /* True if one of the options was given. */
 bool target_options__any(const struct target_options *options);
-/* The option that also finds restarted processes; NULL for pids. */
+/* The value of the option that also finds restarted processes (all but -pid); otherwise NULL. */
 const char *target_options__name(const struct target_options *options);
 /*
  * Checks that at most one option is set, and that pids are numbers. 0, or -EINVAL after a line that

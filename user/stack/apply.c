@@ -130,6 +130,7 @@ void stack__switch_to(struct stack *s, struct coroutine *coroutine)
 
 void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
+	coroutine->generation = ++s->coroutines.n_begun;
 	stack__switch_to(s, coroutine);
 	frames__pop(s->frames, time_ns, 0); /* the slice of the time switched out */
 }
@@ -364,7 +365,7 @@ void event__receiver(struct stack *s, const struct branch *b, struct event *e)
 
 /* Out of user code and back, by what is not traced. */
 
-/* Pushes a slice of this kind, which lasts until the thread continues. */
+/* Pushes one slice of this kind, which lasts until the thread continues. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	struct frame frame = {.call = branch__call(b, NULL, kind)};

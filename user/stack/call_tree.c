@@ -94,7 +94,7 @@ const struct call *call_tree__reclaim(const struct call_tree *tree, const struct
 	for (;; call = &tree->calls.v[call->parent]) {
 		if (call->kind == CALL_SYSCALL && call->reason == SYSCALL_RECLAIM)
 			return call;
-		/* It calls no user code. */
+		/* Memory reclaim calls no user code. */
 		if ((call->function && call->kind != CALL_IN_KERNEL) ||
 		    call->parent == CALL_NO_PARENT)
 			return NULL;
@@ -239,8 +239,8 @@ static struct call_site *look_up(uint64_t ip, struct code_map *map)
 }
 
 /*
- * The code that made the call is its caller's; what a tail call has replaced is not among its
- * parents.
+ * True if the site is code of the call's caller. For a tail call this cannot be checked: the
+ * function that made it is not among the parents.
  */
 static bool is_of(const struct call_site *site, const struct call_tree *tree,
 		  const struct call *call)
@@ -319,7 +319,7 @@ static int add(struct call_sites *sites, const struct call_tree *tree, const str
 
 	if (!place)
 		return -ENOMEM;
-	/* Code has come to lie where other code was. */
+	/* Code was replaced, and the site is not of the code that made this call. */
 	if (place->site && code_map__replaced(map) && !is_of(place->site, tree, call)) {
 		sites->n_known--;
 		sites->n_inlined -= place->site->inlined != NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The finished call trees of one thread, which stack hands to trace: one per stack that the thread
- * ran on.
+ * The finished call trees of one thread, one per stack that it ran on. user/stack and user/sampled
+ * make them, user/trace writes them.
  */
 #ifndef MTBPF_STACK_CALL_TREE_H
 #define MTBPF_STACK_CALL_TREE_H
@@ -26,13 +26,13 @@ enum call_kind {
 	CALL_SIGNAL,   /* the same, entered by the kernel to handle a signal */
 	CALL_KERNEL,   /* the same, entered by a syscall, an interrupt or an exception */
 	CALL_SYSCALL,  /* time in a syscall: enum syscall_reason; function is NULL */
-	CALL_UNTRACED, /* time outside user code: interrupt, fault, trap, as pt_event__of() in
-			  `reason` if the CPU told; function is NULL */
+	CALL_UNTRACED, /* time in code that is not traced (user code if only the kernel is):
+			  `reason` is pt_event__of() if the CPU told, else 0; function is NULL */
 	CALL_SWITCHED, /* another stack of the thread runs; function is NULL */
 	CALL_GAP,      /* the trace is broken: enum gap_reason in `reason`; function is NULL */
 	CALL_OFF_CPU,  /* the thread was on no CPU: enum off_reason in `reason`; function is NULL */
-	CALL_IN_KERNEL, /* samples: it ran kernel code; function is NULL, or the kernel's, in one
-			   that is not */
+	CALL_IN_KERNEL, /* samples: kernel code; function is NULL for the outermost, the kernel's
+			   for those in it */
 	CALL_INLINED,	/* `function` is part of its caller: which calls it made is known, not when
 			   it began or ended */
 	CALL_NOT_RECORDED, /* samples: no stack tells what ran there; function is NULL */
@@ -42,12 +42,12 @@ enum call_kind {
 
 enum call_flags {
 	CALL_INFERRED_START = 1 << 0, /* was already running when the segment began */
-	CALL_INFERRED_END = 1 << 1,   /* was still running when it ended */
-	CALL_BY_JUMP = 1 << 2,	      /* entered by a tail call: the frame before it is gone */
-	CALL_CUT_SHORT = 1 << 3,      /* left without a return: enum left_by in `left_by` */
-	CALL_INSIDE = 1 << 4,	      /* entry_ip is not the function's first instruction */
-	CALL_INFERRED = 1 << 5, /* it ran on across a gap, or only a stack shows that it ran */
-	CALL_SAMPLED = 1 << 6,	/* seen in samples: an edge not said to be inferred is exact */
+	CALL_INFERRED_END = 1 << 1,   /* was still running when the segment ended */
+	CALL_BY_JUMP = 1 << 2,	 /* entered by a tail call: the frame that it replaced is gone */
+	CALL_CUT_SHORT = 1 << 3, /* left without a return: enum left_by in `left_by` */
+	CALL_INSIDE = 1 << 4,	 /* entry_ip is not the function's first instruction */
+	CALL_INFERRED = 1 << 5,	 /* it ran on across a gap, or only a stack shows that it ran */
+	CALL_SAMPLED = 1 << 6,	 /* seen in samples; edges without an INFERRED flag are exact */
 };
 
 /* Kinds of time in the kernel. */
@@ -62,7 +62,7 @@ enum off_reason {
 	OFF_PREEMPTED, /* it could have run: somebody else did */
 	OFF_RUNNABLE,  /* it was ready to run, but waited for a CPU */
 	OFF_THROTTLED, /* it could have run, but its cgroup's quota of CPU time was used up */
-	OFF_STOLEN,    /* it had a CPU, but that did not run: the hypervisor's doing */
+	OFF_STOLEN,    /* the hypervisor did not run its virtual CPU */
 };
 
 /*
@@ -83,10 +83,12 @@ struct waits_for {
 	uint32_t call;	  /* its index: of a CALL_OFF_CPU */
 	int syscall;	  /* its number, or MT_STOPPED_BY_SIGNAL and the like */
 	int fd;		  /* its first argument; -1: not a file descriptor */
-	const char *file; /* the recording's: what the fd was at the end; NULL: not known */
-	pid_t owner;	  /* the thread of the process that has its mutex; 0: none is known */
+	const char *file; /* what the fd was at the end, owned by the recording; NULL: not known */
+	pid_t owner;	  /* the thread of the process that holds its mutex; 0: not known */
 	char owner_comm[16];
-	/* The text from a trace file, which tells all of it; NULL: made from the members above. */
+	/*
+	 * The whole text, if it comes from a trace file; NULL: it is made from the members above.
+	 */
 	const char *text;
 };
 
@@ -119,16 +121,16 @@ enum left_by {
 /* One activation: one slice. */
 struct call {
 	uint64_t start_ns, end_ns; /* start <= end */
-	uint64_t entry_ip;	   /* where the function was entered, or first seen; of a page fault
-				      its address, or 0 */
+	uint64_t entry_ip;	   /* where the function was entered, or first seen; page fault: the
+				      faulting address, or 0 */
 	union {
 		uint64_t call_ip;	       /* address of the calling instruction; 0 unknown */
-		const struct inlined *inlined; /* CALL_INLINED: where it was put */
+		const struct inlined *inlined; /* CALL_INLINED: the inlined call */
 	};
 	const struct function *function;
 	uint64_t self_insns : 39; /* instructions executed in it, callees not counted */
 	uint64_t told_at_end : 1; /* the consumer took a callee that ended at the same time */
-	uint64_t told_before : 1; /* and calls between this one and its previous sibling */
+	uint64_t told_before : 1; /* it took calls between this one and its previous sibling */
 	uint64_t left_by : 3;	  /* enum left_by */
 	uint64_t kind : 4;	  /* enum call_kind */
 	uint64_t flags : 8;	  /* enum call_flags */
@@ -157,8 +159,8 @@ struct unwind {
  */
 
 /*
- * An instruction's function, inlined function and source. A site without the last two is not
- * stored.
+ * An instruction's function, inlined function and source. A site that has neither of the last two
+ * is not stored.
  */
 struct call_site {
 	const struct function *function; /* whose code it is */
@@ -182,7 +184,10 @@ struct call_sites {
 struct call_tree {
 	pid_t pid, tid;
 	char comm[16];
-	/* Number of the thread's coroutine, from 1, and "coroutine 1". 0: the thread's stack. */
+	/*
+	 * The coroutine's number in its thread, from 1, and its name, such as "goroutine 1". 0: the
+	 * thread's own stack.
+	 */
 	uint32_t coroutine;
 	char coroutine_name[64];
 	VEC(struct call) calls;
@@ -191,10 +196,10 @@ struct call_tree {
 	VEC(struct unwind) unwinds;    /* ascending by `from` */
 	VEC(struct waits_for) waits;   /* ascending by `call` */
 	VEC(struct fault_mark) faults; /* ascending by time */
-	VEC(struct interrupts_mark) interrupts; /* ascending, none within another */
+	VEC(struct interrupts_mark) interrupts; /* ascending, without overlaps */
 };
 
-/* Puts them in order. */
+/* Sorts the unwinds by `from`, then by end_ns. */
 void call_tree__sort_unwinds(struct call_tree *tree);
 /* Appends a mark, without the part that overlaps those before it. 0 or -ENOMEM. */
 int call_tree__add_interrupts(struct call_tree *tree, const struct interrupts_mark *mark);

@@ -228,7 +228,7 @@ static struct frame *find_frame(const struct frames *frames, const char *name)
 }
 
 /*
- * Ends a goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
+ * Ends one goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
  * that every goroutine returns to.
  */
 static void end_goroutine(struct stack *s, const struct branch *b)
@@ -512,7 +512,7 @@ void event__fiber_end(struct stack *s, const struct branch *b, struct event *e)
 				   runner);
 }
 
-/* The effect has no handler: the runtime returns to the fiber that performed it, which raises. */
+/* The effect lacks handler: the runtime returns to the fiber that performed it, which raises. */
 static void go_unhandled(struct stack *s, const struct branch *b)
 {
 	struct coroutine *performer = s->coroutines.performer;
@@ -680,7 +680,10 @@ void stack__note_switcher(struct stack *s, struct switcher did)
 	switcher->left_at = did.left_at ?: switcher->left_at;
 }
 
-/* The thread's own stack never ends, and getcontext() may have stored where another one goes on. */
+/*
+ * Leaves the running stack. It waits if its switch returns, if it is the thread's own, or if
+ * something may still go to a setjmp() or getcontext() of it; otherwise it ends.
+ */
 static void leave(struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine = s->coroutines.running;
@@ -720,7 +723,7 @@ void event__switch_back(struct stack *s, const struct branch *b, struct event *e
 }
 
 /*
- * Goes to a waiting stack, whose switch has returned. Returns may show later that it was another
+ * Goes to one waiting stack, whose switch has returned. Returns may show later that it was another
  * one that waits there.
  */
 void event__switch(struct stack *s, const struct branch *b, struct event *e)
@@ -737,7 +740,7 @@ void event__switch(struct stack *s, const struct branch *b, struct event *e)
 		unwinding__note_landing(s, b->to);
 }
 
-/* Goes to a frame of another coroutine that has called getcontext() or setjmp(). */
+/* Goes to one frame of another coroutine that has called getcontext() or setjmp(). */
 void event__switch_landing(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct departure by;
@@ -772,7 +775,7 @@ void event__no_switch(struct stack *s, const struct branch *b, struct event *e)
 	e->again = true;
 }
 
-/* Finds a stack that has waited since before a gap, unless it may be the running one. */
+/* Finds one stack that has waited since before a gap, unless it may be the running one. */
 static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine = find_other(&s->coroutines, b->to, COROUTINE_PARKED);
@@ -788,8 +791,8 @@ static struct coroutine *find_parked(const struct stack *s, const struct branch 
 }
 
 /*
- * Finds a waiting stack that returns there, or one whose caller is not known. If the caller of the
- * running stack is not known either, it may be a stack that has waited since before a gap and
+ * Finds one waiting stack that returns there, or one whose caller is not known. If the caller of
+ * the running stack is not known either, it may be a stack that has waited since before a gap and
  * returns there.
  */
 bool stack__find_other(const struct stack *s, const struct branch *b, struct coroutine **other)
@@ -806,7 +809,7 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 	return *other || (has_caller && frames_mark__is_whole(&coroutines->mark, s->frames));
 }
 
-/* Adds a stack that has waited since before the trace began. NULL: no memory, or too many. */
+/* Adds one stack that has waited since before the trace began. NULL: no memory, or too many. */
 static struct coroutine *add_unknown(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -817,6 +820,7 @@ static struct coroutine *add_unknown(struct stack *s)
 		return NULL;
 	coroutine->is_goroutine = coroutines->running->is_goroutine;
 	coroutine->is_fiber = coroutines->running->is_fiber;
+	coroutine->generation = ++coroutines->n_begun;
 	coroutine->waits_at = coroutine->began_at = coroutines->mark.waits_at;
 	coroutine__may_join(coroutine);
 	return coroutine;

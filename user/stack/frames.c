@@ -186,7 +186,7 @@ bool frames__is_last(const struct frames *frames)
 	return top && !call__is_root(&top->call) && top->index == n_calls(frames) - 1;
 }
 
-/* Ends a nested part without frames. Returns false if it is the segment that has no frames. */
+/* Ends a nested part without frames. Returns false if it is the segment that lacks frames. */
 static bool join(struct frames *frames)
 {
 	struct part *part = running_part(frames);
@@ -382,7 +382,10 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 /* Deeper calls wait until the number of roots below them is known: files have a depth limit. */
 #define MAX_DEPTH 256
 
-/* Parts, and calls of unwinds, may still have to be found by their places. */
+/*
+ * True if calls from this place on must not move: a part begins after it, or an unwind refers to it
+ * or to a later one.
+ */
 static bool is_named(const struct frames *frames, uint32_t index)
 {
 	const struct part *part = &frames->parts.v[frames->parts.n - 1];
@@ -462,7 +465,7 @@ static void keep(struct frames *frames, struct frame *frame, size_t depth)
 {
 	struct frame *caller = depth ? frame - 1 : NULL;
 
-	/* After a gap there may be more calls in it. */
+	/* A frame that goes on after a gap may make more calls in the same inlined code. */
 	if (has_waiting(frame) && !(frame->call.flags & CALL_INFERRED_END) &&
 	    !is_named(frames, frame->first_in))
 		tell(frames, frame->first_in, n_calls(frames), depth + 1);
@@ -585,7 +588,7 @@ void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
-/* Adds a frame on top. Its return address is where its caller was first seen. */
+/* Adds one frame on top. Its return address is where its caller was first seen. */
 static void show(struct frames *frames, const struct call *call)
 {
 	size_t n = frames->begun.n;

@@ -21,24 +21,27 @@
 
 /* A running frame: a call that has not returned. */
 struct frame {
-	struct call call;   /* call.parent, call.depth: not before frames__finish() */
+	struct call call;   /* call.parent, call.depth: final only after frames__finish() */
 	uint64_t return_ip; /* where its RET will go; 0: not known */
 	/*
 	 * Signal and kernel frames: where the interrupted code continues. Functions that switch
 	 * stacks: where this stack continues; return_ip is 0, since their RET may switch.
 	 */
 	uint64_t resume_ip;
-	/* Ends of its last callees: the one that was kept (at first its own begin), the one told */
+	/*
+	 * Ends of its last callees: of the last one that was kept (at first its own begin), and
+	 * told
+	 */
 	uint64_t kept_ns, told_ns;
 	/* The outermost inlined call in which its last callee was made; NULL: none. */
 	const struct inlined *in;
 	uint32_t index;	   /* its place among the calls */
-	uint32_t unwind;   /* the last that landed in it, counted from 1; 0: none */
+	uint32_t unwind;   /* number of the last unwind that landed in it, from 1; 0: none */
 	uint32_t first_in; /* the first callee made in `in`; all of these are handed on together */
 	bool keeps_in;	   /* these callees are handed on with this frame, not earlier */
 	bool has_told;	   /* a callee was told since the last one that was kept */
 	bool keeps;	   /* a callee is too deep to be told: both are kept */
-	bool is_resolving; /* a stub's, that is binding its function */
+	bool is_resolving; /* of a stub, while the dynamic linker binds its function */
 	uint8_t slack;	   /* its RET may go up to this many bytes after return_ip as well */
 	uint8_t role;	   /* enum function_role: it switches stacks; else 0 */
 };
@@ -74,9 +77,9 @@ struct part {
 };
 
 /*
- * A caller that was discovered after everything that it called has this depth until
- * frames__finish(); that of other frames, above roots, may be a little below 0 until then. Its
- * call.parent is how far before it the part's root is that was found before, which it has called.
+ * The depth of a root until frames__finish(). Until then its call.parent is the distance to the
+ * root that was found before it in the same part, which it has called; 0: none. The depth of frames
+ * above roots does not count the roots, so it may be a little below 0.
  */
 #define ROOT_DEPTH (1u << 31)
 
@@ -96,7 +99,7 @@ struct landing {
 };
 
 struct frames {
-	VEC(struct call) calls; /* after room for those that go before them in the end */
+	VEC(struct call) calls; /* the first FRAMES_ROOM places are for late callers */
 	VEC(struct frame) open;
 	VEC(struct part) parts;	      /* in the order of their first calls */
 	VEC(struct unwind) unwinds;   /* they refer to calls by their places */
@@ -113,9 +116,9 @@ struct frames {
 	bool failed;	      /* out of memory: nothing more is added */
 	/* For the consumer, frames.c: */
 	const struct call_consumer *consumer; /* takes calls before their tree; or NULL */
-	uint32_t n_named;		      /* unwinds refer to calls before this one */
+	uint32_t n_named;		      /* unwinds may refer to calls before this place */
 	uint64_t ended_ns;		      /* when the last call ended */
-	const struct inlined *ended_in;	      /* the inlined call of the last one kept */
+	const struct inlined *ended_in; /* the inlined call in which the last kept call was made */
 };
 
 void frames__init(struct frames *frames);
@@ -142,7 +145,7 @@ void frames__forget(struct frames *frames);
 
 /* Begins a nested part, without frames, on top of the running frame. */
 void frames__begin_nested(struct frames *frames, uint64_t time_ns);
-/* If a nested part has no frames: the frame that it is on top of. Otherwise NULL. */
+/* If a nested part lacks frames: the frame that it is on top of. Otherwise NULL. */
 struct frame *frames__below(const struct frames *frames);
 
 /* The running frame; NULL if the segment, or the part, does not have one. */
@@ -153,7 +156,7 @@ static inline struct frame *frames__top(const struct frames *frames)
 	return n > frames->n_below ? &frames->open.v[n - 1] : NULL;
 }
 
-/* Its caller, or the frame that its nested part is on top of; or NULL. */
+/* The frame's caller, or the frame that its nested part is on top of; NULL: none is known. */
 struct frame *frames__parent(const struct frames *frames, const struct frame *frame);
 /* The same for a call's frame; NULL for a kernel entry, which the frame below has not called. */
 static inline struct frame *frames__caller(const struct frames *frames, const struct frame *frame)
@@ -161,12 +164,12 @@ static inline struct frame *frames__caller(const struct frames *frames, const st
 	return frame->call.kind == CALL_KERNEL ? NULL : frames__parent(frames, frame);
 }
 
-/* True if the running frame is the last of all calls: it has no callees. */
+/* True if the running frame is the last of all calls: it lacks callees. */
 bool frames__is_last(const struct frames *frames);
 
 /*
- * Enters a frame: the caller fills `call`'s start, function, kind and flags. Invalidates pointers
- * to frames.
+ * Pushes one frame with a copy of `call`, whose start, addresses, function, kind and flags are set.
+ * Invalidates pointers to frames. NULL: no memory (frames->failed).
  */
 struct frame *frames__push(struct frames *frames, const struct call *call);
 /* Ends the top frame. */
@@ -179,14 +182,17 @@ void frames__drop_last(struct frames *frames);
  */
 void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    uint8_t flags);
-/* Does the same to frames that do not return. NULL: all frames, but the segment continues. */
+/*
+ * Does the same to frames that end without a return: each gets `left_by`, and its caller is learnt.
+ * NULL: all frames.
+ */
 void frames__cut_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    enum left_by left_by);
 /* The frame ends without a return: stores who called it (struct call_edges). is_passed: an
  * exception has passed that caller, too. */
 void frames__learn_edge(struct frames *frames, const struct frame *frame, bool is_passed);
 
-/* Keeps the frame's call in its place: an unwind begins with it and refers to that. */
+/* Keeps the frame's call in its place, because an unwind refers to it there. */
 void frames__name(struct frames *frames, const struct frame *frame);
 
 /* Adds an unwind that has landed in the frame `to`. It is complete except for unwind->to. */
@@ -207,9 +213,12 @@ struct frame *frames__emplace_root(struct frames *frames, const struct function 
 /* Notes whether the lowest frame that the running segment has shown is an unwinder's. */
 void frames__note_lowest(struct frames *frames, bool is_unwinder);
 
-/* Adds a slice outside of all segments, for a gap; it may be long from GAP_BETWEEN on. */
+/*
+ * Ends the segment, and adds a gap's slice after it. Reasons from GAP_BETWEEN on are long gaps
+ * (BOUNDARY_LONG).
+ */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
-/* Adds one for a time in which another stack of the thread ran, before the next segment. */
+/* Adds one slice for the time in which another stack of the thread ran, before the next segment. */
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns);
 
 /*

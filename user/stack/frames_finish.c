@@ -87,13 +87,13 @@ static void hand_over_unwinds(struct frames *frames, struct call_tree *tree)
 struct pass {
 	const struct frames *frames;
 	const struct stitcher *stitcher;
-	struct call *from; /* moves down within one array, or stays */
+	struct call *from; /* where the calls are now; `to` is earlier in the same array */
 	struct call *to;
 	size_t in, out;		     /* next call to move; where to */
 	uint32_t part;		     /* that contains `in` */
-	uint32_t deeper;	     /* than it was known to be when it began */
+	uint32_t deeper;	     /* added to each depth: frames below that were found late */
 	uint32_t outside;	     /* depth of what is before the next segment */
-	uint32_t n_joined;	     /* calls to come that have been there before */
+	uint32_t n_joined;	     /* of the next calls, how many continue calls on the path */
 	uint32_t last;		     /* index of the call that was taken last */
 	const struct wanted *wanted; /* the next one */
 	size_t segment;		     /* the next one */
@@ -209,7 +209,7 @@ static uint32_t depth_before(const struct pass *p)
 				: depth_of_next(p) - (uint32_t)run->below.n;
 }
 
-/* Callers that only a later segment showed, or a stack. */
+/* Adds callers that only a later segment, or a stack from a trigger, has shown. */
 static int put_callers(struct pass *p, const struct part *part)
 {
 	const struct run *run = &p->stitcher->runs.v[next_placement(p)->run];
@@ -257,8 +257,8 @@ static int enter_segment(struct pass *p, const struct part *part)
 }
 
 /*
- * The part's roots: each is the parent of the one found before it. Unwinds will ask for it when its
- * old place is reached: it tells the new one there.
+ * Moves the part's roots: each is the caller of the one found before it. A root's new index is
+ * stored in its old place: move_to() gives it to unwinds.
  */
 static int enter_part(struct pass *p, uint32_t index)
 {
@@ -279,7 +279,7 @@ static int enter_part(struct pass *p, uint32_t index)
 	return err;
 }
 
-/* A run inside another one comes after it. */
+/* Finds the depth of each run's first segment. A run is listed after the run that it is on. */
 static int place_runs(struct pass *p)
 {
 	for (size_t i = 0; i < p->stitcher->runs.n; i++) {

@@ -7,7 +7,10 @@
 #include "kernel/kernel.h"
 #include "util/insn.h"
 
-/* They are short: a few registers, and in glibc the signal mask. */
+/*
+ * The largest function that may switch stacks: it saves and loads a few registers, in glibc also
+ * the signal mask.
+ */
 #define MAX_SIZE 512
 
 /*
@@ -43,10 +46,13 @@ static bool takes_trap(const struct insn_move *load, const struct insn_move *nex
 struct switch_search {
 	struct insn_move before; /* the instruction before */
 	uint32_t saved;		 /* registers that hold this stack's pointer, a bit each */
-	bool loaded;		 /* the stack pointer, from elsewhere */
+	bool loaded;		 /* the stack pointer was loaded from elsewhere */
 };
 
-/* Back from a stack that was gone to by hand: a call of C by OCaml 5. */
+/*
+ * True if the move puts back a stack pointer that the function saved, as OCaml 5 does after a call
+ * of C.
+ */
 static bool restores(const struct switch_search *search, const struct insn_move *move)
 {
 	return move->kind == MOVE_REG && move->reg == INSN_RSP && search->saved >> move->base & 1;
@@ -125,7 +131,7 @@ bool switch_code__is_at(struct code_map *map, const struct code_place *place)
 	       !takes_guarded_pointer(code, len);
 }
 
-/* glibc's names, and those of others that are made like them. */
+/* Names of glibc's functions, and of functions of other libraries that do the same. */
 static const struct {
 	const char *name;
 	enum function_role role;
@@ -182,13 +188,13 @@ static enum function_role by_name(const struct function *function)
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
 		if (is_called(function, roles[i].name))
 			return roles[i].role;
-	/* One for each way to save registers. */
+	/* glibc has several, one for each way to save registers. */
 	return begins_with(function, "_dl_runtime_resolve") ? ROLE_RESOLVER : ROLE_NONE;
 }
 
 /*
- * They set the stack pointer as well: to that of a frame on the same stack; or to another stack,
- * for a call that comes back.
+ * True for functions that set the stack pointer and do not switch: it is a frame's on the same
+ * stack, or another stack's for a call that comes back.
  */
 static bool keeps_to_its_stack(const struct function *function)
 {
@@ -210,8 +216,8 @@ enum function_role function_role__at(struct code_map *map, const struct code_pla
 	else if (!strncmp(function->module, "ld-", strlen("ld-")))
 		return ROLE_LINKER;
 	/*
-	 * In newer versions the code of runtime.gogo() is not known, and it only jumps to gogo():
-	 * see rules.c.
+	 * In newer versions of Go runtime.gogo() only jumps to gogo(), which switches. If its code
+	 * is not known, both have the role: see rules.c.
 	 */
 	if (role == ROLE_GOGO && elf_image__has_code(function->image))
 		return switch_code__is_at(map, place) ? ROLE_GOGO : ROLE_NONE;

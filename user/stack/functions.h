@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that do something to the stack that no call or return shows. They are known by their
- * names; those that switch to another stack, by their code.
+ * names; those that switch to another stack, by their names or their code.
  */
 #ifndef MTBPF_STACK_FUNCTIONS_H
 #define MTBPF_STACK_FUNCTIONS_H
@@ -19,7 +19,7 @@ enum function_role {
 	ROLE_GETCONTEXT, /* by setcontext() */
 	ROLE_RESOLVER,	 /* of lazy binding: jumps to the function that it has found */
 	ROLE_START,	 /* where the kernel begins a program */
-	ROLE_LINKER,	 /* of the dynamic linker, without a name: maybe one of these two */
+	ROLE_LINKER,	 /* nameless code of the dynamic linker: may be one of these two */
 	ROLE_FIND_FDE,	 /* the unwinder asks it for each frame that it looks at: unwinding.c */
 	ROLE_MAY_SWITCH, /* its code may switch to another stack */
 	ROLE_SWITCH,	 /* it switches to another stack */

@@ -20,8 +20,8 @@ static const struct inlined *place_of(const struct inline_pass *p, const struct 
 	const struct call_site *site;
 
 	/*
-	 * A tail call has taken the place of a call that lay there; a handler is entered where
-	 * its thread was interrupted, which the slice before it tells.
+	 * A tail call counts as made where the call was that it replaced, and a handler where its
+	 * thread was interrupted: in the slices that are open.
 	 */
 	if (call->flags & CALL_BY_JUMP || call->kind == CALL_SIGNAL)
 		return caller->open;
@@ -86,7 +86,10 @@ static void begin_slice(struct inline_pass *p, struct inline_level *level,
 	level->open = inlined;
 }
 
-/* Outer before inner. They are no more than the debug info's nesting, which has bounds. */
+/*
+ * Begins outer slices before inner ones. The recursion is as deep as the debug info's nesting,
+ * which has bounds.
+ */
 static void begin_slices(struct inline_pass *p, struct inline_level *level,
 			 const struct inlined *inlined, const struct call *first)
 {
@@ -158,7 +161,7 @@ static uint32_t new_index(const struct inline_pass *p, uint32_t index)
 	return index + (uint32_t)n;
 }
 
-/* Updates everything that refers to calls by their indices. */
+/* Updates the indices in unwinds and done_by. Trees of followed calls lack `waits`. */
 static void follow_calls(const struct inline_pass *p)
 {
 	struct call_tree *tree = p->tree;

@@ -29,8 +29,8 @@ struct resumed {
 
 /* The match of a resumed stack with one that waits. */
 struct match {
-	uint32_t lowest;  /* the call that the resumed one's first is, or, of n_below, the outermost
-			   */
+	uint32_t lowest; /* the waiting stack's call that is the resumed stack's call number n_below
+			  */
 	uint32_t n_below; /* this many of the first calls are below all that the waiting stack shows
 			   */
 	uint32_t n_agreed; /* return addresses */
@@ -460,7 +460,10 @@ static int add_callers(struct candidate *c, const struct resumed *resumed)
 	return own.n ? splice_below(c->waiter, c->match.lowest, (uint32_t)tree->calls.n, &own) : 0;
 }
 
-/* It may be one of several that have the same callers: it gets a copy of these. */
+/*
+ * The match has gone on in its own thread, so this is another stack with the same callers: it gets
+ * a copy of these.
+ */
 static int lend_callers(const struct candidate *c, const struct resumed *resumed)
 {
 	const struct call *calls = c->waiter->tree->calls.v;

@@ -24,7 +24,7 @@ typedef VEC(struct coroutine *) coroutine_vec;
 struct likeness {
 	struct coroutine *coroutine; /* NULL: none, or several that are different below */
 	struct fit fit;
-	bool has_waited; /* and has not moved since */
+	bool has_waited; /* it waits where it was left, and has not run since */
 };
 
 static int compare_parked(const void *a, const void *b)
@@ -74,7 +74,7 @@ static bool fits(struct coroutine *coroutine, struct held_stack begin, uint64_t 
 	struct held_stack pending = held_vec__all(&coroutine->pending);
 
 	*like = (struct likeness){.coroutine = coroutine};
-	/* Another one has been taken for it. */
+	/* It has been joined already. */
 	if (coroutine->state != COROUTINE_PARKED)
 		return false;
 	if (held_stack__fits(pending, begin, BOUNDARY_GAP, &like->fit)) {
@@ -121,7 +121,9 @@ static bool is_better(const struct likeness *a, const struct likeness *b)
 	return compared ? compared > 0 : a->fit.distance < b->fit.distance;
 }
 
-/* Another one, taken already or not, had the function that alone agrees on other frames. */
+/*
+ * True if another stack, already joined or not, had the only function that agrees on other frames.
+ */
 static bool has_another(const coroutine_vec *parked, const struct likeness *best)
 {
 	struct held_stack a = held_vec__all(&best->coroutine->pending);
@@ -138,7 +140,7 @@ static bool has_another(const coroutine_vec *parked, const struct likeness *best
 	return false;
 }
 
-/* Another one fits as well, and it would make a difference. */
+/* True if another one fits as well, and is different below. */
 static bool is_unsure(const coroutine_vec *parked, const struct likeness *best,
 		      struct held_stack begin, uint64_t began_at)
 {
@@ -159,8 +161,8 @@ static bool is_unsure(const coroutine_vec *parked, const struct likeness *best,
 }
 
 /*
- * One that began with these frames, to which a switch to began_at went (0: it ran when the gap
- * ended).
+ * Finds the parked coroutine that is continued by a stack that began with these frames. began_at:
+ * where the switch to it went; 0: it ran when the gap ended.
  */
 static struct likeness find_parked(const coroutine_vec *parked, struct held_stack begin,
 				   uint64_t began_at)
@@ -213,6 +215,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	coroutine->waits_at = loose->waits_at;
 	coroutine->slack = loose->slack;
 	coroutine->since = loose->since;
+	coroutine->generation = loose->generation;
 	coroutine->is_goroutine |= loose->is_goroutine;
 	coroutine->is_fiber |= loose->is_fiber;
 	loose->state = COROUTINE_OVER;
@@ -348,12 +351,15 @@ static void use_anchors(struct stack *s, uint64_t before_ns)
 
 #define MAX_FRAMES 32
 
-/* A function, with where it called the one above it; those above come first. */
+/*
+ * Functions that may have called the lowest frame, with the addresses after their calls. `above`:
+ * the index of the function called, which comes earlier.
+ */
 struct callers {
 	struct held frames[MAX_FRAMES];
 	size_t above[MAX_FRAMES], depth[MAX_FRAMES];
 	size_t n;
-	size_t n_found, found; /* ways to what ran before the gap, of as few calls; the last */
+	size_t n_found, found; /* shortest ways to what ran before the gap; end of the last */
 	size_t end;	       /* whose callers they are: in stitcher.ends */
 };
 
@@ -541,7 +547,9 @@ static void park_all(struct stack *s)
 	coroutines->n_before_gap = coroutines->n_switches;
 }
 
-/* Much may have happened meanwhile. */
+/*
+ * Between two snapshots much may have happened: ends all stacks, and goes on with the thread's own.
+ */
 static void forget_all(struct stack *s, uint64_t time_ns)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -601,7 +609,7 @@ static void run_passes(struct stack *s, uint64_t before_ns)
 		s->frames->stitcher.n_ends = 0;
 }
 
-/* Whichever runs now is held apart. */
+/* Keeps the stack that runs now apart, until the coroutines pass identifies it. */
 static void begin_loose(struct stack *s, const struct branch *b)
 {
 	struct coroutines *coroutines = &s->coroutines;
@@ -614,6 +622,7 @@ static void begin_loose(struct stack *s, const struct branch *b)
 		coroutines->running->state = COROUTINE_RUNS;
 		return;
 	}
+	coroutine->generation = ++coroutines->n_begun;
 	coroutine->is_loose = !coroutine->frames.parts.n;
 	coroutine->is_rootless = !coroutine->is_loose;
 	coroutine->began_at = 0;

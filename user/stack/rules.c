@@ -67,13 +67,16 @@ bool stack__is_return_thunk(const struct function *function, uint64_t ip)
 	       !strcmp(function->name + len - (sizeof(suffix) - 1), suffix);
 }
 
-/* Event Trace told of it: an int3, for one, is an instruction like a syscall otherwise. */
+/* Without Event Trace an int3, for example, ends tracing like a syscall instruction. */
 bool stack__is_interrupted(const struct stack *s, const struct branch *b)
 {
 	return s->interruption.event && s->interruption.ip && s->interruption.ip == b->from;
 }
 
-/* sysret, sysexit or iret at ip. A virtual machine is entered by another one. */
+/*
+ * True if the instruction at ip is sysret, sysexit or iret. A kernel that enters a virtual machine
+ * leaves by another one.
+ */
 static bool returns_to_user(const struct stack *s, uint64_t ip)
 {
 	uint8_t code[3] = {0}, *op = code;
@@ -84,7 +87,7 @@ static bool returns_to_user(const struct stack *s, uint64_t ip)
 	return op[0] == 0xcf || (op[0] == 0x0f && (op[1] == 0x07 || op[1] == 0x35));
 }
 
-/* Conditions: whether `b` is one, and what it is about. */
+/* Conditions of rules: true if the rule applies to `b`. They set in *e what the event is about. */
 #define ARGS const struct stack *s, const struct branch *b, struct event *e
 
 static struct frame *top_of(const struct stack *s)
@@ -106,7 +109,7 @@ static bool always(ARGS)
 
 /* Calls. */
 
-/* E8, which reads the IP where it calls what follows it. */
+/* Length of E8, with which code calls the next instruction to read the instruction pointer. */
 #define CALL_DIRECT_LEN 5
 
 /* If the length of the call is not known, the next address may be the start of a function. */
@@ -152,7 +155,10 @@ static bool leaves_stub(ARGS)
 
 /* Switches from one stack of the thread to another. */
 
-/* In newer versions runtime.gogo(), whose code is not known, goes to gogo(), which switches. */
+/*
+ * In newer versions of Go runtime.gogo() only jumps to gogo(), which switches. It has the role only
+ * if its code is not known.
+ */
 static bool goes_to_gogo(ARGS)
 {
 	const struct frame *top = top_of(s);
@@ -234,7 +240,7 @@ static bool is_known_to_switch(ARGS)
 
 /*
  * A switch that is made of setjmp() and longjmp(): the function that calls longjmp() has called
- * setjmp() itself, to be come back to.
+ * setjmp() itself, for the way back.
  */
 
 static bool longjmps_to_waiting(ARGS)
@@ -258,7 +264,10 @@ static bool longjmps_to_others_setjmp(ARGS)
 	       !unwinding__has_setjmp(s->frames, b->to) && find_others_setjmp(s, b, e);
 }
 
-/* The address after a call of setjmp(), if the code tells what is called. */
+/*
+ * True if ip may follow a call of setjmp(): if the code does not tell what it calls, any call may
+ * be one.
+ */
 static bool may_be_behind_setjmp(const struct stack *s, uint64_t ip)
 {
 	uint64_t called = unwind__called_before(s->map, ip);
@@ -341,8 +350,9 @@ static bool returns_to_caller(ARGS)
 }
 
 /*
- * In a recursion its caller may return there, too. A handler that has interrupted the end of
- * another one, which is the restorer, returns to its own.
+ * Precedes the rules for outer frames: in a recursion one of them may return to the same address. A
+ * handler that interrupted another one's restorer at its first instruction returns to its own
+ * restorer, which is at the same address.
  */
 static bool returns_from_preemption(ARGS)
 {
@@ -541,7 +551,7 @@ static bool was_emulated(ARGS)
 	return e->function && top_of(s) && stays_in_function(s, b, e) && !e->is_entry;
 }
 
-/* No signal handler is there. */
+/* True at a program's or the dynamic linker's first instruction, where no signal handler begins. */
 static bool begins_program(ARGS)
 {
 	enum function_role role = stack__role_at(s, b->to);

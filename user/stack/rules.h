@@ -80,7 +80,7 @@ struct rule {
 	const char *source;
 	bool (*holds)(const struct stack *s, const struct branch *b, struct event *e);
 	event_fn *apply; /* what it does to the frames; NULL: nothing */
-	bool is_common;	 /* -v does not tell of it */
+	bool is_common;	 /* -v does not print it */
 };
 
 /* Rules that are tried together, and the condition for that. */

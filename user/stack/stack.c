@@ -58,8 +58,8 @@ static bool is_aborting(const struct stack *s, const struct frame *top,
 }
 
 /*
- * The branch came out of the function at `from`: is that what runs on top? It is not where one
- * function falls through into the next (assembler).
+ * Makes the function at `from` the top frame's if another one is there: in assembly, one function
+ * may fall through into the next.
  */
 static void reconcile(struct stack *s, const struct branch *b)
 {
@@ -241,7 +241,7 @@ int stack__take(struct stack *s, const struct branch *v, size_t n)
 	return s->frames->failed ? -ENOMEM : 0;
 }
 
-/* The freeze itself leaves user code: nothing of it is the program's. */
+/* Drops an empty slice at the end: it is the freeze itself that leaves user code there. */
 static void drop_empty_end(struct stack *s)
 {
 	struct frame *top = frames__top(s->frames);

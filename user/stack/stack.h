@@ -16,23 +16,23 @@ struct stack;
 struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map *map);
 void stack__free(struct stack *stack);
 
-/* Sets exception handlers of code for which no ELF file lists them. The caller keeps them. */
+/* Sets exception handlers of code for which no ELF file lists them. They must outlive the stack. */
 void stack__set_traps(struct stack *stack, const struct ocaml_traps *traps);
 
 /*
- * Sets who takes calls of the thread's own stack before stack__finish(). The consumer stays the
- * caller's.
+ * Sets who takes calls of the thread's own stack before stack__finish(), until the thread first
+ * switches stacks. The consumer stays the caller's.
  */
 void stack__set_consumer(struct stack *stack, const struct call_consumer *consumer);
 
 /*
- * Takes the next branches; entries among them are left out. The map is the same at all of them. 0
- * or -ENOMEM.
+ * Takes the next branches, and the notes among them; other entries are skipped. The map is the same
+ * at all of them. 0 or -ENOMEM.
  */
 int stack__take(struct stack *stack, const struct branch *v, size_t n);
 /*
  * The thread's stack at a trigger: ips[0] is where it ran, then return addresses, the innermost
- * first (copied). To be told before the branches, in the order of time. 0 or -ENOMEM.
+ * first (copied). Call this before stack__take(), in the order of time. 0 or -ENOMEM.
  */
 int stack__anchor(struct stack *stack, uint64_t time_ns, const uint64_t *ips, size_t n);
 

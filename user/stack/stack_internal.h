@@ -35,14 +35,14 @@ enum coroutine_state {
 struct coroutine {
 	struct frames frames; /* unused by the thread's own */
 	uint64_t waits_at;    /* where it will continue; 0: not known */
-	uint64_t since;	      /* how many switches there were before it began to wait */
+	uint64_t since;	      /* number of the switch (n_switches) since which it waits */
 	uint32_t number;      /* 0: the thread's own */
 	uint8_t state;	      /* enum coroutine_state */
 	uint8_t slack;	      /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
 	/* OCaml's: coroutines.c. */
 	bool is_fiber;
-	struct coroutine *parent;    /* that waits for it; NULL for a kept one */
+	struct coroutine *parent;    /* that waits for it; NULL while a handler keeps the fiber */
 	struct coroutine *child;     /* that it waits for */
 	struct coroutine *performed; /* the last that was kept when its handler was called */
 	/*
@@ -50,8 +50,9 @@ struct coroutine {
 	 * 0: it ran when the gap ended.
 	 */
 	bool is_loose;
-	bool is_rootless; /* none was found: there may be anything below it */
+	bool is_rootless; /* no coroutine was found for it: its outer callers are unknown */
 	uint64_t began_at;
+	unsigned int generation; /* numbers the stacks as they begin; only tests read it */
 	/* If it is parked: */
 	held_vec pending; /* frames */
 	uint64_t left_ns; /* if no frame is open: when it was last seen */
@@ -64,6 +65,7 @@ struct coroutines {
 	VEC(struct coroutine *) others; /* by number */
 	size_t max;			/* of others: COROUTINES_MAX, in tests less */
 	uint64_t n_switches;
+	unsigned int n_begun;
 	/* Go's: the scheduler's stack, and a goroutine that recovers from a panic; or NULL. */
 	struct coroutine *system, *recovering;
 	struct coroutine *lost_system; /* the scheduler's, if it ran when a gap began */
@@ -73,7 +75,7 @@ struct coroutines {
 	/* OCaml's: the fiber that performed last, and the one that resumed the running one; or NULL
 	 */
 	struct coroutine *performer, *resumer;
-	const struct function *switched_by; /* the last switch */
+	const struct function *switched_by; /* the function that made the last switch */
 	uint64_t n_before_gap;		    /* n_switches when coroutines were last parked */
 	uint64_t n_at_gap;		    /* n_switches at the last gap */
 	bool is_lost;			    /* which one runs when the gap ends is not known */
@@ -86,7 +88,10 @@ struct coroutines {
 struct switcher {
 	const struct function *function;
 	bool has_switched, has_unwound;
-	/* The return address of its last call to code that was not known at all. */
+	/*
+	 * The return address of its last call that ended at an unexplained target (event__lost());
+	 * 0: none.
+	 */
 	uint64_t left_at;
 };
 
@@ -109,7 +114,7 @@ enum stack_pass {
 	PASS_COROUTINES = 1 << 1, /* which coroutine from before a gap goes on after it */
 	PASS_STITCHING = 1 << 2,  /* frames on both sides of a gap are the same */
 	PASS_HIT_STACKS = 1 << 3, /* stack__anchor(): callers that no branch shows */
-	PASS_CALLERS = 1 << 4,	  /* the same, found in the code at the end */
+	PASS_CALLERS = 1 << 4,	  /* the same, found in the code; only at the end of the trace */
 };
 
 struct stack {
@@ -139,13 +144,14 @@ struct stack {
 	bool is_in_user;	/* outside, in user code that is not traced */
 	/* The last frame whose restartable sequence was aborted; its code includes the handler. */
 	struct {
-		uint32_t frame; /* its index */
+		uint32_t frame; /* its index in the file's order */
 		const struct function *handler;
 	} aborted;
-	/* unwinding.c: frames that an unwinding has looked at since it was called. */
+	/* unwinding.c: how many frames the running unwinding has looked at. */
 	struct {
-		uint32_t phase, unwinder; /* the two that look, the latter outermost: indices */
-		uint32_t n;		  /* 0: none */
+		uint32_t phase,
+			unwinder; /* indices of the frames that look: the phase and its caller */
+		uint32_t n;	  /* 0: none */
 	} steps;
 	/* OCaml: caml_resume() has jumped to the function that returns in its fiber. */
 	bool is_resuming;
@@ -162,7 +168,7 @@ struct stack {
 
 /* stack.c */
 
-/* Classifies a branch that is not a common one as the kind `as`, and applies the event. */
+/* Classifies one branch that is not a common one as the kind `as`, and applies the event. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
 
 /* rules.c: what the code tells. */
@@ -175,7 +181,10 @@ static inline const struct function *stack__function_at(const struct stack *s, u
 	return function_cache__find((struct function_cache *)&s->functions, ip, is_entry);
 }
 
-/* The role of the function that begins at ip, by the last search there. */
+/*
+ * The role of the function that begins at ip; ROLE_NONE unless stack__function_at() has just looked
+ * there.
+ */
 static inline enum function_role stack__role_at(const struct stack *s, uint64_t ip)
 {
 	return function_cache__role((struct function_cache *)&s->functions, ip);
@@ -192,7 +201,7 @@ bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
  * this is that RET's function, and ip is in it.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
-/* The CPU told what took the thread out of its code at `b`: stack.interruption. */
+/* True if Event Trace reported the event by which `b` leaves the code (stack.interruption). */
 bool stack__is_interrupted(const struct stack *s, const struct branch *b);
 
 /* apply.c */
@@ -213,7 +222,10 @@ static inline struct call branch__call(const struct branch *b, const struct func
 			     .kind = kind};
 }
 
-/* Pushes a copy of the frame: set its call, except for the end, and where it continues. */
+/*
+ * Pushes one frame with this call, return_ip, resume_ip, slack and role; sets CALL_INSIDE if
+ * needed.
+ */
 void stack__push(struct stack *s, const struct frame *frame);
 /* Pushes the frame of the call `b`, with the return address that follows from `b`. */
 void stack__push_call(struct stack *s, const struct branch *b, const struct function *function);
@@ -236,8 +248,8 @@ void stack__land(struct stack *s, const struct branch *b, struct frame *frame, s
 /* Marks the running frame as that of a function that switches stacks, if this is such a role. */
 void stack__take_role(struct stack *s, enum function_role role);
 /*
- * Treats longjmp() as a switch: its outermost frame waits, as swapcontext()'s would. NULL: it is
- * not longjmp() that switches.
+ * Treats longjmp() as a switch: its outermost frame, `longjmp`, waits as swapcontext()'s would.
+ * NULL: does nothing.
  */
 void stack__make_switch(struct stack *s, const struct branch *b, struct frame *longjmp);
 /* Undoes stack__take_role(): the function does not switch stacks this time. */
@@ -265,7 +277,7 @@ void stack__open_gap(struct stack *s, const struct branch *b);
 void coroutines__init(struct coroutines *coroutines, struct frames *own_frames);
 void coroutines__fini(struct coroutines *coroutines);
 
-/* All of them, the thread's own first. */
+/* The number of stacks: the thread's own, which has index 0, and its coroutines. */
 static inline size_t coroutines__count(const struct coroutines *coroutines)
 {
 	return coroutines->others.n + 1;
@@ -302,7 +314,7 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 
 /*
  * Adds a coroutine, which does not run yet. It may take the track of one that has ended, but a
- * loose one only if that has no calls. If as many others live as there may be, it takes the track
+ * loose one only if that lacks calls. If as many others live as there may be, it takes the track
  * of the one that has waited longest, whose frames end at time_ns. NULL: no memory, or none waits.
  */
 struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool is_loose);
@@ -323,7 +335,7 @@ struct coroutine *coroutines__take_next(struct coroutines *coroutines);
 void coroutines__name(const struct coroutines *coroutines, const struct coroutine *coroutine,
 		      char *buf, size_t size);
 
-/* NULL: it has done nothing yet that tells. */
+/* What is known of the function's switches; NULL: nothing yet. */
 const struct switcher *stack__find_switcher(const struct stack *s, const struct function *function);
 /*
  * Adds `did` to what is known of the top frame's function, if its code may switch stacks. left_at 0
@@ -358,7 +370,10 @@ void stack__start_segment(struct stack *s, const struct branch *b);
 /* Ends all segments: there are no more branches. */
 void stack__end_segments(struct stack *s);
 
-/* Ends the last segment of a coroutine from before a gap, and, if it has_waited, its switch. */
+/*
+ * Ends the last segment of a parked coroutine. has_waited: the switch in which it waits returns
+ * now.
+ */
 void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
 		     bool has_waited);
 /*

@@ -11,7 +11,7 @@
 
 /* Limit for the frames that are compared to match two stacks: recursion may be deep. */
 #define MAX_COMPARED 1024
-/* The same for the search over all offsets: 64 frames do not agree by accident. */
+/* The same for fits_lowest(), which tries many offsets: 64 frames do not agree by accident. */
 #define ENOUGH_COMPARED 64
 
 bool held__is_outermost(const struct held *held)
@@ -51,7 +51,7 @@ static struct fit lay(struct held_stack a, struct held_stack b, int64_t offset, 
 	size_t k = fit.first, i = (size_t)((int64_t)k + offset);
 
 	fit.distance = (size_t)(tops < 0 ? -tops : tops);
-	/* The return address of the lower of the two is not known. */
+	/* The lowest frame's return address may be known in one of the stacks only, or in none. */
 	if (!a.v[i].function || a.v[i].function != b.v[k].function)
 		return fit;
 	if (a.v[i].return_ip && b.v[k].return_ip && !return_alike(&a.v[i], &b.v[k]))
@@ -111,7 +111,10 @@ static bool is_enough(struct held_stack a, struct held_stack b, struct fit *fit,
 	fit->is_certain = fit->n_agreed > 1 || held__is_outermost(&b.v[fit->first]);
 	if (fit->is_certain)
 		return true;
-	/* The innermost frame that can takes an exception; a switch's frame is the innermost. */
+	/*
+	 * The innermost frame that can take an exception takes it; a stack that waited goes on in
+	 * its innermost frame.
+	 */
 	if ((boundary == BOUNDARY_UNWIND || boundary == BOUNDARY_WAIT) && fit->offset >= 0)
 		return true;
 	if (boundary == BOUNDARY_SETTLED)
@@ -326,7 +329,7 @@ static void inherit_return(struct held *held, const struct held *from)
 	held->slack = from->slack;
 }
 
-/* The run's lowest frame, as it was first seen; NULL: it has no frames. */
+/* The run's lowest frame, as it was first seen; NULL: it lacks frames. */
 static struct held *lowest_of(const struct run *run)
 {
 	if (run->below.n)
@@ -334,7 +337,10 @@ static struct held *lowest_of(const struct run *run)
 	return run->begun.n ? run->begun.v : NULL;
 }
 
-/* A segment of the run shows these under all of it: they have called `first`. */
+/*
+ * A segment of the run has shown callers below all of its frames; the innermost of them has called
+ * `first`.
+ */
 static void learn_callers(struct stitcher *stitcher, struct run *run, struct held_stack callers,
 			  const struct held *first)
 {
@@ -507,9 +513,9 @@ static void add_hidden(struct stitcher *stitcher, struct run *run, struct held_s
 }
 
 /*
- * The last segment but one began with the first frames of a run, and ended by an unwind to the
- * frame `distance` frames below. Places its run, if nothing else places it, at that distance above
- * the stack's frame `catcher`, which has this depth.
+ * The last segment but one ended by an unwind to the frame `distance` frames below all that it had
+ * shown. Places its run, if nothing else places it, at that distance above the stack's frame
+ * `catcher`, which has this depth.
  */
 static void place_at_distance(struct stitcher *stitcher, const struct placement *placement,
 			      int64_t depth, struct held_stack stack, size_t catcher,
@@ -748,7 +754,7 @@ static void go_around_on(struct stitcher *stitcher, const struct beginning *begi
 	size_t n_ends = stitcher->n_ends;
 
 	go_around(stitcher, begin, stack, placement);
-	/* It may have found its place by that. */
+	/* go_around() may have placed the run already. */
 	if (stitcher->n_ends == n_ends)
 		lie_on(stitcher, outer, fit);
 }
@@ -763,7 +769,7 @@ static bool is_new_catcher(const struct stitcher *stitcher, const struct beginni
 	       stitcher->runs.v[stitcher->ends[stitcher->n_ends - 1].owner].outer == RUN_NONE;
 }
 
-/* The last run has callers that no segment has shown. */
+/* True if the last run may have callers that no segment has shown. */
 static bool may_lie_on(const struct stitcher *stitcher)
 {
 	const struct stitched *end;

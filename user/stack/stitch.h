@@ -80,7 +80,7 @@ bool held_stack__fits(struct held_stack a, struct held_stack b, enum boundary bo
 struct call_edge {
 	const struct function *caller, *callee;
 	uint64_t return_ip; /* of the callee, into the caller */
-	bool is_passed;	    /* an exception did not land in the caller */
+	bool is_passed;	    /* an exception has passed the caller, and landed further out */
 };
 
 /* Zero-initialised is empty. */
@@ -91,7 +91,10 @@ struct call_edges {
 
 void call_edges__fini(struct call_edges *edges);
 
-/* Adds an edge; a known one may have been passed now. 0 or -ENOMEM. */
+/*
+ * Adds an edge, or sets is_passed of the known one. Ignores edges without a caller or callee, and
+ * those beyond a limit. 0 or -ENOMEM.
+ */
 int call_edges__learn(struct call_edges *edges, const struct call_edge *edge);
 
 /* The most frames that can be inferred from their number alone. */
@@ -119,7 +122,7 @@ struct placement {
 struct run {
 	held_vec below; /* callers that only later segments showed; the outermost is last */
 	uint32_t outer; /* the run that it is on, or RUN_NONE */
-	int64_t base;	/* its minimum depth on that */
+	int64_t base;	/* depth of its outermost frame on that */
 	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
@@ -154,7 +157,7 @@ struct stitcher {
 	struct unwinding {
 		bool is_followed;
 		uint32_t placement, run; /* that it began with */
-		uint64_t pad;		 /* the last that it has come to; 0: none */
+		uint64_t pad;		 /* the last landing pad that it has reached; 0: none */
 	} unwinding;			 /* since the last gap: stitch.c */
 	held_vec view;			 /* memory of look() */
 	held_vec shown;			 /* memory of lie_on() */
@@ -220,10 +223,10 @@ bool stitcher__settle(struct stitcher *stitcher);
 void stitcher__finish(struct stitcher *stitcher);
 /*
  * The outermost frame that is known of the stack of stitcher->ends[end], as that frame was first
- * seen. NULL: that stack has no frames, or there is no such end.
+ * seen. NULL: that stack lacks frames, or there is no such end.
  */
 const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end);
-/* Adds a stack that stitcher->ends[end] turns out to be on. */
+/* Adds one stack that stitcher->ends[end] turns out to be on. */
 void stitcher__anchor(struct stitcher *stitcher, size_t end, struct held_stack taken);
 
 #endif

@@ -11,8 +11,9 @@
 /*
  * Coroutines that one thread has left, and another one continues: mostly goroutines. If a thread
  * continued a stack that another one had left, at that address and with those callers, the calls
- * are moved there: the thread's own tree then lacks them, and may be empty. If several stacks
- * match, but all have the same callers, the calls stay and get these callers.
+ * are moved there: the thread's own tree then lacks them, and may be empty. If the other thread
+ * seems to have continued that stack itself, the calls stay and get copies of its callers. Several
+ * matches must have the same callers; the one that was left last is taken.
  */
 int migration_pass__run(struct call_tree *trees, size_t n);
 

@@ -24,7 +24,7 @@ static const struct {
 	/* glibc: nptl/ */
 	{"pthread_exit", true, {LEFT_BY_THROW, false}},
 	{"__pthread_unwind", true, {LEFT_BY_THROW, false}},
-	/* glibc: setjmp/; where it was set says which of the two */
+	/* glibc: setjmp/. Which of the two it is follows from the setjmp() that it goes to. */
 	{"longjmp", true, {LEFT_BY_LONGJMP, false}},
 	{"_longjmp", true, {LEFT_BY_LONGJMP, false}},
 	{"siglongjmp", true, {LEFT_BY_LONGJMP, false}},
@@ -210,7 +210,7 @@ static void forget_dead(struct frames *frames, size_t depth)
 	frames->landings.n = n;
 }
 
-/* The one that this frame has called before; NULL: none. */
+/* The landing of an earlier setjmp() that this frame called at the same place; NULL: none. */
 static struct landing *find_known(const struct frames *frames, size_t depth, uint64_t ip)
 {
 	for (size_t i = frames->landings.n; i--;) {
@@ -355,8 +355,8 @@ static size_t count_steps(const struct stack *s)
 /* Exceptions land at landing pads, in the innermost frame whose pending call has that pad. */
 
 /*
- * The instruction that the frame is at, or just after: a call, except for the top frame. 0: not
- * known.
+ * An address in the instruction that the frame is executing: the branch of the top frame, the
+ * interrupted instruction below a signal, otherwise a call. 0: not known.
  */
 static uint64_t pending_site(const struct frame *frame, const struct frame *top,
 			     const struct branch *b)
@@ -431,7 +431,7 @@ static size_t count_passed(const struct landed *landed, const struct stitched *e
 	return n - 1 - catcher;
 }
 
-/* If it is the same exception, it has been that many frames further down since the gap. */
+/* If this is the same exception, it was n frames further down since the gap: corrects the guess. */
 static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		       const struct waiting *catcher)
 {

@@ -35,7 +35,7 @@ struct departure {
 
 /* Searches the frames above `stop` (NULL: all frames) for the names of unwinders. */
 struct departure departure__find(const struct frames *frames, const struct frame *stop);
-/* True if the running frame is an unwinder's, or a nameless part of one. */
+/* True if the innermost frame whose function has a name is an unwinder's. */
 bool departure__is_near(const struct frames *frames);
 /*
  * The departure of the frames above `frame`, which control has come to: `left_by`, unless an
@@ -45,8 +45,9 @@ struct departure unwinding__departure_to(const struct stack *s, struct frame *fr
 					 enum left_by left_by);
 
 /*
- * Finds the frame in which the branch lands, and what ended those above it. A NULL frame is below
- * all that is known. Returns false if the target is not such a place.
+ * unwinding__find_pad() and unwinding__find_setjmp() find the frame in which the branch lands, and
+ * what ended those above it. *frame NULL: it is below all that is known. They return false if the
+ * target is not such a place.
  */
 /*
  * At a landing pad, or a handler of OCaml's exceptions: the innermost frame whose pending call, or

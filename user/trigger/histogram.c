@@ -36,7 +36,7 @@ double histogram__percentile(const double counts[static MT_FINE_BUCKETS], double
 			return start + (end - start) * (rank - below) / counts[i];
 		below += counts[i];
 	}
-	/* Only after rounding errors. */
+	/* Reached only after rounding errors. */
 	return (double)histogram__start(MT_FINE_BUCKETS);
 }
 
@@ -48,7 +48,7 @@ uint64_t mt_stats__percentile(const struct mt_stats *stats, double percent)
 	for (int i = 0; i < MT_FINE_BUCKETS; i++)
 		counts[i] = (double)stats->fine[i];
 	value = (uint64_t)histogram__percentile(counts, percent);
-	/* max_ns is exact. */
+	/* Interpolation in a bucket may exceed the largest value, which max_ns has exactly. */
 	return value > stats->max_ns ? stats->max_ns : value;
 }
 

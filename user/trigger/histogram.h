@@ -13,7 +13,7 @@
 /* The counters of all CPUs, added up. */
 struct mt_stats {
 	uint64_t hits;	     /* of the target */
-	uint64_t triggers;   /* passed the threshold while armed */
+	uint64_t triggers;   /* hits and stalls that triggered, including the dropped ones */
 	uint64_t dropped;    /* triggers lost: the ring buffer was full */
 	uint64_t unarmed;    /* passed the threshold, but nothing waited for a trigger */
 	uint64_t let_pass;   /* passed the threshold while armed, but not the limits */
@@ -24,7 +24,7 @@ struct mt_stats {
 	uint64_t keyless;    /* with by_key: hits whose key could not be read */
 	uint64_t missed;     /* times that the kernel did not run the program */
 	uint64_t max_ns;     /* largest delay or duration so far */
-	uint64_t sum_ns;     /* of all of them */
+	uint64_t sum_ns;     /* sum of all delays or durations */
 	uint64_t hist[MT_HIST_BUCKETS];
 	uint64_t fine[MT_FINE_BUCKETS]; /* the same values in finer buckets: mtbpf_shared.h */
 };

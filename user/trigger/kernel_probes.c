@@ -149,7 +149,10 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 	return 0;
 }
 
-/* Without it, regions neither begin nor end in page faults: see is_called_by_thread(). */
+/*
+ * The address of the kernel's entry for page faults; 0: not known. Without it, regions neither
+ * begin nor end in page faults: see is_called_by_thread().
+ */
 static uint64_t page_fault_entry(void)
 {
 	static uint64_t entry;
@@ -178,8 +181,8 @@ static int select_function(struct trigger_bpf *skel, const struct kernel_probe *
 }
 
 /*
- * Tracepoints that no interrupt comes to, although the thread may be there without a system call:
- * it is preempted, or a signal ends it.
+ * True for tracepoints that interrupts do not reach, but that the thread may reach without a system
+ * call: it is preempted, or a signal ends it.
  */
 static bool is_of_thread(const char *tracepoint)
 {

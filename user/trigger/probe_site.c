@@ -522,7 +522,7 @@ static int take_returns(const struct exit_part *code, const uint8_t *is_start,
 		if (sites->n == EXIT_SITES_MAX)
 			return -E2BIG;
 		sites->at[sites->n++] = (int32_t)at;
-		/* The `ret` after it is not another place. */
+		/* Skip the `ret` that belongs to this place. */
 		at += dropped;
 	}
 	return sites->n ? 0 : -ENOENT;

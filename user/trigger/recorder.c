@@ -44,7 +44,7 @@ static const struct tracepoints {
 	 PROGRAM(on_compaction_end)},
 };
 #define TRACEPOINTS (sizeof(tracepoints) / sizeof(tracepoints[0]))
-/* The first INTERRUPTS of them are of interrupts. */
+/* The first INTERRUPTS of `tracepoints` are those of interrupts. */
 #define INTERRUPTS 5
 
 struct recorder {
@@ -60,7 +60,7 @@ struct recorder {
 	const uint8_t *rings;
 	size_t ring_size, ring_step;
 	uint64_t since_ns;
-	bool from_exec; /* it has not begun yet */
+	bool from_exec; /* the next recorder__begin() waits for an execve */
 	bool counts_interrupts;
 };
 
@@ -94,7 +94,7 @@ static int share(struct recorder_bpf *skel, const struct recorder_config *config
 	return err;
 }
 
-/* The verifier follows no offset in a map's value that is larger (BPF_MAX_VAR_OFF). */
+/* The verifier refuses offsets of more than 512 MiB in a map's value (BPF_MAX_VAR_OFF). */
 #define RING_MAX (256u << 20)
 
 static int size_maps(struct recorder *r, const struct recorder_config *config)
@@ -213,7 +213,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 	err = configure(r, config);
 	if (!err)
 		err = recorder_bpf__load(skel);
-	/* As in trigger_load.c. */
+	/* libbpf does not map the data if one of its feature probes has failed. */
 	if (!err && !skel->data)
 		err = -ENOMEM;
 	if (err)
@@ -231,7 +231,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* A record with position 0 has no stack. */
+		/* A record with position 0 lacks stack. */
 		r->cpus[cpu].stacks_end = 8;
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
@@ -273,7 +273,10 @@ struct recorder *recorder__new(const struct recorder_config *config)
 	uint64_t dev, ino;
 	int err;
 
-	/* The BPF programs use the kernel's ids, which differ from ours. */
+	/*
+	 * The BPF programs use ids of the initial pid namespace, which differ from ours in another
+	 * one.
+	 */
 	if (pid_namespace__is_own(&dev, &ino)) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -409,7 +412,7 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
 /*
- * Adds a CPU's records. A log that has come round begins where its oldest record was written, a
+ * Adds one CPU's records. A log that has come round begins where its oldest record was written, a
  * ring of stacks with its oldest stack: *since_ns is not before that.
  */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,
@@ -464,7 +467,7 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 	*since_ns = r->since_ns;
 	for (size_t i = 0; i < r->n_cpus && !err; i++) {
 		const struct mt_cpu *cpu = &r->cpus[i];
-		/* The interrupt time that had no record yet when the recorder stopped. */
+		/* The interrupt time that lacked record yet when the recorder stopped. */
 		const struct mt_record interrupts = {.time_ns = cpu->interrupts_from_ns,
 						     .end_ns = cpu->interrupts_to_ns,
 						     .arg = cpu->interrupts_ns,

@@ -39,7 +39,7 @@ struct recorder_config {
 
 /*
  * Loads and attaches the programs; nothing is recorded before recorder__begin(). NULL with errno if
- * the kernel has no BTF, the rights are missing, or mtbpf runs in a pid namespace of its own
+ * the kernel lacks BTF, the rights are missing, or mtbpf runs in a pid namespace of its own
  * (EOPNOTSUPP). Prints only at -v.
  */
 struct recorder *recorder__new(const struct recorder_config *config);
@@ -70,7 +70,7 @@ struct recorder_stack {
 	size_t size;	      /* bytes of copy; 0: none */
 };
 
-/* Finds the stack of a record. False: the record has no stack, or the ring has overwritten it. */
+/* Finds the stack of a record. False: the record lacks stack, or the ring has overwritten it. */
 bool recorder__find_stack(const struct recorder *recorder, const struct mt_record *record,
 			  struct recorder_stack *stack);
 
@@ -83,7 +83,7 @@ void recorder__stop(struct recorder *recorder);
 /* Counts of all CPUs since recorder__new(). */
 struct recorder_counts {
 	uint64_t switches; /* of the target's threads, away from a CPU */
-	uint64_t samples;  /* by the clock, and of page faults */
+	uint64_t samples;  /* by the clock, and of minor page faults */
 };
 /* 0 or -errno. */
 int recorder__count(const struct recorder *recorder, struct recorder_counts *counts);

@@ -152,7 +152,7 @@ void thread_reader__free(struct thread_reader *reader)
 	free(reader);
 }
 
-/* The kernel gives whole entries, as many as fit. */
+/* Threads to read at once; the kernel's iterator returns only whole entries. */
 #define AT_ONCE 64
 
 int thread_reader__read(struct thread_reader *reader, struct mt_thread **threads, size_t *n)

@@ -269,7 +269,10 @@ static uint64_t count_evicted(const struct trigger *trigger, const struct mt_cou
 	values = calloc(room, bpf_map__value_size(map));
 	if (!keys || !values)
 		return 0;
-	/* This comes first: a request that begins later is then not taken for an evicted one. */
+	/*
+	 * Count open requests before the map's: a request that begins in between is then not taken
+	 * for an evicted one.
+	 */
 	for (int i = 0; i < n_cpus; i++)
 		open += cpus[i].begun - cpus[i].ended;
 	for (uint32_t n = room; n && !err; last = &next) {

@@ -70,9 +70,11 @@ int trigger__attach(struct trigger *trigger, int entry_event, int return_event);
  */
 int trigger__program(const struct trigger *trigger, const struct trigger_event *event,
 		     uint64_t *cookie);
-/* True for a probe on Go's runtime. */
+/*
+ * True for a probe on Go's runtime; and true for the end of a call, of a region or of a goroutine's
+ * wait.
+ */
 bool trigger_event__is_go_wait(const struct trigger_event *event);
-/* True for the end of a call or region. */
 bool trigger_event__is_end(const struct trigger_event *event);
 
 /* The period of the clock that looks for stalls, and so the most that a stall is noticed late. */
@@ -138,13 +140,14 @@ bool trigger__is_latest(const struct trigger *trigger, const struct mt_hit *hit)
 
 /*
  * With config.sampling: the program that drops samples after the trigger, for
- * PERF_EVENT_IOC_SET_BPF on any event. Owned by the trigger; -1 without config.sampling.
+ * PERF_EVENT_IOC_SET_BPF on any event. Owned by the trigger; negative without config.sampling.
  */
 int trigger__sample_gate(const struct trigger *trigger);
 
 /*
- * With config.sampling: passes the latest MT_ENTRY_LOG hits and, with config.also, as many calls to
- * `take`, unordered. A non-zero result of `take` stops and is returned. 0 or -errno.
+ * With config.sampling: passes the latest MT_ENTRY_LOG hits and, with config.also and
+ * config.go_waits, as many calls and waits to `take`, unordered. A non-zero result of `take` stops
+ * and is returned. 0 or -errno.
  */
 int trigger__entries(const struct trigger *trigger,
 		     int (*take)(void *ctx, const struct mt_entry *entry), void *ctx);

@@ -13,9 +13,9 @@
 #include "mtbpf_shared.h"
 
 /*
- * A probe in the kernel. `what.roles` has one bit for every kind. System calls, functions and
- * breakpoints have returns. All but the OOM killer can begin and end regions; a system call begins
- * one at its return.
+ * A probe in the kernel. `what.roles` has exactly one bit, in a probe of any kind. System calls,
+ * functions and breakpoints have returns. All but the OOM killer can begin and end regions; a
+ * system call begins one at its return.
  */
 struct kernel_probe {
 	enum kernel_probe_kind kind; /* for an exit: a system call's; KERNEL_PROBE_NONE: not set */
@@ -27,7 +27,10 @@ struct kernel_probe {
 	struct mt_syscall what;
 };
 
-/* True if it ends a call or a region. Ends are set first: those of calls that have begun count. */
+/*
+ * True if it ends a call or a region. Ends are set first, so that those of calls that have begun
+ * are not missed.
+ */
 static inline bool kernel_probe__is_end(const struct kernel_probe *probe)
 {
 	return probe->what.roles & (MT_ROLE_RETURNS | MT_ROLE_STOPS);
@@ -60,8 +63,9 @@ struct trigger_config {
 	enum mt_cpu_measure cpu_measure;
 	uint64_t cpu_thresh_ns;
 	/*
-	 * With limits.stall_thresh_ns, alone or with one of these thresholds: what a thread is in
-	 * (with count_only: stalls are counted). Needs a clock: trigger__attach_clock().
+	 * With limits.stall_thresh_ns, alone or with one of these thresholds: what a thread must be
+	 * in for that long (with count_only: stalls are counted). Needs a clock:
+	 * trigger__attach_clock().
 	 */
 	enum mt_stall_from stall_from;
 	/* The caller answers questions: mt_hit__is_question(). */
@@ -149,7 +153,7 @@ struct trigger_config {
 	 * among kernel_probes.
 	 */
 	bool function_events;
-	/* An event of kind TRIGGER_FREEZE freezes for those of kernel_probes. */
+	/* An event of kind TRIGGER_FREEZE freezes at hits of kernel_probes. */
 	bool freezes_by_call;
 	/* The programs are attached by links, not to perf events: see trigger__program(). */
 	bool by_links;

@@ -46,7 +46,7 @@ bool trigger__needs_return(const struct trigger_config *config)
 	return measures_duration(config) && !config->since_mark && !config->stop_triggers;
 }
 
-/* Since Linux 5.16; older kernels refuse a program that calls it. */
+/* The helper exists since Linux 5.16; older kernels refuse a program that calls it. */
 bool trigger__has_branch_snapshot(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_branch_snapshot, NULL) ==
@@ -137,7 +137,10 @@ static int select_calls(struct trigger_bpf *skel, const struct trigger_config *c
 	bool keeps = keeps_prints(config);
 	int err = 0;
 
-	/* Task storage, where the entry's prints are read into, needs the kernel's BTF. */
+	/*
+	 * At the entry the values of -print are read into task storage, which needs the kernel's
+	 * BTF.
+	 */
 	if (keeps && lru)
 		return -ENOTSUP;
 	bpf_program__set_autoload(skel->progs.on_hit, !lru);
@@ -183,7 +186,7 @@ static int select_tasks(struct trigger_bpf *skel, const struct trigger_config *c
 		err = task_offsets__find(&offsets);
 	if (err)
 		return err;
-	/* Without the kernel's BTF, hits have no trace ids; everything else works. */
+	/* Without the kernel's BTF, hits lack trace ids; everything else works. */
 	if (config->n_trace_places && task_offsets__find_fsbase(&fsbase))
 		log__debug("no trace ids: the kernel lacks its type information (BTF)");
 	skel->rodata->fsbase_at = fsbase;
@@ -321,7 +324,7 @@ static int load_variant(struct trigger *trigger, const struct trigger_config *co
 		err = size_maps(skel, config);
 	if (!err)
 		err = trigger_bpf__load(skel);
-	/* libbpf does not map it if one of its feature probes has failed. */
+	/* libbpf does not map skel->bss if one of its feature probes has failed. */
 	if (!err && !skel->bss)
 		err = -ENOMEM;
 	if (!err)

@@ -341,7 +341,7 @@ int kernel_copy__make(const char *proc, bool with_code, struct rec_kernel *kerne
 	err = read_text(proc, "kallsyms", &kernel->kallsyms);
 	if (!err)
 		err = read_text(proc, "modules", &kernel->modules);
-	/* A kernel without module support has no /proc/modules. */
+	/* A kernel without module support lacks /proc/modules. */
 	if (err == -ENOENT && kernel->kallsyms) {
 		kernel->modules = strdup("");
 		err = kernel->modules ? 0 : -ENOMEM;

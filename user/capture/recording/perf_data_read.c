@@ -141,7 +141,7 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* Adds a context switch of a recording of samples. 0 or -ENOMEM. */
+/* Adds one context switch of a recording of samples. 0 or -ENOMEM. */
 static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
 		      const struct sample_id *id)
 {
@@ -180,7 +180,7 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 		.order = r->switches.n,
 	};
 
-	/* In a recording with rings per thread, a switch has no CPU and is not needed. */
+	/* In a recording with rings per thread, a switch lacks CPU and is not needed. */
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 

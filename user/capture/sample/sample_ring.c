@@ -365,7 +365,7 @@ static bool take_user(const struct sample_record *r, size_t size, struct rec_use
 	memcpy(&abi, bytes, 8);
 	memcpy(&copied, bytes + 8 + REGS_SIZE, 8);
 	room = size - at - 8 - REGS_SIZE - 8;
-	/* The record is shorter if it has no registers (of a kernel thread). */
+	/* The record is shorter if it lacks registers (of a kernel thread). */
 	if (abi != PERF_SAMPLE_REGS_ABI_64 || !copied || copied + 8 > room)
 		return false;
 	memcpy(user, bytes + 8, REGS_SIZE);

@@ -459,7 +459,7 @@ const uint8_t *walker__on_packet(struct walker *w, const uint8_t *at)
 	case PACKET_OVF:
 		on_overflow(w);
 		break;
-	case PACKET_PSBEND: /* of a PSB that is no more */
+	case PACKET_PSBEND: /* its PSB is missing */
 		walker__lose(w, GAP_BAD_PACKET, w->block ? w->block->ip : 0, w->time.tsc);
 		break;
 	default:

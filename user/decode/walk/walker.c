@@ -457,7 +457,7 @@ void walker__on_tnt(struct walker *w, uint64_t bits, unsigned int n)
 {
 	if (UNLIKELY(!w->block && !walker__wake(w)))
 		return;
-	/* The TIPs of those before come first. */
+	/* Earlier bits still wait for their TIP, which should have come first. */
 	if (UNLIKELY(w->tnt_left)) {
 		walker__lose(w, GAP_MISMATCH, w->block->last_ip, w->time.tsc);
 		return;
@@ -609,7 +609,10 @@ void walker__on_cut_tip(struct walker *w)
 /* The number of branch packets in a trial that cannot fit by coincidence. */
 #define ENOUGH 24
 #define SOME   3
-/* Calls whose return a gap may have hidden. */
+/*
+ * The most calls from before a gap that are tried for one return: the gap may have hidden the
+ * returns of those above.
+ */
 #define MAX_STALE 4
 /* The most bad bytes that may have been a timing packet. */
 #define MAX_STEP 3

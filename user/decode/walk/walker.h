@@ -100,7 +100,7 @@ struct walker {
 	/* The context switches of the ring's CPU; NULL if the ring belongs to one thread. */
 	const struct switches *switches;
 	int cpu;
-	bool knows_who; /* since its region began */
+	bool knows_who; /* a RAW_WHO has been emitted since the region began */
 	const struct rec_switch *who;
 	uint64_t context; /* of the next run: what preceded it (walk.c) */
 	/* The thread is at the first instruction of this block. NULL unless WALK_ON. */
@@ -114,9 +114,9 @@ struct walker {
 	uint8_t start_kind; /* WALK_START: BRANCH_BEGIN or RAW_START */
 	uint64_t start_ip, start_tsc;
 	bool has_fup;	    /* the last packet, timing packets aside, was a FUP with fup_ip */
-	bool ignores_fup;   /* the next one tells nothing */
-	bool is_abort;	    /* the next one is that of a transaction's abort */
-	bool after_ovf;	    /* the next one tells where tracing goes on */
+	bool ignores_fup;   /* the next FUP tells nothing */
+	bool is_abort;	    /* the next FUP is that of a transaction's abort */
+	bool after_ovf;	    /* the next FUP tells where tracing goes on */
 	bool knows_ip;	    /* an IP packet can be trusted although it is not full */
 	bool lost_calls;    /* after a gap: unknown calls may have pushed a return address */
 	bool is_trial;	    /* this is a copy on trial: walker.c */
@@ -183,7 +183,10 @@ void walker__settle_left(struct walker *w, uint64_t ip);
 
 /* Switches to the code of the thread that runs now, and tells decode.c if that is another one. */
 void walker__update_space(struct walker *w);
-/* True if the thread on the CPU has changed since the last packet (rings per CPU only). */
+/*
+ * True if the CPU runs another thread than at the last walker__update_space(), or an unknown one
+ * (rings per CPU only).
+ */
 bool walker__is_other_thread(const struct walker *w);
 
 /* Begins a gap: nothing is known until a packet tells where the thread is. */
@@ -192,7 +195,9 @@ void walker__lose(struct walker *w, enum gap_reason reason, uint64_t ip, uint64_
 void walker__lose_behind(struct walker *w, enum gap_reason reason, uint64_t tsc);
 /* Adds a gap after which the thread goes on where it is, with the same calls pending. */
 void walker__break(struct walker *w, enum gap_reason reason);
-/* For a block whose end was not mapped: true if code is mapped there now. */
+/*
+ * Decodes the block, whose end was not mapped, again if code has been added since. True if it did.
+ */
 bool walker__renew(struct walker *w);
 /* Begins a gap because the end of the block contradicts the packets, or is unknown. */
 void walker__cannot(struct walker *w);

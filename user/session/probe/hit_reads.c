@@ -234,7 +234,7 @@ static int take_comm(const char **at, struct mt_term *term)
 	end = *begin == '"' ? strchr(begin + 1, '"') : NULL;
 	if (!end)
 		return refuse(&of_terms, "a thread's name is in quotes", begin);
-	/* TASK_COMM_LEN, with the zero. */
+	/* comm has TASK_COMM_LEN bytes, of which the last is the terminating zero. */
 	if (end - begin - 1 >= (long)sizeof(term->comm))
 		return refuse(&of_terms, "a thread's name has at most 15 characters", begin);
 	memcpy(term->comm, begin + 1, (size_t)(end - begin - 1));
@@ -457,7 +457,7 @@ static int find_told(const struct hit_value *from, const struct probe *probe,
 	} else if (from->path.of_return) {
 		return tell(why, "only functions and system calls return something");
 	} else if (probe->is_library && arg) {
-		/* The others of mtbpf_hit() are the header's own. */
+		/* mtbpf_hit() has more arguments, but only the header mtbpf.h uses those. */
 		return tell(why, "mtbpf_take_snapshot_with_arg() has one argument, arg1");
 	} else if (is_syscall || arg >= probe->args.n) {
 		return tell(why, "it does not have so many");
@@ -509,8 +509,9 @@ static int8_t *size_of(struct mt_value *value)
 }
 
 /*
- * Applies the type that the user has written to a value of a known type. Where that type is larger,
- * the value is read by its own size: what is beside it, or the rest of its register, is not of it.
+ * Applies the type that the user has written to a value of a known type. If that type is larger,
+ * the value is read with its own size: the bytes beside it, or the rest of its register, do not
+ * belong to it.
  */
 static int cast(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		char why[static VALUE_WHY_SIZE])
@@ -521,8 +522,8 @@ static int cast(const struct hit_value *from, struct mt_value *value, enum value
 	if (*type == VALUE_CHARACTERS) /* its address is its value */
 		return 0;
 	/*
-	 * Structures and floating-point numbers are refused before if a register has them. So it is
-	 * an enumeration, an int whose sign older BTF does not say.
+	 * Structures and floating-point numbers in a register have been refused before. A small
+	 * value of no known type is an enumeration: an int, whose sign older BTF does not give.
 	 */
 	if (*type == VALUE_NONE && (value->n_derefs || abs(from->size) > 4))
 		return tell(why, "it is neither an integer nor a pointer");
@@ -663,7 +664,7 @@ static bool check_number(const struct hit_filter *filter, uint32_t i, struct pro
 
 	if (filter->terms[i].op == MT_OP_AND)
 		return true;
-	/* A program sets the lower half of the register of an int. */
+	/* For an argument of type int, programs set only the lower half of the register. */
 	if (is_negative && probe->kernel.kind == KERNEL_PROBE_SYSCALL && size == 8 && !from->size)
 		return refuse_probe(&of_terms, from, probe,
 				    "its type is not known: say it, as in (int)arg1 == -1");

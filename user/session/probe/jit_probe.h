@@ -31,7 +31,7 @@ size_t jit_probe__list(pid_t pid, const char *text);
 bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n);
 
 /* Values of probe.exits_err for code whose calls cannot be measured. */
-#define JIT_EXITS_ENTERED (-EXDEV)  /* it is not entered at its entry only */
+#define JIT_EXITS_ENTERED (-EXDEV)  /* it is also entered in its middle */
 #define JIT_EXITS_VIRTUAL (-EXFULL) /* a call may continue on another thread */
 
 /*

@@ -38,7 +38,10 @@ static int refuse_kind(const char *text, const char *kind)
 	return -EINVAL;
 }
 
-/* If one of these returns 0, the file has ended, the connection is closed, or nothing is ready. */
+/*
+ * True for system calls whose result 0 means that the file has ended, the connection is closed, or
+ * nothing is ready.
+ */
 static bool is_reading(const char *name)
 {
 	static const char *const names[] = {
@@ -69,7 +72,10 @@ static int take(struct search *search, const char *name, int number)
 	enum mt_file_kind kind = search->kind;
 	struct probe probe = {.offset = (uint64_t)number, .site = {.emulated = true}};
 
-	/* A call begins a region when it has returned. */
+	/*
+	 * Refuses a kind of file with close() at -start: a region begins when the call has
+	 * returned.
+	 */
 	if (kind && search->is_start && number == SYS_close) {
 		log__error("-start " SYSCALL_PREFIX
 			   "%s(...): the kind of the descriptor is not known, since "
@@ -183,7 +189,7 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 
 #define EVENTS "/sys/kernel/tracing/events/"
 
-/* These categories have no tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
+/* These categories lack tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
 static bool has_tracepoints(const char *category)
 {
 	return strcmp(category, "syscalls") && strcmp(category, "ftrace");
@@ -192,7 +198,7 @@ static bool has_tracepoints(const char *category)
 /* Called for each tracepoint that matches. Returns 1 to end the search. */
 typedef int (*tracepoint_fn)(void *ctx, const char *category, const char *event);
 
-/* The folders CATEGORY/NAME of tracefs. */
+/* Calls fn for the folders CATEGORY/NAME of tracefs that match both globs. */
 static void each_event(const char *category_glob, const char *name_glob, tracepoint_fn fn,
 		       void *ctx)
 {
@@ -255,7 +261,7 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 	}
 	/*
 	 * The kernel finds a tracepoint by its name, which is unique without its category.
-	 * Tracepoints without an event are not in tracefs, and have no category. Without tracefs
+	 * Tracepoints without an event are not in tracefs, and lack category. Without tracefs
 	 * nothing is checked.
 	 */
 	each_event("*", name, note_category, found);
@@ -268,7 +274,7 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 	return take_named(text, &kernel, fn, ctx);
 }
 
-/* Without the real-time signals. */
+/* Signals 1 to 31: the real-time signals are left out. */
 #define N_SIGNALS 32
 
 static int each_signal(const struct probe_source *source, const char *text, probe_fn fn, void *ctx)
@@ -318,7 +324,7 @@ static int each_oom(const struct probe_source *source, const char *text, probe_f
 /* Functions of the kernel and of its modules, by /proc/kallsyms. */
 struct kernel_functions {
 	const char *glob;
-	uint64_t refused_from, refused_to; /* .noinstr.text, which takes no probe */
+	uint64_t refused_from, refused_to; /* .noinstr.text, in which the kernel allows no probes */
 	struct nearest nearest;
 	char name[128], first_others[3][128];
 	size_t n;
@@ -336,7 +342,7 @@ static bool is_function(const struct kernel_functions *functions, const struct k
 	       sym->name_len < sizeof(functions->name);
 }
 
-/* 0 or -errno. */
+/* Calls fn for each function that can be probed. The caller frees *text. 0 or -errno. */
 static int each_kernel_function(struct kernel_functions *functions, function_fn fn, char **text)
 {
 	struct kallsym sym;

@@ -16,7 +16,7 @@
 
 /*
  * Code that reads return addresses on the stack, and that ends the program if it finds the address
- * that a return probe puts there: that of the kernel's trampoline, which has no unwind information.
+ * that a return probe puts there: that of the kernel's trampoline, which lacks unwind information.
  */
 enum return_reader {
 	RETURN_READER_NONE,
@@ -35,7 +35,7 @@ struct probe {
 	uint64_t ip;	       /* run-time address; 0 if the program does not run yet */
 	char name[256];	       /* the function's name, for messages */
 	struct probe_site site;
-	/* The function's exits, or -errno if they are not known. */
+	/* The function's exits; exits_err is -errno if they are not known. */
 	struct exit_sites exits;
 	int exits_err;
 	bool is_go; /* in a Go program, whose runtime does not allow return probes */

@@ -203,7 +203,7 @@ int probes__check_calls(const struct probes *probes)
 		if (!probes->all.v[i].is_inside)
 			continue;
 		log__error(probe__in_kernel(&probes->all.v[i])
-				   ? "%s is a single moment and has no duration"
+				   ? "%s is a single moment, without a duration"
 				   : "%s is inside a function: only calls of whole functions have "
 				     "a duration",
 			   probes->all.v[i].name);
@@ -432,7 +432,10 @@ static int note_found(void *found, const struct probe *probe)
 	return 1;
 }
 
-/* System calls do not tell which program makes them. */
+/*
+ * Looks for a function of Go's runtime: probes on system calls do not tell which program makes
+ * them.
+ */
 static bool is_go_program(const struct probe_source *source)
 {
 	struct probe_source without_reads = *source;
@@ -460,7 +463,7 @@ static int check_goroutines(const struct start_stop *r, const struct capture_opt
 	if (!r->by_key || is_go)
 		return 0;
 	log__error("-key goroutine: it is not a Go program");
-	log__hint("leave -key out: a region belongs to a thread");
+	log__hint("leave out -key: regions belong to threads");
 	return -EINVAL;
 }
 

@@ -34,8 +34,10 @@ void selectors__fini(struct selectors *selectors);
 struct probes {
 	VEC(struct probe) all;
 	char name[PROBES_NAME_SIZE]; /* "one_iter", or "one_iter, flush"; truncated if too long */
-	/* As in messages: the names, or, if there are more than three, the first two and "and 4
-	 * more". */
+	/*
+	 * The names as messages show them: all, or of more than three the first two and "and 4
+	 * more".
+	 */
 	char shown[PROBES_NAME_SIZE];
 	size_t n_names, first_two_len; /* of name: the length of its first two names */
 };
@@ -61,7 +63,10 @@ bool probes__at_entry(const struct probes *probes);
 /* The arguments of each probe, for struct trigger_config. The caller frees them; NULL: out of
  * memory. */
 struct mt_args *probes__args(const struct probes *probes);
-/* The values to read at each probe, and after these at the probes of -start; as above. */
+/*
+ * The values to read at each probe, then those at each probe of -start. The caller frees them;
+ * NULL: out of memory.
+ */
 struct mt_reads *probes__reads(const struct probes *probes, const struct probes *starts);
 /* The first probe whose instruction the kernel single-steps as a copy; without one, the first. */
 const struct probe *probes__stepped(const struct probes *probes);
@@ -122,7 +127,7 @@ static inline bool start_stop__any(const struct start_stop *places)
 
 /*
  * Functions of a JIT need one process. 0, or -EINVAL after a message and a hint if `is_one` is
- * false and there is one.
+ * false and a probe is on a function of a JIT.
  */
 int probes__check_jit(const struct probes *probes, const struct start_stop *regions, bool is_one);
 

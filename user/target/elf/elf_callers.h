@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds a function's callers in the code of its file. */
+/* Finds one function's callers in the code of its file. */
 #ifndef MTBPF_TARGET_ELF_ELF_CALLERS_H
 #define MTBPF_TARGET_ELF_ELF_CALLERS_H
 
