@@ -130,7 +130,6 @@ void stack__switch_to(struct stack *s, struct coroutine *coroutine)
 
 void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
-	coroutine->generation = ++s->coroutines.n_begun;
 	stack__switch_to(s, coroutine);
 	frames__pop(s->frames, time_ns, 0); /* the slice of the time switched out */
 }
@@ -155,6 +154,7 @@ void stack__end(struct stack *s, uint64_t time_ns, uint8_t flags)
 
 void stack__begin(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
 {
+	coroutine->generation = ++s->coroutines.n_begun;
 	stack__switch_to(s, coroutine);
 	frames__begin_segment(s->frames, time_ns);
 }
