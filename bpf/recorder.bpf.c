@@ -69,7 +69,7 @@ volatile __u32 stopped = 1;
 /* Records per CPU, a power of two. */
 const volatile __u32 log_size = 1;
 
-/* User space sets the sizes of both maps; a CPU without a slot lacks log. */
+/* User space sets the sizes of both maps; a CPU without a slot does not log. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

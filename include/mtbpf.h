@@ -51,8 +51,8 @@ extern "C" {
  * argument, mark, number of arguments. If the thread has a trace id, the number is 4, the id
  * follows in two halves, and has_arg tells whether arg is used. Linux 6.18 replaces the first nop
  * by a call at the first hit; every kernel emulates the second nop, but single-steps most other
- * instructions. The function does not cross a page and lacks prologue with any flags; with
- * -fcf-protection it begins with an endbr64.
+ * instructions. The function does not cross a page and does not have a prologue with any flags;
+ * with -fcf-protection it begins with an endbr64.
  */
 MTBPF_SHARED_ MTBPF_ONE_STUB_ void mtbpf_hit(uint64_t arg, uint64_t mark_ns, uint64_t n_args,
 					     uint64_t trace_high, uint64_t trace_low,

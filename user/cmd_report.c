@@ -191,7 +191,7 @@ static int parse_since(const char *text, uint64_t *ms)
 	if (!units__parse_moment(moment, ms))
 		return 0;
 	log__error("report: -since %s is not a time", text);
-	log__hint("use use -since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
+	log__hint("use -since 2h, 7d, 2026-11-21, or 2026-11-21T10:00:00.000Z");
 	return -EINVAL;
 }
 
@@ -214,7 +214,7 @@ static int check_labels(const struct option_list *labels)
 		if (strchr(labels->v[i], '='))
 			continue;
 		log__error("report: -label %s lacks a value", labels->v[i]);
-		log__hint("use use -label KEY=VALUE, as it was given to record, or host=NAME");
+		log__hint("use -label KEY=VALUE, as it was given to record, or host=NAME");
 		return -EINVAL;
 	}
 	return 0;

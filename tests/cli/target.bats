@@ -203,7 +203,7 @@ while True: time.sleep(0.1)'
 	[ -n "$id" ]
 	[[ $output == *"stripped is stripped"*"(build id $id)"* ]]
 	[[ $output == *"hint: system calls need no symbols: -symbol syscall:fsync"* ]]
-	[[ $output != *"it belongs to the package"* && $output != *" runs "* ]]
+	[[ $output != *"belongs to the package"* && $output != *" runs "* ]]
 	DEBUGINFOD_URLS=https://localhost/ mtbpf_run watch -pid "$target" -symbol one_iter
 	says debuginfod "$id"
 	# What was fetched is used.

@@ -139,7 +139,7 @@ hits() {
 	[[ $output =~ ([0-9]+)\ hits ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[[ $output == *triggered:* ]]
-	[[ $output == *"-children: mtbpf runs in its own pid namespace"*"hint: run it on the host"* ]]
+	[[ $output == *"-children: mtbpf runs in its own pid namespace"*"hint: run mtbpf on the host"* ]]
 	target=$(sed -n 's/^pid //p' log)
 	"$O/mtbpf" decode s.mtbpf -format text | grep -q "^$target .* one_iter"
 }

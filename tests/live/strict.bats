@@ -21,7 +21,7 @@ teardown() {
 	four=(-source sample -pid "$target" -symbol one_iter -multi-snapshot 4 -after 100ms -timeout 20s)
 	mtbpf_run attach "${four[@]}" -o x.fxt
 	[ "$status" -eq 0 ]
-	[[ $output =~ lost:\ [1-9][0-9]*\ triggers?:\ the\ snapshot\ before\ was\ still\ taken ]]
+	[[ $output =~ lost:\ [1-9][0-9]*\ triggers?:\ the\ previous\ snapshot\ was\ still\ being\ taken ]]
 	mtbpf_run attach "${four[@]}" -o x.fxt -strict
 	[ "$status" -eq 4 ]
 	complains strict-lost attach hint strict-means

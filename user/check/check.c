@@ -410,8 +410,7 @@ static void check_freeze(const struct check *check, struct check_result *result)
 	else
 		set_missing(result, err, "cannot be tried", "run as root");
 	if (freeze == PT_FREEZE_PAUSE && err == -EINVAL)
-		check_result__remedy(
-			result, "Linux 6.13 or later has it, and Debian's 6.12, and Debian's 6.12");
+		check_result__remedy(result, "Linux 6.13 or later has it, and Debian's 6.12");
 }
 
 /* ---- samples, and what the CPU adds to them */

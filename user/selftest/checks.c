@@ -495,10 +495,10 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 			   struct perf_calls *calls)
 {
 	_cleanup_free_ char *line = NULL;
-	_cleanup_fclose_ FILE *f = NULL;
 	size_t size = 0;
 	int ends[2], status;
 	pid_t pid;
+	FILE *f;
 
 	*calls = (struct perf_calls){0};
 	if (pipe2(ends, O_CLOEXEC))
@@ -506,8 +506,6 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 	pid = start_perf_script(recording, ends[1]);
 	close(ends[1]);
 	f = fdopen(ends[0], "r");
-	if (!f)
-		close(ends[0]);
 	/* "1234  call  55ba45e3a990 iterate =>  55ba45e3aa50 mtbpf_selftest_calls_main" */
 	while (f && getline(&line, &size, f) > 0) {
 		char *name;
@@ -519,6 +517,11 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 		else if (name && strstr(line, " call ") && is_programs(name + 1))
 			calls->perfs++;
 	}
+	/* Before the wait: perf must not block on a pipe that nobody reads. */
+	if (f)
+		fclose(f);
+	else
+		close(ends[0]);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		status = -1;
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)

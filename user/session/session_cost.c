@@ -147,7 +147,7 @@ int overhead__measure(const struct sample_options *o, uint32_t stack, bool kerne
 			   err == -EBUSY ? "other work on this machine disturbs the measurement"
 					 : strerror(-err));
 		log__hint("set the rate with -sample-rate HZ, which needs no measurement, and "
-			  "leave out -max-overhead, and leave out -max-overhead");
+			  "leave out -max-overhead");
 		return err;
 	}
 	overhead->hz = overhead->first_hz = overhead__rate(o, &overhead->cost, &load);

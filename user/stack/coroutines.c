@@ -512,7 +512,8 @@ void event__fiber_end(struct stack *s, const struct branch *b, struct event *e)
 				   runner);
 }
 
-/* The effect lacks handler: the runtime returns to the fiber that performed it, which raises. */
+/* No handler is left for the effect: the runtime returns to the fiber that performed it, which
+ * raises. */
 static void go_unhandled(struct stack *s, const struct branch *b)
 {
 	struct coroutine *performer = s->coroutines.performer;

@@ -394,7 +394,7 @@ void fxt__event(struct fxt *fxt, enum fxt_event_type type, uint64_t last,
 	write_record(fxt, FXT_RECORD_EVENT, &record);
 }
 
-/* Flows lack name and no category, because importers drop them. */
+/* Flows lack names and categories, because importers drop them. */
 void fxt__flow(struct fxt *fxt, enum fxt_event_type type, const struct fxt_flow *flow)
 {
 	uint64_t thread = thread_ref(fxt, flow->pid, flow->tid);

@@ -403,7 +403,8 @@ int fxt_order__restore(struct call_tree *tree, const fxt_places *places)
 	return follow_calls(tree, moved);
 }
 
-/* The track; NULL: it lacks record yet. Most events are of the track that the last one was of. */
+/* The track; NULL: no record was on it yet. Most events are of the track that the last one was of.
+ */
 static struct fxt_track *find_track(struct fxt_trees *trees, uint64_t pid, uint64_t tid)
 {
 	for (size_t i = trees->tracks.n; i--;) {

@@ -143,7 +143,7 @@ static int select_syscall(struct trigger_bpf *skel, const struct kernel_probe *p
 		log__hint("leave out the kind: syscall:read instead of syscall:read(socket); kinds "
 			  "need a kernel with CONFIG_DEBUG_INFO_BTF, and a readable "
 			  "/sys/kernel/btf/vmlinux");
-		return -EOPNOTSUPP;
+		return -ECANCELED;
 	}
 	skel->rodata->file_offsets = offsets;
 	return 0;
@@ -238,7 +238,7 @@ static int select_oom(struct trigger_bpf *skel, const struct kernel_probe *probe
 			   "container",
 			   probe->name);
 		log__hint("run mtbpf on the host");
-		return -EOPNOTSUPP;
+		return -ECANCELED;
 	}
 	select_program(skel, MEANS_OOM, MT_ROLE_HITS);
 	if (!config->of_cgroup)

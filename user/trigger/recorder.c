@@ -231,7 +231,7 @@ static int load(struct recorder *r, const struct recorder_config *config)
 		char path[64];
 
 		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
-		/* A record with position 0 lacks stack. */
+		/* Records with position 0 lack stacks. */
 		r->cpus[cpu].stacks_end = 8;
 		if (fs__read_number(path, 1) == 1)
 			r->cpus[cpu].slot = ++slot;
@@ -467,7 +467,7 @@ int recorder__take(struct recorder *r, uint64_t *since_ns,
 	*since_ns = r->since_ns;
 	for (size_t i = 0; i < r->n_cpus && !err; i++) {
 		const struct mt_cpu *cpu = &r->cpus[i];
-		/* The interrupt time that lacked record yet when the recorder stopped. */
+		/* The interrupt time that was not yet recorded when the recorder stopped. */
 		const struct mt_record interrupts = {.time_ns = cpu->interrupts_from_ns,
 						     .end_ns = cpu->interrupts_to_ns,
 						     .arg = cpu->interrupts_ns,

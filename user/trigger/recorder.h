@@ -70,7 +70,8 @@ struct recorder_stack {
 	size_t size;	      /* bytes of copy; 0: none */
 };
 
-/* Finds the stack of a record. False: the record lacks stack, or the ring has overwritten it. */
+/* Finds the stack of a record. False: the record comes without a stack, or the ring has overwritten
+ * it. */
 bool recorder__find_stack(const struct recorder *recorder, const struct mt_record *record,
 			  struct recorder_stack *stack);
 

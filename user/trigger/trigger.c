@@ -55,12 +55,15 @@ static int refuse_map(const char *what, int err)
 
 static int watch_switches(struct trigger *trigger)
 {
+	int err;
+
 	trigger->switches = bpf_program__attach(trigger->skel->progs.on_switch);
 	if (trigger->switches)
 		return 0;
-	log__error("cannot attach a BPF program to context switches: %s", strerror(errno));
+	err = -errno;
+	log__error("cannot attach a BPF program to context switches: %s", strerror(-err));
 	log__hint("use -duration-thresh, which does not need context switches");
-	return -errno;
+	return err;
 }
 
 struct trigger *trigger__new_with_latch(const struct trigger_config *config,

@@ -79,7 +79,7 @@ bool log_entry__copy(void *out, const void *entry, size_t size);
 
 /*
  * Selects the programs that config.kernel_probes need, before they are loaded. 0, or -errno:
- * -EOPNOTSUPP after a message and a hint if this machine does not support a probe.
+ * -ECANCELED after a message and a hint if this machine does not support a probe.
  */
 int kernel_probes__select(struct trigger_bpf *skel, const struct trigger_config *config,
 			  enum trigger_latch latch);

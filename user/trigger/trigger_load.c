@@ -349,13 +349,15 @@ int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 	err = load_variant(trigger, config,
 			   latch == TRIGGER_LATCH_AUTO ? TRIGGER_LATCH_TASK_STORAGE : latch);
 	/* Without the right to load programs the other variant fails as well. */
-	if (err && err != -EPERM && latch == TRIGGER_LATCH_AUTO) {
+	if (err && err != -EPERM && err != -ECANCELED && latch == TRIGGER_LATCH_AUTO) {
 		log__debug("no task storage for the trigger (%s): trying an LRU hash",
 			   strerror(-err));
 		err = load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
 	}
 	if (!err)
 		return 0;
+	if (err == -ECANCELED) /* kernel_probes__select() has said why */
+		return -EOPNOTSUPP;
 	if (err == -ENOTSUP) {
 		log__error(
 			"-stall-thresh, -cpu-thresh, -off-cpu-thresh, and -print with a duration "

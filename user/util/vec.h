@@ -155,7 +155,7 @@ void hash_index__fini(struct hash_index *index);
 int hash_index__add(struct hash_index *index, uint64_t hash, uint32_t number);
 
 /*
- * The multiplier of hashes: an odd number whose bits lack pattern, the fraction of the golden
+ * The multiplier of hashes: an odd number whose bits lack any pattern, the fraction of the golden
  * ratio.
  */
 #define HASH_ODD 0x9e3779b97f4a7c15ull

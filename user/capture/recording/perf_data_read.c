@@ -180,7 +180,7 @@ static int add_switch(struct perf_reader *r, const struct sample_id *id, uint32_
 		.order = r->switches.n,
 	};
 
-	/* In a recording with rings per thread, a switch lacks CPU and is not needed. */
+	/* In a recording with rings per thread, switches lack CPUs and are not needed. */
 	return id->has_cpu ? VEC_ADD(&r->switches, sw) : 0;
 }
 

@@ -371,7 +371,7 @@ static int read_data(struct recording *rec, const char *path)
 		log__error("cannot read %s: %s", path, why);
 		log__hint("mtbpf decode reads its own recordings, and perf.data of 'perf record -e "
 			  "intel_pt//u' (with the kernel: -e intel_pt// --kcore) or 'perf record "
-			  "-g' or 'perf record -g'");
+			  "-g'");
 	}
 	return err;
 }

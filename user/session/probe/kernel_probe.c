@@ -261,7 +261,7 @@ static int each_tracepoint(const struct probe_source *source, const char *text, 
 	}
 	/*
 	 * The kernel finds a tracepoint by its name, which is unique without its category.
-	 * Tracepoints without an event are not in tracefs, and lack category. Without tracefs
+	 * Tracepoints without an event are not in tracefs, and lack categories. Without tracefs
 	 * nothing is checked.
 	 */
 	each_event("*", name, note_category, found);
@@ -396,7 +396,7 @@ static int refuse_several(const char *text, const struct kernel_functions *funct
 			   functions->n > 3 ? ", ..." : "");
 	log__hint(is_one_name ? "the kernel does not tell them apart: name a function that calls "
 				"the one you mean"
-			      : "each probed system call costs every process a little: name those "
+			      : "each probed function costs every process a little: name those "
 				"that you need, with commas between them");
 	return -EINVAL;
 }
