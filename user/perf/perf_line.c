@@ -273,9 +273,11 @@ enum perf_line_kind perf_line__parse(struct perf_line *line, const char *text, s
 		return PERF_LINE_OTHER;
 	parse_event(line, &c);
 	/* "branches:u:", "cpu_core/branches/:"; not "branch-misses". */
-	name = memmem(line->event.text, line->event.len, branches, strlen(branches));
-	if (line->event.len && (!name || (name != line->event.text && name[-1] != '/')))
-		return PERF_LINE_EVENT;
+	if (line->event.len) {
+		name = memmem(line->event.text, line->event.len, branches, strlen(branches));
+		if (!name || (name != line->event.text && name[-1] != '/'))
+			return PERF_LINE_EVENT;
+	}
 	if (!parse_flags(line, &c))
 		return PERF_LINE_EVENT;
 	line->rest = (struct perf_span){c.at, (size_t)(c.end - c.at)};

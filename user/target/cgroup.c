@@ -101,9 +101,9 @@ void cgroup__close(struct cgroup *cgroup)
 static int walk(int dir, pid_vec *pids)
 {
 	DIR *entries = fdopendir(dir);
-	_cleanup_fclose_ FILE *procs = NULL;
 	struct dirent *entry;
 	int fd, pid, err = 0;
+	FILE *procs;
 
 	if (!entries) {
 		close(dir);
@@ -116,6 +116,9 @@ static int walk(int dir, pid_vec *pids)
 		/* 0: of a pid namespace that we do not see into. */
 		if (pid)
 			err = VEC_ADD(pids, pid);
+	/* Not kept open during the recursion. */
+	if (procs)
+		fclose(procs);
 	while (!err && (entry = readdir(entries))) {
 		int below;
 

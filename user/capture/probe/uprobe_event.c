@@ -399,14 +399,12 @@ static int start_janitor(struct tracefs_probe *p)
 }
 
 /* Creates the probe, and reads its id. 0 or -errno. */
-static int create_entry(struct tracefs_probe *p, const struct uprobe_spec *spec, size_t number,
-			uint32_t *id)
+static int create_entry(const struct tracefs_probe *p, const struct uprobe_spec *spec, uint32_t *id)
 {
 	char text[PATH_MAX + 128], kind = spec->on_return ? 'r' : 'p', path[128], digits[32] = "";
 	_cleanup_close_ int fd = -1;
 	int len, err;
 
-	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	if (spec->function)
 		len = snprintf(text, sizeof(text), "%c:" GROUP "/%s %s", kind, p->name,
 			       spec->function);
@@ -439,10 +437,12 @@ int tracefs_probe__create(struct tracefs_probe **out, const struct uprobe_spec *
 		return -ENOMEM;
 	p->janitor_pipe = -1;
 	p->list = spec->function ? "kprobe_events" : "uprobe_events";
+	/* Before the fork: with an empty name the janitor would remove the probes of all others. */
+	snprintf(p->name, sizeof(p->name), "probe_%d_%zu", getpid(), number);
 	p->dir = open_tracefs(&place);
 	err = p->dir < 0 ? p->dir : start_janitor(p);
 	if (!err)
-		err = create_entry(p, spec, number, id);
+		err = create_entry(p, spec, id);
 	if (!err) {
 		*out = p;
 		return 0;

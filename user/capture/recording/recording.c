@@ -664,9 +664,13 @@ static int add_root(struct recording *rec, pid_t pid)
 	if (fd < 0 || fstat(fd, &st) || stat("/", &other) || is_same(&st, &other))
 		return 0;
 	root.fd = fd;
-	VEC_EACH(&rec->roots, held)
+	VEC_EACH(&rec->roots, held) {
+		/* A copy: VEC_ADD() may move what `held` points to. */
+		const struct rec_root shared = {.pid = pid, .fd = held->fd};
+
 		if (held->is_owner && !fstat(held->fd, &other) && is_same(&st, &other))
-			return VEC_ADD(&rec->roots, (struct rec_root){.pid = pid, .fd = held->fd});
+			return VEC_ADD(&rec->roots, shared);
+	}
 	if (VEC_ADD(&rec->roots, root))
 		return -ENOMEM;
 	fd = -1;

@@ -131,6 +131,9 @@ static int soft__read(struct source *source, struct recording *rec)
 		map.path = (char *)shared->maps[i].path;
 		err = recording__add_map(rec, &map);
 	}
+	if (!err && shared->lost_maps)
+		log__warn("%u mappings were not recorded: their code shows as gaps",
+			  shared->lost_maps);
 	if (!err) {
 		/* The code of the [uprobes] page, which cannot be read from outside. */
 		struct rec_image image = {.path = "[uprobes]",
@@ -142,9 +145,6 @@ static int soft__read(struct source *source, struct recording *rec)
 		rec->drops[DROP_THREADS] += shared->lost_threads;
 		err = shared->uprobes_start ? recording__add_image(rec, &image) : 0;
 	}
-	if (shared->lost_maps)
-		log__warn("%u mappings were not recorded: their code shows as gaps",
-			  shared->lost_maps);
 	if (err)
 		source__refuse_read("the trace of -source soft", err);
 	if (shared->breakpoint_error)

@@ -395,7 +395,7 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 {
 	const struct symbol_match *first = &found->v[0];
 
-	if (query__asks(query)) {
+	if (!query->line && query__asks(query)) {
 		log__error("'?' lets you pick one of %zu functions of %s, but this is not a "
 			   "terminal",
 			   found->n, symbols->label);
