@@ -533,7 +533,7 @@ int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 	*decoded = (struct decoded){.behind_hit = -1};
 	if (!err)
 		err = read_fxt(decoded, fd);
-	if (!err || (err == -EBADMSG && !decoded->fxt->tracks.n))
+	if (!err || (err == -EBADMSG && !(decoded->fxt && decoded->fxt->tracks.n)))
 		return err;
 	if (err == -EBADMSG) {
 		log__error("%s: the trace is damaged or truncated", path);

@@ -108,6 +108,7 @@ static struct coroutine *use_again(struct coroutines *coroutines, struct corouti
 	if (coroutines->lost_system == coroutine)
 		coroutines->lost_system = NULL;
 	frames__forget(&coroutine->frames);
+	coroutine->frames.landings.n = 0;
 	coroutine->is_fiber = coroutine->is_rootless = false;
 	coroutine->parent = coroutine->child = coroutine->performed = NULL;
 	return coroutine;
@@ -165,6 +166,10 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 		if (is_free(coroutines->others.v[i], is_loose))
 			return use_again(coroutines, coroutines->others.v[i]);
 	if (coroutines->others.n >= coroutines->max) {
+		/* A track with calls is shared rather than a stack forgotten that may still run. */
+		for (size_t i = 0; is_loose && i < coroutines->others.n; i++)
+			if (is_free(coroutines->others.v[i], false))
+				return use_again(coroutines, coroutines->others.v[i]);
 		coroutine = forget_oldest(s, time_ns);
 		return coroutine ? use_again(coroutines, coroutine) : NULL;
 	}
@@ -845,7 +850,8 @@ void event__other_stack(struct stack *s, const struct branch *b, struct event *e
 		other = add_unknown(s);
 	if (!other)
 		return;
-	if (resumer)
+	/* add_unknown() may have forgotten it, and `other` has its track then. */
+	if (resumer && coroutines->resumer)
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
 	if (is_known) {

@@ -532,8 +532,10 @@ static void park_all(struct stack *s)
 			continue;
 		frames__list_pending(coroutines__frames_of(coroutines, coroutine),
 				     &coroutine->pending);
-		if (coroutine->state == COROUTINE_RUNS)
+		if (coroutine->state == COROUTINE_RUNS) {
 			coroutine->waits_at = 0;
+			coroutine->since = ++coroutines->n_switches;
+		}
 		coroutine->parent = coroutine->child = coroutine->performed = NULL;
 		coroutine->state = COROUTINE_PARKED;
 	}

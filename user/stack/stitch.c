@@ -415,22 +415,23 @@ static bool fits_since(struct stitcher *stitcher, struct held_stack stack, const
 /*
  * The run is on frames that a later segment has shown, the lowest of which has this depth. The
  * first n_before of them have been placed below an earlier run. Returns how many have been now: of
- * its own frames only the lowest is known to have outlived the run.
+ * its own frames the lowest, if that had not ended with the run.
  */
 static size_t place_on_shown(struct stitcher *stitcher, struct run *run, uint32_t outer,
 			     int64_t depth, struct held_stack shown, size_t n_before,
 			     const struct fit *on)
 {
 	size_t at = (size_t)on->offset;
+	size_t n_outlived = at + (run->lowest && run->lowest == shown.v[at].function);
 
 	if (at < n_before) {
 		place_run(stitcher, run, outer, depth + on->offset, n_before - at);
-		return n_before;
+		return n_outlived;
 	}
 	learn_callers(stitcher, run, (struct held_stack){shown.v + n_before, at - n_before},
 		      &shown.v[at]);
 	place_run(stitcher, run, outer, depth + (int64_t)n_before, 0);
-	return at + 1;
+	return n_outlived;
 }
 
 /*
@@ -564,6 +565,7 @@ static void set_stack(struct stitcher *stitcher, struct stitched *end, size_t n,
 		end->left_ip = end->stack.v[n].return_ip;
 	end->stack.n = n;
 	stitcher->failed |= VEC_ADD_ALL(&end->stack, &others) != 0;
+	stitcher->runs.v[end->owner].lowest = end->stack.n ? end->stack.v[0].function : NULL;
 }
 
 /* Adds an end. If all places are taken, the oldest is dropped. */
@@ -842,7 +844,8 @@ const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end)
 
 void stitcher__anchor(struct stitcher *stitcher, size_t index, struct held_stack taken)
 {
-	struct stitched *end = &stitcher->ends[index];
+	/* index may be SIZE_MAX: checked below. */
+	struct stitched *end = &stitcher->ends[index % STITCHED_MAX];
 	struct held_stack callers;
 	struct fit fit;
 	struct held *v;
@@ -861,6 +864,7 @@ void stitcher__anchor(struct stitcher *stitcher, size_t index, struct held_stack
 	v = end->stack.v;
 	memmove(v + callers.n, v, (end->stack.n - callers.n) * sizeof(*v));
 	memcpy(v, callers.v, callers.n * sizeof(*v));
+	stitcher->runs.v[end->owner].lowest = v[0].function;
 	end->base += fit.offset;
 	if (index == stitcher->n_ends - 1)
 		find_place(stitcher, BOUNDARY_GAP);

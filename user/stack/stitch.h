@@ -126,6 +126,8 @@ struct run {
 	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
+	/* Of its outermost frame at the end of its last segment; NULL: no frame was left. */
+	const struct function *lowest;
 };
 
 /* A run that the next segment may continue. */

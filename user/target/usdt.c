@@ -45,8 +45,9 @@ static bool read_place(const struct elf_image *image, uint64_t base, const char 
 	for (int i = 0; i < 3; i++) {
 		*texts[i] = desc;
 		desc = memchr(desc, '\0', (size_t)(end - desc));
-		if (!desc++)
+		if (!desc)
 			return false;
+		desc++;
 	}
 	/* prelink(8) moves everything except addresses in notes. */
 	moved = base ? base - addresses[1] : 0;

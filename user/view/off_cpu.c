@@ -46,7 +46,7 @@ void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const s
 					       : NULL;
 	const struct done_by *by =
 		call->kind == CALL_OFF_CPU ? call_tree__done_by(tree, call) : NULL;
-	const struct done_by *end = tree->done_by.v + tree->done_by.n;
+	const struct done_by *end = by ? tree->done_by.v + tree->done_by.n : NULL;
 	char text[WAITS_FOR_SIZE], other[WAITS_FOR_SIZE];
 	uint32_t index = (uint32_t)(call - tree->calls.v);
 

@@ -137,6 +137,8 @@ static void leave(struct walker *w, bool has_ip, uint64_t ip)
 	while (w->block->end == BLOCK_UNMAPPED && walker__renew(w))
 		;
 	block = w->block;
+	if (!block) /* out of memory */
+		return;
 	/*
 	 * A direct branch within the block. SKL014: its TIP.PGD may lack its IP. The branch is then
 	 * known only if the block has exactly one; and if the block ends with a system call, that
