@@ -29,14 +29,14 @@ teardown() {
 	# The recording tells of it, too.
 	mtbpf_run decode x.mtbpf -o y.fxt
 	[ "$status" -eq 0 ]
-	[[ $output == *"lost: "*" snapshot before"* ]]
+	[[ $output == *"lost: "*"the previous snapshot was"* ]]
 	mtbpf_run decode x.mtbpf -o y.fxt -strict
 	[ "$status" -eq 4 ]
 	mtbpf_run decode x.mtbpf -print calls -strict
 	[ "$status" -eq 4 ]
 	mtbpf_run record "${four[@]}" -o z.mtbpf -strict
 	[ "$status" -eq 4 ]
-	[[ $output == *"warning: lost: "*" snapshot before"* ]]
+	[[ $output == *"warning: lost: "*"the previous snapshot was"* ]]
 	[ -e z.mtbpf/meta.json ]
 }
 

@@ -35,6 +35,6 @@ grep -q '^hit .* of one_iter, ' <<<"$out" || fail "another trigger has no effect
 
 # Five breakpoints are too many.
 mtbpf attach -pid "$pid" "${region[@]}" -symbol jit:jit_shared_inner -o /tmp/x.fxt 2>/tmp/err && fail "that cannot be"
-grep -q 'user space does that' /tmp/err || fail "$(cat /tmp/err)"
+grep -q 'mtbpf does that from user space' /tmp/err || fail "$(cat /tmp/err)"
 no_probe || fail "a probe is left"
 must kill -0 "$pid"
