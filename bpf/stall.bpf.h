@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * Stalls: a thread that has been in a call, region or delay for the threshold, and still is,
- * triggers. A clock checks the open calls, regions and delays: it is a perf event per CPU, whose
- * program runs in a timer interrupt, because programs at uprobes may not start BPF timers.
+ * triggers. A timer checks the open calls, regions and delays: it is a perf event on one CPU, whose
+ * program runs in an interrupt, because programs at uprobes may not start BPF timers.
  */
 #ifndef MTBPF_STALL_BPF_H
 #define MTBPF_STALL_BPF_H
@@ -11,7 +11,7 @@
 #include "latch.bpf.h"
 #include "task.bpf.h"
 
-const volatile __u64 stall_period_ns; /* period of the clock */
+const volatile __u64 stall_period_ns; /* period of the timer */
 const volatile __u32 stall_from;      /* enum mt_stall_from */
 const volatile bool stall_counts;     /* `watch`: each stall is counted once, and none triggers */
 /* User space answers questions, see ask(). */

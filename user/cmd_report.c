@@ -240,9 +240,9 @@ static void say_unread(const struct summaries *s)
 		log__warn("%zu capture%s could not be read", s->n_unread,
 			  s->n_unread == 1 ? "" : "s");
 	if (s->n_unkept)
-		log__info("the summaries of %zu captures are not kept (traces, perf.data, or no "
-			  "right to write): they are decoded each time",
-			  s->n_unkept);
+		log__info("%zu capture%s cannot store a summary (only recordings in a folder that "
+			  "may be written to can): each is decoded every time",
+			  s->n_unkept, s->n_unkept == 1 ? "" : "s");
 }
 
 static int refuse_none(size_t n_found, const struct summaries *s)

@@ -189,11 +189,11 @@ not_between() {
 	says regions-of-goroutines
 	mtbpf_run watch -pid "$target" -start syscall:read -stop syscall:write -key goroutine -timeout 300ms
 	[ "$status" -eq 0 ]
-	[[ $output != *"belong to threads"* ]]
+	[[ $output != *"matched within a thread"* ]]
 	kill "$target"
 	start service
 	mtbpf_run watch -pid "$target" -requests -timeout 300ms
-	[[ $output != *"belong to threads"* ]]
+	[[ $output != *"matched within a thread"* ]]
 	mtbpf_run watch -pid "$target" -requests -key goroutine -timeout 300ms
 	[ "$status" -eq 2 ]
 	complains not-a-go-program hint leave-out-key

@@ -142,7 +142,7 @@ count() {
 	mtbpf_run attach -source sample -pid "$target" -requests -duration-thresh 700ms -timeout 30s -o x.fxt
 	[ "$status" -eq 0 ]
 	# Long lists are cut in messages.
-	[[ $output == *"a thread is recorded from syscall:read(socket), syscall:readv(socket) and 2 more to "* ]]
+	[[ $output == *"each thread is recorded only from syscall:read(socket), syscall:readv(socket) and 2 more to "* ]]
 	[[ $output =~ hit\ [0-9]+\ of\ syscall:sendto,\ thread\ [0-9]+:\ (9[0-9]+\ ms|1\.[0-9]+\ s)\ after\ -start,\ in\ send ]]
 	[[ $output == *"the slow region from -start to syscall:sendto took"* ]]
 	[[ $output =~ reason:\ blocked\ in\ .*clock_nanosleep ]]

@@ -102,7 +102,7 @@ static void work_and_exit(const struct keep_options *options, const char *path, 
 	execvp(words[0], words);
 	err = errno;
 	log__error("-on-capture: cannot run %s: %s", words[0], strerror(err));
-	log__hint("name an executable file, with its path or in $PATH");
+	log__hint("name a command that exists, with its path or found in $PATH");
 	_exit(err == ENOENT ? EXIT_NO_COMMAND : EXIT_NO_EXEC);
 }
 

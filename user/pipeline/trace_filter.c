@@ -216,7 +216,7 @@ int trace_filter__resolve(const struct trace_filter *f, const struct recording *
 		err = resolve(&f->to, rec, bounds, UINT64_MAX, &out->to_ns);
 	if (err || out->from_ns <= out->to_ns)
 		return err;
-	log__error("-filter: for this recording, the end is before the beginning");
+	log__error("-filter: in this recording FROM is later than TO");
 	log__hint("-v shows where the trace begins and ends, and where its hit is");
 	return -EINVAL;
 }
@@ -350,7 +350,9 @@ int filter_part__check(const struct filter_part *part, const struct filter_total
 
 	if (found->branches) {
 		if (stop && !found->stops)
-			log__warn("-filter: %s is not called in the selected part", stop);
+			log__warn("-filter: %s is not called in the selected part: what is shown "
+				  "lasts to its end",
+				  stop);
 		return 0;
 	}
 	if (start && !found->starts) {

@@ -23,9 +23,10 @@ static int emit_not_recorded(struct goroutine *g, uint64_t start_ns, uint64_t en
 }
 
 /*
- * Adds a stretch in which no stack shows the goroutine. left_ns: when it left its thread; 0: it may
- * still run. A goroutine that leaves its thread while the world is being stopped does not run again
- * before the world is started.
+ * Adds the time from start_ns to end_ns, in which no stack shows the goroutine: "stop-the-world"
+ * while Go had stopped all goroutines, "not recorded" elsewhere. If the goroutine had left its
+ * thread (left_ns; 0: it may still run), the stop counts from its request, otherwise from when
+ * nothing ran any more.
  */
 static int emit_unknown(struct goroutine *g, uint64_t start_ns, uint64_t end_ns, uint32_t depth,
 			uint64_t left_ns)

@@ -20,7 +20,10 @@ struct judged_calls {
 	 * shift is right for all of them.
 	 */
 	int64_t least_shift_ns, most_shift_ns;
-	/* Slices within the right calls of kinds that the program causes a known number of. */
+	/*
+	 * Slices of system calls and of time that is not traced, within the calls counted in
+	 * `right`: the program makes a known number of both.
+	 */
 	unsigned int syscalls, untraced;
 	unsigned int in_kernel; /* calls of the kernel's getppid(), if the kernel is traced */
 	/*

@@ -518,8 +518,8 @@ static int serve(const struct trace_pages *pages, int trace_fd, const struct sho
 		log__info("the page comes from " PERFETTO_ORIGIN
 			  ", the trace stays here; Chrome asks "
 			  "whether the page may reach this device");
-	log__info("from another machine: ssh -L %1$u:127.0.0.1:%1$u HOST, then open it there; "
-		  "Ctrl-C ends",
+	log__info("to open the address on another machine, run there: ssh -L %1$u:127.0.0.1:%1$u "
+		  "HOST (HOST: this machine); Ctrl-C ends 'view'",
 		  server->port);
 	if (!options->no_open && geteuid() && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) &&
 	    !open_browser(link))

@@ -675,7 +675,6 @@ void gate__detach(struct gate *gate)
 {
 	if (gate->trigger)
 		trigger__detach(gate->trigger);
-	/* The entries first: otherwise the end of a call that was entered would be missed. */
 	for (int ends = 0; ends <= 1; ends++)
 		VEC_EACH(&gate->events, event) {
 			if (event->fd < 0 || trigger_event__is_end(event) != ends)

@@ -44,8 +44,9 @@ struct session_start {
 struct session_observer {
 	void *ctx;
 	/*
-	 * Called once a second and when `armed` changes. armed: a hit could have triggered since
-	 * the last call. threshold_ns: 0 without a threshold, UINT64_MAX if not learned yet.
+	 * Called once a second and when `armed` changes. armed: the trigger was enabled during the
+	 * whole time since the last call. threshold_ns: 0 without a threshold, UINT64_MAX if not
+	 * learned yet.
 	 */
 	void (*on_counters)(void *ctx, const struct mt_stats *stats, uint64_t threshold_ns,
 			    bool armed);

@@ -52,8 +52,8 @@ static bool is_kept(const struct sample_options *o, const struct sample_cost *co
 
 static void warn_broken(const struct sample_options *o)
 {
-	log__warn("-max-overhead %s cannot be met: the minimum of %d samples per second, context "
-		  "switches and hits cost more",
+	log__warn("-max-overhead %s cannot be met: stacks at the lowest rate (%d per second), "
+		  "context switches and hits together cost more; recording goes on at that rate",
 		  o->max_overhead, SAMPLE_RATE_LEAST);
 }
 

@@ -365,7 +365,7 @@ void session__say_waiting(const struct session *s)
 			  "records all the time, and measures the time from -start to -stop",
 			  s->ops->name, bound->name);
 	else if (start_stop__any(&s->regions))
-		log__info("a thread is recorded from %s to %s", s->regions.starts.shown,
+		log__info("each thread is recorded only from %s to %s", s->regions.starts.shown,
 			  s->regions.stops.shown);
 	progress__format_threshold(&s->progress, text);
 	if (capture_options__cpu_measure(o))

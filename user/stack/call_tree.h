@@ -84,7 +84,8 @@ struct waits_for {
 	int syscall;	  /* its number, or MT_STOPPED_BY_SIGNAL and the like */
 	int fd;		  /* its first argument; -1: not a file descriptor */
 	const char *file; /* what the fd was at the end, owned by the recording; NULL: not known */
-	pid_t owner;	  /* the thread of the process that holds its mutex; 0: not known */
+	pid_t owner; /* tid of the thread, in the same process, that holds the mutex the call waits
+			for; 0: not known */
 	char owner_comm[16];
 	/*
 	 * The whole text, if it comes from a trace file; NULL: it is made from the members above.

@@ -198,7 +198,7 @@ bool stack__is_raise(const struct stack *s, const struct branch *b);
 bool stack__is_sigreturn(const struct stack *s, uint64_t ip);
 /*
  * If the kernel's returns are jumps to one RET (mitigations: arch/x86/lib/retpoline.S): true if
- * this is that RET's function, and ip is in it.
+ * this is that RET's function, and ip is an address of the kernel.
  */
 bool stack__is_return_thunk(const struct function *function, uint64_t ip);
 /* True if Event Trace reported the event by which `b` leaves the code (stack.interruption). */

@@ -373,7 +373,10 @@ static bool run_fits(struct stitcher *stitcher, const struct stitched *end, cons
 	       on->first <= run->below.n;
 }
 
-/* Moves the n outermost callers of `from` to `to`, the run that it is on. */
+/*
+ * `from` lies on top of the run `to`. Moves the n outermost callers that are known of `from` there.
+ * stitcher->view is look(from).
+ */
 static void hand_callers(struct stitcher *stitcher, struct run *from, struct run *to, size_t n)
 {
 	from->below.n -= n;

@@ -350,8 +350,9 @@ int trigger__load(struct trigger *trigger, const struct trigger_config *config,
 			   latch == TRIGGER_LATCH_AUTO ? TRIGGER_LATCH_TASK_STORAGE : latch);
 	/* Without the right to load programs the other variant fails as well. */
 	if (err && err != -EPERM && err != -ECANCELED && latch == TRIGGER_LATCH_AUTO) {
-		log__debug("no task storage for the trigger (%s): trying an LRU hash",
-			   strerror(-err));
+		log__debug(
+			"the BPF programs do not load with task storage (%s): trying an LRU hash",
+			strerror(-err));
 		err = load_variant(trigger, config, TRIGGER_LATCH_LRU_HASH);
 	}
 	if (!err)

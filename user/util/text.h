@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The text that the statements print to the FILE named `out`, which the caller frees. NULL: out of
- * memory. TEXT_OF(out, fputs("a", out)) is "a".
- */
+/* The text that the statements print to the FILE named `out`. The caller frees the text. */
 #define TEXT_OF(out, ...)                                                                          \
 	({                                                                                         \
 		char *text_ = NULL;                                                                \

@@ -266,7 +266,10 @@ static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 		log__hint("use low, normal or high, which adapt to the CPU");
 		return -EINVAL;
 	}
-	/* The kernel takes 0 for "as it comes", except for MTC (pt_event_valid()). */
+	/*
+	 * pt_event_valid() accepts 0 for cyc_thresh and psb_period even if the mask lacks bit 0,
+	 * but not for mtc_period.
+	 */
 	err = check_legal("cyc_thresh", pmu->cap_cycle_thresholds | 1, t->cyc_thresh);
 	if (!err && (t->mtc || t->mtc_period))
 		err = check_legal("mtc_period", pmu->cap_mtc_periods, t->mtc_period);

@@ -112,7 +112,10 @@ struct rec_sample {
 	uint32_t first_ip; /* in recording.sample_ips: the current address, then return addresses */
 	uint32_t faults;   /* page faults since the last such sample; 0: not a fault */
 	bool is_major;	   /* the faults are major: they waited for the page's contents */
-	/* This many ips after the first are call instructions, until they are settled. */
+	/*
+	 * This many ips after the first are addresses of call instructions (LBR), until
+	 * settle_calls() replaces them by return addresses.
+	 */
 	uint32_t n_calls;
 	uint32_t user; /* 1 + its index in recording.sample_users; 0: none */
 	/* The kernel's part of the stack, innermost first, in sample_ips. 0: not recorded. */

@@ -403,7 +403,7 @@ static int read_kernel(struct recording *rec, const char *dir)
 		err = read_inside((void *)dir, "kcore_dir/modules", &kernel->modules, &len);
 	if (err) {
 		log__error("cannot read %s/kcore_dir: %s", dir, strerror(-err));
-		log__hint("the recording is damaged: record again");
+		hint_unread(err, "the recording is damaged: record again");
 	}
 	return err;
 }

@@ -191,9 +191,9 @@ static void log_truth(struct stepped *t, uint64_t now, const struct user_regs_st
 }
 
 /*
- * The kernel has sent the thread to the abort handler of a restartable sequence, which has run its
- * first instruction on the way to `to`. Returns the handler's address; 0 if `to` does not follow
- * such an instruction.
+ * The kernel has sent the thread to the abort handler of a restartable sequence, and the step has
+ * already run the handler's first instruction: the thread is at `to`. Returns the handler's
+ * address; 0 if `to` does not follow such an instruction.
  */
 static uint64_t find_abort_handler(const struct stepped *t, uint64_t to)
 {

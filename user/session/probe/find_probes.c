@@ -774,7 +774,7 @@ static int each_in_programs(const struct probe_source *source, const char *symbo
 		err = err == -ENOMEM ? err : 0;
 	}
 	if (n_gone)
-		log__info("%zu of the programs have ended and are ignored", n_gone);
+		log__info("programs that have ended and are ignored: %zu", n_gone);
 	if (!err && !search.found.n)
 		err = explain(programs, &search);
 	VEC_FINI(&search.found);

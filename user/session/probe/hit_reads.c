@@ -649,9 +649,9 @@ static bool bind_print(const struct hit_reads *reads, uint32_t i, const struct f
 }
 
 /*
- * Refuses a number that the value, by its type, cannot have. The kernel compares both as 64 bits,
- * so that such a number would differ from all values, where C might convert it: -1 is 0xffffffff
- * for an unsigned int. Unsigned numbers of 64 bits are compared as C does.
+ * Refuses a number that the value, by its type, cannot have. The BPF program compares 64-bit
+ * numbers, so such a number would never be equal, while C might convert it: -1 is 0xffffffff for an
+ * unsigned int. Unsigned numbers of 64 bits are compared as C does.
  */
 static bool check_number(const struct hit_filter *filter, uint32_t i, struct probe *probe)
 {

@@ -81,7 +81,7 @@ static int take(struct search *search, const char *name, int number)
 			   "%s(...): the kind of the descriptor is not known, since "
 			   "it is closed when the call returns and the region begins",
 			   name);
-		log__hint("-start " SYSCALL_PREFIX "%s takes all kinds", name);
+		log__hint("use -start " SYSCALL_PREFIX "%s, without the kind", name);
 		return -EINVAL;
 	}
 	probe.args.n = sizeof(places) / sizeof(places[0]);

@@ -325,7 +325,8 @@ struct adder {
 static int refuse_place(const char *name)
 {
 	log__error("-also %s: not a whole function", name);
-	log__hint("name only the function: a call has a begin and an end");
+	log__hint("name functions of the program, without an offset and without line:, usdt:, "
+		  "syscall: or kernel:");
 	return -EINVAL;
 }
 
@@ -457,13 +458,14 @@ static int check_goroutines(const struct start_stop *r, const struct capture_opt
 		return 0;
 	is_go = probes__are_go(&r->starts) || probes__are_go(&r->stops) || is_go_program(source);
 	if (!r->by_key && is_go)
-		log__warn("-start and -stop belong to threads: if a goroutine waits between them, "
-			  "another one may end its region, so that times are too short or missing; "
-			  "-key goroutine measures by goroutines");
+		log__warn("-start and -stop are matched within a thread: if a goroutine waits "
+			  "between the two, the -stop of another goroutine on that thread is taken "
+			  "for its own, and times are too short or missing; use -key goroutine");
 	if (!r->by_key || is_go)
 		return 0;
-	log__error("-key goroutine: it is not a Go program");
-	log__hint("leave out -key: regions belong to threads");
+	log__error("-key goroutine: the target is not a Go program");
+	log__hint("leave out -key: a region then lasts from -start to -stop in one thread; or name "
+		  "a value, such as -key arg1");
 	return -EINVAL;
 }
 

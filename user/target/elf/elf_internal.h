@@ -200,8 +200,8 @@ int elf_image__load_frames(struct elf_image *image, elf_frame_vec *frames);
 /* landing_pads.c */
 void landing_table__free(struct landing_table *table);
 /*
- * Code without a symbol that a function's landing pads lead to is a part of that function: hands
- * its ranges over. `full` is the table of all ranges of the image.
+ * Gives the ranges without a symbol that a function's landing pads lead to, usually in its cold
+ * part, to that function. Changes *full, the table of all ranges of the image.
  */
 void elf_image__resolve_pads(struct elf_image *image, struct function_table *full);
 

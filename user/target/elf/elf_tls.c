@@ -74,7 +74,10 @@ bool elf_image__find_tls(struct elf_image *image, const char *name, struct elf_t
 	return is_found;
 }
 
-/* Looks through one section of relocations. */
+/*
+ * Finds the TLS relocation of the variable in one SHT_RELA section. Its place, which the dynamic
+ * linker fills in, is found->note_vaddr.
+ */
 static bool find_note(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, const char *name,
 		      struct elf_tls *found)
 {

@@ -29,7 +29,8 @@ struct named_place {
 /* The known facts about an address. */
 struct named_spot {
 	uint64_t ip;
-	const char *label; /* a copy of the caller's text with which the place was last learnt */
+	const char *label; /* the symbol as perf printed it when the place was last learnt: a line
+			      with the same text need not be parsed again */
 	uint32_t label_len;
 	bool is_followed;		 /* a branch has come here, or gone from here */
 	struct named_function *function; /* NULL: unnamed */
