@@ -239,7 +239,7 @@ callers() {
 		attach_ends 20
 	done
 	touch go
-	eventually 30 grep -q 'max-overhead 1% cannot be met: the minimum of 10 samples per second' "$attach_log"
+	eventually 30 grep -q 'max-overhead 1% cannot be met: stacks at the lowest rate (10 per second)' "$attach_log"
 	eventually 30 grep -q 'sample: 10 stacks per second from now on, for -max-overhead 1%' "$attach_log"
 	kill -INT "$attached"
 	attach_ends 20
