@@ -165,7 +165,7 @@ print(row["function"], row["captures"], len(row))')" = "'=1+1 1 14" ]
 	[ "$status" -eq 0 ]
 	[ "$(grep '^{' <<<"$output" | jq -c '[.files[].file]')" = '["d/sub/nest.mtbpf","d/sub/other.fxt.gz"]' ]
 	says captures-unread 1 ''
-	[[ $output == *"summaries of 1 captures are not kept"* ]]
+	[[ $output == *"1 capture cannot store a summary"* ]]
 	mkdir empty
 	run "$mtbpf" report empty
 	[ "$status" -ne 0 ]
