@@ -271,4 +271,5 @@ format:
 format-check:
 	$(Q)clang-format --dry-run --Werror $(FORMAT_FILES) && echo "format: ok"
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(ORACLE_OBJ:.o=.d) $(wildcard $(O)/bpf/*.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(BENCH:=.d) $(ORACLE_OBJ:.o=.d) $(wildcard $(O)/bpf/*.d \
+    $(O)/tests/live/*.d)
