@@ -650,6 +650,67 @@ static void test_of_too_many_the_one_that_waits_longest_is_forgotten(void **stat
 		    "    [switched out] 230-230 inferred-end\n");
 }
 
+/* Coroutine 1 has waited for longer than 2 has, which ran when the gap began. */
+static void test_the_one_that_ran_last_is_not_forgotten_first(void **state)
+{
+	struct thread *t = *state;
+	struct call_tree tree;
+
+	t->stack->coroutines.max = 2;
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x15);
+	go(t, MAIN + 0x20, B);
+	call(t, B + 0x10, C);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C + 0x20);
+	ret(t, C + 0x28, B + 0x15);
+	interrupt(t, B + 0x18);
+	assert_int_equal(stack__finish(t->stack, &tree), 0);
+	call_tree__fini(&tree);
+	assert_next(t, "coroutine 1",
+		    "a 30-100 inferred-end\n"
+		    "  co_switch 40-100 inferred-end\n"
+		    "    [switched out] 50-100 inferred-end\n"
+		    "b 100-120 inferred-start inferred-end\n"
+		    "  c 100-110 inferred-start\n");
+	assert_next(t, "coroutine 2",
+		    "b 70-90 inferred-end\n"
+		    "  c 80-90 inferred-end\n"
+		    "[gap: overflow] 90-100\n");
+}
+
+/* Coroutine 2 is over: its track serves the stack that runs after the gap, and 1 still waits. */
+static void test_one_that_is_over_makes_room(void **state)
+{
+	struct thread *t = *state;
+
+	t->stack->coroutines.max = 2;
+	begin(t, MAIN);
+	go(t, MAIN + 0x10, A);
+	go(t, A + 0x10, MAIN + 0x15);
+	go(t, MAIN + 0x20, B);
+	call(t, B + 0x10, SETCONTEXT);
+	ret(t, SETCONTEXT + 0x20, MAIN + 0x25);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	interrupt(t, C + 0x10);
+	assert_finished(t, "main 10-100 inferred-start inferred-end\n"
+			   "  co_switch 20-50\n"
+			   "    [switched out] 30-50\n"
+			   "  co_switch 60-90\n"
+			   "    [switched out] 70-90\n"
+			   "[gap: overflow] 100-110\n");
+	assert_next(t, "coroutine 1",
+		    "a 30-120 inferred-end\n"
+		    "  co_switch 40-120 inferred-end\n"
+		    "    [switched out] 50-120 inferred-end\n");
+	assert_next(t, "coroutine 2",
+		    "b 70-90 cut\n"
+		    "  setcontext 80-90 cut\n"
+		    "c 110-120 inferred-start inferred-end\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -668,6 +729,8 @@ int main(void)
 		TEST(test_setcontext_of_the_stack_that_runs),
 		TEST(test_one_that_comes_back_by_getcontext),
 		TEST(test_of_too_many_the_one_that_waits_longest_is_forgotten),
+		TEST(test_the_one_that_ran_last_is_not_forgotten_first),
+		TEST(test_one_that_is_over_makes_room),
 		TEST(test_gaps),
 		TEST(test_one_that_began_in_the_gap),
 		TEST(test_a_frame_in_another_ones_place),

@@ -178,6 +178,39 @@ static void test_on_frames_that_a_later_segment_began_with(void **state)
 			   "            handler_2 80-90 inferred-start\n");
 }
 
+/* c had jumped to b before the gap: the c that the last segment began with is another call. */
+static void test_a_frame_that_has_ended_is_not_continued(void **state)
+{
+	struct thread *t = *state;
+
+	begin(t, MAIN);
+	call(t, MAIN + 0x10, A);
+	call(t, A + 0x10, B);
+	call(t, B + 0x10, A);
+	gap(t, GAP_OVERFLOW);
+	begin(t, C);
+	jump(t, C + 0x20, B);
+	gap(t, GAP_OVERFLOW);
+	begin(t, HANDLER_2);
+	ret(t, HANDLER_2 + 0x20, C + 0x15);
+	ret(t, C + 0x20, HANDLER + 0x15);
+	ret(t, HANDLER + 0x20, A + 0x35);
+	ret(t, A + 0x40, B + 0x15);
+	ret(t, B + 0x40, A + 0x15);
+	ret(t, A + 0x40, MAIN + 0x15);
+	assert_finished(t, "main 10-150 inferred-start inferred-end inferred\n"
+			   "  a 20-150 inferred\n"
+			   "    b 30-140 inferred\n"
+			   "      a 40-130 inferred\n"
+			   "        [gap: overflow] 50-60\n"
+			   "        handler 60-120 inferred-start inferred\n"
+			   "          c 60-70 inferred-start\n"
+			   "          b 70-80 inferred-end by-jump\n"
+			   "          [gap: overflow] 80-90\n"
+			   "          c 90-110 inferred-start\n"
+			   "            handler_2 90-100 inferred-start\n");
+}
+
 static uint64_t random_function(unsigned int *seed)
 {
 	return MAIN * (1 + (uint64_t)rand_r(seed) % 5);
@@ -301,6 +334,7 @@ int main(void)
 		TEST(test_what_outlived_it_is_below_it),
 		TEST(test_what_may_be_on_later_frames_is_not_put_on_earlier_ones),
 		TEST(test_on_frames_that_a_later_segment_began_with),
+		TEST(test_a_frame_that_has_ended_is_not_continued),
 		TEST(test_random_segments_give_trees),
 		TEST(test_what_was_there_all_the_time_has_not_begun_anew),
 		TEST(test_of_those_that_have_ended_the_lowest_ran_between),
