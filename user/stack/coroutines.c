@@ -850,8 +850,10 @@ void event__other_stack(struct stack *s, const struct branch *b, struct event *e
 		other = add_unknown(s);
 	if (!other)
 		return;
-	/* add_unknown() may have forgotten it, and `other` has its track then. */
-	if (resumer && coroutines->resumer)
+	/* add_unknown() may have forgotten the resumer: `other` has its track then. */
+	if (!coroutines->resumer)
+		resumer = NULL;
+	if (resumer)
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
 	if (is_known) {

@@ -229,6 +229,63 @@ static void test_a_gap_in_a_resumption(void **state)
 			   "  b 110-120\n");
 }
 
+static uint64_t random_function(unsigned int *seed)
+{
+	return MAIN * (1 + (uint64_t)rand_r(seed) % 6);
+}
+
+static void do_anything(struct thread *t, unsigned int *seed)
+{
+	uint64_t at = random_function(seed) + 0x10, to = random_function(seed);
+	uint64_t back_to = to + 0x15 + 0x10 * (uint64_t)(rand_r(seed) % 2);
+
+	switch (rand_r(seed) % 9) {
+	case 0:
+	case 1:
+		run(t, at, to);
+		break;
+	case 2:
+		perform(t, at, to);
+		break;
+	case 3:
+		jump(t, at, REPERFORM);
+		jump(t, REPERFORM + 0x10, PERFORM + 0x10);
+		break;
+	case 4:
+	case 5:
+		resume(t, at, back_to);
+		break;
+	case 6:
+		end_fiber(t, at, back_to);
+		break;
+	case 7:
+		ret(t, at, back_to);
+		break;
+	default:
+		gap(t, GAP_OVERFLOW);
+		begin(t, to);
+	}
+}
+
+/* Any sequence of branches gives well-formed trees, also if fibers are forgotten. */
+static void test_random_effects_give_trees(void **state)
+{
+	struct thread *t = *state;
+	unsigned int seed = 3;
+	size_t n_fibers = 0;
+
+	for (int round = 0; round < 1500; round++) {
+		start_anew(t);
+		if (round % 2)
+			t->stack->coroutines.max = (size_t)(1 + round % 5);
+		begin(t, MAIN);
+		for (int i = rand_r(&seed) % 60; i >= 0; i--)
+			do_anything(t, &seed);
+		n_fibers += finish_coroutines(t);
+	}
+	assert_true(n_fibers > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +298,7 @@ int main(void)
 		TEST(test_handlers_from_before_the_trace),
 		TEST(test_a_handler_from_before_the_trace),
 		TEST(test_too_many_fibers),
+		TEST(test_random_effects_give_trees),
 		TEST(test_calls_of_any_length),
 		TEST(test_a_gap_in_a_fiber),
 		TEST(test_a_gap_in_a_resumption),
