@@ -22,7 +22,7 @@ static __always_inline u32 thread_of(const struct passed *passed)
 }
 
 /*
- * Logs one call of the thread or goroutine from since_ns to end_ns; if end_ns is 0, a hit at
+ * Logs the call of the thread or goroutine from since_ns to end_ns; if end_ns is 0, a hit at
  * time_ns.
  */
 static __always_inline void log_entry(const struct pt_regs *ctx, const struct passed *passed,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* Makes one hit that passed the threshold the trigger: disarms, freezes, and tells user space. */
+/* Turns the hit that passed the threshold into the trigger: disarms, freezes, and tells user space.
+ */
 #ifndef MTBPF_FIRE_BPF_H
 #define MTBPF_FIRE_BPF_H
 

@@ -208,7 +208,7 @@ static __always_inline int hit(const struct hit_place *place, struct latch *latc
 	return fire(place->regs, stats, &passed, passes && !count_only, is_last);
 }
 
-/* Handles one hit that does not end a region. */
+/* Handles the hit that does not end a region. */
 static __always_inline int hit_alone(const struct hit_place *place, struct latch *latch)
 {
 	return hit(place, latch, &(struct since){});
@@ -222,7 +222,7 @@ static __always_inline bool end_call(struct pt_regs *ctx, struct latch *latch,
 	return condition_holds(ctx) && pop_call_at(latch, stack_place(ctx, by_goroutine), call);
 }
 
-/* Judges one call that has ended and is no longer in the latch. */
+/* Judges the call that has ended and is no longer in the latch. */
 static __always_inline int judge_call(const struct hit_place *place, struct mt_counters *stats,
 				      const struct open_call *call)
 {

@@ -185,7 +185,7 @@ static __always_inline bool may_fire(const struct open_stall *stall, u64 now_ns)
 		now_ns >= last_trigger_ns + limits.min_interval_ns);
 }
 
-/* Fills one hit of a thread that is not the current one. Its stack is not copied. */
+/* Fills the hit of a thread that is not the current one. Its stack is not copied. */
 static __always_inline void fill_elsewhere(struct mt_hit *hit, const struct passed *passed)
 {
 	begin_hit(hit, passed);

@@ -220,7 +220,7 @@ const volatile __u64 signals;
 const volatile __u32 tracepoint_probe, signal_probe;
 
 /*
- * Handles one hit in a thread of the target. Its registers are those saved at its last entry into
+ * Handles the hit in a thread of the target. Its registers are those saved at its last entry into
  * the kernel.
  */
 static __always_inline void hit_in_kernel(void *ctx, u32 probe)

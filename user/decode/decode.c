@@ -521,7 +521,7 @@ static int decode_rings(struct thread *t, size_t first)
 
 /* ---- rings of CPUs, divided among threads */
 
-/* Decodes one CPU's ring, the i-th of the recording, to intervals. */
+/* Decodes the CPU's ring, the i-th of the recording, to intervals. */
 static int cut_ring(struct decode_request *request, size_t i, struct intervals *intervals,
 		    struct switches *switches)
 {

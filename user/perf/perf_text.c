@@ -161,7 +161,7 @@ static struct perf_thread *add_thread(struct perf_threads *threads, pid_t pid, p
 	return added;
 }
 
-/* Finds one thread that a line has named before; NULL: none has. */
+/* Finds the thread, if a line has named it before; NULL: none has. */
 static struct perf_thread *find_known(struct perf_threads *threads, pid_t pid, pid_t tid)
 {
 	struct perf_thread *thread = threads->last;

@@ -16,7 +16,7 @@
  * the filter leaves (trace_filter__apply()), or all if it is NULL. 0, or -errno with a line.
  */
 int recording__print_branches(struct recording *rec, const struct trace_filter *filter, FILE *out);
-/* Prints one branch in the format of recording__print_branches(). */
+/* Prints the branch in the format of recording__print_branches(). */
 void print_branch(FILE *out, pid_t tid, const struct branch *branch);
 
 /*

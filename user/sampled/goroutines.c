@@ -119,7 +119,7 @@ static int find_stops(struct goroutine_calls *calls, const struct recording *rec
 }
 
 /*
- * Makes one call from the log's entry. Calls that have not returned end with the snapshot that they
+ * Makes the call of the log's entry. Calls that have not returned end with the snapshot that they
  * began in.
  */
 static struct call make_call(const struct goroutine *g, const struct mt_entry *entry)

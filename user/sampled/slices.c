@@ -55,7 +55,7 @@ static uint64_t edge_before(const struct slices *s, uint64_t from_ns, uint64_t t
 	return from_ns + between / 2;
 }
 
-/* Opens one new slice, within the innermost one. NULL: out of memory. Valid until the next push().
+/* Opens a new slice, within the innermost one. NULL: out of memory. Valid until the next push().
  */
 static struct open_slice *push(struct slices *s, const struct seen *seen, uint64_t time_ns,
 			       uint8_t flags)

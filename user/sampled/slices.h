@@ -138,7 +138,7 @@ void slices__stolen(struct slices *slices, uint64_t start_ns, uint64_t end_ns);
 void slices__on(struct slices *slices, uint64_t time_ns);
 /* Ends the recording of the thread: open slices are closed with an inferred end. */
 void slices__end(struct slices *slices, uint64_t time_ns);
-/* Adds one GAP slice for unrecorded time, after slices__end(). */
+/* Adds a GAP slice for unrecorded time, after slices__end(). */
 void slices__gap(struct slices *slices, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
 
 #endif

@@ -359,7 +359,7 @@ static void clear_sections(uint8_t *data, size_t size, const struct kept_file *k
 }
 
 /*
- * Writes one new file in place of the old one, which somebody may still have mapped. Pages of
+ * Writes a new file in place of the old one, which somebody may still have mapped. Pages of
  * zeroes become holes.
  */
 static int write_sparse(const char *path, const uint8_t *data, size_t size)

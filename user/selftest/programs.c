@@ -482,7 +482,7 @@ TRACED(void, signal_main, unsigned int depth)
 
 TRACED_LEAF(thread_leaf)
 
-/* These threads start before the first iteration, and work each time they are told to. */
+/* These threads start before the first iteration, and do their work once per request. */
 struct workers {
 	void (*work)(void);
 	int n;

@@ -588,7 +588,7 @@ static bool is_trampoline(pid_t pid, uint64_t address)
 	return found;
 }
 
-/* The most bytes of a frame of a JIT's function that are searched. */
+/* At most this many bytes of a JIT function's frame are searched. */
 #define JIT_FRAME_MAX (64u << 10)
 
 /*

@@ -219,7 +219,7 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 	return true;
 }
 
-/* The least number of stacks that a call as long as the threshold must have. */
+/* At least this many stacks must be taken during the threshold's time. */
 #define LEAST_STACKS 50
 /* A margin, since sampling periods vary a little. */
 #define LOOKBACK_RESERVE 1.1

@@ -365,7 +365,7 @@ void event__receiver(struct stack *s, const struct branch *b, struct event *e)
 
 /* Out of user code and back, by what is not traced. */
 
-/* Pushes one slice of this kind, which lasts until the thread continues. */
+/* Pushes a new slice of this kind, which lasts until the thread continues. */
 static void go_outside(struct stack *s, const struct branch *b, uint8_t kind, uint64_t resume_ip)
 {
 	struct frame frame = {.call = branch__call(b, NULL, kind)};

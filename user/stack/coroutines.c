@@ -115,8 +115,8 @@ static struct coroutine *use_again(struct coroutines *coroutines, struct corouti
 }
 
 /*
- * Ends the stack that has waited longest, so that another one can have its track. If the thread
- * goes there after all, it goes to a stack that nobody knows. NULL: none waits.
+ * Ends the stack that has waited longest: another one can have its track. If the thread goes back
+ * to it later, the callers there are unknown. NULL: no stack waits.
  */
 static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 {
@@ -233,7 +233,7 @@ static struct frame *find_frame(const struct frames *frames, const char *name)
 }
 
 /*
- * Ends one goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
+ * Ends the goroutine. Its last frame is goexit1()'s, which is called by Goexit() or by the function
  * that every goroutine returns to.
  */
 static void end_goroutine(struct stack *s, const struct branch *b)
@@ -729,7 +729,7 @@ void event__switch_back(struct stack *s, const struct branch *b, struct event *e
 }
 
 /*
- * Goes to one waiting stack, whose switch has returned. Returns may show later that it was another
+ * Goes to the waiting stack, whose switch has returned. Returns may show later that it was another
  * one that waits there.
  */
 void event__switch(struct stack *s, const struct branch *b, struct event *e)
@@ -746,7 +746,7 @@ void event__switch(struct stack *s, const struct branch *b, struct event *e)
 		unwinding__note_landing(s, b->to);
 }
 
-/* Goes to one frame of another coroutine that has called getcontext() or setjmp(). */
+/* Goes to the frame of another coroutine that has called getcontext() or setjmp(). */
 void event__switch_landing(struct stack *s, const struct branch *b, struct event *e)
 {
 	struct departure by;
@@ -781,7 +781,7 @@ void event__no_switch(struct stack *s, const struct branch *b, struct event *e)
 	e->again = true;
 }
 
-/* Finds one stack that has waited since before a gap, unless it may be the running one. */
+/* Finds the stack that has waited since before a gap, unless it may be the running one. */
 static struct coroutine *find_parked(const struct stack *s, const struct branch *b)
 {
 	struct coroutine *coroutine = find_other(&s->coroutines, b->to, COROUTINE_PARKED);
@@ -797,7 +797,7 @@ static struct coroutine *find_parked(const struct stack *s, const struct branch 
 }
 
 /*
- * Finds one waiting stack that returns there, or one whose caller is not known. If the caller of
+ * Finds the waiting stack that returns there, or one whose caller is not known. If the caller of
  * the running stack is not known either, it may be a stack that has waited since before a gap and
  * returns there.
  */
@@ -815,7 +815,7 @@ bool stack__find_other(const struct stack *s, const struct branch *b, struct cor
 	return *other || (has_caller && frames_mark__is_whole(&coroutines->mark, s->frames));
 }
 
-/* Adds one stack that has waited since before the trace began. NULL: no memory, or too many. */
+/* Adds a new stack, which has waited since before the trace began. NULL: no memory, or too many. */
 static struct coroutine *add_unknown(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;

@@ -588,7 +588,7 @@ void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
 		frames__list_open(frames, frames->open.n, &frames->held);
 }
 
-/* Adds one frame on top. Its return address is where its caller was first seen. */
+/* Adds a new frame on top. Its return address is where its caller was first seen. */
 static void show(struct frames *frames, const struct call *call)
 {
 	size_t n = frames->begun.n;

@@ -168,8 +168,8 @@ static inline struct frame *frames__caller(const struct frames *frames, const st
 bool frames__is_last(const struct frames *frames);
 
 /*
- * Pushes one frame with a copy of `call`, whose start, addresses, function, kind and flags are set.
- * Invalidates pointers to frames. NULL: no memory (frames->failed).
+ * Pushes a new frame with a copy of `call`, whose start, addresses, function, kind and flags are
+ * set. Invalidates pointers to frames. NULL: no memory (frames->failed).
  */
 struct frame *frames__push(struct frames *frames, const struct call *call);
 /* Ends the top frame. */
@@ -218,7 +218,8 @@ void frames__note_lowest(struct frames *frames, bool is_unwinder);
  * (BOUNDARY_LONG).
  */
 void frames__add_gap(struct frames *frames, uint64_t start_ns, uint64_t end_ns, uint8_t reason);
-/* Adds one slice for the time in which another stack of the thread ran, before the next segment. */
+/* Adds a new slice for the time in which another stack of the thread ran, before the next segment.
+ */
 void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns);
 
 /*

@@ -168,7 +168,7 @@ struct stack {
 
 /* stack.c */
 
-/* Classifies one branch that is not a common one as the kind `as`, and applies the event. */
+/* Classifies the branch that is not a common one as the kind `as`, and applies the event. */
 void stack__on_event(struct stack *s, const struct branch *b, enum branch_kind as);
 
 /* rules.c: what the code tells. */
@@ -223,7 +223,7 @@ static inline struct call branch__call(const struct branch *b, const struct func
 }
 
 /*
- * Pushes one frame with this call, return_ip, resume_ip, slack and role; sets CALL_INSIDE if
+ * Pushes a new frame with this call, return_ip, resume_ip, slack and role; sets CALL_INSIDE if
  * needed.
  */
 void stack__push(struct stack *s, const struct frame *frame);

@@ -126,7 +126,8 @@ struct run {
 	/* The frames that its first segment began with, and that segment's placement. */
 	held_vec begun;
 	uint32_t placement;
-	/* Of its outermost frame at the end of its last segment; NULL: no frame was left. */
+	/* The function of its outermost frame when its last segment ended; NULL: no frame was left.
+	 */
 	const struct function *lowest;
 };
 
@@ -228,7 +229,7 @@ void stitcher__finish(struct stitcher *stitcher);
  * seen. NULL: that stack lacks frames, or there is no such end.
  */
 const struct held *stitcher__lowest(const struct stitcher *stitcher, size_t end);
-/* Adds one stack that stitcher->ends[end] turns out to be on. */
+/* Adds the stack that stitcher->ends[end] turns out to be on. */
 void stitcher__anchor(struct stitcher *stitcher, size_t end, struct held_stack taken);
 
 #endif

@@ -52,7 +52,7 @@ void fxt__free(struct fxt *fxt);
 
 void fxt__name_process(struct fxt *fxt, pid_t pid, const char *name);
 /*
- * Names one thread; or a track beside those of threads, with a made-up tid, for what `thread` did
+ * Names the thread; or a track beside those of threads, with a made-up tid, for what `thread` did
  * on a coroutine's stack.
  */
 void fxt__name_track(struct fxt *fxt, pid_t pid, pid_t tid, pid_t thread, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes one call tree as lines of text, with the same content as the trace file. */
+/* Writes the call tree as lines of text, with the same content as the trace file. */
 #ifndef MTBPF_TRACE_TEXT_H
 #define MTBPF_TRACE_TEXT_H
 

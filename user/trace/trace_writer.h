@@ -32,7 +32,7 @@ struct trace_options {
  */
 struct trace_writer *trace_writer__open(const char *path, const struct trace_options *options);
 
-/* Writes one process's name, before or after its threads' trees. */
+/* Writes the process's name, before or after its threads' trees. */
 void trace_writer__process(struct trace_writer *writer, pid_t pid, const char *name);
 
 /*

@@ -412,7 +412,7 @@ bool recorder__find_stack(const struct recorder *r, const struct mt_record *reco
 ORDER(by_time, struct mt_record, COMPARE(x->time_ns, y->time_ns))
 
 /*
- * Adds one CPU's records. A log that has come round begins where its oldest record was written, a
+ * Adds the CPU's records. A log that has come round begins where its oldest record was written, a
  * ring of stacks with its oldest stack: *since_ns is not before that.
  */
 static int copy_log(const struct recorder *r, const struct mt_cpu *cpu, record_vec *out,

@@ -36,7 +36,7 @@ typedef VEC(struct followed_ring *) followed_ring_vec;
 /* The functions of a source that opens rings for what is followed. */
 struct followed_ops {
 	size_t ring_size; /* bytes of the source's ring */
-	/* Opens one ring for this place, disabled. 0 or -errno. */
+	/* Opens the ring for this place, disabled. 0 or -errno. */
 	int (*open_ring)(struct source *source, struct followed_ring *ring,
 			 const struct event_place *place);
 	void (*close_ring)(struct followed_ring *ring);

@@ -154,7 +154,7 @@ static void put_head(struct perf_writer *w, const struct sample_id_fields *id, u
 }
 
 /*
- * Writes one sample's end: the registers, with which struct rec_user begins, and the copy of the
+ * Writes the sample's end: the registers, with which struct rec_user begins, and the copy of the
  * stack: its padded size, its bytes, and how many of them are valid.
  */
 static void put_user(struct perf_writer *w, const struct rec_user *user)

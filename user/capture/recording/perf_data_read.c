@@ -141,7 +141,7 @@ static int read_loss(struct perf_reader *r, struct cursor *c, bool is_aux,
 	return loss.aux_flags || loss.records ? recording__add_loss(r->rec, &loss) : 0;
 }
 
-/* Adds one context switch of a recording of samples. 0 or -ENOMEM. */
+/* Adds the context switch of a recording of samples. 0 or -ENOMEM. */
 static int read_sched(struct perf_reader *r, const struct perf_event_header *header,
 		      const struct sample_id *id)
 {

@@ -406,7 +406,7 @@ int recording__add_stack(struct recording *rec, const uint8_t *data, size_t size
 /* A thread that is known already gets the new name. */
 int recording__add_thread(struct recording *rec, const struct rec_thread *thread);
 /*
- * Adds one forked thread, with its parent's name and, if it is a new process, its parent's mappings
+ * Adds the forked thread, with its parent's name and, if it is a new process, its parent's mappings
  * at that time.
  */
 int recording__add_fork(struct recording *rec, const struct rec_thread *child, pid_t parent_pid,

@@ -300,7 +300,7 @@ static struct stepped *find_thread(struct stepper *s, pid_t tid)
 	return NULL;
 }
 
-/* Adds one seized thread. NULL: there are SOFT_MAX_THREADS. */
+/* Adds the seized thread. NULL: there are SOFT_MAX_THREADS. */
 static struct stepped *add_thread(struct stepper *s, pid_t tid)
 {
 	uint32_t i = (uint32_t)s->n;

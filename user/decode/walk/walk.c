@@ -200,7 +200,7 @@ struct run_reader {
 };
 
 /*
- * Reads one run without timing packets in one step: TNT packets, and the TIP after them, within
+ * Reads the run without timing packets in one step: TNT packets, and the TIP after them, within
  * eight bytes. Returns its length; 0: another packet comes first.
  */
 static inline unsigned int read_plain_run(struct run_reader *r, struct run *run)
@@ -256,7 +256,7 @@ static inline unsigned int read_cyc(const uint8_t *at, uint64_t *bytes, struct c
 	return len;
 }
 
-/* Reads one run that contains timing packets. */
+/* Reads the run that contains timing packets. */
 static inline void read_timed_run(struct run_reader *r, struct run *run)
 {
 	const uint8_t *at = r->at, *end = at;
@@ -536,7 +536,7 @@ static const uint8_t *walk_time(struct walker *w, const uint8_t *at)
 /* While a run is noted, this replaces the time at which the thread reached its block. */
 #define BEFORE UINT64_MAX
 
-/* Walks one run, and keeps its effects in the entry. */
+/* Walks the run, and keeps its effects in the entry. */
 static void walk_and_keep(struct walker *w, const struct run *run, struct memo_entry *entry)
 {
 	struct branch_buffer *out = w->out;
@@ -603,7 +603,7 @@ static bool is_plain(const struct walker *w)
 }
 
 /*
- * Walks one run whose effects are in neither place, or do not fit. The effects are kept when it
+ * Walks the run whose effects are in neither place, or do not fit. The effects are kept when it
  * comes for the second time: in CPython two of three different runs come only once. False: the
  * batch's next runs are invalid.
  */

@@ -684,7 +684,7 @@ static int search_in(struct search *search, const struct program *program, bool 
 	return err;
 }
 
-/* Replaces one process that has ended by another one of the same program. False without any. */
+/* Replaces the process, which has ended, by another one of the same program. False without any. */
 static bool replace_process(const struct programs *programs, struct program *program)
 {
 	LOG_SILENTLY;

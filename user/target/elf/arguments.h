@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds one function's arguments at its entry, and what they point to, by an image's DWARF and the
+ * Finds the function's arguments at its entry, and what they point to, by an image's DWARF and the
  * System V ABI for x86-64, 3.2.3 "Parameter Passing".
  */
 #ifndef MTBPF_TARGET_ELF_ARGUMENTS_H

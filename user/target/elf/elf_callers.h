@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds one function's callers in the code of its file. */
+/* Finds the function's callers in the code of its file. */
 #ifndef MTBPF_TARGET_ELF_ELF_CALLERS_H
 #define MTBPF_TARGET_ELF_ELF_CALLERS_H
 

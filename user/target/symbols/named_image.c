@@ -547,7 +547,7 @@ static bool begins_at(const struct named_function *function, uint64_t ip)
 	return function && function->has_start && function->entry.function.vaddr == ip;
 }
 
-/* Begins one unnamed function at a branch's target. 0 or -ENOMEM. */
+/* Begins an unnamed function at a branch's target. 0 or -ENOMEM. */
 static int enter(struct named_image *image, const struct named_spot *spot)
 {
 	struct named_function *added;

@@ -44,7 +44,7 @@ static int search_line(match_vec *found, const struct symbols *symbols, const st
 		for (size_t k = 0; k < line->vaddrs.n && !err; k++) {
 			struct symbol_match match;
 
-			/* Skips one function's cold part: the line does not begin there. */
+			/* Skips the function's cold part: the line does not begin there. */
 			if (!find_in(module, line->vaddrs.v[k], &match) || match.function == last ||
 			    match.offset >= match.function->size)
 				continue;
