@@ -217,10 +217,10 @@ static const char *explain_no_report(const struct decoded *decoded)
 		if (decoded->hits.v[i].reason != MT_HIT_LAST)
 			hit = &decoded->hits.v[i];
 	if (!hit)
-		return "no hit triggered it";
+		return "no hit triggered the capture";
 	if (hit->reason == MT_HIT_EVERY)
-		return "its trigger lacks a threshold";
-	return "the whole iteration is not in it";
+		return "the trigger had no threshold";
+	return "the capture does not contain the whole iteration";
 }
 
 /* Further labels are left out; nobody has as many. */

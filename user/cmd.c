@@ -165,7 +165,8 @@ int parse_with_words(const struct option_table *table, void *dst, int argc, char
 	if (n > 1)
 		log__error("%s: expected %d %ss", table->command, n, what);
 	else
-		log__error(found ? "%s: one %s at a time" : "%s: which %s?", table->command, what);
+		log__error(found ? "%s: one %s at a time" : "%s: no %s given", table->command,
+			   what);
 	log__hint("usage: mtbpf %s", table->usage);
 	return -EINVAL;
 }

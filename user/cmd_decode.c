@@ -270,7 +270,7 @@ static int run(const struct decoding *d)
 	else if (fd >= 0 && perf_text__may_be(fd))
 		err = decode_text(d, fd, d->input);
 	else if (fd >= 0 && is_trace_name(d->input)) {
-		log__error("%s is a trace by its name, which is decoded already", d->input);
+		log__error("%s has the name of a trace, and traces are decoded already", d->input);
 		log__hint("'mtbpf report %s' prints its report, 'mtbpf view' opens it; a recording "
 			  "is NAME.mtbpf",
 			  d->input);
@@ -294,7 +294,8 @@ int decoding__run_apart(struct decoding *d)
 	int result;
 
 	interrupts__hold();
-	result = apart__run(decode_released, d, "decoding");
+	result = apart__run(decode_released, d, "decoding",
+			    "'mtbpf decode' without -view decodes without another process");
 	interrupts__release();
 	return result;
 }

@@ -144,7 +144,9 @@ static void check_btf(const struct check *check, struct check_result *result)
 		check_result__set(result, CHECK_OK, BTF);
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED, "none: hit times are kept in an LRU hash");
+	check_result__set(
+		result, CHECK_LIMITED,
+		"none: -stall-thresh, -cpu-thresh, -off-cpu-thresh and -children do not work");
 	check_result__remedy(result, "a kernel with CONFIG_DEBUG_INFO_BTF");
 }
 
@@ -172,7 +174,7 @@ static void check_lockdown(const struct check *check, struct check_result *resul
 		break;
 	case LOCKDOWN_CONFIDENTIALITY:
 		check_result__set(result, CHECK_LIMITED,
-				  "confidentiality: no probe for several threads");
+				  "confidentiality: Intel PT can record only one thread");
 		check_result__remedy(result, "boot with lockdown=integrity");
 		break;
 	default:
@@ -422,7 +424,7 @@ static void check_sample(const struct check *check, struct check_result *result)
 
 	if (!err) {
 		check_result__add_number(result, "max_rate", (int64_t)(1000000000 / period_ns));
-		check_result__set(result, CHECK_OK, "tried: stacks by the clock, up to %u a second",
+		check_result__set(result, CHECK_OK, "tried: stacks by a timer, up to %u per second",
 				  (unsigned int)(1000000000 / period_ns));
 		return;
 	}
@@ -434,7 +436,7 @@ static const struct {
 } counted[] = {
 	[COUNTING_CYCLES] = {"the hardware counts cycles", "samples use the kernel's clock"},
 	[COUNTING_BRANCHES] = {"the CPU records the last branches",
-			       "hits without their last branches"},
+			       "hits are shown without the branches before them"},
 	[COUNTING_CALLS] = {"the CPU records calls: -unwind lbr",
 			    "callers by frame pointers or copied stacks"},
 };
@@ -513,7 +515,7 @@ static void check_tracefs(const struct check *check, struct check_result *result
 	int err = tracefs_probe__try(&place);
 
 	if (err) {
-		check_result__set(result, CHECK_LIMITED, "one thread at a time: %s",
+		check_result__set(result, CHECK_LIMITED, "Intel PT can record only one thread: %s",
 				  check__strerror(err));
 		check_result__remedy(result, is_refusal(err)
 						     ? "run as root"
@@ -523,7 +525,7 @@ static void check_tracefs(const struct check *check, struct check_result *result
 	if (place)
 		check_result__add_text(result, "place", place);
 	check_result__set(result, CHECK_OK, "%s",
-			  place ? place : "mounted nowhere, but can be, for mtbpf alone");
+			  place ? place : "not mounted, but mtbpf can mount it for itself");
 }
 
 /* ---- rights: capabilities, settings of perf and ptrace, locked memory */
@@ -543,10 +545,10 @@ static void check_capability(const struct check *check, struct check_result *res
 		check_result__set(result, CHECK_OK, "for %s: CAP_SYS_ADMIN is enough",
 				  check->purpose);
 	} else if (capability__effective(check->which)) {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "for %s", check->purpose);
 		check_result__remedy(result, "leave the user namespace");
 	} else {
-		check_result__set(result, CHECK_MISSING, "no %s", check->purpose);
+		check_result__set(result, CHECK_MISSING, "for %s", check->purpose);
 		check_result__remedy(result, geteuid() ? "run as root" : "have it granted");
 	}
 }
@@ -611,7 +613,8 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 	if (state == CHECK_OK)
 		check_result__set(result, state, "any process can be looked at");
 	else if (scope >= 3)
-		check_result__set(result, state, "yama's ptrace_scope 3 forbids it to everybody");
+		check_result__set(result, state,
+				  "yama's ptrace_scope 3 forbids ptrace for everybody");
 	else if (scope == 2)
 		check_result__set(result, state, "yama's ptrace_scope 2 wants CAP_SYS_PTRACE");
 	else
@@ -619,7 +622,7 @@ static void check_ptrace(const struct check *check, struct check_result *result)
 				  scope ? "what mtbpf starts itself (yama's ptrace_scope 1)"
 					: "processes of this user");
 	if (scope >= 3)
-		check_result__remedy(result, "a reboot undoes it");
+		check_result__remedy(result, "reboot with kernel.yama.ptrace_scope below 3");
 	else if (state != CHECK_OK)
 		check_result__remedy(result, "run as root");
 }
@@ -638,7 +641,7 @@ static void check_memlock(const struct check *check, struct check_result *result
 	else
 		check_result__add_number(result, "rlimit_memlock", (int64_t)limits.rlimit);
 	if (fits == UINT64_MAX) {
-		check_result__set(result, CHECK_OK, "as much trace as there is memory%s",
+		check_result__set(result, CHECK_OK, "any size can be locked%s",
 				  limits.ipc_lock ? ": CAP_IPC_LOCK lifts the limit" : "");
 		return;
 	}
@@ -647,8 +650,9 @@ static void check_memlock(const struct check *check, struct check_result *result
 	check_result__add_number(result, "fits", (int64_t)fits);
 	check_result__add_number(result, "threads", (int64_t)threads);
 	check_result__set(result, threads ? CHECK_LIMITED : CHECK_MISSING,
-			  "%s fit: %llu thread%s of %s", size, (unsigned long long)threads,
-			  threads == 1 ? "" : "s", BYTES(SNAPSHOT_SIZE_DEFAULT));
+			  "%s can be locked: trace buffers for %llu thread%s of %s", size,
+			  (unsigned long long)threads, threads == 1 ? "" : "s",
+			  BYTES(SNAPSHOT_SIZE_DEFAULT));
 	check_result__remedy(result, "CAP_IPC_LOCK, ulimit -l%s",
 			     threads ? "" : ", or a smaller -snapshot-size");
 }
@@ -676,8 +680,7 @@ static void check_fzf(const struct check *check, struct check_result *result)
 				  "'mtbpf list -pid PID | fzf' lets you pick a function");
 		return;
 	}
-	check_result__set(result, CHECK_LIMITED,
-			  "missing: it would pick a function from 'mtbpf list'");
+	check_result__set(result, CHECK_LIMITED, "missing: with fzf, -symbol '?' is a search");
 	check_result__remedy(result, "install fzf");
 }
 
@@ -708,14 +711,14 @@ static const struct check checks[] = {
 	{.name = "perf", .run = check_perf},
 	{.name = "ptrace", .run = check_ptrace, .needed = true},
 	{.name = "memlock", .run = check_memlock, .needed = true},
-	CAPABILITY(CAP_SYS_ADMIN, "uprobes"),
+	CAPABILITY(CAP_SYS_ADMIN, "uprobes with Intel PT, or before Linux 6.11"),
 	CAPABILITY(CAP_BPF, "BPF programs"),
 	CAPABILITY(CAP_PERFMON, "Intel PT of other users' processes"),
 	CAPABILITY(CAP_SYS_PTRACE, "other users' processes"),
 	CAPABILITY(CAP_DAC_READ_SEARCH, "symbols from files that only others can read"),
 	CAPABILITY(CAP_CHECKPOINT_RESTORE, "symbols of deleted and replaced files"),
 	CAPABILITY(CAP_SYSLOG, "addresses in /proc/kallsyms"),
-	CAPABILITY(CAP_IPC_LOCK, "traces of more than 'memlock' says"),
+	CAPABILITY(CAP_IPC_LOCK, "larger traces than 'memlock' allows"),
 	CAPABILITY(CAP_SYS_RESOURCE, "raising hard limits (open files)"),
 	{.name = "fzf", .run = check_fzf},
 };
@@ -744,15 +747,16 @@ static void sum_up(struct check_report *report)
 		if (r->needed)
 			add_word(missing, sizeof(missing), r->name);
 		if (!strcmp(r->name, "sample") || !strcmp(r->name, "bpf") ||
-		    !strcmp(r->name, "uprobe"))
+		    !strcmp(r->name, "uprobe") || !strcmp(r->name, "ptrace"))
 			add_word(by_samples, sizeof(by_samples), r->name);
 	}
 	if (missing[0] && !by_samples[0])
-		check_result__set(sum, CHECK_LIMITED, "by samples; with Intel PT it needs %s",
-				  missing);
+		check_result__set(sum, CHECK_LIMITED,
+				  "works with samples; missing for Intel PT: %s", missing);
 	else if (missing[0])
 		check_result__set(sum, CHECK_MISSING,
-				  "by samples it needs %s (with Intel PT: see above)", by_samples);
+				  "does not work: missing for samples: %s (for Intel PT see above)",
+				  by_samples);
 	else
 		check_result__set(sum, CHECK_OK, "works with Intel PT");
 	report->n++;

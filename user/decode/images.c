@@ -280,8 +280,8 @@ static struct elf_image *find_image(struct images *images, const struct rec_map 
 			  map->build_id);
 		return NULL;
 	}
-	log__warn("cannot read the code of %s (%s): it shows as gaps", map->path,
-		  strerror(file->error));
+	log__warn("cannot read the code of %s (%s): the trace has gaps where this code ran",
+		  map->path, strerror(file->error));
 	if (map->build_id[0])
 		log__hint("put the file with build ID %s at that path ('debuginfod-find "
 			  "executable' may fetch it), or record with -portable",

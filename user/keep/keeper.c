@@ -99,7 +99,7 @@ static void refuse(struct keeper *k, int err)
 
 	k->metrics.skipped[err == -EFBIG ? SKIPPED_SIZE : SKIPPED_DISK]++;
 	log__error("cannot keep a recording in %s: %s", o->dir,
-		   err == -EFBIG ? "it exceeds -max-size" : strerror(-err));
+		   err == -EFBIG ? "the recording exceeds -max-size" : strerror(-err));
 	if (err == -EFBIG)
 		log__hint("-max-size is %s; use a smaller -snapshot-size", BYTES(o->max_size));
 	else if (err == -ENOSPC || err == -EDQUOT)
@@ -315,7 +315,8 @@ void quota__spend(struct quota *quota, uint64_t now_ns)
 static void say_let_pass(struct keeper *k)
 {
 	if (k->let_pass)
-		log__info("-max-per-hour %d: %llu hits over the threshold were not captured",
+		log__info("-max-per-hour %d: %llu hits that would have triggered were not "
+			  "captured",
 			  k->options->keep.max_per_hour, (unsigned long long)k->let_pass);
 	k->held = false;
 	k->let_pass = 0;
@@ -542,13 +543,14 @@ static int check_capture(const struct capture_options *capture, const char *comm
 	}
 	if (capture->multi_snapshot != 1) {
 		log__error("%s: -multi-snapshot and -dir cannot both be given", command);
-		log__hint("with -dir each trigger makes its own recording; Ctrl-C, SIGTERM or "
-			  "-timeout ends mtbpf");
+		log__hint("leave out -multi-snapshot: with -dir each trigger makes its own "
+			  "recording");
 		return -EINVAL;
 	}
 	if (capture->strict) {
 		log__error("%s: -strict and -dir cannot both be given", command);
-		log__hint("-metrics counts losses; 'mtbpf decode -strict' checks one recording");
+		log__hint("leave out -strict: -metrics counts losses, and 'mtbpf decode -strict' "
+			  "checks one recording");
 		return -EINVAL;
 	}
 	return 0;
@@ -562,8 +564,8 @@ int keep_options__check(struct record_options *options, const char *command)
 	    !keep->max_size && !keep->metrics && !keep->on_capture && !keep->on_capture_timeout_ns)
 		return 0;
 	if (!keep->dir) {
-		log__error("%s: -keep, -max-size, -max-per-hour, -metrics and -on-capture need "
-			   "a folder",
+		log__error("%s: -keep, -max-size, -max-per-hour, -metrics, -on-capture and "
+			   "-on-capture-timeout need -dir",
 			   command);
 		log__hint("add -dir DIR, which continues after each capture and keeps recordings "
 			  "there");

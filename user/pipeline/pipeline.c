@@ -270,8 +270,8 @@ int decoded__make(struct decoded *decoded, struct recording *rec,
 		again = true;
 	}
 	if (again && !err) {
-		log__warn("decoding all of it takes more than %s of memory: the oldest %s of trace "
-			  "are left out",
+		log__warn("decoding all of the recording takes more than %s of memory: the "
+			  "oldest %s of the trace are left out",
 			  BYTES(memory_limit__get()), BYTES(rec->drops[DROP_LEFT_OUT]));
 		log__hint("decode the recording with 'mtbpf decode -max-memory SIZE' to allow "
 			  "more");
@@ -469,7 +469,7 @@ int decoded__write_trace(struct decoded *decoded, const struct recording *rec, c
 		return err;
 	if (totals.too_deep)
 		log__warn("%" PRIu64
-			  " slices are deeper than Perfetto shows (512) and are left out",
+			  " slices are deeper than Perfetto shows (512 levels) and are left out",
 			  totals.too_deep);
 	log__info("%s: %" PRIu64 " slices, %s", path, totals.slices, BYTES(totals.bytes));
 	return 0;
@@ -541,7 +541,7 @@ int decoded__make_from_fxt(struct decoded *decoded, const char *path)
 		return -EIO;
 	}
 	log__error("cannot read %s: %s", path, strerror(-err));
-	log__hint("one made with sudo belongs to root; a trace is named NAME.fxt, .fxt.gz or "
+	log__hint("a trace made with sudo belongs to root; its name ends in .fxt, .fxt.gz or "
 		  ".fxt.zst");
 	return err;
 }

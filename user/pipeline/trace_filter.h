@@ -28,7 +28,7 @@ struct trace_filter {
 #define FILTER_HELP                                                                                \
 	"only a part: by time, 10ms..20ms (from the beginning), -20ms.. (the last 20 ms), "        \
 	"hit-5ms..hit; or by calls, parse..render: each thread from a call of the one function "   \
-	"to the next call of the other; once of each kind"
+	"to the next call of the other; at most one -filter of each kind"
 #define FILTER_HINT                                                                                \
 	"10ms..20ms, -20ms.. (the last 20 ms), hit-5ms..hit+1ms, or two functions: parse..render"
 

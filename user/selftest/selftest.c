@@ -43,7 +43,7 @@ static void take_result(void *ctx, const struct selftest_result *result)
 	if (!test->array) {
 		printf("%-6s  %-24s  %-7s  %s\n", source, result->name, verdict, result->found);
 		if (has_failed)
-			printf("%-6s  %-24s           lost: %s; meanwhile: %s\n", "", "",
+			printf("%-6s  %-24s           effect: %s; until fixed: %s\n", "", "",
 			       result->loss, result->meanwhile);
 		fflush(stdout);
 		return;

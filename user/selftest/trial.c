@@ -502,12 +502,12 @@ const char *trial__find_harm(const struct trial *trial)
 
 	kill(trial->child, SIGCONT);
 	if (!goes_on(trial, 2))
-		return "it does not go on";
+		return "the target does not run on";
 	if (fs__read_proc(trial->child, "status", &text, &len) ||
 	    !strstr(text, "TracerPid:\t0\n") || strstr(text, "State:\tT") ||
 	    strstr(text, "State:\tt"))
-		return "it is stopped, or still traced";
+		return "the target is stopped, or still traced";
 	if (is_probed(trial->child))
-		return "a probe is left in it";
+		return "a probe is left in the target";
 	return NULL;
 }

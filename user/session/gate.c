@@ -373,11 +373,12 @@ static int set_breakpoint(struct gate *gate, const struct kernel_probe *probe)
 			continue;
 		err = event < 0 ? event : trigger__attach_breakpoint(gate->trigger, event, probe);
 		if (event < 0) {
-			log__error("cannot set a breakpoint of CPU %d: %s", cpu, strerror(-event));
+			log__error("cannot set a hardware breakpoint on CPU %d: %s", cpu,
+				   strerror(-event));
 			log__hint(
 				event == -ENOSPC
-					? "all four are in use: by a debugger, perf or another "
-					  "mtbpf"
+					? "all four breakpoints are in use: end the debugger, "
+					  "perf or other mtbpf that uses them"
 					: "needs CAP_PERFMON, or root; some VMs lack breakpoints");
 		} else {
 			close(event);

@@ -44,7 +44,7 @@ const char *status__format(char buf[static STATUS_TEXT_SIZE], const struct statu
 		n = append(buf, n, "  learning %s: %llu of %llu", percent, learned,
 			   (unsigned long long)view->needed);
 	if (view->let_pass)
-		n = append(buf, n, "  %llu let pass", (unsigned long long)view->let_pass);
+		n = append(buf, n, "  %llu skipped by limits", (unsigned long long)view->let_pass);
 	if (view->stalls)
 		n = append(buf, n, "  %llu stalled", (unsigned long long)view->stalls);
 	if (view->cost && *view->cost)
@@ -147,8 +147,8 @@ void progress__say(struct progress *progress, const struct trigger *trigger, con
 	if (stats.hits)
 		log__info("%s: %s", name, status__format(text, &view));
 	else if (progress->has_terms)
-		log__info("%s: no hit matched -if; without -if 'mtbpf watch' shows whether it is "
-			  "called",
+		log__info("%s: no hit matched -if; 'mtbpf watch' without -if shows whether there "
+			  "are hits at all",
 			  name);
 	else
 		log__info("%s: no hits; 'mtbpf watch' shows whether it is ever hit", name);

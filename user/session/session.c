@@ -336,7 +336,7 @@ static int open_target(struct session *s)
 	    (!s->options->symbols.n && !s->options->start && !s->options->sample.also.n))
 		return err;
 	/* A kernel thread runs only kernel functions, which cannot have uprobes. */
-	log__error("%d (%s) is a kernel thread: it does not run functions of a program",
+	log__error("%d (%s) is a kernel thread: -symbol, -start and -also cannot be used with it",
 		   s->process.pid, s->process.comm);
 	log__hint("leave out -symbol, -start and -also: Ctrl-C or -timeout takes the snapshot");
 	return -EINVAL;
@@ -652,7 +652,9 @@ static int wait_for_target(const struct capture_options *options, struct target 
 	if (fd < 0)
 		return fd;
 	if (target__is_alive(target))
-		log__info("some of %s were restarted: continuing with those that run now", name);
+		log__info("some processes of %s were restarted: continuing with the processes "
+			  "that run now",
+			  name);
 	else
 		log__info("the target has exited before a trigger: continuing when it is running "
 			  "again");
@@ -661,7 +663,7 @@ static int wait_for_target(const struct capture_options *options, struct target 
 	if (err == -EINTR)
 		log__error("nothing was recorded: interrupted before %s was running again", name);
 	else if (err == -ETIME)
-		log__error("nothing was recorded: %s was not running again in time", name);
+		log__error("nothing was recorded: %s was not running again before -timeout", name);
 	else
 		return err;
 	log__hint("without -symbol mtbpf takes the snapshot when the target exits");
@@ -712,8 +714,8 @@ char *empty_snapshot__format(char text[static EMPTY_SNAPSHOT_TEXT_SIZE],
 		snprintf(who, sizeof(who), "process %d", pid);
 	if (rec->sample_period_ns)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
-			 "nothing was recorded: no stack of %s came in the %s that it was sampled",
-			 who, DURATION(rec->sampled_ns));
+			 "nothing was recorded: no stack of %s was taken in %s of sampling", who,
+			 DURATION(rec->sampled_ns));
 	else if (pid)
 		snprintf(text, EMPTY_SNAPSHOT_TEXT_SIZE,
 			 "nothing was recorded: %s ran no instruction", who);

@@ -180,8 +180,10 @@ bool overhead__take(struct overhead *o, const struct sample_options *options,
 		    const struct sample_load *now);
 
 struct lookback_need {
-	unsigned int hz;    /* current rate */
-	uint64_t back_ns;   /* lookback of the rings at this rate */
+	unsigned int hz;  /* current rate */
+	uint64_t back_ns; /* lookback of the rings at this rate */
+	/* The longest time that triggers: -stall-thresh or the threshold; 0: unknown yet. */
+	uint64_t threshold_ns;
 	uint64_t need_ns;   /* lookback needed: twice the threshold */
 	double clock_share; /* share of timed samples in what is written; switches are the rest */
 	uint64_t size;	    /* ring size needed */

@@ -45,15 +45,15 @@ static void say_without_effect(const struct capture_options *o, const struct sou
 		const char *others; /* why other sources do not need the option; or NULL */
 	} all[] = {
 		{o->multi_thread && !o->full, "-multi-thread", &source_pt,
-		 "it records every thread anyway"},
+		 "this source records every thread anyway"},
 		{strcmp(o->resolution, "normal"), "-timer-resolution", &source_pt, NULL},
 		{o->freeze_method, "-freeze", &source_pt, NULL},
 		{o->immediate_stop, "-immediate-stop", &source_pt,
 		 "nothing is recorded after the trigger anyway"},
 		{o->sample.rate != SAMPLE_RATE_AUTO, "-sample-rate", &source_sample,
-		 "it follows every call"},
+		 "this source follows every call"},
 		{o->sample.unwind != UNWIND_AUTO, "-unwind", &source_sample,
-		 "it follows every call"},
+		 "this source follows every call"},
 		{o->sample.syscall_thresh_ns, "-syscall-thresh", &source_sample, NULL},
 		{o->truth, "-truth", &source_soft, NULL},
 		{o->no_ret_compression, "-no-ret-compression", &source_soft, NULL},
@@ -213,8 +213,8 @@ int unwind_choice__make(const struct capture_options *o, const struct process *p
 			return 0;
 		/* Frame pointers instead would show less without a visible reason. */
 		log__error("-unwind lbr: no call stacks by LBR here: %s", strerror(-err));
-		log__hint("Intel CPUs since Haswell have them, but hypervisors rarely pass them "
-			  "on; use -unwind auto");
+		log__hint("Intel CPUs since Haswell have LBR call stacks, but hypervisors rarely "
+			  "pass LBR on; use -unwind auto");
 		return -ENODEV;
 	default:
 		return bytes_of(o) && process ? judge(o, process, cgroup, choice) : 0;

@@ -223,8 +223,7 @@ int stall__take_threads(struct session *s)
 	thread_reader__free(reader);
 	if (!err || err == -ENOMEM)
 		return err;
-	log__warn("it is not known where the threads of process %u are: %s", hit->tgid,
-		  strerror(-err));
+	log__warn("cannot read where the threads of process %u are: %s", hit->tgid, strerror(-err));
 	stalled_threads__free(s->stalled);
 	s->stalled = NULL;
 	return 0;

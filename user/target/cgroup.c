@@ -76,17 +76,19 @@ int cgroup__open(struct cgroup *cgroup, const char *name)
 	cgroup__close(cgroup);
 	if (err) {
 		if (strcmp(name, path))
-			log__error("no cgroup '%s' (%s): %s", name, path, strerror(-err));
+			log__error("cannot open the cgroup '%s' (%s): %s", name, path,
+				   strerror(-err));
 		else
-			log__error("no cgroup '%s': %s", name, strerror(-err));
-		log__hint("/proc/PID/cgroup shows the path after '0::', 'systemd-cgls' shows all");
+			log__error("cannot open the cgroup '%s': %s", name, strerror(-err));
+		log__hint("/proc/PID/cgroup shows the cgroup of a process after '0::', "
+			  "'systemd-cgls' lists all");
 		return -EINVAL;
 	}
 	if (fs.f_type == CGROUP_SUPER_MAGIC)
 		log__error("%s is a version 1 cgroup", path);
 	else
 		log__error("%s is not a cgroup", path);
-	log__hint("use one of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
+	log__hint("use a cgroup of the v2 hierarchy, as /proc/PID/cgroup shows it after '0::'");
 	return -EINVAL;
 }
 

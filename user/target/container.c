@@ -380,10 +380,11 @@ static int refuse_unknown(const struct container_search *search, const char *nam
 	if (meant && strcmp(meant, name))
 		log__hint("did you mean '%s'?", meant);
 	else if (*search->what == 'p')
-		log__hint("give NAMESPACE/POD, as 'kubectl get pods -A' lists them, on its node");
+		log__hint("give NAMESPACE/POD, as 'kubectl get pods -A' shows it, and run mtbpf "
+			  "on the pod's node");
 	else
-		log__hint("give its ID or its name, as 'docker ps', 'podman ps' or 'crictl ps' "
-			  "lists them");
+		log__hint("give the container's ID or name, as 'docker ps', 'podman ps' or "
+			  "'crictl ps' shows it");
 	return -ESRCH;
 }
 

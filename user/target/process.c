@@ -88,7 +88,7 @@ static int refuse_access(pid_t pid, const char *comm, int err)
 {
 	log__error("cannot inspect process %d (%s): %s", (int)pid, comm, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
-		log__hint("run as its user or as root, or with CAP_SYS_PTRACE");
+		log__hint("run as the process's user or as root, or with CAP_SYS_PTRACE");
 	return err == -EPERM ? -EACCES : err;
 }
 
@@ -121,8 +121,9 @@ static int open_process(struct process *process, pid_t pid, bool may_be_kernel)
 	memcpy(process->comm, status.comm, sizeof(process->comm));
 	if (!status.has_memory && !may_be_kernel) {
 		log__error("%d (%s) is a kernel thread", (int)pid, status.comm);
-		log__hint("add -trace-kernel-only (or -source sample -trace-include-kernel) to "
-			  "record it; 'pgrep -a NAME' lists other processes");
+		log__hint("'mtbpf attach -trace-kernel-only' (or -source sample "
+			  "-trace-include-kernel) records kernel threads; 'pgrep -a NAME' lists "
+			  "other processes");
 		return -ENOEXEC;
 	}
 	process->is_kernel_thread = !status.has_memory;

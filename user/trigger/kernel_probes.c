@@ -495,7 +495,8 @@ static int attach_tracepoint(struct kernel_probes *set, const struct kernel_prob
 
 	if (err) {
 		log__error("cannot set a probe on the tracepoint %s: %s", name, strerror(-err));
-		hint_rights(err, "mtbpf list 'tracepoint:block:*' shows those of a category");
+		hint_rights(err, "mtbpf list 'tracepoint:block:*' lists the tracepoints of a "
+				 "category");
 	}
 	return err;
 }

@@ -346,7 +346,7 @@ static void put_flames(FILE *out, const struct summary *s)
 	if (!rows)
 		return;
 	fprintf(out,
-		"<h4>Where the time went: callers above, as wide as they took</h4>\n<svg "
+		"<h4>Where the time went: callers on top, the width is the time</h4>\n<svg "
 		"class=\"flame\" width=\"100%%\" height=\"%u\">\n",
 		rows * ROW_HEIGHT);
 	put_frames(out, s);
@@ -456,8 +456,8 @@ static int put_cause(const struct page *page, size_t i)
 
 		if (!pattern->entries.v[k].is_main)
 			fprintf(out,
-				"<p class=\"note\">another cause of <a href=\"#capture-%zu\">a "
-				"capture</a> of the cause that was larger there</p>\n",
+				"<p class=\"note\">also in <a href=\"#capture-%zu\">a "
+				"capture</a> that has a larger cause</p>\n",
 				at);
 		else if (page->is_shown[at])
 			put_capture(page, at, i);

@@ -140,8 +140,8 @@ static void print_without_cause(FILE *out, const struct patterns *p)
 
 			n += other && !strcmp(other, why);
 		}
-		fprintf(out, "no cause in %zu capture%s: %s; %s\n", n, n == 1 ? "" : "s", why,
-			s->path);
+		fprintf(out, "no cause in %zu capture%s: %s; first: %s\n", n, n == 1 ? "" : "s",
+			why, s->path);
 	}
 }
 
@@ -490,8 +490,8 @@ static const char *format_side(char buf[static 64], const struct side *side, dou
 static void print_changes(FILE *out, const struct changes *changes)
 {
 	fprintf(out,
-		"A has %zu captures, B %zu; excess per capture of the set, and in how "
-		"many:\n  %-6s %18s %18s  cause\n",
+		"captures with a report: %zu in A, %zu in B; extra time per capture, and "
+		"captures with the cause:\n  %-6s %18s %18s  cause\n",
 		changes->n_reports[0], changes->n_reports[1], "", "A", "B");
 	VEC_EACH(&changes->all, c) {
 		const struct pattern_entry *example = c->sides[1].worst ?: c->sides[0].worst;

@@ -483,7 +483,7 @@ static void print_unknown(FILE *out, const struct report *r)
 
 	fprintf(out, "not recorded: ");
 	if (r->slow.ns[ACCOUNT_UNKNOWN] && !r->slow.ns[ACCOUNT_CPU])
-		fprintf(out, "no stack was recorded of it");
+		fprintf(out, "no stack of this iteration was recorded");
 	else if (r->slow.ns[ACCOUNT_UNKNOWN])
 		fprintf(out, "stacks cover %s%s of %s", is_last ? "the last " : "",
 			DURATION(is_last ? last_ns : seen_ns), DURATION(all_ns));
@@ -519,7 +519,7 @@ static void print_cause(FILE *out, const struct causes *c, const struct cause *c
 		print_where(out, r, find_path(r, cause->row, false), cause->row->inside);
 		break;
 	case CAUSE_INTERRUPTS:
-		fprintf(out, "its CPU ran interrupts and softirqs, most of them in ");
+		fprintf(out, "its CPU ran interrupts and softirqs, most of that time during ");
 		print_where(out, r, 0, cause->row->inside);
 		break;
 	case CAUSE_WAITING:

@@ -105,7 +105,7 @@ static void print_place(FILE *out, const struct thread_places *places, size_t at
 		fprintf(out, ", and %zu more,", n - TIDS_MOST + 1);
 	fprintf(out, n ? " each " : " ");
 	if (owner)
-		fprintf(out, "waits for a mutex of thread %d (%s)", owner->tid, owner->comm);
+		fprintf(out, "waits for a mutex held by thread %d (%s)", owner->tid, owner->comm);
 	else if (place->doing == THREAD_WAITS && place->waits_for[0])
 		fprintf(out, "waits in %s", place->waits_for);
 	else
@@ -145,12 +145,13 @@ void thread_places__print(FILE *out, const struct thread_places *places)
 	for (size_t i = 0; i < places->all.n; i++)
 		print_place(out, places, i);
 	if (n)
-		fprintf(out, "deadlock: thread %d waits for a mutex of thread %d",
+		fprintf(out, "deadlock: thread %d waits for a mutex held by thread %d",
 			places->all.v[ring[0]].tid, places->all.v[ring[0]].owner);
 	if (n == 1)
 		fprintf(out, ", which is itself");
 	for (size_t i = 1; i < n; i++)
-		fprintf(out, ", which waits for one of thread %d", places->all.v[ring[i]].owner);
+		fprintf(out, ", which waits for one held by thread %d",
+			places->all.v[ring[i]].owner);
 	if (n)
 		fputc('\n', out);
 	for (size_t i = 0; i < places->all.n; i++)

@@ -102,7 +102,9 @@ static const struct kernel_refusal refusals[] = {
 	[LOCKED] = {-EPERM, "lockdown=confidentiality forbids reading /proc/kcore",
 		    "boot with lockdown=integrity"},
 	[NO_RIGHT] = {-EPERM, "/proc/kcore may not be read", "run as root (CAP_SYS_RAWIO)"},
-	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened", "'mtbpf check' shows what is there"},
+	[UNREADABLE] = {-EIO, "/proc/kcore cannot be opened",
+			"'mtbpf check' shows what is "
+			"missing"},
 };
 
 /* Reports lockdown first: it may hide the addresses, too, and no sysctl helps then. */
@@ -151,7 +153,7 @@ int kernel_access__refuse(bool with_code)
 	if (!refusal)
 		return 0;
 	log__error("cannot %s the kernel: %s", with_code ? "trace" : "sample", refusal->what);
-	log__hint("%s; or leave out -trace-include-kernel", refusal->remedy);
+	log__hint("%s; or leave out -trace-include-kernel or -trace-kernel-only", refusal->remedy);
 	return refusal->err;
 }
 

@@ -375,8 +375,8 @@ int code_copy__take(struct recording *rec, pid_t pid, size_t limit)
 	if (!err && rec->images.n > before)
 		err = copy_perf_map(&copier);
 	if (copier.cut)
-		log__warn("process %d has more code in memory than the limit of %s: %s of it are "
-			  "not recorded and show as gaps",
+		log__warn("process %d has more code outside of files (JIT) than the limit of %s: "
+			  "%s of this code are not recorded and show as gaps",
 			  (int)pid, BYTES(limit), BYTES(copier.cut));
 	return err;
 }
@@ -430,8 +430,9 @@ static int add_found(struct recording *rec, const struct rec_map *map)
 	     i++)
 		found = try_path(&file, map, path);
 	if (!found) {
-		log__warn("%s has changed since it ran: the recording does not contain it",
-			  map->path);
+		log__warn(
+			"the original file of %s was not found: the recording does not contain it",
+			map->path);
 		log__hint("put the original file (build ID %s) back at that path",
 			  map->build_id[0] ? map->build_id : "not known");
 	}

@@ -66,8 +66,8 @@ static int add_semaphore(const struct uprobe_spec *spec, struct perf_event_attr 
 			   "uprobe/format/ref_ctr_offset: %s",
 			   strerror(err ? -err : EINVAL));
 	else
-		log__error("the USDT probe's semaphore cannot be used: it is at %#llx of %s, more "
-			   "than 4 GiB from its begin",
+		log__error("the USDT probe's semaphore cannot be used: its offset %#llx in %s is "
+			   "more than 4 GiB",
 			   (unsigned long long)spec->semaphore, spec->path);
 	log__hint("name the function that contains the probe instead: -symbol NAME");
 	return -EOPNOTSUPP;

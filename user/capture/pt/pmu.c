@@ -127,7 +127,7 @@ static const struct {
 
 static int bad_term(const char *term)
 {
-	log__error("-timer-resolution: '%s' is not a setting of Intel PT's clocks", term);
+	log__error("-timer-resolution: '%s' is not a valid setting of Intel PT", term);
 	log__hint("cyc, cyc_thresh=N, mtc, mtc_period=N, psb_period=N, noretcomp, ptw, "
 		  "fup_on_ptw, pwr_evt, event: as in "
 		  "-timer-resolution " CUSTOM "cyc,cyc_thresh=1,mtc,mtc_period=3");
@@ -252,7 +252,7 @@ static int check_exact(const struct pt_timing *t, const struct pt_pmu *pmu)
 		{"mtc", t->mtc, pmu->cap_mtc && pmu->mtc.width},
 		{"noretcomp", t->noretcomp, pmu->noretcomp.width},
 		{"ptw", t->ptw, pmu->cap_ptwrite && pmu->ptw.width},
-		{"fup_on_ptw without ptw", t->fup_on_ptw, t->ptw && pmu->fup_on_ptw.width},
+		{"fup_on_ptw, which needs ptw", t->fup_on_ptw, t->ptw && pmu->fup_on_ptw.width},
 		{"pwr_evt", t->pwr_evt, pmu->cap_power_events && pmu->pwr_evt.width},
 		{"event", t->event, pmu->cap_event_trace && pmu->event.width},
 	};

@@ -36,10 +36,12 @@ static void explain_no_pmu(void)
 	if (is_known && strstr(text, "hypervisor"))
 		log__error("no Intel PT: this is a virtual machine, and hypervisors rarely pass PT "
 			   "to guests");
-	else if (!is_known || !strstr(text, "GenuineIntel"))
+	else if (is_known && !strstr(text, "GenuineIntel"))
 		log__error("no Intel PT: this is not an Intel CPU");
 	else
-		log__error("no Intel PT: the kernel lacks the intel_pt PMU (" PT_PMU_PATH ")");
+		log__error(
+			"no Intel PT: this CPU or its kernel lacks the intel_pt PMU (" PT_PMU_PATH
+			")");
 	log__hint("use -source sample (stacks by a timer, not every call) or -source soft (every "
 		  "call, but the target runs about 10,000 times slower)");
 }
@@ -75,7 +77,7 @@ static void explain_open_kernel(int err)
 	if (err == -EPERM || err == -EACCES) {
 		log__error("cannot trace the kernel: %s", strerror(-err));
 		log__hint("needs CAP_PERFMON, or kernel.perf_event_paranoid <= 1 (now %ld); or "
-			  "leave out -trace-include-kernel",
+			  "leave out -trace-include-kernel or -trace-kernel-only",
 			  fs__read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 	} else if (err == -EOPNOTSUPP) {
 		log__error("cannot trace the kernel: this intel_pt PMU records user code only");
@@ -429,7 +431,7 @@ static int open_rings(struct source *s)
 		log__hint("without -immediate-stop the trace is frozen from user space, about 50 "
 			  "us after the hit");
 	} else if (is_unsupported(err) && s->config.n_probes > 1 && s->config.freeze_method) {
-		log__error("this freeze method supports one probe, not %zu", s->config.n_probes);
+		log__error("this -freeze method supports one probe, not %zu", s->config.n_probes);
 		log__hint("use -freeze pause, if the kernel has it, or -freeze disable");
 	} else if (err == -ENOENT && s->config.cgroup) {
 		log__error("the cgroup %s lacks the perf_event controller", s->config.cgroup->path);
@@ -479,8 +481,8 @@ static void warn_missing(const struct source *s, const struct recording *rec,
 
 		if (aux->tid ? (pid_t)hit->tid != aux->tid : (int)hit->cpu != aux->cpu)
 			continue;
-		log__warn("thread %u triggered but was not recorded: Intel PT had run there for "
-			  "only %s",
+		log__warn("thread %u triggered but was not recorded: Intel PT had recorded for "
+			  "only %s by then",
 			  hit->tid, DURATION(ns.running));
 		if (ns.running < SOON_NS)
 			log__hint("the hit came as soon as recording began: capture again");

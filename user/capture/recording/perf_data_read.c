@@ -529,11 +529,11 @@ static int read_features(struct perf_reader *r, const struct perf_data_header *h
 		if (!(header->features[0] >> bit & 1))
 			continue;
 		if (at > r->size || r->size - at < sizeof(s))
-			return damaged(r, "it is cut");
+			return damaged(r, "it is truncated");
 		memcpy(&s, r->data + at, sizeof(s));
 		at += sizeof(s);
 		if (!inside(r, s))
-			return damaged(r, "it is cut");
+			return damaged(r, "it is truncated");
 		if (bit == PERF_FEATURE_CPUID && s.size >= 4) {
 			/* The CPU decides which errata a decoder works around. */
 			struct rec_pt_config *pt = &r->rec->pt;
@@ -569,7 +569,7 @@ static int read_all(struct perf_reader *r)
 	if (header.size == offsetof(struct perf_data_header, attr_size))
 		return damaged(r, "it was made by 'perf record -o -', which is not supported");
 	if (header.size < sizeof(header) || r->size < sizeof(header) || !inside(r, header.data))
-		return damaged(r, "it is cut");
+		return damaged(r, "it is truncated");
 	err = read_attrs(r, &header);
 	at = header.data.offset;
 	end = at + header.data.size;

@@ -283,8 +283,8 @@ static int read_inside(void *dir, const char *name, char **data, size_t *size)
 static void hint_unread(int err, const char *otherwise)
 {
 	if (err == -EACCES)
-		log__hint("made with sudo, it belongs to root: 'sudo chown -R $USER' the recording "
-			  "and the trace");
+		log__hint("a recording made with sudo belongs to root: 'sudo chown -R $USER' the "
+			  "recording and the trace");
 	else
 		log__hint("%s", otherwise);
 }
@@ -296,7 +296,7 @@ static int read_meta(struct recording *rec, const char *dir)
 	int err = read_inside((void *)dir, "meta.json", &text, &len);
 
 	if (err == -ENOENT && !has_entry(dir, "data")) {
-		log__error("%s is not a recording: it does not contain data", dir);
+		log__error("%s is not a recording: it contains neither meta.json nor data", dir);
 		log__hint("name the NAME.mtbpf that record, attach or run wrote");
 		return -EINVAL;
 	}
@@ -317,7 +317,8 @@ static int read_meta(struct recording *rec, const char *dir)
 	}
 	if (err == -EPROTO) {
 		log__error("%s was made by a newer mtbpf", dir);
-		log__hint("this is " MTBPF_VERSION "; use the one that made it");
+		log__hint("this is mtbpf " MTBPF_VERSION
+			  "; use the version that made the recording");
 	} else if (err) {
 		log__error("cannot read %s/meta.json: %s", dir, strerror(-err));
 		hint_unread(err, "the recording is damaged: record again");

@@ -449,7 +449,7 @@ static const char *sample__freeze_name(const struct source *s)
 
 const struct source_ops source_sample = {
 	.name = "sample",
-	.about = "stacks by the clock and at every switch",
+	.about = "stacks by a timer and at every context switch",
 	.samples = true,
 	.probe = sample__probe,
 	.open = sample__open,

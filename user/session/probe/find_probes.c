@@ -178,10 +178,9 @@ static int settle_file(struct probe *probe, const struct process *process,
 			  mapping->path, process->pid, probe->path);
 		return 0;
 	}
-	log__error(
-		"%s was modified since process %d started, and the file that the process runs is "
-		"not in a layer of the overlay that can be opened here",
-		mapping->path, process->pid);
+	log__error("%s was modified since process %d started, and the old file, which the process "
+		   "runs, cannot be opened from here",
+		   mapping->path, process->pid);
 	log__hint("restart the process, or run mtbpf on the host, which has the layers of the "
 		  "overlay");
 	return -ESTALE;
@@ -191,7 +190,8 @@ static int refuse_usdt(const struct usdt_match *match, int err)
 {
 	log__error("cannot probe %s:%s at %#llx of %s", match->place.provider, match->place.name,
 		   (unsigned long long)match->place.vaddr, elf_image__name(match->module->image));
-	log__hint("the probe's note does not match the code; the file may be damaged");
+	log__hint("the probe's ELF note (.note.stapsdt) does not match the code; the file may be "
+		  "damaged");
 	return err;
 }
 
@@ -245,7 +245,7 @@ static int set_site(struct probe *probe, const struct symbol_match *match, const
 		return err;
 	}
 	if (err == -EILSEQ)
-		log__error("an instruction does not begin at %s+%#" PRIx64, f->name, match->offset);
+		log__error("no instruction begins at %s+%#" PRIx64, f->name, match->offset);
 	else
 		log__error("the kernel refuses probes on the instruction at %s+%#" PRIx64
 			   ": it has a lock, es, cs, ss or ds prefix",
@@ -260,7 +260,7 @@ static bool find_part(void *ctx, uint64_t vaddr, struct exit_part *part)
 {
 	const struct function *f = ctx;
 	uint64_t end, offset;
-	size_t len;
+	size_t len = 0;
 
 	if (elf_image__part_at(f->image, vaddr, &part->vaddr, &end) != f)
 		return false;
@@ -495,8 +495,7 @@ static int each_usdt(const struct probe_source *source, const struct symbols *sy
 		if (!err)
 			err = fn(ctx, &probe);
 	}
-	if (!err)
-		VEC_FINI(&found);
+	VEC_FINI(&found);
 	return err;
 }
 
@@ -601,7 +600,7 @@ static void name_target(const struct programs *programs, char *name, size_t size
 	if (target__is_cgroup(programs->target))
 		snprintf(name, size, "the cgroup %s", programs->target->cgroup.path);
 	else
-		snprintf(name, size, "those");
+		snprintf(name, size, "the target");
 }
 
 int programs__open(struct programs *programs, const struct target *target)
@@ -620,8 +619,9 @@ int programs__open(struct programs *programs, const struct target *target)
 	if (err || programs->all.n)
 		return err;
 	name_target(programs, where, sizeof(where));
-	log__error("cannot look at the processes of %s", where);
-	log__hint("run as root, or with CAP_SYS_PTRACE");
+	log__error("cannot inspect any process of %s", where);
+	log__hint(
+		"run as root, or with CAP_SYS_PTRACE; if the processes have exited, attach again");
 	return -ESRCH;
 }
 

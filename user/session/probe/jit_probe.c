@@ -231,8 +231,8 @@ static int refuse_matches(pid_t pid, const char *text, const struct jit_match *m
 {
 	if (!match->n) {
 		log__error("no function of process %d matches '" JIT_PREFIX "%s'", (int)pid, text);
-		log__hint("'mtbpf list -pid %d \"" JIT_PREFIX "*\"' shows those that are compiled "
-			  "now; one that is called rarely may not be",
+		log__hint("'mtbpf list -pid %d \"" JIT_PREFIX "*\"' shows the functions that are "
+			  "compiled now; one that is called rarely may not be compiled",
 			  (int)pid);
 		return -ENOENT;
 	}
@@ -428,21 +428,24 @@ static int refuse_calls(const struct probe *probe)
 {
 	switch (probe->exits_err) {
 	case JIT_EXITS_ENTERED:
-		log__error("the code of %s is not optimised: V8 enters it in its middle as well, "
-			   "so that its calls have no duration",
+		log__error("the code of %s is not optimised: V8 also enters such code in the "
+			   "middle, so that durations cannot be measured",
 			   probe->name);
-		log__hint("use -delay-thresh, which measures from call to call; or start node with "
-			  "--no-sparkplug, which makes optimised code only");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations; or start "
+			  "node with --no-sparkplug, which makes optimised code only");
 		break;
 	case JIT_EXITS_VIRTUAL:
-		log__error("%s: calls of Java's virtual threads change threads, so that their "
+		log__error("%s: calls in Java's virtual threads move between threads, so their "
 			   "duration is not known",
 			   probe->name);
-		log__hint("-delay-thresh measures from call to call");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations");
 		break;
 	default:
 		log__error("cannot find a return in the code of %s", probe->name);
-		log__hint("-delay-thresh measures from call to call, without the return");
+		log__hint("measure delays instead: attach -delay-thresh, or watch without "
+			  "-durations");
 	}
 	return -EINVAL;
 }
@@ -469,8 +472,9 @@ int jit_probe__check_calls(const struct probe *probes, size_t n)
 		   "has only %d",
 		   last->name, n_copies, n_returns, BREAKPOINTS_MAX);
 	if (n_copies > 1 && has_one_name && strncmp(last->name, "JS:", 3))
-		log__hint("java -XX:-UseOnStackReplacement compiles a method fewer times; or "
-			  "-delay-thresh measures from call to call, without the returns");
+		log__hint(
+			"java -XX:-UseOnStackReplacement compiles a method fewer times; or measure "
+			"delays: attach -delay-thresh, or watch without -durations");
 	else
 		log__hint("use -delay-thresh, or -start and -stop: they need no returns");
 	return -EINVAL;

@@ -358,7 +358,7 @@ bool debug_file__use(struct elf_image *image, const char *path, const char *root
 
 int build_id__path(const char *build_id, unsigned int which, char *path, size_t size)
 {
-	const char *home = getenv("HOME");
+	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
 	int n = -1;
 
 	if (strlen(build_id) < 3 || strspn(build_id, "0123456789abcdef") != strlen(build_id))
@@ -376,8 +376,9 @@ int build_id__path(const char *build_id, unsigned int which, char *path, size_t 
 			     build_id, build_id + 2);
 		break;
 	case 3:
-		n = snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
-			     home ? home : "", build_id);
+		n = cache ? snprintf(path, size, "%s/%s/executable", cache, build_id)
+			  : snprintf(path, size, "%s/.cache/debuginfod_client/%s/executable",
+				     home ? home : "", build_id);
 		break;
 	}
 	return n >= 0 && (size_t)n < size ? 0 : -ENOENT;

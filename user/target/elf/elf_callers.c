@@ -282,7 +282,7 @@ static uint64_t find_indirect(const struct elf_image *image, uint64_t vaddr, siz
 uint64_t elf_main__behind_call(const struct function *start_main)
 {
 	const struct elf_image *image = start_main->image;
-	size_t len, at = 0;
+	size_t len = 0, at = 0;
 	const uint8_t *code = elf_image__loaded_bytes(image, start_main->vaddr, &len);
 	uint64_t behind = find_indirect(image, start_main->vaddr, start_main->size);
 	struct insn insn;

@@ -300,7 +300,7 @@ static bool has_functions(const struct symbols *symbols, const struct query *que
 /* The file does not run yet, so its libraries are unknown. */
 static void hint_at_attach(void)
 {
-	log__hint("if it is a library's, start the program first, then 'mtbpf attach'");
+	log__hint("for a function of a library, start the program first, then use 'mtbpf attach'");
 }
 
 /* Says which package has the symbols that were stripped from the file. */
@@ -321,7 +321,8 @@ static void hint_at_debug_symbols(const struct symbols *symbols, const struct mo
 		log__hint("install them (-dbgsym, -dbg, -debuginfo), or a file that is not "
 			  "stripped");
 	if (*id && urls && *urls)
-		log__hint("'debuginfod-find debuginfo %s' fetches them, if its server has them",
+		log__hint("'debuginfod-find debuginfo %s' fetches the debug symbols, if the "
+			  "server has them",
 			  id);
 }
 
@@ -358,12 +359,13 @@ static int refuse_missing(const struct symbols *symbols, const struct query *que
 		log__hint("only functions of its libraries have names; use addr:0x401234 for an "
 			  "instruction of the program");
 	else if (best && symbols->pid)
-		log__hint("did you mean '%s'? 'mtbpf list -pid %d' shows them all", best,
+		log__hint("did you mean '%s'? 'mtbpf list -pid %d' lists all functions", best,
 			  (int)symbols->pid);
 	else if (best)
-		log__hint("did you mean '%s'? 'nm -C %s' shows them all", best, symbols->label);
+		log__hint("did you mean '%s'? 'nm -C %s' lists all functions", best,
+			  symbols->label);
 	else if (symbols->pid)
-		log__hint("'mtbpf list -pid %d' shows them all", (int)symbols->pid);
+		log__hint("'mtbpf list -pid %d' lists all functions", (int)symbols->pid);
 	else
 		hint_at_attach();
 	if (!query->module_len)
@@ -400,9 +402,9 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 			   "terminal",
 			   found->n, symbols->label);
 		if (symbols->pid)
-			log__hint("'mtbpf list -pid %d' shows them", (int)symbols->pid);
+			log__hint("'mtbpf list -pid %d' lists the functions", (int)symbols->pid);
 		else
-			log__hint("'nm -C %s' shows them", symbols->label);
+			log__hint("'nm -C %s' lists the functions", symbols->label);
 		return -ENOTUNIQ;
 	}
 	if (query->line) {
@@ -437,7 +439,7 @@ int symbols__refuse_unknown(const struct symbols *symbols, const struct query *q
 {
 	if (!has_functions(symbols, query, TIER_EXECUTABLE) &&
 	    !has_functions(symbols, query, TIER_LIBRARIES)) {
-		log__error("%s is stripped: its functions cannot be named", symbols->label);
+		log__error("%s is stripped: no function can be found by its name", symbols->label);
 		if (!symbols->pid)
 			hint_at_attach();
 		symbols__hint_missing(symbols);

@@ -68,7 +68,7 @@ static int parse_address(struct query *query, const char *text)
 	if (*text && !text[good] && query->address != UINT64_MAX)
 		return 0;
 	if (text[good])
-		log__error("bad trigger: '%c' in an address", text[good]);
+		log__error("bad trigger: '%c' is not a hexadecimal digit", text[good]);
 	else if (*text)
 		log__error("bad trigger: the address is too large");
 	else

@@ -342,6 +342,10 @@ static struct landing_table *build(struct elf_image *image)
 			if (site.pad)
 				err = VEC_ADD(&table->pads, site.pad);
 	}
+	if (err) {
+		landing_table__free(table);
+		return NULL;
+	}
 	VEC_SORT_U64(&table->pads);
 	return table;
 }
