@@ -89,7 +89,7 @@ int cmd_help(int argc, char **argv)
 
 int exit_code_for(int err)
 {
-	/* As is usual for -ENOMEM, no message has been printed. */
+	/* Some errors, such as -ENOMEM, come without a message. */
 	if (err && !log__has_error()) {
 		log__error("%s", strerror(-err));
 		if (err == -ENOMEM)

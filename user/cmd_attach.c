@@ -238,8 +238,8 @@ static int make_summary(void *context)
 }
 
 /*
- * Makes the summary of samples. Intel PT is left out: decoding it takes minutes instead of
- * milliseconds, and users of record would have to wait.
+ * Makes the summary of samples, in a child process. Recordings of Intel PT are left out: decoding
+ * them takes minutes instead of milliseconds, and users of record would have to wait.
  */
 static void make_summary_apart(const struct capture_options *options, struct recording *rec,
 			       const struct output_names *names)
@@ -348,7 +348,7 @@ static int run_capture(const struct capture_options *options, struct session_sta
 
 struct child {
 	pid_t pid;
-	int go_fd;     /* a byte lets it execute; it ends if this is closed before */
+	int go_fd;     /* a byte lets the child execute; it ends if this is closed first */
 	int status_fd; /* end of file when it has executed the program */
 };
 
@@ -426,7 +426,10 @@ static int wait_for_child(pid_t pid)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		/* A terminal has sent the signal to the program, too. */
+		/*
+		 * A terminal sends its signals to the program, too: only those of kill(1) are
+		 * passed on.
+		 */
 		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code == SI_USER)
 			kill(pid, info.si_signo);
@@ -450,8 +453,8 @@ static void close_both(const int fds[2])
 }
 
 /*
- * Forks a child that will execute the file; it survives mtbpf's end. 0: call child__wait() in any
- * case; or -errno after a message and a hint.
+ * Forks a child that will execute the file, and that survives mtbpf's end. Returns 0, and
+ * child__wait() must then be called; or -errno after a message and a hint.
  */
 static int child__fork(struct child *child, const char *path, char **argv)
 {

@@ -100,14 +100,16 @@ int decode_output__name(struct decode_output *output, const struct decode_option
 	return -EINVAL;
 }
 
-/* The file that exists only if decoding completes. NULL: text on stdout, which appears as it is
- * decoded. */
+/* The output file, which exists only when it is complete. NULL: the output is text on stdout. */
 static const char *file_of(const struct decode_output *output)
 {
 	return output->text ? output->path : output->names.trace;
 }
 
-/* The message of an interrupted decoding names `recording`, to decode it again (or NULL). */
+/*
+ * From here on a signal ends decoding, after a message. It names `recording`, to decode it again;
+ * NULL: it does not. Without an output file, does nothing.
+ */
 static void begin_stoppable(const struct decode_output *output, const char *recording)
 {
 	const char *file = file_of(output);
@@ -133,7 +135,7 @@ static int write_output(struct decode_output *output, struct decoded *decoded,
 	return err;
 }
 
-/* Prints the summary, unless stdout has a text. */
+/* Prints the summary, unless the text was printed on stdout. */
 static void summarise(const struct decode_output *output, const struct decoded *decoded,
 		      const struct recording *rec, const struct phases *phases)
 {

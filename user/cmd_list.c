@@ -39,7 +39,7 @@ const struct option_table list_table = {
 	.count = sizeof(specs) / sizeof(specs[0]),
 };
 
-/* The context of these two counts the matches. */
+/* print_match() and print_usdt() count the matches in their context, a size_t. */
 static int print_match(void *n, const struct symbol_match *match)
 {
 	printf("%016llx %6llu %-20s %s\n",
@@ -138,7 +138,10 @@ static int refuse_glob(pid_t pid, size_t n, const char *glob)
 	return EXIT_FAILED;
 }
 
-/* Prints the matches of the first process that has any: mostly all run the same program. */
+/*
+ * Prints the matches of the first process that has any: most targets run one program in all their
+ * processes.
+ */
 static int list_first(const struct target *target, const char *glob)
 {
 	size_t n, i, n_listed = 0;

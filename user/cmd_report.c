@@ -284,7 +284,7 @@ static int summarise(struct summaries *out, const char *const *words, size_t n,
 		err = refuse_none(paths.all.n, &found);
 	if (!err)
 		err = VEC_ADD_ALL(&out->all, &found.all);
-	/* `out` owns them now. */
+	/* `out` owns these summaries now. */
 	if (!err)
 		found.all.n = 0;
 	summaries__fini(&found);

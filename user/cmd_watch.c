@@ -106,7 +106,7 @@ static void print_histogram(const struct mt_stats *stats, const char *what)
 	}
 }
 
-/* Waits until Ctrl-C, the timeout or the end of the process. */
+/* Shows the status until Ctrl-C, the timeout, -max-hits or the end of the target. 0 or -errno. */
 static int wait_for_end(const struct watch_options *options, const struct target *target,
 			const struct trigger *trigger)
 {

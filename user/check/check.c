@@ -103,7 +103,10 @@ static bool is_refusal(int err)
 	return err == -EPERM || err == -EACCES;
 }
 
-/* Sets "WHAT: EPERM" as missing; the remedy is for an error of rights. */
+/*
+ * Sets the state to missing, with the reason "WHAT: EPERM". The remedy is used only if err is an
+ * error of rights.
+ */
 static void set_missing(struct check_result *result, int err, const char *what, const char *remedy)
 {
 	check_result__set(result, CHECK_MISSING, "%s: %s", what, check__strerror(err));
@@ -262,7 +265,10 @@ static void check_vm(const struct check *check, struct check_result *result)
 	char name[40], product[84], vendor[40] = "", model[40] = "", *details;
 	bool has_pt = !access(PT_PMU_PATH, F_OK);
 
-	/* "Amazon EC2 m5.large": the cloud or the program, from the firmware. */
+	/*
+	 * The vendor and the model from the firmware, "Amazon EC2 m5.large": they name the cloud,
+	 * or the program that runs the virtual machine.
+	 */
 	check__read_line(DMI "sys_vendor", vendor, sizeof(vendor));
 	check__read_line(DMI "product_name", model, sizeof(model));
 	snprintf(product, sizeof(product), "%s%s%s", vendor, vendor[0] && model[0] ? " " : "",
@@ -554,8 +560,8 @@ static void check_capability(const struct check *check, struct check_result *res
 }
 
 /*
- * Events of user code alone, on a task: include/linux/perf_event.h: perf_allow_*(). Above 2 is
- * Debian's own: CAP_SYS_ADMIN for every event.
+ * Judges events of user code alone, on a task (include/linux/perf_event.h: perf_allow_*()). Debian
+ * has values above 2: every event then needs CAP_SYS_ADMIN.
  */
 enum check_state perf__judge(long paranoid, bool perfmon, bool admin)
 {

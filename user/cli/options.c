@@ -345,7 +345,7 @@ int options__parse(const struct option_table *table, void *dst, int argc, char *
 	return 0;
 }
 
-/* The second column of the help begins here, or further left. */
+/* Longer labels get a line of their own in the help, and do not widen its first column. */
 #define MAX_LABEL_WIDTH 28
 
 static void add_label(char *label, size_t size, const char *dash, const char *word)

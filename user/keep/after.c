@@ -142,7 +142,10 @@ static void kill_group(const struct after *after)
 		kill(after->pid, SIGKILL);
 }
 
-/* Takes what the ended process has left; status is NULL if that is not known. */
+/*
+ * Takes the causes that the ended process has written. status: its exit status, which is counted;
+ * NULL: not known.
+ */
 static void finish(struct after *after, const int *status, struct metrics *m)
 {
 	struct metrics_cause causes[KEEP_CAUSES_MAX];

@@ -44,7 +44,7 @@ struct keeper {
 	struct session_observer observer;
 	int signal_fd;
 	bool has_been_there; /* the target has been found once */
-	bool has_settled;    /* a session could be opened just before */
+	bool has_settled;    /* settle() has just opened a session */
 };
 
 static const struct mt_hit *hit_of(const struct recording *rec)
@@ -83,7 +83,7 @@ static void format_hit(char *buf, size_t size, const struct recording *rec)
 		snprintf(buf, size, "pid %u tid %u %s", hit->tgid, hit->tid, rec->trigger);
 		return;
 	}
-	/* If the threshold is for a part of the time. */
+	/* The threshold may be for a part of the time: on or off the CPU. */
 	if (rec->cpu_measure && hit->off_cpu_ns <= hit->value_ns)
 		snprintf(part, sizeof(part), ", %s of it %s the CPU",
 			 DURATION(is_on ? hit->value_ns - hit->off_cpu_ns : hit->off_cpu_ns),
@@ -370,7 +370,8 @@ static bool capture_one(struct keeper *k, struct session *s, enum session_end *e
 	recording__fini(&rec);
 	/*
 	 * The heap keeps up to twice the largest block ever freed, and a capture after a pause of
-	 * this process needs much more than the others: return it to the kernel.
+	 * this process needs much more memory than the others: return the free memory to the
+	 * kernel.
 	 */
 #ifdef __GLIBC__
 	malloc_trim(0);
@@ -388,7 +389,9 @@ static int follow_target(struct keeper *k, enum session_end *end)
 	int err = 0;
 	pid_t pid;
 
-	/* The target has exited since it was found. */
+	/*
+	 * If this session does not open, but settle() has just opened one, the target has exited.
+	 */
 	if (!s && k->has_settled) {
 		*end = SESSION_EXITED;
 		return 0;

@@ -384,7 +384,7 @@ static void print_reports(const struct decoded *decoded, const struct recording 
 	report__free(report);
 	if (!slowest->since_tid || slowest->since_tid == slowest->tid)
 		return;
-	/* A request that began in another thread: what that one did in the time. */
+	/* If the request began in another thread, prints what that thread did in the time. */
 	report = report_of(decoded, slowest->since_tid);
 	if (report)
 		report__print(out, report, top);

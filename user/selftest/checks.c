@@ -134,7 +134,10 @@ uint64_t checks__time_error(const struct checks *test, const struct judged_calls
 	return error > 0 ? (uint64_t)error : 0;
 }
 
-/* The stepper reads the clock at each branch, after it has stopped the thread. */
+/*
+ * The single-stepper's limit is larger: it reads the clock at each branch, after it has stopped the
+ * thread.
+ */
 uint64_t checks__most_error(const struct checks *test)
 {
 	return test->source == SELFTEST_PT ? 5 * 1000 : 5 * 1000 * 1000;
@@ -200,7 +203,10 @@ static void judge_sleep(const struct checks *test, const struct trial *trial, co
 
 	judge__time(&trial->decoded, trial->iteration, "mtbpf_selftest_time_sleep", &judged);
 	off_cpu_ns = judged.blocked_ns + judged.waited_ns;
-	/* The time on the way to sleep and back is not part of it. */
+	/*
+	 * The thread runs on the way to sleep and back, so the call takes longer than the time off
+	 * the CPU.
+	 */
 	checks__tell(test, name,
 		     verdict_of(judged.blocked_ns >= SLEEP_NS && off_cpu_ns <= judged.true_ns &&
 				judged.true_ns - off_cpu_ns <= MOST_OFF_EXACT_NS),
@@ -479,7 +485,10 @@ static bool is_programs(const char *function)
 	return false;
 }
 
-/* Uses the files in the recording's folder, which has them if it comes from another machine. */
+/*
+ * Starts `perf script`, with the program files in the recording's folder, which has them if it
+ * comes from another machine. Returns its pid; -1: no process.
+ */
 static pid_t start_perf_script(const char *recording, int out)
 {
 	char images[PATH_MAX + 8];
@@ -497,7 +506,7 @@ static pid_t start_perf_script(const char *recording, int out)
 	_exit(127);
 }
 
-/* 0; -ENOENT: perf is not installed; -EIO: it has failed and found no calls. */
+/* 0; -ENOENT: perf is not installed; -EIO: it has failed and found no calls; or another -errno. */
 static int count_with_perf(const struct decoded *decoded, const char *recording,
 			   struct perf_calls *calls)
 {
@@ -524,7 +533,7 @@ static int count_with_perf(const struct decoded *decoded, const char *recording,
 		else if (name && strstr(line, " call ") && is_programs(name + 1))
 			calls->perfs++;
 	}
-	/* Before the wait: perf must not block on a pipe that nobody reads. */
+	/* Closes the pipe before the wait: perf must not block on a pipe that nobody reads. */
 	if (f)
 		fclose(f);
 	else

@@ -20,14 +20,14 @@ struct variant {
 	const char *const options[6];
 	unsigned int programs;
 	const char *needs;    /* a check of `mtbpf check`, or NULL */
-	const char *cap;      /* of the PMU, in sysfs, or NULL */
-	const char *overhead; /* the name of a second check: of PROGRAM_BUSY; or NULL */
+	const char *cap;      /* a capability of the PMU in sysfs that must not be 0, or NULL */
+	const char *overhead; /* the name of a second check, of PROGRAM_BUSY's cost; or NULL */
 	const char *cores;    /* runs on CPUs of this type, if the machine has any */
 	bool is_of_cgroup;
 	bool has_perf_trace; /* `perf trace` counts system calls meanwhile */
 	bool is_untimed;     /* no packets tell the time between two system calls */
-	bool is_frozen_late; /* from user space: any number of branches may follow the hit */
-	bool is_of_plain;    /* runs where all CPUs are of one type, on the last of them */
+	bool is_frozen_late; /* frozen from user space: any number of branches may follow the hit */
+	bool is_of_plain;    /* runs only where all CPUs are of one type, on the last CPU */
 	void (*judge)(const struct checks *test, const struct variant *variant,
 		      const struct trial *trial);
 	struct loss loss;
@@ -51,8 +51,8 @@ static int judge_all(const struct trial *trial, struct judged_calls *sum)
 }
 
 /*
- * Every variant must have the calls, their times, and an end near the hit. `is_also` is true if it
- * has what only this variant needs, and `also` says that in words.
+ * Judges what every variant must have: the calls, their times, and an end near the hit. `is_also`
+ * is true if the trace also has what only this variant needs, and `also` says that in words.
  */
 static void judge_with(const struct checks *test, const struct variant *variant,
 		       const struct trial *trial, const char *also, bool is_also)
@@ -342,7 +342,10 @@ static int choose_cpu(const struct variant *variant)
 		cpu = checks__find_cpu("/sys", variant->cores);
 		return cpu < 0 ? -1 : cpu + 1;
 	}
-	/* sysfs shows the caps of the CPU that booted: on hybrid CPUs a cpu_core. */
+	/*
+	 * sysfs shows the capabilities of the CPU that booted, which is a cpu_core if the machine
+	 * is hybrid.
+	 */
 	if (variant->cap)
 		return checks__find_cpu("/sys", "cpu_core") + 1;
 	if (!variant->is_of_plain)

@@ -137,7 +137,10 @@ static void compare_versions(const struct selftest *test)
 			  MTBPF_VERSION);
 }
 
-/* Prints what is not printed yet. Deletes the results. */
+/*
+ * Prints the results as JSON, or the counts of verdicts after the results' lines. Frees the JSON
+ * array. 0, or -errno.
+ */
 static int end_results(struct selftest *test)
 {
 	const unsigned int *n = test->n;

@@ -13,7 +13,7 @@
 const char *const source_names[] = {"auto", SOURCES(SOURCE_NAME) NULL};
 const char *const return_probe_names[] = {"auto", "uretprobe", "ret-insns", NULL};
 const char *const unwind_names[] = {"auto", "fp", "dwarf", "lbr", NULL};
-/* 1 + enum pt_freeze */
+/* The index is 1 + enum pt_freeze. */
 const char *const freeze_names[] = {"auto", "pause", "refresh", "disable", NULL};
 
 static int refuse(const char *command, const char *what, const char *hint)
@@ -115,7 +115,7 @@ enum mt_cpu_measure capture_options__cpu_measure(const struct capture_options *o
 						       : MT_CPU_ALL;
 }
 
-/* retval is known only when the call returns. */
+/* Parses and checks -if, -key and -print. With retval, the call's return is the hit. */
 static int check_condition(struct capture_options *o, const char *command)
 {
 	int err = hit_reads__parse(&o->reads, o->condition, o->key, o->print);
@@ -175,7 +175,7 @@ int capture_options__check(struct capture_options *o, const char *command)
 	int err;
 
 	log__set_level(o->verbose ? LOG_VERBOSE : o->quiet ? LOG_QUIET : LOG_NORMAL);
-	/* Many samples and one hit: a sample's copy is as small as perf's by default. */
+	/* There are many samples but one hit: a sample's copy is 8K, as with perf. */
 	o->sample.stack_copy = o->stack_copy == STACK_COPY_AUTO ? 8 << 10 : o->stack_copy;
 	o->stack_copy = o->stack_copy == STACK_COPY_AUTO ? 16 << 10 : o->stack_copy;
 	if (threshold__is_set(&o->delay_thresh) && threshold__is_set(&o->duration_thresh))

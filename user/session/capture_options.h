@@ -284,8 +284,10 @@ extern const char *const return_probe_names[];
 			     "sample: record system calls that take at least D, with exact "       \
 			     "edges; costs every system call of every process half a microsecond")
 
-/* Sets the log level, and parses and checks the options together. 0, or -EINVAL after a line and a
- * hint. */
+/*
+ * Sets the log level, and parses and checks the options together. 0, or -EINVAL after a message and
+ * a hint.
+ */
 int capture_options__check(struct capture_options *options, const char *command);
 
 #endif

@@ -90,7 +90,10 @@ static void learn(struct progress *progress, struct trigger *trigger, const stru
 	bool is_first = progress->threshold_ns == UINT64_MAX;
 	char percent[THRESHOLD_TEXT_SIZE];
 
-	/* While disarmed, a hit over the old threshold waits to be taken: do not change it then. */
+	/*
+	 * While disarmed, a hit over the old threshold waits to be taken: the threshold stays as it
+	 * is.
+	 */
 	if (!threshold || !trigger__is_armed(trigger))
 		return;
 	progress->threshold_ns = threshold;

@@ -23,7 +23,7 @@
 #include "util/log.h"
 #include "util/units.h"
 
-/* A check may take at most 1/LOOK_SHARE of our time. */
+/* The checks for replaced processes may take at most 1/LOOK_SHARE of our time. */
 #define LOOK_SHARE 20
 
 static bool is_mapping_of(const struct probe *probe, const struct mapping *m)
@@ -46,8 +46,8 @@ static bool are_copied_of(const struct session *s, pid_t pid)
 	_cleanup_mappings_ struct mappings maps = {0};
 
 	/*
-	 * Another process has exited, so its code cannot be copied any more. For the session's own
-	 * process, assume that code is copied.
+	 * If another process cannot be read, it has exited, and its code cannot be copied any more.
+	 * For the session's own process, assume that code is copied.
 	 */
 	if (mappings__read(&maps, pid))
 		return pid == session__pid(s);
@@ -68,7 +68,10 @@ static bool probes_are_copied(const struct session *s)
 	return are;
 }
 
-/* Notes which of the probes without a living process this one maps. Returns how many are left. */
+/*
+ * Notes this process for the probes whose file it maps, if no living process is noted for them.
+ * Returns the number of probes that still have none.
+ */
 static size_t note_mapped(struct session *s, pid_t pid)
 {
 	struct process process;
@@ -209,7 +212,7 @@ static pid_t child_of(const struct session *s)
 static int look(struct session *s, enum session_end *end)
 {
 	struct signalfd_siginfo info;
-	siginfo_t ended = {0}; /* WNOWAIT leaves it to the code that started the command */
+	siginfo_t ended = {0}; /* WNOWAIT leaves the child to the code that started it */
 	int got = s->gate.trigger ? gate__take_hit(&s->gate, s->rec) : 0;
 
 	if (got < 0)

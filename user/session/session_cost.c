@@ -94,7 +94,7 @@ static void set_recorder(void *ctx, bool on)
 		recorder__stop(recorder);
 }
 
-/* Measures on a thread of mtbpf, with a recorder like that of the recording. */
+/* Measures the cost of samples on a thread of mtbpf, with a recorder like that of the recording. */
 static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 {
 	const struct recorder_config config = {.tgid = getpid(),
@@ -384,7 +384,10 @@ static uint64_t time_calls(void (*call)(void))
 	return best / CALLS;
 }
 
-/* Returns a descriptor; with by_links the program is attached already. */
+/*
+ * Opens a probe on the function `call`. Returns a descriptor, or -errno; with by_links the program
+ * is attached already.
+ */
 static int open_probe(struct trigger *trigger, const struct trigger_config *config,
 		      void (*call)(void), enum trigger_probe what)
 {
@@ -455,7 +458,7 @@ void session__measure_hits(struct session *s)
 		       (s->also.all.n && !probes__stepped(&s->also)->site.emulated);
 	enum log_level level = log__level();
 
-	/* Go's functions are probed at an instruction that the kernel emulates. */
+	/* The functions of Go's runtime are probed at an instruction that the kernel emulates. */
 	const struct trigger_config entries_only = {.tgid = getpid(),
 						    .count_only = true,
 						    .sampling = s->ops->samples,

@@ -116,7 +116,10 @@ static uint32_t bytes_of(const struct capture_options *o)
 	return o->no_stack_copy ? 0 : (uint32_t)o->sample.stack_copy & ~7u;
 }
 
-/* Records samples with both kinds of stacks for TRIAL_MS; adds the counts to *found. */
+/*
+ * Records samples for TRIAL_MS, with both frame pointers and copies of the stack; adds the counts
+ * to *found.
+ */
 static int try_both(const struct capture_options *o, const struct process *process,
 		    const struct cgroup *cgroup, struct chain_count *found, size_t *samples)
 {
@@ -431,7 +434,9 @@ static void open_recorder(struct session *s)
 				      "cost more");
 }
 
-/* The probe whose instruction the kernel may step as a copy; the decoder can handle one. */
+/*
+ * The probe whose instruction the kernel may step as a copy; the decoder knows only one such copy.
+ */
 static const struct probe *stepped_probe(const struct session *s)
 {
 	const struct probe *probe = probes__stepped(s->probes.all.n ? &s->probes : &s->also);

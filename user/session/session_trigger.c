@@ -101,8 +101,8 @@ static int find_runtime(struct session *s, const struct probe_source *in)
 	err = probe__each_function(in, "runtime.gopark", probes__add, &waits->park)
 		      ?: probe__each_function(in, "runtime.execute", probes__add, &waits->execute);
 	/*
-	 * If there are not as many of one function as of the other, drops all: waits would have no
-	 * end.
+	 * If there are not as many places of gopark() as of execute(), drops all: waits would have
+	 * no end.
 	 */
 	if (waits->park.all.n != waits->execute.all.n) {
 		probes__fini(&waits->park);
@@ -237,9 +237,10 @@ static const struct probe *inside_kernel(const struct probes *probes)
 }
 
 /*
- * Paused and resumed inside the kernel, Intel PT would not show where: the same system call may be
- * the last of one region and the first of the next one. The stepper steps user code only. Both
- * record everything then, and the time from -start to -stop triggers all the same.
+ * If Intel PT were paused and resumed inside the kernel, the trace would not show where: the same
+ * system call may be the last of one region and the first of the next one. The stepper steps user
+ * code only. Both sources then record everything, and the time from -start to -stop triggers all
+ * the same.
  */
 static int check_bounds(struct session *s)
 {

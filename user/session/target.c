@@ -288,7 +288,7 @@ int target__wait(struct target *target, const struct target_options *options, in
 		 */
 		if (is_over && !is_known)
 			err = choose_again(target, options, false);
-		/* Any other attempt may succeed later. */
+		/* After any other error, a later attempt may succeed. */
 		if (!err || err == -ENOTUNIQ || err == -ENOMEM)
 			return err;
 		if (!said)

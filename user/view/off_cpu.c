@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* The next sum by falling time after `last` (NULL: the largest), or NULL. */
+/*
+ * Returns the sum that follows `last` if they are sorted by falling time; last NULL: the largest
+ * one. NULL: no more.
+ */
 static const struct off_cpu_sum *next(const struct off_cpu_sum *sums,
 				      const struct off_cpu_sum *last)
 {

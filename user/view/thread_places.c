@@ -23,7 +23,10 @@ static const struct thread_place *find(const struct thread_places *places, pid_t
 	return NULL;
 }
 
-/* Follows the owners from a thread: after as many steps as there are threads it is in a ring. */
+/*
+ * Follows the owners of mutexes from thread `from`: after as many steps as there are threads, the
+ * search is in a ring, or has ended. Stores the ring and returns its length; 0: none.
+ */
 static size_t follow(const struct thread_places *places, size_t from, size_t *ring)
 {
 	const struct thread_place *at = &places->all.v[from], *first;

@@ -156,7 +156,7 @@ int perf_ring__read_aux(const struct perf_ring *ring, uint8_t **data, size_t *si
 	const uint8_t *end = ring->aux + ring->aux_size;
 	size_t behind = 0;
 
-	/* The area starts as zeroes, and no PT packet but PAD is zero: the rest is old. */
+	/* The area starts as zeroes: a byte after the head that is not zero is old data. */
 	*wrapped = false;
 	for (const uint8_t *byte = ring->aux + head; byte < end && !*wrapped; byte++)
 		*wrapped = *byte;

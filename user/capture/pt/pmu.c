@@ -296,9 +296,9 @@ static void fit(struct pt_timing *t, const struct pt_pmu *pmu)
 		t->pwr_evt = pwr_evt;
 	}
 	t->mtc = t->mtc && pmu->cap_mtc;
-	/* Programs that write no values pay nothing for it. */
+	/* PTWRITE packets cost nothing in programs that do not use the instruction. */
 	t->ptw = t->fup_on_ptw = pmu->cap_ptwrite && pmu->ptw.width;
-	/* This costs a few bytes per interrupt. */
+	/* Event Trace costs a few bytes per interrupt. */
 	t->event = pmu->cap_event_trace && pmu->event.width;
 	t->mtc_period = nearest_legal(pmu->cap_mtc_periods, t->mtc_period);
 	t->cyc_thresh = nearest_legal(pmu->cap_cycle_thresholds, t->cyc_thresh);
@@ -324,7 +324,10 @@ int pt_timing__config(const struct pt_timing *timing, const struct pt_pmu *pmu, 
 	*config = put(pmu->tsc, 1) | put(pmu->noretcomp, t.noretcomp) | put(pmu->ptw, t.ptw) |
 		  put(pmu->fup_on_ptw, t.fup_on_ptw) | put(pmu->pwr_evt, t.pwr_evt) |
 		  put(pmu->event, t.event);
-	/* Bit 0 only tells the kernel that `branch` is meant as it says: both or neither. */
+	/*
+	 * Bit 0 (pt) makes the kernel obey `branch`, which is otherwise always on
+	 * (arch/x86/events/intel/pt.c: pt_config()): sets both or neither.
+	 */
 	if (pmu->pt.width && pmu->branch.width)
 		*config |= put(pmu->pt, 1) | put(pmu->branch, 1);
 	if (t.mtc)

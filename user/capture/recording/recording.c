@@ -407,7 +407,7 @@ int recording__add_fork(struct recording *rec, const struct rec_thread *child, p
 	if (parent)
 		memcpy(named.comm, parent->comm, sizeof(named.comm));
 	err = recording__add_thread(rec, &named);
-	/* Copies are appended after the ones that are copied, so the loop ends at n. */
+	/* Each copy is inserted after all mappings that are to be copied: these stay below n. */
 	for (size_t i = 0; i < n && !err && rec->maps.v[i].time_ns <= child->start_ns; i++) {
 		struct rec_map map = rec->maps.v[i];
 

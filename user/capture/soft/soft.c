@@ -58,7 +58,7 @@ static void drain_thread(struct source *source, uint32_t i)
 		spool__write(spool, ring + at, first);
 	if (!spool->err && n > first)
 		spool__write(spool, ring, n - first);
-	/* If the disk takes no more, the thread does not wait for it. */
+	/* Also after a failed write, so that the thread does not wait for the disk. */
 	t->taken = ready;
 }
 
@@ -247,7 +247,7 @@ static void run_stepper(struct source *source, int control_fd)
 						.return_compression = c->return_compression,
 						.cbr = SOFT_CBR};
 
-	/* Not in the terminal's foreground group, not in mtbpf's session, the last to be killed. */
+	/* Ctrl-C, and the end of mtbpf's session, must not reach the stepper. */
 	setsid();
 	prctl(PR_SET_NAME, "pt-stepper");
 	/*

@@ -59,7 +59,7 @@ static bool is_of_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Types of C on x86-64, by their names; negative: signed. */
+/* Types of C on x86-64 and their sizes in bytes; negative: signed. */
 static const struct {
 	const char *name;
 	int8_t size;
@@ -415,8 +415,9 @@ static bool has_only_offsets(const struct value_path *path)
 }
 
 /*
- * Follows pointers by offsets, from an argument whose place is known; or from one that the debug
- * info has reached in memory, by a reference to a pointer.
+ * Adds the numeric offsets that the user wrote (arg1->8) to a value whose place is known: an
+ * argument; or, if the argument is a reference to a pointer, the pointer in memory, which the debug
+ * info has found.
  */
 static int add_offsets(const struct hit_value *from, struct mt_value *value, enum value_type *type,
 		       bool as_text, char why[static VALUE_WHY_SIZE])
@@ -726,8 +727,8 @@ int hit_reads__check(const struct hit_reads *reads, struct probe *probes, size_t
 		struct probe *probe = &probes[i];
 		bool is_told = probe__in_kernel(probe) || probe->is_usdt;
 		/*
-		 * Of most hits the thread and its name are known, but the victim of the OOM killer
-		 * is not the current thread.
+		 * At most hits, -if tid and -if comm need only the current thread. But the victim
+		 * of the OOM killer is not the current thread.
 		 */
 		bool reads_unknown = probe->kernel.kind == KERNEL_PROBE_OOM || reads->has_key ||
 				     (reads->n_prints && !is_start);

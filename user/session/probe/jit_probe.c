@@ -142,8 +142,8 @@ static bool is_called(pid_t pid, const struct mappings *maps, const struct perf_
 #define CODE_MOST (1u << 20)
 
 /*
- * True for a JVM with virtual threads: a call of one may continue on another thread, at the same
- * stack pointer as a call of another one.
+ * True for a JVM with virtual threads: a call in a virtual thread may continue on another thread,
+ * at the same stack pointer as a call in another virtual thread.
  */
 static bool has_virtual_threads(pid_t pid)
 {
@@ -207,7 +207,10 @@ struct jit_match {
 	char name[LABEL_SIZE], other[LABEL_SIZE]; /* the first match, and a different one */
 };
 
-/* Erlang's map has "handle/1", and "handle/1-CodeInfoPrologue" for the data before it. */
+/*
+ * A selector that is the whole name of an entry matches no other entry: Erlang's map has
+ * "handle/1", and "handle/1-CodeInfoPrologue" for the data before it.
+ */
 static void find_matches(const struct jit_map *map, const struct mappings *maps, pid_t pid,
 			 const char *text, struct jit_match *match)
 {
@@ -366,7 +369,10 @@ static bool is_probed(const struct perf_map_entry *entry, const struct probe *pr
 	return false;
 }
 
-/* The name of one of the functions that the map has at a place that is not probed, or NULL. */
+/*
+ * Returns the name of a probed function that the map also has at a place that is not probed, and
+ * sets *moved to that place. NULL: there is none.
+ */
 static const char *find_moved(pid_t pid, const struct probe *probes, size_t n, uint64_t *moved)
 {
 	_cleanup_mappings_ struct mappings maps = {0};
@@ -403,7 +409,10 @@ bool jit_probe__check(pid_t pid, const struct probe *probes, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		uint8_t code[sizeof(probes->code)];
-		/* The bytes after it are other code: Python 3.12's trampolines have 11 bytes. */
+		/*
+		 * The bytes after the function are other code: Python 3.12's trampolines have 11
+		 * bytes.
+		 */
 		size_t size = probes[i].jit_code_len;
 
 		/* If the read fails, the process has ended. */

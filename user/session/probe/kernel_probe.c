@@ -66,7 +66,7 @@ static int refuse_end(const char *name)
 
 static int take(struct search *search, const char *name, int number)
 {
-	/* The registers at its entry have the arguments. */
+	/* The registers at the entry of the system call have its arguments. */
 	static const uint16_t places[] = {offsetof(struct user_regs_struct, rdi),
 					  offsetof(struct user_regs_struct, rsi),
 					  offsetof(struct user_regs_struct, rdx)};
@@ -179,7 +179,7 @@ static int each_syscall(const struct probe_source *source, const char *text, pro
 	return err;
 }
 
-/* A probe of whose hits no arguments are read. */
+/* Calls fn for a probe at whose hits no arguments are read. */
 static int take_named(const char *text, const struct kernel_probe *kernel, probe_fn fn, void *ctx)
 {
 	struct probe probe = {
@@ -193,7 +193,10 @@ static int take_named(const char *text, const struct kernel_probe *kernel, probe
 
 #define EVENTS "/sys/kernel/tracing/events/"
 
-/* These categories lack tracepoints (kernel/trace/trace_syscalls.c, trace_export.c). */
+/*
+ * False for categories whose events are not tracepoints (kernel/trace/trace_syscalls.c,
+ * trace_export.c).
+ */
 static bool has_tracepoints(const char *category)
 {
 	return strcmp(category, "syscalls") && strcmp(category, "ftrace");

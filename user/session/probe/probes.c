@@ -449,7 +449,7 @@ static bool is_go_program(const struct probe_source *source)
 	return is_found;
 }
 
-/* A region is a thread's: a goroutine that waits leaves its thread to others. */
+/* A region belongs to a thread, but a goroutine that waits leaves its thread to others. */
 static int check_goroutines(const struct start_stop *r, const struct capture_options *options,
 			    const struct probe_source *source)
 {

@@ -22,7 +22,7 @@
 #include "util/log.h"
 #include "util/names.h"
 
-/* A desktop has 4000 lists, of 30 MB in all. */
+/* Limits for a hostile database. A desktop has 4000 lists, of 30 MB in all. */
 #define MAX_FILES 40000
 #define MAX_BYTES (128u << 20)
 
@@ -42,7 +42,7 @@ static bool take_name(const char *file, char name[static DEB_PACKAGE_SIZE])
 	return len && len < DEB_PACKAGE_SIZE;
 }
 
-/* A line is a path. */
+/* True if `line` is a whole line of the text: a path. */
 static bool has_line(const char *text, const char *line)
 {
 	size_t len = strlen(line);
@@ -97,11 +97,11 @@ int deb_package__owning(const char *root, const char *path, char name[static DEB
 
 struct runtime {
 	const char *language;
-	/* Base names of the program's file, and of libraries; then a version may follow. */
+	/* Patterns (fnmatch(3)) of the base names of the program's file, and of its library. */
 	const char *programs[MAX_PATTERNS], *library;
 	const char *symbol;  /* of a program that has another name */
 	const char *names;   /* how its functions get names in stacks; NULL: they cannot */
-	const char *usdt;    /* the probe that each call hits, if it was built with it */
+	const char *usdt;    /* the probe that each call hits, if the interpreter has it */
 	const char *if_usdt; /* an additional requirement, or NULL */
 };
 
@@ -418,7 +418,10 @@ int symbols__refuse_ambiguous(const struct symbols *symbols, const struct query 
 	for (size_t i = 0; i < found->n && i < MAX_LISTED; i++) {
 		const struct symbol_match *match = &found->v[i];
 		const struct function *function = match->function;
-		/* addr: takes the program's addresses as linked, and any as they are now. */
+		/*
+		 * The selector addr: takes addresses of the program as linked, and of libraries as
+		 * they are in the running process.
+		 */
 		uint64_t bias = match->module->is_executable ? 0 : match->module->bias;
 
 		if (query->line)

@@ -10,9 +10,9 @@
 #include "util/log.h"
 
 /*
- * The last identifier outside of any brackets. Demangling is slow: of a hundred thousand names
- * those that lack the identifier need none. An operator's name may lack every identifier, so that
- * all names are demangled.
+ * The last identifier outside of any brackets. Demangling a hundred thousand names is slow: names
+ * that lack the identifier need not be demangled. An operator's name may lack every identifier, so
+ * that all names are demangled.
  */
 static void find_needle(struct query *query)
 {
@@ -47,7 +47,7 @@ static void find_needle(struct query *query)
 	}
 }
 
-/* A whole number, hexadecimal behind 0x; up to `end`. */
+/* Reads a whole number that ends at `end`, hexadecimal after 0x. */
 static bool parse_number(const char *text, const char *end, uint64_t *number)
 {
 	char *stop;
