@@ -36,10 +36,11 @@ struct off_cpu {
 };
 
 /*
- * Adds the time of a call, what it waited for, and the threads that caused it. Waits with the same
- * text add up, as do threads with the same name.
+ * Adds ns of the call's self time, what the call waited for, and the threads that caused the wait.
+ * Waits with the same text add up, as do threads with the same name.
  */
-void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call);
+void off_cpu__add(struct off_cpu *off_cpu, const struct call_tree *tree, const struct call *call,
+		  uint64_t ns);
 /* The longest wait; NULL if that is less than a third of the time. */
 const struct waits_for *off_cpu__wait(const struct off_cpu *off_cpu);
 /*

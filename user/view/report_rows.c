@@ -317,7 +317,8 @@ static void spend(struct report *r, const struct call *call, uint64_t from, uint
 			spend_path(r, call, p, end - start, taken, slow);
 			spend_row(r, row, of, end - start - taken, slow);
 			if (slow)
-				off_cpu__add(&row->off_cpu, r->tree, reclaim ? reclaim : call);
+				off_cpu__add(&row->off_cpu, r->tree, reclaim ? reclaim : call,
+					     end - start);
 			if (slow && part == ACCOUNT_UNKNOWN)
 				r->unseen_until_ns = end;
 		}

@@ -146,6 +146,8 @@ static void test_memory_reclaim(void **state)
 	assert_non_null(strstr(f->text, "\"on_cpu_ns\":1000000"));
 	assert_non_null(strstr(
 		f->text, "\"reason\":\"memory reclaim: the limit of a cgroup, most of it in "));
+	/* Each piece of the reclaim counts with its own time. */
+	assert_non_null(strstr(f->text, "\"for\":\"the limit of a cgroup\",\"ns\":2500000}"));
 }
 
 /* Those with stacks are the longer ones: their mean is not the mean of all. */
