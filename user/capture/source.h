@@ -24,6 +24,13 @@ struct source_config {
 	pid_t pid;		    /* the process; all of its threads are recorded */
 	const struct pid_set *pids; /* that process and others, not for soft; NULL: only pid */
 	bool children;		    /* also record children forked from now on; not for soft */
+	/*
+	 * With children: adds all processes whose hits trigger, which includes children that no
+	 * record reports because they were forked before the events of their parent were open. 0
+	 * or -errno. NULL: not known.
+	 */
+	int (*add_targets)(void *ctx, struct pid_set *pids);
+	void *targets_ctx;
 	const struct cgroup
 		*cgroup;	/* instead of pid: its threads, one ring per CPU; not for soft */
 	uint64_t snapshot_size; /* bytes per ring; rounded up to a power of two */
@@ -93,11 +100,6 @@ struct source_ops {
 	 * differ. 0, or -errno: close the source and open another one. NULL: not supported.
 	 */
 	int (*resume)(struct source *source, const struct source_config *config);
-	/*
-	 * Before start(): adds another process to record, which was forked before the source's
-	 * events were open. 0 or -errno. NULL: such a process is not recorded.
-	 */
-	int (*add_process)(struct source *source, pid_t pid);
 	/* Returns a descriptor that becomes readable when the state may have changed. */
 	int (*fd)(const struct source *source);
 	enum source_state (*state)(struct source *source);
