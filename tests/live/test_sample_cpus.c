@@ -92,15 +92,17 @@ static void test_clocks_follow_the_affinity(void **state)
 	recorder = recorder__new(&(struct recorder_config){.tgid = pid, .log_size = LOG_SIZE});
 	assert_non_null(recorder);
 	recorder__begin(recorder);
-	source = source_sample.open(&(struct source_config){.pid = pid,
-							    .snapshot_size = 256 << 10,
-							    .max_memory = 64 << 20,
-							    .sample_rate = 100,
-							    .sample_gate = recorder__gate(recorder),
-							    .sample_by_cpu = true,
-							    .sample_log = LOG_SIZE,
-							    .is_silent = true,
-							    .freeze_fd = -1});
+	source = source_sample.open(
+		&(struct source_config){.pid = pid,
+					.snapshot_size = 256 << 10,
+					.max_memory = 64 << 20,
+					.sample_rate = 100,
+					.sample_gate = recorder__gate(recorder),
+					.sample_switch_gate = recorder__switch_gate(recorder),
+					.sample_by_cpu = true,
+					.sample_log = LOG_SIZE,
+					.is_silent = true,
+					.freeze_fd = -1});
 	assert_non_null(source);
 	assert_int_equal(source_sample.start(source), 0);
 	assert_true(ticks_on(source, 0));
@@ -201,15 +203,17 @@ static void test_a_thread_is_found_on_its_cpu(void **state)
 	find_map("recorder.bss", sizeof(*bss), (void **)&bss);
 	find_map("cpus", sizeof(*cpus), (void **)&cpus);
 	recorder__begin(recorder);
-	source = source_sample.open(&(struct source_config){.pid = (pid_t)tid,
-							    .snapshot_size = 256 << 10,
-							    .max_memory = 64 << 20,
-							    .sample_rate = 100,
-							    .sample_gate = recorder__gate(recorder),
-							    .sample_by_cpu = true,
-							    .sample_log = LOG_SIZE,
-							    .is_silent = true,
-							    .freeze_fd = -1});
+	source = source_sample.open(
+		&(struct source_config){.pid = (pid_t)tid,
+					.snapshot_size = 256 << 10,
+					.max_memory = 64 << 20,
+					.sample_rate = 100,
+					.sample_gate = recorder__gate(recorder),
+					.sample_switch_gate = recorder__switch_gate(recorder),
+					.sample_by_cpu = true,
+					.sample_log = LOG_SIZE,
+					.is_silent = true,
+					.freeze_fd = -1});
 	assert_non_null(source);
 	assert_int_equal(source_sample.start(source), 0);
 	for (int i = 0; i < 100 && cpus[0].in_tid != tid; i++)

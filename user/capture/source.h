@@ -57,6 +57,7 @@ struct source_config {
 	bool sample_calls;	  /* sample: by cycles, with the calls that the CPU records */
 	int sample_gate;	  /* sample: a BPF program that lets samples pass until the trigger;
 				     -1: none */
+	int sample_switch_gate;	  /* sample: the same for stacks of switches; 0: sample_gate */
 	bool sample_by_cpu;	  /* sample: one ring per CPU; sample_gate selects the target */
 	bool sample_no_stacks;	  /* with sample_by_cpu: BPF takes the stacks of switches */
 	size_t sample_log;	  /* sample: extra bytes per ring, for -max-memory */

@@ -108,6 +108,7 @@ static int measure(uint32_t stack, bool kernel, struct sample_cost *cost)
 	if (!recorder)
 		return sample_cost__measure(stack, kernel, NULL, cost);
 	half.gate = recorder__gate(recorder);
+	half.switch_gate = recorder__switch_gate(recorder);
 	half.has_stacks = !kernel;
 	err = sample_cost__measure(stack, kernel, &half, cost);
 	recorder__free(recorder);

@@ -510,6 +510,7 @@ int session__open_source(struct session *s)
 	if (s->recorder) {
 		config.sample_by_cpu = true;
 		config.sample_gate = recorder__gate(s->recorder);
+		config.sample_switch_gate = recorder__switch_gate(s->recorder);
 		config.sample_no_stacks = stacks_size(s) != 0;
 		config.sample_log = log_size(s) + stacks_size(s);
 		recorder__begin(s->recorder);

@@ -208,6 +208,7 @@ static struct source *sample__open(const struct source_config *config)
 		.period_ns = sample_rate__period(config->sample_rate),
 		.stack = config->sample_stack,
 		.gate = config->sample_gate,
+		.switch_gate = config->sample_switch_gate,
 		.no_switches = config->sample_by_cpu,
 		.no_stacks = config->sample_no_stacks,
 		.cgroup = config->cgroup,
