@@ -206,15 +206,31 @@ callers() {
 	grep -A 20 'context-switches:' script | grep -Eq '^\s+ffff[0-9a-f]+ .*schedule'
 }
 
+# Where other work keeps mtbpf from measuring, it says so.
+is_disturbed() {
+	grep -Eq 'other work on this machine disturb(s|ed) the measurement'
+}
+
+# undisturbed ARGS: mtbpf, again where it could not measure.
+undisturbed() {
+	local try
+	for ((try = 0; try < 20; try++)); do
+		mtbpf_run "$@"
+		is_disturbed <<<"$output" || return 0
+	done
+	echo "it was disturbed each time"
+	return 1
+}
+
 @test "-max-overhead: what a stack costs here is measured, and the rate that it allows is said" {
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
+	undisturbed attach -source sample -pid "$target" -max-overhead 1% -timeout 1s
 	[ "$status" -eq 3 ]
 	[[ $output =~ a\ stack\ costs\ [0-9.]+\ [nu]s\ here,.*:\ ([0-9]+)\ samples\ per\ second,\ for\ -max-overhead\ 1% ]]
 	[ "${BASH_REMATCH[1]}" -ge 10 ]
 	[ "${BASH_REMATCH[1]}" -le 1000 ]
 	# Never more than was asked for.
-	mtbpf_run attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
+	undisturbed attach -source sample -pid "$target" -max-overhead 100% -sample-rate 50 -timeout 1s
 	[[ $output == *": 50 samples per second, for -max-overhead 100%"* ]]
 }
 
@@ -230,12 +246,14 @@ callers() {
 	target=$!
 	started+=("$target")
 	eventually 10 grep -q '^pid ' out
-	# Where the machine is busy a stack seems dear at first: then there is nothing to lower.
-	for try in 1 2 3 4 5; do
-		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v
-		eventually 20 grep -q '^recording;' "$attach_log"
-		! grep -Eq ': 1.? samples per second, for -max-overhead' "$attach_log" && break
-		kill -INT "$attached"
+	# Where the machine is busy a stack seems dear at first, so that there is nothing to lower, or it cannot be measured.
+	for ((try = 0; try < 20; try++)); do
+		NICE=-19 attach -source sample -unwind fp -pid "$target" -max-overhead 1% -o kept.fxt -v || true
+		eventually 60 grep -Eq '^recording;|disturbs the measurement' "$attach_log"
+		if ! is_disturbed <"$attach_log"; then
+			! grep -Eq ': 1.? samples per second, for -max-overhead' "$attach_log" && break
+			kill -INT "$attached"
+		fi
 		attach_ends 20
 	done
 	touch go
@@ -254,7 +272,7 @@ callers() {
 
 @test "what the stacks cost here is said in one line, without -max-overhead too" {
 	start causes branch
-	mtbpf_run attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
+	undisturbed attach -source sample -pid "$target" -sample-rate 100 -timeout 300ms
 	[ "$status" -eq 3 ]
 	[ "$(grep -Ec '^sample: 100 stacks per second, each costs [0-9.]+ [nu]s here: [0-9.]+ % of a thread' <<<"$output")" -eq 1 ]
 	mtbpf_run attach -source sample -pid "$target" -timeout 300ms
