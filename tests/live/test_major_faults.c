@@ -72,17 +72,17 @@ static void test_their_stacks_count(void **state)
 	assert_non_null(recorder);
 	recorder__begin(recorder);
 	/* So low a rate that the clock adds no samples that matter. */
-	source = source_sample.open(&(struct source_config){
-		.pid = getpid(),
-		.snapshot_size = 1 << 20,
-		.max_memory = 256 << 20,
-		.sample_rate = 1,
-		.sample_gate = recorder__gate(recorder),
-		.sample_switch_gate = recorder__switch_gate(recorder),
-		.sample_by_cpu = true,
-		.sample_log = LOG_SIZE,
-		.is_silent = true,
-		.freeze_fd = -1});
+	source = source_sample.open(
+		&(struct source_config){.pid = getpid(),
+					.snapshot_size = 1 << 20,
+					.max_memory = 256 << 20,
+					.sample_rate = 1,
+					.sample_gate = recorder__gate(recorder),
+					.sample_switch_gate = recorder__switch_gate(recorder),
+					.sample_by_cpu = true,
+					.sample_log = LOG_SIZE,
+					.is_silent = true,
+					.freeze_fd = -1});
 	assert_non_null(source);
 	assert_int_equal(source_sample.start(source), 0);
 	faults = count_faults();

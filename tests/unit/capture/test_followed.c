@@ -48,8 +48,8 @@ static int open_ring(struct source *s, struct followed_ring *ring, const struct 
 	if (s->births) {
 		s->births--;
 		assert_true(s->n_threads < THREADS_MAX);
-		assert_int_equal(
-			pthread_create(&s->threads[s->n_threads++], NULL, sleep_on, NULL), 0);
+		assert_int_equal(pthread_create(&s->threads[s->n_threads++], NULL, sleep_on, NULL),
+				 0);
 	}
 	return 0;
 }
