@@ -26,7 +26,7 @@ reports() {
 	! has_pt || skip "there is Intel PT"
 	start service -scale native
 	come_first
-	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 15s -o slow.fxt
+	mtbpf_run attach -pid "$target" -symbol one_iter -delay-thresh 1us -timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[ "$(grep -c 'no Intel PT here: using -source sample' <<<"$output")" -eq 1 ]
 	[[ $output == *"sample: stacks by the clock"* ]]
@@ -81,7 +81,7 @@ reports() {
 @test "the trigger's own calls are exact: their number and their durations" {
 	start causes lock
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -duration-thresh 10ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ call\ ([0-9]+)\ of\ one_iter,\ thread\ [0-9]+:\ took\ ([0-9.]+\ ms) ]]
 	calls=${BASH_REMATCH[1]} took=${BASH_REMATCH[2]}
@@ -151,7 +151,7 @@ callers() {
 @test "without frame pointers the callers are found from copies of the stack, and that is said" {
 	start nofp -scale native
 	mtbpf_run attach -source sample -pid "$target" -symbol one_iter -delay-thresh 20ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	[[ $output =~ unwind:\ frame\ pointers\ lead\ to\ the\ outermost\ caller\ in\ only\ 0\ of\ [1-9][0-9]*\ stacks ]]
 	callers slow.mtbpf serve | grep -Eq '^_start .*main $'
@@ -167,7 +167,7 @@ callers() {
 	start causes lock
 	come_first
 	mtbpf_run attach -source sample -unwind fp -pid "$target" -symbol one_iter -delay-thresh 20ms \
-		-timeout 15s -o slow.fxt
+		-timeout 60s -o slow.fxt
 	[ "$status" -eq 0 ]
 	callers slow.mtbpf __lll_lock_wait >callers
 	cat callers
@@ -335,7 +335,7 @@ undisturbed() {
 	target=$!
 	started+=("$target")
 	eventually 5 grep -q '^pid ' out
-	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 30s
+	mtbpf_run attach -source sample -pid "$target" -symbol hot -delay-thresh 100s -timeout 60s
 	[ "$status" -eq 1 ]
 	[[ $output == *"mtbpf: the probe of hot is removed: "*" % of the target's CPU"* ]]
 	[[ $output == *"hint: "*"-max-overhead none keeps the probe"* ]]
