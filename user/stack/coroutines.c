@@ -11,12 +11,11 @@
 
 #include <stdlib.h>
 
-void coroutines__init(struct coroutines *coroutines, struct frames *own_frames)
+void coroutines__init(struct coroutines *coroutines)
 {
-	*coroutines = (struct coroutines){.own_frames = own_frames,
-					  .own.state = COROUTINE_RUNS,
-					  .max = COROUTINES_MAX,
-					  .system_index = UINT32_MAX};
+	*coroutines = (struct coroutines){
+		.own.state = COROUTINE_RUNS, .max = COROUTINES_MAX, .system_index = UINT32_MAX};
+	frames__init(&coroutines->own.frames);
 	coroutines->running = &coroutines->own;
 }
 
@@ -28,6 +27,7 @@ void coroutines__fini(struct coroutines *coroutines)
 		free(*other);
 	}
 	VEC_FINI(&coroutines->others);
+	frames__fini(&coroutines->own.frames);
 	VEC_FINI(&coroutines->own.pending);
 	VEC_FINI(&coroutines->system_base);
 	frames_mark__fini(&coroutines->mark);
@@ -41,13 +41,10 @@ static bool waits_at(const struct coroutine *coroutine, uint64_t ip, enum corout
 
 bool coroutines__has_parked(const struct coroutines *coroutines, uint64_t ip)
 {
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		const struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (ip ? waits_at(coroutine, ip, COROUTINE_PARKED)
 		       : coroutine->state == COROUTINE_PARKED)
 			return true;
-	}
 	return false;
 }
 
@@ -56,13 +53,12 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 {
 	struct coroutine *best = NULL;
 
-	for (size_t i = 0; ip && i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	if (!ip)
+		return NULL;
+	COROUTINES_EACH(coroutines, coroutine)
 		if (waits_at(coroutine, ip, COROUTINE_WAITS) &&
 		    (!best || (coroutine->since < best->since) == is_first))
 			best = coroutine;
-	}
 	return best;
 }
 
@@ -73,18 +69,15 @@ struct coroutine *coroutines__find_waiting(const struct coroutines *coroutines, 
 static struct coroutine *find_other(const struct coroutines *coroutines, uint64_t return_ip,
 				    enum coroutine_state state)
 {
-	struct frames *frames = coroutines__frames_of(coroutines, coroutines->running);
+	const struct frames_mark *mark = &coroutines->mark;
 	struct coroutine *best = NULL;
 
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
-		if (waits_at(coroutine, coroutines->mark.waits_at, state) &&
-		    frames_mark__fits(&coroutines->mark, frames,
-				      coroutines__frames_of(coroutines, coroutine), return_ip) &&
+	COROUTINES_EACH(coroutines, coroutine)
+		if (waits_at(coroutine, mark->waits_at, state) &&
+		    frames_mark__fits(mark, &coroutines->running->frames, &coroutine->frames,
+				      return_ip) &&
 		    (!best || coroutine->since > best->since))
 			best = coroutine;
-	}
 	return best;
 }
 
@@ -117,14 +110,12 @@ static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 	struct coroutines *coroutines = &s->coroutines;
 	struct coroutine *oldest = NULL;
 
-	for (size_t i = 0; i < coroutines->others.n; i++) {
-		struct coroutine *coroutine = coroutines->others.v[i];
-
-		if ((coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED) &&
+	COROUTINES_EACH(coroutines, coroutine)
+		if (coroutine != &coroutines->own &&
+		    (coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED) &&
 		    coroutine != coroutines->system && coroutine != coroutines->lost_system &&
 		    (!oldest || coroutine->since < oldest->since))
 			oldest = coroutine;
-	}
 	if (!oldest)
 		return NULL;
 	stack__end_wait(s, oldest, time_ns, false);
@@ -137,12 +128,9 @@ static struct coroutine *forget_oldest(struct stack *s, uint64_t time_ns)
 		coroutines->performer = NULL;
 	if (coroutines->resumer == oldest)
 		coroutines->resumer = NULL;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (coroutine->performed == oldest)
 			coroutine->performed = NULL;
-	}
 	return oldest;
 }
 
@@ -155,7 +143,7 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 	 * From here on, calls that were taken for the thread's own may turn out to be another
 	 * stack's.
 	 */
-	coroutines->own_frames->consumer = NULL;
+	coroutines->own.frames.consumer = NULL;
 	for (size_t i = 0; i < coroutines->others.n; i++)
 		if (is_free(coroutines->others.v[i], is_loose))
 			return use_again(coroutines, coroutines->others.v[i]);
@@ -366,7 +354,7 @@ void event__go_recovery(struct stack *s, const struct branch *b, struct event *e
 static void set_mark(struct stack *s, uint64_t time_ns, uint64_t waits_at, size_t n_above)
 {
 	s->coroutines.has_mark = true;
-	s->own_frames.consumer = NULL;
+	s->coroutines.own.frames.consumer = NULL;
 	s->frames->failed |=
 		frames_mark__set(&s->coroutines.mark, s->frames, time_ns, waits_at, n_above) != 0;
 }
@@ -542,15 +530,14 @@ void stack__settle_resume(struct stack *s, const struct branch *next)
 	s->is_resuming = false;
 	if (next->kind == BRANCH_GAP)
 		return;
-	if (next->kind == BRANCH_RETURN)
+	if (next->kind == BRANCH_RETURN) {
 		fiber = coroutines__find_waiting(coroutines, next->to, false);
-	/* discontinue() raises: of those that are kept, the fiber that performed last. */
-	for (size_t i = 0; next->kind != BRANCH_RETURN && i < coroutines__count(coroutines); i++) {
-		struct coroutine *kept = coroutines__at(coroutines, i);
-
-		if (kept->state == COROUTINE_WAITS && kept->waits_at &&
-		    (!fiber || kept->since > fiber->since))
-			fiber = kept;
+	} else {
+		/* discontinue() raises: of those that are kept, the fiber that performed last. */
+		COROUTINES_EACH(coroutines, kept)
+			if (kept->state == COROUTINE_WAITS && kept->waits_at &&
+			    (!fiber || kept->since > fiber->since))
+				fiber = kept;
 	}
 	if (fiber) {
 		resume_fiber(s, b, fiber);
@@ -764,12 +751,10 @@ void event__other_stack(struct stack *s, const struct branch *b, struct event *e
 	if (resumer)
 		wait_for(resumer, last_of(other));
 	stack__switch_to(s, other);
-	if (is_known) {
+	if (is_known)
 		s->frames->failed |=
 			frames_mark__set(&as_it_waited, s->frames, coroutines->mark.time_ns,
 					 coroutines->mark.waits_at, 2) != 0;
-		frames_mark__go_on(&coroutines->mark, s->frames);
-	}
 	s->frames->failed |= frames_mark__move(&coroutines->mark, frames, s->frames) != 0;
 	running->state = COROUTINE_WAITS;
 	if (coroutines->mark.n_above == 1)

@@ -704,12 +704,6 @@ static const struct frame *marked(const struct frames_mark *mark, size_t i)
 	return i <= mark->top.n ? &mark->top.v[mark->top.n - i] : NULL;
 }
 
-static const struct frame *waiting(const struct frames *frames, size_t i)
-{
-	i += ABOVE + 1;
-	return i + frames->n_below <= frames->open.n ? &frames->open.v[frames->open.n - i] : NULL;
-}
-
 static size_t n_ended(const struct frames_mark *mark, const struct frames *from)
 {
 	return mark->n_open - mark->n_above - from->open.n;
@@ -745,9 +739,13 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 		return false;
 	n = n_ended(mark, from);
 	for (size_t i = 0; i <= n; i++) {
-		const struct frame *a = marked(mark, i), *b = waiting(to, i);
+		const struct frame *a = marked(mark, i), *b;
+		size_t from_top = i + ABOVE + 1;
 
-		if (!b || b->call.function != a->call.function)
+		if (from_top + to->n_below > to->open.n)
+			return false;
+		b = &to->open.v[to->open.n - from_top];
+		if (b->call.function != a->call.function)
 			return false;
 		if (i < n ? b->return_ip != a->return_ip : !frame__returns_to(b, ip))
 			return false;
@@ -773,12 +771,6 @@ bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames
 	}
 	frames__begin_with(to, mark->time_ns, (struct held_stack){stack, n}, 0);
 	return !to->failed;
-}
-
-void frames_mark__go_on(const struct frames_mark *mark, struct frames *to)
-{
-	for (int i = 0; i < ABOVE; i++)
-		frames__pop(to, mark->time_ns, 0);
 }
 
 /* The frame's call went on since the mark, and has ended like the one in its place in `from`. */
@@ -811,9 +803,13 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 {
 	size_t n = n_ended(mark, from), n_calls = to->calls.n, n_landings = 0;
 	const struct frame *top = frames__top(from), *was = marked(mark, n);
+	bool waits = frames__top(to)->call.kind == CALL_SWITCHED;
 	uint32_t deeper;
 	int err;
 
+	/* If `to` waits, the frame in which it continues becomes its top. */
+	for (int i = 0; i < ABOVE && waits; i++)
+		frames__pop(to, mark->time_ns, 0);
 	for (size_t i = 0; i < n; i++)
 		end_like(to, from, marked(mark, i));
 	deeper = (uint32_t)(to->open.n - to->n_roots) - (uint32_t)(from->open.n - from->n_roots);

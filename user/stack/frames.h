@@ -287,12 +287,9 @@ bool frames_mark__fits(const struct frames_mark *mark, const struct frames *from
 bool frames_mark__begin_like(const struct frames_mark *mark, const struct frames *from,
 			     struct frames *to);
 
-/* Ends the wait of `to`: the frame in which it continues becomes its top. */
-void frames_mark__go_on(const struct frames_mark *mark, struct frames *to);
-
 /*
- * Moves what `from` has done since the mark to `to`, which must fit or begin like it (see above),
- * and restores `from` as it was at the mark. 0 or -ENOMEM.
+ * Moves what `from` has done since the mark to `to`, which must fit, and then no longer waits, or
+ * begin like it (see above). Restores `from` as it was at the mark. 0 or -ENOMEM.
  */
 int frames_mark__move(const struct frames_mark *mark, struct frames *from, struct frames *to);
 

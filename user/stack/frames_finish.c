@@ -281,9 +281,7 @@ int frames__finish(struct frames *frames, struct call_tree *tree)
 	size_t room;
 	int err;
 
-	frames__end_segment(frames);
-	stitcher__finish(&frames->stitcher);
-	frames->failed |= frames->stitcher.failed;
+	frames__forget(frames);
 	err = frames->failed ? -ENOMEM : make_room(frames, &room);
 	if (err || !wanted)
 		return -ENOMEM;

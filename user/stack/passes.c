@@ -150,7 +150,7 @@ static struct likeness find_parked(const coroutine_vec *parked, struct coroutine
 void stack__end_wait(struct stack *s, struct coroutine *coroutine, uint64_t time_ns,
 		     bool has_waited)
 {
-	struct frames *frames = coroutines__frames_of(&s->coroutines, coroutine);
+	struct frames *frames = &coroutine->frames;
 
 	if (!frames->open.n) {
 		if (time_ns > coroutine->left_ns)
@@ -169,7 +169,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 		 bool has_waited)
 {
 	struct coroutines *coroutines = &s->coroutines;
-	struct frames *to = coroutines__frames_of(coroutines, coroutine), *from = &loose->frames;
+	struct frames *to = &coroutine->frames, *from = &loose->frames;
 
 	stack__end_wait(s, coroutine, from->parts.v[0].start_ns, has_waited);
 	to->failed |= frames__append(to, from, has_waited ? BOUNDARY_WAIT : BOUNDARY_GAP) != 0;
@@ -185,7 +185,7 @@ void stack__join(struct stack *s, struct coroutine *loose, struct coroutine *cor
 	if (coroutines->running == loose)
 		coroutines->running = coroutine;
 	coroutines->has_mark = false;
-	s->frames = coroutines__frames_of(coroutines, coroutines->running);
+	s->frames = &coroutines->running->frames;
 }
 
 struct ranked {
@@ -205,12 +205,9 @@ static void find_coroutines(struct stack *s)
 	bool failed = false;
 
 	stack__settle_system(s);
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (coroutine->state == COROUTINE_PARKED)
 			failed |= VEC_ADD(&parked, coroutine) != 0;
-	}
 	VEC_SORT(&parked, by_last_left);
 	VEC_EACH(&coroutines->others, other)
 		if ((*other)->is_loose)
@@ -420,12 +417,9 @@ static bool has_others(struct coroutines *coroutines)
 {
 	if (coroutines->n_switches != coroutines->n_at_gap)
 		return true;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		const struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine)
 		if (coroutine != coroutines->running && coroutine->state != COROUTINE_OVER)
 			return true;
-	}
 	return false;
 }
 
@@ -433,9 +427,7 @@ static void park_all(struct stack *s)
 {
 	struct coroutines *coroutines = &s->coroutines;
 
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-
+	COROUTINES_EACH(coroutines, coroutine) {
 		if (coroutine->state == COROUTINE_OVER)
 			coroutine->pending.n = 0;
 		if (coroutine->state != COROUTINE_RUNS && coroutine->state != COROUTINE_WAITS)
@@ -443,8 +435,7 @@ static void park_all(struct stack *s)
 		/* The scheduler starts from the same frames each time. */
 		if (coroutine == coroutines->system && coroutine->state == COROUTINE_WAITS)
 			continue;
-		frames__list_pending(coroutines__frames_of(coroutines, coroutine),
-				     &coroutine->pending);
+		frames__list_pending(&coroutine->frames, &coroutine->pending);
 		if (coroutine->state == COROUTINE_RUNS) {
 			coroutine->waits_at = 0;
 			coroutine->since = ++coroutines->n_switches;
@@ -470,16 +461,15 @@ static void forget_all(struct stack *s, uint64_t time_ns)
 	struct coroutines *coroutines = &s->coroutines;
 
 	coroutines->system = coroutines->lost_system = coroutines->recovering = NULL;
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		struct coroutine *coroutine = coroutines__at(coroutines, i);
-		struct frames *frames = coroutines__frames_of(coroutines, coroutine);
+	COROUTINES_EACH(coroutines, coroutine) {
+		struct frames *frames = &coroutine->frames;
 
 		if (coroutine->state == COROUTINE_WAITS || coroutine->state == COROUTINE_PARKED)
 			frames__pop_to(frames, NULL, time_ns, CALL_INFERRED_END);
 		coroutine->state = COROUTINE_OVER;
 		coroutine->is_loose = false;
 		/* Another coroutine with the same functions is not the same one. */
-		if (i)
+		if (coroutine != &coroutines->own)
 			frames->held.n = 0;
 	}
 	stack__switch_to(s, &coroutines->own);
@@ -565,5 +555,5 @@ void stack__end_segments(struct stack *s)
 	run_passes(s, UINT64_MAX);
 	if (s->in_gap)
 		frames__add_gap(s->frames, s->gap_ns, s->last_ns, s->gap_reason);
-	frames__pop_to(&s->own_frames, NULL, s->last_ns, CALL_INFERRED_END);
+	frames__pop_to(&s->coroutines.own.frames, NULL, s->last_ns, CALL_INFERRED_END);
 }

@@ -168,12 +168,10 @@ static bool switches_to_setjmp(ARGS)
 
 static bool find_others_setjmp(ARGS)
 {
-	struct coroutines *coroutines = (struct coroutines *)&s->coroutines;
-
-	for (size_t i = 0; i < coroutines__count(coroutines); i++) {
-		e->coroutine = coroutines__at(coroutines, i);
-		if (e->coroutine->state == COROUTINE_WAITS &&
-		    unwinding__has_setjmp(coroutines__frames_of(coroutines, e->coroutine), b->to))
+	COROUTINES_EACH(&s->coroutines, coroutine) {
+		e->coroutine = coroutine;
+		if (coroutine->state == COROUTINE_WAITS &&
+		    unwinding__has_setjmp(&coroutine->frames, b->to))
 			return true;
 	}
 	return false;

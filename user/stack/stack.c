@@ -22,9 +22,8 @@ struct stack *stack__new(pid_t pid, pid_t tid, const char *comm, struct code_map
 
 	if (!s)
 		return NULL;
-	frames__init(&s->own_frames);
-	coroutines__init(&s->coroutines, &s->own_frames);
-	s->frames = &s->own_frames;
+	coroutines__init(&s->coroutines);
+	s->frames = &s->coroutines.own.frames;
 	function_cache__init(&s->functions, map);
 	s->map = map;
 	s->pid = pid;
@@ -38,7 +37,6 @@ void stack__free(struct stack *s)
 	if (!s)
 		return;
 	coroutines__fini(&s->coroutines);
-	frames__fini(&s->own_frames);
 	VEC_FINI(&s->anchors);
 	VEC_FINI(&s->anchor_ips);
 	VEC_FINI(&s->switchers);
@@ -52,7 +50,7 @@ void stack__set_traps(struct stack *s, const struct ocaml_traps *traps)
 
 void stack__set_consumer(struct stack *s, const struct call_consumer *consumer)
 {
-	s->own_frames.consumer = consumer;
+	s->coroutines.own.frames.consumer = consumer;
 }
 
 /* Operations on the frames that run. */
@@ -208,7 +206,7 @@ void stack__switch_to(struct stack *s, struct coroutine *coroutine)
 	coroutines->has_mark = false;
 	coroutines->resumer = NULL;
 	s->steps.n = 0;
-	s->frames = coroutines__frames_of(coroutines, coroutine);
+	s->frames = &coroutine->frames;
 }
 
 void stack__resume(struct stack *s, uint64_t time_ns, struct coroutine *coroutine)
@@ -746,7 +744,7 @@ int stack__finish(struct stack *s, struct call_tree *tree)
 	    top->call.start_ns == s->last_ns)
 		frames__drop_last(s->frames);
 	stack__end_segments(s);
-	return frames__finish(&s->own_frames, tree);
+	return frames__finish(&s->coroutines.own.frames, tree);
 }
 
 int stack__finish_next(struct stack *s, struct call_tree *tree)

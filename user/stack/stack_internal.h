@@ -33,12 +33,12 @@ enum coroutine_state {
 
 /* A stack of the thread: its own, or a coroutine's. */
 struct coroutine {
-	struct frames frames; /* unused by the thread's own */
-	uint64_t waits_at;    /* where it will continue; 0: not known */
-	uint64_t since;	      /* number of the switch (n_switches) since which it waits */
-	uint32_t number;      /* 0: the thread's own */
-	uint8_t state;	      /* enum coroutine_state */
-	uint8_t slack;	      /* it may also go on up to this many bytes after waits_at */
+	struct frames frames;
+	uint64_t waits_at; /* where it will continue; 0: not known */
+	uint64_t since;	   /* number of the switch (n_switches) since which it waits */
+	uint32_t number;   /* 0: the thread's own */
+	uint8_t state;	   /* enum coroutine_state */
+	uint8_t slack;	   /* it may also go on up to this many bytes after waits_at */
 	bool is_goroutine;
 	/* OCaml's: coroutines.c. */
 	bool is_fiber;
@@ -60,7 +60,6 @@ struct coroutine {
 
 struct coroutines {
 	struct coroutine own; /* the thread's */
-	struct frames *own_frames;
 	struct coroutine *running;
 	VEC(struct coroutine *) others; /* by number */
 	size_t max;			/* of others: COROUTINES_MAX, in tests less */
@@ -119,7 +118,6 @@ enum stack_pass {
 
 struct stack {
 	struct frames *frames; /* of the logical stack that runs */
-	struct frames own_frames;
 	struct coroutines coroutines;
 	struct function_cache functions;
 	struct code_map *map;
@@ -263,26 +261,22 @@ void stack__begin_at(struct stack *s, uint64_t time_ns, struct coroutine *corout
 
 /* coroutines.c: the stacks of one thread, and the switches between them. */
 
-/* The thread's own stack is the running one. The frames must outlive it. */
-void coroutines__init(struct coroutines *coroutines, struct frames *own_frames);
+/* The thread's own stack is the running one. */
+void coroutines__init(struct coroutines *coroutines);
 void coroutines__fini(struct coroutines *coroutines);
 
-/* The number of stacks: the thread's own, which has index 0, and its coroutines. */
-static inline size_t coroutines__count(const struct coroutines *coroutines)
+/* The stack after `last`, or the first one if that is NULL: the thread's own. NULL: no more. */
+static inline struct coroutine *coroutines__next(const struct coroutines *coroutines,
+						 const struct coroutine *last)
 {
-	return coroutines->others.n + 1;
+	if (!last)
+		return (struct coroutine *)&coroutines->own;
+	return last->number < coroutines->others.n ? coroutines->others.v[last->number] : NULL;
 }
 
-static inline struct coroutine *coroutines__at(const struct coroutines *coroutines, size_t i)
-{
-	return i ? coroutines->others.v[i - 1] : (struct coroutine *)&coroutines->own;
-}
-
-static inline struct frames *coroutines__frames_of(const struct coroutines *coroutines,
-						   struct coroutine *coroutine)
-{
-	return coroutine == &coroutines->own ? coroutines->own_frames : &coroutine->frames;
-}
+#define COROUTINES_EACH(coroutines, each)                                                          \
+	for (struct coroutine *each = coroutines__next(coroutines, NULL); each;                    \
+	     each = coroutines__next(coroutines, each))
 
 /* OCaml: the stack that waits for the fiber; NULL: not known. */
 static inline struct coroutine *coroutines__parent_of(const struct coroutine *fiber)
