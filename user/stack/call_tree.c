@@ -12,35 +12,33 @@
 #include "target/code_map.h"
 
 /* Whole names, since call__name() hands out strings that nobody frees. */
-static const char *gap_name(uint8_t reason)
-{
-	static const char *const names[] = {
-		[GAP_NONE] = "[gap]",
-		[GAP_OVERFLOW] = "[gap: overflow]",
-		[GAP_BAD_PACKET] = "[gap: bad packet]",
-		[GAP_UNMAPPED] = "[gap: unmapped]",
-		[GAP_MISMATCH] = "[gap: mismatch]",
-		[GAP_LOST] = "[gap: lost]",
-		[GAP_32_BIT] = "[gap: 32-bit code]",
-		[GAP_CALLER] = "[gap: caller unknown]",
-		[GAP_BETWEEN] = "[gap]",
-		[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
-		[GAP_FILTERED] = "[gap: outside -filter]",
-	};
+static const char *const gap_names[] = {
+	[GAP_NONE] = "[gap]",
+	[GAP_OVERFLOW] = "[gap: overflow]",
+	[GAP_BAD_PACKET] = "[gap: bad packet]",
+	[GAP_UNMAPPED] = "[gap: unmapped]",
+	[GAP_MISMATCH] = "[gap: mismatch]",
+	[GAP_LOST] = "[gap: lost]",
+	[GAP_32_BIT] = "[gap: 32-bit code]",
+	[GAP_CALLER] = "[gap: caller unknown]",
+	[GAP_BETWEEN] = "[gap]",
+	[GAP_OUTSIDE] = "[gap: outside -start and -stop]",
+	[GAP_FILTERED] = "[gap: outside -filter]",
+};
+static const char *const off_names[] = {
+	[OFF_BLOCKED] = "[blocked]",   [OFF_PREEMPTED] = "[preempted]",
+	[OFF_RUNNABLE] = "[runnable]", [OFF_THROTTLED] = "[throttled]",
+	[OFF_STOLEN] = "[stolen]",
+};
+static const char *const left_by_names[] = {
+	[LEFT_BY_THROW] = "throw",	     [LEFT_BY_PANIC] = "panic",
+	[LEFT_BY_RAISE] = "raise",	     [LEFT_BY_LONGJMP] = "longjmp",
+	[LEFT_BY_SIGLONGJMP] = "siglongjmp", [LEFT_BY_GOEXIT] = "goexit",
+};
 
-	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[gap]";
-}
-
-static const char *off_name(uint8_t reason)
-{
-	static const char *const names[] = {
-		[OFF_BLOCKED] = "[blocked]",   [OFF_PREEMPTED] = "[preempted]",
-		[OFF_RUNNABLE] = "[runnable]", [OFF_THROTTLED] = "[throttled]",
-		[OFF_STOLEN] = "[stolen]",
-	};
-
-	return reason < sizeof(names) / sizeof(names[0]) ? names[reason] : "[off CPU]";
-}
+/* Trace files may have numbers that this version does not know. */
+#define NAME_OF(names, i, unknown)                                                                 \
+	((i) < sizeof(names) / sizeof((names)[0]) ? (names)[i] : (unknown))
 
 const char *call__name(const struct call *call)
 {
@@ -52,13 +50,13 @@ const char *call__name(const struct call *call)
 	case CALL_SWITCHED:
 		return "[switched out]";
 	case CALL_GAP:
-		return gap_name(call->reason);
+		return NAME_OF(gap_names, call->reason, "[gap]");
 	case CALL_NOT_RECORDED:
 		return "[not recorded]";
 	case CALL_NO_CALLERS:
 		return "[callers not recorded]";
 	case CALL_OFF_CPU:
-		return off_name(call->reason);
+		return NAME_OF(off_names, call->reason, "[off CPU]");
 	case CALL_IN_KERNEL:
 		if (!call->function)
 			return "[kernel]";
@@ -80,13 +78,7 @@ const char *call__full_name(const struct call *call, char text[static CALL_NAME_
 
 const char *left_by__name(enum left_by left_by)
 {
-	static const char *const names[] = {
-		[LEFT_BY_THROW] = "throw",	     [LEFT_BY_PANIC] = "panic",
-		[LEFT_BY_RAISE] = "raise",	     [LEFT_BY_LONGJMP] = "longjmp",
-		[LEFT_BY_SIGLONGJMP] = "siglongjmp", [LEFT_BY_GOEXIT] = "goexit",
-	};
-
-	return left_by < sizeof(names) / sizeof(names[0]) ? names[left_by] : NULL;
+	return NAME_OF(left_by_names, left_by, NULL);
 }
 
 const struct call *call_tree__reclaim(const struct call_tree *tree, const struct call *call)

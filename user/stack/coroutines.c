@@ -81,24 +81,14 @@ static struct coroutine *find_other(const struct coroutines *coroutines, uint64_
 	return best;
 }
 
-static bool is_free(const struct coroutine *coroutine, bool is_loose)
+/* The first track that another stack may take; NULL: none. */
+static struct coroutine *find_free(const struct coroutines *coroutines, bool is_loose)
 {
-	return coroutine->state == COROUTINE_OVER && !coroutine->is_loose &&
-	       (!is_loose || !coroutine->frames.parts.n);
-}
-
-/* Clears everything about the coroutine that was there before, except its track. */
-static struct coroutine *use_again(struct coroutines *coroutines, struct coroutine *coroutine)
-{
-	if (coroutines->system == coroutine)
-		coroutines->system = NULL;
-	if (coroutines->lost_system == coroutine)
-		coroutines->lost_system = NULL;
-	frames__forget(&coroutine->frames);
-	coroutine->frames.landings.n = 0;
-	coroutine->is_fiber = coroutine->is_rootless = false;
-	coroutine->parent = coroutine->child = coroutine->performed = NULL;
-	return coroutine;
+	VEC_EACH(&coroutines->others, other)
+		if ((*other)->state == COROUTINE_OVER && !(*other)->is_loose &&
+		    (!is_loose || !(*other)->frames.parts.n))
+			return *other;
+	return NULL;
 }
 
 /*
@@ -144,16 +134,24 @@ struct coroutine *stack__add_coroutine(struct stack *s, uint64_t time_ns, bool i
 	 * stack's.
 	 */
 	coroutines->own.frames.consumer = NULL;
-	for (size_t i = 0; i < coroutines->others.n; i++)
-		if (is_free(coroutines->others.v[i], is_loose))
-			return use_again(coroutines, coroutines->others.v[i]);
-	if (coroutines->others.n >= coroutines->max) {
+	coroutine = find_free(coroutines, is_loose);
+	if (!coroutine && coroutines->others.n >= coroutines->max) {
 		/* A track with calls is shared rather than a stack forgotten that may still run. */
-		for (size_t i = 0; is_loose && i < coroutines->others.n; i++)
-			if (is_free(coroutines->others.v[i], false))
-				return use_again(coroutines, coroutines->others.v[i]);
-		coroutine = forget_oldest(s, time_ns);
-		return coroutine ? use_again(coroutines, coroutine) : NULL;
+		coroutine = find_free(coroutines, false) ?: forget_oldest(s, time_ns);
+		if (!coroutine)
+			return NULL;
+	}
+	if (coroutine) {
+		/* Of the stack that was there before, only the track stays. */
+		if (coroutines->system == coroutine)
+			coroutines->system = NULL;
+		if (coroutines->lost_system == coroutine)
+			coroutines->lost_system = NULL;
+		frames__forget(&coroutine->frames);
+		coroutine->frames.landings.n = 0;
+		coroutine->is_fiber = coroutine->is_rootless = false;
+		coroutine->parent = coroutine->child = coroutine->performed = NULL;
+		return coroutine;
 	}
 	coroutine = calloc(1, sizeof(*coroutine));
 	place = coroutine ? VEC_PUSH(&coroutines->others) : NULL;

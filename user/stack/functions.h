@@ -40,11 +40,6 @@ static inline bool function__is_named(const struct function *function, const cha
 	return function && !strcmp(function->raw_name ?: function->name, name);
 }
 
-static inline bool function_role__switches(enum function_role role)
-{
-	return role >= ROLE_MAY_SWITCH;
-}
-
 static inline bool function_role__is_effect(enum function_role role)
 {
 	return role >= ROLE_PERFORM;

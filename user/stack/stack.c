@@ -109,7 +109,7 @@ void stack__take_role(struct stack *s, enum function_role role)
 {
 	struct frame *top = stack__top(s);
 
-	if (!function_role__switches(role) || !top || top->role)
+	if (role < ROLE_MAY_SWITCH || !top || top->role)
 		return;
 	/* return_ip is cleared, so that the rules examine its return, which may switch stacks. */
 	top->role = (uint8_t)role;
