@@ -69,6 +69,157 @@ static bool add_place(struct frames *frames, uint32_t *index)
 	return true;
 }
 
+/* The evidence of a segment at its two ends, by which it is stitched to its neighbours. */
+
+struct part *frames__running_segment(const struct frames *frames)
+{
+	uint32_t index = frames->part;
+
+	while (index != PART_NONE && frames->parts.v[index].outer != PART_NONE)
+		index = frames->parts.v[index].outer;
+	return index == PART_NONE ? NULL : &frames->parts.v[index];
+}
+
+void frames__list_open(struct frames *frames, size_t n, held_vec *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct frame *frame = &frames->open.v[i];
+		const struct held held = {.function = frame->call.function,
+					  .return_ip = frame->return_ip ?: frame->resume_ip,
+					  .entry_ip = frame->call.entry_ip,
+					  .slack = frame->slack};
+
+		if (frame->call.kind != CALL_SYSCALL && frame->call.kind != CALL_UNTRACED &&
+		    frame->call.kind != CALL_SWITCHED && VEC_ADD(to, held))
+			frames->failed = true;
+	}
+}
+
+/* Adds a new frame on top. Its return address is where its caller was first seen. */
+static void show(struct frames *frames, const struct call *call)
+{
+	size_t n = frames->begun.n;
+	const struct held held = {.function = call->function,
+				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
+				  .entry_ip = call->entry_ip};
+
+	frames->failed |= VEC_ADD(&frames->begun, held) != 0;
+}
+
+/* A call is written to its place when it ends; until then it is in its frame. */
+static const struct call *find_call(const struct frames *frames, uint32_t index)
+{
+	VEC_EACH(&frames->open, frame)
+		if (frame->index == index)
+			return &frame->call;
+	return place(frames, index);
+}
+
+/* Lists what the segment shows of the stack that it began with: its roots, and its first calls. */
+static void show_begin(struct frames *frames, const struct part *segment)
+{
+	size_t next = (size_t)(segment - frames->parts.v) + 1;
+	size_t end = frames__running_segment(frames) == segment ? n_calls(frames) : segment->end;
+	uint32_t root = segment->last_root;
+
+	frames->begun.n = 0;
+	for (uint32_t i = 0; i < segment->n_roots; i++) {
+		const struct call *call = find_call(frames, root);
+
+		show(frames, call);
+		root -= call->parent;
+	}
+	/* The first calls ran when it began: the first one, and each that is in the one before. */
+	if (next < frames->parts.n && frames->parts.v[next].first < end)
+		end = frames->parts.v[next].first;
+	for (size_t i = segment->first; i < end; i++) {
+		const struct call *call = find_call(frames, (uint32_t)i);
+
+		if (i > segment->first &&
+		    (!(call->flags & CALL_INFERRED_START) || call__is_root(call)))
+			break;
+		show(frames, call);
+	}
+}
+
+static struct beginning beginning_of(struct frames *frames, const struct part *segment)
+{
+	show_begin(frames, segment);
+	return (struct beginning){.frames = held_vec__all(&frames->begun),
+				  .boundary = segment->boundary,
+				  .catcher = segment->catcher,
+				  .distance = segment->distance,
+				  .n_roots = segment->n_roots,
+				  .is_unwinding = segment->is_unwinding};
+}
+
+/* Stitches a segment that has ended. */
+static void stitch(struct frames *frames, const struct part *segment)
+{
+	const struct beginning begin = beginning_of(frames, segment);
+
+	if (frames->failed)
+		return;
+	stitcher__add(&frames->stitcher, &begin, held_vec__all(&frames->held));
+	frames->failed |= frames->stitcher.failed;
+	frames->held.n = 0;
+}
+
+struct held_stack frames__show_begin(struct frames *frames)
+{
+	const struct part *most = NULL;
+	size_t n = 0;
+
+	frames->begun.n = 0;
+	for (size_t i = 0; i < frames->parts.n; i++) {
+		const struct part *part = &frames->parts.v[i];
+
+		if (part->outer != PART_NONE)
+			continue;
+		if (i && part->boundary != BOUNDARY_UNWIND)
+			break;
+		show_begin(frames, part);
+		/* A later segment shows more of the outer frames. */
+		if (frames->begun.n >= n || frames->begun.n > 1) {
+			n = frames->begun.n;
+			most = part;
+		}
+	}
+	if (most)
+		show_begin(frames, most);
+	return held_vec__all(&frames->begun);
+}
+
+void frames__list_pending(struct frames *frames, held_vec *pending)
+{
+	const struct part *segment = frames__running_segment(frames);
+	struct held_stack below = {0};
+	struct beginning begin;
+
+	pending->n = 0;
+	if (!segment)
+		return;
+	begin = beginning_of(frames, segment);
+	if (!frames->failed)
+		below = stitcher__below(&frames->stitcher, &begin);
+	frames->failed |= VEC_ADD_ALL(pending, &below) != 0;
+	if (frames->open.n)
+		frames__list_open(frames, frames->open.n, pending);
+	else if (VEC_ADD_ALL(pending, &frames->held))
+		frames->failed = true;
+	/* The stack below may know the return address of the segment's first frame. */
+	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
+		pending->v[below.n].return_ip = below.v[below.n].return_ip;
+}
+
+void frames__take_stack(struct frames *frames, size_t end, struct held_stack stack)
+{
+	stitcher__anchor(&frames->stitcher, end, stack);
+	frames->failed |= frames->stitcher.failed;
+}
+
+/* Segments and parts begin and end. */
+
 static void begin_part(struct frames *frames, uint64_t time_ns, uint32_t outer)
 {
 	struct part *part = frames->parts.n < PART_NONE ? VEC_PUSH(&frames->parts) : NULL;
@@ -106,7 +257,7 @@ void frames__end_segment(struct frames *frames)
 		segment = part;
 	}
 	if (segment)
-		frames__stitch(frames, segment);
+		stitch(frames, segment);
 }
 
 void frames__begin_segment(struct frames *frames, uint64_t time_ns)
@@ -372,10 +523,15 @@ void frames__drop_last(struct frames *frames)
 void frames__pop_to(struct frames *frames, const struct frame *frame, uint64_t time_ns,
 		    uint8_t flags)
 {
+	struct part *segment = frame || !frames->open.n ? NULL : frames__running_segment(frames);
 	size_t n = frame ? (size_t)(frame - frames->open.v) + 1 : 0;
 
-	if (!n && frames->open.n)
-		frames__hold(frames, time_ns, flags & CALL_INFERRED_END);
+	if (segment) {
+		segment->end_ns = time_ns;
+		frames->held.n = 0;
+		if (flags & CALL_INFERRED_END)
+			frames__list_open(frames, frames->open.n, &frames->held);
+	}
 	for (;;) {
 		struct part *part = running_part(frames);
 
@@ -498,166 +654,6 @@ void frames__add_wait(struct frames *frames, uint64_t start_ns, uint64_t end_ns)
 {
 	add_beside(frames,
 		   &(struct call){.start_ns = start_ns, .end_ns = end_ns, .kind = CALL_SWITCHED});
-}
-
-/* The evidence of a segment at its two ends, by which it is stitched to its neighbours. */
-
-struct part *frames__running_segment(const struct frames *frames)
-{
-	uint32_t index = frames->part;
-
-	while (index != PART_NONE && frames->parts.v[index].outer != PART_NONE)
-		index = frames->parts.v[index].outer;
-	return index == PART_NONE ? NULL : &frames->parts.v[index];
-}
-
-void frames__list_open(struct frames *frames, size_t n, held_vec *to)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct frame *frame = &frames->open.v[i];
-		const struct held held = {.function = frame->call.function,
-					  .return_ip = frame->return_ip ?: frame->resume_ip,
-					  .entry_ip = frame->call.entry_ip,
-					  .slack = frame->slack};
-
-		if (frame->call.kind != CALL_SYSCALL && frame->call.kind != CALL_UNTRACED &&
-		    frame->call.kind != CALL_SWITCHED && VEC_ADD(to, held))
-			frames->failed = true;
-	}
-}
-
-void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on)
-{
-	struct part *segment = frames__running_segment(frames);
-
-	if (!segment)
-		return;
-	segment->end_ns = time_ns;
-	frames->held.n = 0;
-	if (goes_on)
-		frames__list_open(frames, frames->open.n, &frames->held);
-}
-
-/* Adds a new frame on top. Its return address is where its caller was first seen. */
-static void show(struct frames *frames, const struct call *call)
-{
-	size_t n = frames->begun.n;
-	const struct held held = {.function = call->function,
-				  .return_ip = n ? frames->begun.v[n - 1].entry_ip : 0,
-				  .entry_ip = call->entry_ip};
-
-	frames->failed |= VEC_ADD(&frames->begun, held) != 0;
-}
-
-/* A call is written to its place when it ends; until then it is in its frame. */
-static const struct call *find_call(const struct frames *frames, uint32_t index)
-{
-	VEC_EACH(&frames->open, frame)
-		if (frame->index == index)
-			return &frame->call;
-	return place(frames, index);
-}
-
-/* Lists what the segment shows of the stack that it began with: its roots, and its first calls. */
-static void show_begin(struct frames *frames, const struct part *segment)
-{
-	size_t next = (size_t)(segment - frames->parts.v) + 1;
-	size_t end = frames__running_segment(frames) == segment ? n_calls(frames) : segment->end;
-	uint32_t root = segment->last_root;
-
-	frames->begun.n = 0;
-	for (uint32_t i = 0; i < segment->n_roots; i++) {
-		const struct call *call = find_call(frames, root);
-
-		show(frames, call);
-		root -= call->parent;
-	}
-	/* The first calls ran when it began: the first one, and each that is in the one before. */
-	if (next < frames->parts.n && frames->parts.v[next].first < end)
-		end = frames->parts.v[next].first;
-	for (size_t i = segment->first; i < end; i++) {
-		const struct call *call = find_call(frames, (uint32_t)i);
-
-		if (i > segment->first &&
-		    (!(call->flags & CALL_INFERRED_START) || call__is_root(call)))
-			break;
-		show(frames, call);
-	}
-}
-
-static struct beginning beginning_of(struct frames *frames, const struct part *segment)
-{
-	show_begin(frames, segment);
-	return (struct beginning){.frames = held_vec__all(&frames->begun),
-				  .boundary = segment->boundary,
-				  .catcher = segment->catcher,
-				  .distance = segment->distance,
-				  .n_roots = segment->n_roots,
-				  .is_unwinding = segment->is_unwinding};
-}
-
-struct held_stack frames__show_begin(struct frames *frames)
-{
-	const struct part *most = NULL;
-	size_t n = 0;
-
-	frames->begun.n = 0;
-	for (size_t i = 0; i < frames->parts.n; i++) {
-		const struct part *part = &frames->parts.v[i];
-
-		if (part->outer != PART_NONE)
-			continue;
-		if (i && part->boundary != BOUNDARY_UNWIND)
-			break;
-		show_begin(frames, part);
-		/* A later segment shows more of the outer frames. */
-		if (frames->begun.n >= n || frames->begun.n > 1) {
-			n = frames->begun.n;
-			most = part;
-		}
-	}
-	if (most)
-		show_begin(frames, most);
-	return held_vec__all(&frames->begun);
-}
-
-void frames__list_pending(struct frames *frames, held_vec *pending)
-{
-	const struct part *segment = frames__running_segment(frames);
-	struct held_stack below = {0};
-	struct beginning begin;
-
-	pending->n = 0;
-	if (!segment)
-		return;
-	begin = beginning_of(frames, segment);
-	if (!frames->failed)
-		below = stitcher__below(&frames->stitcher, &begin);
-	frames->failed |= VEC_ADD_ALL(pending, &below) != 0;
-	if (frames->open.n)
-		frames__list_open(frames, frames->open.n, pending);
-	else if (VEC_ADD_ALL(pending, &frames->held))
-		frames->failed = true;
-	/* The stack below may know the return address of the segment's first frame. */
-	if (below.n && pending->n > below.n && !pending->v[below.n].return_ip)
-		pending->v[below.n].return_ip = below.v[below.n].return_ip;
-}
-
-void frames__stitch(struct frames *frames, const struct part *segment)
-{
-	const struct beginning begin = beginning_of(frames, segment);
-
-	if (frames->failed)
-		return;
-	stitcher__add(&frames->stitcher, &begin, held_vec__all(&frames->held));
-	frames->failed |= frames->stitcher.failed;
-	frames->held.n = 0;
-}
-
-void frames__take_stack(struct frames *frames, size_t end, struct held_stack stack)
-{
-	stitcher__anchor(&frames->stitcher, end, stack);
-	frames->failed |= frames->stitcher.failed;
 }
 
 /*
@@ -885,7 +881,7 @@ int frames__append(struct frames *to, struct frames *from, enum boundary boundar
 	running = frames__running_segment(to);
 	for (size_t i = parts; i < to->parts.n && &to->parts.v[i] != running && !to->failed; i++)
 		if (to->parts.v[i].outer == PART_NONE)
-			frames__stitch(to, &to->parts.v[i]);
+			stitch(to, &to->parts.v[i]);
 	held = to->held;
 	to->held = from->held;
 	from->held = held;

@@ -303,11 +303,7 @@ int frames_mark__move(const struct frames_mark *mark, struct frames *from, struc
 
 /* Makes room for one more call. 0 or -ENOMEM. */
 int frames__grow(struct frames *frames);
-/* The segment's frames are about to end. goes_on: they may run on in the next one. */
-void frames__hold(struct frames *frames, uint64_t time_ns, bool goes_on);
 /* The segment that runs; NULL: none. */
 struct part *frames__running_segment(const struct frames *frames);
-/* Stitches a segment that has ended. */
-void frames__stitch(struct frames *frames, const struct part *segment);
 
 #endif

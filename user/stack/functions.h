@@ -106,7 +106,6 @@ static inline const struct function *function_cache__find(struct function_cache 
 							  bool *is_entry)
 {
 	const struct cached_function *place = function_cache__place(cache, ip);
-
 	bool unused;
 
 	if (place->ip != ip || !place->function)
@@ -114,14 +113,6 @@ static inline const struct function *function_cache__find(struct function_cache 
 	if (is_entry)
 		*is_entry = place->is_entry;
 	return place->function;
-}
-
-/* The role of the function that was found at ip by the last search. */
-static inline enum function_role function_cache__role(struct function_cache *cache, uint64_t ip)
-{
-	const struct cached_function *place = function_cache__place(cache, ip);
-
-	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
 }
 
 #endif

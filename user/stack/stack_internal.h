@@ -189,7 +189,10 @@ static inline const struct function *stack__function_at(const struct stack *s, u
  */
 static inline enum function_role stack__role_at(const struct stack *s, uint64_t ip)
 {
-	return function_cache__role((struct function_cache *)&s->functions, ip);
+	const struct cached_function *place =
+		function_cache__place((struct function_cache *)&s->functions, ip);
+
+	return place->ip == ip ? (enum function_role)place->role : ROLE_NONE;
 }
 
 /* The innermost frame below the top that runs `function`; NULL: none, up to a kernel entry. */

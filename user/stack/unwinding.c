@@ -343,8 +343,8 @@ static bool takes(void *ctx, const struct function *function, uint64_t return_ip
 }
 
 /*
- * If this is the same exception as the one that landed last, in all frames above `catcher`, it was
- * further down since the gap by their number: corrects the guess.
+ * If this is the exception that landed last, and it would have landed in each frame above
+ * `catcher`, it was further down since the gap by their number: corrects the guess.
  */
 static void mend_level(const struct landed *landed, struct stitcher *stitcher,
 		       struct waiting catcher)
