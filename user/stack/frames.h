@@ -164,6 +164,18 @@ static inline struct frame *frames__caller(const struct frames *frames, const st
 	return frame->call.kind == CALL_KERNEL ? NULL : frames__parent(frames, frame);
 }
 
+/*
+ * The innermost frame that runs `function`, from `frame` (or NULL) on outwards; NULL: none, up to a
+ * kernel entry.
+ */
+static inline struct frame *frames__find(const struct frames *frames, struct frame *frame,
+					 const struct function *function)
+{
+	while (frame && frame->call.function != function)
+		frame = frames__caller(frames, frame);
+	return frame;
+}
+
 /* True if the running frame is the last of all calls: it lacks callees. */
 bool frames__is_last(const struct frames *frames);
 

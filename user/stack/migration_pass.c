@@ -27,12 +27,12 @@ struct resumed {
 	uint32_t top, end;
 };
 
-/* The match of a resumed stack with one that waits. */
-struct match {
-	uint32_t lowest; /* the waiting stack's call that is the resumed stack's call number n_below
-			  */
-	uint32_t n_below; /* this many of the first calls are below all that the waiting stack shows
-			   */
+/* A stack that waits, and how a resumed one matches it. */
+struct candidate {
+	struct waiter *waiter; /* NULL: none */
+	uint32_t wait;
+	uint32_t lowest;   /* its call that is the resumed stack's call number n_below */
+	uint32_t n_below;  /* this many of the resumed stack's first calls are below all it shows */
 	uint32_t n_agreed; /* return addresses */
 };
 
@@ -84,18 +84,18 @@ static bool is_goexit(const struct call *call)
 }
 
 /* Returns false if it is another stack. */
-static bool may_continue(const struct resumed *resumed, const struct call_tree *tree, uint32_t wait,
-			 struct match *match)
+static bool may_continue(const struct resumed *resumed, struct candidate *c)
 {
+	const struct call_tree *tree = c->waiter->tree;
 	const struct call *own = resumed->waiter->tree->calls.v, *calls = tree->calls.v;
-	uint32_t above = calls[wait].parent;
+	uint32_t above = calls[c->wait].parent;
 
-	*match = (struct match){.lowest = above};
+	c->lowest = above;
 	for (uint32_t left = resumed->top + 1; left; left--) {
 		const struct call *mine = &own[left - 1], *callee = &calls[above];
 
 		if (callee->parent == CALL_NO_PARENT) {
-			match->n_below = left;
+			c->n_below = left;
 			return left <= resumed->top && (callee->flags & CALL_INFERRED_START ||
 							(left == 1 && is_goexit(&own[0])));
 		}
@@ -107,10 +107,10 @@ static bool may_continue(const struct resumed *resumed, const struct call_tree *
 		 * return.
 		 */
 		if (returns_to(tree, callee, mine->entry_ip))
-			match->n_agreed += left <= resumed->top;
+			c->n_agreed += left <= resumed->top;
 		else if (!(callee->flags & CALL_BY_JUMP))
 			return false;
-		match->lowest = above;
+		c->lowest = above;
 	}
 	return true;
 }
@@ -274,12 +274,6 @@ static int splice_behind(struct waiter *to, const struct resumed *resumed)
 /* Return addresses that have to agree, in addition to the address where it went on. */
 #define AGREED_MIN 1
 
-struct candidate {
-	struct waiter *waiter; /* NULL: none */
-	uint32_t wait;
-	struct match match;
-};
-
 static uint64_t resumed_at(const struct resumed *resumed)
 {
 	return resumed->waiter->tree->calls.v[0].start_ns;
@@ -299,7 +293,7 @@ static const struct call *below(const struct candidate *c, const struct call *ca
 
 static const struct call *lowest(const struct candidate *c)
 {
-	return &c->waiter->tree->calls.v[c->match.lowest];
+	return &c->waiter->tree->calls.v[c->lowest];
 }
 
 static bool is_rootless(const struct candidate *c)
@@ -363,14 +357,14 @@ static struct candidate find(struct waiter *waiters, size_t n, const struct resu
 		c.wait = c.waiter->waits.v[n_waits - 1];
 		wait = &calls[c.wait];
 		if ((wait->end_ns <= time_ns && !(wait->flags & CALL_INFERRED_END)) ||
-		    !may_continue(resumed, c.waiter->tree, c.wait, &c.match))
+		    !may_continue(resumed, &c))
 			continue;
 		if (best.waiter && !is_alike_below(&best, &c))
 			return (struct candidate){0};
 		if (!best.waiter || is_better(&c, &best))
 			best = c;
 	}
-	return best.match.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
+	return best.n_agreed < AGREED_MIN ? (struct candidate){0} : best;
 }
 
 /*
@@ -381,10 +375,10 @@ static int lend_callers(const struct candidate *c, const struct resumed *resumed
 {
 	const struct call *calls = c->waiter->tree->calls.v;
 	call_vec callers = {0};
-	uint32_t at = c->match.lowest;
+	uint32_t at = c->lowest;
 	int err;
 
-	callers.n = callers.cap = c->match.n_below ? 0 : calls[at].depth;
+	callers.n = callers.cap = c->n_below ? 0 : calls[at].depth;
 	if (!callers.n)
 		return 0;
 	callers.v = malloc(callers.n * sizeof(*callers.v));
@@ -401,7 +395,7 @@ static int settle(struct waiter *waiters, size_t n, const struct resumed *resume
 {
 	struct candidate c = find(waiters, n, resumed);
 	/* Callers that only the resumed stack has shown. */
-	call_vec own = {.v = resumed->waiter->tree->calls.v, .n = c.match.n_below};
+	call_vec own = {.v = resumed->waiter->tree->calls.v, .n = c.n_below};
 	int err = 0;
 
 	if (!c.waiter)
@@ -409,8 +403,7 @@ static int settle(struct waiter *waiters, size_t n, const struct resumed *resume
 	if (!is_left(&c))
 		return lend_callers(&c, resumed);
 	if (own.n)
-		err = splice_below(c.waiter, c.match.lowest, (uint32_t)c.waiter->tree->calls.n,
-				   &own);
+		err = splice_below(c.waiter, c.lowest, (uint32_t)c.waiter->tree->calls.n, &own);
 	return err ? err : splice_behind(c.waiter, resumed);
 }
 

@@ -13,14 +13,10 @@
 
 struct frame *stack__find_caller(const struct stack *s, const struct function *function)
 {
-	struct frame *frame = stack__top(s);
+	struct frame *top = stack__top(s);
 
-	if (!frame || !function)
-		return NULL;
-	do
-		frame = frames__caller(s->frames, frame);
-	while (frame && frame->call.function != function);
-	return frame;
+	return top && function ? frames__find(s->frames, frames__caller(s->frames, top), function)
+			       : NULL;
 }
 
 bool stack__is_raise(const struct stack *s, const struct branch *b)

@@ -311,7 +311,7 @@ void event__return_out(struct stack *s, const struct branch *b, struct event *e)
 	/* A coroutine's first frame returns to a function whose address its creator has stored. */
 	bool is_made_by_hand = !call->call_ip && !(call->flags & by_jump_or_inferred);
 	const struct function *function = e->function;
-	struct frame *below = NULL;
+	struct frame *below;
 
 	frames__pop(s->frames, b->time_ns, 0);
 	if (stack__top(s))
@@ -320,10 +320,7 @@ void event__return_out(struct stack *s, const struct branch *b, struct event *e)
 	if (e->is_entry && !is_made_by_hand)
 		function = stack__function_at(s, b->to - 1, NULL);
 	/* After a context switch, the frame that runs the function may be from before it. */
-	if (function)
-		below = frames__below(s->frames);
-	while (below && below->call.function != function)
-		below = frames__caller(s->frames, below);
+	below = function ? frames__find(s->frames, frames__below(s->frames), function) : NULL;
 	if (below)
 		frames__pop_to(s->frames, below, b->time_ns, CALL_INFERRED_END);
 	else if (put_below_all(s, b, function) && function__is_named(function, "caml_runstack"))

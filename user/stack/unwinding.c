@@ -415,10 +415,9 @@ bool unwinding__find_pad(const struct stack *s, const struct branch *b, struct f
 	kind = landing_pads__kind(pad.image, pad.vaddr);
 	if (kind == PAD_NONE && !(s->traps && ocaml_traps__has(s->traps, b->to)))
 		return false;
-	*frame = kind == PAD_NONE ? stack__top(s) : find_catcher(s, b, &pad);
-	/* It is not known which calls such a handler covers: takes its function's nearest frame. */
-	while (kind == PAD_NONE && *frame && (*frame)->call.function != pad.function)
-		*frame = frames__caller(s->frames, *frame);
+	/* Which calls OCaml's handler covers is not known: takes its function's nearest frame. */
+	*frame = kind == PAD_NONE ? frames__find(s->frames, stack__top(s), pad.function)
+				  : find_catcher(s, b, &pad);
 	*by = kind == PAD_EXCEPTION ? departure_of_exception(s->frames, *frame, pad.image)
 				    : unwinding__departure_to(s, *frame, LEFT_BY_RAISE);
 	return true;
