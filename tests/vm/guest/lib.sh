@@ -31,8 +31,8 @@ start() {
 	pids+=("$pid")
 	disown # no "Killed" in the results
 	# Until it is the program, and not the shell that becomes it; where it is one, for a second.
-	for _ in $(seq 50); do
-		[ "$(readlink "/proc/$pid/exe")" = "$(readlink /proc/$$/exe)" ] || break
+	for _ in {1..50}; do
+		[ "/proc/$pid/exe" -ef "/proc/$$/exe" ] || break
 		sleep 0.02
 	done
 }
@@ -59,7 +59,9 @@ decodes() {
 
 # How many instructions have been stepped.
 steps() {
-	cat /sys/module/softpt/parameters/steps
+	local n
+	read -r n </sys/module/softpt/parameters/steps
+	echo "$n"
 }
 
 # Waits until something is stepped.
@@ -122,7 +124,19 @@ shown_by() {
 
 # True where no probe is left in tracefs.
 no_probe() {
-	[ -z "$(cat /sys/kernel/tracing/uprobe_events)" ]
+	! read -r _ </sys/kernel/tracing/uprobe_events
+}
+
+# wait_for PATTERN FILE: for twenty seconds and more, until the file matches; each of its lines follows a newline. Without
+# a program: to run one takes a twentieth of a second here, which what it waits for does not get.
+wait_for() {
+	local text
+	for _ in {1..200}; do
+		read -r -d '' text <"$2"
+		[[ ! $'\n'$text =~ $1 ]] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 # Where the program's own code is in a process: "PID START END".
