@@ -84,7 +84,7 @@ grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fai
 ends_in_syscall hit || fail "it ran on after the hit: $(tail -3 /tmp/hit.text)"
 if shown_by 6.1; then
 	# The same from user space: the thread runs on, unless mtbpf gets its CPU first.
-	for _ in $(seq 8); do
+	for _ in {1..20}; do
 		function_hit late -symbol kernel:hrtimer_nanosleep -duration-thresh 1ms -freeze disable
 		ends_in_syscall late || break
 		false
@@ -172,7 +172,7 @@ grep -q '^hit 1 of exit:nonzero, .* after -start' /tmp/out || fail "$(cat /tmp/o
 grep -q '^frozen in the kernel, by .*: 0 branches after the hit' /tmp/out || fail "it ran on after the hit: $(cat /tmp/out)"
 if shown_by 6.1; then
 	# A call that does not wait: the thread runs on until user space has frozen the trace.
-	for _ in $(seq 8); do
+	for _ in {1..20}; do
 		function_hit late -symbol syscall:write -skip 3 -freeze disable
 		! grep -q '^frozen from user space: 0 branches' /tmp/out || { false; continue; }
 		break
