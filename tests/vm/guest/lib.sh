@@ -117,9 +117,14 @@ begin() {
 	start bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$@" -scale small
 }
 
+# True with run's -all: each kernel shows everything then.
+shows_all() {
+	grep -qw 'vm\.all' /proc/cmdline
+}
+
 # shown_by SERIES: true on the kernel that shows what does not depend on the kernel, and on each with run's -all.
 shown_by() {
-	[[ $(uname -r) == "$1".* ]] || grep -qw 'vm\.all' /proc/cmdline
+	[[ $(uname -r) == "$1".* ]] || shows_all
 }
 
 # True where no probe is left in tracefs.

@@ -7,7 +7,7 @@
 need_pmu
 
 words=()
-if [[ $(uname -r) == 6.1.* ]] && ! grep -qw 'vm\.all' /proc/cmdline; then
+if [[ $(uname -r) == 6.1.* ]] && ! shows_all; then
 	for check in pt "freeze: refresh" "freeze: disable" "small ring" "20 snapshots" "any thread" cgroup "perf trace" \
 		"perf's judgement" "target afterwards"; do
 		words+=(-only "$check")
