@@ -135,9 +135,9 @@ no_probe() {
 # wait_for PATTERN FILE: for twenty seconds and more, until the file matches; each of its lines follows a newline. Without
 # a program: to run one takes a twentieth of a second here, which what it waits for does not get.
 wait_for() {
-	local text
+	local text=
 	for _ in {1..200}; do
-		read -r -d '' text <"$2"
+		[ ! -e "$2" ] || read -r -d '' text <"$2"
 		[[ ! $'\n'$text =~ $1 ]] || return 0
 		sleep 0.1
 	done
