@@ -15,9 +15,9 @@ attach() {
 	no_probe || fail "a probe is left"
 }
 
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 first=$pid
-start /build/programs/service -scale small
+start /build/programs/service -scale small -pause 2ms
 second=$pid
 attach two -pid "$first,$second" -symbol one_iter -delay-thresh 20ms
 [[ $seen == *" $first "* && $seen == *" $second "* ]] || fail "only of $seen anything was recorded"
