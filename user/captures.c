@@ -536,7 +536,6 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 			const struct summarise_options *options)
 {
 	struct summariser s = {.paths = paths, .options = options, .out = out};
-	size_t n = 0;
 	int err;
 
 	*out = (struct summaries){0};
@@ -550,13 +549,8 @@ int captures__summarise(struct summaries *out, const struct capture_paths *paths
 		log__hint("give fewer of them, or a larger -max-memory");
 		return err;
 	}
-	VEC_EACH(&out->all, summary) {
-		if (summary->unix_ms < options->since_ms)
-			summary__fini(summary);
-		else
-			out->all.v[n++] = *summary;
-	}
-	out->all.n = n;
+	VEC_DROP_EACH(&out->all, summary, summary->unix_ms < options->since_ms,
+		      summary__fini(summary));
 	VEC_SORT(&out->all, by_path);
 	return 0;
 }

@@ -102,10 +102,7 @@ bool go_function__is_scheduler(const struct function *function)
 		"runtime.epollwait",
 	};
 
-	for (size_t i = 0; function && i < sizeof(names) / sizeof(names[0]); i++)
-		if (go_function__is(function, names[i]))
-			return true;
-	return false;
+	return function && ARRAY_FIND(names, name, go_function__is(function, *name));
 }
 
 /*
@@ -114,10 +111,9 @@ bool go_function__is_scheduler(const struct function *function)
  */
 static bool is_measured(const struct goroutine *g, const struct call *call)
 {
-	for (size_t i = 0; call->function && i < g->exact.n && i < 256; i++)
-		if (g->exact.v[i].function == call->function)
-			return true;
-	return false;
+	size_t n = g->exact.n < 256 ? g->exact.n : 256;
+
+	return call->function && FIND_IN(g->exact.v, n, e, e->function == call->function);
 }
 
 /* The latest time at which the goroutine can have gone to the scheduler, by samples. */

@@ -39,10 +39,10 @@ static const char *find_id(const char *cgroups, char id[static ID_SIZE + 1])
 
 static const char *name_of(const struct container_names *names, const char *id)
 {
-	for (size_t i = 0; i < names->n; i++)
-		if (!strcmp(names->v[i].id, id) && strcmp(names->v[i].name, id))
-			return names->v[i].name;
-	return NULL;
+	const struct container_name *found =
+		VEC_FIND(names, e, !strcmp(e->id, id) && strcmp(e->name, id));
+
+	return found ? found->name : NULL;
 }
 
 int labels__add_container(struct recording *rec, const char *root, const char *cgroups)

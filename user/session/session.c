@@ -107,10 +107,7 @@ static size_t count_unmapped(struct session *s, const struct target *target)
 
 static bool has_function(const struct session *s, const struct programs *programs)
 {
-	for (size_t i = 0; i < s->symbols.names.n; i++)
-		if (programs__have(programs, s->symbols.names.v[i]))
-			return true;
-	return false;
+	return VEC_FIND(&s->symbols.names, name, programs__have(programs, *name));
 }
 
 /* True if a process that started later, or in a cgroup a new program, has the function. */

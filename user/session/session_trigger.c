@@ -227,11 +227,8 @@ const struct probe *session__find_unfrozen(const struct session *s)
 /* The first probe inside the kernel; breakpoints are in user code. */
 static const struct probe *inside_kernel(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.n; i++)
-		if (probe__in_kernel(&probes->all.v[i]) &&
-		    probes->all.v[i].kernel.kind != KERNEL_PROBE_BREAKPOINT)
-			return &probes->all.v[i];
-	return NULL;
+	return VEC_FIND(&probes->all, e,
+			probe__in_kernel(e) && e->kernel.kind != KERNEL_PROBE_BREAKPOINT);
 }
 
 /*

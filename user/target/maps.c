@@ -150,10 +150,8 @@ bool mapping__is_memory(const struct mapping *mapping)
 	const char *path = mapping->path;
 	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return !len || (len > cut && !strcmp(path + len - cut, deleted));
+	return ARRAY_FIND(prefixes, e, !strncmp(path, *e, strlen(*e))) || !len ||
+	       (len > cut && !strcmp(path + len - cut, deleted));
 }
 
 const struct mapping *mappings__find(const struct mappings *maps, uint64_t addr)

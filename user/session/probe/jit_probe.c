@@ -19,6 +19,7 @@
 #include "util/insn.h"
 #include "util/log.h"
 #include "util/names.h"
+#include "util/vec.h"
 
 /* A map of a large service has 20 MB. */
 #define MAP_MOST (256u << 20)
@@ -360,10 +361,7 @@ size_t jit_probe__list(pid_t pid, const char *text)
 
 static bool is_probed(const struct perf_map_entry *entry, const struct probe *probes, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (probes[i].ip >= entry->start && probes[i].ip - entry->start < entry->size)
-			return true;
-	return false;
+	return FIND_IN(probes, n, probe, probe->ip - entry->start < entry->size);
 }
 
 /* The name of one of the functions that the map has at a place that is not probed, or NULL. */
