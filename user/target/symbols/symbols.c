@@ -69,14 +69,10 @@ static struct elf_image *open_image(pid_t pid, const struct mapping *mapping)
 
 static bool is_known(const struct symbols *symbols, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < symbols->n; i++) {
-		const struct mapping *other = &symbols->modules[i].mapping;
-
-		if (other->ino == mapping->ino && other->maj == mapping->maj &&
-		    other->min == mapping->min && !strcmp(other->path, mapping->path))
-			return true;
-	}
-	return false;
+	return FIND_IN(symbols->modules, symbols->n, m,
+		       m->mapping.ino == mapping->ino && m->mapping.maj == mapping->maj &&
+			       m->mapping.min == mapping->min &&
+			       !strcmp(m->mapping.path, mapping->path));
 }
 
 /* Adds the module of an executable mapping, if it is one. The array has room. */
