@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "util/fs.h"
 #include "util/names.h"
 #include "util/log.h"
+#include "util/signals.h"
 #include "util/text.h"
 #include "util/vec.h"
 #include "util/meter.h"
@@ -307,16 +307,13 @@ struct summariser {
 	VEC(size_t) todo; /* captures without a summary */
 };
 
-static void work_and_exit(const struct summariser *s, const char *path, int to, pid_t parent)
+static void work_and_exit(const struct summariser *s, const char *path, int to)
 {
 	const struct input_options options = {.no_inline = s->options->no_inline};
 	_cleanup_free_ char *text = NULL;
 	struct input input;
 	int err;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
 	/* Its progress is not shown; its errors are. */
 	log__set_level(log__level() < LOG_QUIET ? log__level() : LOG_QUIET);
 	memory_limit__set(s->memory);
@@ -337,16 +334,14 @@ static void work_and_exit(const struct summariser *s, const char *path, int to, 
 
 static int begin(struct summariser *s, struct worker *w)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	*w = (struct worker){.index = s->todo.v[s->next++], .fd = ends[0]};
-	fflush(NULL);
-	w->pid = fork();
+	w->pid = child_process__fork();
 	if (!w->pid)
-		work_and_exit(s, s->paths->all.v[w->index], ends[1], parent);
+		work_and_exit(s, s->paths->all.v[w->index], ends[1]);
 	close(ends[1]);
 	if (w->pid > 0)
 		return 0;

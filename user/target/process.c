@@ -385,12 +385,9 @@ void process_list__fini(struct process_list *list)
 /* A file that was deleted, or replaced, still has the name that people know. */
 static char *base_name(char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 	char *slash;
 
-	if (len > cut && !strcmp(path + len - cut, deleted))
-		path[len - cut] = '\0';
+	path[mapping_path__length(path)] = '\0';
 	slash = strrchr(path, '/');
 	return strdup(slash ? slash + 1 : path);
 }

@@ -14,7 +14,6 @@
 #include "view/page_style.h"
 #include "util/names.h"
 
-#define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
 /* Narrower frames are left out of a flame graph, in percent of the iteration. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/maps.h"
 #include "util/cleanup.h"
 #include "util/fs.h"
 #include "util/names.h"
@@ -140,15 +141,6 @@ int recording__add_image(struct recording *rec, const struct rec_image *image)
 	return 0;
 }
 
-/* Returns the length without " (deleted)", which /proc adds to the name of a deleted file. */
-static size_t plain_length(const char *path)
-{
-	static const char remark[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(remark) - 1;
-
-	return len > cut && !strcmp(path + len - cut, remark) ? len - cut : len;
-}
-
 int recording__add_file(struct recording *rec, const struct rec_file *file)
 {
 	struct rec_file *out = VEC_PUSH(&rec->files), failed = *file;
@@ -159,7 +151,7 @@ int recording__add_file(struct recording *rec, const struct rec_file *file)
 		return -ENOMEM;
 	}
 	*out = *file;
-	out->path = strndup(file->path, plain_length(file->path));
+	out->path = strndup(file->path, mapping_path__length(file->path));
 	if (out->path)
 		return 0;
 	fini_file(out);
@@ -187,10 +179,10 @@ int recording__add_perf_map(struct recording *rec, pid_t pid, const char *text)
 const struct rec_file *recording__find_file(const struct recording *rec, const char *path,
 					    uint64_t ino)
 {
-	size_t len = plain_length(path);
+	size_t len = mapping_path__length(path);
 
 	return VEC_FIND(&rec->files, file,
-			file->ino == ino && plain_length(file->path) == len &&
+			file->ino == ino && mapping_path__length(file->path) == len &&
 				!memcmp(file->path, path, len));
 }
 

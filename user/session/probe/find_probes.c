@@ -556,15 +556,14 @@ static int each_function_in_file(const struct probe_source *source, const char *
 	return err;
 }
 
-/* A hash (FNV-1a) of the mapped files: workers of one program have the same. */
+/* A hash of the mapped files: workers of one program have the same. */
 static uint64_t code_hash(const struct process *process)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = 0;
 
 	VEC_EACH(&process->maps, m)
 		if (m->prot & PROT_EXEC && m->ino)
-			hash = (hash ^ m->ino ^ (uint64_t)m->maj << 40 ^ (uint64_t)m->min << 48) *
-			       0x100000001b3;
+			hash = hash__mix(hash__mix(hash, m->ino), (uint64_t)m->maj << 32 | m->min);
 	return hash;
 }
 
