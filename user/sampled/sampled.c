@@ -238,10 +238,7 @@ static bool is_trampoline(struct sampled_thread *t, uint64_t ip)
 
 static struct known_probe *find_probe(struct sampled_thread *t, uint64_t ip)
 {
-	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.v[i].ip == ip)
-			return &t->probes.v[i];
-	return NULL;
+	return VEC_FIND(&t->probes, e, e->ip == ip);
 }
 
 static int note_probes(struct sampled_thread *t, const struct event *events, size_t n)
@@ -283,10 +280,7 @@ static const struct function *function_of(struct sampled_thread *t, struct known
 
 static bool has_calls(struct sampled_thread *t, const struct function *function)
 {
-	for (size_t i = 0; i < t->probes.n; i++)
-		if (t->probes.v[i].is_of_calls && function_of(t, &t->probes.v[i]) == function)
-			return true;
-	return false;
+	return VEC_FIND(&t->probes, e, e->is_of_calls && function_of(t, e) == function);
 }
 
 /* A probe further than this from the function's first instruction is not at its entry. */

@@ -247,10 +247,7 @@ bool target__is_alive(const struct target *target)
 {
 	if (target__is_cgroup(target))
 		return cgroup__populated(&target->cgroup);
-	for (size_t i = 0; i < target->pids.n; i++)
-		if (process__alive(target->pids.v[i]))
-			return true;
-	return false;
+	return VEC_FIND(&target->pids, pid, process__alive(*pid));
 }
 
 #define LOOK_INTERVAL_MS 500

@@ -389,12 +389,9 @@ void process_list__fini(struct process_list *list)
  */
 static char *base_name(char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 	char *slash;
 
-	if (len > cut && !strcmp(path + len - cut, deleted))
-		path[len - cut] = '\0';
+	path[mapping_path__length(path)] = '\0';
 	slash = strrchr(path, '/');
 	return strdup(slash ? slash + 1 : path);
 }
@@ -518,13 +515,7 @@ int pid_set__add(struct pid_set *set, pid_t pid)
 {
 	size_t at = place_of(set, pid);
 
-	if (at < set->n && set->v[at] == pid)
-		return 0;
-	if (vec__grow(&set->v, &set->cap, set->n, sizeof(*set->v)))
-		return -ENOMEM;
-	memmove(&set->v[at + 1], &set->v[at], (set->n++ - at) * sizeof(*set->v));
-	set->v[at] = pid;
-	return 0;
+	return at < set->n && set->v[at] == pid ? 0 : VEC_INSERT(set, at, pid);
 }
 
 void pid_set__remove(struct pid_set *set, pid_t pid)
@@ -532,7 +523,7 @@ void pid_set__remove(struct pid_set *set, pid_t pid)
 	size_t at = place_of(set, pid);
 
 	if (at < set->n && set->v[at] == pid)
-		memmove(&set->v[at], &set->v[at + 1], (--set->n - at) * sizeof(*set->v));
+		VEC_REMOVE(set, at);
 }
 
 int pid_set__add_all(struct pid_set *to, const struct pid_set *from)

@@ -274,10 +274,7 @@ static bool is_at_return(const struct kernel_probe *probe)
 static bool is_attached(const struct kernel_probes *set, const struct bpf_program *program,
 			const char *place)
 {
-	for (size_t i = 0; i < set->all.n; i++)
-		if (set->all.v[i].of == program && !strcmp(set->all.v[i].place, place))
-			return true;
-	return false;
+	return VEC_FIND(&set->all, e, e->of == program && !strcmp(e->place, place));
 }
 
 /* The place must live as long as the set. */

@@ -14,7 +14,6 @@
 #include "view/page_style.h"
 #include "util/names.h"
 
-#define NAME_SIZE SHORT_NAME_SIZE
 /* Colours of causes; those that come after them share the last. */
 #define COLOURS 8
 /* Flame graphs leave out frames with less than this percentage of the iteration. */
