@@ -388,6 +388,17 @@ attach_sampling() {
 	"$O/mtbpf" report slow.fxt | grep -q '^reason: .*: stopped by a signal, woken by '
 }
 
+@test "a process that waits for a child is woken by the child's end" {
+	bash -c 'while :; do sleep 0.1; done' 3>&- &
+	target=$!
+	started+=("$target")
+	cd "$BATS_TEST_TMPDIR"
+	attach_sampling -symbol syscall:wait4 -duration-thresh 80ms -after 300ms
+	attach_ends 60
+	[ "$status" -eq 0 ]
+	grep '^reason: blocked in .*wait4.*, woken by sleep (' <<<"$output"
+}
+
 @test "a thread that was frozen with its cgroup did not wait in the call that the freezer interrupted" {
 	local group file on=FROZEN off=THAWED
 	for group in /sys/fs/cgroup/unified /sys/fs/cgroup /sys/fs/cgroup/freezer; do
