@@ -227,23 +227,15 @@ static void offer_threshold(const struct watch_options *options, const struct ta
 	       text, percent, (unsigned long long)passed);
 }
 
-/*
- * Explains why there may be no hits: a process that forks workers seldom does their work itself, or
- * the function is not called.
- */
+/* Explains why there may be no hits: a child does the work, or the function is not called. */
 static void hint_at_no_hits(const struct capture_options *o, const struct target *target)
 {
-	for (size_t i = 0; i < target->pids.n && !o->children; i++) {
-		pid_t pid = target->pids.v[i];
-
-		if (!process__has_children(pid))
-			continue;
-		log__info("no hits, but process %d has children, which are not watched: -pid can "
-			  "name them too ('pgrep -P %d' lists them), and -children follows those "
-			  "that it forks later",
-			  (int)pid, (int)pid);
+	if (target__blame_children(target, o->children))
 		return;
-	}
+	if (o->requests)
+		log__hint("no thread wrote to a socket after it had read from one: the server may "
+			  "use other system calls (recvmmsg and sendmmsg, or io_uring); 'strace -c "
+			  "-f' shows them, and -start and -stop take those that strace shows");
 	/* A plain name is a function's. */
 	if (o->symbols.n && !strchr(o->symbols.v[0], ':'))
 		log__hint("no thread called the function while mtbpf watched: the compiler may "

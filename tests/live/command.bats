@@ -99,8 +99,22 @@ teardown() {
 	eventually 5 grep -q . "/proc/$!/task/$!/children"
 	started+=($(<"/proc/$!/task/$!/children"))
 	mtbpf_run watch -pid $! -symbol libc.so.6:fork -timeout 200ms
-	[[ $output == *"no hits, but process $! has children"*"-children follows"* ]]
+	[[ $output == *"process $! has children, which are not watched"*"-children follows"* ]]
 	[[ $output != *"mtbpf attach"* ]]
+	# Those that are forked already are not followed by -children either.
+	mtbpf_run watch -pid $! -children -symbol libc.so.6:fork -timeout 200ms
+	[[ $output == *"process $! forked children before mtbpf began, which are not watched"* ]]
+	cd "$BATS_TEST_TMPDIR"
+	mtbpf_run attach -pid $! -symbol libc.so.6:fork -source sample -timeout 200ms -o none.fxt
+	[[ $output == *"process $! has children, which are not watched"* ]]
+	# All of them are watched.
+	mtbpf_run watch -pid "$!,$(pgrep -d, -P $!)" -symbol libc.so.6:fork -timeout 200ms
+	[[ $output == *"0 hits"* && $output != *"not watched"* ]]
+}
+
+@test "watch: -requests of a server without requests names other system calls" {
+	mtbpf_run watch -pid "$target" -requests -timeout 200ms
+	[[ $output == *"recvmmsg and sendmmsg"* ]]
 }
 
 @test "-symbol . is the program's own trigger, as magic-trace has it" {
