@@ -57,8 +57,9 @@ static int find_waits(struct meanwhile *m, const struct function *inside, pid_t 
 		if (!by || by->is_goroutine || by->tid != waker ||
 		    function_of(m->r->tree, call) != inside)
 			continue;
-		err = err ?: VEC_ADD(&m->waits,
-				     (struct wait){call->start_ns, call->end_ns, m->all_ns});
+		err = err
+			      ?: VEC_ADD(&m->waits,
+					 (struct wait){call->start_ns, call->end_ns, m->all_ns});
 		m->all_ns += call->end_ns - call->start_ns;
 	}
 	return err;
@@ -85,16 +86,11 @@ static uint64_t overlap(const struct meanwhile *m, const struct call *call)
 static enum doing doing_of(const struct report *r, const struct call *call)
 {
 	static const enum doing doings[ACCOUNT_PARTS] = {
-		[ACCOUNT_CPU] = DOING_CPU,
-		[ACCOUNT_INTERRUPTS] = DOINGS,
-		[ACCOUNT_RECLAIM_CPU] = DOINGS,
-		[ACCOUNT_RECLAIM_BLOCKED] = DOINGS,
-		[ACCOUNT_BLOCKED] = DOING_BLOCKED,
-		[ACCOUNT_RUNNABLE] = DOING_WAITING,
-		[ACCOUNT_PREEMPTED] = DOING_WAITING,
-		[ACCOUNT_THROTTLED] = DOING_THROTTLED,
-		[ACCOUNT_STOLEN] = DOING_STOLEN,
-		[ACCOUNT_SYSCALL] = DOINGS,
+		[ACCOUNT_CPU] = DOING_CPU,	     [ACCOUNT_INTERRUPTS] = DOINGS,
+		[ACCOUNT_RECLAIM_CPU] = DOINGS,	     [ACCOUNT_RECLAIM_BLOCKED] = DOINGS,
+		[ACCOUNT_BLOCKED] = DOING_BLOCKED,   [ACCOUNT_RUNNABLE] = DOING_WAITING,
+		[ACCOUNT_PREEMPTED] = DOING_WAITING, [ACCOUNT_THROTTLED] = DOING_THROTTLED,
+		[ACCOUNT_STOLEN] = DOING_STOLEN,     [ACCOUNT_SYSCALL] = DOINGS,
 		[ACCOUNT_UNKNOWN] = DOINGS,
 	};
 
