@@ -112,6 +112,19 @@ teardown() {
 	[[ $output == *"0 hits"* && $output != *"not watched"* ]]
 }
 
+@test "watch: offers a threshold in the gap between ordinary calls and outliers" {
+	"$O/programs/causes" lock >/dev/null 2>&1 3>&- &
+	started+=($!)
+	target=$!
+	# On a busy machine, waits for a CPU may fill the gap.
+	for _ in 1 2 3 4 5; do
+		mtbpf_run watch -pid "$target" -symbol one_iter -durations -timeout 3s
+		[ "$status" -eq 0 ]
+		line=$(grep '# in the gap of the table' <<<"$output") && break
+	done
+	[[ $line == "mtbpf attach -pid $target -symbol one_iter -duration-thresh "*" # in the gap of the table: the "* ]]
+}
+
 @test "watch: -requests of a server without requests names other system calls" {
 	mtbpf_run watch -pid "$target" -requests -timeout 200ms
 	[[ $output == *"recvmmsg and sendmmsg"* ]]
