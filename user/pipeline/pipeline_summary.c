@@ -334,6 +334,13 @@ static void print_cut(const struct sampled_totals *totals, FILE *out)
 {
 	size_t size = totals->copy_size;
 
+	/* Happens below a large array on the stack that has not been used yet. */
+	if (totals->torn_copies > totals->copies / CUT_SHARE)
+		fprintf(out,
+			"outer callers are missing in %" PRIu64 " of %" PRIu64
+			" stacks: the next page of the stack was not in RAM, and could not be "
+			"copied\n",
+			totals->torn_copies, totals->copies);
 	if (totals->cut_copies <= totals->copies / CUT_SHARE)
 		return;
 	fprintf(out,

@@ -630,8 +630,9 @@ static int capture_once(const struct capture_options *options, const struct sess
 		if (more)
 			log__info("snapshot %d taken", s->snapshots);
 	}
-	if (!err)
-		progress__say(&s->progress, session__trigger(s), s->probes.shown);
+	if (!err && !progress__say(&s->progress, session__trigger(s), s->probes.shown) &&
+	    start->target)
+		target__blame_children(start->target, options->children);
 	session__close(s);
 	return err;
 }

@@ -425,10 +425,9 @@ static int attach_syscalls(struct kernel_probes *set)
 		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_copy);
 		if (!err)
 			return 0;
-		log__info(
-			"system calls: this kernel takes no probes on its functions (%s), so "
-			"that each system call of every process costs a little while they are set",
-			strerror(-err));
+		log__info("system calls: this kernel takes no probes on its functions (%s): until "
+			  "mtbpf ends, every system call of every process costs a little more",
+			  strerror(-err));
 		err = attach_each(set, KERNEL_PROBE_SYSCALL, attach_to_all);
 	}
 	if (err) {

@@ -513,6 +513,7 @@ ORDER(by_key, struct pattern_label,
 static int add_summary(struct patterns *p, const struct summary *summary)
 {
 	int err = ADD_HOST(&p->hosts, summary->host);
+	bool knows_ordinary = false;
 
 	if (!err)
 		err = add_labels(p, summary);
@@ -520,11 +521,14 @@ static int add_summary(struct patterns *p, const struct summary *summary)
 	if (summary->no_report)
 		return err;
 	p->n_reports++;
+	p->n_timed += summary->ordinary_ns > 0;
 	p->lost_ns += summary__excess(summary);
 	for (int i = 0; i < ACCOUNT_PARTS; i++) {
 		p->slow[i] += summary->slow[i];
 		p->ordinary[i] += summary->ordinary[i];
+		knows_ordinary |= summary->ordinary[i] > 0;
 	}
+	p->n_compared += knows_ordinary;
 	for (size_t i = 0; i < summary->causes.n && !err; i++)
 		err = add_cause(p, summary, i);
 	return err ? err : add_functions(p, summary);

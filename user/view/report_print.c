@@ -143,6 +143,8 @@ static void print_reasons(FILE *out, const struct report *r)
 	if (!report__reasons(r, &reasons) && r->sampled)
 		for (size_t i = 0; i < reasons.all.n; i++) {
 			fprintf(out, "%s %s\n", i ? "   and:" : "reason:", reasons.all.v[i].text);
+			if (reasons.all.v[i].meanwhile)
+				fprintf(out, " while: %s\n", reasons.all.v[i].meanwhile);
 			is_unnamed |= strstr(reasons.all.v[i].text, "[jit+") != NULL;
 		}
 	if (is_unnamed)
@@ -312,6 +314,12 @@ static void add_reasons(cJSON *root, const struct report *r)
 	}
 	for (size_t i = 0; list && i < reasons.all.n; i++)
 		json__append_text(list, reasons.all.v[i].text);
+	/* Of the largest cause that has one. */
+	for (size_t i = 0; list && i < reasons.all.n; i++)
+		if (reasons.all.v[i].meanwhile) {
+			json__add_text(root, "meanwhile", reasons.all.v[i].meanwhile);
+			break;
+		}
 	reasons__fini(&reasons);
 }
 
