@@ -138,7 +138,7 @@ static const struct function *sum_off_cpu(const struct meanwhile *m, enum doing 
 
 		if (!ns)
 			continue;
-		off_cpu__add(off_cpu, m->tree, call);
+		off_cpu__add(off_cpu, m->tree, call, ns);
 		if (ns <= most_ns)
 			continue;
 		most_ns = ns;
